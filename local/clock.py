@@ -1,0 +1,100 @@
+"""Time in the embedded AWS.
+
+Lab time starts at the present and runs at the speed of real time while anything works. While everything only
+waits (every execution sits in a Wait state, and no Lambda, instance or agent is busy) it runs ahead, because
+nothing but AWS's own timers could notice. An agent's reads are therefore never accelerated.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """The instant as AWS would stamp it."""
+
+    def now(self) -> float:
+        """Seconds since the epoch, in lab time."""
+
+
+class ManualClock:
+    """A clock that moves only when told, for unit tests of the simulator."""
+
+    def __init__(self, start: float = 1_800_000_000.0) -> None:
+        self._now = start
+
+    def now(self) -> float:
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        """Move forward by `seconds`; going back is refused."""
+        if seconds < 0:
+            raise ValueError(f"a clock cannot go back by {-seconds} s")
+        self._now += seconds
+
+
+class LabClock:
+    """Real time that runs ahead at `idle_speed` while `waiting` callers exist and no `busy` one does."""
+
+    def __init__(self, idle_speed: float = 1_800.0) -> None:
+        if idle_speed < 1:
+            raise ValueError(f"idle_speed must be at least 1, not {idle_speed}")
+        self._idle_speed = idle_speed
+        self._changed = threading.Condition()
+        self._anchor_real = time.monotonic()
+        self._anchor_lab = time.time()
+        self._speed = 1.0
+        self._busy = 0
+        self._waiting = 0
+
+    def now(self) -> float:
+        """Seconds since the epoch, in lab time; never goes back."""
+        with self._changed:
+            return self._now()
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Hold lab time at the speed of real time: something measurable is going on."""
+        self._count(busy=1)
+        try:
+            yield
+        finally:
+            self._count(busy=-1)
+
+    def sleep(self, seconds: float, *, stop: threading.Event | None = None) -> None:
+        """Wait for `seconds` of lab time; only these waits let lab time run ahead. `stop` ends it early."""
+        with self._changed:
+            deadline = self._now() + seconds
+        self._count(waiting=1)
+        try:
+            self._wait_until(deadline, stop)
+        finally:
+            self._count(waiting=-1)
+
+    def observe_until(self, instant: float, *, stop: threading.Event | None = None) -> bool:
+        """Wait until lab time reaches `instant` without letting it run ahead; False when `stop` came first."""
+        return self._wait_until(instant, stop)
+
+    def _now(self) -> float:
+        return self._anchor_lab + (time.monotonic() - self._anchor_real) * self._speed
+
+    def _count(self, *, busy: int = 0, waiting: int = 0) -> None:
+        with self._changed:
+            self._anchor_lab, self._anchor_real = self._now(), time.monotonic()
+            self._busy += busy
+            self._waiting += waiting
+            self._speed = self._idle_speed if self._waiting and not self._busy else 1.0
+            self._changed.notify_all()
+
+    def _wait_until(self, deadline: float, stop: threading.Event | None) -> bool:
+        with self._changed:
+            while (remaining := deadline - self._now()) > 0:
+                if stop is not None and stop.is_set():
+                    return False
+                real = remaining / self._speed
+                self._changed.wait(min(real, 0.1) if stop is not None else real)
+        return True
