@@ -1,0 +1,1 @@
+"""The ports as AWS provides them; boto3 lives here only."""

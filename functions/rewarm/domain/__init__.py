@@ -1,0 +1,1 @@
+"""Rules of restoring: pure functions and frozen values, standard library only."""

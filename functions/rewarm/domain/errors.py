@@ -1,0 +1,119 @@
+"""Every way a restore can fail, by name.
+
+Lambda reports an exception to Step Functions as its bare class name (no module, no inheritance), so these names
+are what `Retry` and `Catch` in statemachine/ list. They are flat and unique.
+"""
+
+from __future__ import annotations
+
+
+class RestoreError(Exception):
+    """Base for Python's sake; never raised itself."""
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        """`message` is for people; `field` names the field of the request that is at fault, if one is."""
+        super().__init__(f"{field}: {message}" if field else message)
+        self.field = field
+
+
+# Retry: AWS is busy.
+class ThrottledError(RestoreError):
+    """AWS asked us to slow down."""
+
+
+class ServiceUnavailableError(RestoreError):
+    """AWS failed on its side, or did not answer in time."""
+
+
+# Another strategy may do.
+class CapacityUnavailableError(RestoreError):
+    """EC2 has no capacity for such a volume in the Availability Zone now."""
+
+
+class InitializationRateUnavailableError(RestoreError):
+    """The Region cannot supply the provisioned initialization rate (quota or capacity)."""
+
+
+class FastSnapshotRestoreUnavailableError(RestoreError):
+    """Fast snapshot restore could not be enabled, or gave no benefit to the volume."""
+
+
+class AgentUnreachableError(RestoreError):
+    """The command never reached the instance."""
+
+
+class InitializationStalledError(RestoreError):
+    """Initialization makes no progress any more."""
+
+
+# The restore stops.
+class InvalidRequestError(RestoreError):
+    """The request is not one we accept; the message names the field and what is allowed."""
+
+
+class RunbookNotFoundError(RestoreError):
+    """An alarm fired for which no runbook says what to restore."""
+
+
+class SnapshotNotFoundError(RestoreError):
+    """No snapshot fits the request's source."""
+
+
+class SnapshotNotUsableError(RestoreError):
+    """The snapshot is pending, in error, archived or out of reach."""
+
+
+class TargetNotFoundError(RestoreError):
+    """The instance or Availability Zone of the target does not exist."""
+
+
+class TargetNotUsableError(RestoreError):
+    """The instance cannot take the volume: state, Availability Zone or no SSM agent."""
+
+
+class DeviceInUseError(RestoreError):
+    """Another volume is attached under the device name asked for."""
+
+
+class NoStrategyFitsError(RestoreError):
+    """A strict request, and no strategy meets its deadline and budget."""
+
+
+class QuotaExceededError(RestoreError):
+    """A service quota of the account is used up."""
+
+
+class AccessDeniedError(RestoreError):
+    """A permission is missing; the message names the call."""
+
+
+class RequestRefusedError(RestoreError):
+    """AWS refused a call for a reason that trying again cannot mend."""
+
+
+class VolumeNotFoundError(RestoreError):
+    """The volume is not there (any more)."""
+
+
+class VolumeFailedError(RestoreError):
+    """The volume went into the state `error`, or to another owner."""
+
+
+class AgentFailedError(RestoreError):
+    """The warm-up agent ran and could not read everything."""
+
+
+class VolumeNotFastError(RestoreError):
+    """The volume was measured after initialization and is still cold."""
+
+
+class RestoreCancelledError(RestoreError):
+    """Somebody cancelled the restore."""
+
+
+class RestoreNotFoundError(RestoreError):
+    """No restore has this id."""
+
+
+class IncompleteCleanUpError(RestoreError):
+    """Something that costs money could not be removed; the message lists it."""

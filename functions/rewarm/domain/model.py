@@ -1,0 +1,186 @@
+"""The vocabulary of a restore as frozen values; AWS's words, units in the names, money as Decimal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+
+BLOCK_BYTES = 524_288
+"""Block size of the EBS direct APIs (EBS user guide, "Use EBS direct APIs": blocks of 512 KiB)."""
+GIB = 1 << 30
+MIB = 1 << 20
+
+
+class Strategy(StrEnum):
+    """How the volume gets to full speed; spelled the same in JSON, tags, metrics and code."""
+
+    BACKGROUND = "background"
+    WARM_UP_AGENT = "warm-up-agent"
+    PROVISIONED_RATE = "provisioned-rate"
+    FAST_SNAPSHOT_RESTORE = "fast-snapshot-restore"
+
+
+class OnFailure(StrEnum):
+    """What becomes of a volume whose restore failed before it was announced as attached."""
+
+    CLEAN_UP = "clean-up"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A run of written 512 KiB blocks."""
+
+    start_block: int
+    block_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot as DescribeSnapshots tells it."""
+
+    snapshot_id: str
+    state: str
+    state_message: str | None
+    storage_tier: str
+    volume_id: str | None
+    size_gib: int
+    full_size_bytes: int | None
+    """FullSnapshotSizeInBytes: all blocks written on the source volume; may be absent on old snapshots."""
+    started_at: datetime
+    completed_at: datetime | None
+    encrypted: bool
+    kms_key_id: str | None
+    owner_id: str
+    progress_percent: int
+    tags: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSettings:
+    """The volume to create."""
+
+    volume_type: str
+    size_gib: int
+    iops: int | None = None
+    throughput_mib_s: int | None = None
+    kms_key_id: str | None = None
+    multi_attach: bool = False
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A volume as DescribeVolumes tells it."""
+
+    volume_id: str
+    state: str
+    availability_zone: str
+    settings: VolumeSettings
+    snapshot_id: str | None
+    fast_restored: bool | None
+    attachments: tuple[Attachment, ...]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """One attachment of a volume; `state` is attaching, attached, detaching, detached or busy."""
+
+    instance_id: str
+    device: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An instance as DescribeInstances and DescribeInstanceInformation tell it."""
+
+    instance_id: str
+    state: str
+    availability_zone: str
+    instance_type: str
+    architecture: str
+    platform: str
+    """`linux` or `windows`."""
+    image_id: str
+    devices: dict[str, str]
+    """Device name to volume id."""
+    ssm_online: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceEbsLimits:
+    """EbsInfo.EbsOptimizedInfo of an instance type; None where AWS does not say."""
+
+    baseline_throughput_mib_s: float | None
+    maximum_throughput_mib_s: float | None
+    baseline_iops: int | None
+    maximum_iops: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FastSnapshotRestore:
+    """State of fast snapshot restore for a snapshot in an Availability Zone."""
+
+    state: str
+    """enabling, optimizing, enabled, disabling, disabled."""
+    enabled_at: datetime | None = None
+    credits: float | None = None
+    """FastSnapshotRestoreCreditsBalance; None where CloudWatch has no datapoint yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class InitializationStatus:
+    """DescribeVolumeStatus; None where AWS leaves a part out (then it is unknown, not done)."""
+
+    state: str | None
+    """`initializing` or `completed`."""
+    initialization_type: str | None
+    """`default`, `provisioned-rate` or `volume-copy`."""
+    progress_percent: int | None
+    eta_seconds: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadActivity:
+    """One minute of a volume's CloudWatch metrics."""
+
+    minute: datetime
+    read_ops: float
+    read_bytes: float
+    read_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CommandStatus:
+    """An SSM Run Command invocation."""
+
+    status: str
+    """Pending, InProgress, Delayed, Success, Cancelled, TimedOut, Failed or Cancelling."""
+    status_details: str
+    exit_code: int | None
+    stdout: str
+    stderr: str
+
+    @property
+    def finished(self) -> bool:
+        """Nothing more will come."""
+        return self.status in {"Success", "Cancelled", "TimedOut", "Failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class PriceBook:
+    """Prices of one Region in US dollars; `as_of` dates the oldest figure."""
+
+    region: str
+    as_of: datetime
+    source: str
+    fsr_usd_per_hour: Decimal
+    rate_usd_per_gib_mib_s: Decimal
+    list_blocks_usd_per_thousand: Decimal
+    storage_usd_per_gib_month: dict[str, Decimal]
+    iops_usd_per_month: dict[str, Decimal]
+    throughput_usd_per_mib_s_month: dict[str, Decimal]

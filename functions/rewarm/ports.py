@@ -1,0 +1,233 @@
+"""What a step needs from the world; adapters/ implements it on AWS, tests/support/fakes.py in memory.
+
+Every method may raise ThrottledError, ServiceUnavailableError, AccessDeniedError and RequestRefusedError;
+further errors are named at the method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from rewarm.domain.model import (
+    CommandStatus,
+    Extent,
+    FastSnapshotRestore,
+    InitializationStatus,
+    Instance,
+    InstanceEbsLimits,
+    PriceBook,
+    ReadActivity,
+    Snapshot,
+    Volume,
+    VolumeSettings,
+)
+
+JsonObject = dict[str, Any]
+
+
+class SnapshotCatalog(Protocol):
+    """EC2 snapshots and images."""
+
+    def get(self, snapshot_id: str) -> Snapshot:
+        """Raises SnapshotNotFoundError."""
+
+    def of_volume(self, volume_id: str) -> list[Snapshot]:
+        """All snapshots of a volume that this account owns, in any state."""
+
+    def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
+        """All snapshots of this account that carry every one of the tags, in any state."""
+
+    def of_image(self, image_id: str) -> dict[str, str]:
+        """Device name to snapshot id of an AMI. Raises SnapshotNotFoundError."""
+
+    def written_extents(self, snapshot_id: str) -> list[Extent]:
+        """The written blocks, ascending, disjoint, merged (ListSnapshotBlocks). Raises SnapshotNotFoundError."""
+
+
+class FastSnapshotRestores(Protocol):
+    """Fast snapshot restore of a snapshot in an Availability Zone."""
+
+    def describe(self, snapshot_id: str, availability_zone: str, *, now: datetime) -> FastSnapshotRestore | None:
+        """None where it was never enabled, or is disabled."""
+
+    def enable(self, snapshot_id: str, availability_zone: str) -> None:
+        """Raises FastSnapshotRestoreUnavailableError (quota, capacity, state of the snapshot)."""
+
+    def disable(self, snapshot_id: str, availability_zone: str) -> None:
+        """Does nothing where it is not enabled."""
+
+
+class VolumeStore(Protocol):
+    """EBS volumes."""
+
+    def create(
+        self,
+        snapshot_id: str,
+        availability_zone: str,
+        settings: VolumeSettings,
+        *,
+        initialization_rate_mib_s: int | None,
+        client_token: str,
+    ) -> str:
+        """The volume's id; the same token gives the same volume.
+
+        Raises InitializationRateUnavailableError, CapacityUnavailableError, QuotaExceededError, SnapshotNotFoundError.
+        """
+
+    def get(self, volume_id: str) -> Volume:
+        """Raises VolumeNotFoundError."""
+
+    def created_by(self, restore_id: str) -> list[Volume]:
+        """Volumes that carry this restore's tag."""
+
+    def attach(self, volume_id: str, instance_id: str, device: str) -> None:
+        """Does nothing where it is attached so already. Raises DeviceInUseError, TargetNotUsableError."""
+
+    def detach(self, volume_id: str, instance_id: str) -> None:
+        """Does nothing where it is not attached there."""
+
+    def delete(self, volume_id: str) -> None:
+        """Does nothing where it is gone. Raises RequestRefusedError while it is attached."""
+
+    def tag(self, volume_id: str, tags: Mapping[str, str]) -> None:
+        """Raises VolumeNotFoundError."""
+
+    def initialization_status(self, volume_id: str) -> InitializationStatus:
+        """What EC2 says of the initialization, up to 5 minutes late. Raises VolumeNotFoundError."""
+
+
+class Instances(Protocol):
+    """EC2 instances and what SSM says of them."""
+
+    def get(self, instance_id: str) -> Instance:
+        """Raises TargetNotFoundError."""
+
+    def availability_zones(self) -> list[str]:
+        """Names of the Region's zones."""
+
+    def ebs_limits(self, instance_type: str) -> InstanceEbsLimits:
+        """DescribeInstanceTypes."""
+
+
+class Commands(Protocol):
+    """SSM Run Command with this stack's document."""
+
+    def send(self, instance_id: str, parameters: Mapping[str, str], *, comment: str, timeout_seconds: int) -> str:
+        """The command's id. Not idempotent (SendCommand has no token). Raises AgentUnreachableError."""
+
+    def status(self, command_id: str, instance_id: str) -> CommandStatus | None:
+        """None while SSM does not know the invocation yet (normal right after `send`)."""
+
+    def cancel(self, command_id: str, instance_id: str) -> None:
+        """Does nothing where it has finished."""
+
+
+class Metrics(Protocol):
+    """CloudWatch AWS/EBS."""
+
+    def read_activity(self, volume_id: str, *, since: datetime, until: datetime) -> list[ReadActivity]:
+        """Per minute, oldest first; minutes without a datapoint are left out."""
+
+
+class Prices(Protocol):
+    """The price of things in this Region."""
+
+    def book(self, *, now: datetime) -> PriceBook:
+        """From the Price List where it answers, else the shipped book, overlaid by the user's own figures."""
+
+
+class Quotas(Protocol):
+    """Service Quotas."""
+
+    def fast_snapshot_restores(self) -> int:
+        """How many snapshots may have FSR in this Region (L-631ECBD3; 5 where the answer is missing)."""
+
+    def initialization_rate_mib_s(self) -> int:
+        """Cumulative initialization rate of this Region (L-A37D9CF3; 5,000 where the answer is missing)."""
+
+
+class Artifacts(Protocol):
+    """The bucket with the agent's binaries, block maps, progress and reports."""
+
+    def put_json(self, key: str, value: JsonObject) -> None:
+        """Writes one JSON object."""
+
+    def get_json(self, key: str) -> JsonObject | None:
+        """None where there is no such object, or it is not JSON (a progress line cut short)."""
+
+    def put_map(self, key: str, extents: Iterable[Extent]) -> None:
+        """Writes a block map as the agent reads it: `start count` a line."""
+
+    def agent(self, platform: str, architecture: str) -> tuple[str, str]:
+        """(key, sha256) of the agent's binary. Raises TargetNotUsableError where there is none for it."""
+
+    def download_url(self, key: str, *, expires_seconds: int) -> str:
+        """A presigned GET."""
+
+    def upload_url(self, key: str, *, expires_seconds: int) -> str:
+        """A presigned PUT."""
+
+
+class RestoreTable(Protocol):
+    """What we remember of restores, runbooks and alarm events, and who uses which FSR."""
+
+    def put_new(self, restore_id: str, record: JsonObject) -> bool:
+        """False where the restore is known already."""
+
+    def get(self, restore_id: str) -> JsonObject | None:
+        """The record, or None."""
+
+    def update(self, restore_id: str, changes: JsonObject) -> None:
+        """Sets the given attributes; creates the record where it is missing."""
+
+    def append_event(self, restore_id: str, event: JsonObject) -> None:
+        """Adds to the record's list `events`."""
+
+    def request_cancel(self, restore_id: str) -> None:
+        """Marks the restore as to be cancelled. Raises RestoreNotFoundError."""
+
+    def is_cancelled(self, restore_id: str) -> bool:
+        """Somebody asked for the restore to be cancelled."""
+
+    def claim_event(self, event_id: str, restore_id: str) -> str:
+        """The id of the restore that owns this event: ours, or the one that came first."""
+
+    def runbook(self, alarm_name: str) -> JsonObject | None:
+        """The restore request for an alarm."""
+
+    def put_runbook(self, alarm_name: str, request: JsonObject) -> None:
+        """Writes or replaces it."""
+
+    def delete_runbook(self, alarm_name: str) -> bool:
+        """False where there was none."""
+
+    def claim_fast_snapshot_restore(
+        self, snapshot_id: str, availability_zone: str, user: str, *, enabled_by_us: bool
+    ) -> None:
+        """Notes that `user` (restore id and volume index) relies on it; the first claim says whether we enabled it."""
+
+    def release_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> bool:
+        """True where we enabled it and nobody relies on it any more: it is to be disabled now."""
+
+
+class Messages(Protocol):
+    """Everyone who listens."""
+
+    def send(self, message: JsonObject) -> list[str]:
+        """Sends to each configured channel, and returns the names of those that took it.
+
+        A channel that refuses never stops the others; the refusals are logged. `message` is domain.messages.Message
+        as a JSON object.
+        """
+
+
+class Executions(Protocol):
+    """The state machine `restore`."""
+
+    def start(self, restore_id: str, execution_input: JsonObject) -> str:
+        """The execution's ARN; the same id with the same input starts nothing new."""
+
+
+Records = Sequence[JsonObject]
