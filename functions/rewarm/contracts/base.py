@@ -1,0 +1,43 @@
+"""What all contracts have in common: frozen, camelCase in JSON, and no field that nobody reads."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic.alias_generators import to_camel
+
+from rewarm.domain.units import iso
+
+JsonObject = dict[str, Any]
+
+Instant = Annotated[AwareDatetime, PlainSerializer(iso, return_type=str, when_used="json")]
+"""A time with its zone; in JSON always UTC and ending in Z, as the AWS APIs write it."""
+
+Usd = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
+"""US dollars; a string in JSON, because a float cannot hold 0.1."""
+
+
+class Contract(BaseModel):
+    """Base of every request, event and result."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        from_attributes=True,
+        str_strip_whitespace=True,
+    )
+
+    def to_json(self) -> JsonObject:
+        """The JSON object that travels through Step Functions."""
+        return self.model_dump(by_alias=True, mode="json")
+
+
+class StepEvent(Contract):
+    """What every step is told: which restore, and what time it is by AWS's own clock."""
+
+    restore_id: Annotated[str, Field(min_length=1, max_length=80)]
+    now: Instant

@@ -1,0 +1,133 @@
+"""What the state machines send to each step; the field names are those of statemachine/*.asl.yaml."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from rewarm.contracts.base import Instant, JsonObject, StepEvent
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult, VerifyVolumeResult
+from rewarm.contracts.values import Plan, Trigger, VolumeAssignment, VolumePlan
+
+Announcement = Literal["plan", "fallback", "attached", "ready", "failed"]
+Phase = Literal["before", "after"]
+
+
+class ParseRequestEvent(StepEvent):
+    """The execution's input as it came."""
+
+    started_at: Instant
+    input: JsonObject
+
+
+class SelectSnapshotEvent(StepEvent):
+    """Asks which snapshots become which volumes."""
+
+    request: RestoreRequest
+
+
+class ChooseStrategyEvent(StepEvent):
+    """Asks how each volume is to be initialized."""
+
+    request: RestoreRequest
+    deadline_at: Instant | None = None
+    volumes: list[VolumeAssignment]
+
+
+class AnnounceEvent(StepEvent):
+    """Asks to tell people; `details` differ by `event`, see steps/announce.py."""
+
+    event: Announcement
+    request: RestoreRequest | None = None
+    details: JsonObject
+
+
+class PrepareSnapshotEvent(StepEvent):
+    """Asks for fast snapshot restore with a credit."""
+
+    volume: VolumeAssignment
+    plan: Plan
+    deadline_at: Instant | None = None
+
+
+class CreateVolumeEvent(StepEvent):
+    """Asks for the volume."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    plan: Plan
+    attempt: int = Field(ge=0)
+
+
+class CheckVolumeEvent(StepEvent):
+    """Asks whether the volume is available."""
+
+    volume_id: str
+    plan: Plan
+
+
+class AttachVolumeEvent(StepEvent):
+    """Asks for the volume on its instance."""
+
+    volume: VolumeAssignment
+    volume_id: str
+
+
+class DispatchWarmerEvent(StepEvent):
+    """Asks for the warm-up agent on the instance."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    volume_id: str
+
+
+class VerifyVolumeEvent(StepEvent):
+    """Asks how fast the volume is; `pending` is the result of the call before, if there was one."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    volume_id: str
+    phase: Phase
+    pending: VerifyVolumeResult | None = None
+
+
+class PollInitializationEvent(StepEvent):
+    """Asks whether the volume is initialized; `previous` is the result of the poll before."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    volume_id: str
+    plan: Plan
+    started_at: Instant
+    deadline_at: Instant | None = None
+    dispatch: DispatchWarmerResult | None = None
+    previous: PollInitializationResult | None = None
+
+
+class ReleaseEvent(StepEvent):
+    """Asks to give back what costs money by the hour."""
+
+    volume: VolumeAssignment
+
+
+class CleanUpEvent(StepEvent):
+    """Asks to remove what a failed restore made."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    volume_id: str | None = None
+    dispatch: DispatchWarmerResult | None = None
+    attached_announced: bool = False
+
+
+class ReportEvent(StepEvent):
+    """Asks for the account of the whole restore; `results` are the outputs of restore-volume, failed ones too."""
+
+    started_at: Instant
+    deadline_at: Instant | None = None
+    request: RestoreRequest
+    trigger: Trigger
+    plans: list[VolumePlan]
+    results: list[JsonObject]

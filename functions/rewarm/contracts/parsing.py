@@ -1,0 +1,185 @@
+"""From any JSON object to a RestoreRequest, or to one InvalidRequestError that names the field and what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from rewarm.contracts.base import JsonObject
+from rewarm.contracts.request import SELECTORS, RestoreRequest, Source
+from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.units import shown
+from rewarm.domain.volume_types import RESERVED_TAG_PREFIXES
+
+MAX_SHOWN_ERRORS = 5
+EXAMPLES = {
+    "snapshotId": "snap-0123456789abcdef0",
+    "volumeId": "vol-0123456789abcdef0",
+    "instanceId": "i-0123456789abcdef0",
+    "imageId": "ami-0123456789abcdef0",
+    "availabilityZone": "ap-northeast-1a",
+}
+
+
+def parse_restore_request(value: object) -> RestoreRequest:
+    """Raises InvalidRequestError."""
+    if not isinstance(value, dict):
+        raise InvalidRequestError(f"{shown(value)} is not a JSON object", field="request")
+    try:
+        request = RestoreRequest.model_validate(value)
+    except ValidationError as error:
+        raise _refusal(error) from None
+    _check_source(request.source)
+    _check_target(request)
+    _check_tags(request.volume.tags)
+    _check_multi_attach(request)
+    return _with_defaults(request)
+
+
+def _with_defaults(request: RestoreRequest) -> RestoreRequest:
+    """What a person may leave out is said here once, so that no later step needs to know it."""
+    source, target = request.source, request.target
+    if source.volume_id is not None and source.at is None:
+        source = source.model_copy(update={"at": "latest"})
+    if target.instance_id is not None and target.mode is None:
+        target = target.model_copy(update={"mode": "attach"})
+    return request.model_copy(update={"source": source, "target": target})
+
+
+def _check_source(source: Source) -> None:
+    given = [name for name in SELECTORS if source.model_dump(by_alias=True)[name] is not None]
+    if len(given) != 1:
+        found = f"found {' and '.join(given)}" if given else "found none"
+        raise InvalidRequestError(f"{found}; exactly one of {', '.join(SELECTORS)} is allowed", field="source")
+    if source.at is not None and source.volume_id is None:
+        raise InvalidRequestError(f"only goes with source.volumeId, not with source.{given[0]}", field="source.at")
+    if source.devices is not None and source.instance_id is None and source.image_id is None:
+        raise InvalidRequestError(
+            f"only goes with source.instanceId or source.imageId, not with source.{given[0]}", field="source.devices"
+        )
+
+
+def _check_target(request: RestoreRequest) -> None:
+    target = request.target
+    if (target.instance_id is None) == (target.availability_zone is None):
+        found = "found neither" if target.instance_id is None else "found both"
+        raise InvalidRequestError(f"{found}; exactly one of instanceId, availabilityZone is allowed", field="target")
+    for name in ("device", "mode"):
+        if target.instance_id is None and getattr(target, name) is not None:
+            raise InvalidRequestError("only goes with target.instanceId", field=f"target.{name}")
+
+
+def _check_tags(tags: dict[str, str]) -> None:
+    for key in tags:
+        if key.lower().startswith(RESERVED_TAG_PREFIXES):
+            raise InvalidRequestError(
+                f"{key!r} is reserved; keys must not start with {' or '.join(RESERVED_TAG_PREFIXES)}",
+                field="volume.tags",
+            )
+
+
+def _check_multi_attach(request: RestoreRequest) -> None:
+    if request.volume.multi_attach and request.volume.volume_type not in {"io1", "io2", None}:
+        raise InvalidRequestError(
+            f"{request.volume.volume_type} volumes cannot be attached to several instances; io1 and io2 can",
+            field="volume.multiAttach",
+        )
+
+
+def _refusal(error: ValidationError) -> InvalidRequestError:
+    """The first fault names the field; the others follow, so that one answer is enough to mend them all."""
+    faults = _one_per_field(error.errors(include_url=False))
+    first_field, first_message = faults[0]
+    more = "".join(f"; {name}: {message}" for name, message in faults[1:MAX_SHOWN_ERRORS])
+    return InvalidRequestError(first_message + more, field=first_field)
+
+
+def _one_per_field(errors: Sequence[ErrorDetails]) -> list[tuple[str, str]]:
+    """A union reports each of its branches; people want one sentence per field."""
+    by_field: dict[str, list[ErrorDetails]] = {}
+    for error in errors:
+        by_field.setdefault(_path(error["loc"]), []).append(error)
+    return [(name, _sentence(found)) for name, found in by_field.items()]
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    """`objective.readyWithinMinutes`, without the names that pydantic gives to the branches of a union."""
+    model: type[BaseModel] | None = RestoreRequest
+    parts: list[str] = []
+    for part in location:
+        if model is None and parts and not isinstance(part, int) and parts[-1] not in {"tags"}:
+            break
+        parts.append(str(part))
+        model = _field_model(model, str(part))
+    return ".".join(parts)
+
+
+def _field_model(model: type[BaseModel] | None, alias: str) -> type[BaseModel] | None:
+    for field in (model.model_fields if model else {}).values():
+        if field.alias == alias and isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            return field.annotation
+    return None
+
+
+def _sentence(errors: list[ErrorDetails]) -> str:
+    first = errors[0]
+    if first["type"] == "extra_forbidden":
+        return f"unknown field; allowed are {', '.join(_allowed_fields(first['loc']))}"
+    if first["type"] == "missing":
+        return "is missing"
+    allowed = " or ".join(dict.fromkeys(_allowed(error) for error in errors)).replace(" or allowed is ", " or ")
+    return f"found {shown(first['input'])}; {allowed}"
+
+
+def _allowed_fields(location: tuple[int | str, ...]) -> list[str]:
+    model: type[BaseModel] | None = RestoreRequest
+    for part in location[:-1]:
+        model = _field_model(model, str(part))
+    return [str(field.alias) for field in (model.model_fields if model else {}).values()]
+
+
+def _allowed(error: ErrorDetails) -> str:
+    """Pydantic's words are for programmers; the common ones are said plainly, the others passed on."""
+    context: dict[str, Any] = error.get("ctx") or {}
+    kind = error["type"]
+    if kind == "string_pattern_mismatch":
+        name = str(next((part for part in reversed(error["loc"]) if part in EXAMPLES), ""))
+        return f"allowed is an id such as {EXAMPLES[name]}" if name else f"allowed is {context['pattern']}"
+    if kind in {"literal_error", "enum"}:
+        return f"allowed is {context['expected']}"
+    limits = {
+        "greater_than_equal": "at least {ge}",
+        "less_than_equal": "at most {le}",
+        "greater_than": "more than {gt}",
+    }
+    if kind in limits:
+        return f"allowed is {limits[kind].format(**context)}"
+    plain = {
+        "int_type": "a whole number is allowed",
+        "float_type": "a number is allowed",
+        "bool_type": "true or false is allowed",
+        "string_type": "text is allowed",
+        "decimal_parsing": "a number is allowed",
+        "decimal_type": "a number is allowed",
+        "timezone_aware": "a time with its zone is allowed, such as 2026-11-20T03:00:00Z",
+        "datetime_from_date_parsing": "a time is allowed, such as 2026-11-20T03:00:00Z",
+        "datetime_parsing": "a time is allowed, such as 2026-11-20T03:00:00Z",
+        "model_type": "a JSON object is allowed",
+        "model_attributes_type": "a JSON object is allowed",
+        "dict_type": "a JSON object is allowed",
+    }
+    return plain.get(kind, str(error["msg"]).lower())
+
+
+def with_runbook(request: JsonObject, runbook: JsonObject) -> JsonObject:
+    """The runbook, with what the caller asked for differently (`source` is always the runbook's)."""
+    merged = dict(runbook)
+    for name, value in request.items():
+        if name == "source" or value is None:
+            continue
+        both_objects = isinstance(value, dict) and isinstance(merged.get(name), dict)
+        merged[name] = {**merged[name], **value} if both_objects else value
+    return merged

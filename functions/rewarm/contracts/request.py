@@ -1,0 +1,117 @@
+"""RestoreRequest: the one truth for the API, the events, the schedules and the runbooks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictBool, StrictInt, StrictStr
+
+from rewarm.contracts.base import Contract, Instant, Usd
+from rewarm.domain.model import OnFailure, Strategy
+from rewarm.domain.verification import DEFAULT_SAMPLES, MAX_SAMPLES
+
+SnapshotId = Annotated[StrictStr, Field(pattern=r"^snap-([0-9a-f]{8}|[0-9a-f]{17})$")]
+VolumeId = Annotated[StrictStr, Field(pattern=r"^vol-([0-9a-f]{8}|[0-9a-f]{17})$")]
+InstanceId = Annotated[StrictStr, Field(pattern=r"^i-([0-9a-f]{8}|[0-9a-f]{17})$")]
+ImageId = Annotated[StrictStr, Field(pattern=r"^ami-([0-9a-f]{8}|[0-9a-f]{17})$")]
+ZoneName = Annotated[StrictStr, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
+AlarmName = Annotated[StrictStr, Field(min_length=1, max_length=255)]
+TagKey = Annotated[StrictStr, Field(min_length=1, max_length=128)]
+TagValue = Annotated[StrictStr, Field(max_length=256)]
+Tags = dict[TagKey, TagValue]
+
+SELECTORS = ("snapshotId", "volumeId", "tags", "instanceId", "imageId", "alarm")
+
+
+class Source(Contract):
+    """What to restore: exactly one of the selectors."""
+
+    model_config = {"json_schema_extra": {"oneOf": [{"required": [selector]} for selector in SELECTORS]}}
+
+    snapshot_id: SnapshotId | None = None
+    volume_id: VolumeId | None = None
+    at: Literal["latest"] | Instant | None = Field(
+        default=None, description="With volumeId: the newest snapshot not later than this time; default latest."
+    )
+    tags: Annotated[Tags, Field(min_length=1, max_length=50)] | None = Field(
+        default=None, description="The newest snapshot that carries every one of these tags."
+    )
+    instance_id: InstanceId | None = Field(
+        default=None, description="The newest snapshot of each volume attached to this instance."
+    )
+    devices: Annotated[list[StrictStr], Field(min_length=1, max_length=28)] | None = Field(
+        default=None, description="With instanceId or imageId: only these device names."
+    )
+    image_id: ImageId | None = None
+    alarm: AlarmName | None = Field(default=None, description="The runbook of this CloudWatch alarm says the rest.")
+
+
+class Target(Contract):
+    """Where the volume goes: onto an instance, or only into an Availability Zone."""
+
+    model_config = {
+        "json_schema_extra": {"oneOf": [{"required": ["instanceId"]}, {"required": ["availabilityZone"]}]}
+    }
+
+    instance_id: InstanceId | None = None
+    device: StrictStr | None = Field(default=None, description="Default: the first free one of /dev/sdf to /dev/sdp.")
+    mode: Literal["attach"] | None = None
+    availability_zone: ZoneName | None = None
+
+
+class VolumeRequest(Contract):
+    """The volume to make; what is left out comes from the source volume where it still exists, else gp3."""
+
+    volume_type: Literal["gp3", "gp2", "io2", "io1", "st1", "sc1"] | None = None
+    size_gib: Annotated[StrictInt, Field(ge=1, le=65_536)] | None = None
+    iops: Annotated[StrictInt, Field(ge=100, le=256_000)] | None = None
+    throughput_mib_s: Annotated[StrictInt, Field(ge=125, le=2_000)] | None = None
+    kms_key_id: Annotated[StrictStr, Field(min_length=1, max_length=2_048)] | None = None
+    tags: Annotated[Tags, Field(max_length=40)] = Field(default_factory=dict)
+    multi_attach: StrictBool = False
+
+
+class Objective(Contract):
+    """What matters: when it must be fast, what it may cost, and how."""
+
+    ready_within_minutes: Annotated[StrictInt, Field(ge=1, le=10_080)] | None = None
+    max_cost_usd: Usd | None = Field(default=None, description="For all volumes of this restore together.")
+    strategy: Literal["auto"] | Strategy = "auto"
+    strict: StrictBool = Field(default=False, description="Refuse where nothing meets the deadline and the budget.")
+
+
+class WarmUp(Contract):
+    """How hard the warm-up agent reads."""
+
+    max_mib_per_second: Annotated[StrictInt, Field(ge=1, le=10_000)] | None = None
+    depth: Literal["auto"] | Annotated[StrictInt, Field(ge=1, le=1_024)] = "auto"
+
+
+class Verify(Contract):
+    """How the volume is measured afterwards, with random 4 KiB reads of written blocks."""
+
+    samples: Annotated[StrictInt, Field(ge=0, le=MAX_SAMPLES)] = Field(
+        default=DEFAULT_SAMPLES, description="0: do not measure."
+    )
+    max_p99_ms: Annotated[float, Field(gt=0, le=60_000, strict=True, allow_inf_nan=False)] = 20.0
+
+
+class Notify(Contract):
+    """Who is told."""
+
+    slack: StrictBool = True
+    email: StrictBool = True
+
+
+class RestoreRequest(Contract):
+    """One restore."""
+
+    source: Source
+    target: Target
+    volume: VolumeRequest = Field(default_factory=VolumeRequest)
+    objective: Objective = Field(default_factory=Objective)
+    warm_up: WarmUp = Field(default_factory=WarmUp)
+    verify: Verify = Field(default_factory=Verify)
+    on_failure: OnFailure = OnFailure.CLEAN_UP
+    notify: Notify = Field(default_factory=Notify)
+    dry_run: StrictBool = Field(default=False, description="Plan only: nothing is created.")

@@ -1,0 +1,172 @@
+"""What each step answers to the state machines."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import (
+    Failure,
+    InitializationSignals,
+    Measurement,
+    PlanSummary,
+    Trigger,
+    VolumeAssignment,
+    VolumePlan,
+)
+
+WaitSeconds = Annotated[int, Field(ge=1, le=3_600)]
+"""For a Wait state: whole seconds, at least one."""
+
+
+class ParseRequestResult(Contract):
+    """The request with every default filled in, or the restore that has this event already."""
+
+    outcome: Literal["accepted", "duplicate"]
+    request: RestoreRequest | None = None
+    trigger: Trigger
+    deadline_at: Instant | None = None
+    duplicate_of: str | None = None
+
+
+class SelectSnapshotResult(Contract):
+    """One assignment per volume."""
+
+    volumes: list[VolumeAssignment]
+
+
+class ChooseStrategyResult(Contract):
+    """One plan per volume."""
+
+    plans: list[VolumePlan]
+    summary: PlanSummary
+
+
+class AnnounceResult(Contract):
+    """The channels that took the message."""
+
+    channels: list[str]
+
+
+class PrepareSnapshotResult(Contract):
+    """Whether a volume made now would be fast at once."""
+
+    ready: bool
+    wait_seconds: WaitSeconds
+    state: str
+    credits: float | None = None
+    enabled_by_us: bool
+
+
+class CreateVolumeResult(Contract):
+    """The volume."""
+
+    volume_id: str
+    client_token: str
+
+
+class CheckVolumeResult(Contract):
+    """Whether the volume is available."""
+
+    available: bool
+    wait_seconds: WaitSeconds
+    state: str
+    fast_restored: bool | None = None
+
+
+class AttachVolumeResult(Contract):
+    """Whether the volume is attached."""
+
+    attached: bool
+    wait_seconds: WaitSeconds
+    device: str
+
+
+class DispatchWarmerResult(Contract):
+    """The command that warms the volume up."""
+
+    command_id: str
+    instance_id: str
+    progress_key: str
+    started_at: Instant
+    read_ops_before: float
+
+
+class VerifyVolumeResult(Contract):
+    """What was measured, or that the measurement still runs."""
+
+    finished: bool
+    wait_seconds: WaitSeconds
+    command_id: str | None = None
+    started_at: Instant | None = None
+    verdict: Literal["fast", "slow", "unmeasured"] | None = None
+    result: Measurement | None = None
+    reason: str
+
+
+class PollInitializationResult(Contract):
+    """How far the initialization is, and by which signals."""
+
+    ready: bool
+    wait_seconds: WaitSeconds
+    progress_percent: float
+    bytes_done: int
+    bytes_total: int
+    mib_per_second: float | None = None
+    eta_seconds: int | None = None
+    reasons: list[str]
+    signals: InitializationSignals
+    polls: int
+    first_polled_at: Instant
+    last_progress_at: Instant
+    agent_finished_at: Instant | None = None
+
+
+class ReleaseResult(Contract):
+    """What was given back."""
+
+    released: list[str]
+
+
+class CleanUpResult(Contract):
+    """What is gone, and what stays and why."""
+
+    removed: list[str]
+    kept: list[str]
+
+
+class VolumeReport(Contract):
+    """One volume of the report."""
+
+    index: int
+    verdict: Literal["ready", "failed"]
+    snapshot_id: str
+    volume_id: str | None = None
+    strategy: str | None = None
+    estimated_p50_seconds: int | None = None
+    estimated_p90_seconds: int | None = None
+    actual_seconds: int | None = None
+    cost_usd: Usd
+    latency_before_ms: JsonObject | None = None
+    latency_after_ms: JsonObject | None = None
+    verified: str | None = None
+    failure: Failure | None = None
+
+
+class ReportResult(Contract):
+    """The account of the whole restore."""
+
+    verdict: Literal["ready", "failed"]
+    volumes: list[VolumeReport]
+    started_at: Instant
+    finished_at: Instant
+    deadline_at: Instant | None = None
+    deadline_met: bool | None = None
+    estimated_p90_seconds: int
+    actual_seconds: int
+    cost_usd: Usd
+    failure: Failure | None = None
+    report_key: str

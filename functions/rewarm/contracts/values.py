@@ -1,0 +1,185 @@
+"""Values that several steps hand on: the chosen snapshot and target, the plan, what was measured."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
+from rewarm.domain.model import Strategy, VolumeSettings
+
+TriggerKind = Literal["api", "alarm", "schedule"]
+DataBytesFrom = Literal["fullSnapshotSize", "writtenBlocks", "volumeSize"]
+
+
+class Trigger(Contract):
+    """What started the restore."""
+
+    model_config = {"extra": "ignore"}
+
+    kind: TriggerKind
+    alarm_name: str | None = None
+    event_id: str | None = None
+    schedule_name: str | None = None
+
+
+class PassedOverSnapshot(Contract):
+    """A snapshot that was looked at and not taken."""
+
+    snapshot_id: str
+    reason: str
+
+
+class NewVolume(Contract):
+    """The settings of the volume to create, everything decided."""
+
+    volume_type: str
+    size_gib: int
+    iops: int | None = None
+    throughput_mib_s: int | None = None
+    kms_key_id: str | None = None
+    multi_attach: bool = False
+    tags: dict[str, str] = Field(default_factory=dict)
+
+    def settings(self, extra_tags: dict[str, str] | None = None) -> VolumeSettings:
+        """As the ports take it; `extra_tags` win over the user's."""
+        return VolumeSettings(
+            volume_type=self.volume_type,
+            size_gib=self.size_gib,
+            iops=self.iops,
+            throughput_mib_s=self.throughput_mib_s,
+            kms_key_id=self.kms_key_id,
+            multi_attach=self.multi_attach,
+            tags={**self.tags, **(extra_tags or {})},
+        )
+
+
+class VolumeAssignment(Contract):
+    """Which snapshot becomes which volume, and where it goes."""
+
+    index: int = Field(ge=0)
+    snapshot_id: str
+    snapshot_started_at: Instant
+    source_volume_id: str | None = None
+    snapshot_size_gib: int
+    data_bytes: int
+    data_bytes_from: DataBytesFrom
+    written_blocks: int
+    map_key: str
+    availability_zone: str
+    instance_id: str | None = None
+    instance_type: str | None = None
+    platform: str | None = None
+    architecture: str | None = None
+    agent_available: bool = False
+    device: str | None = None
+    volume: NewVolume
+    passed_over: list[PassedOverSnapshot] = Field(default_factory=list)
+
+
+class CostPart(Contract):
+    """One line of a price, with the sum that gives it."""
+
+    item: str
+    usd: Usd
+    arithmetic: str
+
+
+class Plan(Contract):
+    """One strategy with its numbers, ready to be carried out."""
+
+    strategy: Strategy
+    initialization_rate_mib_s: int | None = None
+    usable_seconds: int
+    ready_p50_seconds: int
+    ready_p90_seconds: int
+    cost_usd: Usd
+    cost_parts: list[CostPart] = Field(default_factory=list)
+    why: str
+    deadline_missed: bool = False
+
+
+class Candidate(Contract):
+    """A strategy as it was considered: chosen, or rejected with the reason."""
+
+    strategy: Strategy
+    feasible: bool
+    chosen: bool
+    reason: str
+    initialization_rate_mib_s: int | None = None
+    usable_seconds: int | None = None
+    ready_p50_seconds: int | None = None
+    ready_p90_seconds: int | None = None
+    cost_usd: Usd | None = None
+    cost_arithmetic: str = ""
+
+
+class VolumePlan(Contract):
+    """What will be done for one volume, and what instead if that fails."""
+
+    volume: VolumeAssignment
+    plan: Plan
+    fallbacks: list[Plan] = Field(default_factory=list)
+    candidates: list[Candidate] = Field(default_factory=list)
+
+
+class PlanSummary(Contract):
+    """The plans of all volumes in one line."""
+
+    total_cost_usd: Usd
+    ready_p90_at: Instant
+    deadline_missed: bool
+    why: str
+    price_book_as_of: Instant
+    price_source: str
+
+
+class Failure(Contract):
+    """An error as Step Functions tells it."""
+
+    state: str | None = None
+    error: str
+    cause: str = ""
+
+
+class LatencyMs(Contract):
+    """Percentiles of read latency in milliseconds."""
+
+    model_config = {"extra": "ignore"}
+
+    p50: float
+    p90: float
+    p99: float
+    max: float
+    mean: float | None = None
+
+
+class HistogramBin(Contract):
+    """Reads that took at most so long, and longer than the bin before."""
+
+    model_config = {"extra": "ignore"}
+
+    up_to_ms: float | None = None
+    count: int
+
+
+class Measurement(Contract):
+    """What `warmer verify` measured."""
+
+    model_config = {"extra": "ignore"}
+
+    samples: int
+    iops: float
+    latency_ms: LatencyMs
+    histogram: list[HistogramBin] = Field(default_factory=list)
+
+
+class InitializationSignals(Contract):
+    """What each source says of the initialization; None where it says nothing."""
+
+    agent: JsonObject | None = None
+    read_ops_per_minute: list[float] = Field(default_factory=list)
+    initialization_state: str | None = None
+    initialization_progress: int | None = None
+    fast_restored: bool | None = None

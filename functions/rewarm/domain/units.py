@@ -1,0 +1,76 @@
+"""Sizes, times and prices: conversions, and how people read them."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime
+from decimal import ROUND_HALF_UP, Decimal
+
+from rewarm.domain.model import GIB, MIB
+
+SHOWN_CHARACTERS = 120
+MICRO_DOLLAR = Decimal("0.000001")
+
+
+def iso(instant: datetime) -> str:
+    """UTC, ending in Z; fractions of a second only where there are some."""
+    text = instant.astimezone(UTC).isoformat(timespec="milliseconds" if instant.microsecond else "seconds")
+    return text.replace("+00:00", "Z")
+
+
+def gib(size_bytes: int) -> Decimal:
+    """GiB, exact."""
+    return Decimal(size_bytes) / GIB
+
+
+def ceil_seconds(seconds: float) -> int:
+    """Whole seconds, never fewer than given."""
+    return math.ceil(seconds)
+
+
+def round_usd(amount: Decimal) -> Decimal:
+    """To the millionth of a dollar; EBS direct API requests cost that little."""
+    return amount.quantize(MICRO_DOLLAR, rounding=ROUND_HALF_UP)
+
+
+def usd_text(amount: Decimal) -> str:
+    """`$0.90`, `$0.0035`: two decimals, or as many (up to six) as a small amount needs."""
+    for decimals in (2, 3, 4, 5, 6):
+        text = f"{amount:.{decimals}f}"
+        if amount == 0 or abs(Decimal(text) - amount) <= abs(amount) / 50:
+            return f"${text}"
+    return "less than $0.000001"
+
+
+def size_text(size_bytes: int) -> str:
+    """`512 KiB`, `1.5 GiB`, `2 TiB`."""
+    for unit, name in ((1 << 40, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (1 << 10, "KiB")):
+        if size_bytes >= unit:
+            return f"{size_bytes / unit:.1f}".removesuffix(".0") + f" {name}"
+    return f"{size_bytes} bytes"
+
+
+def duration_text(seconds: float) -> str:
+    """`45 s`, `12 min`, `1 h 05 min`, `2 d 3 h`; rounded up, for an estimate must not be too short."""
+    whole = ceil_seconds(seconds)
+    if whole < 100:
+        return f"{whole} s"
+    minutes = math.ceil(whole / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {rest:02d} min" if rest else f"{hours} h"
+    return f"{hours // 24} d {hours % 24} h" if hours % 24 else f"{hours // 24} d"
+
+
+def clock_text(instant: datetime) -> str:
+    """`2026-11-21 03:05 UTC`: the worst day is no day for time zones."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def shown(value: object) -> str:
+    """A value from outside, as JSON, cut where it is too long for a sentence."""
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
