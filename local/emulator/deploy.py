@@ -1,0 +1,173 @@
+"""Deploy the real template.yaml to the emulator, with boto3 alone.
+
+`sam deploy` would do it too, but polls for 10 s and needs its own packages. What SAM packages from a folder is
+packaged here the same way, with two differences, because the emulator's Lambdas are processes on this machine: the
+dependencies layer is empty, since their Python already has the same pinned packages, and the agent layer holds the
+binary that was built for this machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import platform
+import time
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import yaml
+from samtranslator.yaml_helper import yaml_parse
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation.client import CloudFormationClient
+
+ARTIFACTS_BUCKET = "rewarm-local-deployment"
+DEPENDENCIES_LAYER = "DependenciesLayer"
+AGENT_LAYER = "AgentLayer"
+TIMEOUT_SECONDS = 180.0
+_FIXED_TIME = (1980, 1, 1, 0, 0, 0)
+_MACHINES = {"aarch64": "arm64"}
+
+
+class DeploymentError(RuntimeError):
+    """The stack could not be made; the message names the resource and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is deployed from this working tree."""
+
+    root: Path
+    """The folder of template.yaml."""
+    agent: Path
+    """The warm-up agent built for this machine."""
+    template: str = "template.yaml"
+
+
+def deploy(source: Source, stack: str = "rewarm", parameters: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Create or update the stack and return its outputs."""
+    template = package(source)
+    cloudformation = boto3.client("cloudformation")
+    change_set = _create_change_set(cloudformation, stack, template, parameters or {})
+    if change_set is not None:
+        cloudformation.execute_change_set(StackName=stack, ChangeSetName=change_set)
+        _wait_for_stack(cloudformation, stack)
+    described = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
+    return {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])}
+
+
+def package(source: Source) -> dict[str, Any]:
+    """The template with every local folder and file replaced by its place in S3."""
+    template: dict[str, Any] = yaml_parse((source.root / source.template).read_text(encoding="utf-8"))
+    upload = _Uploader()
+    for name, resource in template["Resources"].items():
+        properties = resource.setdefault("Properties", {})
+        if resource["Type"] == "AWS::Serverless::Function" and isinstance(properties.get("CodeUri"), str):
+            properties["CodeUri"] = upload.put(zip_folder(source.root / properties["CodeUri"]), ".zip")
+        elif resource["Type"] == "AWS::Serverless::LayerVersion":
+            properties["ContentUri"] = upload.put(_layer(source, name, properties["ContentUri"]), ".zip")
+        elif resource["Type"] == "AWS::Serverless::StateMachine" and "DefinitionUri" in properties:
+            definition = yaml.safe_load((source.root / properties["DefinitionUri"]).read_text(encoding="utf-8"))
+            properties["DefinitionUri"] = upload.put(json.dumps(definition).encode(), ".json")
+    return template
+
+
+def zip_folder(folder: Path) -> bytes:
+    """The folder as a zip file that depends on its contents only."""
+    if not folder.is_dir():
+        raise DeploymentError(f"template.yaml packages {folder}, which is not a folder")
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
+    return _zip({str(path.relative_to(folder)): path.read_bytes() for path in files})
+
+
+def _layer(source: Source, name: str, content_uri: str) -> bytes:
+    if name == DEPENDENCIES_LAYER:
+        return _zip({"README": b"The emulator's Python has the packages of functions/requirements.txt itself.\n"})
+    if name == AGENT_LAYER:
+        if not source.agent.is_file():
+            raise DeploymentError(f"the warm-up agent {source.agent} is not built: run make -C warmer")
+        machine = platform.machine()
+        return _zip({f"warmer-linux-{_MACHINES.get(machine, machine)}": source.agent.read_bytes()})
+    return zip_folder(source.root / content_uri)
+
+
+def _zip(files: Mapping[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            info = zipfile.ZipInfo(name, _FIXED_TIME)
+            info.external_attr = 0o755 << 16
+            archive.writestr(info, content, zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+class _Uploader:
+    """Puts artifacts in a bucket, each once, under the hash of its bytes."""
+
+    def __init__(self) -> None:
+        self._s3 = boto3.client("s3")
+        self._s3.create_bucket(Bucket=ARTIFACTS_BUCKET)
+
+    def put(self, content: bytes, suffix: str) -> str:
+        key = hashlib.sha256(content).hexdigest() + suffix
+        self._s3.put_object(Bucket=ARTIFACTS_BUCKET, Key=key, Body=content)
+        return f"s3://{ARTIFACTS_BUCKET}/{key}"
+
+
+def _create_change_set(
+    cloudformation: CloudFormationClient, stack: str, template: dict[str, Any], parameters: Mapping[str, str]
+) -> str | None:
+    name = f"deploy-{time.time_ns()}"
+    cloudformation.create_change_set(
+        StackName=stack,
+        ChangeSetName=name,
+        ChangeSetType="UPDATE" if _exists(cloudformation, stack) else "CREATE",
+        TemplateBody=json.dumps(template, default=str),
+        Capabilities=["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"],
+        Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
+    )
+    give_up = time.monotonic() + TIMEOUT_SECONDS
+    while time.monotonic() < give_up:
+        described = cloudformation.describe_change_set(StackName=stack, ChangeSetName=name)
+        if described["Status"] == "CREATE_COMPLETE":
+            return name
+        if described["Status"] == "FAILED":
+            reason = described.get("StatusReason", "")
+            if "didn't contain changes" in reason or "No updates" in reason:
+                return None
+            raise DeploymentError(f"CloudFormation refused the template: {reason}")
+        time.sleep(0.05)
+    raise DeploymentError(f"the change set {name} was not ready within {TIMEOUT_SECONDS:.0f} s")
+
+
+def _exists(cloudformation: CloudFormationClient, stack: str) -> bool:
+    try:
+        stacks = cloudformation.describe_stacks(StackName=stack)["Stacks"]
+    except cloudformation.exceptions.ClientError:
+        return False
+    return stacks[0]["StackStatus"] != "REVIEW_IN_PROGRESS"
+
+
+def _wait_for_stack(cloudformation: CloudFormationClient, stack: str) -> None:
+    give_up = time.monotonic() + TIMEOUT_SECONDS
+    while time.monotonic() < give_up:
+        status = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"]
+        if status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
+            return
+        if not status.endswith("IN_PROGRESS"):
+            raise DeploymentError(f"the stack {stack} ended as {status}: {_reasons(cloudformation, stack)}")
+        time.sleep(0.05)
+    raise DeploymentError(f"the stack {stack} was not ready within {TIMEOUT_SECONDS:.0f} s")
+
+
+def _reasons(cloudformation: CloudFormationClient, stack: str) -> str:
+    events = cloudformation.describe_stack_events(StackName=stack)["StackEvents"]
+    failed = [event for event in reversed(events) if event["ResourceStatus"].endswith("FAILED")]
+    return "; ".join(
+        f"{event['LogicalResourceId']}: {event.get('ResourceStatusReason', 'no reason given')}" for event in failed
+    )
