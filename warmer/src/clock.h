@@ -1,0 +1,12 @@
+#ifndef WARMER_CLOCK_H
+#define WARMER_CLOCK_H
+
+#include <stdint.h>
+
+#define NS_PER_SECOND UINT64_C(1000000000)
+#define NS_PER_MILLISECOND UINT64_C(1000000)
+
+/** Nanoseconds of a clock that never goes back. */
+uint64_t clock_now_ns(void);
+
+#endif

@@ -1,0 +1,12 @@
+#ifndef WARMER_COMMANDS_H
+#define WARMER_COMMANDS_H
+
+#include "diag.h"
+#include "options.h"
+
+/** Each prints its result object and answers with the exit status, or refuses with the reason in `diag`. */
+int command_warm(const struct options *options, struct diag *diag);
+int command_verify(const struct options *options, struct diag *diag);
+int command_inspect(const struct options *options, struct diag *diag);
+
+#endif

@@ -1,0 +1,161 @@
+/**
+ * Devices on Linux.
+ *
+ * The promise is kept here: this is the only open of the device in the program, it is O_RDONLY, and the only
+ * ioctls are the three that ask for sizes.
+ */
+#include "device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/** Alignment that direct I/O needs on no file system more than this, and buffers get always. */
+#define PAGE_BYTES 4096u
+
+struct device {
+    int descriptor;
+    uint64_t bytes;
+    uint32_t alignment_bytes;
+    bool is_block;
+    struct stat status;
+    char note[160];
+};
+
+/** Open directly, or through the page cache with a note where the file system refuses. */
+static int open_descriptor(struct device *device, const char *path) {
+    int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    device->descriptor = open(path, flags | O_DIRECT);
+    if (device->descriptor >= 0) {
+        return 0;
+    }
+    if (errno != EINVAL && errno != ENOTSUP) {
+        return -errno;
+    }
+    snprintf(device->note, sizeof device->note, "direct I/O refused (%s); reading through the page cache",
+             strerror(errno));
+    device->descriptor = open(path, flags);
+    if (device->descriptor < 0) {
+        return -errno;
+    }
+    /* Read-ahead would fetch blocks that nobody wrote. */
+    posix_fadvise(device->descriptor, 0, 0, POSIX_FADV_RANDOM);
+    return 0;
+}
+
+/** Size and alignment; 0 or -errno. */
+static int measure(struct device *device) {
+    if (fstat(device->descriptor, &device->status) != 0) {
+        return -errno;
+    }
+    device->is_block = S_ISBLK(device->status.st_mode);
+    device->alignment_bytes = PAGE_BYTES;
+    if (!device->is_block) {
+        if (!S_ISREG(device->status.st_mode)) {
+            return -ENOTBLK;
+        }
+        device->bytes = (uint64_t)device->status.st_size;
+        return 0;
+    }
+    int sector_bytes = 0;
+    if (ioctl(device->descriptor, BLKGETSIZE64, &device->bytes) != 0 ||
+        ioctl(device->descriptor, BLKSSZGET, &sector_bytes) != 0) {
+        return -errno;
+    }
+    device->alignment_bytes = (uint32_t)sector_bytes;
+    return 0;
+}
+
+static int refuse_open(struct device *device, const char *path, int error, struct diag *diag) {
+    device_close(device);
+    const char *reason = error == ENOTBLK ? "neither a block device nor a regular file" : strerror(error);
+    return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot open %s: %s", path, reason);
+}
+
+int device_open(const char *path, struct device **opened, struct diag *diag) {
+    struct device *device = calloc(1, sizeof *device);
+    if (device == NULL) {
+        return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot open %s: out of memory", path);
+    }
+    device->descriptor = -1;
+    int failure = open_descriptor(device, path);
+    if (failure == 0) {
+        failure = measure(device);
+    }
+    if (failure != 0) {
+        return refuse_open(device, path, -failure, diag);
+    }
+    if (device->bytes == 0) {
+        device_close(device);
+        return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot open %s: it holds no bytes", path);
+    }
+    *opened = device;
+    return 0;
+}
+
+void device_close(struct device *device) {
+    if (device == NULL) {
+        return;
+    }
+    if (device->descriptor >= 0) {
+        close(device->descriptor);
+    }
+    free(device);
+}
+
+uint64_t device_bytes(const struct device *device) {
+    return device->bytes;
+}
+
+uint32_t device_alignment_bytes(const struct device *device) {
+    return device->alignment_bytes;
+}
+
+bool device_is_direct(const struct device *device) {
+    return device->note[0] == '\0';
+}
+
+const char *device_note(const struct device *device) {
+    return device->note;
+}
+
+bool device_is_block(const struct device *device) {
+    return device->is_block;
+}
+
+void device_key(const struct device *device, char *key, size_t size) {
+    const struct stat *status = &device->status;
+    if (device->is_block) {
+        snprintf(key, size, "block-%u:%u", major(status->st_rdev), minor(status->st_rdev));
+    } else {
+        snprintf(key, size, "file-%u:%u-%" PRIu64, major(status->st_dev), minor(status->st_dev),
+                 (uint64_t)status->st_ino);
+    }
+}
+
+int device_descriptor(const struct device *device) {
+    return device->descriptor;
+}
+
+int64_t device_read(const struct device *device, void *buffer, size_t length, uint64_t offset) {
+    ssize_t got = pread(device->descriptor, buffer, length, (off_t)offset);
+    return got < 0 ? -errno : got;
+}
+
+void *device_alloc_buffer(size_t bytes) {
+    void *buffer = NULL;
+    size_t whole = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    return posix_memalign(&buffer, PAGE_BYTES, whole) == 0 ? buffer : NULL;
+}
+
+void device_free_buffer(void *buffer) {
+    free(buffer);
+}

@@ -1,0 +1,29 @@
+#ifndef WARMER_EXTENTS_H
+#define WARMER_EXTENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** A run of blocks. */
+struct extent {
+    uint64_t start;
+    uint64_t count;
+};
+
+/** A growing list of runs: what to read first, or what could not be read. Zero-initialise before use. */
+struct extents {
+    struct extent *items;
+    size_t length;
+    size_t capacity;
+};
+
+/** Append a run, joined to the last one where they touch; 0 or -ENOMEM. */
+int extents_append(struct extents *list, uint64_t start, uint64_t count);
+
+/** Sort by start and join runs that touch. */
+void extents_sort(struct extents *list);
+
+/** Free the memory and leave an empty list. */
+void extents_clear(struct extents *list);
+
+#endif

@@ -1,0 +1,76 @@
+/**
+ * warmer: reads the written blocks of a volume, so that none is slow when it is needed.
+ *
+ * Where things are, from here down:
+ *
+ *   main.c             this map; command line in, exit status out
+ *   options.c          arguments -> struct options; pure
+ *   command_warm.c     `warmer warm`: puts the parts below together and reports
+ *   command_verify.c   `warmer verify`: random 4 KiB reads, percentiles, verdict
+ *   command_inspect.c  `warmer inspect`: what the device is, which engines work
+ *   map.c              text of extents -> blocks, every refusal with its line; pure
+ *   plan.c             which block next; pure
+ *   warm.c             the loop: submit, reap, account, retry, drain
+ *   depth.c pace.c     how many reads at a time, how many bytes a second; pure
+ *   engine.h           what an engine is; engines_<system>.c lists this build's
+ *   engine_*.c         io_uring, threads
+ *   device_*.c         open (read-only), size, read; one file per system
+ *   identity*.c        which EBS volume the device is
+ *   lock_*.c state_*.c one warm-up a device; what is read survives a kill
+ *   progress.c json.c  a bar or JSON lines
+ *   block_set.c extents.c latency.c random.c clock_*.c interrupt_*.c diag.c   the small tools
+ *
+ * Rules: nothing below main exits or prints a refusal (it fills a struct diag), there are no option globals,
+ * no function body asks which system it is built for, and results are 0, a positive answer or -errno.
+ */
+#include "commands.h"
+#include "json.h"
+#include "options.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/** Tell the person on standard error and the program on standard output. */
+static int refuse(const struct options *options, const struct diag *diag, int status) {
+    struct json json = {.stream = stdout};
+    fprintf(stderr, "warmer: %s\n", diag->text);
+    json_open(&json, NULL, '{');
+    json_text(&json, "event", "result");
+    json_text(&json, "command", options_command_name(options->command));
+    json_text(&json, "verdict", "refused");
+    json_text(&json, "error", diag->text);
+    json_close(&json, '}');
+    json_end_line(&json);
+    return status;
+}
+
+static int dispatch(const struct options *options, struct diag *diag) {
+    switch (options->command) {
+    case COMMAND_WARM:
+        return command_warm(options, diag);
+    case COMMAND_VERIFY:
+        return command_verify(options, diag);
+    case COMMAND_INSPECT:
+        return command_inspect(options, diag);
+    case COMMAND_VERSION:
+        puts("warmer " WARMER_VERSION);
+        return WARMER_OK;
+    case COMMAND_HELP:
+    default:
+        fputs(options_help(), stdout);
+        return WARMER_OK;
+    }
+}
+
+int main(int count, char **arguments) {
+    struct options options;
+    struct diag diag = {{0}};
+    int status = options_parse(count, arguments, &options, &diag);
+    if (status == 0) {
+        if (!options.has_progress && isatty(STDERR_FILENO)) {
+            options.progress = PROGRESS_BAR;
+        }
+        status = dispatch(&options, &diag);
+    }
+    return diag.text[0] == '\0' ? status : refuse(&options, &diag, status);
+}

@@ -1,0 +1,38 @@
+#ifndef WARMER_STATE_H
+#define WARMER_STATE_H
+
+#include "block_set.h"
+#include "diag.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** The blocks of a device that are read, in a file that survives this process and the machine's restart. */
+struct state;
+
+/** Which device the file is about. */
+struct state_identity {
+    uint64_t device_bytes;
+    char name[512]; /**< The volume's id, or the path where it has none. */
+};
+
+/**
+ * Open or make the file and lock it. 0, or WARMER_CANNOT_OPEN when it is no state file, belongs to another
+ * device or is in use.
+ */
+int state_open(const char *path, const struct state_identity *identity, struct state **opened,
+               struct diag *diag);
+
+/** Take the blocks that are already read out of `wanted`; how many that were. */
+uint64_t state_subtract(const struct state *state, struct block_set *wanted);
+
+/** This block is read to its end. */
+void state_remember(struct state *state, uint64_t block);
+
+/** Make the file safe against a crash of the machine, at most every few seconds unless `now`. */
+void state_save(struct state *state, uint64_t now_ns, bool now);
+
+/** Save and close; NULL is allowed. */
+void state_close(struct state *state);
+
+#endif

@@ -1,0 +1,65 @@
+#ifndef WARMER_WARM_H
+#define WARMER_WARM_H
+
+#include "depth.h"
+#include "engine.h"
+#include "extents.h"
+#include "latency.h"
+#include "plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** What has really been done so far: completions, never what was merely issued. */
+struct warm_progress {
+    uint64_t bytes_done;  /**< Of blocks that are read to their end, those of earlier runs included. */
+    uint64_t bytes_total; /**< Of all blocks of the map. */
+    uint64_t blocks_done;
+    uint64_t blocks_total;
+    uint64_t blocks_failed;
+    uint64_t bytes_resumed; /**< Part of bytes_done that earlier runs had read. */
+    uint64_t bytes_read;    /**< That the device gave in this run. */
+    uint64_t reads;         /**< That came back with data in this run. */
+    uint64_t short_reads;   /**< Of these, ones that needed another for the rest. */
+    uint64_t retries;       /**< Reads repeated after a passing error. */
+    uint64_t elapsed_ns;
+    unsigned depth; /**< Reads in flight now aimed at. */
+    struct latency latency;
+};
+
+/** Remembers a block that is read to its end, so that the next run need not. */
+typedef void warm_remember(void *context, uint64_t block);
+
+/** Shows progress; called often, must be quick. */
+typedef void warm_observe(void *context, const struct warm_progress *progress);
+
+/** What the loop works with; all of it the caller's. */
+struct warm_settings {
+    struct engine *engine;
+    struct plan *plan;
+    uint64_t device_bytes;
+    uint32_t alignment_bytes;
+    unsigned max_in_flight; /**< As the engine was opened with. */
+    unsigned fixed_depth;   /**< 0: search. */
+    double max_mib_s;       /**< 0: no limit. */
+    uint64_t (*now_ns)(void);
+    bool (*is_interrupted)(void);
+    warm_remember *remember; /**< May be NULL. */
+    void *remember_context;
+    warm_observe *observe; /**< May be NULL. */
+    void *observe_context;
+};
+
+/** How it ended. */
+struct warm_result {
+    struct warm_progress progress; /**< Set bytes_total and the resumed part before the run. */
+    struct extents failed;         /**< Blocks that could not be read, ascending; the caller clears it. */
+    bool was_interrupted;
+    int first_error;  /**< errno of the first block that failed, or 0. */
+    int engine_error; /**< errno if the engine itself gave up, or 0. */
+};
+
+/** Read every block of the plan; 0, or -ENOMEM before anything is read. */
+int warm_run(const struct warm_settings *settings, struct warm_result *result);
+
+#endif
