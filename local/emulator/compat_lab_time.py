@@ -90,7 +90,7 @@ def _mend_jsonata_clock(states: Any, activity: Activity) -> None:
     def millis() -> int:
         return round(activity.clock.now() * 1000)
 
-    def now(picture: str | None = None, timezone: str | None = None) -> str | None:
+    def now(picture: str | None = None, timezone: str | None = None) -> Any:
         return Functions.datetime_from_millis(millis(), picture, timezone)
 
     def register_with_lab_time(expression: Any) -> None:

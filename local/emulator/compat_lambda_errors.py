@@ -11,9 +11,7 @@ from typing import Any
 
 from local.emulator import seam
 
-_OLD = (
-    '_real_stdout.write(json.dumps({"status": "error", "error": str(e), "trace": traceback.format_exc()}) + "\\n")'
-)
+_OLD = '_real_stdout.write(json.dumps({"status": "error", "error": str(e), "trace": traceback.format_exc()}) + "\\n")'
 _NEW = _OLD.replace(
     '"error": str(e),',
     '"error": str(e), "error_type": type(e).__name__, "stack": traceback.format_tb(e.__traceback__),',

@@ -29,7 +29,7 @@ def apply() -> None:
         validators = _import_validators(gateway, api_id, spec)
         default = spec.get(_VALIDATOR)
         for method, operation in _operations(gateway, api_id, spec):
-            method["requestValidatorId"] = validators.get(operation.get(_VALIDATOR, default))
+            method["requestValidatorId"] = validators.get(str(operation.get(_VALIDATOR, default)))
             _import_parameters(method, operation)
         return api_id
 
@@ -55,7 +55,9 @@ def _import_validators(gateway: Any, api_id: str, spec: dict[str, Any]) -> dict[
     return ids
 
 
-def _operations(gateway: Any, api_id: str, spec: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _operations(
+    gateway: Any, api_id: str, spec: dict[str, Any]
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     by_path = {resource["path"]: resource for resource in gateway._resources.get(api_id, {}).values()}
     for path, item in (spec.get("paths") or {}).items():
         methods = by_path.get(path, {}).get("resourceMethods", {})

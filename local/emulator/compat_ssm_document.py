@@ -43,7 +43,9 @@ def _content(properties: dict[str, Any]) -> str:
 def _create(logical_id: str, properties: dict[str, Any], stack_name: str) -> tuple[str, dict[str, Any]]:
     name = properties.get("Name") or f"{stack_name}-{logical_id}-{uuid.uuid4().hex[:12]}"
     optional = {
-        key: properties[key] for key in ("Attachments", "Requires", "Tags", "TargetType", "VersionName") if key in properties
+        key: properties[key]
+        for key in ("Attachments", "Requires", "Tags", "TargetType", "VersionName")
+        if key in properties
     }
     _ssm().create_document(
         Name=name,

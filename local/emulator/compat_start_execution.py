@@ -20,7 +20,9 @@ def apply() -> None:
     def start_once(data: dict[str, Any]) -> Any:
         running = _same_execution(states, data)
         if running is not None:
-            return states.json_response({"executionArn": running["executionArn"], "startDate": running["startDate"]})
+            return states.json_response(
+                {"executionArn": running["executionArn"], "startDate": running["startDate"]}
+            )
         return start(data)
 
     start_once.__wrapped__ = start  # type: ignore[attr-defined]

@@ -62,7 +62,9 @@ def _end_at(states: Any, activity: Activity, running: RunningExecution, arn: str
 
 
 def _mend_task_timeout(states: Any, activity: Activity) -> None:
-    seam.known(states, "_invoke_resource_with_timeout", "future.result(timeout=timeout)", "_invoke_resource, ")
+    seam.known(
+        states, "_invoke_resource_with_timeout", "future.result(timeout=timeout)", "_invoke_resource, "
+    )
 
     def invoke(resource: str, argument: Any, timeout_seconds: float) -> Any:
         ended = threading.Event()

@@ -46,4 +46,9 @@ def apply(put_metrics: PutMetrics) -> None:
 
 def _datum(execution: dict[str, Any]) -> dict[str, Any]:
     dimensions = [{"Name": "StateMachineArn", "Value": execution["stateMachineArn"]}]
-    return {"MetricName": _METRICS[execution["status"]], "Dimensions": dimensions, "Value": 1.0, "Unit": "Count"}
+    return {
+        "MetricName": _METRICS[execution["status"]],
+        "Dimensions": dimensions,
+        "Value": 1.0,
+        "Unit": "Count",
+    }

@@ -49,7 +49,9 @@ class Source:
     template: str = "template.yaml"
 
 
-def deploy(source: Source, stack: str = "rewarm", parameters: Mapping[str, str] | None = None) -> dict[str, str]:
+def deploy(
+    source: Source, stack: str = "rewarm", parameters: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Create or update the stack and return its outputs."""
     template = package(source)
     cloudformation = boto3.client("cloudformation")
@@ -72,7 +74,9 @@ def package(source: Source) -> dict[str, Any]:
         elif resource["Type"] == "AWS::Serverless::LayerVersion":
             properties["ContentUri"] = upload.put(_layer(source, name, properties["ContentUri"]), ".zip")
         elif resource["Type"] == "AWS::Serverless::StateMachine" and "DefinitionUri" in properties:
-            definition = yaml.safe_load((source.root / properties["DefinitionUri"]).read_text(encoding="utf-8"))
+            definition = yaml.safe_load(
+                (source.root / properties["DefinitionUri"]).read_text(encoding="utf-8")
+            )
             properties["DefinitionUri"] = upload.put(json.dumps(definition).encode(), ".json")
     return template
 
@@ -87,7 +91,9 @@ def zip_folder(folder: Path) -> bytes:
 
 def _layer(source: Source, name: str, content_uri: str) -> bytes:
     if name == DEPENDENCIES_LAYER:
-        return _zip({"README": b"The emulator's Python has the packages of functions/requirements.txt itself.\n"})
+        return _zip(
+            {"README": b"The emulator's Python has the packages of functions/requirements.txt itself.\n"}
+        )
     if name == AGENT_LAYER:
         if not source.agent.is_file():
             raise DeploymentError(f"the warm-up agent {source.agent} is not built: run make -C warmer")
@@ -169,5 +175,6 @@ def _reasons(cloudformation: CloudFormationClient, stack: str) -> str:
     events = cloudformation.describe_stack_events(StackName=stack)["StackEvents"]
     failed = [event for event in reversed(events) if event["ResourceStatus"].endswith("FAILED")]
     return "; ".join(
-        f"{event['LogicalResourceId']}: {event.get('ResourceStatusReason', 'no reason given')}" for event in failed
+        f"{event['LogicalResourceId']}: {event.get('ResourceStatusReason', 'no reason given')}"
+        for event in failed
     )

@@ -105,7 +105,12 @@ class Emulator:
 
     def put_event(self, detail_type: str, source: str, detail: dict[str, Any], resources: list[str]) -> None:
         """Put an event on the default bus with a source that only AWS may use (`aws.ec2`, `aws.cloudwatch`)."""
-        entry = {"Source": source, "DetailType": detail_type, "Detail": json.dumps(detail), "Resources": resources}
+        entry = {
+            "Source": source,
+            "DetailType": detail_type,
+            "Detail": json.dumps(detail),
+            "Resources": resources,
+        }
         events = seam.module("services.eventbridge")
         _status, _headers, body = self._as_account(events._put_events, {"Entries": [entry]}, True)
         answer = json.loads(body)
@@ -144,7 +149,7 @@ class Emulator:
     def _serve(self) -> None:
         try:
             asyncio.run(self._serve_until_ended())
-        except BaseException as failure:  # noqa: BLE001 - told to whoever waits for the start
+        except BaseException as failure:
             self._failure = failure
 
     async def _serve_until_ended(self) -> None:
