@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #define VOLUME_INODE 2
-#define VOLUME_NAME "volume"
 /* Nothing changes behind the kernel's back. */
 #define CACHE_SECONDS 3600.0
 /* The kernel sends at most this many asynchronous requests at once; its default, 12, would be the bottleneck.
@@ -50,14 +49,15 @@ static void on_init(void *context, struct fuse_conn_info *connection) {
 }
 
 static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name) {
+    const struct volume *volume = fuse_req_userdata(request);
     struct fuse_entry_param entry = {
         .ino = VOLUME_INODE, .attr_timeout = CACHE_SECONDS, .entry_timeout = CACHE_SECONDS};
 
-    if (parent != FUSE_ROOT_ID || strcmp(name, VOLUME_NAME) != 0) {
+    if (parent != FUSE_ROOT_ID || strcmp(name, volume->options->file_name) != 0) {
         fuse_reply_err(request, ENOENT);
         return;
     }
-    entry.attr = attributes(fuse_req_userdata(request), VOLUME_INODE);
+    entry.attr = attributes(volume, VOLUME_INODE);
     fuse_reply_entry(request, &entry);
 }
 
@@ -87,8 +87,9 @@ static void on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info 
 
 static void on_readdir(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                        struct fuse_file_info *file) {
-    struct stat status = attributes(fuse_req_userdata(request), VOLUME_INODE);
-    char buffer[256];
+    const struct volume *volume = fuse_req_userdata(request);
+    struct stat status = attributes(volume, VOLUME_INODE);
+    char buffer[512];
     size_t length;
 
     (void)file;
@@ -96,7 +97,7 @@ static void on_readdir(fuse_req_t request, fuse_ino_t inode, size_t size, off_t 
         fuse_reply_buf(request, NULL, 0);
         return;
     }
-    length = fuse_add_direntry(request, buffer, sizeof(buffer), VOLUME_NAME, &status, 1);
+    length = fuse_add_direntry(request, buffer, sizeof(buffer), volume->options->file_name, &status, 1);
     fuse_reply_buf(request, buffer, length <= size ? length : 0);
 }
 

@@ -1,4 +1,4 @@
-/* The FUSE file system with one file, `volume`. */
+/* The FUSE file system with one file, the volume. */
 #ifndef FIRST_TOUCH_FILE_SYSTEM_H
 #define FIRST_TOUCH_FILE_SYSTEM_H
 

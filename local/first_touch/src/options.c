@@ -21,6 +21,7 @@ struct option_spec {
 
 static const struct option_spec SPECS[] = {
     SPEC("--mount", TEXT, mount_path),
+    SPEC("--name", TEXT, file_name),
     SPEC("--backing", TEXT, backing_path),
     SPEC("--extents", TEXT, extents_path),
     SPEC("--size-bytes", COUNT, size_bytes),
@@ -43,6 +44,7 @@ static const struct option_spec SPECS[] = {
 };
 
 static const struct options DEFAULTS = {
+    .file_name = "volume",
     .control_fd = -1,
     .iops = 3000,
     .throughput_mib_s = 125,

@@ -8,8 +8,11 @@
 #include <stdint.h>
 
 struct options {
-    /* Where the file system is mounted, and the file that holds the volume's bytes. */
+    /* Where the file system is mounted. */
     const char *mount_path;
+    /* The name of the one file in it. */
+    const char *file_name;
+    /* The file that holds the volume's bytes. */
     const char *backing_path;
     /* Written blocks, `start count` a line; none when NULL. */
     const char *extents_path;
