@@ -49,7 +49,9 @@ class SnapshotCatalog(Protocol):
 class FastSnapshotRestores(Protocol):
     """Fast snapshot restore of a snapshot in an Availability Zone."""
 
-    def describe(self, snapshot_id: str, availability_zone: str, *, now: datetime) -> FastSnapshotRestore | None:
+    def describe(
+        self, snapshot_id: str, availability_zone: str, *, now: datetime
+    ) -> FastSnapshotRestore | None:
         """None where it was never enabled, or is disabled."""
 
     def enable(self, snapshot_id: str, availability_zone: str) -> None:
@@ -114,7 +116,9 @@ class Instances(Protocol):
 class Commands(Protocol):
     """SSM Run Command with this stack's document."""
 
-    def send(self, instance_id: str, parameters: Mapping[str, str], *, comment: str, timeout_seconds: int) -> str:
+    def send(
+        self, instance_id: str, parameters: Mapping[str, str], *, comment: str, timeout_seconds: int
+    ) -> str:
         """The command's id. Not idempotent (SendCommand has no token). Raises AgentUnreachableError."""
 
     def status(self, command_id: str, instance_id: str) -> CommandStatus | None:

@@ -53,12 +53,17 @@ def _check_source(source: Source) -> None:
     given = [name for name in SELECTORS if source.model_dump(by_alias=True)[name] is not None]
     if len(given) != 1:
         found = f"found {' and '.join(given)}" if given else "found none"
-        raise InvalidRequestError(f"{found}; exactly one of {', '.join(SELECTORS)} is allowed", field="source")
+        raise InvalidRequestError(
+            f"{found}; exactly one of {', '.join(SELECTORS)} is allowed", field="source"
+        )
     if source.at is not None and source.volume_id is None:
-        raise InvalidRequestError(f"only goes with source.volumeId, not with source.{given[0]}", field="source.at")
+        raise InvalidRequestError(
+            f"only goes with source.volumeId, not with source.{given[0]}", field="source.at"
+        )
     if source.devices is not None and source.instance_id is None and source.image_id is None:
         raise InvalidRequestError(
-            f"only goes with source.instanceId or source.imageId, not with source.{given[0]}", field="source.devices"
+            f"only goes with source.instanceId or source.imageId, not with source.{given[0]}",
+            field="source.devices",
         )
 
 
@@ -66,7 +71,9 @@ def _check_target(request: RestoreRequest) -> None:
     target = request.target
     if (target.instance_id is None) == (target.availability_zone is None):
         found = "found neither" if target.instance_id is None else "found both"
-        raise InvalidRequestError(f"{found}; exactly one of instanceId, availabilityZone is allowed", field="target")
+        raise InvalidRequestError(
+            f"{found}; exactly one of instanceId, availabilityZone is allowed", field="target"
+        )
     for name in ("device", "mode"):
         if target.instance_id is None and getattr(target, name) is not None:
             raise InvalidRequestError("only goes with target.instanceId", field=f"target.{name}")
@@ -119,7 +126,11 @@ def _path(location: tuple[int | str, ...]) -> str:
 
 def _field_model(model: type[BaseModel] | None, alias: str) -> type[BaseModel] | None:
     for field in (model.model_fields if model else {}).values():
-        if field.alias == alias and isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+        if (
+            field.alias == alias
+            and isinstance(field.annotation, type)
+            and issubclass(field.annotation, BaseModel)
+        ):
             return field.annotation
     return None
 
@@ -130,7 +141,9 @@ def _sentence(errors: list[ErrorDetails]) -> str:
         return f"unknown field; allowed are {', '.join(_allowed_fields(first['loc']))}"
     if first["type"] == "missing":
         return "is missing"
-    allowed = " or ".join(dict.fromkeys(_allowed(error) for error in errors)).replace(" or allowed is ", " or ")
+    allowed = " or ".join(dict.fromkeys(_allowed(error) for error in errors)).replace(
+        " or allowed is ", " or "
+    )
     return f"found {shown(first['input'])}; {allowed}"
 
 

@@ -31,7 +31,8 @@ class Source(Contract):
     snapshot_id: SnapshotId | None = None
     volume_id: VolumeId | None = None
     at: Literal["latest"] | Instant | None = Field(
-        default=None, description="With volumeId: the newest snapshot not later than this time; default latest."
+        default=None,
+        description="With volumeId: the newest snapshot not later than this time; default latest.",
     )
     tags: Annotated[Tags, Field(min_length=1, max_length=50)] | None = Field(
         default=None, description="The newest snapshot that carries every one of these tags."
@@ -43,7 +44,9 @@ class Source(Contract):
         default=None, description="With instanceId or imageId: only these device names."
     )
     image_id: ImageId | None = None
-    alarm: AlarmName | None = Field(default=None, description="The runbook of this CloudWatch alarm says the rest.")
+    alarm: AlarmName | None = Field(
+        default=None, description="The runbook of this CloudWatch alarm says the rest."
+    )
 
 
 class Target(Contract):
@@ -54,7 +57,9 @@ class Target(Contract):
     }
 
     instance_id: InstanceId | None = None
-    device: StrictStr | None = Field(default=None, description="Default: the first free one of /dev/sdf to /dev/sdp.")
+    device: StrictStr | None = Field(
+        default=None, description="Default: the first free one of /dev/sdf to /dev/sdp."
+    )
     mode: Literal["attach"] | None = None
     availability_zone: ZoneName | None = None
 
@@ -77,7 +82,9 @@ class Objective(Contract):
     ready_within_minutes: Annotated[StrictInt, Field(ge=1, le=10_080)] | None = None
     max_cost_usd: Usd | None = Field(default=None, description="For all volumes of this restore together.")
     strategy: Literal["auto"] | Strategy = "auto"
-    strict: StrictBool = Field(default=False, description="Refuse where nothing meets the deadline and the budget.")
+    strict: StrictBool = Field(
+        default=False, description="Refuse where nothing meets the deadline and the budget."
+    )
 
 
 class WarmUp(Contract):

@@ -1,0 +1,96 @@
+"""From the failure that Step Functions records to a sentence for people."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+PLAIN = {
+    "States.Timeout": "A step took longer than it is allowed to.",
+    "States.TaskFailed": "A step failed.",
+    "States.DataLimitExceeded": "A step answered more than Step Functions can carry.",
+    "States.Runtime": "The workflow itself could not go on.",
+    "Lambda.Unknown": "A function ended without an answer, for example out of memory.",
+    "Sandbox.Timedout": "A function took longer than it is allowed to.",
+}
+CLEAN_UP_MARK = " Clean-up failed too: "
+"""What statemachine/restore_volume.asl.yaml puts between the two causes."""
+MAX_DEPTH = 5
+MAX_SENTENCE = 1_500
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`error` is one of our names or AWS's; `sentence` is for people."""
+
+    error: str
+    sentence: str
+
+
+def explain(error: str, cause: str | None) -> Explanation:
+    """Unwraps Lambda's `{errorMessage, errorType}` and a nested execution's `{Error, Cause}`, however deep."""
+    first, mark, second = (cause or "").partition(CLEAN_UP_MARK)
+    name, sentence = _unwrap(error, first, MAX_DEPTH)
+    if mark:
+        sentence = f"{_ended(sentence)} Clean-up failed too: {_unwrap(error, second, MAX_DEPTH)[1]}"
+    return Explanation(name, _cut(sentence))
+
+
+def _unwrap(error: str, cause: str, depth: int) -> tuple[str, str]:
+    document = _object(cause)
+    if document is None or depth == 0:
+        return error, _plain(error, cause)
+    message = document.get("errorMessage")
+    if isinstance(message, str):
+        return str(document.get("errorType") or error), message.strip() or _plain(error, "")
+    inner_error = document.get("Error", document.get("error"))
+    inner_cause = document.get("Cause", document.get("cause"))
+    if isinstance(inner_error, str):
+        text = inner_cause if isinstance(inner_cause, str) else ""
+        name, mark, rest = text.partition(CLEAN_UP_MARK)
+        inner_name, sentence = _unwrap(inner_error, name, depth - 1)
+        if mark:
+            sentence = f"{_ended(sentence)} Clean-up failed too: {_unwrap(inner_error, rest, depth - 1)[1]}"
+        return inner_name, sentence
+    status = document.get("Status", document.get("status"))
+    if isinstance(status, str) and status != "FAILED":
+        return error, f"The execution of a volume ended as {status}."
+    return error, _plain(error, cause)
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """The JSON object in the text, also where AWS has cut it at its length limit."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return _from_fragment(text)
+    return value if isinstance(value, dict) else None
+
+
+def _from_fragment(text: str) -> dict[str, Any] | None:
+    if not text.lstrip().startswith("{"):
+        return None
+    found: dict[str, Any] = {}
+    for name in ("errorMessage", "errorType", "Error", "Cause", "Status"):
+        match = re.search(rf'"{name}"\s*:\s*("(?:[^"\\]|\\.)*")', text)
+        if match:
+            found[name] = json.loads(match.group(1))
+    return found or None
+
+
+def _plain(error: str, cause: str) -> str:
+    text = cause.strip()
+    known = PLAIN.get(error)
+    if known is None:
+        return text or f"{error}, without a reason."
+    return f"{known} {text}".strip()
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?", "…")) else f"{sentence}."
+
+
+def _cut(sentence: str) -> str:
+    return sentence if len(sentence) <= MAX_SENTENCE else f"{sentence[:MAX_SENTENCE]}…"
