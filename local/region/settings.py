@@ -1,0 +1,132 @@
+"""Everything about the modelled Region that AWS leaves open, changes over time, or lets an account adjust.
+
+A comment that starts with UNVERIFIED marks a value that no AWS source states; docs/fidelity.md lists them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+GIB_BYTES = 1024**3
+MIB_BYTES = 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSettings:
+    """How long the life of a volume takes, and how it is initialised."""
+
+    creation_seconds: float = 2.0  # UNVERIFIED: AWS gives no time from `creating` to `available`
+    attach_seconds: float = 2.0  # UNVERIFIED
+    detach_seconds: float = 2.0  # UNVERIFIED
+    deletion_seconds: float = 1.0  # UNVERIFIED
+    background_mib_s: float = 1.2
+    # UNVERIFIED: AWS says only that the default rate fluctuates. 1.2 MiB/s loads 100 GiB in about a day, as published.
+    reads_advance_initialization: bool = (
+        True  # UNVERIFIED for `default`; AWS does not say what a read counts for
+    )
+    provisioned_rate_accuracy: float = (
+        1.0  # delivered share of the rate; AWS: within 10 % for 99 % of the time
+    )
+    status_lag_seconds: float = 300.0  # AWS: "up to 5 minutes for the information to be updated"
+    details_delay_seconds: float = (
+        0.0  # UNVERIFIED: until then DescribeVolumeStatus has no initialization details
+    )
+    initialize_event_delay_seconds: float = 60.0  # AWS: sent within 5 minutes after completion
+    initialize_event_name: str = " initializeVolume"
+    # UNVERIFIED leading space: AWS's sample event has it, AWS's sample pattern has not.
+    modifying_seconds: float = 30.0  # published: a change of IOPS shows in the next minute
+    optimizing_seconds_per_tib: float = 21_600.0  # AWS: about 6 hours for a full 1 TiB
+    modifications_per_day: int = 4
+    rate_quota_error_code: str = "VolumeLimitExceeded"  # UNVERIFIED: AWS says only "the request fails"
+    rate_capacity_error_code: str = "InsufficientVolumeCapacity"  # UNVERIFIED, as above
+
+
+@dataclass(frozen=True, slots=True)
+class FastRestoreSettings:
+    """Fast snapshot restore: times, credits and the codes of its partial failures."""
+
+    enabling_seconds: float = 60.0  # UNVERIFIED
+    optimizing_seconds_per_tib: float = 3_600.0  # AWS: 60 minutes per TiB
+    disabling_seconds: float = 60.0  # UNVERIFIED
+    credits_start_at: Literal["enabling", "enabled"] = "enabled"  # UNVERIFIED which of the two
+    billing_starts_at: Literal["enabling", "enabled"] = (
+        "enabling"  # UNVERIFIED; the dearer reading is the default
+    )
+    max_snapshot_gib: int = 16_384
+    quota_error_code: str = "FastSnapshotRestoreLimitExceeded"  # UNVERIFIED
+    state_error_code: str = "InvalidSnapshot.InvalidState"  # UNVERIFIED
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotSettings:
+    """The archive tier and the EBS direct APIs."""
+
+    archive_restore_seconds: float = 172_800.0  # AWS: up to 72 hours
+    restores_in_progress: int = 5
+    archive_state_error_code: str = "IncorrectState"  # UNVERIFIED
+    restore_quota_error_code: str = "SnapshotTierRestoreLimitExceeded"  # UNVERIFIED
+    list_blocks_page: int = 10_000  # UNVERIFIED page size when MaxResults is not given
+    short_pages: bool = False  # AWS: a page may hold fewer blocks than MaxResults, or none
+    page_token_seconds: float = 3_600.0
+    block_token_seconds: float = 604_800.0
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSettings:
+    """SSM Run Command."""
+
+    delivery_seconds: float = 1.0  # UNVERIFIED: time until an instance that listens starts the command
+    visible_after_seconds: float = 1.0  # UNVERIFIED: until then InvocationDoesNotExist
+    default_delivery_timeout_seconds: int = 3_600
+    default_execution_timeout_seconds: int = 3_600
+    stdout_chars: int = 24_000
+    stderr_chars: int = 8_000
+    plugin_output_chars: int = 2_500
+    truncated_suffix: str = "\n---Output truncated---"  # UNVERIFIED wording
+    max_document_bytes: int = 65_536
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RegionSettings:
+    """One Region of one account."""
+
+    region: str = "us-east-1"
+    account_id: str = "123456789012"
+    zone_letters: str = "abc"
+    volume: VolumeSettings = field(default_factory=VolumeSettings)
+    fast_restore: FastRestoreSettings = field(default_factory=FastRestoreSettings)
+    snapshot: SnapshotSettings = field(default_factory=SnapshotSettings)
+    command: CommandSettings = field(default_factory=CommandSettings)
+    throttling: bool = False
+    minimum_page: int = 5  # UNVERIFIED beyond DescribeTags and DescribeInstanceTypes
+    fast_restore_quota: float = 5.0
+    initialization_rate_quota_mib_s: float = 5_000.0
+    volume_copies_quota: float = 5.0
+    metric_delay_seconds: float = 0.0  # UNVERIFIED: AWS gives no arrival time for AWS/EBS
+    price_factor: float = 1.0
+    initialization_usage_type: str | None = None
+    # UNVERIFIED: no usage type of VolumeInitializationRate was found in the price list; None leaves it out.
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """Availability Zone names, such as us-east-1a."""
+        return tuple(f"{self.region}{letter}" for letter in self.zone_letters)
+
+    def zone_id(self, zone: str) -> str:
+        """The Availability Zone's id, such as use1-az1."""
+        area, direction, number = self.region.rsplit("-", 2)
+        short = "".join(
+            {"north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}.get(part, "")
+            for part in _compass(direction)
+        )
+        return f"{area.replace('-', '')}{short}{number}-az{self.zones.index(zone) + 1}"
+
+
+def _compass(direction: str) -> list[str]:
+    """Split a Region's direction into its points: northeast -> north, east."""
+    for first in ("north", "south"):
+        if direction.startswith(first) and direction != first:
+            return [first, direction.removeprefix(first)]
+    return [direction]
