@@ -15,10 +15,11 @@ import boto3
 from botocore.config import Config
 
 from local.clock import LabClock
+from local.command_output import CommandOutput
 from local.emulator import launcher
 from local.emulator.deploy import Source, deploy
-from local.machine import Machine, MachineSettings
-from local.metrics import MetricsPublisher
+from local.first_touch_process import FirstTouchSettings
+from local.machine import Machine
 from local.ports import free_port
 from local.region import Region, RegionSettings
 from local.slack_sink import SlackSink
@@ -44,13 +45,13 @@ class Host:
         *,
         idle_speed: float = DEFAULT_IDLE_SPEED,
         region_settings: RegionSettings | None = None,
-        machine_settings: MachineSettings | None = None,
+        machine_settings: FirstTouchSettings | None = None,
     ) -> None:
         self.outputs: dict[str, str] = {}
         self.clock = LabClock(idle_speed)
         self._state_dir = state_dir
         self._region_settings = region_settings or RegionSettings()
-        self._machine_settings = machine_settings or MachineSettings()
+        self._machine_settings = machine_settings or FirstTouchSettings()
         self._close = ExitStack()
         self._ended = threading.Event()
 
@@ -106,13 +107,19 @@ class Host:
         self._set_environment(emulator_port, region_port)
         self.machine = Machine(self.state.path / "machine", self._machine_settings)
         self._close.callback(self.machine.close)
-        self.region = Region(self.clock, self.machine, self._region_settings, on_event=self._forward)
+        self.emulator = launcher.Emulator(emulator_port, self.clock)
+        self.region = Region(
+            self.clock,
+            self.machine,
+            self._region_settings,
+            on_event=self.emulator.put_event,
+            publish=self.emulator.put_metrics,
+            output=CommandOutput(self.client),
+        )
         server = serve(self.region, region_port)
         self._close.callback(server.close)
-        self.emulator = launcher.Emulator(emulator_port, self.clock)
         self._close.callback(self.emulator.close)
         self.emulator.start()
-        self._publisher = MetricsPublisher(self.clock, self.region, self.emulator.put_metrics)
         pulse = threading.Thread(target=self._pulse, name="region-pulse", daemon=True)
         pulse.start()
         self._close.callback(pulse.join, 10)
@@ -132,15 +139,11 @@ class Host:
     def _parameters(self, given: Mapping[str, str]) -> dict[str, str]:
         return {"SlackWebhookUrl": self.slack.url, **given}
 
-    def _forward(self, detail_type: str, source: str, detail: dict[str, Any], resources: list[str]) -> None:
-        self.emulator.put_event(detail_type, source, detail, resources)
-
     def _pulse(self) -> None:
-        """Let the Region do what is due, and publish its metrics, whether or not anybody calls it."""
+        """Let the Region do what is due and publish its metrics, whether or not anybody calls it."""
         while not self._ended.wait(_PULSE_SECONDS):
             try:
                 self.region.tick()
-                self._publisher.publish_due()
             except Exception:
                 LOG.exception("the Region's pulse failed")
 

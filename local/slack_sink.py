@@ -1,4 +1,4 @@
-"""Slack's end of an incoming webhook: takes messages on loopback, holds them to Slack's limits, keeps them."""
+"""Slack's end of an incoming webhook: takes messages on loopback, checks and keeps them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class SlackSink:
         self._arrived = threading.Condition()
         self._planned: deque[Answer] = deque()
         self._file = keep_in / "slack-messages.jsonl"
-        self._path = f"/services/T{secrets.token_hex(4).upper()}/B{secrets.token_hex(4).upper()}/{secrets.token_hex(12)}"
+        team, channel, token = secrets.token_hex(4), secrets.token_hex(4), secrets.token_hex(12)
+        self._path = f"/services/T{team.upper()}/B{channel.upper()}/{token}"
         self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler_for(self))
         self._thread = threading.Thread(target=self._server.serve_forever, name="slack-sink", daemon=True)
         self._thread.start()

@@ -1,9 +1,10 @@
 """startExecution.sync:2 reports its child as AWS does.
 
-Why: the emulator runs the child inside the parent's thread as if it were an express workflow: no status event, no
-time limit, no end when the parent is stopped; and a failed child surfaces with the child's own error name. AWS starts
-an ordinary execution, reports every failure as States.TaskFailed with the child's description as JSON in Cause, and
-stops the child of an aborted task (AWS documentation, "Integrating services with Step Functions", run a job).
+Why: the emulator runs the child inside the parent's thread as if it were an express workflow: no status
+event, no time limit, no end when the parent is stopped; and a failed child surfaces with the child's own
+error name. AWS starts an ordinary execution, reports every failure as States.TaskFailed with the child's
+description as JSON in Cause, and stops the child of an aborted task (AWS documentation, "Integrating services
+with Step Functions", run a job).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """JSONata's time limit counts the expression's own work.
 
-Why: the emulator gives each expression one second by the clock on the wall; on a busy machine with few processors a
-small expression can wait that long for its turn and fail with States.QueryEvaluationError.
+Why: the emulator gives each expression one second by the clock on the wall; on a busy machine with few
+processors a small expression can wait that long for its turn and fail with States.QueryEvaluationError.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Step Functions run in lab time.
 
-Why: a fast snapshot restore takes an hour per TiB; the emulator would wait for it in real time, or (SFN_WAIT_SCALE=0)
-not at all. Here Wait states and retries wait in lab time, every stamp is a lab stamp ($now() and $millis() too), and
-lab time runs ahead only while no state works. Retries follow MaxDelaySeconds and JitterStrategy, which the emulator
-reads but does not use (AWS documentation, "Handling errors in Step Functions workflows").
+Why: a fast snapshot restore takes an hour per TiB; the emulator would wait for it in real time, or
+(SFN_WAIT_SCALE=0) not at all. Here Wait states and retries wait in lab time, every stamp is a lab stamp
+($now() and $millis() too), and lab time runs ahead only while no state works. Retries follow MaxDelaySeconds
+and JitterStrategy, which the emulator reads but does not use (AWS documentation, "Handling errors in Step
+Functions workflows").
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def _mend_waits(states: Any, activity: Activity) -> None:
             raise states._ExecutionError(STOPPED, "the execution was stopped")
 
     def sleep_until(stamp: str) -> None:
-        sleep(datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp() - activity.clock.now())
+        sleep(datetime.fromisoformat(stamp).timestamp() - activity.clock.now())
 
     seam.replace(states, "_scaled_sleep", sleep)
     seam.replace(states, "_sleep_until", sleep_until)
@@ -47,7 +48,7 @@ def _mend_retries(states: Any, activity: Activity) -> None:
     find = seam.known(states, "_find_matching_retrier", 'retrier.get("MaxAttempts", 3)')
 
     def find_and_wait(retriers: Any, error: str, counts: dict[int, int]) -> tuple[dict[str, Any] | None, int]:
-        # The caller caps its own wait at 60 s and knows no jitter: wait here, and give it nothing to wait for.
+        # The caller caps its own wait at 60 s and knows no jitter: wait here, leave it nothing to wait for.
         retrier, index = find(retriers, error, counts)
         if retrier is None:
             return None, -1

@@ -1,7 +1,7 @@
 """A failed Lambda reports the class of its exception.
 
-Why: the emulator reports every exception as Runtime.HandlerError, so no Retry or Catch by name ever matches. AWS's
-Python runtime reports the class name as errorType, the text as errorMessage, and the stack trace.
+Why: the emulator reports every exception as Runtime.HandlerError, so no Retry or Catch by name ever matches.
+AWS's Python runtime reports the class name as errorType, the text as errorMessage, and the stack trace.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from local.emulator import seam
 
-_OLD = '_real_stdout.write(json.dumps({"status": "error", "error": str(e), "trace": traceback.format_exc()}) + "\\n")'
+_OLD = 'json.dumps({"status": "error", "error": str(e), "trace": traceback.format_exc()})'
 _NEW = _OLD.replace(
     '"error": str(e),',
     '"error": str(e), "error_type": type(e).__name__, "stack": traceback.format_tb(e.__traceback__),',

@@ -1,8 +1,8 @@
 """/opt of a Lambda with layers.
 
-Why: AWS unpacks all layers of a function into /opt. The emulator's Lambdas are processes without a root file system
-of their own; their layers lie in folders of the worker. So an environment variable of the function that names /opt,
-or a path below it, names the folder that holds those layers' files instead.
+Why: AWS unpacks all layers of a function into /opt. The emulator's Lambdas are processes without a root file
+system of their own; their layers lie in folders of the worker. So an environment variable of the function
+that names /opt, or a path below it, names the folder that holds those layers' files instead.
 """
 
 from __future__ import annotations

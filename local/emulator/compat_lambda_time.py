@@ -1,9 +1,9 @@
 """A Lambda holds lab time at the speed of real time, and its clock shows lab time.
 
-Why: work must never be accelerated, only AWS's own waits; and a handler that compares "now" with an instant from AWS
-(a metric's, a volume's) must live in the same time as the rest of the Region. Since lab time runs at the speed of
-real time during an invocation, one offset per invocation is enough. Only `time.time` is moved: request signatures
-and logs keep real time.
+Why: work must never be accelerated, only AWS's own waits; and a handler that compares "now" with an instant
+from AWS (a metric's, a volume's) must live in the same time as the rest of the Region. Since lab time runs at
+the speed of real time during an invocation, one offset per invocation is enough. Only `time.time` is moved:
+request signatures and logs keep real time.
 """
 
 from __future__ import annotations

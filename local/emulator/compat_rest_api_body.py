@@ -1,7 +1,7 @@
 """The models and request validators that SAM writes into a REST API's OpenAPI body.
 
-Why: the emulator imports only paths, methods and integrations from the body, so no request is ever refused by the
-API itself. AWS refuses a body that doesn't fit the model with HTTP 400 before the Lambda is called (AWS
+Why: the emulator imports only paths, methods and integrations from the body, so no request is ever refused by
+the API itself. AWS refuses a body that doesn't fit the model with HTTP 400 before the Lambda is called (AWS
 documentation, "Request validation for REST APIs in API Gateway").
 """
 

@@ -1,8 +1,8 @@
 """AWS::SSM::Document in a template reaches the SSM that runs commands.
 
-Why: the emulator's CloudFormation refuses the type, and its SSM runs no commands; the Region simulator's does. So
-the resource becomes CreateDocument, UpdateDocument and DeleteDocument calls to the endpoint that the Lambdas use too
-(AWS documentation, AWS::SSM::Document; botocore shapes of ssm).
+Why: the emulator's CloudFormation refuses the type, and its SSM runs no commands; the Region simulator's
+does. So the resource becomes CreateDocument, UpdateDocument and DeleteDocument calls to the endpoint that the
+Lambdas use too (AWS documentation, AWS::SSM::Document; botocore shapes of ssm).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """StartExecution is idempotent, as AWS's is for standard workflows.
 
-Why: the emulator answers ExecutionAlreadyExists to every name that it has seen. AWS answers the running execution's
-ARN when name and input are the same (AWS documentation, API reference of StartExecution), and POST /restores with an
-Idempotency-Key stands on that.
+Why: the emulator answers ExecutionAlreadyExists to every name that it has seen. AWS answers the running
+execution's ARN when name and input are the same (AWS documentation, API reference of StartExecution), and
+POST /restores with an Idempotency-Key stands on that.
 """
 
 from __future__ import annotations

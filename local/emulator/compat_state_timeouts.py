@@ -83,7 +83,7 @@ def _mend_task_timeout(states: Any, activity: Activity) -> None:
 
 
 def _ended_before(activity: Activity, ended: threading.Event, deadline: float) -> bool:
-    # Short waits, because lab time may run ahead while a child execution waits; the end itself is noticed at once.
+    # Short waits: lab time may run ahead while a child execution waits. The end is noticed at once.
     while not ended.wait(0.05):
         if activity.clock.now() > deadline:
             return False

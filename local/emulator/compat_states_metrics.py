@@ -1,8 +1,8 @@
 """AWS/States metrics of executions, so that alarms on failed restores work.
 
 Why: the emulator publishes none. AWS publishes ExecutionsStarted, ExecutionsSucceeded, ExecutionsFailed,
-ExecutionsTimedOut and ExecutionsAborted with the dimension StateMachineArn (AWS documentation, "Monitoring Step
-Functions metrics using Amazon CloudWatch").
+ExecutionsTimedOut and ExecutionsAborted with the dimension StateMachineArn (AWS documentation, "Monitoring
+Step Functions metrics using Amazon CloudWatch").
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """StopExecution ends what the execution does.
 
-Why: the emulator marks the execution ABORTED but lets the thread sleep through its Wait state, lets a Map's iterations
-go on to their end, and can overwrite ABORTED with FAILED. On AWS nothing of a stopped execution goes on (AWS
-documentation, API reference of StopExecution).
+Why: the emulator marks the execution ABORTED but lets the thread sleep through its Wait state, lets a Map's
+iterations go on to their end, and can overwrite ABORTED with FAILED. On AWS nothing of a stopped execution
+goes on (AWS documentation, API reference of StopExecution).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Deploy the real template.yaml to the emulator, with boto3 alone.
 
-`sam deploy` would do it too, but polls for 10 s and needs its own packages. What SAM packages from a folder is
-packaged here the same way, with two differences, because the emulator's Lambdas are processes on this machine: the
-dependencies layer is empty, since their Python already has the same pinned packages, and the agent layer holds the
-binary that was built for this machine.
+`sam deploy` would do it too, but polls for 10 s and needs its own packages. What SAM packages from a folder
+is packaged here the same way, with two differences, because the emulator's Lambdas are processes on this
+machine: the dependencies layer is empty, since their Python already has the same pinned packages, and the
+agent layer holds the binary that was built for this machine.
 """
 
 from __future__ import annotations

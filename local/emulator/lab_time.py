@@ -1,7 +1,7 @@
 """Who is at work in the emulator, so that lab time knows when it may run ahead.
 
-A thread that runs states holds the clock at real speed. It lets go while it waits for a Wait state, a retry, a child
-execution or its own branches, and takes hold again before it goes on.
+A thread that runs states holds the clock at real speed. It lets go while it waits for a Wait state, a retry,
+a child execution or its own branches, and takes hold again before it goes on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Start the emulator in this process, mended, on a loopback port; and end it without leaving anything behind."""
+"""Start the emulator in this process, mended, on a loopback port; end it without leaving anything behind."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Emulator:
         self._as_account(cloudwatch._put_metric_data, {}, request, False, True)
 
     def put_event(self, detail_type: str, source: str, detail: dict[str, Any], resources: list[str]) -> None:
-        """Put an event on the default bus with a source that only AWS may use (`aws.ec2`, `aws.cloudwatch`)."""
+        """Put an event on the default bus with a source that only AWS may use, such as `aws.ec2`."""
         entry = {
             "Source": source,
             "DetailType": detail_type,

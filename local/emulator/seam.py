@@ -1,4 +1,4 @@
-"""Replace a private name of the pinned emulator, only where it is the one we know, and put it back afterwards.
+"""Replace a private name of the pinned emulator, only where it is the one we know, and put it back later.
 
 The names are private, so another release may move them at any time: the release is pinned by hash in
 requirements/dev.txt, checked here, and each patch names a fragment of the source that it relies on.
@@ -27,8 +27,8 @@ def check_version() -> None:
     found = version("ministack")
     if found != PINNED_VERSION:
         raise EmulatorChangedError(
-            f"ministack {found} is installed, but local/emulator mends {PINNED_VERSION}: install the packages of "
-            "requirements/dev.txt, or go through every compat_*.py and its test for the new release"
+            f"ministack {found} is installed, but local/emulator mends {PINNED_VERSION}: install the "
+            "packages of requirements/dev.txt, or go through every compat_*.py and its test for the new release"
         )
 
 

@@ -23,7 +23,8 @@ IDLE_SPEED = 3_600.0
 @pytest.fixture(scope="session")
 def host(worker_id: str) -> Iterator[Host]:
     """The embedded AWS, with nothing deployed."""
-    from local.host import ROOT, Host
+    # Imported here: unit tests must not need the embedded AWS.
+    from local.host import ROOT, Host  # noqa: PLC0415
 
     before = signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))
     try:
