@@ -1,0 +1,59 @@
+"""What the warm-up agent prints: JSON lines, the last of them the result (warmer/README.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from rewarm.domain.model import CommandStatus
+
+UNREACHABLE_DETAILS = frozenset(
+    {"DeliveryTimedOut", "Undeliverable", "Terminated", "InvalidPlatform", "AccessDenied", "NoInstancesInTag"}
+)
+"""SSM status details of a command that never ran (Systems Manager user guide, "Understanding command statuses")."""
+STDERR_SHOWN = 300
+
+
+def last_object(text: str) -> dict[str, Any] | None:
+    """The last line that is a whole JSON object; a line cut short is passed over."""
+    for line in reversed(text.splitlines()):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            return value
+    return None
+
+
+def result(status: CommandStatus) -> dict[str, Any] | None:
+    """The final object of a finished command; None where there is none."""
+    value = last_object(status.stdout)
+    return value if value is not None and value.get("event") == "result" else None
+
+
+def is_unreachable(status: CommandStatus) -> bool:
+    """The command never reached the instance."""
+    return status.status_details.replace(" ", "") in UNREACHABLE_DETAILS
+
+
+def whole_number(account: Mapping[str, Any] | None, name: str) -> int | None:
+    """A count of the agent's; None where it is missing or no number."""
+    value = (account or {}).get(name)
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def number(account: Mapping[str, Any] | None, name: str) -> float | None:
+    """A measured value of the agent's; None where it is missing or no number."""
+    value = (account or {}).get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def ending(status: CommandStatus) -> str:
+    """How a command ended, with the last words of its error output."""
+    exit_status = (
+        "" if status.exit_code is None or status.exit_code < 0 else f", exit status {status.exit_code}"
+    )
+    words = " ".join(status.stderr.split())[-STDERR_SHOWN:]
+    return f"{status.status_details or status.status}{exit_status}{f': {words}' if words else ''}"

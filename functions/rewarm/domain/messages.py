@@ -1,0 +1,248 @@
+"""What people are told, in words for the worst day of their year: what happened, when, what it costs, what is next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+
+from rewarm.domain.units import clock_text, duration_text, size_text, usd_text
+
+
+class Severity(StrEnum):
+    """How loud a message is."""
+
+    INFO = "info"
+    GOOD = "good"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message; each channel renders it its own way."""
+
+    event: str
+    restore_id: str
+    title: str
+    text: str
+    severity: Severity
+    fields: tuple[tuple[str, str], ...] = ()
+    next_steps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedVolume:
+    """One volume and its plan, as a message tells it."""
+
+    snapshot_id: str
+    snapshot_started_at: datetime
+    data_bytes: int
+    where: str
+    how: str
+    usable_seconds: int
+    ready_p50_seconds: int
+    ready_p90_seconds: int
+    cost_usd: Decimal
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """The plan as a whole."""
+
+    volumes: Sequence[PlannedVolume]
+    started_by: str
+    total_cost_usd: Decimal
+    ready_p90_at: datetime
+    deadline_at: datetime | None
+    deadline_missed: bool
+    prices: str
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """4 KiB random reads, before or after."""
+
+    p50_ms: float
+    p99_ms: float
+    iops: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyFacts:
+    """A volume that has come to full speed."""
+
+    volume_id: str
+    volume: PlannedVolume
+    started_at: datetime
+    ready_at: datetime
+    deadline_at: datetime | None
+    before: Latency | None
+    after: Latency | None
+    unmeasured_because: str | None
+    reasons: Sequence[str]
+
+
+def plan(restore_id: str, facts: PlanFacts) -> Message:
+    """Before anything is made."""
+    first, many = facts.volumes[0], len(facts.volumes)
+    subject = f"{first.snapshot_id} to {first.where}" if many == 1 else f"{many} volumes"
+    verb = "Plan only, nothing is created" if facts.dry_run else "Restore started"
+    sentences = [f"{facts.started_by} {verb}: {subject}."]
+    sentences += [_plan_line(volume, numbered=many > 1) for volume in facts.volumes[:10]]
+    if many > 10:
+        sentences.append(f"And {many - 10} volumes more.")
+    fields = [
+        ("Full speed expected by", clock_text(facts.ready_p90_at) + " (9 of 10 cases)"),
+        ("Extra cost", usd_text(facts.total_cost_usd)),
+        ("Prices", facts.prices),
+    ]
+    if facts.deadline_at is not None:
+        missed = " (will be missed)" if facts.deadline_missed else ""
+        fields.insert(1, ("Deadline", clock_text(facts.deadline_at) + missed))
+    done = "Send the request again without dryRun to carry it out."
+    usable = f"The volume can be used in about {duration_text(first.usable_seconds)}, slowly at first."
+    return Message(
+        event="plan",
+        restore_id=restore_id,
+        title=f"{'Plan' if facts.dry_run else 'Restoring'}: {subject}",
+        text="\n".join(sentences),
+        severity=Severity.WARNING if facts.deadline_missed else Severity.INFO,
+        fields=tuple(fields),
+        next_steps=(done if facts.dry_run else usable,),
+    )
+
+
+def _plan_line(volume: PlannedVolume, *, numbered: bool) -> str:
+    source = f"{volume.snapshot_id} of {clock_text(volume.snapshot_started_at)}, {size_text(volume.data_bytes)} of data"
+    start = f"{source}, to {volume.where}: " if numbered else f"{source}: "
+    return (
+        f"{start}{volume.how}, usable in about {duration_text(volume.usable_seconds)}, full speed in about "
+        f"{duration_text(volume.ready_p50_seconds)}, {usd_text(volume.cost_usd)}. {volume.why}"
+    )
+
+
+def fallback(restore_id: str, volume: PlannedVolume, reason: str) -> Message:
+    """Another plan takes over."""
+    return Message(
+        event="fallback",
+        restore_id=restore_id,
+        title=f"{volume.snapshot_id}: going on with {volume.how}",
+        text=f"The plan could not be carried out: {reason}\nThe restore goes on with {volume.how}. {volume.why}",
+        severity=Severity.WARNING,
+        fields=(
+            ("Full speed in about", duration_text(volume.ready_p50_seconds)),
+            ("At the latest, in 9 of 10 cases", duration_text(volume.ready_p90_seconds)),
+            ("Extra cost", usd_text(volume.cost_usd)),
+        ),
+        next_steps=("Nothing is asked of you.",),
+    )
+
+
+def attached(
+    restore_id: str, volume_id: str, device: str, instance_id: str, volume: PlannedVolume
+) -> Message:
+    """Usable, and still cold."""
+    fast = (
+        "It is at full speed at once."
+        if volume.how.startswith("fast-snapshot-restore")
+        else "It is still slow: "
+    )
+    cold = (
+        "data that has not been read before may come at as few as 10 reads a second; writes are at full speed. "
+        f"Full speed in about {duration_text(volume.ready_p50_seconds)} by {volume.how}."
+    )
+    return Message(
+        event="attached",
+        restore_id=restore_id,
+        title=f"{volume_id} is attached to {instance_id} and can be used",
+        text=f"{volume_id}, restored from {volume.snapshot_id}, is {device} on {instance_id}. "
+        + (fast if fast.endswith("once.") else fast + cold),
+        severity=Severity.INFO,
+        fields=(("Device", device), ("Data as of", clock_text(volume.snapshot_started_at))),
+        next_steps=(
+            "Mount it if you need the data now.",
+            "From now on it is never deleted by a failing restore: it is yours.",
+        ),
+    )
+
+
+def ready(restore_id: str, facts: ReadyFacts) -> Message:
+    """At full speed, with the proof."""
+    took = (facts.ready_at - facts.started_at).total_seconds()
+    late = facts.deadline_at is not None and facts.ready_at > facts.deadline_at
+    lines = [f"{facts.volume_id} ({facts.volume.where}) is at full speed after {duration_text(took)}."]
+    lines.append(_proof(facts))
+    lines.append(f"Known because: {'; '.join(facts.reasons)}.")
+    fields = [
+        ("Time", f"{duration_text(took)}; estimated {duration_text(facts.volume.ready_p50_seconds)}"),
+        ("How", facts.volume.how),
+        ("Extra cost", usd_text(facts.volume.cost_usd)),
+    ]
+    if facts.deadline_at is not None:
+        fields.insert(1, ("Deadline", clock_text(facts.deadline_at) + (" (missed)" if late else " (met)")))
+    return Message(
+        event="ready",
+        restore_id=restore_id,
+        title=f"{facts.volume_id} is at full speed",
+        text="\n".join(lines),
+        severity=Severity.WARNING if late else Severity.GOOD,
+        fields=tuple(fields),
+        next_steps=("Nothing that costs extra money is left running.",),
+    )
+
+
+def _proof(facts: ReadyFacts) -> str:
+    if facts.after is None:
+        return f"Read latency was not measured: {facts.unmeasured_because or 'no reason is known'}."
+    after = f"4 KiB random reads take {facts.after.p50_ms:.1f} ms (p99 {facts.after.p99_ms:.1f} ms)"
+    if facts.before is None:
+        return f"{after}."
+    return f"{after}; right after the restore they took {facts.before.p50_ms:.1f} ms (p99 {facts.before.p99_ms:.1f} ms)."
+
+
+def failed(
+    restore_id: str, reason: str, *, state: str | None, removed: Sequence[str], kept: Sequence[str]
+) -> Message:
+    """The restore has ended without a volume at full speed."""
+    lines = [reason]
+    if removed:
+        lines.append(f"Removed: {'; '.join(removed)}.")
+    lines.append(f"Left behind: {'; '.join(kept)}." if kept else "Nothing was left behind.")
+    fields = [("Failed at", state)] if state else []
+    return Message(
+        event="failed",
+        restore_id=restore_id,
+        title=f"Restore failed: {_first_sentence(reason)}",
+        text="\n".join(lines),
+        severity=Severity.ERROR,
+        fields=tuple(fields),
+        next_steps=(
+            "Mend what is named above and send the request again; it starts from the beginning.",
+            *(["Delete what was left behind when you no longer need it."] if kept else []),
+        ),
+    )
+
+
+def cancelled(restore_id: str, *, removed: Sequence[str], kept: Sequence[str]) -> Message:
+    """Somebody asked for it."""
+    lines = ["The restore was cancelled, as asked for."]
+    if removed:
+        lines.append(f"Removed: {'; '.join(removed)}.")
+    lines.append(f"Left behind: {'; '.join(kept)}." if kept else "Nothing was left behind.")
+    return Message(
+        event="failed",
+        restore_id=restore_id,
+        title="Restore cancelled",
+        text="\n".join(lines),
+        severity=Severity.WARNING,
+    )
+
+
+def _first_sentence(text: str) -> str:
+    first = text.split(". ", 1)[0].removesuffix(".")
+    return first if len(first) <= 120 else f"{first[:119]}…"

@@ -1,0 +1,123 @@
+"""State `Parse Request`: from whatever started the execution to one complete request, at most once per event."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from rewarm.contracts import (
+    ParseRequestEvent,
+    ParseRequestResult,
+    RestoreRequest,
+    Trigger,
+    parse_restore_request,
+)
+from rewarm.contracts.base import Contract
+from rewarm.contracts.parsing import with_runbook
+from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
+from rewarm.domain.units import iso, shown
+from rewarm.ports import JsonObject, RestoreTable
+from rewarm.steps.records import Status
+
+ALARM_SOURCE = "aws.cloudwatch"
+
+
+class _Parsed(Contract):
+    request: RestoreRequest
+    trigger: Trigger
+
+
+def parse_request(event: ParseRequestEvent, *, table: RestoreTable) -> ParseRequestResult:
+    """Raises InvalidRequestError, RunbookNotFoundError."""
+    if event.input.get("source") == ALARM_SOURCE:
+        trigger = _alarm_trigger(event.input)
+        owner = table.claim_event(trigger.event_id or event.restore_id, event.restore_id)
+        if owner != event.restore_id:
+            return ParseRequestResult(outcome="duplicate", trigger=trigger, duplicate_of=owner)
+        parsed = _Parsed(request=request_of_runbook(trigger.alarm_name or "", table=table), trigger=trigger)
+    else:
+        parsed = _requested(event.input, table)
+    deadline_at = _deadline(parsed.request, event.started_at)
+    _record(event, parsed, deadline_at, table)
+    return ParseRequestResult(
+        outcome="accepted", request=parsed.request, trigger=parsed.trigger, deadline_at=deadline_at
+    )
+
+
+def request_of_runbook(
+    alarm_name: str, *, table: RestoreTable, changes: JsonObject | None = None
+) -> RestoreRequest:
+    """The request that an alarm's runbook holds; `changes` win over it, except for its source."""
+    runbook = table.runbook(alarm_name)
+    if runbook is None:
+        raise RunbookNotFoundError(
+            f'the alarm "{alarm_name}" has no runbook that says what to restore; PUT /runbooks/{alarm_name} makes one',
+            field="source.alarm",
+        )
+    request = parse_restore_request(with_runbook(changes or {}, runbook))
+    if request.source.alarm is not None:
+        raise InvalidRequestError(
+            f'the runbook of "{alarm_name}" names another alarm; a runbook must name what to restore itself',
+            field="source.alarm",
+        )
+    return request
+
+
+def resolve_request(body: JsonObject, *, table: RestoreTable) -> RestoreRequest:
+    """A request as sent; where its source is an alarm, that alarm's runbook with the request's changes."""
+    source = body.get("source")
+    alarm = source.get("alarm") if isinstance(source, dict) else None
+    others = (
+        {name for name, value in source.items() if value is not None} if isinstance(source, dict) else set()
+    )
+    if isinstance(alarm, str) and others == {"alarm"}:
+        return request_of_runbook(alarm, table=table, changes=body)
+    return parse_restore_request(body)
+
+
+def _alarm_trigger(event: JsonObject) -> Trigger:
+    detail = event.get("detail")
+    detail = detail if isinstance(detail, dict) else {}
+    name, state = detail.get("alarmName"), detail.get("state")
+    if not isinstance(name, str) or not name:
+        raise InvalidRequestError(
+            f"found {shown(name)}; allowed is the alarm's name", field="detail.alarmName"
+        )
+    value = state.get("value") if isinstance(state, dict) else None
+    if value != "ALARM":
+        raise InvalidRequestError(f"found {shown(value)}; allowed is ALARM", field="detail.state.value")
+    event_id = event.get("id")
+    return Trigger(kind="alarm", alarm_name=name, event_id=event_id if isinstance(event_id, str) else None)
+
+
+def _requested(execution_input: JsonObject, table: RestoreTable) -> _Parsed:
+    body = execution_input.get("request")
+    if not isinstance(body, dict):
+        raise InvalidRequestError(
+            f"found {shown(sorted(execution_input))}; allowed is an object with request and trigger, or an "
+            "EventBridge event of a CloudWatch alarm",
+            field="input",
+        )
+    kind = execution_input.get("trigger") or {"kind": "api"}
+    allowed = {"api", "schedule"}
+    if not isinstance(kind, dict) or kind.get("kind") not in allowed:
+        raise InvalidRequestError(f"found {shown(kind)}; allowed is api or schedule", field="trigger.kind")
+    return _Parsed(request=resolve_request(body, table=table), trigger=Trigger.model_validate(kind))
+
+
+def _deadline(request: RestoreRequest, started_at: datetime) -> datetime | None:
+    minutes = request.objective.ready_within_minutes
+    return None if minutes is None else started_at + timedelta(minutes=minutes)
+
+
+def _record(
+    event: ParseRequestEvent, parsed: _Parsed, deadline_at: datetime | None, table: RestoreTable
+) -> None:
+    record: JsonObject = {
+        "status": Status.PLANNING.value,
+        "startedAt": iso(event.started_at),
+        "deadlineAt": iso(deadline_at) if deadline_at else None,
+        "request": parsed.request.to_json(),
+        "trigger": parsed.trigger.to_json(),
+    }
+    if not table.put_new(event.restore_id, record):
+        table.update(event.restore_id, record)

@@ -1,0 +1,171 @@
+"""From facts to plans: shared by choose_strategy and the API's dry run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from rewarm.contracts import (
+    Candidate,
+    ChooseStrategyResult,
+    CostPart,
+    Plan,
+    PlanSummary,
+    RestoreRequest,
+    VolumeAssignment,
+    VolumePlan,
+)
+from rewarm.domain import cost
+from rewarm.domain.estimates import VolumeFacts
+from rewarm.domain.model import BLOCK_BYTES, PriceBook, Strategy
+from rewarm.domain.strategy import Considered, Decision, Objective, PlannedEstimate, choose
+from rewarm.domain.units import ceil_seconds
+from rewarm.domain.volume_types import speed
+from rewarm.ports import FastSnapshotRestores, Instances, Prices, Quotas
+
+
+def plan_volumes(
+    request: RestoreRequest,
+    volumes: Sequence[VolumeAssignment],
+    *,
+    deadline_at: datetime | None,
+    now: datetime,
+    fast_restores: FastSnapshotRestores,
+    instances: Instances,
+    prices: Prices,
+    quotas: Quotas,
+) -> ChooseStrategyResult:
+    """Raises NoStrategyFitsError."""
+    book = prices.book(now=now)
+    limits = (quotas.fast_snapshot_restores(), quotas.initialization_rate_mib_s())
+    plans = [
+        _plan(
+            volume,
+            choose(
+                _facts(request, volume, volumes, now, fast_restores, instances, limits),
+                _objective(request, volume, volumes, deadline_at, now),
+                book,
+            ),
+        )
+        for volume in volumes
+    ]
+    return ChooseStrategyResult(plans=plans, summary=_summary(plans, book, now))
+
+
+def _facts(
+    request: RestoreRequest,
+    volume: VolumeAssignment,
+    volumes: Sequence[VolumeAssignment],
+    now: datetime,
+    fast_restores: FastSnapshotRestores,
+    instances: Instances,
+    limits: tuple[int, int],
+) -> VolumeFacts:
+    place = (volume.snapshot_id, volume.availability_zone)
+    return VolumeFacts(
+        data_bytes=volume.data_bytes,
+        written_bytes=volume.written_blocks * BLOCK_BYTES,
+        written_blocks=volume.written_blocks,
+        snapshot_size_gib=volume.snapshot_size_gib,
+        speed=speed(volume.volume.settings()),
+        instance_limits=instances.ebs_limits(volume.instance_type) if volume.instance_type else None,
+        agent_available=volume.agent_available,
+        verified=request.verify.samples > 0,
+        max_warm_up_mib_s=request.warm_up.max_mib_per_second,
+        fast_restore=fast_restores.describe(*place, now=now),
+        fast_restore_quota=limits[0],
+        rate_quota_mib_s=limits[1],
+        volumes_of_snapshot=sum((other.snapshot_id, other.availability_zone) == place for other in volumes),
+        volumes_of_restore=len(volumes),
+    )
+
+
+def _objective(
+    request: RestoreRequest,
+    volume: VolumeAssignment,
+    volumes: Sequence[VolumeAssignment],
+    deadline_at: datetime | None,
+    now: datetime,
+) -> Objective:
+    wanted = request.objective
+    return Objective(
+        deadline_seconds=None if deadline_at is None else (deadline_at - now).total_seconds(),
+        budget_usd=_budget_share(wanted.max_cost_usd, volume, volumes),
+        fixed=None if wanted.strategy == "auto" else Strategy(wanted.strategy),
+        strict=wanted.strict,
+    )
+
+
+def _budget_share(
+    budget: Decimal | None, volume: VolumeAssignment, volumes: Sequence[VolumeAssignment]
+) -> Decimal | None:
+    """The budget is for all volumes together; each gets its part by its data."""
+    if budget is None:
+        return None
+    data = sum(other.data_bytes for other in volumes)
+    return budget * volume.data_bytes / data if data else budget / len(volumes)
+
+
+def _plan(volume: VolumeAssignment, decision: Decision) -> VolumePlan:
+    return VolumePlan(
+        volume=volume,
+        plan=_as_plan(decision.plan),
+        fallbacks=[_as_plan(fallback) for fallback in decision.fallbacks],
+        candidates=[_as_candidate(considered) for considered in decision.considered],
+    )
+
+
+def _as_plan(planned: PlannedEstimate) -> Plan:
+    estimate = planned.estimate
+    return Plan(
+        strategy=estimate.strategy,
+        initialization_rate_mib_s=estimate.rate_mib_s,
+        usable_seconds=ceil_seconds(estimate.times.usable_p50),
+        ready_p50_seconds=ceil_seconds(estimate.times.ready_p50),
+        ready_p90_seconds=ceil_seconds(estimate.times.ready_p90),
+        cost_usd=estimate.cost_usd,
+        cost_parts=[
+            CostPart(item=part.item, usd=part.usd, arithmetic=part.arithmetic) for part in estimate.parts
+        ],
+        why=planned.why,
+        deadline_missed=planned.deadline_missed,
+    )
+
+
+def _as_candidate(considered: Considered) -> Candidate:
+    estimate = considered.estimate
+    if estimate is None:
+        return Candidate(strategy=considered.strategy, feasible=False, chosen=False, reason=considered.reason)
+    return Candidate(
+        strategy=considered.strategy,
+        feasible=True,
+        chosen=considered.chosen,
+        reason=considered.reason,
+        initialization_rate_mib_s=estimate.rate_mib_s,
+        usable_seconds=ceil_seconds(estimate.times.usable_p50),
+        ready_p50_seconds=ceil_seconds(estimate.times.ready_p50),
+        ready_p90_seconds=ceil_seconds(estimate.times.ready_p90),
+        cost_usd=estimate.cost_usd,
+        cost_arithmetic=cost.in_words(estimate.parts),
+    )
+
+
+def _summary(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> PlanSummary:
+    slowest = max(plan.plan.ready_p90_seconds for plan in plans)
+    return PlanSummary(
+        total_cost_usd=sum((plan.plan.cost_usd for plan in plans), Decimal(0)),
+        ready_p90_at=now + timedelta(seconds=slowest),
+        deadline_missed=any(plan.plan.deadline_missed for plan in plans),
+        why=_why(plans),
+        price_book_as_of=book.as_of,
+        price_source=book.source,
+    )
+
+
+def _why(plans: Sequence[VolumePlan]) -> str:
+    if len(plans) == 1:
+        return plans[0].plan.why
+    counts = Counter(plan.plan.strategy for plan in plans)
+    return f"{len(plans)} volumes: " + ", ".join(f"{count} x {name}" for name, count in counts.items()) + "."

@@ -1,0 +1,52 @@
+"""State `Select Snapshot`: which snapshots become which volumes, and the map of what is written in each."""
+
+from __future__ import annotations
+
+from rewarm.contracts import SelectSnapshotEvent, SelectSnapshotResult, VolumeAssignment
+from rewarm.domain import extents
+from rewarm.domain.errors import TargetNotUsableError
+from rewarm.domain.model import BLOCK_BYTES
+from rewarm.ports import Artifacts, Instances, SnapshotCatalog, VolumeStore
+from rewarm.steps.selection import assign_volumes
+
+
+def select_snapshot(
+    event: SelectSnapshotEvent,
+    *,
+    snapshots: SnapshotCatalog,
+    instances: Instances,
+    volumes: VolumeStore,
+    artifacts: Artifacts,
+) -> SelectSnapshotResult:
+    """Raises every error that names a field of the request."""
+    assignments = assign_volumes(
+        event.request, restore_id=event.restore_id, snapshots=snapshots, instances=instances, volumes=volumes
+    )
+    return SelectSnapshotResult(
+        volumes=[
+            with_agent(_with_map(assignment, snapshots, artifacts), artifacts) for assignment in assignments
+        ]
+    )
+
+
+def with_agent(assignment: VolumeAssignment, artifacts: Artifacts) -> VolumeAssignment:
+    """Says whether there is an agent for the target instance; without one the other strategies remain."""
+    if assignment.platform is None or assignment.architecture is None:
+        return assignment
+    try:
+        artifacts.agent(assignment.platform, assignment.architecture)
+    except TargetNotUsableError:
+        return assignment.model_copy(update={"agent_available": False})
+    return assignment.model_copy(update={"agent_available": True})
+
+
+def _with_map(
+    assignment: VolumeAssignment, snapshots: SnapshotCatalog, artifacts: Artifacts
+) -> VolumeAssignment:
+    written = snapshots.written_extents(assignment.snapshot_id)
+    artifacts.put_map(assignment.map_key, written)
+    blocks = extents.block_count(written)
+    changes: dict[str, object] = {"written_blocks": blocks}
+    if assignment.data_bytes_from == "volumeSize":
+        changes |= {"data_bytes": blocks * BLOCK_BYTES, "data_bytes_from": "writtenBlocks"}
+    return assignment.model_copy(update=changes)
