@@ -1,0 +1,85 @@
+"""The artifacts bucket on S3."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from rewarm.adapters.aws_errors import code_of, in_our_words, naming_errors
+from rewarm.domain.errors import TargetNotUsableError
+from rewarm.domain.model import Extent
+from rewarm.ports import JsonObject
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
+
+AGENT_INDEX_KEY = "agents/index.json"
+"""`{"linux-x86_64": {"key": …, "sha256": …}}`, written at deployment by handlers/publish_agent.py."""
+LONGEST_SIGNATURE_SECONDS = 604_800
+"""S3 refuses presigned addresses for more than 7 days."""
+
+
+class S3Artifacts:
+    """The port Artifacts."""
+
+    def __init__(self, s3: S3Client, bucket: str) -> None:
+        self._s3 = s3
+        self._bucket = bucket
+
+    def put_json(self, key: str, value: JsonObject) -> None:
+        """Writes one JSON object."""
+        self._put(key, json.dumps(value, default=str), "application/json")
+
+    def get_json(self, key: str) -> JsonObject | None:
+        """None where there is no such object, or it is not JSON (a progress line cut short)."""
+        try:
+            body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+        except ClientError as error:
+            if code_of(error) in ("NoSuchKey", "404"):
+                return None
+            raise in_our_words(error) from error
+        try:
+            value = json.loads(body)
+        except ValueError:
+            return None
+        return value if isinstance(value, dict) else None
+
+    def put_map(self, key: str, extents: Iterable[Extent]) -> None:
+        """Writes a block map as the agent reads it: `start count` a line."""
+        lines = (f"{extent.start_block} {extent.block_count}\n" for extent in extents)
+        self._put(key, "".join(lines), "text/plain")
+
+    def agent(self, platform: str, architecture: str) -> tuple[str, str]:
+        """(key, sha256) of the agent's binary. Raises TargetNotUsableError where there is none for it."""
+        index = self.get_json(AGENT_INDEX_KEY) or {}
+        found = index.get(f"{platform}-{architecture}")
+        if not found:
+            have = ", ".join(sorted(index)) or "none"
+            raise TargetNotUsableError(
+                f"there is no warm-up agent for {platform} on {architecture}; there is: {have}"
+            )
+        return str(found["key"]), str(found["sha256"])
+
+    def download_url(self, key: str, *, expires_seconds: int) -> str:
+        """A presigned GET."""
+        return self._signed("get_object", key, expires_seconds)
+
+    def upload_url(self, key: str, *, expires_seconds: int) -> str:
+        """A presigned PUT."""
+        return self._signed("put_object", key, expires_seconds)
+
+    def _put(self, key: str, text: str, content_type: str) -> None:
+        with naming_errors():
+            self._s3.put_object(Bucket=self._bucket, Key=key, Body=text.encode(), ContentType=content_type)
+
+    def _signed(self, operation: str, key: str, expires_seconds: int) -> str:
+        # It is valid no longer than the credentials it is signed with, whatever it says itself.
+        with naming_errors():
+            return self._s3.generate_presigned_url(
+                operation,
+                Params={"Bucket": self._bucket, "Key": key},
+                ExpiresIn=min(expires_seconds, LONGEST_SIGNATURE_SECONDS),
+            )

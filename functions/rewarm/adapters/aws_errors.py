@@ -1,0 +1,186 @@
+"""What AWS's error codes mean for a restore: the one table from botocore's errors to ours.
+
+Codes are those of the EC2 API reference ("Error codes for the Amazon EC2 API"), of the botocore service
+models and of botocore's own lists of what it retries. A code that is not listed is a refusal that trying
+again cannot mend, and keeps operation, code and message; HTTP 5xx is always AWS's own trouble.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionError,  # noqa: A004 - botocore's name
+    HTTPClientError,
+    NoAuthTokenError,
+    NoCredentialsError,
+    PartialCredentialsError,
+)
+
+from rewarm.domain.errors import (
+    AccessDeniedError,
+    AgentUnreachableError,
+    CapacityUnavailableError,
+    DeviceInUseError,
+    QuotaExceededError,
+    RequestRefusedError,
+    RestoreError,
+    ServiceUnavailableError,
+    SnapshotNotFoundError,
+    SnapshotNotUsableError,
+    TargetNotFoundError,
+    TargetNotUsableError,
+    ThrottledError,
+    VolumeNotFoundError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """`codes` mean `error`; only in `operations` if any are named, only where the message says `saying`."""
+
+    error: type[RestoreError]
+    codes: frozenset[str]
+    operations: frozenset[str] = frozenset()
+    saying: str = ""
+
+    def fits(self, operation: str, code: str, message: str) -> bool:
+        return (
+            code in self.codes
+            and (not self.operations or operation in self.operations)
+            and self.saying in message.lower()
+        )
+
+
+def _codes(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_LIST_BLOCKS = frozenset({"ListSnapshotBlocks"})
+_RULES = (
+    _Rule(
+        ThrottledError,
+        _codes(
+            "Throttling ThrottlingException ThrottledException Throttled RequestThrottled"
+            " RequestThrottledException TooManyRequests TooManyRequestsException RequestLimitExceeded"
+            " ProvisionedThroughputExceededException BandwidthLimitExceeded SlowDown PriorRequestNotComplete"
+            " EC2ThrottledException TransactionInProgressException ConcurrentModificationException"
+            " OperationAborted RateExceeded 429"
+        ),
+    ),
+    _Rule(
+        ServiceUnavailableError,
+        _codes(
+            "InternalError InternalFailure InternalServerError InternalServerException InternalErrorException"
+            " InternalServiceError InternalServiceErrorException InternalServiceException"
+            " ServiceUnavailable ServiceUnavailableException ServiceException Unavailable RequestTimeout"
+            " RequestTimeoutException RequestExpired KMSInternalException DependencyTimeoutException"
+        ),
+    ),
+    _Rule(
+        AccessDeniedError,
+        _codes(
+            "UnauthorizedOperation AccessDenied AccessDeniedException AuthFailure OptInRequired Blocked"
+            " UnrecognizedClientException InvalidClientTokenId InvalidAccessKeyId SignatureDoesNotMatch"
+            " ExpiredToken ExpiredTokenException MissingAuthenticationToken AuthorizationError"
+            " AuthorizationErrorException NotAuthorized KMSAccessDenied KMSAccessDeniedException"
+            " KMSOptInRequired 403"
+        ),
+    ),
+    _Rule(
+        CapacityUnavailableError,
+        _codes("InsufficientVolumeCapacity InsufficientCapacity InsufficientCapacityException"),
+    ),
+    _Rule(TargetNotUsableError, _codes("AttachmentLimitExceeded"), frozenset({"AttachVolume"})),
+    _Rule(
+        QuotaExceededError,
+        _codes(
+            "VolumeLimitExceeded MaxIOPSLimitExceeded ServiceQuotaExceededException LimitExceededException"
+            " QuotaExceededException ResourceLimitExceeded AttachmentLimitExceeded"
+            " FastSnapshotRestoreLimitExceeded SnapshotLimitExceeded"
+        ),
+    ),
+    _Rule(SnapshotNotFoundError, _codes("InvalidSnapshot.NotFound InvalidSnapshotID.Malformed")),
+    _Rule(
+        SnapshotNotFoundError, _codes("InvalidAMIID.NotFound InvalidAMIID.Malformed InvalidAMIID.Unavailable")
+    ),
+    _Rule(SnapshotNotFoundError, _codes("ResourceNotFoundException"), _LIST_BLOCKS),
+    _Rule(SnapshotNotUsableError, _codes("ValidationException ConflictException"), _LIST_BLOCKS),
+    _Rule(
+        SnapshotNotUsableError,
+        _codes("InvalidSnapshot.InvalidState IncorrectState"),
+        frozenset({"CreateVolume"}),
+    ),
+    _Rule(
+        VolumeNotFoundError,
+        _codes("InvalidVolume.NotFound InvalidVolumeID.Malformed InvalidVolumeID.NotFound"),
+    ),
+    _Rule(TargetNotFoundError, _codes("InvalidInstanceID.NotFound InvalidInstanceID.Malformed")),
+    _Rule(TargetNotFoundError, _codes("InvalidZone.NotFound InvalidAvailabilityZone.NotFound")),
+    _Rule(
+        TargetNotFoundError, _codes("InvalidParameterValue"), frozenset({"CreateVolume"}), "availability zone"
+    ),
+    _Rule(DeviceInUseError, _codes("InvalidParameterValue InvalidDevice.InUse"), saying="already in use"),
+    _Rule(
+        TargetNotUsableError,
+        _codes("InvalidVolume.ZoneMismatch IncorrectInstanceState UnsupportedOperation"),
+        frozenset({"AttachVolume"}),
+    ),
+    _Rule(TargetNotUsableError, _codes("IncorrectState"), frozenset({"AttachVolume"}), "instance"),
+    _Rule(
+        AgentUnreachableError, _codes("InvalidInstanceId UnsupportedPlatformType"), frozenset({"SendCommand"})
+    ),
+)
+"""The first rule that fits decides, so the narrower of two stands first."""
+
+
+def code_of(error: ClientError) -> str:
+    """AWS's error code, or the HTTP status where the answer had none."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def message_of(error: ClientError) -> str:
+    """AWS's error message."""
+    return str(error.response.get("Error", {}).get("Message", ""))
+
+
+def in_our_words(error: ClientError | BotoCoreError) -> RestoreError:
+    """The error of domain/errors.py that says the same; operation, code and message stay readable."""
+    if not isinstance(error, ClientError):
+        return _local(error)
+    operation, code, message = error.operation_name, code_of(error), message_of(error)
+    return meaning(operation, code, message, _status(error))(f"{operation}: {code}: {message}")
+
+
+def meaning(operation: str, code: str, message: str, status: int = 0) -> type[RestoreError]:
+    """Which error a code stands for."""
+    for rule in _RULES:
+        if rule.fits(operation, code, message):
+            return rule.error
+    return ServiceUnavailableError if status >= 500 else RequestRefusedError
+
+
+@contextmanager
+def naming_errors() -> Iterator[None]:
+    """Everything that botocore raises inside leaves as one of our errors."""
+    try:
+        yield
+    except (ClientError, BotoCoreError) as error:
+        raise in_our_words(error) from error
+
+
+def _status(error: ClientError) -> int:
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def _local(error: BotoCoreError) -> RestoreError:
+    """Errors that botocore raises without an answer from AWS."""
+    if isinstance(error, (ConnectionError, HTTPClientError)):
+        return ServiceUnavailableError(f"no answer from AWS: {error}")
+    if isinstance(error, (NoCredentialsError, PartialCredentialsError, NoAuthTokenError)):
+        return AccessDeniedError(f"no credentials: {error}")
+    return RequestRefusedError(f"{type(error).__name__}: {error}")

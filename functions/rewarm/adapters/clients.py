@@ -1,0 +1,52 @@
+"""boto3 clients with the time limits and retries that suit a Lambda inside a state machine.
+
+boto3 tries only a few times: the long waiting is done by Step Functions, which costs nothing while it waits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+ATTEMPTS = 3
+CONNECT_SECONDS = 4
+READ_SECONDS = 15
+
+_PRICE_LIST_REGION = "us-east-1"
+"""The Price List Query API has few endpoints, and each answers for every Region (botocore endpoints)."""
+
+
+def config(**options: Any) -> Config:
+    """Settings of botocore; `options` win."""
+    return Config(
+        **{
+            "retries": {"mode": "standard", "total_max_attempts": ATTEMPTS},
+            "connect_timeout": CONNECT_SECONDS,
+            "read_timeout": READ_SECONDS,
+            "user_agent_extra": "rewarm",
+            **options,
+        }
+    )
+
+
+def client(service: str) -> Any:
+    """A client of the function's own Region; typed where it is taken."""
+    return boto3.client(service, config=config())  # type: ignore[call-overload]
+
+
+def s3_client() -> Any:
+    """Signs with version 4 always: newer Regions and KMS-encrypted objects accept no other signature."""
+    return boto3.client("s3", config=config(signature_version="s3v4"))
+
+
+def price_list_client() -> Any:
+    """Gives up soon: without an answer the shipped prices do."""
+    quick = config(retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=2, read_timeout=5)
+    return boto3.client("pricing", region_name=_PRICE_LIST_REGION, config=quick)
+
+
+def block_list_client(threads: int) -> Any:
+    """One connection for each thread that lists blocks."""
+    return boto3.client("ebs", config=config(max_pool_connections=threads))

@@ -1,0 +1,70 @@
+"""SSM Run Command with this stack's document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from rewarm.adapters.aws_errors import code_of, in_our_words, naming_errors
+from rewarm.domain.model import CommandStatus
+
+if TYPE_CHECKING:
+    from mypy_boto3_ssm.client import SSMClient
+
+_COMMENT_LENGTH = 100
+_SHORTEST_DELIVERY_SECONDS = 30
+"""botocore SendCommandRequest: Comment up to 100 characters; TimeoutSeconds (of the delivery) from 30."""
+_NOTHING_TO_CANCEL_CODES = {"InvalidCommandId", "InvalidInstanceId", "DuplicateInstanceId"}
+
+
+class SsmCommands:
+    """The port Commands."""
+
+    def __init__(self, ssm: SSMClient, document: str) -> None:
+        self._ssm = ssm
+        self._document = document
+
+    def send(
+        self, instance_id: str, parameters: Mapping[str, str], *, comment: str, timeout_seconds: int
+    ) -> str:
+        """The command's id; it must reach the instance in `timeout_seconds`. Raises AgentUnreachableError."""
+        with naming_errors():
+            answer = self._ssm.send_command(
+                DocumentName=self._document,
+                InstanceIds=[instance_id],
+                Parameters={name: [value] for name, value in parameters.items()},
+                Comment=comment[:_COMMENT_LENGTH],
+                TimeoutSeconds=max(_SHORTEST_DELIVERY_SECONDS, timeout_seconds),
+            )
+        return answer["Command"]["CommandId"]
+
+    def status(self, command_id: str, instance_id: str) -> CommandStatus | None:
+        """None while SSM does not know the invocation yet (normal right after `send`)."""
+        try:
+            answer = self._ssm.get_command_invocation(CommandId=command_id, InstanceId=instance_id)
+        except ClientError as error:
+            if code_of(error) == "InvocationDoesNotExist":
+                return None
+            raise in_our_words(error) from error
+        return CommandStatus(
+            status=answer["Status"],
+            status_details=answer.get("StatusDetails", ""),
+            exit_code=_exit_code(answer.get("ResponseCode")),
+            stdout=answer.get("StandardOutputContent", ""),
+            stderr=answer.get("StandardErrorContent", ""),
+        )
+
+    def cancel(self, command_id: str, instance_id: str) -> None:
+        """Does nothing where it has finished."""
+        try:
+            self._ssm.cancel_command(CommandId=command_id, InstanceIds=[instance_id])
+        except ClientError as error:
+            if code_of(error) not in _NOTHING_TO_CANCEL_CODES:
+                raise in_our_words(error) from error
+
+
+def _exit_code(response_code: int | None) -> int | None:
+    """-1 means that the command has not finished (botocore GetCommandInvocationResult.ResponseCode)."""
+    return None if response_code is None or response_code < 0 else response_code

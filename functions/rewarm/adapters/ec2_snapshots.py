@@ -1,0 +1,96 @@
+"""Snapshots and images from EC2, and their written blocks from the EBS direct APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rewarm.adapters.aws_errors import naming_errors
+from rewarm.adapters.snapshot_blocks import BlockLister
+from rewarm.adapters.tags import tags_of
+from rewarm.domain.errors import SnapshotNotFoundError
+from rewarm.domain.model import Extent, Snapshot
+
+if TYPE_CHECKING:
+    from mypy_boto3_ebs.client import EBSClient
+    from mypy_boto3_ec2.client import EC2Client
+    from mypy_boto3_ec2.type_defs import FilterTypeDef, SnapshotTypeDef
+
+_PAGE = 1_000
+
+
+class Ec2SnapshotCatalog:
+    """The port SnapshotCatalog."""
+
+    def __init__(self, ec2: EC2Client, ebs: EBSClient, blocks: BlockLister | None = None) -> None:
+        self._ec2 = ec2
+        self._blocks = blocks or BlockLister(ebs)
+
+    def get(self, snapshot_id: str) -> Snapshot:
+        """Raises SnapshotNotFoundError."""
+        with naming_errors():
+            found = self._ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"]
+        if not found:
+            raise SnapshotNotFoundError(f"there is no snapshot {snapshot_id} that this account may use")
+        return _snapshot(found[0])
+
+    def of_volume(self, volume_id: str) -> list[Snapshot]:
+        """All snapshots of a volume that this account owns, in any state."""
+        return self._own({"Name": "volume-id", "Values": [volume_id]})
+
+    def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
+        """All snapshots of this account that carry every one of the tags, in any state."""
+        filters: list[FilterTypeDef] = [
+            {"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()
+        ]
+        return self._own(*filters)
+
+    def of_image(self, image_id: str) -> dict[str, str]:
+        """Device name to snapshot id of an AMI. Raises SnapshotNotFoundError."""
+        with naming_errors():
+            images = self._ec2.describe_images(ImageIds=[image_id])["Images"]
+        if not images:
+            raise SnapshotNotFoundError(f"there is no image {image_id} that this account may use")
+        return {
+            mapping["DeviceName"]: mapping["Ebs"]["SnapshotId"]
+            for mapping in images[0].get("BlockDeviceMappings", [])
+            if "SnapshotId" in mapping.get("Ebs", {})
+        }
+
+    def written_extents(self, snapshot_id: str) -> list[Extent]:
+        """The written blocks, ascending, disjoint, merged. Raises SnapshotNotFoundError."""
+        return self._blocks.extents(snapshot_id)
+
+    def _own(self, *filters: FilterTypeDef) -> list[Snapshot]:
+        # Unpaginated calls share a tighter request limit (EC2 API reference, request throttling).
+        paginator = self._ec2.get_paginator("describe_snapshots")
+        with naming_errors():
+            pages = paginator.paginate(
+                OwnerIds=["self"], Filters=list(filters), PaginationConfig={"PageSize": _PAGE}
+            )
+            return [_snapshot(found) for page in pages for found in page["Snapshots"]]
+
+
+def _snapshot(found: SnapshotTypeDef) -> Snapshot:
+    return Snapshot(
+        snapshot_id=found["SnapshotId"],
+        state=found["State"],
+        state_message=found.get("StateMessage") or None,
+        storage_tier=found.get("StorageTier", "standard"),
+        volume_id=found.get("VolumeId"),
+        size_gib=found["VolumeSize"],
+        full_size_bytes=found.get("FullSnapshotSizeInBytes"),
+        started_at=found["StartTime"],
+        completed_at=found.get("CompletionTime"),
+        encrypted=found.get("Encrypted", False),
+        kms_key_id=found.get("KmsKeyId"),
+        owner_id=found.get("OwnerId", ""),
+        progress_percent=_percent(found.get("Progress", "")),
+        tags=tags_of(found.get("Tags")),
+    )
+
+
+def _percent(text: str) -> int:
+    """`Progress` is text such as `37%`, and empty before the first byte."""
+    digits = text.removesuffix("%")
+    return int(digits) if digits.isdecimal() else 0

@@ -1,0 +1,145 @@
+"""Fast snapshot restore from EC2, with its credits from CloudWatch."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from rewarm.adapters.aws_errors import meaning, naming_errors
+from rewarm.domain.errors import (
+    CapacityUnavailableError,
+    FastSnapshotRestoreUnavailableError,
+    QuotaExceededError,
+    RequestRefusedError,
+    RestoreError,
+    ServiceUnavailableError,
+    SnapshotNotUsableError,
+    ThrottledError,
+)
+from rewarm.domain.model import FastSnapshotRestore
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudwatch.client import CloudWatchClient
+    from mypy_boto3_ec2.client import EC2Client
+    from mypy_boto3_ec2.type_defs import (
+        DescribeFastSnapshotRestoreSuccessItemTypeDef,
+        DisableFastSnapshotRestoreErrorItemTypeDef,
+        EnableFastSnapshotRestoreErrorItemTypeDef,
+    )
+
+_CREDITS = "FastSnapshotRestoreCreditsBalance"
+_CREDITS_LOOK_BACK = timedelta(minutes=15)
+"""The newest datapoint counts; metrics may come some minutes late."""
+
+
+class Ec2FastSnapshotRestores:
+    """The port FastSnapshotRestores."""
+
+    def __init__(self, ec2: EC2Client, cloudwatch: CloudWatchClient) -> None:
+        self._ec2 = ec2
+        self._cloudwatch = cloudwatch
+
+    def describe(
+        self, snapshot_id: str, availability_zone: str, *, now: datetime
+    ) -> FastSnapshotRestore | None:
+        """None where it was never enabled, or is disabled."""
+        found = self._find(snapshot_id, availability_zone)
+        if found is None or found.get("State", "disabled") == "disabled":
+            return None
+        return FastSnapshotRestore(
+            state=found["State"],
+            enabled_at=found.get("EnabledTime"),
+            credits=self._credits(snapshot_id, availability_zone, now),
+        )
+
+    def enable(self, snapshot_id: str, availability_zone: str) -> None:
+        """Raises FastSnapshotRestoreUnavailableError (quota, capacity, state of the snapshot)."""
+        try:
+            with naming_errors():
+                answer = self._ec2.enable_fast_snapshot_restores(
+                    AvailabilityZones=[availability_zone], SourceSnapshotIds=[snapshot_id]
+                )
+        except (
+            QuotaExceededError,
+            CapacityUnavailableError,
+            SnapshotNotUsableError,
+            RequestRefusedError,
+        ) as error:
+            raise FastSnapshotRestoreUnavailableError(str(error)) from error
+        for item in answer.get("Unsuccessful", []):
+            raise _refusal("EnableFastSnapshotRestores", item)
+
+    def disable(self, snapshot_id: str, availability_zone: str) -> None:
+        """Does nothing where it is not enabled."""
+        with naming_errors():
+            answer = self._ec2.disable_fast_snapshot_restores(
+                AvailabilityZones=[availability_zone], SourceSnapshotIds=[snapshot_id]
+            )
+        for item in answer.get("Unsuccessful", []):
+            # AWS names no code for "it is not enabled", so we look whether it is.
+            found = self._find(snapshot_id, availability_zone)
+            if found is not None and found.get("State") not in ("disabled", "disabling"):
+                refusal = _refusal("DisableFastSnapshotRestores", item)
+                raise _as_failed_call(refusal)
+
+    def _find(
+        self, snapshot_id: str, availability_zone: str
+    ) -> DescribeFastSnapshotRestoreSuccessItemTypeDef | None:
+        paginator = self._ec2.get_paginator("describe_fast_snapshot_restores")
+        filters = [
+            {"Name": "snapshot-id", "Values": [snapshot_id]},
+            {"Name": "availability-zone", "Values": [availability_zone]},
+        ]
+        with naming_errors():
+            for page in paginator.paginate(Filters=filters):  # type: ignore[arg-type]
+                for item in page["FastSnapshotRestores"]:
+                    return item
+        return None
+
+    def _credits(self, snapshot_id: str, availability_zone: str, now: datetime) -> float | None:
+        with naming_errors():
+            answer = self._cloudwatch.get_metric_data(
+                MetricDataQueries=[
+                    {
+                        "Id": "credits",
+                        "MetricStat": {
+                            "Metric": {
+                                "Namespace": "AWS/EBS",
+                                "MetricName": _CREDITS,
+                                "Dimensions": [
+                                    {"Name": "SnapshotId", "Value": snapshot_id},
+                                    {"Name": "AvailabilityZone", "Value": availability_zone},
+                                ],
+                            },
+                            "Period": 60,
+                            "Stat": "Minimum",
+                        },
+                    }
+                ],
+                StartTime=now - _CREDITS_LOOK_BACK,
+                EndTime=now + timedelta(minutes=1),
+                ScanBy="TimestampDescending",
+            )
+        values = [value for result in answer["MetricDataResults"] for value in result["Values"]]
+        return values[0] if values else None
+
+
+def _refusal(
+    operation: str,
+    item: EnableFastSnapshotRestoreErrorItemTypeDef | DisableFastSnapshotRestoreErrorItemTypeDef,
+) -> RestoreError:
+    """Partial failure comes with HTTP 200 (botocore EnableFastSnapshotRestoresResult.Unsuccessful)."""
+    errors = [one.get("Error", {}) for one in item.get("FastSnapshotRestoreStateErrors", [])]
+    text = "; ".join(f"{error.get('Code', '')}: {error.get('Message', '')}" for error in errors)
+    code = errors[0].get("Code", "") if errors else ""
+    kind = meaning(operation, code, text)
+    if kind not in (ThrottledError, ServiceUnavailableError):
+        kind = FastSnapshotRestoreUnavailableError
+    return kind(f"{operation}: {item.get('SnapshotId', '')}: {text or 'no reason given'}")
+
+
+def _as_failed_call(refusal: RestoreError) -> RestoreError:
+    """What cannot be disabled is not unavailable: it goes on costing money, so the call counts as refused."""
+    if isinstance(refusal, FastSnapshotRestoreUnavailableError):
+        return RequestRefusedError(str(refusal))
+    return refusal

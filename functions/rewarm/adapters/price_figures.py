@@ -1,0 +1,178 @@
+"""Figures of a price book by name, with date and source: shipped, the user's own, or AWS's Price List."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.model import PriceBook
+
+FALLBACK_REGION = "us-east-1"
+_SHIPPED = Path(__file__).parent.parent / "prices.json"
+_PARTS_PER_GIB = 1_024
+_PLAUSIBLE_FACTOR = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One price in US dollars."""
+
+    usd: Decimal
+    as_of: datetime
+    source: str
+
+
+Figures = dict[str, Figure]
+
+
+@dataclass(frozen=True, slots=True)
+class _Usage:
+    """The figure that a usage type of the Price List stands for, and what turns AWS's unit into ours."""
+
+    name: str
+    factor: Decimal = Decimal(1)
+
+
+_USAGES = {
+    "EBS:FastSnapshotRestore": _Usage("fsrUsdPerHour"),
+    "EBS:directAPI.snapshot.List": _Usage("listBlocksUsdPerThousand", Decimal(1_000)),
+    "EBS:VolumeUsage.gp3": _Usage("storageUsdPerGibMonth.gp3"),
+    "EBS:VolumeUsage.gp2": _Usage("storageUsdPerGibMonth.gp2"),
+    "EBS:VolumeUsage.io2": _Usage("storageUsdPerGibMonth.io2"),
+    "EBS:VolumeUsage.piops": _Usage("storageUsdPerGibMonth.io1"),
+    "EBS:VolumeUsage.st1": _Usage("storageUsdPerGibMonth.st1"),
+    "EBS:VolumeUsage.sc1": _Usage("storageUsdPerGibMonth.sc1"),
+    "EBS:VolumeP-IOPS.gp3": _Usage("iopsUsdPerMonth.gp3"),
+    "EBS:VolumeP-IOPS.io2": _Usage("iopsUsdPerMonth.io2"),
+    "EBS:VolumeP-IOPS.piops": _Usage("iopsUsdPerMonth.io1"),
+    "EBS:VolumeP-Throughput.gp3": _Usage("throughputUsdPerMibSMonth.gp3", Decimal(1) / _PARTS_PER_GIB),
+}
+"""Amazon EBS user guide, "Amazon EBS billing and usage reports"; throughput is listed per GiB/s and month."""
+_RATE_USAGE = _Usage("rateUsdPerGibMibS")
+
+
+def shipped(region: str) -> Figures:
+    """The figures of prices.json for a Region; us-east-1's, marked so, where it has none."""
+    data = json.loads(_SHIPPED.read_text(encoding="utf-8"))
+    known = data["regions"].get(region)
+    note = "" if known else f"{FALLBACK_REGION}'s figures: "
+    figures = {}
+    for name, (usd, key) in (known or data["regions"][FALLBACK_REGION]).items():
+        source = data["sources"][key]
+        as_of = datetime.fromisoformat(source["asOf"]).replace(tzinfo=UTC)
+        figures[name] = Figure(Decimal(usd), as_of, note + source["name"])
+    return figures
+
+
+def overrides(text: str, now: datetime) -> Figures:
+    """The user's own figures: a JSON object with names as in prices.json. Raises InvalidRequestError."""
+    if not text:
+        return {}
+    try:
+        given = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    except ValueError as error:
+        raise InvalidRequestError(f"is not JSON: {error}", field="PriceOverrides") from error
+    known = shipped(FALLBACK_REGION)
+    if not isinstance(given, dict) or not set(given) <= set(known):
+        unknown = (
+            ", ".join(sorted(set(given) - set(known))) if isinstance(given, dict) else type(given).__name__
+        )
+        raise InvalidRequestError(
+            f"found {unknown}; allowed is a JSON object with these names: {', '.join(sorted(known))}",
+            field="PriceOverrides",
+        )
+    return {name: Figure(_price(name, value), now, "your own prices") for name, value in given.items()}
+
+
+def listed(products: Iterable[str], expected: Mapping[str, Figure]) -> Figures:
+    """What the Price List's JSON documents say, where it is plausible beside what we expect.
+
+    A figure far from the expected one is in a unit that we do not know (AWS documents no unit for the
+    initialization rate), so it is left out.
+    """
+    found: Figures = {}
+    for text in products:
+        document = json.loads(text)
+        usage = _usage(document["product"]["attributes"].get("usagetype", ""))
+        usd = _lowest_tier(document)
+        if usage is None or usd is None:
+            continue
+        figure = Figure(usd * usage.factor, _published(document), "AWS Price List")
+        if _plausible(figure.usd, expected.get(usage.name)):
+            found[usage.name] = figure
+    return found
+
+
+def book(region: str, figures: Mapping[str, Figure]) -> PriceBook:
+    """The figures as the domain takes them."""
+    return PriceBook(
+        region=region,
+        as_of=min(figure.as_of for figure in figures.values()),
+        source=_sources(figures),
+        fsr_usd_per_hour=figures["fsrUsdPerHour"].usd,
+        rate_usd_per_gib_mib_s=figures["rateUsdPerGibMibS"].usd,
+        list_blocks_usd_per_thousand=figures["listBlocksUsdPerThousand"].usd,
+        storage_usd_per_gib_month=_group(figures, "storageUsdPerGibMonth"),
+        iops_usd_per_month=_group(figures, "iopsUsdPerMonth"),
+        throughput_usd_per_mib_s_month=_group(figures, "throughputUsdPerMibSMonth"),
+    )
+
+
+def _price(name: str, value: Any) -> Decimal:
+    try:
+        price = Decimal(value)
+    except (InvalidOperation, TypeError, ValueError) as error:
+        raise InvalidRequestError(
+            f"found {value!r}, allowed is a number", field=f"PriceOverrides.{name}"
+        ) from error
+    if not price.is_finite() or price < 0:
+        raise InvalidRequestError(f"found {value}, allowed is 0 or more", field=f"PriceOverrides.{name}")
+    return price
+
+
+def _usage(usagetype: str) -> _Usage | None:
+    """Outside us-east-1 a usage type begins with the Region's name, as in APN1-EBS:FastSnapshotRestore."""
+    _, mark, rest = usagetype.partition("EBS:")
+    known = _USAGES.get(mark + rest)
+    if known is None and "initialization" in usagetype.lower():
+        return _RATE_USAGE
+    return known
+
+
+def _lowest_tier(document: Mapping[str, Any]) -> Decimal | None:
+    for term in document.get("terms", {}).get("OnDemand", {}).values():
+        for dimension in term["priceDimensions"].values():
+            usd = dimension.get("pricePerUnit", {}).get("USD")
+            if usd is not None and dimension.get("beginRange", "0") == "0":
+                return Decimal(usd)
+    return None
+
+
+def _published(document: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(document["publicationDate"])
+
+
+def _plausible(usd: Decimal, expected: Figure | None) -> bool:
+    if expected is None or expected.usd == 0:
+        return True
+    return expected.usd / _PLAUSIBLE_FACTOR <= usd <= expected.usd * _PLAUSIBLE_FACTOR
+
+
+def _group(figures: Mapping[str, Figure], prefix: str) -> dict[str, Decimal]:
+    return {
+        name.removeprefix(f"{prefix}."): figure.usd
+        for name, figure in figures.items()
+        if name.startswith(f"{prefix}.")
+    }
+
+
+def _sources(figures: Mapping[str, Figure]) -> str:
+    """Those of what a strategy costs; storage costs the same whatever the strategy."""
+    names = {"fsrUsdPerHour": "fast snapshot restore", "rateUsdPerGibMibS": "initialization rate"}
+    return "; ".join(f"{label}: {figures[name].source}" for name, label in names.items())

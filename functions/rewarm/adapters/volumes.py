@@ -1,0 +1,207 @@
+"""EBS volumes on EC2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from rewarm.adapters.aws_errors import code_of, in_our_words, message_of, naming_errors
+from rewarm.adapters.tags import RESTORE_TAG, tag_list, tags_of
+from rewarm.domain.errors import (
+    AccessDeniedError,
+    InitializationRateUnavailableError,
+    RestoreError,
+    ServiceUnavailableError,
+    SnapshotNotFoundError,
+    TargetNotFoundError,
+    ThrottledError,
+    VolumeNotFoundError,
+)
+from rewarm.domain.model import Attachment, InitializationStatus, Volume, VolumeSettings
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2.client import EC2Client
+    from mypy_boto3_ec2.type_defs import (
+        VolumeAttachmentTypeDef,
+        VolumeStatusDetailsTypeDef,
+        VolumeTypeDef,
+    )
+
+_UNRELATED_TO_RATE = (
+    ThrottledError,
+    ServiceUnavailableError,
+    AccessDeniedError,
+    SnapshotNotFoundError,
+    TargetNotFoundError,
+)
+_NOT_ATTACHED_CODES = {"IncorrectState", "InvalidAttachment.NotFound", "InvalidVolume.NotFound"}
+
+
+class Ec2VolumeStore:
+    """The port VolumeStore."""
+
+    def __init__(self, ec2: EC2Client) -> None:
+        self._ec2 = ec2
+
+    def create(
+        self,
+        snapshot_id: str,
+        availability_zone: str,
+        settings: VolumeSettings,
+        *,
+        initialization_rate_mib_s: int | None,
+        client_token: str,
+    ) -> str:
+        """The volume's id; the same token gives the same volume."""
+        request = _creation(snapshot_id, availability_zone, settings)
+        if initialization_rate_mib_s is not None:
+            request["VolumeInitializationRate"] = initialization_rate_mib_s
+        with _naming_rate_errors(initialization_rate_mib_s):
+            return self._ec2.create_volume(**request, ClientToken=client_token)["VolumeId"]
+
+    def get(self, volume_id: str) -> Volume:
+        """Raises VolumeNotFoundError."""
+        with naming_errors():
+            found = self._ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"]
+        if not found:
+            raise VolumeNotFoundError(f"there is no volume {volume_id}")
+        return _volume(found[0])
+
+    def created_by(self, restore_id: str) -> list[Volume]:
+        """Volumes that carry this restore's tag."""
+        paginator = self._ec2.get_paginator("describe_volumes")
+        with naming_errors():
+            pages = paginator.paginate(Filters=[{"Name": f"tag:{RESTORE_TAG}", "Values": [restore_id]}])
+            return [_volume(found) for page in pages for found in page["Volumes"]]
+
+    def attach(self, volume_id: str, instance_id: str, device: str) -> None:
+        """Does nothing where it is attached so already. Raises DeviceInUseError, TargetNotUsableError."""
+        wanted = (instance_id, device)
+        attachments = self.get(volume_id).attachments
+        if any((one.instance_id, one.device) == wanted for one in attachments if one.state != "detached"):
+            return
+        with naming_errors():
+            self._ec2.attach_volume(VolumeId=volume_id, InstanceId=instance_id, Device=device)
+
+    def detach(self, volume_id: str, instance_id: str) -> None:
+        """Does nothing where it is not attached there."""
+        try:
+            self._ec2.detach_volume(VolumeId=volume_id, InstanceId=instance_id)
+        except ClientError as error:
+            if code_of(error) in _NOT_ATTACHED_CODES and not self._attached(volume_id, instance_id):
+                return
+            raise in_our_words(error) from error
+
+    def delete(self, volume_id: str) -> None:
+        """Does nothing where it is gone. Raises RequestRefusedError while it is attached."""
+        try:
+            with naming_errors():
+                self._ec2.delete_volume(VolumeId=volume_id)
+        except VolumeNotFoundError:
+            return
+
+    def tag(self, volume_id: str, tags: Mapping[str, str]) -> None:
+        """Raises VolumeNotFoundError."""
+        with naming_errors():
+            self._ec2.create_tags(Resources=[volume_id], Tags=tag_list(tags))
+
+    def initialization_status(self, volume_id: str) -> InitializationStatus:
+        """What EC2 says of the initialization, up to 5 minutes late. Raises VolumeNotFoundError."""
+        with naming_errors():
+            found = self._ec2.describe_volume_status(VolumeIds=[volume_id])["VolumeStatuses"]
+        if not found:
+            return InitializationStatus(None, None, None, None)
+        details = found[0].get("InitializationStatusDetails", {})
+        return InitializationStatus(
+            state=_initialization_state(found[0].get("VolumeStatus", {}).get("Details", [])),
+            initialization_type=details.get("InitializationType"),
+            progress_percent=details.get("Progress"),
+            eta_seconds=details.get("EstimatedTimeToCompleteInSeconds"),
+        )
+
+    def _attached(self, volume_id: str, instance_id: str) -> bool:
+        try:
+            attachments = self.get(volume_id).attachments
+        except VolumeNotFoundError:
+            return False
+        return any(one.instance_id == instance_id and one.state != "detached" for one in attachments)
+
+
+def _creation(snapshot_id: str, availability_zone: str, settings: VolumeSettings) -> dict[str, Any]:
+    """CreateVolume's parameters; what AWS has a default for is left out."""
+    request: dict[str, Any] = {
+        "SnapshotId": snapshot_id,
+        "AvailabilityZone": availability_zone,
+        "VolumeType": settings.volume_type,
+        "Size": settings.size_gib,
+        "TagSpecifications": [{"ResourceType": "volume", "Tags": tag_list(settings.tags)}],
+    }
+    if settings.iops is not None:
+        request["Iops"] = settings.iops
+    if settings.throughput_mib_s is not None:
+        request["Throughput"] = settings.throughput_mib_s
+    if settings.kms_key_id is not None:
+        request |= {"Encrypted": True, "KmsKeyId": settings.kms_key_id}
+    if settings.multi_attach:
+        request["MultiAttachEnabled"] = True
+    return request
+
+
+@contextmanager
+def _naming_rate_errors(rate_mib_s: int | None) -> Iterator[None]:
+    """Names the errors of CreateVolume.
+
+    AWS says that the request fails where the Region cannot supply the rate, and names no code. So every
+    refusal that is not clearly about something else counts as that; if the rate was innocent, the next plan
+    meets the same refusal again.
+    """
+    try:
+        yield
+    except ClientError as error:
+        named = in_our_words(error)
+        if rate_mib_s is not None and not _is_unrelated_to_rate(error, named):
+            raise InitializationRateUnavailableError(f"at {rate_mib_s} MiB/s: {named}") from error
+        raise named from error
+
+
+def _is_unrelated_to_rate(error: ClientError, named: RestoreError) -> bool:
+    code, message = code_of(error), message_of(error).lower().replace(" ", "")
+    if "initializationrate" in message:
+        return False
+    about_request = code.startswith(("Invalid", "Missing", "Unknown", "Idempotent", "Unsupported", "MaxIOPS"))
+    return isinstance(named, _UNRELATED_TO_RATE) or about_request
+
+
+def _volume(found: VolumeTypeDef) -> Volume:
+    return Volume(
+        volume_id=found["VolumeId"],
+        state=found["State"],
+        availability_zone=found["AvailabilityZone"],
+        settings=VolumeSettings(
+            volume_type=found.get("VolumeType", "standard"),
+            size_gib=found["Size"],
+            iops=found.get("Iops"),
+            throughput_mib_s=found.get("Throughput"),
+            kms_key_id=found.get("KmsKeyId"),
+            multi_attach=found.get("MultiAttachEnabled", False),
+            tags=tags_of(found.get("Tags")),
+        ),
+        snapshot_id=found.get("SnapshotId") or None,
+        fast_restored=found.get("FastRestored"),
+        attachments=tuple(_attachment(one) for one in found.get("Attachments", [])),
+        created_at=found["CreateTime"],
+    )
+
+
+def _attachment(found: VolumeAttachmentTypeDef) -> Attachment:
+    return Attachment(found.get("InstanceId", ""), found.get("Device", ""), found.get("State", ""))
+
+
+def _initialization_state(details: list[VolumeStatusDetailsTypeDef]) -> str | None:
+    for detail in details:
+        if detail.get("Name") == "initialization-state":
+            return detail.get("Status")
+    return None

@@ -1,0 +1,93 @@
+"""What the functions are told by their environment (template.yaml, Globals), read when it is first needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+class MissingSettingError(RuntimeError):
+    """An environment variable that template.yaml sets is not there."""
+
+
+def _environment() -> Mapping[str, str]:
+    return os.environ
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The environment by name; nothing is read before it is asked for, so a function may lack what it ignores."""
+
+    environment: Mapping[str, str] = field(default_factory=_environment)
+
+    @property
+    def stack_name(self) -> str:
+        """Name of the CloudFormation stack; the value of the tag `rewarm:stack`."""
+        return self._required("STACK_NAME")
+
+    @property
+    def region(self) -> str:
+        """The Region of the function."""
+        return self.environment.get("AWS_REGION") or self._required("AWS_DEFAULT_REGION")
+
+    @property
+    def restores_table(self) -> str:
+        """DynamoDB table of restores and runbooks."""
+        return self._required("RESTORES_TABLE")
+
+    @property
+    def idempotency_table(self) -> str:
+        """DynamoDB table of Powertools Idempotency."""
+        return self._required("IDEMPOTENCY_TABLE")
+
+    @property
+    def artifacts_bucket(self) -> str:
+        """Bucket of agent binaries, block maps, progress and reports."""
+        return self._required("ARTIFACTS_BUCKET")
+
+    @property
+    def warmer_document(self) -> str:
+        """Name of the SSM document."""
+        return self._required("WARMER_DOCUMENT")
+
+    @property
+    def restore_state_machine_arn(self) -> str:
+        """The state machine `restore`; only the API's function has it."""
+        return self._required("RESTORE_STATE_MACHINE_ARN")
+
+    @property
+    def notification_topic_arn(self) -> str | None:
+        """SNS topic of plain messages; None where there is none."""
+        return self.environment.get("NOTIFICATION_TOPIC_ARN") or None
+
+    @property
+    def chat_topic_arn(self) -> str | None:
+        """SNS topic of messages for Amazon Q Developer in chat applications; None where there is none."""
+        return self.environment.get("CHAT_TOPIC_ARN") or None
+
+    @property
+    def slack_webhook_secret_arn(self) -> str | None:
+        """Secrets Manager secret with the webhook's address; None where there is none."""
+        return self.environment.get("SLACK_WEBHOOK_SECRET_ARN") or None
+
+    @property
+    def event_bus_name(self) -> str:
+        """EventBridge bus of Rewarm's own events."""
+        return self.environment.get("EVENT_BUS_NAME") or "default"
+
+    @property
+    def price_overrides(self) -> str:
+        """The user's own prices as JSON; empty for none."""
+        return self.environment.get("PRICE_OVERRIDES", "").strip()
+
+    @property
+    def agent_directory(self) -> str:
+        """Folder of the agent's binaries: where Lambda unpacks layers."""
+        return self.environment.get("AGENT_DIRECTORY") or "/opt"
+
+    def _required(self, name: str) -> str:
+        value = self.environment.get(name)
+        if not value:
+            raise MissingSettingError(f"the environment variable {name} is not set")
+        return value
