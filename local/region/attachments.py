@@ -1,4 +1,4 @@
-"""AttachVolume and DetachVolume (botocore ec2; EC2 user guide, "Device names for volumes on EC2 instances")."""
+"""AttachVolume and DetachVolume (botocore ec2; EC2 user guide, "Device names for volumes")."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Attachments:
         if found is None or params.get("Device") not in (None, found.device):
             raise ApiError(
                 "InvalidAttachment.NotFound",
-                f"The volume '{volume.volume_id}' is not attached to '{instance_id}' as {params.get('Device')}",
+                f"The volume '{volume.volume_id}' has no such attachment to '{instance_id}'",
             )
         return found
 

@@ -15,7 +15,7 @@ from local.region.tables import Tables
 
 HOUR_SECONDS = 3_600
 MONTH_SECONDS = 30 * 24 * HOUR_SECONDS
-"""AWS bills GB-months pro rata by the second; a month of 30 days here, so that a figure does not depend on the date."""
+"""AWS bills GB-months pro rata by the second; every month has 30 days here, whatever the date."""
 
 FREE_GP3_IOPS = 3_000
 FREE_GP3_MIB_S = 125

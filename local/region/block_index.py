@@ -1,4 +1,4 @@
-"""EBS direct APIs: ListSnapshotBlocks from the snapshot's extents (botocore ebs; EBS user guide, "Read snapshots")."""
+"""EBS direct APIs: ListSnapshotBlocks (botocore ebs; EBS user guide, "Read EBS snapshots")."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BlockIndex:
 
     @operation("ebs", "ListSnapshotBlocks")
     def list_snapshot_blocks(self, params: Json) -> Json:
-        """Written blocks in ascending order; a page may be shorter than asked, and only a missing token is the end."""
+        """Written blocks, ascending; a page may be shorter than asked: only a missing token is the end."""
         snapshot = self._readable(params["SnapshotId"])
         settings = self._core.settings.snapshot
         size = min(params.get("MaxResults") or settings.list_blocks_page, MAX_PAGE)

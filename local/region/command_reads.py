@@ -188,12 +188,12 @@ def _mentions(command: Command, instance_id: str | None) -> bool:
 
 def _passes(command: Command, key: str, value: str) -> bool:
     if key in ("InvokedAfter", "InvokedBefore"):
-        instant = datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp()
+        instant = datetime.fromisoformat(value).timestamp()
         return command.requested >= instant if key == "InvokedAfter" else command.requested <= instant
     if key == "ExecutionStage":
         executing = any(not one.over for one in command.invocations)
         return executing == (value == "Executing")
-    return value in (command.status()[0] if key == "Status" else command.document,)
+    return value == (command.status()[0] if key == "Status" else command.document)
 
 
 def _fits(one: Instance, key: str, values: list[str]) -> bool:

@@ -1,4 +1,4 @@
-"""SSM Run Command: SendCommand and what is asked about commands (botocore ssm; SSM user guide, "AWS SSM Run Command")."""
+"""SSM Run Command: SendCommand and CancelCommand (botocore ssm; SSM user guide, "Run Command")."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Commands:
         return self._core.now() >= command.requested + self._core.settings.command.visible_after_seconds
 
     def describe(self, command: Command) -> Json:
-        """botocore shape Command."""
+        """Shape Command of botocore."""
         status, detail = command.status()
         request = command.request
         done = [one for one in command.invocations if one.over]

@@ -1,4 +1,4 @@
-"""What every part of the Region shares: time, one lock, timers, and work that waits until the lock is free."""
+"""What every part of the Region shares: time, one lock, timers, and work put off until the lock is free."""
 
 from __future__ import annotations
 

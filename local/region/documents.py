@@ -1,4 +1,4 @@
-"""SSM documents: CreateDocument, UpdateDocument, GetDocument, DescribeDocument, DeleteDocument (botocore ssm)."""
+"""SSM command documents with their versions (botocore ssm; SSM user guide, "Data elements")."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from local.region.core import Core, Json, stamp
 from local.region.errors import ApiError
 from local.region.operations import operation
 
+TIMEOUT_PATTERN = "([1-9][0-9]{0,4})|(1[0-6][0-9]{4})|(17[0-1][0-9]{3})|(172[0-7][0-9]{2})|(172800)"
+
 RUN_SHELL_SCRIPT: Json = {
     "schemaVersion": "2.2",
     "description": "Run a shell script or specify the commands to run.",
@@ -22,7 +24,7 @@ RUN_SHELL_SCRIPT: Json = {
         "executionTimeout": {
             "type": "String",
             "default": "3600",
-            "allowedPattern": "([1-9][0-9]{0,4})|(1[0-6][0-9]{4})|(17[0-1][0-9]{3})|(172[0-7][0-9]{2})|(172800)",
+            "allowedPattern": TIMEOUT_PATTERN,
         },
     },
     "mainSteps": [
@@ -218,11 +220,11 @@ def _check_step(step: Json) -> None:
 
 
 def _version(document: Document, version: str | None) -> int:
-    if version in (None, "$DEFAULT"):
+    if version is None or version == "$DEFAULT":
         return document.default_version
     if version == "$LATEST":
         return len(document.versions)
-    if version is None or not version.isdigit() or not 1 <= int(version) <= len(document.versions):
+    if not version.isdigit() or not 1 <= int(version) <= len(document.versions):
         raise ApiError(
             "InvalidDocumentVersion", f"Document version {version} does not exist for {document.name}"
         )

@@ -61,7 +61,7 @@ class FastRestores:
         return {"FastSnapshotRestores": [self._describe(one) for one in items], "NextToken": token}
 
     def use_credit(self, snapshot_id: str, zone: str) -> bool:
-        """Whether a volume created now is fast; it then costs one credit. Less than one credit: silently not."""
+        """Whether a volume created now is fast, which costs a credit; below one credit it silently is not."""
         one = self._tables.fast_restores.get((snapshot_id, zone))
         if one is None or one.state != "enabled" or self.credits(one) < 1:
             return False

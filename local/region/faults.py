@@ -13,15 +13,18 @@ from local.region.core import Json
 from local.region.errors import ApiError
 
 EFFECTS = ("error", "lost-answer", "stall", "drop", "duplicate", "volume-error")
-"""What a rule does. `lost-answer` does the work and then fails the call; the last four act on inner targets."""
+"""What a rule does. `lost-answer` does the work, then fails the call; the last four act on inner targets."""
 
 SCENARIOS = Path(__file__).with_name("scenarios.json")
 
 
 @dataclass(frozen=True, slots=True)
 class FaultRule:
-    """One fault. `target` is an operation name, or `event:<detail type>`, `volume:creation`,
-    `volume:initialization` or `command:delivery`."""
+    """One fault.
+
+    `target` is an operation name, or `event:<detail type>`, `volume:creation`, `volume:initialization`,
+    `fast-restore:enable` or `command:delivery`.
+    """
 
     target: str
     effect: str = "error"

@@ -96,8 +96,9 @@ def _start(token: str | None, scope: str) -> int:
         return 0
     try:
         named, _, start = base64.urlsafe_b64decode(token.encode()).decode().rpartition(":")
-        if named != scope:
-            raise ValueError(named)
-        return int(start)
-    except ValueError as error:
-        raise ApiError("InvalidNextToken", "The specified NextToken is not valid.") from error
+        position = int(start)
+    except ValueError:
+        named, position = "", 0
+    if named != scope:
+        raise ApiError("InvalidNextToken", "The specified NextToken is not valid.")
+    return position

@@ -1,6 +1,7 @@
 """How the blocks of a snapshot become local: by rate, in the background, or because the instance read them.
 
-EBS user guide, "Initialize Amazon EBS volumes" and "Monitor volume initialization"; botocore InitializationStatusDetails.
+EBS user guide, "Initialize Amazon EBS volumes" and "Monitor volume initialization"; botocore shape
+InitializationStatusDetails.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""EBS figures of some instance types (EC2 user guide, "Amazon EBS-optimized instance types"; botocore EbsInfo).
+"""EBS figures of some instance types (EC2 user guide, "EBS-optimized instance types"; botocore EbsInfo).
 
-The figures are AWS's published ones for the types at the time of writing; a Region takes others by `add_instance_type`.
+The figures are AWS's published ones; a Region takes other types by `add_instance_type`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class InstanceType:
     dedicated_attachments: bool = False
 
     def describe(self) -> Json:
-        """botocore shape InstanceTypeInfo, as far as EBS is concerned."""
+        """Shape InstanceTypeInfo of botocore, as far as EBS is concerned."""
         return {
             "InstanceType": self.name,
             "CurrentGeneration": True,

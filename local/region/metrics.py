@@ -1,6 +1,7 @@
-"""AWS/EBS metrics, one datapoint a minute, from what instances really did (EBS user guide, "CloudWatch metrics").
+"""AWS/EBS metrics, one datapoint a minute, from what instances did (EBS user guide, "CloudWatch metrics").
 
-Metrics come only while a volume is attached. VolumeReadOps counts what the instance read, never background loading.
+Metrics come only while a volume is attached. VolumeReadOps counts what the instance read, never what EBS
+loaded in the background.
 """
 
 from __future__ import annotations

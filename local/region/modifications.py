@@ -73,7 +73,7 @@ class Modifications:
             again = stamp(recent[-limit] + DAY_SECONDS).isoformat()
             raise ApiError(
                 "VolumeModificationRateExceeded",
-                f"You've reached the maximum modification rate per volume limit. The next one is possible at {again}",
+                f"You've reached the maximum modification rate per volume limit. Wait until {again}",
             )
 
     def _optimize(self, volume: Volume, one: Modification, due: float) -> None:

@@ -1,8 +1,9 @@
 """The price list: GetProducts in AWS's shape, from the prices in prices.json.
 
-Sources: EBS user guide, "Amazon EBS billing and usage reports" (usage types) and AWS's price list. io2's tiers are known
-for Tokyo only, EBS direct API requests for us-east-1 only; what is not known is not listed. The price of a volume
-initialization rate has no known usage type: it is listed only under `RegionSettings.initialization_usage_type`.
+Sources: EBS user guide, "Amazon EBS billing and usage reports" (usage types), and AWS's price list. io2's
+tiers are known for Tokyo only, EBS direct API requests for us-east-1 only; what is not known is not listed. A
+volume initialization rate has no known usage type: it is listed only under the name that
+`RegionSettings.initialization_usage_type` gives it.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ _TESTS: dict[str, Callable[[str, str], bool]] = {
 
 
 def _passes(row: Json, one: Json) -> bool:
-    """Fields are matched as AWS does, whatever their case; a product without the field fails a positive filter."""
+    """Whether a product passes one filter; the case of field names does not matter."""
     test = _TESTS.get(one["Type"])
     if test is None:
         raise ApiError("InvalidParameterException", f"Unknown filter type {one['Type']}")

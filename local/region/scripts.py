@@ -1,6 +1,7 @@
-"""From a document and a command's parameters to the scripts that run (SSM user guide, "Data elements and parameters").
+"""From a document and a command's parameters to scripts (SSM user guide, "Data elements and parameters").
 
-The SSM agent replaces an execution timeout outside 5 to 172,800 seconds by 3,600, silently (aws/amazon-ssm-agent).
+The SSM agent silently replaces an execution timeout outside 5 to 172,800 seconds by 3,600
+(aws/amazon-ssm-agent, agent/plugins/pluginutil).
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _step(one: Json, values: dict[str, Any], platform: str) -> Step:
 
 
 def _lines(raw: Any, values: dict[str, Any]) -> list[str]:
-    """`runCommand` is a list, or one reference to a list; an element that is only a reference becomes its items."""
+    """`runCommand` as lines; an element that is only a reference to a list becomes its items."""
     lines: list[str] = []
     for element in raw if isinstance(raw, list) else [raw]:
         whole = REFERENCE.fullmatch(str(element).strip())

@@ -21,7 +21,7 @@ class VolumeSettings:
     detach_seconds: float = 2.0  # UNVERIFIED
     deletion_seconds: float = 1.0  # UNVERIFIED
     background_mib_s: float = 1.2
-    # UNVERIFIED: AWS says only that the default rate fluctuates. 1.2 MiB/s loads 100 GiB in about a day, as published.
+    # UNVERIFIED: AWS says only that it fluctuates; 1.2 MiB/s loads 100 GiB in about a day, as published.
     reads_advance_initialization: bool = (
         True  # UNVERIFIED for `default`; AWS does not say what a read counts for
     )

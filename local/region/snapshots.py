@@ -1,4 +1,4 @@
-"""DescribeSnapshots and the archive tier (botocore Snapshot; EBS user guide, "Archive Amazon EBS snapshots")."""
+"""DescribeSnapshots and the archive tier (botocore Snapshot; EBS user guide, "Archive EBS snapshots")."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Snapshots:
         """Bring an archived snapshot back, for some days or for good."""
         snapshot = self._tables.snapshot(params["SnapshotId"])
         days, permanent = params.get("TemporaryRestoreDays"), bool(params.get("PermanentRestore"))
-        self._check_restore(snapshot, days, permanent)
+        self._check_restore(snapshot, days, permanent=permanent)
         refuse_dry_run(params)
         now = self._core.now()
         snapshot.tiering_status = (
@@ -71,7 +71,7 @@ class Snapshots:
         items, token = page(items, params, scope="tier-status")
         return {"SnapshotTierStatuses": [self._tier_status(one) for one in items], "NextToken": token}
 
-    def _check_restore(self, snapshot: Snapshot, days: int | None, permanent: bool) -> None:
+    def _check_restore(self, snapshot: Snapshot, days: int | None, *, permanent: bool) -> None:
         if days is not None and permanent:
             raise not_together("TemporaryRestoreDays and PermanentRestore must not be specified together")
         if days is None and not permanent:

@@ -1,4 +1,4 @@
-"""EC2's and EBS direct APIs' request limits as token buckets (EC2 API developer guide, request throttling)."""
+"""Request limits of EC2 and EBS direct APIs as token buckets (EC2 developer guide, "Request throttling")."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def tags_for(specifications: list[Json] | None, resource_type: str) -> dict[str,
 
 
 def read_tags(pairs: list[Json] | None) -> dict[str, str]:
-    """Tags as a mapping; EC2's limits are 128 characters a key, 256 a value, 50 tags, and no key in `aws:`."""
+    """Tags as a mapping, within EC2's limits: 50 tags, 128 characters a key, 256 a value, none in `aws:`."""
     tags = {str(pair.get("Key", "")): str(pair.get("Value", "")) for pair in pairs or ()}
     for key, value in tags.items():
         if key.startswith("aws:"):
@@ -107,7 +107,8 @@ def _size(params: Json, snapshot: Snapshot | None) -> int:
         return snapshot.size_gib
     if size < snapshot.size_gib:
         raise invalid(
-            f"Volume of {size}GiB is smaller than snapshot '{snapshot.snapshot_id}', expect size >= {snapshot.size_gib}GiB"
+            f"Volume of {size}GiB is smaller than snapshot '{snapshot.snapshot_id}', "
+            f"expect size >= {snapshot.size_gib}GiB"
         )
     return int(size)
 

@@ -61,6 +61,6 @@ def _io_enabled(volume: Volume) -> str:
 _FILTERS: dict[str, Getter[Volume]] = {
     "availability-zone": lambda volume: volume.zone,
     "volume-status.details-name": lambda _volume: ["io-enabled", "io-performance"],
-    "volume-status.details-status": lambda volume: _io_enabled(volume),
+    "volume-status.details-status": _io_enabled,
     "volume-status.status": _status,
 }

@@ -1,4 +1,4 @@
-"""What each EBS volume type allows (botocore, CreateVolume and ModifyVolume; EBS user guide, volume types)."""
+"""What each EBS volume type allows (botocore CreateVolume; EBS user guide, "EBS volume types")."""
 
 from __future__ import annotations
 

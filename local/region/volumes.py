@@ -1,4 +1,4 @@
-"""CreateVolume, DescribeVolumes and DeleteVolume (botocore ec2; EBS user guide, "Create an Amazon EBS volume")."""
+"""CreateVolume, DescribeVolumes and DeleteVolume (botocore; EBS user guide, "Create an EBS volume")."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Volumes:
         if self._initializations.concurrent_rate_mib_s() + volume.rate_mib_s > quota:
             raise ApiError(
                 self._core.settings.volume.rate_quota_error_code,
-                f"The cumulative volume initialization rate of concurrent requests would exceed {quota:g} MiB/s",
+                f"The volume initialization rates of concurrent requests would exceed {quota:g} MiB/s",
             )
 
     def _start(self, volume: Volume, token: str | None, params: Json) -> None:
@@ -208,7 +208,7 @@ class Volumes:
 
 
 def describe_attachment(volume: Volume, one: Attachment) -> Json:
-    """botocore shape VolumeAttachment."""
+    """Shape VolumeAttachment of botocore."""
     return {
         "VolumeId": volume.volume_id,
         "InstanceId": one.instance_id,

@@ -25,11 +25,12 @@ class _Raw(io.BytesIO):
 def client(region: Region, service: str, **options: Any) -> Any:
     """A boto3 client of `service` that this Region answers; nothing leaves the process."""
     options.setdefault("config", Config(retries={"total_max_attempts": 1}))
-    made = boto3.client(
+    make: Any = boto3.client
+    made = make(
         service,
         region_name=region.settings.region,
         aws_access_key_id="local",
-        aws_secret_access_key="local",
+        aws_secret_access_key="local",  # noqa: S106
         endpoint_url="http://127.0.0.1:1",
         **options,
     )
@@ -38,7 +39,8 @@ def client(region: Region, service: str, **options: Any) -> Any:
     def answer(request: AWSPreparedRequest, **_kwargs: Any) -> AWSResponse:
         response = protocol.answer(normalize_request(request))
         body = response.get_data()
-        return AWSResponse(request.url, response.status_code, dict(response.headers), _Raw(body))
+        headers: Any = dict(response.headers)
+        return AWSResponse(request.url, response.status_code, headers, _Raw(body))
 
     made.meta.events.register("before-send", answer)
     return made

@@ -1,7 +1,7 @@
 """AWS requests in, AWS answers out, by botocore's service models.
 
-moto does the protocol work: its routers, parsers and serializers know EC2 query, JSON 1.1 and REST-JSON. Nothing else of
-moto is used: the behaviour is the Region's.
+moto does the protocol work: its routers, parsers and serializers know EC2 query, JSON 1.1 and REST-JSON.
+Nothing else of moto is used: the behaviour is the Region's.
 """
 
 from __future__ import annotations
@@ -137,7 +137,9 @@ def _signing_name(request: Request) -> str:
 
 
 def _any_operation(model: ServiceModel) -> OperationModel:
-    return model.operation_model(model.operation_names[0])
+    """An operation to write an error with: all of a service write errors alike."""
+    operation: OperationModel = model.operation_model(model.operation_names[0])
+    return operation
 
 
 def _unknown(request: Request, service: str) -> ApiError:

@@ -1,4 +1,4 @@
-"""Requests against botocore's input shapes: required members, ranges and enumerations, in each service's words."""
+"""Requests against botocore's input shapes: what is missing, out of range or not in an enumeration."""
 
 from __future__ import annotations
 
@@ -84,8 +84,6 @@ def _error(service: str, member: str, problem: str, missing: bool) -> ApiError: 
             return ApiError("MissingParameter", f"The request must contain the parameter {member}")
         return ApiError("InvalidParameterValue", f"The parameter {member} is invalid: {problem}")
     reason = "INVALID_PARAMETER_VALUE" if service == "ebs" else None
-    return ApiError(
-        "ValidationException",
-        f"1 validation error detected: Value at '{member[:1].lower()}{member[1:]}' failed to satisfy constraint: {problem}",
-        reason=reason,
-    )
+    name = member[:1].lower() + member[1:]
+    message = f"1 validation error detected: Value at '{name}' failed to satisfy constraint: {problem}"
+    return ApiError("ValidationException", message, reason=reason)

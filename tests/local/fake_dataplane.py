@@ -1,4 +1,4 @@
-"""A working data plane in memory: volumes count what is done to them, commands are run by a small interpreter."""
+"""A working data plane in memory: volumes count what is done to them, commands end as the test says."""
 
 from __future__ import annotations
 
