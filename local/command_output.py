@@ -1,4 +1,4 @@
-"""Where SSM puts the whole output of commands that name a bucket or a log group: the emulator's S3 and Logs."""
+"""Where SSM puts the whole output of commands that name a bucket or a log group."""
 
 from __future__ import annotations
 

@@ -81,7 +81,8 @@ class Host:
 
     def client(self, service: str) -> Any:
         """A boto3 client for the emulator or the Region simulator, whichever has the service."""
-        return boto3.client(service, config=Config(retries={"total_max_attempts": 2, "mode": "standard"}))
+        make: Any = boto3.client  # the name is known only to the caller
+        return make(service, config=Config(retries={"total_max_attempts": 2, "mode": "standard"}))
 
     def facts(self) -> dict[str, Any]:
         """What another process needs to use this embedded AWS."""

@@ -27,8 +27,8 @@ def check_version() -> None:
     found = version("ministack")
     if found != PINNED_VERSION:
         raise EmulatorChangedError(
-            f"ministack {found} is installed, but local/emulator mends {PINNED_VERSION}: install the "
-            "packages of requirements/dev.txt, or go through every compat_*.py and its test for the new release"
+            f"ministack {found} is installed, but local/emulator mends {PINNED_VERSION}: install "
+            "the packages of requirements/dev.txt, or go through every compat_*.py and its test for the new release"
         )
 
 

@@ -1,0 +1,99 @@
+"""Small state machines and Lambdas on the embedded AWS."""
+
+from __future__ import annotations
+
+import io
+import json
+import textwrap
+import time
+import uuid
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from local.host import Host
+
+ROLE = "arn:aws:iam::123456789012:role/test"
+Json = dict[str, Any]
+
+
+def create_machine(host: Host, states: Json, *, start_at: str | None = None, **top: Any) -> str:
+    """A JSONata state machine of these states; the first one starts. Returns its ARN."""
+    definition = {
+        "QueryLanguage": "JSONata",
+        "StartAt": start_at or next(iter(states)),
+        "States": states,
+        **top,
+    }
+    answer = host.client("stepfunctions").create_state_machine(
+        name=f"test-{uuid.uuid4().hex[:12]}", definition=json.dumps(definition), roleArn=ROLE
+    )
+    return str(answer["stateMachineArn"])
+
+
+def start(host: Host, machine: str, data: Any = None, name: str | None = None) -> str:
+    """Start an execution; returns its ARN."""
+    optional = {"name": name} if name else {}
+    answer = host.client("stepfunctions").start_execution(
+        stateMachineArn=machine, input=json.dumps(data if data is not None else {}), **optional
+    )
+    return str(answer["executionArn"])
+
+
+def wait(host: Host, execution: str, timeout_seconds: float = 30.0) -> Json:
+    """The execution's description once it has ended."""
+    states = host.client("stepfunctions")
+    give_up = time.monotonic() + timeout_seconds
+    while (described := states.describe_execution(executionArn=execution))["status"] == "RUNNING":
+        assert time.monotonic() < give_up, f"{execution} still runs after {timeout_seconds:.0f} s"
+        time.sleep(0.02)
+    return dict(described)
+
+
+def run(host: Host, states: Json, data: Any = None, **top: Any) -> Json:
+    """Run these states to their end; the execution's description, with `result` as parsed output."""
+    described = wait(host, start(host, create_machine(host, states, **top), data))
+    if described["status"] == "SUCCEEDED":
+        described["result"] = json.loads(described["output"])
+    return described
+
+
+def create_lambda(
+    host: Host, source: str, *, environment: Mapping[str, str] | None = None, layers: Sequence[str] = ()
+) -> str:
+    """A Lambda whose module is `source` with a function `handler`. Returns its name."""
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    host.client("lambda").create_function(
+        FunctionName=name,
+        Runtime="python3.13",
+        Handler="code.handler",
+        Role=ROLE,
+        Code={"ZipFile": zip_of({"code.py": textwrap.dedent(source)})},
+        Environment={"Variables": dict(environment or {})},
+        Layers=list(layers),
+        Timeout=20,
+    )
+    return name
+
+
+def invoke_state(function: str, payload: Any = None, **fields: Any) -> Json:
+    """A Task state that calls the Lambda."""
+    return {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::lambda:invoke",
+        "Arguments": {"FunctionName": function, "Payload": payload if payload is not None else {}},
+        "Output": "{% $states.result.Payload %}",
+        "End": True,
+        **fields,
+    }
+
+
+def zip_of(files: Mapping[str, str]) -> bytes:
+    """A zip file with these texts."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return buffer.getvalue()
