@@ -225,7 +225,7 @@ int options_parse(int count, char *const *arguments, struct options *options, st
                                 .max_p99_ms = DEFAULT_MAX_P99_MS,
                                 .command = COMMAND_HELP};
     if (count < 2) {
-        return diag_refuse(diag, WARMER_USAGE, "no command: try `warmer --help`");
+        return diag_refuse(diag, WARMER_USAGE, "no command: try warmer --help");
     }
     int failure = parse_command(arguments[1], options, diag);
     if (failure != 0 || options->command == COMMAND_HELP || options->command == COMMAND_VERSION) {

@@ -70,12 +70,16 @@ static int make_file(struct state *state, const struct state_identity *identity)
     return fsync(state->descriptor) == 0 ? 0 : -errno;
 }
 
-/** Is there no header yet? So a kill between the two steps of make_file leaves it. */
-static bool is_new(const struct state *state) {
+/** Is there no header yet? An empty file, or what a kill between the two steps of make_file leaves. */
+static bool is_new(const struct state *state, off_t size) {
     static const struct header nothing;
     struct header found;
     memset(&found, 0, sizeof found);
-    return pread(state->descriptor, &found, sizeof found, 0) >= 0 &&
+    if (size == 0) {
+        return true;
+    }
+    return size == (off_t)state->bytes &&
+           pread(state->descriptor, &found, sizeof found, 0) == (ssize_t)sizeof found &&
            memcmp(&found, &nothing, sizeof found) == 0;
 }
 
@@ -107,7 +111,7 @@ static const char *prepare(struct state *state, const char *path, const struct s
     if (fstat(state->descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
         return "it is not a regular file";
     }
-    if (!is_new(state)) {
+    if (!is_new(state, status.st_size)) {
         return check_file(state, identity, status.st_size);
     }
     int failure = make_file(state, identity);

@@ -1,0 +1,72 @@
+# Helpers of the command-line tests. WARMER and DENY name the programs; each script works in a folder of its own.
+# shellcheck shell=sh
+work=$(mktemp -d "${TMPDIR:-/tmp}/warmer-cli-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+# What differs from run to run becomes N.
+normalise() {
+    sed -E 's/"(elapsedSeconds|mibPerSecond|iops|p50|p90|p99|max|mean|etaSeconds|seed)":[0-9.]+/"\1":N/g'
+}
+
+# run COMMAND…: leaves its exit status in $status, its output in ./out and ./err.
+run() {
+    "$@" >out 2>err
+    status=$?
+}
+
+report() {
+    if [ "$2" = "" ]; then
+        echo "ok $1"
+    else
+        echo "not ok $1"
+        printf '%s\n' "$2" | sed 's/^/# /'
+    fi
+}
+
+# expect NAME STATUS OUT ERR: compare the last run's normalised last line of output, whole standard error, status.
+expect() {
+    problem=""
+    actual=$(tail -n 1 out | normalise)
+    [ "$status" -eq "$2" ] || problem="exit status is $status, not $2
+"
+    [ "$actual" = "$3" ] || problem="${problem}output is
+  $actual
+not
+  $3
+"
+    [ "$(cat err)" = "$4" ] || problem="${problem}standard error is
+  $(cat err)
+not
+  $4
+"
+    report "$1" "$problem"
+}
+
+# expect_true NAME CONDITION…: the condition is a command.
+expect_true() {
+    name=$1
+    shift
+    if "$@"; then
+        report "$name" ""
+    else
+        report "$name" "false: $*; output was $(tail -n 1 out) $(cat err)"
+    fi
+}
+
+# field NAME: a number, word or flag from the last line of output.
+field() {
+    tail -n 1 out | sed -E "s/.*\"$1\":\"?([^,\"}]*)[,\"}].*/\1/"
+}
+
+latency='"latencyMs":{"p50":N,"p90":N,"p99":N,"max":N,"mean":N}'
+
+# warm_result VERDICT DEVICE DONE TOTAL BLOCKS_DONE BLOCKS_TOTAL READS FAILED LIST ERROR ENGINE NOTE DIRECT DEVNOTE DEPTH
+warm_result() {
+    printf '{"event":"result","command":"warm","verdict":"%s","device":"%s","volumeId":null,' "$1" "$2"
+    printf '"bytesDone":%s,"bytesTotal":%s,"blocksDone":%s,"blocksTotal":%s,' "$3" "$4" "$5" "$6"
+    printf '"bytesResumed":0,"bytesRead":%s,"reads":%s,"shortReads":0,"retries":0,' "$3" "$7"
+    printf '"elapsedSeconds":N,"mibPerSecond":N,"depth":%s,"errors":%s,' "${15}" "$8"
+    printf '"failedBlockCount":%s,"failedBlocks":%s,"failedBlocksTruncated":false,"error":%s,' "$8" "$9" "${10}"
+    printf '"engine":"%s","engineNote":"%s","directIo":%s,"deviceNote":"%s",%s}\n' "${11}" "${12}" "${13}" "${14}" "$latency"
+}

@@ -1,0 +1,63 @@
+#!/bin/sh
+# `warmer verify` and `warmer inspect`: verdicts, exit status, exact output.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+truncate -s 64M disk
+printf '0 3\n100 1\n' >map
+
+run "$WARMER" verify disk --samples 50 --max-p99-ms 10000
+expect_true a_quick_device_is_fast test "$status" -eq 0 -a "$(field verdict)" = fast -a "$(field samples)" -eq 50
+expect_true the_histogram_holds_every_sample sh -c \
+    "sed -E 's/.*\"histogram\":\[([^]]*)\].*/\1/' out | grep -o '\"count\":[0-9]*' | awk -F: '{ n += \$2 } END { exit n != 50 }'"
+
+run "$WARMER" verify disk --samples 20 --max-p99-ms 0.000001
+expect_true a_limit_that_no_device_meets_means_slow test "$status" -eq 1 -a "$(field verdict)" = slow
+
+if "$DENY" direct /bin/true; then
+    run "$DENY" direct "$WARMER" verify disk --samples 20 --max-p99-ms 1000
+    expect_true without_direct_io_verify_says_so test "$(field directIo)" = false -a "$status" -eq 0
+fi
+
+# One byte pair per block: the one block of this map is read at one of 128 places, whatever the seed.
+printf '0 1\n' >one
+truncate -s 4096 tiny
+if "$DENY" read-at 0 /bin/true; then
+    run "$DENY" read-at 0 "$WARMER" verify tiny --samples 4
+    expect_true an_unreadable_sample_is_never_fast test "$status" -eq 1 -a "$(field verdict)" = unreadable -a "$(field errors)" -eq 4
+fi
+
+"$WARMER" verify disk --samples 5 --seed 7 --map map >first
+run "$WARMER" verify disk --samples 5 --seed 7 --map map
+expect_true more_samples_than_blocks_are_allowed test "$(field samples)" -eq 5 -a "$status" -eq 0
+
+: >empty
+run "$WARMER" verify disk --map empty
+expect a_map_of_nothing_cannot_be_verified 2 \
+    '{"event":"result","command":"verify","verdict":"refused","error":"empty holds no blocks: there is nothing to verify"}' \
+    'warmer: empty holds no blocks: there is nothing to verify'
+
+run "$DENY" io_uring 38 "$WARMER" inspect disk
+if [ "$status" -ne 77 ]; then
+    expected='{"event":"result","command":"inspect","verdict":"ok","device":"disk","type":"file","sizeBytes":67108864,'
+    expected="$expected\"blocks\":128,\"blockBytes\":524288,\"realPath\":\"$(pwd -P)/disk\",\"volumeId\":null,\"name\":null,"
+    expected="$expected\"model\":null,\"serial\":null,\"maxRequestBytes\":null,\"readAheadBytes\":null,\"queueDepth\":null,"
+    expected="$expected\"logicalBlockBytes\":null,\"physicalBlockBytes\":null,\"readOnly\":false,\"directIo\":true,\"deviceNote\":\"\","
+    expected="$expected\"engines\":[{\"name\":\"io_uring\",\"description\":\"Linux's submission and completion rings\",\"usable\":false,"
+    expected="$expected\"note\":\"Function not implemented\"},{\"name\":\"threads\","
+    expected="$expected\"description\":\"a pool of threads with one blocking read each\",\"usable\":true,\"note\":\"\"}]}"
+    expect inspect_says_what_it_is_and_what_works 0 "$expected" ''
+fi
+
+ln -s disk nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0
+run "$WARMER" inspect nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0
+expect_true the_volume_is_known_by_the_name_that_ec2_gives_it test "$(field volumeId)" = vol-0123456789abcdef0
+
+run "$WARMER" --version
+expect_true the_version_is_printed grep -qx 'warmer [0-9]*\.[0-9]*\.[0-9]*' out
+run "$WARMER" --help
+expect_true the_help_is_printed sh -c "test $status -eq 0 && grep -q 'warmer warm DEVICE' out"
+run "$WARMER"
+expect without_a_command_it_says_what_to_try 2 \
+    '{"event":"result","command":"help","verdict":"refused","error":"no command: try warmer --help"}' \
+    'warmer: no command: try warmer --help'

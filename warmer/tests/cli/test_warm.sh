@@ -1,0 +1,93 @@
+#!/bin/sh
+# `warmer warm` from the outside: exact output, exit status, and what really reaches the device.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+mib=1048576
+truncate -s 64M disk
+printf '0 3\n10 1\n100 28\n' >map
+
+run "$WARMER" warm disk --map map --engine threads --depth 8
+expect a_map_is_read_and_nothing_else 0 \
+    "$(warm_result complete disk $((32 * mib / 2)) $((32 * mib / 2)) 32 32 32 0 '[]' null threads '' true '' 8)" ''
+
+run "$WARMER" warm disk --engine threads --depth 4
+expect without_a_map_the_whole_device_is_read 0 \
+    "$(warm_result complete disk $((64 * mib)) $((64 * mib)) 128 128 128 0 '[]' null threads '' true '' 4)" ''
+
+"$WARMER" warm disk --map - --engine threads --depth 4 <map >out 2>err
+status=$?
+expect a_map_may_come_on_standard_input 0 \
+    "$(warm_result complete disk $((32 * mib / 2)) $((32 * mib / 2)) 32 32 32 0 '[]' null threads '' true '' 4)" ''
+
+: >empty
+run "$WARMER" warm disk --map empty --engine threads --depth 4
+expect an_empty_map_is_complete_at_once 0 \
+    "$(warm_result complete disk 0 0 0 0 0 0 '[]' null threads '' true '' 4)" ''
+
+truncate -s $((mib + 777)) odd
+run "$WARMER" warm odd --engine threads --depth 4
+expect a_partial_last_block_counts_its_own_bytes 0 \
+    "$(warm_result complete odd $((mib + 777)) $((mib + 777)) 3 3 3 0 '[]' null threads '' true '' 4)" ''
+
+run "$DENY" io_uring 38 "$WARMER" warm disk --map map --depth 4
+if [ "$status" -eq 77 ]; then
+    echo "skip refusals by the kernel: no system call filters here"
+else
+    note='io_uring refused: Function not implemented'
+    expect without_io_uring_threads_read_and_the_report_says_so 0 \
+        "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null threads "$note" true '' 4)" ''
+    run "$DENY" io_uring 1 "$WARMER" warm disk --map map --depth 4
+    note='io_uring refused: Operation not permitted'
+    expect forbidden_io_uring_falls_back_too 0 \
+        "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null threads "$note" true '' 4)" ''
+    run "$DENY" io_uring 1 "$WARMER" warm disk --engine io_uring
+    expect an_engine_asked_for_by_name_is_not_replaced 3 \
+        '{"event":"result","command":"warm","verdict":"refused","error":"cannot use engine io_uring: Operation not permitted"}' \
+        'warmer: cannot use engine io_uring: Operation not permitted'
+    run "$DENY" direct "$WARMER" warm disk --map map --depth 4 --engine threads
+    note='direct I/O refused (Invalid argument); reading through the page cache'
+    expect without_direct_io_the_report_says_so 0 \
+        "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null threads '' false "$note" 4)" ''
+    run "$DENY" read-at $((101 * mib / 2)) "$WARMER" warm disk --map map --depth 4 --engine threads
+    expect an_unreadable_block_is_listed_and_passed_over 1 \
+        "$(warm_result incomplete disk $((31 * mib / 2)) $((16 * mib)) 31 32 31 1 '[[101,1]]' '"Input/output error"' threads '' true '' 4)" \
+        'warmer: 1 blocks could not be read (first error: Input/output error)'
+fi
+
+run "$WARMER" warm disk --map map --depth 4
+if [ "$(field engine)" = io_uring ]; then
+    expect io_uring_reads_the_map_and_nothing_else 0 \
+        "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null io_uring '' true '' 4)" ''
+else
+    echo "skip io_uring: $(field engineNote)"
+fi
+
+printf '0 3\n2 1\n' >bad
+run "$WARMER" warm disk --map bad
+reason='bad: line 2: block 2 comes before block 3, where the previous extent ends (extents must be ascending and disjoint)'
+expect a_bad_map_is_refused_with_its_line 2 \
+    "{\"event\":\"result\",\"command\":\"warm\",\"verdict\":\"refused\",\"error\":\"$reason\"}" "warmer: $reason"
+
+printf '127 2\n' >beyond
+run "$WARMER" warm disk --map beyond
+reason='beyond: line 1: extent 127 2 reaches beyond the device, which has 128 blocks'
+expect a_map_beyond_the_device_is_refused 2 \
+    "{\"event\":\"result\",\"command\":\"warm\",\"verdict\":\"refused\",\"error\":\"$reason\"}" "warmer: $reason"
+
+run "$WARMER" warm missing
+reason='cannot open missing: No such file or directory'
+expect a_device_that_is_not_there_cannot_be_opened 3 \
+    "{\"event\":\"result\",\"command\":\"warm\",\"verdict\":\"refused\",\"error\":\"$reason\"}" "warmer: $reason"
+
+run "$WARMER" warm disk --max-mib-s 16 --progress json --map map --first map
+expect_true progress_starts_at_once grep -q '"event":"progress","bytesDone":0,"bytesTotal":16777216,' out
+seconds=$(grep '"event":"progress"' out | sed -E 's/.*"elapsedSeconds":([0-9.]+).*/\1/')
+expect_true progress_comes_at_least_every_second sh -c \
+    "printf '%s\n' '$seconds' | awk 'NR == 1 && \$1 > 0.5 || \$1 - last > 1 { exit 1 } { last = \$1 } END { exit NR < 2 }'"
+expect_true a_rate_limit_holds sh -c "awk 'BEGIN { exit !($(field elapsedSeconds) > 0.9) }'"
+
+run "$WARMER" warm disk --progress none --engine threads
+expect_true without_progress_there_is_only_the_result test "$(wc -l <out)" -eq 1
+run "$WARMER" warm disk --progress bar --engine threads
+expect_true the_bar_goes_to_standard_error sh -c 'grep -q "ETA" err && test "$(wc -l <out)" -eq 1'

@@ -1,0 +1,155 @@
+/** The search for the depth, against devices with known limits. */
+#include "check.h"
+#include "clock.h"
+#include "depth.h"
+#include "engine_fake.h"
+#include "random.h"
+#include "warm.h"
+
+#define BLOCKS 40000u
+#define MS NS_PER_MILLISECOND
+#define MIB_S(rate) (1048576.0 * (rate) / (double)NS_PER_SECOND)
+
+static struct fake_engine fake;
+
+/** A device that fetches `fetches` blocks at a time in `fetch_ns` each and moves `rate` bytes a nanosecond.
+ */
+static struct {
+    unsigned fetches;
+    uint64_t fetch_ns;
+    double rate;
+    double slower_rate; /**< From `slower_at_ns` on. */
+    uint64_t slower_at_ns;
+    uint64_t free_ns[1024]; /**< When each fetcher is free. */
+    double moved_ns;        /**< When the last byte so far is moved. */
+    struct random random;
+} model;
+
+static uint64_t later(uint64_t left, uint64_t right) {
+    return left > right ? left : right;
+}
+
+static struct fake_reply cold_volume(const struct engine_read *read, unsigned nth) {
+    (void)nth;
+    unsigned best = 0;
+    for (unsigned i = 1; i < model.fetches; i++) {
+        best = model.free_ns[i] < model.free_ns[best] ? i : best;
+    }
+    uint64_t now_ns = fake_now_ns();
+    /* Between half and one and a half of the mean. */
+    uint64_t fetch_ns = model.fetch_ns / 2 + random_below(&model.random, model.fetch_ns);
+    uint64_t fetched_ns = later(now_ns, model.free_ns[best]) + fetch_ns;
+    model.free_ns[best] = fetched_ns;
+    double rate = now_ns >= model.slower_at_ns ? model.slower_rate : model.rate;
+    double began_ns = model.moved_ns > (double)now_ns ? model.moved_ns : (double)now_ns;
+    model.moved_ns = began_ns + read->length_bytes / rate;
+    uint64_t done_ns = later(fetched_ns, (uint64_t)model.moved_ns);
+    return (struct fake_reply){(int32_t)read->length_bytes, done_ns - now_ns};
+}
+
+static void set_model(unsigned fetches, uint64_t fetch_ns, double mib_s) {
+    memset(&model, 0, sizeof model);
+    model.fetches = fetches;
+    model.fetch_ns = fetch_ns;
+    model.rate = model.slower_rate = MIB_S(mib_s);
+    model.slower_at_ns = UINT64_MAX;
+    model.random.state = 1;
+}
+
+static unsigned depth_at_end;
+static unsigned depth_at_19_s;
+
+static void watch(void *context, const struct warm_progress *progress) {
+    (void)context;
+    depth_at_end = progress->depth;
+    if (progress->elapsed_ns < 19 * NS_PER_SECOND) {
+        depth_at_19_s = progress->depth;
+    }
+}
+
+static uint64_t stop_at_ns;
+
+static bool is_over(void) {
+    return fake_now_ns() >= stop_at_ns;
+}
+
+/** MiB/s over the first `seconds` of a run with the given depth, 0 for the search. */
+static double run(unsigned depth, uint64_t seconds) {
+    fake_reset(&fake, cold_volume);
+    stop_at_ns = seconds * NS_PER_SECOND;
+    struct block_set *wanted = block_set_create(BLOCKS);
+    block_set_add(wanted, 0, BLOCKS);
+    struct plan *plan = plan_create(wanted, NULL);
+    struct warm_result result = {.progress = {.blocks_total = BLOCKS}};
+    struct warm_settings settings = {.engine = &fake.base,
+                                     .plan = plan,
+                                     .device_bytes = BLOCKS * (uint64_t)BLOCK_BYTES,
+                                     .alignment_bytes = 4096,
+                                     .max_in_flight = depth > 0 ? depth : DEPTH_AUTO_LIMIT,
+                                     .fixed_depth = depth,
+                                     .now_ns = fake_now_ns,
+                                     .is_interrupted = is_over,
+                                     .observe = watch};
+    CHECK_EQ(warm_run(&settings, &result), 0);
+    extents_clear(&result.failed);
+    plan_destroy(plan);
+    block_set_destroy(wanted);
+    return (double)result.progress.bytes_done / 1048576.0 / ((double)fake_now_ns() / 1e9);
+}
+
+static void a_common_volume_is_saturated_without_a_long_queue(void) {
+    set_model(64, 91 * MS, 125);
+    double mib_s = run(0, 30);
+    CHECK_BETWEEN(mib_s, 0.95 * 125, 126);
+    /* 125 MiB/s of 91 ms fetches are 23 reads: 32 is the lowest power of two that is enough. */
+    CHECK_BETWEEN(depth_at_end, 16, 64);
+}
+
+static void a_deep_volume_is_found_without_being_told(void) {
+    set_model(256, 91 * MS, 1000);
+    double mib_s = run(0, 15);
+    CHECK_BETWEEN(mib_s, 850, 1001);
+    CHECK_EQ(depth_at_end, 256);
+}
+
+static void a_limit_of_fetches_is_not_queued_beyond(void) {
+    set_model(64, 91 * MS, 1000);
+    double best = run(256, 20);
+    set_model(64, 91 * MS, 1000);
+    double mib_s = run(0, 20);
+    CHECK_BETWEEN(mib_s / best, 0.95, 1.05);
+    CHECK_BETWEEN(depth_at_end, 64, 128);
+}
+
+static void a_warm_disk_needs_few_reads(void) {
+    set_model(256, MS, 125);
+    double mib_s = run(0, 20);
+    CHECK_BETWEEN(mib_s, 122, 126);
+    CHECK_BETWEEN(depth_at_end, 1, 8);
+}
+
+static void the_search_starts_again_when_the_volume_changes(void) {
+    set_model(256, 91 * MS, 125);
+    model.slower_at_ns = 20 * NS_PER_SECOND;
+    model.slower_rate = MIB_S(1000);
+    run(0, 40);
+    CHECK_BETWEEN(depth_at_19_s, 16, 64);
+    CHECK_EQ(depth_at_end, 256);
+}
+
+static void a_fixed_depth_stays(void) {
+    set_model(256, 91 * MS, 1000);
+    run(7, 10);
+    CHECK_EQ(depth_at_end, 7);
+    CHECK_EQ(fake.max_in_flight, 7);
+}
+
+int main(void) {
+    RUN(a_common_volume_is_saturated_without_a_long_queue);
+    RUN(a_deep_volume_is_found_without_being_told);
+    RUN(a_limit_of_fetches_is_not_queued_beyond);
+    RUN(a_warm_disk_needs_few_reads);
+    RUN(the_search_starts_again_when_the_volume_changes);
+    RUN(a_fixed_depth_stays);
+    return CHECK_RESULT();
+}

@@ -1,0 +1,19 @@
+/**
+ * io_uring as Linux 5.6 has it: no timed wait, and here also no registered buffer and file. The engine is
+ * compiled once more with what is newer taken away, because no option of a new kernel does that.
+ */
+#include <linux/io_uring.h>
+
+#undef IORING_FEAT_EXT_ARG
+#define IORING_FEAT_EXT_ARG 0u
+#define IORING_REGISTER_BUFFERS 0xffffu
+#define IORING_REGISTER_FILES 0xffffu
+#define IORING_REGISTER_IOWQ_MAX_WORKERS 0xffffu
+#include "../src/engine_io_uring.c"
+
+#define ENGINE engine_io_uring
+#include "engine_cases.h"
+
+int main(void) {
+    return run_engine_cases();
+}

@@ -1,0 +1,85 @@
+#include "check.h"
+#include "plan.h"
+
+static struct block_set *set_of(uint64_t capacity, uint64_t start, uint64_t count) {
+    struct block_set *set = block_set_create(capacity);
+    block_set_add(set, start, count);
+    return set;
+}
+
+/** Compare what the plan gives with `expected`, then expect its end. */
+static void expect_order(struct plan *plan, const uint64_t *expected, size_t length) {
+    CHECK_EQ(plan_remaining(plan), length);
+    for (size_t i = 0; i < length; i++) {
+        CHECK_EQ(plan_next(plan), expected[i]);
+    }
+    CHECK(plan_next(plan) == BLOCK_NONE);
+    CHECK(plan_next(plan) == BLOCK_NONE);
+    CHECK_EQ(plan_remaining(plan), 0);
+    plan_destroy(plan);
+}
+
+static void gives_each_block_once_in_order(void) {
+    struct block_set *wanted = set_of(100, 5, 3);
+    block_set_add(wanted, 99, 1);
+    const uint64_t expected[] = {5, 6, 7, 99};
+    expect_order(plan_create(wanted, NULL), expected, 4);
+    CHECK_EQ(block_set_count(wanted), 4);
+    block_set_destroy(wanted);
+}
+
+static void gives_the_first_extents_first_in_their_own_order(void) {
+    struct block_set *wanted = set_of(100, 10, 10);
+    struct extents first = {0};
+    extents_append(&first, 18, 1);
+    extents_append(&first, 12, 2);
+    const uint64_t expected[] = {18, 12, 13, 10, 11, 14, 15, 16, 17, 19};
+    expect_order(plan_create(wanted, &first), expected, 10);
+    extents_clear(&first);
+    block_set_destroy(wanted);
+}
+
+static void leaves_out_first_blocks_that_nobody_wrote(void) {
+    struct block_set *wanted = set_of(100, 10, 3);
+    struct extents first = {0};
+    extents_append(&first, 50, 50);
+    extents_append(&first, 0, 11);
+    extents_append(&first, 5, 7);
+    const uint64_t expected[] = {10, 11, 12};
+    expect_order(plan_create(wanted, &first), expected, 3);
+    extents_clear(&first);
+    block_set_destroy(wanted);
+}
+
+static void an_empty_plan_ends_at_once(void) {
+    struct block_set *wanted = block_set_create(64);
+    expect_order(plan_create(wanted, NULL), NULL, 0);
+    block_set_destroy(wanted);
+}
+
+static void extents_join_sort_and_stay_apart(void) {
+    struct extents list = {0};
+    extents_append(&list, 7, 1);
+    extents_append(&list, 8, 2);
+    CHECK_EQ(list.length, 1);
+    extents_append(&list, 1, 1);
+    extents_append(&list, 20, 1);
+    extents_append(&list, 2, 5);
+    extents_sort(&list);
+    CHECK_EQ(list.length, 2);
+    CHECK_EQ(list.items[0].start, 1);
+    CHECK_EQ(list.items[0].count, 9);
+    CHECK_EQ(list.items[1].start, 20);
+    extents_clear(&list);
+    extents_sort(&list);
+    CHECK_EQ(list.length, 0);
+}
+
+int main(void) {
+    RUN(gives_each_block_once_in_order);
+    RUN(gives_the_first_extents_first_in_their_own_order);
+    RUN(leaves_out_first_blocks_that_nobody_wrote);
+    RUN(an_empty_plan_ends_at_once);
+    RUN(extents_join_sort_and_stay_apart);
+    return CHECK_RESULT();
+}
