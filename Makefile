@@ -1,0 +1,64 @@
+# Rewarm. `make help` lists what there is; every step of .ci/run is a target here.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+SAM := SAM_CLI_TELEMETRY=0 PATH="$(CURDIR)/$(VENV)/bin:$$PATH" .venv-sam/bin/sam
+ZIG := $(CURDIR)/$(PYTHON) -m ziglang
+CLANG_FORMAT := $(CURDIR)/$(VENV)/bin/clang-format
+C_FORMATTED = $(wildcard local/first_touch/src/*.[ch] local/first_touch/tests/*.[ch])
+
+# Options of `make run`, and of pytest in `make test`.
+ARGS ?=
+PYTEST_ARGS ?=
+# Each pytest worker runs an embedded AWS of its own.
+WORKERS ?= 2
+
+.PHONY: help setup run test test-python test-agent lint format schemas build deploy clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
+
+setup: ## install everything that run and test need (Debian packages too, when root)
+	@local/setup.sh --with-sam --with-linters
+
+run: ## restore a volume on the embedded AWS, watched live (ARGS="--strategy … --size-gib … --json")
+	@local/setup.sh >&2
+	@$(PYTHON) -m local.run $(ARGS)
+
+test: setup ## everything: unit, contract, lint, embedded AWS, workflows, agent, sanitizers
+	@$(MAKE) --no-print-directory test-agent
+	@$(MAKE) --no-print-directory test-python
+
+test-python: ## the Python tests and linters (PYTEST_ARGS="-k …")
+	@$(PYTHON) -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+
+test-agent: ## the agent's tests, then again under the address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory -C warmer check
+	@$(MAKE) --no-print-directory -C warmer check-asan
+
+lint: setup ## all linters
+	@$(PYTHON) -m pytest tests/lint $(PYTEST_ARGS)
+
+format: ## rewrite Python and C in the house style
+	@$(VENV)/bin/ruff check --fix-only --quiet .
+	@$(VENV)/bin/ruff format .
+	@$(MAKE) --no-print-directory -C warmer format CLANG_FORMAT="$(CLANG_FORMAT)"
+	@$(CLANG_FORMAT) -i $(C_FORMATTED)
+
+schemas: ## write events/*.schema.json and docs/openapi.json from the code
+	@PYTHONPATH=functions $(PYTHON) -m rewarm.contracts
+
+build: setup ## the agent's release binaries and what `sam deploy` uploads
+	@$(MAKE) --no-print-directory -C warmer release ZIG="$(ZIG)"
+	@$(SAM) build
+
+deploy: build ## deploy to the AWS account of your credentials (ARGS="--parameter-overrides …")
+	@$(SAM) deploy $(ARGS)
+
+clean: ## remove what was built and installed
+	@$(MAKE) --no-print-directory -C warmer clean
+	@$(MAKE) --no-print-directory -C local/first_touch clean
+	rm -rf .aws-sam .local .mypy_cache .pytest_cache .ruff_cache .hypothesis .venv .venv-sam tests/lint/asl/node_modules
