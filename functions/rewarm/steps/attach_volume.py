@@ -1,0 +1,51 @@
+"""State `Attach Volume`: the volume under its device name on the target instance."""
+
+from __future__ import annotations
+
+from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult
+from rewarm.domain.errors import TargetNotUsableError, VolumeFailedError
+from rewarm.domain.model import Attachment, Volume
+from rewarm.domain.targets import check_instance, choose_device
+from rewarm.ports import Instances, VolumeStore
+
+WAIT_SECONDS = 3
+
+
+def attach_volume(
+    event: AttachVolumeEvent, *, volumes: VolumeStore, instances: Instances
+) -> AttachVolumeResult:
+    """Attaches once; later calls look whether it is done.
+
+    Raises DeviceInUseError, TargetNotUsableError, TargetNotFoundError, VolumeFailedError.
+    """
+    instance_id, device = event.volume.instance_id, event.volume.device
+    if instance_id is None or device is None:
+        raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
+    volume = volumes.get(event.volume_id)
+    ours = _attachment_to(volume, instance_id)
+    if ours is None:
+        _check_unattached(volume)
+        instance = instances.get(instance_id)
+        check_instance(instance)
+        choose_device(device, instance)
+        volumes.attach(event.volume_id, instance_id, device)
+        return AttachVolumeResult(attached=False, wait_seconds=WAIT_SECONDS, device=device)
+    return AttachVolumeResult(
+        attached=ours.state == "attached", wait_seconds=WAIT_SECONDS, device=ours.device
+    )
+
+
+def _attachment_to(volume: Volume, instance_id: str) -> Attachment | None:
+    return next(
+        (one for one in volume.attachments if one.instance_id == instance_id and one.state != "detached"),
+        None,
+    )
+
+
+def _check_unattached(volume: Volume) -> None:
+    """A volume of ours on another instance: somebody took it before we could."""
+    others = [one.instance_id for one in volume.attachments if one.state != "detached"]
+    if others and not volume.settings.multi_attach:
+        raise VolumeFailedError(f"{volume.volume_id} is attached to {', '.join(others)} already")
+    if volume.state not in {"available", "in-use"}:
+        raise VolumeFailedError(f"{volume.volume_id} is {volume.state} instead of available")

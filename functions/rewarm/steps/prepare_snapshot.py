@@ -1,0 +1,130 @@
+"""State `Prepare Snapshot`: fast snapshot restore enabled once, and a credit to spend.
+
+A volume made with less than one credit is cold, and EC2 says nothing of it; so the credit is waited for.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from rewarm.contracts import PrepareSnapshotEvent, PrepareSnapshotResult
+from rewarm.domain.errors import FastSnapshotRestoreUnavailableError
+from rewarm.domain.estimates import fsr_credits_per_hour
+from rewarm.domain.model import FastSnapshotRestore
+from rewarm.domain.priors import FSR_OPTIMIZING_SECONDS_PER_TIB
+from rewarm.domain.units import duration_text, iso
+from rewarm.ports import FastSnapshotRestores, JsonObject, RestoreTable
+from rewarm.steps.records import (
+    attribute,
+    fast_restore_user,
+    parsed_time,
+    preparation_attribute,
+    stop_if_cancelled,
+)
+
+RUNNING = frozenset({"enabling", "optimizing", "enabled"})
+WAIT_SECONDS = (15, 300)
+CREDIT_METRIC_PATIENCE = timedelta(minutes=15)
+"""Where CloudWatch shows no credits for so long after they must be there, the documented fill rate is believed."""
+APPEARANCE_PATIENCE = timedelta(minutes=2)
+"""DescribeFastSnapshotRestores may not show what EnableFastSnapshotRestores has just done."""
+OVERRUN_FACTOR = 3
+OVERRUN = timedelta(hours=1)
+"""Three times as long as AWS says, and an hour more, is long enough: another plan takes over."""
+
+
+def prepare_snapshot(
+    event: PrepareSnapshotEvent, *, fast_restores: FastSnapshotRestores, table: RestoreTable
+) -> PrepareSnapshotResult:
+    """Raises FastSnapshotRestoreUnavailableError, RestoreCancelledError."""
+    stop_if_cancelled(table, event.restore_id)
+    volume = event.volume
+    place = (volume.snapshot_id, volume.availability_zone)
+    found = fast_restores.describe(*place, now=event.now)
+    noted = attribute(table, event.restore_id, preparation_attribute(volume.index))
+    if not noted:
+        noted = _claim(event, found, fast_restores, table)
+        found = fast_restores.describe(*place, now=event.now) if noted["enabledByUs"] else found
+    since = parsed_time(noted["since"]) or event.now
+    _stop_if_lost(found, since, event)
+    _stop_if_overdue(since, event)
+    ready, wait_seconds = _judge(found, volume.snapshot_size_gib, event.now)
+    return PrepareSnapshotResult(
+        ready=ready,
+        wait_seconds=wait_seconds,
+        state=found.state if found else "enabling",
+        credits=found.credits if found else None,
+        enabled_by_us=bool(noted["enabledByUs"]),
+    )
+
+
+def _claim(
+    event: PrepareSnapshotEvent,
+    found: FastSnapshotRestore | None,
+    fast_restores: FastSnapshotRestores,
+    table: RestoreTable,
+) -> JsonObject:
+    """Notes the claim before enabling: what a crash leaves enabled is still known to be ours."""
+    volume = event.volume
+    if found is not None and found.state not in RUNNING:
+        raise FastSnapshotRestoreUnavailableError(
+            f"fast snapshot restore of {volume.snapshot_id} in {volume.availability_zone} is {found.state} now"
+        )
+    enabled_by_us = found is None
+    table.claim_fast_snapshot_restore(
+        volume.snapshot_id,
+        volume.availability_zone,
+        fast_restore_user(event.restore_id, volume.index),
+        enabled_by_us=enabled_by_us,
+    )
+    if enabled_by_us:
+        fast_restores.enable(volume.snapshot_id, volume.availability_zone)
+    noted: JsonObject = {"enabledByUs": enabled_by_us, "since": iso(event.now)}
+    table.update(event.restore_id, {preparation_attribute(volume.index): noted})
+    return noted
+
+
+def _stop_if_lost(found: FastSnapshotRestore | None, since: datetime, event: PrepareSnapshotEvent) -> None:
+    if found is not None and found.state in RUNNING:
+        return
+    if found is None and event.now - since < APPEARANCE_PATIENCE:
+        return
+    state = found.state if found else "disabled"
+    raise FastSnapshotRestoreUnavailableError(
+        f"fast snapshot restore of {event.volume.snapshot_id} in {event.volume.availability_zone} is {state}, "
+        "though it was enabled; AWS does so where capacity is short or the snapshot changes"
+    )
+
+
+def _stop_if_overdue(since: datetime, event: PrepareSnapshotEvent) -> None:
+    size_gib = event.volume.snapshot_size_gib
+    expected = _optimizing(size_gib) + timedelta(hours=1 / fsr_credits_per_hour(size_gib))
+    taken = event.now - since
+    if taken > OVERRUN_FACTOR * expected + OVERRUN:
+        raise FastSnapshotRestoreUnavailableError(
+            f"fast snapshot restore of {event.volume.snapshot_id} gave no credit within "
+            f"{duration_text(taken.total_seconds())}; {duration_text(expected.total_seconds())} were expected"
+        )
+
+
+def _judge(found: FastSnapshotRestore | None, size_gib: int, now: datetime) -> tuple[bool, int]:
+    """Whether a volume would be fast now, and else how long to wait."""
+    fill = timedelta(hours=1 / fsr_credits_per_hour(size_gib))
+    if found is None or found.state != "enabled":
+        return False, _wait((_optimizing(size_gib) + fill) / 4)
+    if found.credits is None:
+        known_since = found.enabled_at
+        believed = known_since is not None and now - known_since >= fill + CREDIT_METRIC_PATIENCE
+        return believed, 1 if believed else 60
+    if found.credits >= 1:
+        return True, 1
+    return False, _wait(fill * (1 - found.credits))
+
+
+def _optimizing(size_gib: int) -> timedelta:
+    return timedelta(seconds=size_gib / 1024 * FSR_OPTIMIZING_SECONDS_PER_TIB)
+
+
+def _wait(duration: timedelta) -> int:
+    low, high = WAIT_SECONDS
+    return max(low, min(high, round(duration.total_seconds())))

@@ -1,0 +1,128 @@
+"""States `Verify Volume Before` and `Verify Volume After`: how long random reads really take."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from rewarm.contracts import Measurement, VerifyVolumeEvent, VerifyVolumeResult
+from rewarm.domain import agent_output
+from rewarm.domain.errors import (
+    AgentFailedError,
+    AgentUnreachableError,
+    RestoreError,
+    ServiceUnavailableError,
+    ThrottledError,
+    VolumeNotFastError,
+)
+from rewarm.domain.model import CommandStatus
+from rewarm.domain.verification import SAMPLES_BEFORE
+from rewarm.ports import Artifacts, Commands, Instances
+from rewarm.steps import agent_command
+
+WAIT_SECONDS = 3
+SLOWEST_READ_SECONDS = 5
+"""First reads of some seconds were seen, of a minute rarely; on average this bounds the command's time."""
+INVOCATION_PATIENCE = timedelta(minutes=10)
+"""SSM does not know an invocation right after it was sent; for longer means that it is lost."""
+
+
+def verify_volume(
+    event: VerifyVolumeEvent, *, commands: Commands, instances: Instances, artifacts: Artifacts
+) -> VerifyVolumeResult:
+    """Before the initialization it never fails: what cannot be measured then is only missing from the report.
+
+    Raises (after) VolumeNotFastError with the numbers, AgentFailedError, AgentUnreachableError.
+    """
+    if event.request.verify.samples == 0:
+        return _finished("unmeasured", "the request says verify.samples 0")
+    try:
+        if event.pending is None or event.pending.command_id is None:
+            return _start(event, commands, instances, artifacts)
+        return _look(event, event.pending, commands)
+    except (ThrottledError, ServiceUnavailableError):
+        raise
+    except RestoreError as error:
+        if event.phase == "before":
+            return _finished("unmeasured", str(error))
+        raise
+
+
+def _start(
+    event: VerifyVolumeEvent, commands: Commands, instances: Instances, artifacts: Artifacts
+) -> VerifyVolumeResult:
+    wanted = event.request.verify
+    samples = min(SAMPLES_BEFORE, wanted.samples) if event.phase == "before" else wanted.samples
+    command_id = agent_command.send(
+        "verify",
+        event.volume,
+        event.volume_id,
+        f"--samples {samples} --max-p99-ms {wanted.max_p99_ms:g}",
+        execution_seconds=samples * SLOWEST_READ_SECONDS,
+        progress_key=None,
+        restore_id=event.restore_id,
+        commands=commands,
+        instances=instances,
+        artifacts=artifacts,
+    )
+    return VerifyVolumeResult(
+        finished=False,
+        wait_seconds=WAIT_SECONDS,
+        command_id=command_id,
+        started_at=event.now,
+        reason=f"{samples} reads are being measured",
+    )
+
+
+def _look(event: VerifyVolumeEvent, pending: VerifyVolumeResult, commands: Commands) -> VerifyVolumeResult:
+    command_id, instance_id = pending.command_id or "", event.volume.instance_id or ""
+    status = commands.status(command_id, instance_id)
+    if status is None:
+        _stop_if_lost(command_id, pending.started_at, event.now)
+    if status is None or not status.finished:
+        state = status.status if status else "not known to SSM yet"
+        return pending.model_copy(update={"reason": f"the command is {state}"})
+    return _judge(event, status, command_id)
+
+
+def _stop_if_lost(command_id: str, started_at: datetime | None, now: datetime) -> None:
+    if started_at is not None and now - started_at > INVOCATION_PATIENCE:
+        raise AgentUnreachableError(f"SSM knows nothing of the command {command_id}")
+
+
+def _judge(event: VerifyVolumeEvent, status: CommandStatus, command_id: str) -> VerifyVolumeResult:
+    account = agent_output.result(status)
+    if account is None or account.get("verdict") not in {"fast", "slow"}:
+        ending = agent_output.ending(status)
+        if agent_output.is_unreachable(status):
+            raise AgentUnreachableError(f"the measurement never reached the instance: {ending}")
+        raise AgentFailedError(f"the measurement gave no result: {ending}")
+    measured = Measurement.model_validate(account)
+    words = in_words(measured)
+    if account["verdict"] == "slow" and event.phase == "after":
+        limit = event.request.verify.max_p99_ms
+        raise VolumeNotFastError(
+            f"{event.volume_id} is still cold: {words}; p99 of at most {limit:g} ms is allowed"
+        )
+    return VerifyVolumeResult(
+        finished=True,
+        wait_seconds=1,
+        command_id=command_id,
+        verdict=account["verdict"],
+        result=measured,
+        reason=words,
+    )
+
+
+def in_words(measured: Measurement) -> str:
+    """`64 reads of 4 KiB: p50 0.6 ms, p99 1.9 ms, 1,630 IOPS`."""
+    latency = measured.latency_ms
+    return (
+        f"{measured.samples} reads of 4 KiB: p50 {latency.p50:.1f} ms, p99 {latency.p99:.1f} ms, "
+        f"{measured.iops:,.0f} IOPS"
+    )
+
+
+def _finished(verdict: str, reason: str) -> VerifyVolumeResult:
+    return VerifyVolumeResult.model_validate(
+        {"finished": True, "wait_seconds": 1, "verdict": verdict, "reason": reason}
+    )
