@@ -188,11 +188,14 @@ def _allowed(error: ErrorDetails) -> str:
 
 
 def with_runbook(request: JsonObject, runbook: JsonObject) -> JsonObject:
-    """The runbook, with what the caller asked for differently (`source` is always the runbook's)."""
+    """The runbook, with what the caller asked for differently.
+
+    `source` is always the runbook's; another target replaces the runbook's as a whole.
+    """
     merged = dict(runbook)
     for name, value in request.items():
         if name == "source" or value is None:
             continue
-        both_objects = isinstance(value, dict) and isinstance(merged.get(name), dict)
+        both_objects = name != "target" and isinstance(value, dict) and isinstance(merged.get(name), dict)
         merged[name] = {**merged[name], **value} if both_objects else value
     return merged

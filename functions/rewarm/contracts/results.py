@@ -150,6 +150,7 @@ class VolumeReport(Contract):
     estimated_p90_seconds: int | None = None
     actual_seconds: int | None = None
     cost_usd: Usd
+    bytes_read: int | None = None
     latency_before_ms: JsonObject | None = None
     latency_after_ms: JsonObject | None = None
     verified: str | None = None

@@ -76,7 +76,10 @@ def _choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Insta
         return _sources_of_instance(source.instance_id, source.devices, snapshots, instances)
     if source.image_id is not None:
         return _sources_of_image(source.image_id, source.devices, snapshots)
-    raise InvalidRequestError("a runbook must name what to restore itself", field="source.alarm")
+    raise InvalidRequestError(
+        f'the runbook of "{source.alarm}" is not known here; send the request that it holds',
+        field="source.alarm",
+    )
 
 
 def _at(source: Source) -> datetime | None:

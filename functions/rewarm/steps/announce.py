@@ -1,0 +1,246 @@
+"""States `Announce …`: tells people and the record; domain.messages finds the words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+
+from rewarm.contracts import (
+    AnnounceEvent,
+    AnnounceResult,
+    Failure,
+    Measurement,
+    Plan,
+    PlanSummary,
+    PollInitializationResult,
+    Trigger,
+    VerifyVolumeResult,
+    VolumeAssignment,
+    VolumePlan,
+)
+from rewarm.contracts.base import Contract, Instant, JsonObject
+from rewarm.domain import messages as wording
+from rewarm.domain.failures import explain
+from rewarm.domain.messages import Message
+from rewarm.domain.units import clock_text, iso
+from rewarm.ports import Messages, RestoreTable
+from rewarm.steps.records import Status, clean_up_attribute
+
+ON = {"slack": True, "email": True}
+
+
+class PlanDetails(Contract):
+    """Details of `plan`."""
+
+    summary: PlanSummary
+    plans: list[VolumePlan]
+    trigger: Trigger
+    deadline_at: Instant | None = None
+
+
+class FallbackDetails(Contract):
+    """Details of `fallback`."""
+
+    volume: VolumeAssignment
+    plan: Plan
+    failure: Failure
+
+
+class AttachedDetails(Contract):
+    """Details of `attached`."""
+
+    volume: VolumeAssignment
+    plan: Plan
+    volume_id: str
+    device: str
+
+
+class ReadyDetails(Contract):
+    """Details of `ready`."""
+
+    volume: VolumeAssignment
+    plan: Plan
+    volume_id: str
+    initialization: PollInitializationResult
+    before: VerifyVolumeResult | None = None
+    after: VerifyVolumeResult | None = None
+    started_at: Instant
+    deadline_at: Instant | None = None
+
+
+class FailedDetails(Contract):
+    """Details of `failed`; `plans` and `results` are empty where it failed before."""
+
+    failure: Failure
+    plans: list[JsonObject]
+    results: list[JsonObject]
+
+
+Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
+"""From the event and the record to the message and what changes in the record."""
+
+
+def announce(event: AnnounceEvent, *, table: RestoreTable, messages: Messages) -> AnnounceResult:
+    """The record is written first, so that it holds the news even where no channel takes them."""
+    record = table.get(event.restore_id) or {}
+    message, changes = COMPOSERS[event.event](event, record)
+    news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": message.text}
+    if not _is_told(record, news):
+        table.append_event(event.restore_id, news)
+    if changes:
+        table.update(event.restore_id, changes)
+    return AnnounceResult(channels=messages.send(_as_json(message, event)))
+
+
+def _is_told(record: JsonObject, news: JsonObject) -> bool:
+    """A retried state does not write the same news twice."""
+    last = (record.get("events") or [None])[-1]
+    return isinstance(last, dict) and (last.get("event"), last.get("text")) == (news["event"], news["text"])
+
+
+def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:
+    return {
+        "event": message.event,
+        "restoreId": message.restore_id,
+        "at": iso(event.now),
+        "severity": message.severity.value,
+        "title": message.title,
+        "text": message.text,
+        "fields": [{"name": name, "value": value} for name, value in message.fields],
+        "nextSteps": list(message.next_steps),
+        "links": {"restore": f"/restores/{message.restore_id}"},
+        "notify": event.request.notify.to_json() if event.request else ON,
+    }
+
+
+def _plan(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
+    del record
+    details = PlanDetails.model_validate(event.details)
+    summary = details.summary
+    facts = wording.PlanFacts(
+        volumes=[_planned(one.volume, one.plan) for one in details.plans],
+        started_by=_started_by(details.trigger),
+        total_cost_usd=summary.total_cost_usd,
+        ready_p90_at=summary.ready_p90_at,
+        deadline_at=details.deadline_at,
+        deadline_missed=summary.deadline_missed,
+        prices=f"{summary.price_source}, {clock_text(summary.price_book_as_of)[:10]}",
+        dry_run=event.request is not None and event.request.dry_run,
+    )
+    plans = [
+        {"index": one.volume.index, "snapshotId": one.volume.snapshot_id, "plan": one.plan.to_json()}
+        for one in details.plans
+    ]
+    changes = {"status": Status.PLANNED.value, "summary": summary.to_json(), "plans": plans}
+    return wording.plan(event.restore_id, facts), changes
+
+
+def _fallback(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
+    del record
+    details = FallbackDetails.model_validate(event.details)
+    reason = explain(details.failure.error, details.failure.cause).sentence
+    return wording.fallback(event.restore_id, _planned(details.volume, details.plan), reason), {}
+
+
+def _attached(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
+    del record
+    details = AttachedDetails.model_validate(event.details)
+    message = wording.attached(
+        event.restore_id,
+        details.volume_id,
+        details.device,
+        details.volume.instance_id or "",
+        _planned(details.volume, details.plan),
+    )
+    return message, {"status": Status.INITIALIZING.value}
+
+
+def _ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
+    """Of one volume; the record turns ready in Report, when all are."""
+    del record
+    details = ReadyDetails.model_validate(event.details)
+    after = details.after
+    facts = wording.ReadyFacts(
+        volume_id=details.volume_id,
+        volume=_planned(details.volume, details.plan),
+        started_at=details.started_at,
+        ready_at=event.now,
+        deadline_at=details.deadline_at,
+        before=_latency(details.before.result if details.before else None),
+        after=_latency(after.result if after else None),
+        unmeasured_because=after.reason if after else "there is no instance to measure it on",
+        reasons=details.initialization.reasons,
+    )
+    return wording.ready(event.restore_id, facts), {}
+
+
+def _failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
+    details = FailedDetails.model_validate(event.details)
+    told = explain(details.failure.error, details.failure.cause)
+    removed, kept = _left_and_removed(event.restore_id, details.results, record)
+    changes = {
+        "finishedAt": iso(event.now),
+        "failure": {"state": details.failure.state, "error": told.error, "cause": told.sentence},
+    }
+    if told.error == "RestoreCancelledError":
+        message = wording.cancelled(event.restore_id, removed=removed, kept=kept)
+        return message, {**changes, "status": Status.CANCELLED.value}
+    message = wording.failed(
+        event.restore_id, told.sentence, state=details.failure.state, removed=removed, kept=kept
+    )
+    return message, {**changes, "status": Status.FAILED.value}
+
+
+def _left_and_removed(
+    restore_id: str, results: list[JsonObject], record: JsonObject
+) -> tuple[list[str], list[str]]:
+    removed: list[str] = []
+    kept: list[str] = []
+    for result in results:
+        index = result.get("index", 0)
+        if result.get("verdict") == "ready":
+            kept.append(f"volume {result.get('volumeId')} (ready)")
+            continue
+        account = record.get(clean_up_attribute(index))
+        if isinstance(account, dict):
+            removed += account.get("removed", [])
+            kept += account.get("kept", [])
+        else:
+            kept.append(f"whatever carries the tag rewarm:restore-id={restore_id} (clean-up gave no account)")
+    return removed, kept
+
+
+def _planned(volume: VolumeAssignment, plan: Plan) -> wording.PlannedVolume:
+    where = f"{volume.device} on {volume.instance_id}" if volume.instance_id else volume.availability_zone
+    rate = f" at {plan.initialization_rate_mib_s} MiB/s" if plan.initialization_rate_mib_s else ""
+    return wording.PlannedVolume(
+        snapshot_id=volume.snapshot_id,
+        snapshot_started_at=volume.snapshot_started_at,
+        data_bytes=volume.data_bytes,
+        where=where,
+        how=f"{plan.strategy}{rate}",
+        usable_seconds=plan.usable_seconds,
+        ready_p50_seconds=plan.ready_p50_seconds,
+        ready_p90_seconds=plan.ready_p90_seconds,
+        cost_usd=plan.cost_usd,
+        why=plan.why,
+    )
+
+
+def _started_by(trigger: Trigger) -> str:
+    if trigger.kind == "alarm":
+        return f'The alarm "{trigger.alarm_name}" went off.'
+    if trigger.kind == "schedule":
+        return f"As scheduled{f' by {trigger.schedule_name}' if trigger.schedule_name else ''}."
+    return "As asked for through the API."
+
+
+def _latency(measured: Measurement | None) -> wording.Latency | None:
+    if measured is None:
+        return None
+    return wording.Latency(measured.latency_ms.p50, measured.latency_ms.p99, measured.iops)
+
+
+COMPOSERS = MappingProxyType[str, Composer](
+    {"plan": _plan, "fallback": _fallback, "attached": _attached, "ready": _ready, "failed": _failed}
+)

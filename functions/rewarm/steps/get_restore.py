@@ -1,0 +1,42 @@
+"""GET /restores/{id}: the record, with the agent's progress as it is at this moment."""
+
+from __future__ import annotations
+
+from rewarm.domain.errors import RestoreNotFoundError
+from rewarm.ports import Artifacts, JsonObject, RestoreTable
+from rewarm.steps.records import FINISHED
+
+PREFIXES = ("volume", "command", "fastSnapshotRestore", "initialization", "cleanUp")
+
+
+def get_restore(restore_id: str, *, table: RestoreTable, artifacts: Artifacts) -> JsonObject:
+    """Raises RestoreNotFoundError."""
+    record = table.get(restore_id)
+    if record is None:
+        raise RestoreNotFoundError(f"there is no restore {restore_id}")
+    general = {name: value for name, value in record.items() if _index(name) is None}
+    volumes: dict[int, JsonObject] = {}
+    for name, value in record.items():
+        index = _index(name)
+        if index is not None and isinstance(value, dict):
+            volumes.setdefault(index, {"index": index})[_prefix(name)] = value
+    live = record.get("status") not in FINISHED
+    for volume in volumes.values():
+        if live:
+            volume["agent"] = _agent(volume, artifacts)
+    return {"restoreId": restore_id, **general, "volumes": [volumes[index] for index in sorted(volumes)]}
+
+
+def _agent(volume: JsonObject, artifacts: Artifacts) -> JsonObject | None:
+    key = volume.get("command", {}).get("dispatch", {}).get("progressKey")
+    return artifacts.get_json(key) if isinstance(key, str) else None
+
+
+def _prefix(name: str) -> str:
+    return name.rstrip("0123456789")
+
+
+def _index(name: str) -> int | None:
+    """`initialization3` is about volume 3; other attributes are about the whole restore."""
+    prefix = _prefix(name)
+    return int(name[len(prefix) :]) if prefix in PREFIXES and name != prefix else None

@@ -1,0 +1,228 @@
+"""State `Poll Initialization`: gathers every signal, lets domain.readiness judge, and notices a standstill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from rewarm.contracts import (
+    DispatchWarmerResult,
+    InitializationSignals,
+    PollInitializationEvent,
+    PollInitializationResult,
+)
+from rewarm.contracts.base import JsonObject
+from rewarm.domain import agent_output
+from rewarm.domain.errors import AgentFailedError, AgentUnreachableError, InitializationStalledError
+from rewarm.domain.model import BLOCK_BYTES, CommandStatus, InitializationStatus, ReadActivity, Strategy
+from rewarm.domain.readiness import AgentAccount, Observation, Readiness, judge
+from rewarm.domain.units import duration_text, iso, size_text
+from rewarm.ports import Artifacts, Commands, Metrics, RestoreTable, VolumeStore
+from rewarm.steps.records import Status, initialization_attribute, stop_if_cancelled
+
+READ_OPS_SHOWN = 15
+METRICS_LOOK_BACK = timedelta(minutes=30)
+INVOCATION_PATIENCE = timedelta(minutes=10)
+SHORTEST_STALL = timedelta(minutes=30)
+"""First reads of more than a minute were seen, and DescribeVolumeStatus lags by 5 minutes: half an hour is safe."""
+BACKGROUND_STALL_FACTOR = 3
+LATE_WAIT_FRACTION = 0.05
+"""Past the estimate, waits grow with the time already spent, so that days fit the event history."""
+
+
+def poll_initialization(
+    event: PollInitializationEvent,
+    *,
+    volumes: VolumeStore,
+    commands: Commands,
+    metrics: Metrics,
+    artifacts: Artifacts,
+    table: RestoreTable,
+) -> PollInitializationResult:
+    """Raises AgentFailedError, AgentUnreachableError, InitializationStalledError, RestoreCancelledError."""
+    stop_if_cancelled(table, event.restore_id)
+    if event.plan.strategy is Strategy.WARM_UP_AGENT and event.dispatch is not None:
+        seen, account = _watch_agent(event, event.dispatch, commands, metrics, artifacts)
+    else:
+        seen, account = _watch_volume(event, volumes), None
+    verdict = judge(seen)
+    result = _result(event, seen, verdict, account)
+    _stop_if_stalled(event, result)
+    table.update(event.restore_id, _record(event, result))
+    return result
+
+
+def _watch_volume(event: PollInitializationEvent, volumes: VolumeStore) -> Observation:
+    fast_restored: bool | None = None
+    status: InitializationStatus | None = None
+    if event.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
+        fast_restored = volumes.get(event.volume_id).fast_restored
+    if not fast_restored:
+        status = volumes.initialization_status(event.volume_id)
+    return Observation(
+        now=event.now,
+        strategy=event.plan.strategy,
+        bytes_total=event.volume.data_bytes,
+        fast_restored=fast_restored,
+        initialization=status,
+        expected_seconds_left=_expected_seconds_left(event),
+    )
+
+
+def _expected_seconds_left(event: PollInitializationEvent) -> float:
+    spent = (event.now - _first_polled_at(event)).total_seconds()
+    planned = event.plan.ready_p50_seconds - event.plan.usable_seconds
+    return max(planned - spent, spent * LATE_WAIT_FRACTION)
+
+
+def _watch_agent(
+    event: PollInitializationEvent,
+    dispatch: DispatchWarmerResult,
+    commands: Commands,
+    metrics: Metrics,
+    artifacts: Artifacts,
+) -> tuple[Observation, JsonObject | None]:
+    finished_at = event.previous.agent_finished_at if event.previous else None
+    account: JsonObject | None = event.previous.signals.agent if event.previous else None
+    if finished_at is None:
+        status = commands.status(dispatch.command_id, dispatch.instance_id)
+        progress = artifacts.get_json(dispatch.progress_key)
+        account = _account(event, status, progress, dispatch.started_at) or account
+        finished_at = event.now if status is not None and status.finished else None
+    since = max(dispatch.started_at, event.now - METRICS_LOOK_BACK)
+    activity = metrics.read_activity(event.volume_id, since=since, until=event.now)
+    seen = Observation(
+        now=event.now,
+        strategy=event.plan.strategy,
+        bytes_total=event.volume.written_blocks * BLOCK_BYTES,
+        agent=_agent_account(event, account),
+        agent_finished_at=finished_at,
+        read_ops_before=dispatch.read_ops_before,
+        read_activity=activity,
+    )
+    return seen, account
+
+
+def _account(
+    event: PollInitializationEvent,
+    status: CommandStatus | None,
+    progress: JsonObject | None,
+    started_at: datetime,
+) -> JsonObject | None:
+    """What the agent says: its result once the command has succeeded, before that its last progress line."""
+    if status is None:
+        if event.now - started_at > INVOCATION_PATIENCE:
+            raise AgentUnreachableError("SSM knows nothing of the warm-up command")
+        return progress
+    if not status.finished:
+        return progress
+    account = agent_output.result(status)
+    if account is None and progress is not None and progress.get("event") == "result":
+        account = progress
+    if status.status == "Success" and account is not None and account.get("verdict") == "complete":
+        return account
+    raise _agent_error(event, status, account or progress)
+
+
+def _agent_error(
+    event: PollInitializationEvent, status: CommandStatus, account: JsonObject | None
+) -> AgentFailedError | AgentUnreachableError:
+    ending = agent_output.ending(status)
+    instance_id = event.volume.instance_id
+    if agent_output.is_unreachable(status):
+        return AgentUnreachableError(f"the warm-up command never reached {instance_id}: {ending}")
+    return AgentFailedError(
+        f"the warm-up agent on {instance_id} did not read everything: {_numbers(account)}{ending}"
+    )
+
+
+def _numbers(account: JsonObject | None) -> str:
+    done, total = (agent_output.whole_number(account, name) for name in ("bytesDone", "bytesTotal"))
+    if done is None or total is None:
+        return ""
+    errors = agent_output.whole_number(account, "errors")
+    unreadable = f", {errors} blocks unreadable" if errors else ""
+    return f"{size_text(done)} of {size_text(total)}{unreadable}; "
+
+
+def _agent_account(event: PollInitializationEvent, account: JsonObject | None) -> AgentAccount:
+    total = agent_output.whole_number(account, "bytesTotal")
+    return AgentAccount(
+        bytes_done=agent_output.whole_number(account, "bytesDone") or 0,
+        bytes_total=event.volume.written_blocks * BLOCK_BYTES if total is None else total,
+        mib_per_second=agent_output.number(account, "mibPerSecond"),
+        eta_seconds=agent_output.whole_number(account, "etaSeconds"),
+    )
+
+
+def _first_polled_at(event: PollInitializationEvent) -> datetime:
+    return event.previous.first_polled_at if event.previous else event.now
+
+
+def _result(
+    event: PollInitializationEvent, seen: Observation, verdict: Readiness, account: JsonObject | None
+) -> PollInitializationResult:
+    previous, status = event.previous, seen.initialization
+    moved = previous is None or verdict.bytes_done > previous.bytes_done or verdict.ready
+    finished_now = seen.agent_finished_at is not None and (previous is None or not previous.agent_finished_at)
+    return PollInitializationResult(
+        ready=verdict.ready,
+        wait_seconds=verdict.wait_seconds,
+        progress_percent=round(verdict.progress_percent, 1),
+        bytes_done=verdict.bytes_done,
+        bytes_total=seen.agent.bytes_total if seen.agent else seen.bytes_total,
+        mib_per_second=verdict.mib_per_second,
+        eta_seconds=verdict.eta_seconds,
+        reasons=list(verdict.reasons),
+        signals=InitializationSignals(
+            agent=account,
+            read_ops_per_minute=_latest_read_ops(seen.read_activity),
+            initialization_state=status.state if status else None,
+            initialization_progress=status.progress_percent if status else None,
+            fast_restored=seen.fast_restored,
+        ),
+        polls=previous.polls + 1 if previous else 1,
+        first_polled_at=_first_polled_at(event),
+        last_progress_at=event.now
+        if moved or finished_now or previous is None
+        else previous.last_progress_at,
+        agent_finished_at=seen.agent_finished_at,
+    )
+
+
+def _latest_read_ops(activity: Sequence[ReadActivity]) -> list[float]:
+    return [point.read_ops for point in activity[-READ_OPS_SHOWN:]]
+
+
+def _stop_if_stalled(event: PollInitializationEvent, result: PollInitializationResult) -> None:
+    """Once the agent has finished, only metrics are waited for, and readiness bounds that itself."""
+    if result.ready or result.agent_finished_at is not None:
+        return
+    standing = event.now - result.last_progress_at
+    expected = timedelta(seconds=event.plan.ready_p90_seconds)
+    patience = SHORTEST_STALL
+    if event.plan.strategy is Strategy.PROVISIONED_RATE:
+        patience = max(SHORTEST_STALL, expected)
+    elif event.plan.strategy is not Strategy.WARM_UP_AGENT:
+        patience = max(timedelta(days=1), BACKGROUND_STALL_FACTOR * expected)
+    if standing > patience:
+        raise InitializationStalledError(
+            f"{event.volume_id} has made no progress for {duration_text(standing.total_seconds())} at "
+            f"{result.progress_percent:.0f} %: {'; '.join(result.reasons)}"
+        )
+
+
+def _record(event: PollInitializationEvent, result: PollInitializationResult) -> JsonObject:
+    progress: JsonObject = {
+        "volumeId": event.volume_id,
+        "strategy": event.plan.strategy.value,
+        "ready": result.ready,
+        "progressPercent": result.progress_percent,
+        "bytesDone": result.bytes_done,
+        "bytesTotal": result.bytes_total,
+        "etaSeconds": result.eta_seconds,
+        "reasons": result.reasons,
+        "progressKey": event.dispatch.progress_key if event.dispatch else None,
+        "at": iso(event.now),
+    }
+    return {initialization_attribute(event.volume.index): progress, "status": Status.INITIALIZING.value}

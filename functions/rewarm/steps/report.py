@@ -1,0 +1,134 @@
+"""State `Report`: what became of each volume, estimate against actual, cost, and the first failure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+
+from rewarm.contracts import Failure, ReportEvent, ReportResult, VolumePlan, VolumeReport
+from rewarm.contracts.base import JsonObject
+from rewarm.domain.failures import explain
+from rewarm.domain.model import Strategy
+from rewarm.domain.units import iso
+from rewarm.ports import Artifacts, RestoreTable
+from rewarm.steps.records import Status
+
+BILLED_EVEN_IF_FAILED = frozenset({Strategy.PROVISIONED_RATE, Strategy.FAST_SNAPSHOT_RESTORE})
+"""The rate is billed in full once the volume is active, fast snapshot restore for an hour at least."""
+NO_RESULT: JsonObject = {"verdict": "failed", "error": "States.Runtime", "cause": "The volume has no result."}
+
+
+def report(event: ReportEvent, *, artifacts: Artifacts, table: RestoreTable) -> ReportResult:
+    """A restore is ready only where every volume is."""
+    volumes = [_volume(plan, _result_of(plan, event), event) for plan in event.plans]
+    failure = next((volume.failure for volume in volumes if volume.failure is not None), None)
+    ready = bool(volumes) and all(volume.verdict == "ready" for volume in volumes)
+    result = ReportResult(
+        verdict="ready" if ready else "failed",
+        volumes=volumes,
+        started_at=event.started_at,
+        finished_at=event.now,
+        deadline_at=event.deadline_at,
+        deadline_met=_deadline_met(event, volumes) if ready else None,
+        estimated_p90_seconds=max((plan.plan.ready_p90_seconds for plan in event.plans), default=0),
+        actual_seconds=_seconds(event.started_at, event.now),
+        cost_usd=sum((volume.cost_usd for volume in volumes), Decimal(0)),
+        failure=failure,
+        report_key=f"restores/{event.restore_id}/report.json",
+    )
+    artifacts.put_json(result.report_key, _document(event, result))
+    table.update(
+        event.restore_id,
+        {
+            "status": _status(result).value,
+            "finishedAt": iso(event.now),
+            "costUsd": str(result.cost_usd),
+            "reportKey": result.report_key,
+            "failure": failure.to_json() if failure else None,
+        },
+    )
+    return result
+
+
+def _status(result: ReportResult) -> Status:
+    if result.verdict == "ready":
+        return Status.READY
+    cancelled = result.failure is not None and result.failure.error == "RestoreCancelledError"
+    return Status.CANCELLED if cancelled else Status.FAILED
+
+
+def _result_of(plan: VolumePlan, event: ReportEvent) -> JsonObject:
+    index = plan.volume.index
+    return next((result for result in event.results if result.get("index") == index), NO_RESULT)
+
+
+def _volume(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> VolumeReport:
+    ready = result.get("verdict") == "ready"
+    carried_out = _part(result, "plan") or plan.plan.to_json()
+    initialization, after = _part(result, "initialization"), _part(result, "after")
+    return VolumeReport(
+        index=plan.volume.index,
+        verdict="ready" if ready else "failed",
+        snapshot_id=plan.volume.snapshot_id,
+        volume_id=result.get("volumeId"),
+        strategy=carried_out["strategy"],
+        estimated_p50_seconds=carried_out["readyP50Seconds"],
+        estimated_p90_seconds=carried_out["readyP90Seconds"],
+        actual_seconds=_seconds(event.started_at, _ready_at(result, event)) if ready else None,
+        cost_usd=_cost(carried_out, ready=ready),
+        bytes_read=initialization.get("bytesDone"),
+        latency_before_ms=_latency(_part(result, "before")),
+        latency_after_ms=_latency(after),
+        verified=after.get("verdict"),
+        failure=None if ready else _failure(result),
+    )
+
+
+def _part(result: JsonObject, name: str) -> JsonObject:
+    value = result.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _ready_at(result: JsonObject, event: ReportEvent) -> datetime:
+    value = result.get("readyAt")
+    return datetime.fromisoformat(value) if isinstance(value, str) else event.now
+
+
+def _cost(plan: JsonObject, *, ready: bool) -> Decimal:
+    """By the plan that was carried out; AWS's bill comes a day later."""
+    if ready or Strategy(plan["strategy"]) in BILLED_EVEN_IF_FAILED:
+        return Decimal(str(plan["costUsd"]))
+    return Decimal(0)
+
+
+def _latency(measurement: JsonObject) -> JsonObject | None:
+    found = _part(measurement, "result").get("latencyMs")
+    return found if isinstance(found, dict) else None
+
+
+def _failure(result: JsonObject) -> Failure:
+    told = explain(str(result.get("error") or "States.Runtime"), str(result.get("cause") or ""))
+    return Failure(state="Restore Volume", error=told.error, cause=told.sentence)
+
+
+def _deadline_met(event: ReportEvent, volumes: list[VolumeReport]) -> bool | None:
+    if event.deadline_at is None:
+        return None
+    allowed = (event.deadline_at - event.started_at).total_seconds()
+    return all((volume.actual_seconds or 0) <= allowed for volume in volumes)
+
+
+def _seconds(start: datetime, end: datetime) -> int:
+    return max(0, round((end - start).total_seconds()))
+
+
+def _document(event: ReportEvent, result: ReportResult) -> JsonObject:
+    """The report with everything that led to it; the bucket has room that a state's payload has not."""
+    return {
+        "restoreId": event.restore_id,
+        **result.to_json(),
+        "request": event.request.to_json(),
+        "trigger": event.trigger.to_json(),
+        "plans": [plan.to_json() for plan in event.plans],
+        "results": event.results,
+    }
