@@ -163,7 +163,7 @@ static void report(const struct check *check, const struct latency_summary *late
     json_text_or_null(&json, "volumeId", check->identity.volume_id);
     json_unsigned(&json, "samples", check->taken + check->errors);
     json_number(&json, "iops", latency->mean_ms > 0 ? 1000 / latency->mean_ms : 0);
-    progress_put_latency(&json, latency);
+    progress_put_latency(&json, "latencyMs", latency);
     put_histogram(&json, check);
     json_number(&json, "maxP99Ms", check->options->max_p99_ms);
     json_unsigned(&json, "errors", check->errors);

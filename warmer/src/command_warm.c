@@ -94,7 +94,8 @@ static int open_engine(struct job *job, struct diag *diag) {
     struct engine_settings settings = {.device = job->device,
                                        .buffer = job->buffer,
                                        .buffer_bytes = BLOCK_BYTES,
-                                       .max_in_flight = max_in_flight(job->options)};
+                                       /* One more than the blocks: the probe of politeness. */
+                                       .max_in_flight = max_in_flight(job->options) + 1};
     return engine_open(job->options->engine, &settings, &job->engine, job->engine_note,
                        sizeof job->engine_note, diag);
 }
@@ -137,6 +138,7 @@ static int run(struct job *job, struct diag *diag) {
         .max_in_flight = max_in_flight(job->options),
         .fixed_depth = job->options->depth,
         .max_mib_s = job->options->max_mib_s,
+        .polite_latency_ms = job->options->polite_latency_ms,
         .now_ns = clock_now_ns,
         .is_interrupted = interrupt_requested,
         .remember = job->state != NULL ? remember : NULL,
@@ -199,6 +201,7 @@ static void report(const struct job *job) {
     struct json json = {.stream = stdout};
     const struct warm_progress *progress = &job->result.progress;
     struct latency_summary latency = latency_summarise(&progress->latency);
+    struct latency_summary probes = latency_summarise(&progress->probes);
     json_open(&json, NULL, '{');
     json_text(&json, "event", "result");
     json_text(&json, "command", "warm");
@@ -211,7 +214,9 @@ static void report(const struct job *job) {
     json_text(&json, "engineNote", job->engine_note);
     json_bool(&json, "directIo", device_is_direct(job->device));
     json_text(&json, "deviceNote", device_note(job->device));
-    progress_put_latency(&json, &latency);
+    progress_put_latency(&json, "latencyMs", &latency);
+    json_unsigned(&json, "probeReads", progress->probes.count);
+    progress_put_latency(&json, "probeLatencyMs", &probes);
     json_close(&json, '}');
     json_end_line(&json);
 }

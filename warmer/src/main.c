@@ -10,8 +10,9 @@
  *   command_inspect.c  `warmer inspect`: what the device is, which engines work
  *   map.c              text of extents -> blocks, every refusal with its line; pure
  *   plan.c             which block next; pure
- *   warm.c             the loop: submit, reap, account, retry, drain
+ *   warm.c             the loop: submit, reap, drain; warm_account.c: what became of each read
  *   depth.c pace.c     how many reads at a time, how many bytes a second; pure
+ *   polite.c           less while the application's reads would wait; pure
  *   engine.h           what an engine is; engines_<system>.c lists this build's
  *   engine_*.c         io_uring, threads
  *   device_*.c         open (read-only), size, read; one file per system

@@ -88,6 +88,10 @@ static bool store_max_mib_s(struct options *options, const char *value) {
     return parse_positive(value, &options->max_mib_s);
 }
 
+static bool store_polite(struct options *options, const char *value) {
+    return parse_positive(value, &options->polite_latency_ms);
+}
+
 static bool store_progress(struct options *options, const char *value) {
     static const char *const styles[] = {
         [PROGRESS_NONE] = "none", [PROGRESS_BAR] = "bar", [PROGRESS_JSON] = "json"};
@@ -135,6 +139,7 @@ static const struct option option_table[] = {
     {"--first", FOR_WARM, "a file or -", store_first},
     {"--depth", FOR_WARM, "auto or 1 to 1024", store_depth},
     {"--max-mib-s", FOR_WARM, "a number above 0", store_max_mib_s},
+    {"--polite-latency-ms", FOR_WARM, "a number above 0", store_polite},
     {"--state", FOR_WARM, "a file", store_state},
     {"--progress", FOR_WARM, "bar, json or none", store_progress},
     {"--engine", FOR_WARM, "auto or an engine that `warmer inspect` lists", store_engine},
@@ -251,6 +256,8 @@ const char *options_help(void) {
            "    --first FILE|-                  extents to read before the others, same format, any order\n"
            "    --depth auto|N                  reads in flight; auto searches for the best (default)\n"
            "    --max-mib-s N                   read at most this much a second\n"
+           "    --polite-latency-ms N           read less while other reads of 4 KiB would take longer than "
+           "this\n"
            "    --state FILE                    remember what is read, to go on after an interruption\n"
            "    --progress bar|json|none        default: bar on a terminal, else none\n"
            "    --engine auto|NAME              how to read; `warmer inspect` lists the names\n"

@@ -18,9 +18,10 @@ struct options {
     const char *first_path; /**< NULL: nothing before the rest. */
     const char *state_path; /**< NULL: nothing is remembered. */
     const char *engine;
-    unsigned depth;    /**< 0: auto. */
-    double max_mib_s;  /**< 0: no limit. */
-    bool has_progress; /**< Was --progress given? */
+    unsigned depth;           /**< 0: auto. */
+    double max_mib_s;         /**< 0: no limit. */
+    double polite_latency_ms; /**< 0: nobody to be polite to. */
+    bool has_progress;        /**< Was --progress given? */
     enum progress_style progress;
     uint32_t samples;
     double max_p99_ms;

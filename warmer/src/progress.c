@@ -41,8 +41,8 @@ static double eta_seconds(const struct warm_progress *now, double rate) {
     return rate > 0 ? (double)left / rate : (double)NAN;
 }
 
-void progress_put_latency(struct json *json, const struct latency_summary *summary) {
-    json_open(json, "latencyMs", '{');
+void progress_put_latency(struct json *json, const char *key, const struct latency_summary *summary) {
+    json_open(json, key, '{');
     json_number(json, "p50", summary->p50_ms);
     json_number(json, "p90", summary->p90_ms);
     json_number(json, "p99", summary->p99_ms);
@@ -65,7 +65,7 @@ static void show_json(const struct warm_progress *now, double rate) {
     json_number(&json, "elapsedSeconds", (double)now->elapsed_ns / (double)NS_PER_SECOND);
     json_unsigned(&json, "depth", now->depth);
     json_unsigned(&json, "errors", now->blocks_failed);
-    progress_put_latency(&json, &latency);
+    progress_put_latency(&json, "latencyMs", &latency);
     json_close(&json, '}');
     json_end_line(&json);
 }

@@ -30,7 +30,7 @@ void progress_observe(void *context, const struct warm_progress *now);
 /** Take the bar away. */
 void progress_end(struct progress *progress);
 
-/** The member "latencyMs". */
-void progress_put_latency(struct json *json, const struct latency_summary *summary);
+/** A member with percentiles in milliseconds. */
+void progress_put_latency(struct json *json, const char *key, const struct latency_summary *summary);
 
 #endif

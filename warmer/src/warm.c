@@ -1,21 +1,14 @@
 /**
  * The loop: next block, submit, reap, account.
  *
- * Every outcome of a read is handled here, once, for all engines: the whole block, a part of it, nothing (the
- * device ended), an error that passes and one that stays. There is no time limit on a read: a cold block may
- * take long, and giving it up would only fetch it again. A block that waits for its retry, or for a slow
- * fetch, holds its own slot and nothing else.
+ * There is no time limit on a read: a cold block may take long, and giving it up would only fetch it again. A
+ * block that waits for its retry, or for a slow fetch, holds its own slot and nothing else.
  */
-#include "warm.h"
-
 #include "clock.h"
-#include "pace.h"
+#include "warm_run.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#define MAX_ATTEMPTS 10u
-#define MAX_BACKOFF_NS NS_PER_SECOND
 
 /** Longest wait for a completion, so that a signal or a due report is seen in time. */
 #define TICK_NS (50 * NS_PER_MILLISECOND)
@@ -23,112 +16,12 @@
 /** Completions taken at a time. */
 #define BATCH 64u
 
-enum slot_state { SLOT_FREE, SLOT_WAITING, SLOT_READING };
-
-/** One block on its way. */
-struct slot {
-    enum slot_state state;
-    unsigned attempts;   /**< Passing errors in a row. */
-    uint32_t done_bytes; /**< Read so far, a multiple of the alignment. */
-    uint32_t length_bytes;
-    uint64_t block;
-    uint64_t issued_ns;
-    uint64_t due_ns; /**< When a waiting slot may be read again. */
-};
-
-struct run {
-    const struct warm_settings *settings;
-    struct warm_result *result;
-    struct slot *slots;
-    uint32_t *free_slots; /**< A stack. */
-    unsigned slot_count, free_count;
-    unsigned reading, waiting;
-    uint64_t began_ns;
-    struct depth depth;
-    struct pace pace;
-};
-
-static void release(struct run *run, struct slot *slot) {
-    slot->state = SLOT_FREE;
-    run->free_slots[run->free_count++] = (uint32_t)(slot - run->slots);
-}
-
-static void finish_block(struct run *run, struct slot *slot) {
-    struct warm_progress *progress = &run->result->progress;
-    progress->blocks_done++;
-    progress->bytes_done += slot->length_bytes;
-    if (run->settings->remember != NULL) {
-        run->settings->remember(run->settings->remember_context, slot->block);
-    }
-    release(run, slot);
-}
-
-static void fail_block(struct run *run, struct slot *slot, int error) {
-    struct warm_result *result = run->result;
-    result->progress.blocks_failed++;
-    if (result->first_error == 0) {
-        result->first_error = error;
-    }
-    /* Without memory for the list the count still says that the run is not complete. */
-    (void)extents_append(&result->failed, slot->block, 1);
-    release(run, slot);
-}
-
-static void wait_until(struct run *run, struct slot *slot, uint64_t due_ns) {
-    slot->state = SLOT_WAITING;
-    slot->due_ns = due_ns;
-    run->waiting++;
-}
-
-static bool is_passing(int error) {
-    return error == EAGAIN || error == EINTR || error == EBUSY || error == ENOMEM || error == ENOBUFS ||
-           error == ETIMEDOUT || error == ECANCELED;
-}
-
-static void retry_or_fail(struct run *run, struct slot *slot, int error, uint64_t now_ns) {
-    if (!is_passing(error) || slot->attempts >= MAX_ATTEMPTS) {
-        fail_block(run, slot, error);
-        return;
-    }
-    uint64_t backoff_ns = NS_PER_MILLISECOND << slot->attempts;
-    slot->attempts++;
-    run->result->progress.retries++;
-    wait_until(run, slot, now_ns + (backoff_ns < MAX_BACKOFF_NS ? backoff_ns : MAX_BACKOFF_NS));
-}
-
-/** Data came: all that was asked for, or a part whose rest is read at once. */
-static void take_data(struct run *run, struct slot *slot, uint32_t bytes, uint64_t now_ns) {
-    struct warm_progress *progress = &run->result->progress;
-    progress->reads++;
-    progress->bytes_read += bytes;
-    latency_add(&progress->latency, now_ns - slot->issued_ns);
-    depth_observe(&run->depth, bytes, now_ns);
-    uint32_t wanted = slot->length_bytes - slot->done_bytes;
-    if (bytes >= wanted) {
-        finish_block(run, slot);
-        return;
-    }
-    progress->short_reads++;
-    uint32_t usable = bytes - bytes % run->settings->alignment_bytes;
-    if (usable == 0) {
-        retry_or_fail(run, slot, EAGAIN, now_ns);
-        return;
-    }
-    slot->done_bytes += usable;
-    slot->attempts = 0;
-    wait_until(run, slot, now_ns);
-}
-
-static void take_completion(struct run *run, const struct engine_completion *completion, uint64_t now_ns) {
-    struct slot *slot = &run->slots[completion->tag];
-    run->reading--;
-    if (completion->result > 0) {
-        take_data(run, slot, (uint32_t)completion->result, now_ns);
-    } else if (completion->result == 0) {
-        /* The device ended before the size that it was opened with. */
-        fail_block(run, slot, ENXIO);
-    } else {
-        retry_or_fail(run, slot, -completion->result, now_ns);
+/** Hand a read to the engine; one that is refused is done at once. */
+static void hand_over(struct run *run, const struct engine_read *read, uint64_t now_ns) {
+    int failure = run->settings->engine->ops->submit(run->settings->engine, read);
+    if (failure != 0) {
+        struct engine_completion refused = {.tag = read->tag, .result = failure};
+        warm_account(run, &refused, now_ns);
     }
 }
 
@@ -144,11 +37,32 @@ static void submit(struct run *run, struct slot *slot, uint64_t now_ns) {
     slot->state = SLOT_READING;
     slot->issued_ns = now_ns;
     run->reading++;
-    int failure = run->settings->engine->ops->submit(run->settings->engine, &read);
-    if (failure != 0) {
-        struct engine_completion refused = {.tag = read.tag, .result = failure};
-        take_completion(run, &refused, now_ns);
+    hand_over(run, &read, now_ns);
+}
+
+/** Ask the device how long a small read takes now, if that is due. */
+static void submit_probe(struct run *run, uint64_t now_ns) {
+    uint64_t block = polite_probe(&run->polite, now_ns);
+    if (block == BLOCK_NONE) {
+        return;
     }
+    uint32_t alignment = run->settings->alignment_bytes;
+    struct engine_read read = {
+        .offset_bytes = block * BLOCK_BYTES,
+        .length_bytes = alignment > POLITE_PROBE_BYTES ? alignment : POLITE_PROBE_BYTES,
+        .tag = run->slot_count,
+    };
+    run->probed_ns = now_ns;
+    hand_over(run, &read, now_ns);
+}
+
+static unsigned allowed_depth(const struct run *run) {
+    unsigned polite = polite_depth(&run->polite);
+    return polite < run->depth.current ? polite : run->depth.current;
+}
+
+static bool has_room(const struct run *run, uint64_t now_ns) {
+    return run->reading < allowed_depth(run) && polite_allows(&run->polite, now_ns);
 }
 
 /** Read again what is due; the earliest time that something else is. */
@@ -163,7 +77,7 @@ static uint64_t start_waiting(struct run *run, uint64_t now_ns) {
         left--;
         if (slot->due_ns > now_ns) {
             next_ns = slot->due_ns < next_ns ? slot->due_ns : next_ns;
-        } else if (run->reading < run->depth.current) {
+        } else if (has_room(run, now_ns)) {
             run->waiting--;
             submit(run, slot, now_ns);
         }
@@ -172,7 +86,7 @@ static uint64_t start_waiting(struct run *run, uint64_t now_ns) {
 }
 
 static bool may_start(const struct run *run, uint64_t now_ns) {
-    return run->reading < run->depth.current && run->free_count > 0 && pace_allows(&run->pace, now_ns);
+    return has_room(run, now_ns) && run->free_count > 0 && pace_allows(&run->pace, now_ns);
 }
 
 static void start_new(struct run *run, uint64_t now_ns) {
@@ -191,13 +105,15 @@ static void start_new(struct run *run, uint64_t now_ns) {
 
 /** Start all that may start; how long to wait for a completion at most. */
 static uint64_t start_reads(struct run *run, uint64_t now_ns) {
+    submit_probe(run, now_ns);
     uint64_t next_ns = start_waiting(run, now_ns);
     start_new(run, now_ns);
-    if (plan_remaining(run->settings->plan) > 0 && !pace_allows(&run->pace, now_ns) &&
-        run->pace.due_ns < next_ns) {
+    bool is_paced = plan_remaining(run->settings->plan) > 0 && !pace_allows(&run->pace, now_ns);
+    if (is_paced && run->pace.due_ns < next_ns) {
         next_ns = run->pace.due_ns;
     }
-    return next_ns - now_ns;
+    next_ns = polite_due_ns(&run->polite, now_ns, next_ns);
+    return next_ns > now_ns ? next_ns - now_ns : 0;
 }
 
 static int reap(struct run *run, uint64_t wait_ns) {
@@ -206,7 +122,7 @@ static int reap(struct run *run, uint64_t wait_ns) {
     int count = engine->ops->reap(engine, done, BATCH, wait_ns);
     uint64_t now_ns = run->settings->now_ns();
     for (int i = 0; i < count; i++) {
-        take_completion(run, &done[i], now_ns);
+        warm_account(run, &done[i], now_ns);
     }
     return count < 0 ? count : 0;
 }
@@ -214,7 +130,7 @@ static int reap(struct run *run, uint64_t wait_ns) {
 static void show(struct run *run) {
     struct warm_progress *progress = &run->result->progress;
     progress->elapsed_ns = run->settings->now_ns() - run->began_ns;
-    progress->depth = run->depth.current;
+    progress->depth = allowed_depth(run);
     if (run->settings->observe != NULL) {
         run->settings->observe(run->settings->observe_context, progress);
     }
@@ -230,7 +146,8 @@ static void loop(struct run *run) {
         }
         show(run);
         bool is_exhausted = run->waiting == 0 && plan_remaining(run->settings->plan) == 0;
-        if (run->reading == 0 && (result->was_interrupted || is_exhausted)) {
+        bool is_quiet = run->reading == 0 && !run->polite.is_probing;
+        if (is_quiet && (result->was_interrupted || is_exhausted)) {
             /* A signal that comes when all is read changes nothing. */
             result->was_interrupted = !is_exhausted;
             return;
@@ -261,6 +178,7 @@ int warm_run(const struct warm_settings *settings, struct warm_result *result) {
     struct run run = {.settings = settings, .result = result, .began_ns = settings->now_ns()};
     int failure = allocate(&run);
     if (failure == 0) {
+        polite_init(&run.polite, settings->polite_latency_ms, settings->max_in_flight, run.began_ns);
         pace_init(&run.pace, settings->max_mib_s, run.began_ns);
         if (settings->fixed_depth > 0) {
             depth_init_fixed(&run.depth, settings->fixed_depth);

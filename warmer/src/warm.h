@@ -25,6 +25,7 @@ struct warm_progress {
     uint64_t elapsed_ns;
     unsigned depth; /**< Reads in flight now aimed at. */
     struct latency latency;
+    struct latency probes; /**< Of the small reads that politeness measures with. */
 };
 
 /** Remembers a block that is read to its end, so that the next run need not. */
@@ -39,9 +40,10 @@ struct warm_settings {
     struct plan *plan;
     uint64_t device_bytes;
     uint32_t alignment_bytes;
-    unsigned max_in_flight; /**< As the engine was opened with. */
-    unsigned fixed_depth;   /**< 0: search. */
-    double max_mib_s;       /**< 0: no limit. */
+    unsigned max_in_flight;   /**< The engine takes one more than this, for a probe. */
+    unsigned fixed_depth;     /**< 0: search. */
+    double max_mib_s;         /**< 0: no limit. */
+    double polite_latency_ms; /**< 0: no limit. */
     uint64_t (*now_ns)(void);
     bool (*is_interrupted)(void);
     warm_remember *remember; /**< May be NULL. */

@@ -88,6 +88,7 @@ static const struct refusal refusals[] = {
     {{"warm", "d", "--max-mib-s", "nan"}, "--max-mib-s nan: allowed is a number above 0"},
     {{"warm", "d", "--max-mib-s", "1e9"}, "--max-mib-s 1e9: allowed is a number above 0"},
     {{"warm", "d", "--max-mib-s", "1.2.3"}, "--max-mib-s 1.2.3: allowed is a number above 0"},
+    {{"warm", "d", "--polite-latency-ms", "fast"}, "--polite-latency-ms fast: allowed is a number above 0"},
     {{"warm", "d", "--progress", "dots"}, "--progress dots: allowed is bar, json or none"},
     {{"warm", "d", "--engine", "steam"},
      "--engine steam: allowed is auto or an engine that `warmer inspect` lists"},
@@ -112,8 +113,9 @@ static void wrong_use_is_refused_with_what_is_allowed(void) {
 }
 
 static void the_help_names_every_option(void) {
-    static const char *const names[] = {"--map",      "--first",  "--depth",   "--max-mib-s",  "--state",
-                                        "--progress", "--engine", "--samples", "--max-p99-ms", "--seed"};
+    static const char *const names[] = {
+        "--map",      "--first",  "--depth",   "--max-mib-s",  "--state", "--polite-latency-ms",
+        "--progress", "--engine", "--samples", "--max-p99-ms", "--seed"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         CHECK(strstr(options_help(), names[i]) != NULL);
     }

@@ -68,5 +68,6 @@ warm_result() {
     printf '"bytesResumed":0,"bytesRead":%s,"reads":%s,"shortReads":0,"retries":0,' "$3" "$7"
     printf '"elapsedSeconds":N,"mibPerSecond":N,"depth":%s,"errors":%s,' "${15}" "$8"
     printf '"failedBlockCount":%s,"failedBlocks":%s,"failedBlocksTruncated":false,"error":%s,' "$8" "$9" "${10}"
-    printf '"engine":"%s","engineNote":"%s","directIo":%s,"deviceNote":"%s",%s}\n' "${11}" "${12}" "${13}" "${14}" "$latency"
+    printf '"engine":"%s","engineNote":"%s","directIo":%s,"deviceNote":"%s",%s,' "${11}" "${12}" "${13}" "${14}" "$latency"
+    printf '"probeReads":0,"probeLatencyMs":{"p50":N,"p90":N,"p99":N,"max":N,"mean":N}}\n'
 }

@@ -90,4 +90,5 @@ expect_true a_rate_limit_holds sh -c "awk 'BEGIN { exit !($(field elapsedSeconds
 run "$WARMER" warm disk --progress none --engine threads
 expect_true without_progress_there_is_only_the_result test "$(wc -l <out)" -eq 1
 run "$WARMER" warm disk --progress bar --engine threads
-expect_true the_bar_goes_to_standard_error sh -c 'grep -q "ETA" err && test "$(wc -l <out)" -eq 1'
+expect_true the_bar_goes_to_standard_error grep -q ETA err
+expect_true and_only_the_result_to_standard_output test "$(wc -l <out)" -eq 1

@@ -1,0 +1,94 @@
+/**
+ * Politeness: the warm-up takes what the application leaves.
+ *
+ * The agent cannot see how long the application's reads take, so it does one of its own, as the application
+ * would: 4 KiB, of a block that is already warm, ten times a second. Its latency is what a small read meets
+ * in the volume's queue. Too slow, and the reads in flight are cut by a third; quick enough, and they grow
+ * slowly (the rule by which TCP shares a line). Where even one read at a time is too much, pauses come
+ * between reads.
+ */
+#include "polite.h"
+
+#include "block_set.h"
+#include "clock.h"
+
+#define PROBE_INTERVAL_NS (100 * NS_PER_MILLISECOND)
+
+/** Intervals differ by this much: probes in step with the reads would always meet the same queue. */
+#define JITTER_NS (40 * NS_PER_MILLISECOND)
+#define START_DEPTH 4.0
+#define CUT 0.67
+#define GROW 0.25
+
+/** Cut before the limit is reached: between two probes an application may read too. */
+#define MARGIN 0.75
+
+/** So little that pauses last two seconds; the warm-up still ends some day. */
+#define LEAST 0.05
+
+void polite_init(struct polite *polite, double limit_ms, unsigned most, uint64_t now_ns) {
+    *polite = (struct polite){
+        .limit_ns = (uint64_t)(limit_ms * (double)NS_PER_MILLISECOND),
+        .most = most,
+        .allowed = START_DEPTH < most ? START_DEPTH : most,
+        .next_ns = now_ns,
+    };
+}
+
+unsigned polite_depth(const struct polite *polite) {
+    if (polite->limit_ns == 0) {
+        return polite->most;
+    }
+    return polite->allowed < 1 ? 1 : (unsigned)polite->allowed;
+}
+
+bool polite_allows(const struct polite *polite, uint64_t now_ns) {
+    return polite->limit_ns == 0 || now_ns >= polite->resume_ns;
+}
+
+void polite_note(struct polite *polite, uint64_t block) {
+    polite->targets[polite->seen % POLITE_TARGETS] = block;
+    polite->seen++;
+}
+
+uint64_t polite_probe(struct polite *polite, uint64_t now_ns) {
+    if (polite->limit_ns == 0 || polite->is_probing || polite->seen == 0 || now_ns < polite->next_ns) {
+        return BLOCK_NONE;
+    }
+    polite->is_probing = true;
+    polite->next_ns = now_ns + PROBE_INTERVAL_NS - JITTER_NS / 2 + random_below(&polite->jitter, JITTER_NS);
+    uint64_t known = polite->seen < POLITE_TARGETS ? polite->seen : POLITE_TARGETS;
+    /* The oldest one that is kept: most likely out of every cache between here and the volume. */
+    return polite->targets[polite->seen % known];
+}
+
+uint64_t polite_due_ns(const struct polite *polite, uint64_t now_ns, uint64_t limit_ns) {
+    if (polite->limit_ns == 0) {
+        return limit_ns;
+    }
+    if (!polite->is_probing && polite->seen > 0 && polite->next_ns < limit_ns) {
+        limit_ns = polite->next_ns;
+    }
+    if (polite->resume_ns > now_ns && polite->resume_ns < limit_ns) {
+        limit_ns = polite->resume_ns;
+    }
+    return limit_ns;
+}
+
+void polite_answer(struct polite *polite, uint64_t latency_ns, uint64_t now_ns) {
+    polite->is_probing = false;
+    if ((double)latency_ns > MARGIN * (double)polite->limit_ns) {
+        polite->allowed = polite->allowed * CUT > LEAST ? polite->allowed * CUT : LEAST;
+    } else {
+        polite->allowed += polite->allowed < 1 ? polite->allowed * GROW : GROW;
+        polite->allowed = polite->allowed < polite->most ? polite->allowed : polite->most;
+    }
+    if (polite->allowed < 1) {
+        /* Below one read in flight, the rest of each probe interval is a pause. */
+        polite->resume_ns = now_ns + (uint64_t)((1 / polite->allowed - 1) * (double)PROBE_INTERVAL_NS);
+    }
+}
+
+void polite_forget(struct polite *polite) {
+    polite->is_probing = false;
+}
