@@ -17,7 +17,7 @@ def _environment() -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Settings:
-    """The environment by name; nothing is read before it is asked for, so a function may lack what it ignores."""
+    """The environment by name, read only when asked for: a function may lack what it never uses."""
 
     environment: Mapping[str, str] = field(default_factory=_environment)
 

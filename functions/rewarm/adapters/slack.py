@@ -1,0 +1,128 @@
+"""Slack's incoming webhook, in Block Kit.
+
+Limits (Slack documentation, "Reference: blocks"): header 150 characters, section text 3,000, 10 fields of
+2,000. Slack takes about one message a second and answers 429 with Retry-After beyond that ("Rate limits").
+Whoever knows the webhook's address can post, so it never appears in an error or a log.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import urllib3
+
+from rewarm.adapters.aws_errors import naming_errors
+from rewarm.adapters.messages import Audience, shortened
+from rewarm.domain.errors import RequestRefusedError, ServiceUnavailableError, ThrottledError
+from rewarm.ports import JsonObject
+
+if TYPE_CHECKING:
+    from mypy_boto3_secretsmanager.client import SecretsManagerClient
+
+_HEADER = 150
+_SECTION = 3_000
+_FIELDS = 10
+_LONGEST_PAUSE_SECONDS = 10.0
+_TIMEOUT = urllib3.Timeout(connect=3.0, read=5.0)
+_MARKS = {"good": "✅", "warning": "⚠️", "error": "❌"}
+
+
+class SlackWebhook:
+    """One channel of MessageFanOut."""
+
+    name = "slack"
+    audience: Audience = "slack"
+
+    def __init__(
+        self,
+        secrets: SecretsManagerClient,
+        secret_arn: str,
+        http: urllib3.PoolManager | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._secrets = secrets
+        self._secret_arn = secret_arn
+        self._http = http or urllib3.PoolManager(timeout=_TIMEOUT, retries=False)
+        self._sleep = sleep
+
+    def send(self, message: JsonObject) -> None:
+        """Raises ThrottledError, ServiceUnavailableError, RequestRefusedError."""
+        url, body = self._url(), rendered(message)
+        answer = self._post(url, body)
+        if answer.status == 429:
+            self._sleep(_pause(answer))
+            answer = self._post(url, body)
+        _check(answer)
+
+    def _url(self) -> str:
+        # Read each time: messages are rare, and a new webhook counts at once.
+        with naming_errors():
+            return self._secrets.get_secret_value(SecretId=self._secret_arn)["SecretString"].strip()
+
+    def _post(self, url: str, body: JsonObject) -> urllib3.BaseHTTPResponse:
+        try:
+            return self._http.request("POST", url, json=body)
+        except urllib3.exceptions.HTTPError as error:
+            # urllib3 writes the address into its messages, so only the kind of error goes on.
+            raise ServiceUnavailableError(f"Slack did not answer: {type(error).__name__}") from None
+
+
+def rendered(message: JsonObject) -> JsonObject:
+    """The message in Block Kit, within Slack's limits."""
+    mark = _MARKS.get(str(message.get("severity")), "")
+    title = f"{mark} {message['title']}".strip()
+    blocks: list[JsonObject] = [
+        {"type": "header", "text": {"type": "plain_text", "text": shortened(title, _HEADER), "emoji": True}},
+        _section(escaped(message["text"], _SECTION)),
+    ]
+    fields = [_field(field) for field in message["fields"]]
+    starts = range(0, len(fields), _FIELDS)
+    blocks += [{"type": "section", "fields": fields[start : start + _FIELDS]} for start in starts]
+    if message.get("nextSteps"):
+        steps = "\n".join(f"• {escaped(step, 700)}" for step in message["nextSteps"][:4])
+        blocks.append(_section(steps))
+    blocks.append({"type": "context", "elements": [_markdown(f"Restore `{message['restoreId']}`")]})
+    return {"text": shortened(title, _SECTION), "blocks": blocks}
+
+
+def escaped(text: str, limit: int) -> str:
+    """Slack's three control characters as entities, cut to the limit without cutting an entity."""
+    safe = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    if len(safe) <= limit:
+        return safe or " "
+    return re.sub(r"&[a-z]*$", "", safe[: limit - 1]) + "…"
+
+
+def _field(field: JsonObject) -> JsonObject:
+    """Name and value together stay below the 2,000 characters of a field."""
+    return _markdown(f"*{escaped(field['name'], 200)}*\n{escaped(field['value'], 1_700)}")
+
+
+def _section(text: str) -> JsonObject:
+    return {"type": "section", "text": _markdown(text)}
+
+
+def _markdown(text: str) -> JsonObject:
+    return {"type": "mrkdwn", "text": text}
+
+
+def _pause(answer: urllib3.BaseHTTPResponse) -> float:
+    """Retry-After in seconds, bounded by what a Lambda may spend on a message."""
+    try:
+        seconds = float(answer.headers.get("Retry-After", "1"))
+    except ValueError:
+        seconds = 1.0
+    return min(max(seconds, 0.0), _LONGEST_PAUSE_SECONDS)
+
+
+def _check(answer: urllib3.BaseHTTPResponse) -> None:
+    said: Any = answer.data[:200].decode(errors="replace")
+    if answer.status == 429:
+        raise ThrottledError("Slack takes no more messages now")
+    if answer.status >= 500:
+        raise ServiceUnavailableError(f"Slack answered HTTP {answer.status}")
+    if answer.status >= 300:
+        raise RequestRefusedError(f"Slack answered HTTP {answer.status}: {said}")

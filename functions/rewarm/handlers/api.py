@@ -1,0 +1,201 @@
+"""Answers the REST API: restores, plans and runbooks. What the routes do is in steps/."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import unquote
+from uuid import uuid4
+
+from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
+from aws_lambda_powertools.utilities.idempotency import (
+    DynamoDBPersistenceLayer,
+    IdempotencyConfig,
+    idempotent_function,
+)
+from aws_lambda_powertools.utilities.idempotency.exceptions import (
+    IdempotencyAlreadyInProgressError,
+    IdempotencyValidationError,
+)
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from rewarm.adapters import clients
+from rewarm.domain import errors
+from rewarm.handlers import wiring
+from rewarm.observability import count, logger, tracer
+from rewarm.ports import JsonObject
+from rewarm.steps.cancel_restore import cancel_restore
+from rewarm.steps.get_restore import get_restore
+from rewarm.steps.plan_restore import plan_restore
+from rewarm.steps.runbooks import delete_runbook, get_runbook, put_runbook
+from rewarm.steps.start_restore import start_restore
+
+IDEMPOTENCY_SECONDS = 86_400
+STATUS_CODES: dict[type[errors.RestoreError], int] = {
+    errors.InvalidRequestError: 400,
+    errors.AccessDeniedError: 403,
+    errors.SnapshotNotFoundError: 404,
+    errors.TargetNotFoundError: 404,
+    errors.VolumeNotFoundError: 404,
+    errors.RestoreNotFoundError: 404,
+    errors.RunbookNotFoundError: 404,
+    errors.DeviceInUseError: 409,
+    errors.SnapshotNotUsableError: 422,
+    errors.TargetNotUsableError: 422,
+    errors.NoStrategyFitsError: 422,
+    errors.QuotaExceededError: 422,
+    errors.ThrottledError: 429,
+    errors.ServiceUnavailableError: 503,
+}
+"""Everything else is an answer of AWS that we could not make use of: 502."""
+
+_SNAPSHOTS = wiring.snapshots()
+_INSTANCES = wiring.instances()
+_VOLUMES = wiring.volumes()
+_ARTIFACTS = wiring.artifacts()
+_FAST_RESTORES = wiring.fast_restores()
+_PRICES = wiring.prices()
+_QUOTAS = wiring.quotas()
+_TABLE = wiring.table()
+_EXECUTIONS = wiring.executions()
+_IDEMPOTENCY = IdempotencyConfig(
+    event_key_jmespath="key",
+    payload_validation_jmespath="body",
+    expires_after_seconds=IDEMPOTENCY_SECONDS,
+    raise_on_no_idempotency_key=True,
+)
+_IDEMPOTENCY_STORE = DynamoDBPersistenceLayer(
+    table_name=wiring.settings.idempotency_table, boto3_client=clients.client("dynamodb")
+)
+
+app = APIGatewayRestResolver(strip_prefixes=[])
+
+
+@tracer.capture_lambda_handler(capture_response=False)
+@logger.inject_lambda_context(clear_state=True)
+def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
+    """One HTTP request."""
+    _IDEMPOTENCY.register_lambda_context(context)
+    return app.resolve(event, context)
+
+
+@app.post("/restores")
+def _start_restore() -> tuple[JsonObject, int]:
+    body = _body()
+    key = app.current_event.headers.get("Idempotency-Key")
+    if key is None:
+        return _started(body, f"restore-{uuid4().hex[:16]}"), 202
+    return _started_once(call={"key": key, "body": body}), 202
+
+
+@idempotent_function(  # type: ignore[untyped-decorator]  # Powertools leaves it untyped
+    data_keyword_argument="call",
+    persistence_store=_IDEMPOTENCY_STORE,
+    config=_IDEMPOTENCY,
+    key_prefix="start",
+)
+def _started_once(call: JsonObject) -> JsonObject:
+    # The id follows from the call, so that a start whose answer got lost starts nothing twice either.
+    digest = hashlib.sha256(json.dumps(call, sort_keys=True).encode()).hexdigest()
+    return _started(call["body"], f"restore-{digest[:16]}")
+
+
+def _started(body: JsonObject, restore_id: str) -> JsonObject:
+    logger.append_keys(restore_id=restore_id)
+    started: JsonObject = start_restore(
+        body,
+        restore_id=restore_id,
+        now=datetime.now(UTC),
+        snapshots=_SNAPSHOTS,
+        instances=_INSTANCES,
+        volumes=_VOLUMES,
+        table=_TABLE,
+        executions=_EXECUTIONS,
+    )
+    count("RestoresStarted", trigger="api")
+    return started
+
+
+@app.post("/plans")
+def _plan_restore() -> JsonObject:
+    return plan_restore(
+        _body(),
+        restore_id=f"plan-{uuid4().hex[:16]}",
+        now=datetime.now(UTC),
+        snapshots=_SNAPSHOTS,
+        instances=_INSTANCES,
+        volumes=_VOLUMES,
+        artifacts=_ARTIFACTS,
+        fast_restores=_FAST_RESTORES,
+        prices=_PRICES,
+        quotas=_QUOTAS,
+    )
+
+
+@app.get("/restores/<restore_id>")
+def _get_restore(restore_id: str) -> JsonObject:
+    return get_restore(restore_id, table=_TABLE, artifacts=_ARTIFACTS)
+
+
+@app.delete("/restores/<restore_id>")
+def _cancel_restore(restore_id: str) -> tuple[JsonObject, int]:
+    return cancel_restore(restore_id, table=_TABLE), 202
+
+
+@app.put("/runbooks/<alarm_name>")
+def _put_runbook(alarm_name: str) -> JsonObject:
+    return put_runbook(unquote(alarm_name), _body(), table=_TABLE)
+
+
+@app.get("/runbooks/<alarm_name>")
+def _get_runbook(alarm_name: str) -> JsonObject:
+    return get_runbook(unquote(alarm_name), table=_TABLE)
+
+
+@app.delete("/runbooks/<alarm_name>")
+def _delete_runbook(alarm_name: str) -> JsonObject:
+    return delete_runbook(unquote(alarm_name), table=_TABLE)
+
+
+@app.exception_handler(errors.RestoreError)  # type: ignore[untyped-decorator]
+def _refused(error: errors.RestoreError) -> Response[str]:
+    status = STATUS_CODES.get(type(error), 502)
+    logger.info("refused", error=type(error).__name__, reason=str(error), status=status)
+    return _error(status, type(error).__name__, str(error), error.field)
+
+
+@app.exception_handler(IdempotencyValidationError)  # type: ignore[untyped-decorator]
+def _other_body(_error_: IdempotencyValidationError) -> Response[str]:
+    message = "this Idempotency-Key was used for another request; send another key, or the same request"
+    return _error(409, "IdempotencyConflictError", message, "Idempotency-Key")
+
+
+@app.exception_handler(IdempotencyAlreadyInProgressError)  # type: ignore[untyped-decorator]
+def _in_progress(_error_: IdempotencyAlreadyInProgressError) -> Response[str]:
+    message = "the request with this Idempotency-Key is being worked on; send it again in a moment"
+    return _error(409, "IdempotencyConflictError", message, "Idempotency-Key")
+
+
+@app.not_found
+def _no_such_route(_error_: Exception) -> Response[str]:
+    event = app.current_event
+    return _error(404, "RouteNotFoundError", f"there is no {event.http_method} {event.path}", None)
+
+
+def _body() -> JsonObject:
+    """The request's JSON object. Raises InvalidRequestError."""
+    try:
+        body: Any = json.loads(app.current_event.decoded_body or "")
+    except ValueError as error:
+        raise errors.InvalidRequestError(f"is not JSON: {error}", field="request") from error
+    if not isinstance(body, dict):
+        raise errors.InvalidRequestError("is not a JSON object", field="request")
+    return body
+
+
+def _error(status: int, name: str, message: str, field: str | None) -> Response[str]:
+    headers = {"Retry-After": "5"} if status in (429, 503) else {}
+    body = json.dumps({"error": name, "field": field, "message": message})
+    return Response(status_code=status, content_type="application/json", body=body, headers=headers)

@@ -1,0 +1,17 @@
+"""Serves the state Attach Volume."""
+
+from __future__ import annotations
+
+from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult
+from rewarm.handlers import wiring
+from rewarm.observability import step_handler
+from rewarm.steps.attach_volume import attach_volume
+
+_VOLUMES = wiring.volumes()
+_INSTANCES = wiring.instances()
+
+
+@step_handler(AttachVolumeEvent)
+def lambda_handler(event: AttachVolumeEvent) -> AttachVolumeResult:
+    """Is the volume attached?"""
+    return attach_volume(event, volumes=_VOLUMES, instances=_INSTANCES)

@@ -1,0 +1,17 @@
+"""Serves the state Check Volume."""
+
+from __future__ import annotations
+
+from rewarm.contracts import CheckVolumeEvent, CheckVolumeResult
+from rewarm.handlers import wiring
+from rewarm.observability import step_handler
+from rewarm.steps.check_volume import check_volume
+
+_VOLUMES = wiring.volumes()
+_TABLE = wiring.table()
+
+
+@step_handler(CheckVolumeEvent)
+def lambda_handler(event: CheckVolumeEvent) -> CheckVolumeResult:
+    """Is the volume available?"""
+    return check_volume(event, volumes=_VOLUMES, table=_TABLE)

@@ -1,0 +1,17 @@
+"""Serves the state Prepare Snapshot."""
+
+from __future__ import annotations
+
+from rewarm.contracts import PrepareSnapshotEvent, PrepareSnapshotResult
+from rewarm.handlers import wiring
+from rewarm.observability import step_handler
+from rewarm.steps.prepare_snapshot import prepare_snapshot
+
+_FAST_RESTORES = wiring.fast_restores()
+_TABLE = wiring.table()
+
+
+@step_handler(PrepareSnapshotEvent)
+def lambda_handler(event: PrepareSnapshotEvent) -> PrepareSnapshotResult:
+    """Is the snapshot ready for a fast volume?"""
+    return prepare_snapshot(event, fast_restores=_FAST_RESTORES, table=_TABLE)

@@ -1,0 +1,17 @@
+"""Serves the states Release and Release Snapshot."""
+
+from __future__ import annotations
+
+from rewarm.contracts import ReleaseEvent, ReleaseResult
+from rewarm.handlers import wiring
+from rewarm.observability import step_handler
+from rewarm.steps.release import release
+
+_FAST_RESTORES = wiring.fast_restores()
+_TABLE = wiring.table()
+
+
+@step_handler(ReleaseEvent)
+def lambda_handler(event: ReleaseEvent) -> ReleaseResult:
+    """What was given back."""
+    return release(event, fast_restores=_FAST_RESTORES, table=_TABLE)

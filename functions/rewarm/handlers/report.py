@@ -1,0 +1,21 @@
+"""Serves the state Report."""
+
+from __future__ import annotations
+
+from rewarm.contracts import ReportEvent, ReportResult
+from rewarm.handlers import wiring
+from rewarm.observability import count, step_handler
+from rewarm.steps.report import report
+
+_ARTIFACTS = wiring.artifacts()
+_TABLE = wiring.table()
+
+
+@step_handler(ReportEvent)
+def lambda_handler(event: ReportEvent) -> ReportResult:
+    """The account of the whole restore."""
+    result = report(event, artifacts=_ARTIFACTS, table=_TABLE)
+    count("RestoresFinished", verdict=result.verdict)
+    seconds = (event.now - event.started_at).total_seconds()
+    count("RestoreSeconds", value=seconds, unit="Seconds", verdict=result.verdict)
+    return result

@@ -1,0 +1,18 @@
+"""Serves the states Verify Volume Before and Verify Volume After."""
+
+from __future__ import annotations
+
+from rewarm.contracts import VerifyVolumeEvent, VerifyVolumeResult
+from rewarm.handlers import wiring
+from rewarm.observability import step_handler
+from rewarm.steps.verify_volume import verify_volume
+
+_COMMANDS = wiring.commands()
+_INSTANCES = wiring.instances()
+_ARTIFACTS = wiring.artifacts()
+
+
+@step_handler(VerifyVolumeEvent)
+def lambda_handler(event: VerifyVolumeEvent) -> VerifyVolumeResult:
+    """How fast the volume is."""
+    return verify_volume(event, commands=_COMMANDS, instances=_INSTANCES, artifacts=_ARTIFACTS)

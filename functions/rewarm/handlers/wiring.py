@@ -1,0 +1,102 @@
+"""Which adapter stands behind which port.
+
+Handlers ask once, at import, and keep what they get while they are warm.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from rewarm.adapters import clients
+from rewarm.adapters.artifacts import S3Artifacts
+from rewarm.adapters.commands import SsmCommands
+from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
+from rewarm.adapters.event_bus import EventBus
+from rewarm.adapters.executions import StepFunctionsExecutions
+from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
+from rewarm.adapters.instances import Ec2Instances
+from rewarm.adapters.messages import Channel, MessageFanOut
+from rewarm.adapters.metrics import CloudWatchMetrics
+from rewarm.adapters.prices import AwsPrices
+from rewarm.adapters.quotas import ServiceQuotas
+from rewarm.adapters.restores import DynamoRestoreTable
+from rewarm.adapters.slack import SlackWebhook
+from rewarm.adapters.snapshot_blocks import THREADS
+from rewarm.adapters.topics import ChatTopic, NotificationTopic
+from rewarm.adapters.volumes import Ec2VolumeStore
+from rewarm.settings import Settings
+
+settings = Settings()
+
+
+@cache
+def _client(service: str) -> Any:
+    return clients.client(service)
+
+
+def snapshots() -> Ec2SnapshotCatalog:
+    """Port SnapshotCatalog."""
+    return Ec2SnapshotCatalog(_client("ec2"), clients.block_list_client(THREADS))
+
+
+def fast_restores() -> Ec2FastSnapshotRestores:
+    """Port FastSnapshotRestores."""
+    return Ec2FastSnapshotRestores(_client("ec2"), _client("cloudwatch"))
+
+
+def volumes() -> Ec2VolumeStore:
+    """Port VolumeStore."""
+    return Ec2VolumeStore(_client("ec2"))
+
+
+def instances() -> Ec2Instances:
+    """Port Instances."""
+    return Ec2Instances(_client("ec2"), _client("ssm"))
+
+
+def commands() -> SsmCommands:
+    """Port Commands."""
+    return SsmCommands(_client("ssm"), settings.warmer_document)
+
+
+def metrics() -> CloudWatchMetrics:
+    """Port Metrics."""
+    return CloudWatchMetrics(_client("cloudwatch"))
+
+
+def prices() -> AwsPrices:
+    """Port Prices."""
+    return AwsPrices(clients.price_list_client(), settings.region, settings.price_overrides)
+
+
+def quotas() -> ServiceQuotas:
+    """Port Quotas."""
+    return ServiceQuotas(_client("service-quotas"))
+
+
+def artifacts() -> S3Artifacts:
+    """Port Artifacts."""
+    return S3Artifacts(clients.s3_client(), settings.artifacts_bucket)
+
+
+def table() -> DynamoRestoreTable:
+    """Port RestoreTable."""
+    return DynamoRestoreTable(_client("dynamodb"), settings.restores_table)
+
+
+def executions() -> StepFunctionsExecutions:
+    """Port Executions."""
+    return StepFunctionsExecutions(_client("stepfunctions"), settings.restore_state_machine_arn)
+
+
+def messages() -> MessageFanOut:
+    """Port Messages, with every channel that the stack has."""
+    channels: list[Channel] = [EventBus(_client("events"), settings.event_bus_name)]
+    if settings.slack_webhook_secret_arn:
+        channels.append(SlackWebhook(_client("secretsmanager"), settings.slack_webhook_secret_arn))
+    if settings.notification_topic_arn:
+        channels.append(NotificationTopic(_client("sns"), settings.notification_topic_arn))
+    if settings.chat_topic_arn:
+        channels.append(ChatTopic(_client("sns"), settings.chat_topic_arn))
+    return MessageFanOut(channels)
