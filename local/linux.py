@@ -1,4 +1,4 @@
-"""What the data plane asks of the Linux host: tools, mounts, loop devices, and processes to be sure of."""
+"""What the data plane asks of the Linux host: tools, mounts, and processes to be sure of."""
 
 from __future__ import annotations
 
@@ -11,14 +11,9 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from local.dataplane import DataPlaneError, VolumeCounters
+from local.dataplane import DataPlaneError
 
 TOOL_TIMEOUT_SECONDS = 120.0
-READ_AHEAD_KIB = 128
-MAX_REQUEST_KIB = 256
-"""EBS counts an I/O of an SSD volume in units of at most 256 KiB, and its devices split requests there."""
-SECTOR_BYTES = 512
-VOLUME_FILE = re.compile(r"vol-[0-9a-z]+")
 
 
 def run_tool(*command: str | os.PathLike[str], timeout_seconds: float = TOOL_TIMEOUT_SECONDS) -> str:
@@ -67,52 +62,6 @@ def share_mounts(folder: Path) -> None:
     run_tool("mount", "--bind", folder, folder)
     run_tool("mount", "--make-private", folder)
     run_tool("mount", "--make-shared", folder)
-
-
-def attach_loop(path: Path) -> str:
-    """Make a block device of a file, with the request limit and the read-ahead of an EBS device; its path."""
-    device = run_tool("losetup", "--find", "--show", "--direct-io=on", path).strip()
-    queue = Path("/sys/block") / Path(device).name / "queue"
-    (queue / "max_sectors_kb").write_text(str(MAX_REQUEST_KIB))
-    (queue / "read_ahead_kb").write_text(str(READ_AHEAD_KIB))
-    return device
-
-
-def detach_loop(device: str) -> None:
-    """Release a block device; while something has it open, the kernel releases it at the last close."""
-    try:
-        run_tool("losetup", "--detach", device)
-    except DataPlaneError:
-        if (Path("/sys/block") / Path(device).name / "loop").exists():
-            raise
-
-
-def loop_traffic(device: str) -> VolumeCounters:
-    """What went through a block device since it was made (Documentation/block/stat.rst)."""
-    stat = [int(value) for value in (Path("/sys/block") / Path(device).name / "stat").read_text().split()]
-    return VolumeCounters(
-        read_ops=stat[0],
-        read_bytes=stat[2] * SECTOR_BYTES,
-        read_seconds=stat[3] / 1e3,
-        write_ops=stat[4],
-        write_bytes=stat[6] * SECTOR_BYTES,
-        write_seconds=stat[7] / 1e3,
-    )
-
-
-def leftover_loops(folder: Path) -> list[str]:
-    """Block devices of volumes below `folder`, and of volumes whose file system is gone with its run."""
-    found = []
-    for entry in Path("/sys/block").glob("loop*/loop/backing_file"):
-        try:
-            backing = Path(entry.read_text().rstrip("\n").removesuffix(" (deleted)"))
-        except OSError:  # released between the listing and the reading
-            continue
-        # The path of a file whose file system was unmounted starts at that file system's root.
-        at_root = backing.parent == Path("/") and VOLUME_FILE.fullmatch(backing.name)
-        if folder in backing.parents or (at_root and not backing.exists()):
-            found.append(f"/dev/{entry.parts[3]}")
-    return found
 
 
 @dataclass(frozen=True, slots=True)

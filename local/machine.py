@@ -16,16 +16,8 @@ from typing import IO
 from local.dataplane import CommandHandle, DataPlaneError, SnapshotImage, VolumeCounters, VolumeLimits
 from local.first_touch_process import FirstTouchSettings
 from local.instances import Instance
-from local.linux import (
-    ProcessIdentity,
-    attach_loop,
-    detach_loop,
-    leftover_loops,
-    loop_traffic,
-    mounts_under,
-    share_mounts,
-    unmount,
-)
+from local.linux import ProcessIdentity, mounts_under, share_mounts, unmount
+from local.loop_devices import attach_loop, detach_loop, leftover_loops, loop_traffic
 from local.volumes import Volume, VolumeRequest, delete_folder, make_volume
 
 DISK_FOLDER = Path("/dev/disk")
@@ -47,21 +39,21 @@ class Machine:
         self._instances: dict[str, Instance] = {}
         self._devices: dict[tuple[str, str], str] = {}
         self._closed = False
-        self._state_dir = state_dir.resolve()
+        self.state_dir = state_dir.resolve()
         for folder in (self._volumes_dir, self._instances_dir):
             folder.mkdir(parents=True, exist_ok=True)
-        self._state_lock = _lock_folder(self._state_dir)
-        sweep(self._state_dir)
+        self._state_lock = _lock_folder(self.state_dir)
+        sweep(self.state_dir)
         self._disk_lock = _make_disk_folder()
         share_mounts(self._volumes_dir)
 
     @property
     def _volumes_dir(self) -> Path:
-        return self._state_dir / "volumes"
+        return self.state_dir / "volumes"
 
     @property
     def _instances_dir(self) -> Path:
-        return self._state_dir / "instances"
+        return self.state_dir / "instances"
 
     def create_volume(
         self, volume_id: str, size_gib: int, image: SnapshotImage | None, limits: VolumeLimits, *, warm: bool
@@ -159,14 +151,18 @@ class Machine:
                 return
             self._closed = True
             instances, volumes = list(self._instances.values()), list(self._volumes.values())
+            devices = list(self._devices.values())
         for instance in instances:
             instance.begin_stop()
+        for device in devices:
+            if device.startswith("/dev/"):
+                detach_loop(device)
         # Requests fail when their volume ends, so nothing can hang on one any more.
         for volume in volumes:
             volume.stop()
         for instance in instances:
             instance.stop()
-        sweep(self._state_dir)
+        sweep(self.state_dir)
         _remove_disk_folder(self._disk_lock)
         self._state_lock.close()
 

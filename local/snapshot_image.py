@@ -155,14 +155,18 @@ def _description(path: Path) -> Path:
     return path.with_name(path.name + ".json")
 
 
+def file_bytes(name: str, size: int, seed: int) -> Iterator[bytes]:
+    """A file's contents, piece by piece; they depend on the seed and the file's name alone."""
+    for offset in range(0, size, 4 * MIB):
+        key = f"{seed}/{name}/{offset}".encode()
+        yield hashlib.shake_128(key).digest(min(4 * MIB, size - offset))
+
+
 def _write_file(path: Path, size: int, seed: int) -> str:
-    """Fill a file with bytes that depend on the seed and its name alone; its SHA-256."""
     path.parent.mkdir(parents=True, exist_ok=True)
     total = hashlib.sha256()
     with path.open("wb") as file:
-        for offset in range(0, size, 4 * MIB):
-            key = f"{seed}/{path.name}/{offset}".encode()
-            data = hashlib.shake_128(key).digest(min(4 * MIB, size - offset))
+        for data in file_bytes(path.name, size, seed):
             file.write(data)
             total.update(data)
     os.utime(path, (FILE_TIME, FILE_TIME))

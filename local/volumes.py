@@ -61,34 +61,36 @@ class Volume(Protocol):
 class FirstTouchVolume:
     """A volume whose snapshot blocks are slow at their first read."""
 
-    def __init__(self, folder: Path, request: VolumeRequest, settings: FirstTouchSettings) -> None:
+    def __init__(
+        self, folder: Path, request: VolumeRequest, settings: FirstTouchSettings, program: Path | None = None
+    ) -> None:
         extents = folder / "extents"
         runs = request.image.extents if request.image else ()
         extents.write_text("".join(f"{first} {count}\n" for first, count in runs))
         arguments = ["--backing", os.fspath(folder / "backing"), "--extents", os.fspath(extents)]
         arguments += ["--size-bytes", str(request.size_gib * GIB), *limit_arguments(request.limits)]
         arguments += settings.arguments(request.volume_id) + (["--warm"] if request.warm else [])
-        self._first_touch = FirstTouch(folder, request.volume_id, arguments)
-        self.path = self._first_touch.path
+        self.first_touch = FirstTouch(folder, request.volume_id, arguments, program)
+        self.path = self.first_touch.path
 
     def counters(self) -> VolumeCounters:
-        stats = self._first_touch.ask("stats")
+        stats = self.first_touch.ask("stats")
         return VolumeCounters(**{field.name: stats[field.name] for field in fields(VolumeCounters)})
 
     def set_limits(self, limits: VolumeLimits) -> None:
-        self._first_touch.ask(f"limits {limits.iops} {limits.throughput_mib_s}")
+        self.first_touch.ask(f"limits {limits.iops} {limits.throughput_mib_s}")
 
     def set_initialized_fraction(self, fraction: float) -> None:
-        self._first_touch.ask(f"initialize {fraction:.9f}")
+        self.first_touch.ask(f"initialize {fraction:.9f}")
 
     def inject(self, fault: str) -> None:
-        self._first_touch.ask(f"fault {fault}")
+        self.first_touch.ask(f"fault {fault}")
 
     def note_traffic(self, traffic: VolumeCounters) -> None:
         """Nothing to do: the file system counts for itself."""
 
     def stop(self) -> None:
-        self._first_touch.stop()
+        self.first_touch.stop()
 
 
 class PlainVolume:
@@ -146,7 +148,10 @@ def make_volume(
 ) -> tuple[Volume, str | None]:
     """Make the volume in a new folder; with it a note when it had to become a plain file."""
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir()
+    except FileExistsError as error:
+        raise DataPlaneError(f"volume {request.volume_id} exists") from error
+    try:
         make_backing(folder / "backing", request.image, request.size_gib)
         try:
             return FirstTouchVolume(folder, request, settings), None

@@ -3,6 +3,8 @@
 #include "timers.h"
 
 #define MIB 1048576.0
+/* Bridges the time between an answer and the next request of a reader with one request at a time. */
+#define SAVED_NS (NANOSECONDS / 1000)
 
 unsigned limits_operations(uint64_t length_bytes) {
     return length_bytes <= OPERATION_BYTES
@@ -11,8 +13,8 @@ unsigned limits_operations(uint64_t length_bytes) {
 }
 
 static uint64_t move_on(uint64_t *clock_ns, uint64_t now_ns, double seconds) {
-    if (*clock_ns < now_ns)
-        *clock_ns = now_ns;
+    if (*clock_ns + SAVED_NS < now_ns)
+        *clock_ns = now_ns - SAVED_NS;
     *clock_ns += (uint64_t)(seconds * (double)NANOSECONDS);
     return *clock_ns;
 }

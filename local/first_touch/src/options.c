@@ -48,11 +48,11 @@ static const struct options DEFAULTS = {
     .control_fd = -1,
     .iops = 3000,
     .throughput_mib_s = 125,
-    .latency = {.mean_ms = 91, .sigma = 0.4, .seed = 1},
+    .latency = {.mean_ms = 91, .sigma = 0.42, .seed = 1},
     .fetch_concurrency = 64,
     .neighbours = 10,
-    .read_latency_ms = 0.55,
-    .write_latency_ms = 0.3,
+    .read_latency_ms = 0.54,
+    .write_latency_ms = 0.2,
 };
 
 static bool parse_count(const char *text, uint64_t *value) {
