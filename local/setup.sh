@@ -94,18 +94,21 @@ done_now() {
 
 # make_environment FOLDER STAMP REQUIREMENTS: a virtual environment with these packages.
 make_environment() {
-    is_done "$2" "$3" && [ -x "$1/bin/python" ] && return 0
+    is_done "$2" requirements/pip.txt "$3" && [ -x "$1/bin/python" ] && return 0
     step "Installing the packages of $3 in $1"
     [ -x "$1/bin/python" ] || quietly "$PYTHON" -m venv --clear "$1"
-    quietly "$1/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
-        --only-binary=:all: --requirement "$3"
+    for list in requirements/pip.txt "$3"; do
+        quietly "$1/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+            --only-binary=:all: --requirement "$list"
+    done
     done_now
 }
 
 install_asl_validator() {
     is_done asl-validator tests/lint/asl/package-lock.json && [ -d tests/lint/asl/node_modules ] && return 0
     step "Installing the ASL linter in tests/lint/asl"
-    quietly env PATH="$PWD/$VENV/bin:$PATH" npm --prefix tests/lint/asl ci --no-audit --no-fund --loglevel=error
+    # Node brings certificates of its own; this machine's are what counts.
+    quietly env NODE_USE_SYSTEM_CA=1 PATH="$PWD/$VENV/bin:$PATH" npm --prefix tests/lint/asl ci --no-audit --no-fund --loglevel=error
     done_now
 }
 
