@@ -1,0 +1,446 @@
+"""Working in-memory implementations of every port of rewarm.ports."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from rewarm.domain.errors import (
+    DeviceInUseError,
+    FastSnapshotRestoreUnavailableError,
+    InitializationRateUnavailableError,
+    RequestRefusedError,
+    RestoreNotFoundError,
+    SnapshotNotFoundError,
+    TargetNotFoundError,
+    TargetNotUsableError,
+    VolumeNotFoundError,
+)
+from rewarm.domain.model import (
+    Attachment,
+    CommandStatus,
+    Extent,
+    FastSnapshotRestore,
+    InitializationStatus,
+    Instance,
+    InstanceEbsLimits,
+    PriceBook,
+    ReadActivity,
+    Snapshot,
+    Volume,
+    VolumeSettings,
+)
+
+JsonObject = dict[str, Any]
+
+
+@dataclass
+class FakeSnapshots:
+    """Port SnapshotCatalog."""
+
+    snapshots: dict[str, Snapshot] = field(default_factory=dict)
+    images: dict[str, dict[str, str]] = field(default_factory=dict)
+    extents: dict[str, list[Extent]] = field(default_factory=dict)
+
+    def add(self, snapshot: Snapshot, extents: Iterable[Extent] = (Extent(0, 4),)) -> Snapshot:
+        self.snapshots[snapshot.snapshot_id] = snapshot
+        self.extents[snapshot.snapshot_id] = list(extents)
+        return snapshot
+
+    def get(self, snapshot_id: str) -> Snapshot:
+        if snapshot_id not in self.snapshots:
+            raise SnapshotNotFoundError(f"there is no snapshot {snapshot_id}")
+        return self.snapshots[snapshot_id]
+
+    def of_volume(self, volume_id: str) -> list[Snapshot]:
+        return [one for one in self.snapshots.values() if one.volume_id == volume_id]
+
+    def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
+        return [one for one in self.snapshots.values() if tags.items() <= one.tags.items()]
+
+    def of_image(self, image_id: str) -> dict[str, str]:
+        if image_id not in self.images:
+            raise SnapshotNotFoundError(f"there is no image {image_id}")
+        return dict(self.images[image_id])
+
+    def written_extents(self, snapshot_id: str) -> list[Extent]:
+        self.get(snapshot_id)
+        return list(self.extents[snapshot_id])
+
+
+@dataclass
+class FakeFastRestores:
+    """Port FastSnapshotRestores."""
+
+    states: dict[tuple[str, str], FastSnapshotRestore] = field(default_factory=dict)
+    enabled: list[tuple[str, str]] = field(default_factory=list)
+    disabled: list[tuple[str, str]] = field(default_factory=list)
+    quota: int = 5
+    failure: Exception | None = None
+
+    def describe(
+        self, snapshot_id: str, availability_zone: str, *, now: datetime
+    ) -> FastSnapshotRestore | None:
+        assert now.tzinfo is not None
+        return self.states.get((snapshot_id, availability_zone))
+
+    def enable(self, snapshot_id: str, availability_zone: str) -> None:
+        if self.failure is not None:
+            raise self.failure
+        if len({snapshot for snapshot, _ in self.states} | {snapshot_id}) > self.quota:
+            raise FastSnapshotRestoreUnavailableError("the quota of snapshots is used up")
+        self.enabled.append((snapshot_id, availability_zone))
+        self.states.setdefault((snapshot_id, availability_zone), FastSnapshotRestore("enabling"))
+
+    def disable(self, snapshot_id: str, availability_zone: str) -> None:
+        if self.failure is not None:
+            raise self.failure
+        if self.states.pop((snapshot_id, availability_zone), None) is not None:
+            self.disabled.append((snapshot_id, availability_zone))
+
+
+@dataclass
+class FakeVolumes:
+    """Port VolumeStore. Volumes are available at once, attach at once, and detach at once, unless told otherwise."""
+
+    now: datetime
+    volumes: dict[str, Volume] = field(default_factory=dict)
+    tokens: dict[str, tuple[object, str]] = field(default_factory=dict)
+    statuses: dict[str, InitializationStatus] = field(default_factory=dict)
+    rates: dict[str, int | None] = field(default_factory=dict)
+    deleted: list[str] = field(default_factory=list)
+    new_state: str = "available"
+    attaching_state: str = "attached"
+    slow_detach: bool = False
+    supplies_rates: bool = True
+    failure: Exception | None = None
+    _numbers: Iterable[int] = field(default_factory=lambda: itertools.count(1))
+
+    def create(
+        self,
+        snapshot_id: str,
+        availability_zone: str,
+        settings: VolumeSettings,
+        *,
+        initialization_rate_mib_s: int | None,
+        client_token: str,
+    ) -> str:
+        asked = (snapshot_id, availability_zone, settings, initialization_rate_mib_s)
+        if client_token in self.tokens:
+            before, volume_id = self.tokens[client_token]
+            if before != asked:
+                raise RequestRefusedError("IdempotentParameterMismatch")
+            return volume_id
+        if self.failure is not None:
+            raise self.failure
+        if initialization_rate_mib_s is not None and not self.supplies_rates:
+            raise InitializationRateUnavailableError("the Region cannot supply the rate now")
+        volume_id = f"vol-{next(iter(self._numbers)):017x}"
+        self.tokens[client_token] = (asked, volume_id)
+        self.rates[volume_id] = initialization_rate_mib_s
+        self.volumes[volume_id] = Volume(
+            volume_id, self.new_state, availability_zone, settings, snapshot_id, False, (), self.now
+        )
+        return volume_id
+
+    def change(self, volume_id: str, **changes: Any) -> None:
+        self.volumes[volume_id] = replace(self.volumes[volume_id], **changes)
+
+    def get(self, volume_id: str) -> Volume:
+        if volume_id not in self.volumes:
+            raise VolumeNotFoundError(f"there is no volume {volume_id}")
+        return self.volumes[volume_id]
+
+    def created_by(self, restore_id: str) -> list[Volume]:
+        return [
+            one for one in self.volumes.values() if one.settings.tags.get("rewarm:restore-id") == restore_id
+        ]
+
+    def attach(self, volume_id: str, instance_id: str, device: str) -> None:
+        for other in self.volumes.values():
+            if other.volume_id != volume_id and any(
+                (one.instance_id, one.device) == (instance_id, device) for one in other.attachments
+            ):
+                raise DeviceInUseError(f"{device} holds {other.volume_id}")
+        attachment = Attachment(instance_id, device, self.attaching_state)
+        self.change(volume_id, state="in-use", attachments=(attachment,))
+
+    def detach(self, volume_id: str, instance_id: str) -> None:
+        left = tuple(one for one in self.get(volume_id).attachments if one.instance_id != instance_id)
+        if self.slow_detach:
+            left = tuple(replace(one, state="detaching") for one in self.get(volume_id).attachments)
+        self.change(volume_id, attachments=left, state="in-use" if left else "available")
+
+    def delete(self, volume_id: str) -> None:
+        if volume_id not in self.volumes:
+            return
+        if self.failure is not None:
+            raise self.failure
+        if self.volumes[volume_id].attachments:
+            raise RequestRefusedError(f"VolumeInUse: {volume_id} is attached")
+        del self.volumes[volume_id]
+        self.deleted.append(volume_id)
+
+    def tag(self, volume_id: str, tags: Mapping[str, str]) -> None:
+        settings = self.get(volume_id).settings
+        self.change(volume_id, settings=replace(settings, tags={**settings.tags, **tags}))
+
+    def initialization_status(self, volume_id: str) -> InitializationStatus:
+        self.get(volume_id)
+        return self.statuses.get(volume_id, InitializationStatus(None, None, None, None))
+
+
+@dataclass
+class FakeInstances:
+    """Port Instances."""
+
+    instances: dict[str, Instance] = field(default_factory=dict)
+    zones: list[str] = field(default_factory=lambda: ["ap-northeast-1a", "ap-northeast-1c"])
+    limits: InstanceEbsLimits = InstanceEbsLimits(593.75, 593.75, 20_000, 20_000)
+
+    def add(self, instance: Instance) -> Instance:
+        self.instances[instance.instance_id] = instance
+        return instance
+
+    def get(self, instance_id: str) -> Instance:
+        if instance_id not in self.instances:
+            raise TargetNotFoundError(f"there is no instance {instance_id}")
+        return self.instances[instance_id]
+
+    def availability_zones(self) -> list[str]:
+        return list(self.zones)
+
+    def ebs_limits(self, instance_type: str) -> InstanceEbsLimits:
+        assert instance_type
+        return self.limits
+
+
+@dataclass
+class FakeCommands:
+    """Port Commands; tests set the status that SSM tells."""
+
+    sent: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
+    statuses: dict[str, CommandStatus] = field(default_factory=dict)
+    cancelled: list[str] = field(default_factory=list)
+    failure: Exception | None = None
+
+    def send(
+        self, instance_id: str, parameters: Mapping[str, str], *, comment: str, timeout_seconds: int
+    ) -> str:
+        assert len(comment) <= 100
+        assert 30 <= timeout_seconds <= 2_592_000
+        if self.failure is not None:
+            raise self.failure
+        command_id = f"command-{len(self.sent) + 1}"
+        self.sent.append((command_id, instance_id, dict(parameters)))
+        return command_id
+
+    def status(self, command_id: str, instance_id: str) -> CommandStatus | None:
+        assert instance_id
+        return self.statuses.get(command_id)
+
+    def finish(self, command_id: str, *, stdout: object = None, **changes: Any) -> None:
+        told = {"status": "Success", "status_details": "Success", "exit_code": 0, "stderr": "", **changes}
+        text = stdout if isinstance(stdout, str) else json.dumps(stdout) if stdout is not None else ""
+        self.statuses[command_id] = CommandStatus(stdout=text, **told)
+
+    def cancel(self, command_id: str, instance_id: str) -> None:
+        assert instance_id
+        if self.failure is not None:
+            raise self.failure
+        self.cancelled.append(command_id)
+
+
+@dataclass
+class FakeMetrics:
+    """Port Metrics."""
+
+    activity: list[ReadActivity] = field(default_factory=list)
+
+    def read_activity(self, volume_id: str, *, since: datetime, until: datetime) -> list[ReadActivity]:
+        assert volume_id
+        return sorted(
+            (one for one in self.activity if since <= one.minute < until), key=lambda one: one.minute
+        )
+
+
+@dataclass
+class FakePrices:
+    """Port Prices; figures of ap-northeast-1."""
+
+    price_book: PriceBook
+
+    def book(self, *, now: datetime) -> PriceBook:
+        assert now.tzinfo is not None
+        return self.price_book
+
+
+@dataclass
+class FakeQuotas:
+    """Port Quotas."""
+
+    snapshots: int = 5
+    rate_mib_s: int = 5_000
+
+    def fast_snapshot_restores(self) -> int:
+        return self.snapshots
+
+    def initialization_rate_mib_s(self) -> int:
+        return self.rate_mib_s
+
+
+@dataclass
+class FakeArtifacts:
+    """Port Artifacts."""
+
+    objects: dict[str, JsonObject] = field(default_factory=dict)
+    maps: dict[str, list[Extent]] = field(default_factory=dict)
+    agents: dict[tuple[str, str], tuple[str, str]] = field(
+        default_factory=lambda: {
+            ("linux", "x86_64"): ("agent/warmer-linux-x86_64", "a" * 64),
+            ("linux", "arm64"): ("agent/warmer-linux-arm64", "b" * 64),
+        }
+    )
+
+    def put_json(self, key: str, value: JsonObject) -> None:
+        self.objects[key] = json.loads(json.dumps(value))
+
+    def get_json(self, key: str) -> JsonObject | None:
+        return self.objects.get(key)
+
+    def put_map(self, key: str, extents: Iterable[Extent]) -> None:
+        self.maps[key] = list(extents)
+
+    def agent(self, platform: str, architecture: str) -> tuple[str, str]:
+        if (platform, architecture) not in self.agents:
+            raise TargetNotUsableError(f"there is no agent for {platform} on {architecture}")
+        return self.agents[platform, architecture]
+
+    def download_url(self, key: str, *, expires_seconds: int) -> str:
+        return f"https://artifacts.example/get/{key}?expires={expires_seconds}"
+
+    def upload_url(self, key: str, *, expires_seconds: int) -> str:
+        return f"https://artifacts.example/put/{key}?expires={expires_seconds}"
+
+
+@dataclass
+class _FastRestoreClaim:
+    ours: bool = False
+    users: set[str] = field(default_factory=set)
+    last_user: str | None = None
+
+
+@dataclass
+class FakeTable:
+    """Port RestoreTable."""
+
+    records: dict[str, JsonObject] = field(default_factory=dict)
+    runbooks: dict[str, JsonObject] = field(default_factory=dict)
+    events: dict[str, str] = field(default_factory=dict)
+    claims: dict[tuple[str, str], _FastRestoreClaim] = field(default_factory=dict)
+
+    def put_new(self, restore_id: str, record: JsonObject) -> bool:
+        if restore_id in self.records:
+            return False
+        self.records[restore_id] = _copy(record)
+        return True
+
+    def get(self, restore_id: str) -> JsonObject | None:
+        record = self.records.get(restore_id)
+        return None if record is None else _copy(record)
+
+    def update(self, restore_id: str, changes: JsonObject) -> None:
+        self.records.setdefault(restore_id, {}).update(_copy(changes))
+
+    def append_event(self, restore_id: str, event: JsonObject) -> None:
+        self.records.setdefault(restore_id, {}).setdefault("events", []).append(_copy(event))
+
+    def request_cancel(self, restore_id: str) -> None:
+        if restore_id not in self.records:
+            raise RestoreNotFoundError(f"there is no restore {restore_id}")
+        self.records[restore_id]["cancelRequested"] = True
+
+    def is_cancelled(self, restore_id: str) -> bool:
+        return bool(self.records.get(restore_id, {}).get("cancelRequested"))
+
+    def claim_event(self, event_id: str, restore_id: str) -> str:
+        return self.events.setdefault(event_id, restore_id)
+
+    def runbook(self, alarm_name: str) -> JsonObject | None:
+        return self.runbooks.get(alarm_name)
+
+    def put_runbook(self, alarm_name: str, request: JsonObject) -> None:
+        self.runbooks[alarm_name] = _copy(request)
+
+    def delete_runbook(self, alarm_name: str) -> bool:
+        return self.runbooks.pop(alarm_name, None) is not None
+
+    def claim_fast_snapshot_restore(
+        self, snapshot_id: str, availability_zone: str, user: str, *, enabled_by_us: bool
+    ) -> None:
+        claim = self.claims.setdefault((snapshot_id, availability_zone), _FastRestoreClaim())
+        claim.ours = claim.ours or enabled_by_us
+        claim.users.add(user)
+        claim.last_user = None
+
+    def release_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> bool:
+        claim = self.claims.get((snapshot_id, availability_zone))
+        if claim is None:
+            return False
+        if user in claim.users:
+            claim.users.discard(user)
+            claim.last_user = user
+        return claim.ours and not claim.users and claim.last_user == user
+
+
+@dataclass
+class FakeMessages:
+    """Port Messages."""
+
+    sent: list[JsonObject] = field(default_factory=list)
+    channels: list[str] = field(default_factory=lambda: ["slack", "email"])
+
+    def send(self, message: JsonObject) -> list[str]:
+        self.sent.append(_copy(message))
+        return list(self.channels)
+
+
+@dataclass
+class FakeExecutions:
+    """Port Executions."""
+
+    started: dict[str, JsonObject] = field(default_factory=dict)
+    failure: Exception | None = None
+
+    def start(self, restore_id: str, execution_input: JsonObject) -> str:
+        if self.failure is not None:
+            raise self.failure
+        if self.started.setdefault(restore_id, _copy(execution_input)) != execution_input:
+            raise RequestRefusedError("ExecutionAlreadyExists")
+        return f"arn:aws:states:ap-northeast-1:123456789012:execution:restore:{restore_id}"
+
+
+def tokyo_prices(as_of: datetime) -> PriceBook:
+    """ap-northeast-1, as the price list and a published article give them."""
+    return PriceBook(
+        region="ap-northeast-1",
+        as_of=as_of,
+        source="shipped price book",
+        fsr_usd_per_hour=Decimal("0.90"),
+        rate_usd_per_gib_mib_s=Decimal("0.0000144"),
+        list_blocks_usd_per_thousand=Decimal("0.0006"),
+        storage_usd_per_gib_month={"gp3": Decimal("0.096")},
+        iops_usd_per_month={"gp3": Decimal("0.006")},
+        throughput_usd_per_mib_s_month={"gp3": Decimal("0.048")},
+    )
+
+
+def _copy(value: JsonObject) -> JsonObject:
+    """As a table would keep it: JSON, cut off from what the caller goes on to do with it."""
+    copied: JsonObject = json.loads(json.dumps(value))
+    return copied
