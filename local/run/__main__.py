@@ -1,0 +1,122 @@
+"""`python -m local.run`: exit status 0 when all is ready, 1 when not, 2 for bad options, 130 if stopped."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+import time
+from types import FrameType
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from local.dataplane import DataPlaneError
+from local.emulator.deploy import DeploymentError
+from local.emulator.launcher import EmulatorError
+from local.host import ROOT, Host
+from local.run.api import Api, ApiRefusedError
+from local.run.lab import Lab
+from local.run.options import Options, parse
+from local.run.recording import Json
+from local.run.story import Story, StoryError
+from local.run.verdict import problems, summary
+from local.run.view import View
+from local.state_dir import StateDirInUseError
+
+READY, NOT_READY, STOPPED = 0, 1, 130
+EXPECTED = (
+    ApiRefusedError,
+    BotoCoreError,
+    ClientError,
+    DataPlaneError,
+    DeploymentError,
+    EmulatorError,
+    StateDirInUseError,
+    StoryError,
+)
+"""What may go wrong without a fault in this program: a sentence is enough, no traceback."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the job and return the exit status."""
+    options = parse(arguments)
+    _log_to_file()
+    view = View(sys.stderr if options.as_json else sys.stdout)
+    for number in SIGNALS:
+        signal.signal(number, _stop)
+    try:
+        status, result = _run(options, view)
+    except KeyboardInterrupt:
+        view.stop()
+        view.say("Stopped. Everything that was started has been ended.")
+        status, result = STOPPED, {"verdict": "stopped"}
+    except EXPECTED as problem:
+        view.stop()
+        view.say(f"Rewarm cannot run here: {problem}")
+        status, result = NOT_READY, {"verdict": "failed", "problems": [str(problem)]}
+    if options.as_json:
+        print(json.dumps(result), flush=True)
+    return status
+
+
+def _run(options: Options, view: View) -> tuple[int, Json]:
+    view.title()
+    story = Story(options, view)
+    host = Host(options.state_dir)
+    try:
+        report = story.tell(host)
+        view.finished(story.run, str(report))
+        if options.keep_running:
+            _keep_running(Lab(host), story, view)
+    finally:
+        view.stop()
+        host.close()
+    return NOT_READY if problems(story.run) else READY, summary(story.run, report)
+
+
+def _keep_running(lab: Lab, story: Story, view: View) -> None:
+    """Leave the embedded AWS to the user, until a signal ends it."""
+    view.heading("The embedded AWS stays up until Ctrl-C")
+    for name, value in sorted(lab.host.environment.items()):
+        if name.startswith("AWS_"):
+            view.command(f"export {name}={value}")
+    for command in examples(lab.api, story):
+        view.command(command)
+    while True:
+        time.sleep(3_600)
+
+
+def examples(api: Api, story: Story) -> list[str]:
+    """What to try: the same restore as a plan only, what became of the restores, and the lists of AWS."""
+    first = story.run.restores[0]
+    request = {**story.run.restores[-1].request, "dryRun": True}
+    return [
+        api.curl("GET", f"/restores/{first.restore_id}"),
+        api.curl("POST", "/plans", request),
+        api.curl("POST", "/restores", {**request, "dryRun": False}),
+    ]
+
+
+def _log_to_file() -> None:
+    """The libraries' warnings would tear the view apart; they are kept for whoever looks for a fault."""
+    folder = ROOT / ".local"
+    folder.mkdir(exist_ok=True)
+    logging.basicConfig(
+        filename=folder / "run.log",
+        filemode="w",
+        level=logging.WARNING,
+        format="%(asctime)s %(name)s %(message)s",
+    )
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    """Unwind to the clean-up; a second Ctrl-C must not interrupt that."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

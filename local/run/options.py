@@ -1,0 +1,120 @@
+"""The command line of `make run`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from local.host import DEFAULT_STATE_DIR
+
+STRATEGIES = ("auto", "background", "warm-up-agent", "provisioned-rate", "fast-snapshot-restore")
+MAX_SIZE_GIB = 64
+"""The snapshot is a real file system on this machine; more would only take long."""
+MAX_DEADLINE_MINUTES = 10_080
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the user asked for."""
+
+    strategy: str = "auto"
+    size_gib: int = 2
+    written_percent: int = 50
+    deadline_minutes: int = 10
+    max_cost_usd: Decimal | None = None
+    seed: int = 1
+    as_json: bool = False
+    keep_running: bool = False
+    skip_second: bool = False
+    state_dir: Path = DEFAULT_STATE_DIR
+
+
+def parse(arguments: list[str] | None = None) -> Options:
+    """The options; a bad value ends the process with status 2 and a sentence that names it."""
+    values = vars(_parser().parse_args(arguments))
+    return Options(**values)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="make run ARGS=… (python -m local.run)",
+        description="Restore a volume on the embedded AWS after an alarm, and again by POST /restores.",
+        epilog="Exit status: 0 ready, 1 not ready, 2 bad option, 130 stopped.",
+    )
+    default = Options()
+    _add_restore_options(parser, default)
+    parser.add_argument("--seed", type=int, default=default.seed, help="of the files' contents (%(default)s)")
+    parser.add_argument(
+        "--json",
+        dest="as_json",
+        action="store_true",
+        help="the last line on standard output is one JSON object; the story goes to standard error",
+    )
+    parser.add_argument(
+        "--keep-running", action="store_true", help="leave the embedded AWS up afterwards, until Ctrl-C"
+    )
+    parser.add_argument("--skip-second", action="store_true", help="only the restore that the alarm starts")
+    parser.add_argument(
+        "--state-dir", type=Path, default=default.state_dir, help="folder of its own (%(default)s)"
+    )
+    return parser
+
+
+def _add_restore_options(parser: argparse.ArgumentParser, default: Options) -> None:
+    parser.add_argument(
+        "--strategy",
+        choices=STRATEGIES,
+        default=default.strategy,
+        help="of the restore after the alarm (%(default)s); the second one is always provisioned-rate",
+    )
+    parser.add_argument(
+        "--size-gib",
+        type=_whole("GiB", 1, MAX_SIZE_GIB),
+        default=default.size_gib,
+        help=f"size of the volume, 1 to {MAX_SIZE_GIB} (%(default)s)",
+    )
+    parser.add_argument(
+        "--written-percent",
+        type=_whole("percent", 5, 85),
+        default=default.written_percent,
+        help="how much of it holds files, 5 to 85 (%(default)s)",
+    )
+    parser.add_argument(
+        "--deadline-minutes",
+        type=_whole("minutes", 1, MAX_DEADLINE_MINUTES),
+        default=default.deadline_minutes,
+        help=f"objective.readyWithinMinutes, 1 to {MAX_DEADLINE_MINUTES} (%(default)s)",
+    )
+    parser.add_argument(
+        "--max-cost-usd", type=_dollars, default=None, help="objective.maxCostUsd (default: no limit)"
+    )
+
+
+def _whole(unit: str, least: int, most: int) -> Callable[[str], int]:
+    """A converter to whole numbers within limits; its complaint names what was found and what is allowed."""
+
+    def convert(text: str) -> int:
+        allowed = f"a whole number of {unit} from {least} to {most} is allowed"
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"found {text!r}; {allowed}") from None
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"found {value}; {allowed}")
+        return value
+
+    return convert
+
+
+def _dollars(text: str) -> Decimal:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not math.isfinite(value) or value < 0:
+        raise argparse.ArgumentTypeError(f"found {text!r}; an amount of US dollars, 0 or more, is allowed")
+    return value

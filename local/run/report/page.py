@@ -1,0 +1,169 @@
+"""Puts the report together from the recording of a run."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from local.run import wording
+from local.run.details import BLOCK_BYTES, detail
+from local.run.recording import Json, RestoreRecord, RunRecord, StateVisit
+from local.run.report import figures
+from local.run.verdict import problems, restore_problems, strategy, verdict_text
+from rewarm.domain.failures import explain
+from rewarm.domain.units import size_text
+
+HERE = Path(__file__).parent
+
+
+def write_report(run: RunRecord, folder: Path) -> Path:
+    """Write the report, named after the first restore, and return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = run.restores[0].restore_id if run.restores else "run"
+    path = folder / f"{name}.html"
+    path.write_text(render(run), encoding="utf-8")
+    return path
+
+
+def render(run: RunRecord) -> str:
+    """The page."""
+    environment = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(
+        {
+            "size": size_text,
+            "seconds": wording.seconds_text,
+            "estimate": wording.estimate_text,
+            "money": wording.money,
+        }
+    )
+    facts = {
+        "style": Markup((HERE / "style.css").read_text(encoding="utf-8")),  # noqa: S704 - our own file
+        "verdict": verdict_text(run),
+        "problems": problems(run),
+        "run": run,
+        "snapshot": _snapshot(run),
+        "restores": [_restore(restore, number) for number, restore in enumerate(run.restores, 1)],
+        "time_note": wording.TIME_NOTE,
+    }
+    return environment.get_template("page.html.j2").render(facts)
+
+
+def _snapshot(run: RunRecord) -> Json | None:
+    if run.snapshot is None:
+        return None
+    written = run.snapshot.written_blocks * BLOCK_BYTES
+    return {
+        "id": run.snapshot.snapshot_id,
+        "size": f"{run.snapshot.size_gib} GiB",
+        "written": f"{size_text(written)} in {run.snapshot.written_blocks:,} blocks of 512 KiB",
+        "files": f"{run.snapshot.files:,} files in an ext4 file system",
+    }
+
+
+def _restore(restore: RestoreRecord, number: int) -> Json:
+    name = f"restore-{number}"
+    plan = restore.plans[0]["plan"] if restore.plans else None
+    return {
+        "record": restore,
+        "anchor": name,
+        "ready": not list(restore_problems(restore)),
+        "strategy": wording.strategy_text(plan) if plan else strategy(restore) or "-",
+        "why": plan["why"] if plan else "",
+        "summary": restore.payload("Choose Strategy")["summary"] if plan else None,
+        "plan": plan,
+        "candidates": restore.plans[0]["candidates"] if plan else [],
+        "facts": _facts(restore, plan),
+        "comparison": _comparison(restore, plan),
+        "latency": wording.latency_rows(restore),
+        "messages": [_message(restore, message.at, message.body) for message in restore.messages],
+        "timeline": [_line(restore, visit) for visit in restore.visits if _is_told(visit)],
+        "failure": explain(restore.error, restore.cause).sentence if restore.error else "",
+        "readiness": _safe(figures.readiness(restore, f"{name}-readiness")),
+        "reading": _safe(figures.reading(restore, f"{name}-reading")),
+        "histogram": _safe(figures.latency(restore, f"{name}-latency")),
+    }
+
+
+def _facts(restore: RestoreRecord, plan: Json | None) -> list[tuple[str, str]]:
+    proof = restore.proof
+    facts = [
+        ("started by", restore.trigger),
+        ("restore", restore.restore_id),
+        ("volume", restore.volume_id or "-"),
+        ("started", datetime.fromtimestamp(restore.started_at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")),
+        (
+            "took",
+            f"{wording.seconds_text(restore.seconds)} of lab time, {restore.real_seconds:.1f} s of real time",
+        ),
+        ("cost", wording.money(plan["costUsd"]) if plan else "-"),
+    ]
+    if proof is not None:
+        facts.append(
+            ("files identical to the source", f"{proof.files_identical:,} of {proof.files:,} (sha256)")
+        )
+        read = (
+            "not counted"
+            if proof.read_blocks is None
+            else f"{proof.read_blocks:,} of {proof.written_blocks:,}"
+        )
+        facts.append(("written blocks read by the instance", read))
+        facts.append(
+            ("written blocks that are local", f"{proof.fetched_blocks:,} of {proof.written_blocks:,}")
+        )
+    return facts
+
+
+def _comparison(restore: RestoreRecord, plan: Json | None) -> list[tuple[str, str, str]]:
+    """(what, planned, actual)."""
+    if plan is None:
+        return []
+    attached = next((visit.left_at for visit in restore.visits if visit.state == "Attach Volume"), None)
+    usable = None if attached is None else attached - restore.started_at
+    p50, p90 = (wording.estimate_text(plan[name]) for name in ("readyP50Seconds", "readyP90Seconds"))
+    return [
+        ("usable", wording.estimate_text(plan["usableSeconds"]), wording.seconds_text(usable)),
+        ("at full speed", f"{p50} to {p90} (P50 to P90)", wording.seconds_text(_ready_seconds(restore))),
+        ("cost of the initialization", wording.money(plan["costUsd"]), wording.money(restore.metered_usd)),
+    ]
+
+
+def _ready_seconds(restore: RestoreRecord) -> float | None:
+    """Until the volume was measured and found fast."""
+    ready = [visit.entered_at for visit in restore.visits if visit.state == "Volume Ready"]
+    return ready[-1] - restore.started_at if ready else None
+
+
+def _message(restore: RestoreRecord, at: float, body: Json) -> Json:
+    lines = wording.message_lines(body)
+    return {"at": wording.offset_text(at - restore.started_at), "title": lines[0], "lines": lines[1:]}
+
+
+def _is_told(visit: StateVisit) -> bool:
+    return visit.kind in {"Task", "Wait", "Fail", "Succeed"}
+
+
+def _line(restore: RestoreRecord, visit: StateVisit) -> Json:
+    return {
+        "at": wording.offset_text(visit.entered_at - restore.started_at),
+        "execution": visit.execution,
+        "state": visit.state,
+        "kind": visit.kind,
+        "took": wording.seconds_text(visit.seconds),
+        "detail": detail(visit),
+        "failed": bool(visit.failures) or visit.kind == "Fail",
+    }
+
+
+def _safe(pictures: dict[str, str]) -> dict[str, Any]:
+    """Our own figures: they hold no text from outside."""
+    return {size: Markup(text) for size, text in pictures.items()}  # noqa: S704 - see above
