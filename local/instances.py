@@ -135,6 +135,7 @@ class Instance:
 
     def link(self, volume_id: str, target: str) -> None:
         """Show a volume in /dev/disk/by-id."""
+        self._require_alive()
         for name in link_names(volume_id):
             link = self._by_id / name
             link.unlink(missing_ok=True)
@@ -142,11 +143,14 @@ class Instance:
 
     def unlink(self, volume_id: str) -> None:
         """Take a volume's links away."""
+        if self._holder.poll() is not None:
+            return
         for name in link_names(volume_id):
             (self._by_id / name).unlink(missing_ok=True)
 
     def run(self, script: str, environment: dict[str, str]) -> Command:
         """Start a shell script in the instance; it sees nothing of this process's environment."""
+        self._require_alive()
         mark = uuid.uuid4().hex
         folder = self._folder / "commands" / mark
         folder.mkdir()
@@ -154,7 +158,10 @@ class Instance:
         namespaces = f"/proc/{self._holder.pid}/ns"
         enter = ["nsenter", f"--mount={namespaces}/mnt", f"--pid={namespaces}/pid_for_children", "--"]
         shell = ["sh", "-c", f"cd {shlex.quote(str(folder))} && exec sh ./script.sh"]
-        command = Command(enter + shell, folder, self._environment(environment, mark), mark)
+        try:
+            command = Command(enter + shell, folder, self._environment(environment, mark), mark)
+        except (OSError, ValueError) as error:  # an environment that is too large, or holds a zero byte
+            raise DataPlaneError(f"the command cannot start on {self.instance_id}: {error}") from error
         self._commands = [known for known in self._commands if known.poll() is None] + [command]
         return command
 
@@ -175,6 +182,10 @@ class Instance:
         for command in self._commands:
             command.wait(max(0.0, deadline - time.monotonic()))
         (self._folder / "holder.pid").unlink(missing_ok=True)
+
+    def _require_alive(self) -> None:
+        if self._holder.poll() is not None:
+            raise DataPlaneError(f"instance {self.instance_id} has ended")
 
     @property
     def _by_id(self) -> Path:

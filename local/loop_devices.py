@@ -24,8 +24,11 @@ def attach_loop(path: Path) -> str:
     OWNERS.mkdir(exist_ok=True)
     ProcessIdentity.of(os.getpid()).write(_record(device))
     queue = BLOCK_DEVICES / Path(device).name / "queue"
-    (queue / "max_sectors_kb").write_text(str(MAX_REQUEST_KIB))
-    (queue / "read_ahead_kb").write_text(str(READ_AHEAD_KIB))
+    with contextlib.suppress(
+        OSError
+    ):  # /sys is read-only in some containers; first-touch counts right anyway
+        (queue / "max_sectors_kb").write_text(str(MAX_REQUEST_KIB))
+        (queue / "read_ahead_kb").write_text(str(READ_AHEAD_KIB))
     return device
 
 

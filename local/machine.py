@@ -45,7 +45,12 @@ class Machine:
         self._state_lock = _lock_folder(self.state_dir)
         sweep(self.state_dir)
         self._disk_lock = _make_disk_folder()
-        share_mounts(self._volumes_dir)
+        try:
+            share_mounts(self._volumes_dir)
+        except DataPlaneError as error:
+            _remove_disk_folder(self._disk_lock)
+            self._state_lock.close()
+            raise DataPlaneError(f"volumes and instances need CAP_SYS_ADMIN, to mount: {error}") from error
 
     @property
     def _volumes_dir(self) -> Path:
@@ -87,9 +92,13 @@ class Machine:
             if (volume_id, instance_id) in self._devices:
                 raise DataPlaneError(f"volume {volume_id} is attached to {instance_id}, and not as {device}")
             target = self._block_device(volume.path)
-            self._devices[volume_id, instance_id] = target
             if instance_id in self._instances:
-                self._instances[instance_id].link(volume_id, target)
+                try:
+                    self._instances[instance_id].link(volume_id, target)
+                except DataPlaneError:
+                    _release(target)
+                    raise
+            self._devices[volume_id, instance_id] = target
 
     def detach_volume(self, volume_id: str, instance_id: str) -> None:
         """Take the volume away from the instance."""
@@ -101,7 +110,7 @@ class Machine:
                 self._instances[instance_id].unlink(volume_id)
             if target.startswith("/dev/"):
                 self._volume(volume_id).note_traffic(loop_traffic(target))
-                detach_loop(target)
+            _release(target)
 
     def set_limits(self, volume_id: str, limits: VolumeLimits) -> None:
         """Change what the volume may do from now on (ModifyVolume)."""
@@ -155,8 +164,7 @@ class Machine:
         for instance in instances:
             instance.begin_stop()
         for device in devices:
-            if device.startswith("/dev/"):
-                detach_loop(device)
+            _release(device)
         # Requests fail when their volume ends, so nothing can hang on one any more.
         for volume in volumes:
             volume.stop()
@@ -173,9 +181,13 @@ class Machine:
             return self._volumes[volume_id]
 
     def _block_device(self, path: Path) -> str:
-        if self.settings.use_loop_devices and Path("/dev/loop-control").exists():
-            return attach_loop(path)
-        self.note = self.note or "there are no loop devices: volumes are files in /dev/disk/by-id"
+        reason = "they are turned off"
+        if self.settings.use_loop_devices:
+            try:
+                return attach_loop(path)
+            except DataPlaneError as error:
+                reason = str(error)
+        self.note = self.note or f"no loop devices, so volumes are files in /dev/disk/by-id ({reason})"
         return str(path)
 
 
@@ -192,6 +204,12 @@ def sweep(state_dir: Path) -> None:
         unmount(point)
     for folder in [*volumes.iterdir(), *instances.iterdir()]:
         delete_folder(folder)
+
+
+def _release(target: str) -> None:
+    """Give a block device back; a volume shown as a file needs nothing."""
+    if target.startswith("/dev/"):
+        detach_loop(target)
 
 
 def _safe(identifier: str) -> str:

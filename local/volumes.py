@@ -147,6 +147,11 @@ def make_volume(
     folder: Path, request: VolumeRequest, settings: FirstTouchSettings
 ) -> tuple[Volume, str | None]:
     """Make the volume in a new folder; with it a note when it had to become a plain file."""
+    if request.image is not None and request.image.size_gib > request.size_gib:
+        raise DataPlaneError(
+            f"volume {request.volume_id} of {request.size_gib} GiB cannot hold a snapshot of "
+            f"{request.image.size_gib} GiB"
+        )
     try:
         folder.mkdir()
     except FileExistsError as error:

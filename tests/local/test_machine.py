@@ -190,6 +190,22 @@ def test_stopping_an_instance_kills_everything_on_it(machine: Machine) -> None:
         start(machine, "true")
 
 
+def test_an_instance_that_was_killed_says_so(attached: Machine) -> None:
+    record = attached.state_dir / "instances" / INSTANCE / "holder.pid"
+    identity = ProcessIdentity.read(record)
+    assert identity is not None
+    identity.kill()
+    with pytest.raises(DataPlaneError, match="has ended"):
+        start(attached, "true")
+    attached.detach_volume(VOLUME, INSTANCE)
+    with pytest.raises(DataPlaneError, match="has ended"):
+        attached.attach_volume(VOLUME, INSTANCE, "/dev/sdf")
+    assert leftover_loops(attached.state_dir) == []
+    attached.stop_instance(INSTANCE)
+    attached.start_instance(INSTANCE)
+    assert run(attached, "true")[0] == 0
+
+
 def test_a_restarted_instance_has_its_volumes_and_files_again(attached: Machine) -> None:
     assert run(attached, 'echo kept > "$HOME/state"')[0] == 0
     attached.stop_instance(INSTANCE)
@@ -206,7 +222,12 @@ def test_wrong_requests_are_refused_with_a_reason(attached: Machine) -> None:
         (lambda: attached.counters(OTHER), "does not exist"),
         (lambda: attached.create_volume(VOLUME, 1, None, LIMITS, warm=True), f"{VOLUME} exists"),
         (lambda: attached.create_volume("../x", 1, None, LIMITS, warm=True), "is not the id"),
+        (
+            lambda: attached.create_volume(OTHER, 1, SnapshotImage("snap-1", 2, (), None), LIMITS, warm=True),
+            "2 GiB",
+        ),
         (lambda: attached.start_instance(INSTANCE), "is running"),
+        (lambda: start(attached, "true", BAD="\0"), "cannot start"),
         (lambda: Machine(attached.state_dir), "another run uses"),
     ]
     for request, reason in refused:
@@ -311,6 +332,25 @@ def test_a_recorded_process_of_a_killed_run_is_ended(tmp_path: Path) -> None:
         assert leftover.wait(timeout=20) == -signal.SIGKILL
 
 
+def refuse_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Let a program of the host fail as it does without the privilege."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / name).write_text(f"#!/bin/sh\necho {name} failed: Operation not permitted >&2\nexit 1\n")
+    (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+
+
+def test_a_machine_that_may_not_mount_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_tool(tmp_path, monkeypatch, "mount")
+    with pytest.raises(DataPlaneError, match="need CAP_SYS_ADMIN"):
+        Machine(tmp_path / "state")
+    monkeypatch.undo()
+    Machine(tmp_path / "state").close()
+
+
 def test_without_fuse_volumes_are_plain_files_and_the_note_says_so(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,14 +387,23 @@ def test_without_loop_devices_the_link_is_the_volume_itself(tmp_path: Path) -> N
         machine.close()
 
 
+def test_loop_devices_that_cannot_be_made_are_noted(
+    attached: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attached.create_volume(OTHER, 1, IMAGE, LIMITS, warm=False)
+    refuse_tool(tmp_path, monkeypatch, "losetup")
+    attached.attach_volume(OTHER, INSTANCE, "/dev/sdg")
+    assert attached.note is not None
+    assert "Operation not permitted" in attached.note
+    link = LINK.replace("vol0123456789abcdef0", "vol0fedcba9876543210")
+    assert run(attached, f"dd if={link} of=/dev/null bs=512k count=1")[0] == 0
+    monkeypatch.undo()
+
+
 def test_an_instance_that_cannot_have_namespaces_says_what_it_needs(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    (tools / "unshare").write_text("#!/bin/sh\necho unshare failed: Operation not permitted >&2\nexit 1\n")
-    (tools / "unshare").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    refuse_tool(tmp_path, monkeypatch, "unshare")
     with pytest.raises(DataPlaneError, match=r"needs root with CAP_SYS_ADMIN.*Operation not permitted"):
         machine.start_instance(INSTANCE)
 
