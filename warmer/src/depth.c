@@ -14,37 +14,48 @@
 
 #include "clock.h"
 
-#define START_LEVEL 5u /* 32 reads */
+#include <stdbool.h>
+
+#define START_LEVEL 6u /* 64 reads */
 #define WINDOW_NS (300 * NS_PER_MILLISECOND)
-#define HOLD_NS (30 * NS_PER_SECOND)
+
+/** Too shallow costs time, too deep only patience: a step down is looked at this much longer. */
+#define DESCENT_LOOKS 3u
+
+/** The first rest is short, because the first search saw little; each later one is twice as long. */
+#define FIRST_HOLD_NS (5 * NS_PER_SECOND)
+#define LONGEST_HOLD_NS (40 * NS_PER_SECOND)
 
 /** Going deeper must pay this much; going shallower may cost at most this much. */
 #define WORTH_IT 1.04
 #define COSTS_NOTHING 0.98
 
-/** A rate this far from the one found means that the volume has changed. */
-#define CHANGED 0.25
+/** A rate this far above or below the one found means that the volume has changed, or the search was misled.
+ */
+#define ROSE 1.25
+#define FELL 0.95
 #define ODD_WINDOWS 3u
 
 void depth_init_fixed(struct depth *depth, unsigned reads) {
     *depth = (struct depth){.phase = DEPTH_FIXED, .current = reads};
 }
 
-static void begin_window(struct depth *depth, bool settle, uint64_t now_ns) {
-    depth->is_settling = settle;
+static void begin_window(struct depth *depth, uint64_t settle_reads, uint64_t now_ns) {
+    depth->settle_reads = settle_reads;
     depth->window_ns = now_ns;
     depth->window_bytes = 0;
     depth->window_reads = 0;
 }
 
 static void set_level(struct depth *depth, unsigned level, uint64_t now_ns) {
+    unsigned before = depth->current;
     depth->level = level;
     depth->current = 1u << level;
-    begin_window(depth, true, now_ns);
+    begin_window(depth, before > depth->current ? before : depth->current, now_ns);
 }
 
 void depth_init_auto(struct depth *depth, uint64_t now_ns) {
-    *depth = (struct depth){.phase = DEPTH_CLIMB};
+    *depth = (struct depth){.phase = DEPTH_CLIMB, .first_level = START_LEVEL, .hold_ns = FIRST_HOLD_NS};
     set_level(depth, START_LEVEL, now_ns);
 }
 
@@ -55,10 +66,10 @@ static void hold(struct depth *depth, unsigned level, uint64_t now_ns) {
     set_level(depth, level, now_ns);
 }
 
-/** From the best level, try the one below. */
+/** Try the level below the best one, unless the climb came from there and it paid. */
 static void descend(struct depth *depth, uint64_t now_ns) {
-    if (depth->best_level == 0) {
-        hold(depth, 0, now_ns);
+    if (depth->best_level == 0 || depth->best_level > depth->first_level) {
+        hold(depth, depth->best_level, now_ns);
         return;
     }
     depth->phase = DEPTH_DESCEND;
@@ -94,17 +105,21 @@ static void descend_on(struct depth *depth, double rate, uint64_t now_ns) {
 static void restart(struct depth *depth, uint64_t now_ns) {
     depth->phase = DEPTH_CLIMB;
     depth->best_rate = 0;
+    depth->first_level = depth->level;
     set_level(depth, depth->level, now_ns);
 }
 
 static void hold_on(struct depth *depth, double rate, uint64_t now_ns) {
-    double change = rate / depth->best_rate - 1;
-    bool is_odd = change > CHANGED || change < -CHANGED;
+    bool is_odd = rate > depth->best_rate * ROSE || rate < depth->best_rate * FELL;
     depth->odd_windows = is_odd ? depth->odd_windows + 1 : 0;
-    if (depth->odd_windows >= ODD_WINDOWS || now_ns - depth->held_ns >= HOLD_NS) {
+    if (depth->odd_windows >= ODD_WINDOWS) {
+        depth->hold_ns = FIRST_HOLD_NS;
+        restart(depth, now_ns);
+    } else if (now_ns - depth->held_ns >= depth->hold_ns) {
+        depth->hold_ns = depth->hold_ns * 2 < LONGEST_HOLD_NS ? depth->hold_ns * 2 : LONGEST_HOLD_NS;
         restart(depth, now_ns);
     } else {
-        begin_window(depth, false, now_ns);
+        begin_window(depth, 0, now_ns);
     }
 }
 
@@ -123,14 +138,17 @@ void depth_observe(struct depth *depth, uint64_t bytes, uint64_t now_ns) {
     if (depth->phase == DEPTH_FIXED) {
         return;
     }
-    depth->window_bytes += bytes;
     depth->window_reads++;
-    uint64_t enough = depth->current > 16 ? 2 * (uint64_t)depth->current : 32;
-    if (depth->is_settling) {
-        if (depth->window_reads >= 2 * (uint64_t)depth->current) {
-            begin_window(depth, false, now_ns);
+    if (depth->settle_reads > 0) {
+        if (depth->window_reads >= depth->settle_reads) {
+            begin_window(depth, 0, now_ns);
         }
-    } else if (now_ns - depth->window_ns >= WINDOW_NS && depth->window_reads >= enough) {
+        return;
+    }
+    depth->window_bytes += bytes;
+    unsigned looks = depth->phase == DEPTH_DESCEND ? DESCENT_LOOKS : 1;
+    uint64_t enough = looks * (depth->current > 16 ? 2 * (uint64_t)depth->current : 32);
+    if (now_ns - depth->window_ns >= looks * WINDOW_NS && depth->window_reads >= enough) {
         end_window(depth, now_ns);
     }
 }

@@ -1,7 +1,6 @@
 #ifndef WARMER_DEPTH_H
 #define WARMER_DEPTH_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /** The most reads that are ever in flight. */
@@ -23,11 +22,13 @@ struct depth {
     unsigned level;   /**< current == 1 << level, unless fixed. */
     double best_rate; /**< Bytes a nanosecond at the best level so far. */
     unsigned best_level;
-    bool is_settling;   /**< Reads issued at the depth before are still coming back. */
-    uint64_t window_ns; /**< When this window began. */
+    unsigned first_level;  /**< Where this search began; levels below it are not measured yet. */
+    uint64_t settle_reads; /**< Reads issued at the depth before that are still to come back. */
+    uint64_t window_ns;    /**< When this window began. */
     uint64_t window_bytes;
     uint64_t window_reads;
     uint64_t held_ns;     /**< When the search last came to rest. */
+    uint64_t hold_ns;     /**< How long it rests. */
     unsigned odd_windows; /**< Windows in a row whose rate is not that of the search. */
 };
 
