@@ -19,7 +19,7 @@ WORKERS ?= 2
 .PHONY: help setup run test test-python test-agent lint format schemas build deploy clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install everything that run and test need (Debian packages too, when root)
 	@local/setup.sh --with-sam --with-linters

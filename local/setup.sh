@@ -15,7 +15,7 @@ PYTHON=${PYTHON:-python3}
 
 # command or file that must be there : Debian package that has it
 NEEDED="
-cc:gcc
+cc:build-essential
 make:make
 pkg-config:pkg-config
 curl:curl

@@ -1,0 +1,86 @@
+"""Who may import whom: handlers, steps, domain; adapters and ports; never functions/ from local/ or tests/."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.tree import ROOT, files
+
+PACKAGE = ROOT / "functions" / "rewarm"
+MAY_IMPORT = {
+    "domain": {"domain"},
+    "ports": {"domain"},
+    "contracts": {"contracts", "domain"},
+    "steps": {"contracts", "domain", "ports", "steps"},
+    "adapters": {"adapters", "domain", "ports"},
+}
+"""Layer -> layers of this package that it may import. Handlers wire everything together and may import all."""
+
+ONLY_IN = {"boto3": {"adapters", "handlers"}, "botocore": {"adapters", "handlers"}}
+"""Third party package -> the layers that may import it."""
+
+
+def modules() -> list[Path]:
+    return files("*.py", below="functions/rewarm")
+
+
+def layer(path: Path) -> str:
+    """The first part of the module's name below the package."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Full names of the modules that a file imports, in functions too; `TYPE_CHECKING` blocks count as well."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports by a relative name"
+            assert node.module is not None
+            if node.module == "rewarm":
+                yield from (f"rewarm.{alias.name}" for alias in node.names)
+            else:
+                yield node.module
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_inwards(path):
+    own = layer(path)
+    for name in imported(path):
+        top, _, rest = name.partition(".")
+        assert top not in {"local", "tests"}, f"{path} ships, {name} doesn't"
+        if top == "rewarm" and own in MAY_IMPORT:
+            target = rest.partition(".")[0]
+            shared = target in {"", "errors", "observability", "settings"} and own != "domain"
+            assert target in MAY_IMPORT[own] or shared, f"{own} must not import {name}"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in modules() if layer(path) == "domain"], ids=lambda path: path.name
+)
+def test_the_domain_uses_only_the_standard_library(path):
+    for name in imported(path):
+        top = name.partition(".")[0]
+        assert top == "rewarm" or top in sys.stdlib_module_names, f"the domain must not import {name}"
+        assert top not in {"logging", "os", "time", "random", "socket"}, f"the domain must not use {name}"
+
+
+@pytest.mark.parametrize("package", sorted(ONLY_IN))
+def test_aws_clients_live_in_adapters(package):
+    users = {
+        layer(path) for path in modules() if any(name.split(".")[0] == package for name in imported(path))
+    }
+    assert users <= ONLY_IN[package] | {"aws_clients"}, f"{package} is used in {users}"
+
+
+def test_the_region_simulator_knows_no_emulator():
+    for path in [*files("*.py", below="local/region"), *files("*.py", below="local/wire")]:
+        names = set(imported(path))
+        assert not [
+            name for name in names if name.startswith(("ministack", "local.emulator", "local.host"))
+        ], path

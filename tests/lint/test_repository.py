@@ -1,0 +1,72 @@
+"""What must not stand in this repository, and what must."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.tree import ROOT, files
+
+TOP_LEVEL = (
+    "functions", "statemachine", "warmer", "events", "tests", "local", "docs", "template.yaml", "samconfig.toml",
+    "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "pyproject.toml",
+    ".editorconfig", ".pre-commit-config.yaml", ".ci/run",
+)  # fmt: skip
+LOCKS = [*files("*.txt", below="requirements"), ROOT / "functions" / "requirements.txt"]
+FORBIDDEN = {
+    "a package registry's address": re.compile(
+        r"(pypi|pythonhosted|registry\.npmjs|--(extra-)?index-url|find-links)"
+    ),
+    "work that is left over": re.compile(r"\b(TODO|FIXME|XXX)\b"),
+}
+BINARY = {".bin", ".gz", ".ico", ".jpg", ".png", ".woff2", ".zip"}
+
+
+@pytest.mark.parametrize("name", TOP_LEVEL)
+def test_the_top_level_is_complete(name):
+    assert (ROOT / name).exists()
+
+
+@pytest.mark.parametrize("what", sorted(FORBIDDEN))
+def test_nothing_forbidden(what):
+    found = []
+    for path in files("*"):
+        if path.suffix in BINARY or path.name == "test_repository.py":
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            if FORBIDDEN[what].search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+    assert found == []
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
+def test_every_package_is_pinned_with_hashes(path):
+    text = path.read_text(encoding="utf-8").replace("\\\n", " ")
+    packages = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
+    assert packages
+    assert not [line for line in packages if "==" not in line or "--hash=sha256:" not in line]
+    assert (path.with_suffix(".in")).is_file()
+
+
+def test_what_ships_is_what_is_tested():
+    pins = [_pins(ROOT / "functions" / "requirements.txt"), _pins(ROOT / "requirements" / "dev.txt")]
+    assert pins[0].items() <= pins[1].items()
+
+
+def _pins(path):
+    found = re.findall(r"^([a-z0-9._-]+)(?:\[.*?\])?==(\S+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return dict(found)
+
+
+def test_text_files_end_with_one_line_feed_and_hold_no_trailing_blanks():
+    wrong = []
+    for path in files("*"):
+        if path.suffix in BINARY or path.name in {"LICENSE", "package-lock.json"}:
+            continue
+        text = path.read_text(encoding="utf-8")
+        if text and (
+            not text.endswith("\n") or text.endswith("\n\n") or re.search(r"[ \t]+$", text, re.MULTILINE)
+        ):
+            wrong.append(str(path.relative_to(ROOT)))
+    assert wrong == []

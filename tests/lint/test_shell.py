@@ -1,0 +1,11 @@
+"""Shell scripts are clean for shellcheck."""
+
+from __future__ import annotations
+
+from tests.support.tree import BIN, ROOT, complaints, files
+
+
+def test_shellcheck():
+    scripts = [*files("*.sh"), ROOT / ".ci" / "run"]
+    assert ROOT / "local" / "setup.sh" in scripts
+    assert complaints([BIN / "shellcheck", *scripts]) == ""

@@ -1,0 +1,89 @@
+"""The state machines are what Step Functions accepts: three checkers, since each misses what another finds."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonata import Jsonata
+
+from tests.support.tree import BIN, ROOT, complaints, files
+
+MACHINES = files("*.asl.yaml", below="statemachine")
+SUBSTITUTION = re.compile(r"\$\{\w+\}")
+EXAMPLE_ARN = "arn:aws:lambda:us-east-1:123456789012:function:example"
+MAX_DEFINITION_BYTES = 1_048_576
+"""AWS documentation, Step Functions quotas: a state machine definition."""
+
+pytestmark = pytest.mark.parametrize("path", MACHINES, ids=lambda path: path.name)
+
+
+def definition(path: Path) -> dict[str, Any]:
+    """The state machine with an ARN for each substitution."""
+    loaded: dict[str, Any] = yaml.safe_load(SUBSTITUTION.sub(EXAMPLE_ARN, path.read_text(encoding="utf-8")))
+    return loaded
+
+
+def expressions(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
+    """Every JSONata expression with its place."""
+    if isinstance(value, str) and value.startswith("{%"):
+        yield place, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from expressions(item, f"{place}/{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from expressions(item, f"{place}/{index}")
+
+
+def test_asl_validator(path, tmp_path):
+    """References between states, unreachable states, fields of each state type."""
+    asl = tmp_path / "machine.asl.json"
+    asl.write_text(json.dumps(definition(path)), encoding="utf-8")
+    tool = ROOT / "tests/lint/asl/node_modules/asl-validator/dist/bin/asl-validator.js"
+    assert complaints([BIN / "node", tool, "--json-path", asl]) == ""
+
+
+def test_cfn_lint_of_the_definition(path, tmp_path):
+    """Rule E3601 looks only into AWS::StepFunctions::StateMachine, so the definition is wrapped in one."""
+    properties = {"RoleArn": "arn:aws:iam::123456789012:role/example", "Definition": definition(path)}
+    wrapped = {
+        "Resources": {"Machine": {"Type": "AWS::StepFunctions::StateMachine", "Properties": properties}}
+    }
+    template = tmp_path / "template.json"
+    template.write_text(json.dumps(wrapped), encoding="utf-8")
+    assert complaints([BIN / "cfn-lint", template]) == ""
+
+
+def test_every_expression_compiles(path):
+    """And ends with its mark: a block scalar without `-` would end with a line feed, and be plain text."""
+    found = list(expressions(definition(path)))
+    assert found
+    for place, text in found:
+        assert text.endswith("%}"), f"{place} does not end with %}}"
+        Jsonata.jsonata(text[2:-2].strip())
+
+
+def test_no_field_of_the_other_query_language(path):
+    """A JSONPath field in a JSONata state machine is ignored or refused, depending on who reads it."""
+    text = path.read_text(encoding="utf-8")
+    forbidden = (
+        "InputPath",
+        "OutputPath",
+        "ResultPath",
+        "Parameters",
+        "ResultSelector",
+        "Variable",
+        "States.Format",
+    )
+    assert not [word for word in forbidden if re.search(rf"^\s*-?\s*{re.escape(word)}\b", text, re.MULTILINE)]
+    assert definition(path)["QueryLanguage"] == "JSONata"
+
+
+def test_definition_size(path):
+    assert len(json.dumps(definition(path)).encode()) < MAX_DEFINITION_BYTES

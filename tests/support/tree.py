@@ -1,0 +1,39 @@
+"""The project's own files, without what is built or installed. Asks no version control: a copy is tested too."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = ROOT / ".venv" / "bin"
+_NOT_OURS = {
+    ".aws-sam", ".git", ".hypothesis", ".local", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".venv", ".venv-sam",
+    "__pycache__", "build", "node_modules",
+}  # fmt: skip
+
+
+def files(*patterns: str, below: str = ".") -> list[Path]:
+    """Files whose names match one of the glob patterns."""
+    return sorted(path for path in _walk(ROOT / below) if any(path.match(pattern) for pattern in patterns))
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in _NOT_OURS]
+        yield from (Path(parent, name) for name in names)
+
+
+def complaints(command: Sequence[str | Path], **environment: str) -> str:
+    """What the tool says when it is not content; empty when it is."""
+    result = subprocess.run(
+        [str(word) for word in command],
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return "" if result.returncode == 0 else f"exit {result.returncode}\n{result.stdout}\n{result.stderr}"
