@@ -36,7 +36,7 @@ class Audit:
     def inventory(self) -> dict[str, list[str]]:
         """Everything that exists and costs money or holds something."""
         with self._core.transaction():
-            volumes = [one for one in self._tables.volumes.values() if one.state not in ("deleting", "error")]
+            volumes = [one for one in self._tables.volumes.values() if one.state != "deleting"]
             return {
                 "volumes": [one.volume_id for one in volumes],
                 "attachments": [

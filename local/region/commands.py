@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.region import scripts
-from local.region.core import Core, Json, iso
+from local.region.core import Core, Json, iso, stamp
 from local.region.documents import Documents, platforms
 from local.region.errors import ApiError
 from local.region.faults import Faults
@@ -128,11 +128,11 @@ class Commands:
             "DocumentName": command.document,
             "DocumentVersion": command.version,
             "Comment": request.get("Comment", ""),
-            "ExpiresAfter": command.expires,
+            "ExpiresAfter": stamp(command.expires),
             "Parameters": request.get("Parameters") or {},
             "InstanceIds": request.get("InstanceIds") or [],
             "Targets": request.get("Targets") or [],
-            "RequestedDateTime": command.requested,
+            "RequestedDateTime": stamp(command.requested),
             "Status": status,
             "StatusDetails": detail,
             "OutputS3BucketName": request.get("OutputS3BucketName", ""),
@@ -253,7 +253,7 @@ class Commands:
         if self._output is None or not config.get("CloudWatchOutputEnabled"):
             return
         fresh = run.stdout[run.logged_chars :]
-        whole = fresh[: fresh.rfind("\n") + 1]
+        whole = fresh if run.end is not None else fresh[: fresh.rfind("\n") + 1]
         if not whole:
             return
         run.logged_chars += len(whole)

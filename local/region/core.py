@@ -66,8 +66,7 @@ class Core:
                 finally:
                     self._after = []
         finally:
-            for work in after:
-                work()
+            _do_all(after)
 
     def later(self, work: Work) -> None:
         """Do `work` once the lock is free: whatever touches the data plane or leaves the process."""
@@ -110,6 +109,20 @@ class Core:
             self._on_event(detail_type, source, detail, resources)
         except Exception:
             LOG.exception("the event sink refused %s", detail_type)
+
+
+def _do_all(after: list[Work]) -> None:
+    """Do every piece of work, whatever becomes of the others; the first failure is the caller's."""
+    failures: list[Exception] = []
+    for work in after:
+        try:
+            work()
+        except Exception as error:
+            failures.append(error)
+    for failure in failures[1:]:
+        LOG.error("work of the Region failed", exc_info=failure)
+    if failures:
+        raise failures[0]
 
 
 def new_id(prefix: str) -> str:

@@ -94,9 +94,7 @@ class Initializations:
             return
         state.reported_at = seen
         state.reported_completed = state.completed is not None and state.completed <= seen
-        state.reported_progress = (
-            100 if state.reported_completed else min(99, int(100 * state.fraction(seen)))
-        )
+        state.reported_progress = 100 if state.reported_completed else min(99, _percent(state.fraction(seen)))
 
     def _stall(self, state: Initialization) -> None:
         rule = self._faults.take("volume:initialization", effects=("stall",))
@@ -167,6 +165,11 @@ class Initializations:
 def _under_way(volume: Volume) -> bool:
     state = volume.initialization
     return state is not None and not (state.completed is not None and state.reported_completed)
+
+
+def _percent(fraction: float) -> int:
+    """Whole per cent, rounded down; the small addend is for what lab time loses in floating point."""
+    return int(100 * fraction + 1e-4)
 
 
 def _seconds(state: Initialization) -> float:

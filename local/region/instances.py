@@ -70,6 +70,16 @@ class Instances:
         refuse_dry_run(params)
         return {"StartingInstances": [self._change(one, "running") for one in instances]}
 
+    @operation("ec2", "RebootInstances")
+    def reboot_instances(self, params: Json) -> Json:
+        """Reboot instances: what runs on them ends, their volumes stay attached."""
+        instances = self._named(params)
+        refuse_dry_run(params)
+        for one in instances:
+            self._core.later(lambda one=one: self._core.dataplane.stop_instance(one.instance_id))  # type: ignore[misc]
+            self._core.later(lambda one=one: self._core.dataplane.start_instance(one.instance_id))  # type: ignore[misc]
+        return {}
+
     @operation("ec2", "TerminateInstances")
     def terminate_instances(self, params: Json) -> Json:
         """End instances; volumes marked DeleteOnTermination go with them, the others become available."""

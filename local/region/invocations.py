@@ -109,8 +109,11 @@ class Runner:
         with self._core.transaction():
             if one.handle is handle:
                 self._judge(one, run, handle, code)
+        if run.end is not None:
+            self._log(one, run)
 
     def _hold(self, one: Invocation) -> None:
+        """Lab time runs at the speed of real time from now on, if the clock can run faster at all."""
         busy = getattr(self._core.clock, "busy", None)
         if busy is not None:
             one.busy.enter_context(busy())
@@ -119,13 +122,15 @@ class Runner:
         if one.status != "Pending":
             return
         if not one.instance.reachable or one.instance.state != "running":
-            one.busy.close()
+            one.busy.close()  # lab time may run on to the delivery timeout
             one.detail = "Delayed"
             self._core.at(due + 5, lambda later: self._deliver(one, later))
             return
+        one.busy.close()
+        self._hold(one)
         one.status, one.detail = "InProgress", "InProgress"
         self._changed(one)
-        self._next(one, due)
+        self._next(one, self._core.now())
 
     def _undelivered(self, one: Invocation, due: float) -> None:
         if one.status == "Pending":

@@ -26,10 +26,11 @@ Publish = Callable[[str, list[Json]], None]
 
 @dataclass(slots=True)
 class _Seen:
-    """The counters at the end of the last published minute."""
+    """Where a volume's datapoints stand: published up to `minute`, at which the counters were these."""
 
     counters: VolumeCounters
     minute: int
+    attached: bool = True
 
 
 class Metrics:
@@ -52,37 +53,48 @@ class Metrics:
         now = self._core.now() - self._core.settings.metric_delay_seconds
         minute = math.floor(now / MINUTE_SECONDS)
         data: list[Json] = []
-        for volume_id in self._attached():
-            data.extend(self._volume(volume_id, minute))
+        self._follow(minute)
+        for volume_id, seen in list(self._seen.items()):
+            data.extend(self._volume(volume_id, seen, minute))
         data.extend(self._credits(minute))
         for start in range(0, len(data), MAX_DATA_PER_CALL):
             self._publish(NAMESPACE, data[start : start + MAX_DATA_PER_CALL])
 
-    def _attached(self) -> list[str]:
-        """Attached volumes with data; what is no longer attached is forgotten."""
+    def _follow(self, minute: int) -> None:
+        """Know what is attached; a volume's first minute is the one in which it was attached."""
         with self._core.transaction():
-            attached = [
-                one.volume_id for one in self._tables.volumes.values() if one.attachments and one.has_data
-            ]
-        for gone in set(self._seen) - set(attached):
-            del self._seen[gone]
-        return attached
+            since = {
+                one.volume_id: min(each.attach_time for each in one.attachments.values())
+                for one in self._tables.volumes.values()
+                if one.attachments and one.has_data
+            }
+            gone = set(self._seen) - set(self._tables.volumes)
+        for volume_id in gone:
+            del self._seen[volume_id]
+        for volume_id, seen in self._seen.items():
+            seen.attached = seen.attached and volume_id in since
+        for volume_id, attach_time in since.items():
+            seen = self._seen.setdefault(volume_id, _Seen(VolumeCounters(), minute, attached=False))
+            if not seen.attached:
+                seen.minute, seen.attached = math.floor(attach_time / MINUTE_SECONDS), True
 
-    def _volume(self, volume_id: str, minute: int) -> list[Json]:
+    def _volume(self, volume_id: str, seen: _Seen, minute: int) -> list[Json]:
+        """The datapoints of every minute that has passed; a detached volume still gets its last one."""
+        if seen.minute >= minute:
+            return []
         try:
             counters = self._core.dataplane.counters(volume_id)
         except DataPlaneError:
             return []
-        seen = self._seen.get(volume_id)
-        if seen is None:
-            self._seen[volume_id] = _Seen(counters, minute)
-            return []
         data: list[Json] = []
-        for one in range(seen.minute, minute):
+        last = minute if seen.attached else seen.minute + 1
+        if not seen.attached and counters == seen.counters:
+            last = seen.minute
+        for one in range(seen.minute, last):
             # Lab time runs ahead only while nothing works, so what was done belongs to the first minute.
             data.extend(_datapoints(volume_id, one, seen.counters, counters))
             seen.counters = counters
-        seen.minute = max(seen.minute, minute)
+        seen.minute = minute
         return data
 
     def _credits(self, minute: int) -> list[Json]:

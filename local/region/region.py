@@ -38,8 +38,8 @@ class Region(Seeding):
     """The control plane. All times are lab time; everything that takes time happens outside its lock.
 
     `on_event(detail_type, source, detail, resources)` gets the events AWS sends, `publish(namespace, data)`
-    the AWS/EBS metrics as PutMetricData entries, `output` the whole output of commands that name a bucket or a
-    log group.
+    the AWS/EBS metrics as PutMetricData entries, `output` the whole output of commands that name a bucket or
+    a log group.
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from local.region.errors import ApiError, instance_not_found, snapshot_not_found, volume_not_found
@@ -26,18 +27,21 @@ class Tables:
     def volume(self, volume_id: str) -> Volume:
         """The volume, or InvalidVolume.NotFound."""
         if volume_id not in self.volumes:
+            _check_form(volume_id, "vol", "InvalidVolumeID.Malformed")
             raise volume_not_found(volume_id)
         return self.volumes[volume_id]
 
     def snapshot(self, snapshot_id: str) -> Snapshot:
         """The snapshot, or InvalidSnapshot.NotFound."""
         if snapshot_id not in self.snapshots:
+            _check_form(snapshot_id, "snap", "InvalidSnapshotID.Malformed")
             raise snapshot_not_found(snapshot_id)
         return self.snapshots[snapshot_id]
 
     def instance(self, instance_id: str) -> Instance:
         """The instance, or InvalidInstanceID.NotFound."""
         if instance_id not in self.instances:
+            _check_form(instance_id, "i", "InvalidInstanceID.Malformed")
             raise instance_not_found(instance_id)
         return self.instances[instance_id]
 
@@ -52,3 +56,9 @@ class Tables:
             if resource_id in table:
                 return table[resource_id].tags
         raise ApiError("InvalidID", f"The ID '{resource_id}' is not valid")
+
+
+def _check_form(resource_id: str, prefix: str, code: str) -> None:
+    """Ids have 8 or 17 hexadecimal digits; anything else is refused in other words than an unknown id."""
+    if not re.fullmatch(prefix + r"-([0-9a-f]{8}|[0-9a-f]{17})", resource_id):
+        raise ApiError(code, f'Invalid id: "{resource_id}"')

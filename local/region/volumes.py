@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from local.dataplane import DataPlaneError
 from local.region import volume_requests
 from local.region.core import Core, Json, refuse_dry_run, request_id, stamp
@@ -14,6 +16,8 @@ from local.region.operations import operation
 from local.region.resources import Attachment, Volume
 from local.region.tables import Tables
 from local.region.volume_types import limits_of
+
+LOG = logging.getLogger(__name__)
 
 MAX_TOKEN_CHARS = 64
 """EC2 developer guide, "Ensuring idempotency": client tokens have up to 64 ASCII characters."""
@@ -157,9 +161,10 @@ class Volumes:
                 volume.volume_id, volume.size_gib, image, limits_of(volume.performance), warm=warm
             )
         except DataPlaneError:
+            LOG.exception("the data plane could not make %s", volume.volume_id)
             with self._core.transaction():
                 self._fail(volume)
-            raise
+            return
         with self._core.transaction():
             self._core.at(
                 volume.create_time + self._core.settings.volume.creation_seconds,

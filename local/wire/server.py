@@ -31,7 +31,9 @@ class Server:
 
     def __init__(self, server: BaseWSGIServer) -> None:
         self._server = server
-        self._thread = threading.Thread(target=server.serve_forever, name="region-wire", daemon=True)
+        self._thread = threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="region-wire", daemon=True
+        )
         self._thread.start()
         self.port = server.server_port
         self.url = f"http://127.0.0.1:{self.port}"

@@ -52,7 +52,10 @@ def _value(shape: Shape, value: Any, path: str) -> Iterator[Problem]:
         yield from _range(shape, value, path, "value")
 
 
-def _string(shape: Shape, value: str, path: str) -> Iterator[Problem]:
+def _string(shape: Shape, value: Any, path: str) -> Iterator[Problem]:
+    if not isinstance(value, str):
+        yield path, f"Value {value!r} must be a string", False
+        return
     allowed = getattr(shape, "enum", None)
     if allowed and value not in allowed and path not in FREE_ENUMS:
         yield path, f"Value '{value}' must satisfy enum value set: [{', '.join(allowed)}]", False

@@ -1,0 +1,76 @@
+"""ModifyVolume: states over time, what takes effect when, and the limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from local.region import ApiError
+from tests.local.region_lab import Lab
+
+
+def change(lab: Lab, volume: str) -> dict[str, Any]:
+    found: dict[str, Any] = lab.ec2("DescribeVolumesModifications", VolumeIds=[volume])[
+        "VolumesModifications"
+    ][0]
+    return found
+
+
+def refused(lab: Lab, volume: str, **params: Any) -> str:
+    with pytest.raises(ApiError) as error:
+        lab.ec2("ModifyVolume", VolumeId=volume, **params)
+    return error.value.code
+
+
+def test_a_change_is_in_force_before_it_is_completed() -> None:
+    lab = Lab()
+    volume = lab.volume(Size=1_024, VolumeType="gp3", Throughput=500)
+    answer = lab.ec2("ModifyVolume", VolumeId=volume, Throughput=125)["VolumeModification"]
+    assert (answer["ModificationState"], answer["OriginalThroughput"], answer["TargetThroughput"]) == (
+        "modifying",
+        500,
+        125,
+    )
+    lab.wait(30)
+    assert lab.plane.volumes[volume].limits.throughput_mib_s == 125
+    assert lab.shown(volume)["Throughput"] == 125
+    lab.wait(3 * 3_600)
+    assert (change(lab, volume)["ModificationState"], change(lab, volume)["Progress"]) == ("optimizing", 50)
+    assert refused(lab, volume, Iops=4_000) == "IncorrectModificationState"
+    lab.wait(3 * 3_600)
+    assert (change(lab, volume)["ModificationState"], change(lab, volume)["Progress"]) == ("completed", 100)
+    results = [
+        one["result"] for one in lab.named_events("EBS Volume Notification") if one["event"] == "modifyVolume"
+    ]
+    assert results == ["optimizing", "completed"]
+
+
+def test_four_changes_in_a_rolling_day() -> None:
+    lab = Lab()
+    volume = lab.volume(Size=10, VolumeType="gp3")
+    for iops in (3_100, 3_200, 3_300, 3_400):
+        lab.ec2("ModifyVolume", VolumeId=volume, Iops=iops)
+        lab.wait(3_600)
+    assert refused(lab, volume, Iops=3_500) == "VolumeModificationRateExceeded"
+    lab.wait(20 * 3_600)
+    lab.ec2("ModifyVolume", VolumeId=volume, Iops=3_500)
+
+
+def test_what_is_not_named_stays_or_takes_the_new_default() -> None:
+    lab = Lab()
+    volume = lab.volume(Size=10, VolumeType="gp3", Throughput=250)
+    target = lab.ec2("ModifyVolume", VolumeId=volume, VolumeType="io2")["VolumeModification"]
+    assert (target["TargetIops"], target["TargetVolumeType"], target["TargetSize"]) == (3_000, "io2", 10)
+    assert "TargetThroughput" not in target
+
+
+def test_what_is_refused() -> None:
+    lab = Lab()
+    volume = lab.volume(Size=10, VolumeType="gp3")
+    assert refused(lab, volume) == "MissingParameter"
+    assert refused(lab, volume, Size=9) == "InvalidParameterValue"
+    assert refused(lab, volume, VolumeType="gp2", Iops=3_000) == "InvalidParameterCombination"
+    assert refused(lab, "vol-0000000000000dead", Size=20) == "InvalidVolume.NotFound"
+    with pytest.raises(ApiError, match="does not exist"):
+        change(lab, volume)
