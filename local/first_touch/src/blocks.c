@@ -99,13 +99,15 @@ unsigned block_map_take_prepaid(struct block_map *map, uint64_t block, struct pa
 }
 
 void block_map_initialize(struct block_map *map, double fraction) {
-    uint64_t left = (uint64_t)(fraction * (double)map->written_count + 0.5);
+    uint64_t wanted = (uint64_t)(fraction * (double)map->written_count + 0.5);
 
-    for (uint64_t block = 0; block < map->count && left > 0; block++) {
+    while (map->initialized_count < wanted) {
+        uint64_t block = map->initialized_end++;
+
         if (!get_bit(map->written, block))
             continue;
         set_all_local(map, block);
-        left--;
+        map->initialized_count++;
     }
 }
 

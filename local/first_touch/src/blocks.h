@@ -39,6 +39,9 @@ struct block_map {
     /* Both count written blocks only. */
     uint64_t local_count;
     uint64_t read_count;
+    /* How far block_map_initialize has come, so that frequent small steps stay cheap. */
+    uint64_t initialized_count;
+    uint64_t initialized_end;
 };
 
 /* Makes a map of `count` blocks, none of them written; 0 or -errno. */
