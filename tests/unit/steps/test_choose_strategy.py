@@ -1,0 +1,148 @@
+"""State Choose Strategy."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from rewarm.contracts import ChooseStrategyEvent
+from rewarm.domain.errors import NoStrategyFitsError
+from rewarm.domain.model import GIB, FastSnapshotRestore, Strategy
+from rewarm.steps.choose_strategy import choose_strategy
+from tests.support.builders import (
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    TO_INSTANCE,
+    TO_ZONE,
+    ZONE,
+    World,
+    assignment,
+    at,
+    request,
+    zone_assignment,
+)
+
+
+def choose(world, body=None, *, volumes=None, minutes=None, **objective):
+    event = ChooseStrategyEvent(
+        restore_id=RESTORE_ID,
+        now=NOW,
+        request=request(body or TO_INSTANCE, objective=objective),
+        deadline_at=at(minutes) if minutes else None,
+        volumes=volumes or [assignment()],
+    )
+    return choose_strategy(
+        event,
+        fast_restores=world.fast_restores,
+        instances=world.instances,
+        prices=world.prices,
+        quotas=world.quotas,
+    )
+
+
+class TestChooseStrategy:
+    def test_warms_up_where_that_is_in_time_because_it_costs_nothing(self):
+        result = choose(World(), minutes=30)
+        (one,) = result.plans
+        assert one.plan.strategy is Strategy.WARM_UP_AGENT
+        assert not one.plan.deadline_missed
+        assert one.plan.ready_p90_seconds <= 30 * 60
+
+    def test_considers_every_strategy_and_says_why(self):
+        (one,) = choose(World(), minutes=30).plans
+        assert {candidate.strategy for candidate in one.candidates} == set(Strategy)
+        assert sum(candidate.chosen for candidate in one.candidates) == 1
+        assert all(candidate.reason for candidate in one.candidates)
+        reasons = {candidate.strategy: candidate.reason for candidate in one.candidates}
+        assert reasons[Strategy.BACKGROUND].startswith("Too late: full speed only within 24 h")
+
+    def test_pays_for_the_lowest_rate_where_there_is_no_instance(self):
+        (one,) = choose(World(), TO_ZONE, volumes=[zone_assignment()], minutes=15).plans
+        assert one.plan.strategy is Strategy.PROVISIONED_RATE
+        # 40 GiB = 40,960 MiB within 15 min less creation (60 s) and AWS's delay (300 s): 540 s at 90 % = 85 MiB/s.
+        assert one.plan.initialization_rate_mib_s == 100
+        assert one.plan.cost_usd == Decimal("0.0576") + Decimal("0.000005")
+
+    def test_writes_the_sums_out(self):
+        (one,) = choose(World(), TO_ZONE, volumes=[zone_assignment()], minutes=15).plans
+        parts = {part.item: part.arithmetic for part in one.plan.cost_parts}
+        assert parts["Provisioned initialization rate"] == "40.000 GiB x 100 MiB/s x $0.0000144"
+        assert parts["ListSnapshotBlocks requests"] == "9 requests x $0.0006 / 1,000"
+
+    def test_lets_the_others_take_over_in_order(self):
+        (one,) = choose(World(), minutes=30).plans
+        assert [plan.strategy for plan in one.fallbacks] == [
+            Strategy.PROVISIONED_RATE,
+            Strategy.FAST_SNAPSHOT_RESTORE,
+            Strategy.BACKGROUND,
+        ]
+        assert one.fallbacks[-1].deadline_missed
+
+    def test_marks_a_deadline_that_nothing_meets(self):
+        result = choose(World(), minutes=1)
+        assert result.summary.deadline_missed
+        assert result.plans[0].plan.why.startswith("No strategy within the budget meets the deadline;")
+
+    def test_refuses_where_the_request_is_strict(self):
+        with pytest.raises(NoStrategyFitsError, match=r"^objective.readyWithinMinutes: no strategy fits"):
+            choose(World(), minutes=1, strict=True)
+
+    def test_honours_a_fixed_strategy_and_lets_nothing_take_over(self):
+        (one,) = choose(World(), minutes=30, strategy="background").plans
+        assert one.plan.strategy is Strategy.BACKGROUND
+        assert one.plan.deadline_missed
+        assert one.fallbacks == []
+
+    def test_refuses_a_fixed_strategy_that_cannot_be_had_with_the_reason(self):
+        with pytest.raises(
+            NoStrategyFitsError, match=r"^objective.strategy: warm-up-agent: there is no target instance"
+        ):
+            choose(World(), TO_ZONE, volumes=[zone_assignment()], strategy="warm-up-agent")
+
+    def test_takes_fast_snapshot_restore_where_it_is_enabled_already(self):
+        world = World()
+        world.fast_restores.states[SNAPSHOT_ID, ZONE] = FastSnapshotRestore("enabled", at(-600), 10.0)
+        (one,) = choose(world, minutes=4).plans
+        assert one.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE
+        assert one.plan.cost_usd < Decimal("0.001")
+
+    def test_volumes_of_one_snapshot_share_its_price(self):
+        volumes = [assignment(index=index, device=f"/dev/sd{'fghi'[index]}") for index in range(4)]
+        result = choose(World(), volumes=volumes, strategy="fast-snapshot-restore")
+        parts = [part for one in result.plans for part in one.plan.cost_parts if part.item.startswith("Fast")]
+        alone = choose(World(), strategy="fast-snapshot-restore").plans[0].plan.cost_parts
+        assert sum(part.usd for part in parts) == pytest.approx(alone[1].usd, abs=Decimal("0.01"))
+        assert parts[0].arithmetic.endswith("/ 4 volumes of the same snapshot")
+
+    def test_shares_the_budget_by_the_data(self):
+        volumes = [zone_assignment(index=0), zone_assignment(index=1, data_bytes=80 * GIB)]
+        result = choose(World(), TO_ZONE, volumes=volumes, strategy="provisioned-rate", maxCostUsd=0.2)
+        assert [one.plan.initialization_rate_mib_s for one in result.plans] == [100, 100]
+        with pytest.raises(NoStrategyFitsError, match=r"over the budget of \$0.057"):
+            choose(World(), TO_ZONE, volumes=volumes, strategy="provisioned-rate", maxCostUsd=0.17)
+
+    def test_adds_the_volumes_up(self):
+        volumes = [zone_assignment(index=0), zone_assignment(index=1)]
+        result = choose(World(), TO_ZONE, volumes=volumes, strategy="provisioned-rate")
+        assert result.summary.total_cost_usd == 2 * result.plans[0].plan.cost_usd
+        assert result.summary.why == "2 volumes: 2 x provisioned-rate."
+        assert result.summary.price_source == "shipped price book"
+
+    def test_warms_up_no_faster_than_the_request_allows(self):
+        event = ChooseStrategyEvent(
+            restore_id=RESTORE_ID,
+            now=NOW,
+            request=request(warmUp={"maxMibPerSecond": 10}, objective={"strategy": "warm-up-agent"}),
+            volumes=[assignment()],
+        )
+        world = World()
+        result = choose_strategy(
+            event,
+            fast_restores=world.fast_restores,
+            instances=world.instances,
+            prices=world.prices,
+            quotas=world.quotas,
+        )
+        assert result.plans[0].plan.ready_p50_seconds >= 40 * 1024 / 10

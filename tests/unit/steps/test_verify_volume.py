@@ -1,0 +1,129 @@
+"""States Verify Volume Before and Verify Volume After."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewarm.contracts import VerifyVolumeEvent
+from rewarm.domain.errors import AgentFailedError, AgentUnreachableError, ThrottledError, VolumeNotFastError
+from rewarm.domain.model import CommandStatus
+from rewarm.steps.verify_volume import verify_volume
+from tests.support.builders import (
+    RESTORE_ID,
+    VOLUME_ID,
+    World,
+    assignment,
+    at,
+    instance,
+    measurement,
+    request,
+)
+
+
+def verify(world, phase="after", pending=None, *, minute=0.0, **changes):
+    event = VerifyVolumeEvent(
+        restore_id=RESTORE_ID,
+        now=at(minute),
+        request=request(**changes),
+        volume=assignment(),
+        volume_id=VOLUME_ID,
+        phase=phase,
+        pending=pending,
+    )
+    return verify_volume(event, commands=world.commands, instances=world.instances, artifacts=world.artifacts)
+
+
+class TestVerifyVolume:
+    def test_measures_as_the_request_says(self):
+        world = World()
+        result = verify(world, verify={"samples": 500, "maxP99Ms": 12.5})
+        assert not result.finished
+        parameters = world.commands.sent[0][2]
+        assert (parameters["action"], parameters["progressUrl"]) == ("verify", "none")
+        assert parameters["arguments"] == "--samples 500 --max-p99-ms 12.5"
+
+    def test_takes_only_a_few_cold_reads_before(self):
+        world = World()
+        verify(world, "before", verify={"samples": 500})
+        assert world.commands.sent[0][2]["arguments"] == "--samples 24 --max-p99-ms 20"
+
+    def test_waits_while_the_command_runs(self):
+        world = World()
+        pending = verify(world)
+        assert not verify(world, pending=pending).finished
+        world.commands.statuses["command-1"] = CommandStatus("InProgress", "InProgress", None, "", "")
+        again = verify(world, pending=pending)
+        assert (again.finished, again.command_id) == (False, "command-1")
+        assert len(world.commands.sent) == 1
+
+    def test_tells_the_numbers_of_a_fast_volume(self):
+        world = World()
+        pending = verify(world)
+        world.commands.finish("command-1", stdout=measurement())
+        result = verify(world, pending=pending)
+        assert (result.finished, result.verdict) == (True, "fast")
+        assert result.result is not None
+        assert result.result.latency_ms.p99 == 1.9
+        assert result.reason == "64 reads of 4 KiB: p50 0.6 ms, p99 1.9 ms, 1,630 IOPS"
+
+    def test_fails_with_the_numbers_of_a_slow_volume(self):
+        world = World()
+        pending = verify(world)
+        slow = measurement("slow", 91.0)
+        world.commands.finish("command-1", stdout=slow, status="Failed", status_details="Failed", exit_code=1)
+        with pytest.raises(VolumeNotFastError, match=r"still cold: .* p99 91.0 ms.*at most 20 ms is allowed"):
+            verify(world, pending=pending)
+
+    def test_a_cold_volume_is_what_is_expected_before(self):
+        world = World()
+        pending = verify(world, "before")
+        slow = measurement("slow", 91.0)
+        world.commands.finish("command-1", stdout=slow, status="Failed", status_details="Failed", exit_code=1)
+        result = verify(world, "before", pending)
+        assert (result.finished, result.verdict) == (True, "slow")
+
+    def test_does_not_measure_where_the_request_says_so(self):
+        world = World()
+        result = verify(world, verify={"samples": 0})
+        assert (result.finished, result.verdict) == (True, "unmeasured")
+        assert world.commands.sent == []
+
+    def test_goes_on_without_a_measurement_before(self):
+        world = World()
+        world.instances.add(instance(ssm_online=False))
+        result = verify(world, "before")
+        assert (result.finished, result.verdict) == (True, "unmeasured")
+        assert "not online" in result.reason
+
+    def test_is_retried_where_aws_is_busy_even_before(self):
+        world = World()
+        world.commands.failure = ThrottledError("SendCommand: slow down")
+        with pytest.raises(ThrottledError):
+            verify(world, "before")
+
+    def test_fails_where_the_agent_gives_no_result(self):
+        world = World()
+        pending = verify(world)
+        world.commands.finish(
+            "command-1", status="Failed", status_details="Failed", exit_code=3, stderr="cannot open /dev/x"
+        )
+        with pytest.raises(
+            AgentFailedError, match="gave no result: Failed, exit status 3: cannot open /dev/x"
+        ):
+            verify(world, pending=pending)
+
+    def test_fails_where_the_command_was_never_delivered(self):
+        world = World()
+        pending = verify(world)
+        world.commands.finish(
+            "command-1", status="TimedOut", status_details="DeliveryTimedOut", exit_code=None
+        )
+        with pytest.raises(AgentUnreachableError, match="never reached the instance: DeliveryTimedOut"):
+            verify(world, pending=pending)
+
+    def test_does_not_wait_for_ever_for_a_command_that_ssm_has_lost(self):
+        world = World()
+        pending = verify(world)
+        assert not verify(world, pending=pending, minute=9).finished
+        with pytest.raises(AgentUnreachableError, match="knows nothing of the command command-1"):
+            verify(world, pending=pending, minute=11)
