@@ -45,15 +45,6 @@ def end_of(events: Iterable[Json]) -> tuple[str, str] | None:
     return None
 
 
-def started_executions(events: Iterable[Json]) -> Iterator[str]:
-    """ARNs of the executions that `startExecution` states of this history told of at their end."""
-    for event in events:
-        text = event.get("taskSucceededEventDetails", {}).get("output")
-        answer = _parsed(text) if text else None
-        if isinstance(answer, dict) and "ExecutionArn" in answer:
-            yield answer["ExecutionArn"]
-
-
 def _entered(execution: str, kind: str, event: Json) -> StateVisit:
     name = event["stateEnteredEventDetails"]["name"]
     return StateVisit(execution=execution, state=name, kind=kind, entered_at=_instant(event["timestamp"]))

@@ -189,7 +189,11 @@ def metered(before: Json, after: Json) -> tuple[str, list[Json]]:
         usd = item["usd"] - known.get((item["resource"], item["kind"]), 0.0)
         is_of_before = item["kind"] == "storage" and (item["resource"], item["kind"]) in known
         if usd > 0 and not is_of_before:
-            parts.append({**item, "usd": f"{usd:.9f}"})
+            is_new = (
+                item["resource"],
+                item["kind"],
+            ) not in known  # else its note tells of earlier restores too
+            parts.append({**item, "usd": f"{usd:.9f}", "note": item["note"] if is_new else ""})
     total = sum(float(part["usd"]) for part in parts if part["kind"] != "storage")
     return f"{total:.9f}", parts
 

@@ -64,16 +64,16 @@ class Story:
         """Everything that has to be there first; the caller closes the host, whatever happens here."""
         view, run = self.view, self.run
         view.heading("Setting up")
-        with view.setup_step("Make the lost volume's file system", run) as step:
+        with view.setup_step("File system of the lost volume", run) as step:
             source = labs.make_source(self.options)
             step.detail = "kept from an earlier run" if source.was_kept else "ext4, full of files"
-        with view.setup_step("Start the embedded AWS", run) as step:
+        with view.setup_step("Embedded AWS", run) as step:
             host.start()
             step.detail = host.emulator.url
         with view.setup_step("Deploy template.yaml", run) as step:
             step.detail = f"{len(host.deploy())} outputs"
         lab = Lab(host)
-        with view.setup_step("Put its last snapshot and its instance into the Region", run) as step:
+        with view.setup_step("Last snapshot of it, and its instance", run) as step:
             scene = Scene(lab, source, lab.add_snapshot(source), lab.add_instance())
             run.snapshot = labs.facts_of(source, scene.snapshot_id)
             written = size_text(run.snapshot.written_blocks * BLOCK_BYTES)
@@ -81,12 +81,12 @@ class Story:
                 f"{scene.snapshot_id}: {source.image.size_gib} GiB, {written} written, "
                 f"{run.snapshot.files:,} files; {scene.instance_id}"
             )
-        with view.setup_step(f"PUT /runbooks/{ALARM}", run) as step:
+        with view.setup_step("Runbook for an alarm", run) as step:
             request = labs.request_of_runbook(self.options, scene.instance_id)
             answer = lab.api.call("PUT", f"/runbooks/{quote(ALARM)}", request)
             if answer.status not in (200, 201):
                 raise StoryError(f"PUT /runbooks/{ALARM} answered {answer.status}: {answer.body}")
-            step.detail = f"{answer.status}: restore the latest snapshot of {labs.SOURCE_VOLUME}"
+            step.detail = f"PUT /runbooks/{ALARM}: {answer.status}"
         return scene
 
     def _restore(self, scene: Scene, title: str, start: Callable[[Scene], tuple[str, str, Json]]) -> None:

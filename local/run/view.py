@@ -14,6 +14,7 @@ from rich.table import Table
 
 from local.run.bar import ProgressBar
 from local.run.details import detail
+from local.run.loop import Loop
 from local.run.recording import (
     Json,
     ProgressSample,
@@ -35,7 +36,7 @@ from local.run.wording import (
     strategy_text,
 )
 
-PLAIN_COLUMNS = 110
+PLAIN_COLUMNS = 120
 QUIET_KINDS = {"Pass", "Choice", "Map"}
 """States that pass in no time and do nothing that anybody would miss."""
 
@@ -48,6 +49,7 @@ class View:
         if not self.console.is_terminal:
             self.console.width = PLAIN_COLUMNS
         self._bar = ProgressBar(self.console)
+        self._loop = Loop()
 
     def title(self) -> None:
         """What this is, and how its times are to be read."""
@@ -79,13 +81,25 @@ class View:
             yield step
         step.seconds = monotonic() - began
         run.setup.append(step)
-        words = f"{what}  [dim]{escape(step.detail)}[/]" if step.detail else what
-        self.console.print(f"  [green]✓[/] {step.seconds:6.1f} s  {words}")
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column()
+        grid.add_column(justify="right", width=8)
+        grid.add_column(width=36)
+        grid.add_column(ratio=1)
+        grid.add_row("  [green]✓[/]", f"{step.seconds:.1f} s", escape(what), f"[dim]{escape(step.detail)}[/]")
+        self.console.print(grid)
 
     def state(self, visit: StateVisit, started_at: float) -> None:
-        """A state that is over."""
-        if visit.kind in QUIET_KINDS or (visit.kind == "Wait" and not (visit.seconds or 0) >= 1):
+        """A state that is over; polls that find what the one before found are only counted."""
+        if visit.kind in QUIET_KINDS:
             return
+        for told in self._loop.take(visit):
+            if isinstance(told, int):
+                self.console.print(f"  [dim]{'':9} … {told} more polls found the same[/]")
+            else:
+                self._state(told, started_at)
+
+    def _state(self, visit: StateVisit, started_at: float) -> None:
         at = offset_text(visit.entered_at - started_at)
         colour = (
             "red" if visit.failures or visit.kind == "Fail" else "yellow" if visit.kind == "Wait" else "cyan"
@@ -183,7 +197,7 @@ class View:
         mark = "[green]✓[/]" if proof.files_identical == proof.files and proof.files else "[red]✗[/]"
         self.console.print("[bold]Proof[/], taken from the volume itself:")
         self.console.print(
-            f"  {mark} files identical to the source (sha256): {proof.files_identical} of {proof.files}"
+            f"  {mark} files identical to the source (sha256): {proof.files_identical:,} of {proof.files:,}"
         )
         for difference in proof.differences[:5]:
             self.console.print(f"    [red]{escape(difference)}[/]")

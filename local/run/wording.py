@@ -138,7 +138,7 @@ def _block_lines(block: Json) -> Iterator[str]:
         if text:
             label, _, value = str(text).partition("\n")
             is_field = part in block.get("fields", []) and value
-            yield from _plain(f"{label} {value}" if is_field else str(text)).splitlines()
+            yield from _plain(f"{label}: {value}" if is_field else str(text)).splitlines()
 
 
 def _plain(text: str) -> str:

@@ -36,7 +36,7 @@ def readiness(restore: RestoreRecord, name: str) -> dict[str, str]:
 
 def reading(restore: RestoreRecord, name: str) -> dict[str, str]:
     """Rate and progress while the volume was initialized; empty where the samples are too few."""
-    if sum(sample.mib_per_second is not None for sample in restore.samples) < 3:
+    if len(reading_points(restore)) < 3:
         return {}
     label = f"Rate of initialization of {restore.restore_id}"
     return {size: to_svg(*_named(_reading(restore, size), f"{name}-{size}", label)) for size in SIZES}
@@ -67,6 +67,24 @@ def bands(visits: Iterable[StateVisit], started_at: float, ended_at: float) -> l
                 found[-1] = Band(found[-1].phase, found[-1].start, max(start, found[-1].start))
             found.append(Band(phase, start, end))
     return found
+
+
+def reading_points(restore: RestoreRecord) -> list[tuple[float, float, float]]:
+    """(seconds, percent, MiB/s) until the first 100 %, from samples and polls that know a rate."""
+    points = [
+        (sample.at - restore.started_at, sample.percent, sample.mib_per_second)
+        for sample in restore.samples
+        if sample.mib_per_second is not None
+    ]
+    points += [
+        (visit.left_at - restore.started_at, float(visit.payload["progressPercent"]), rate)
+        for visit in restore.visits
+        if visit.state == "Poll Initialization" and visit.payload and visit.left_at is not None
+        and (rate := visit.payload.get("mibPerSecond")) is not None
+    ]  # fmt: skip
+    points.sort()
+    full = next((index for index, point in enumerate(points) if point[1] >= 100), len(points))
+    return points[: full + 1]
 
 
 def progress_points(restore: RestoreRecord) -> list[tuple[float, float]]:
@@ -140,22 +158,18 @@ def _phase_colour(phase: str) -> str:
 
 
 def _reading(restore: RestoreRecord, size: str) -> Figure:
-    first = restore.samples[0].at
-    seconds = [sample.at - first for sample in restore.samples]
+    seconds, percents, rates = zip(*reading_points(restore), strict=True)
     with style():
         figure = Figure(figsize=(SIZES[size], 2.6), layout="constrained")
         axes = figure.subplots()
-        rates = [sample.mib_per_second or 0.0 for sample in restore.samples]
         axes.fill_between(seconds, rates, color=COLOURS["rate"], alpha=0.35, linewidth=0)
         axes.plot(seconds, rates, color=COLOURS["rate"], linewidth=2)
-        axes.set(ylabel="MiB/s", ylim=(0, max(rates) * 1.15 or 1), xlabel="seconds after the first sample")
+        axes.set(ylabel="MiB/s", ylim=(0, max(rates) * 1.15 or 1), xlabel="seconds after the start")
         share = axes.twinx()
-        share.plot(
-            seconds, [sample.percent for sample in restore.samples], color=COLOURS["accent"], linewidth=2
-        )
+        share.plot(seconds, percents, color=COLOURS["accent"], linewidth=2)
         share.set(ylabel="initialized, %", ylim=(0, 104))
         share.grid(visible=False)
-        axes.set_xlim(0, max(seconds[-1], 0.1))
+        axes.set_xlim(seconds[0], max(seconds[-1], seconds[0] + 0.1))
     return figure
 
 

@@ -127,8 +127,8 @@ def _comparison(restore: RestoreRecord, plan: Json | None) -> list[tuple[str, st
     """(what, planned, actual)."""
     if plan is None:
         return []
-    attached = next((visit.left_at for visit in restore.visits if visit.state == "Attach Volume"), None)
-    usable = None if attached is None else attached - restore.started_at
+    attached = [visit.entered_at for visit in restore.visits if visit.state == "Announce Attached"]
+    usable = attached[0] - restore.started_at if attached else None
     p50, p90 = (wording.estimate_text(plan[name]) for name in ("readyP50Seconds", "readyP90Seconds"))
     return [
         ("usable", wording.estimate_text(plan["usableSeconds"]), wording.seconds_text(usable)),
