@@ -229,7 +229,7 @@ static void explain(const struct job *job) {
                 strerror(result->engine_error));
     }
     if (result->progress.blocks_failed > 0) {
-        fprintf(stderr, "warmer: %" PRIu64 " blocks could not be read (first error: %s)\n",
+        fprintf(stderr, "warmer: blocks that could not be read: %" PRIu64 " (first error: %s)\n",
                 result->progress.blocks_failed, strerror(result->first_error));
     }
     if (result->was_interrupted) {

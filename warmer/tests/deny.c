@@ -38,13 +38,23 @@ static int deny_io_uring(unsigned error) {
     return install(steps, sizeof steps / sizeof steps[0]);
 }
 
+/** C libraries open by either call. */
 static int deny_direct(void) {
-    struct sock_filter steps[] = {LOAD(NUMBER),
-                                  SKIP_UNLESS(SYS_openat, 3),
-                                  LOAD(LOW_WORD(2)),
-                                  SKIP_UNLESS_ANY(O_DIRECT, 1),
-                                  ANSWER(SECCOMP_RET_ERRNO | EINVAL),
-                                  ANSWER(SECCOMP_RET_ALLOW)};
+    struct sock_filter steps[] = {
+        LOAD(NUMBER),
+        SKIP_UNLESS(SYS_openat, 3),
+        LOAD(LOW_WORD(2)),
+        SKIP_UNLESS_ANY(O_DIRECT, 1),
+        ANSWER(SECCOMP_RET_ERRNO | EINVAL),
+#ifdef SYS_open
+        LOAD(NUMBER),
+        SKIP_UNLESS(SYS_open, 3),
+        LOAD(LOW_WORD(1)),
+        SKIP_UNLESS_ANY(O_DIRECT, 1),
+        ANSWER(SECCOMP_RET_ERRNO | EINVAL),
+#endif
+        ANSWER(SECCOMP_RET_ALLOW),
+    };
     return install(steps, sizeof steps / sizeof steps[0]);
 }
 

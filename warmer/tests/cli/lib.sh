@@ -4,9 +4,9 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/warmer-cli-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-# What differs from run to run becomes N.
+# What differs from run to run becomes N; C libraries word one error differently.
 normalise() {
-    sed -E 's/"(elapsedSeconds|mibPerSecond|iops|p50|p90|p99|max|mean|etaSeconds|seed)":[0-9.]+/"\1":N/g'
+    sed -E -e 's,I/O error,Input/output error,' -e 's/"(elapsedSeconds|mibPerSecond|iops|p50|p90|p99|max|mean|etaSeconds|seed)":[0-9.]+/"\1":N/g'
 }
 
 # run COMMAND…: leaves its exit status in $status, its output in ./out and ./err.
@@ -35,7 +35,7 @@ expect() {
 not
   $3
 "
-    [ "$(cat err)" = "$4" ] || problem="${problem}standard error is
+    [ "$(normalise <err)" = "$4" ] || problem="${problem}standard error is
   $(cat err)
 not
   $4

@@ -8,6 +8,8 @@ total=33554432
 
 # start OPTIONS…: begin in the background and wait until some blocks are read.
 start() {
+    # Not to be misled by what the run before it printed.
+    : >out
     "$WARMER" warm disk --max-mib-s 16 --progress json --engine threads "$@" >out 2>err &
     pid=$!
     tries=0

@@ -52,7 +52,7 @@ else
     run "$DENY" read-at $((101 * mib / 2)) "$WARMER" warm disk --map map --depth 4 --engine threads
     expect an_unreadable_block_is_listed_and_passed_over 1 \
         "$(warm_result incomplete disk $((31 * mib / 2)) $((16 * mib)) 31 32 31 1 '[[101,1]]' '"Input/output error"' threads '' true '' 4)" \
-        'warmer: 1 blocks could not be read (first error: Input/output error)'
+        'warmer: blocks that could not be read: 1 (first error: Input/output error)'
 fi
 
 run "$WARMER" warm disk --map map --depth 4
