@@ -106,7 +106,7 @@ def _by_initialization(seen: Observation, notes: tuple[str, ...]) -> Readiness:
         bytes_done=round(seen.bytes_total * percent / 100),
         mib_per_second=None,
         eta_seconds=eta,
-        wait_seconds=1 if done else max(low, min(high, eta if eta is not None else 60)),
+        wait_seconds=1 if done else max(low, min(high, eta // 2 if eta is not None else 60)),
     )
 
 

@@ -1,0 +1,262 @@
+"""States Announce Plan, Fallback, Attached, Ready and Failure."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+from rewarm.contracts import (
+    AnnounceEvent,
+    InitializationSignals,
+    PlanSummary,
+    PollInitializationResult,
+    VerifyVolumeResult,
+)
+from rewarm.domain.model import Strategy
+from rewarm.steps.announce import announce
+from tests.support.builders import (
+    DEVICE,
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    VOLUME_ID,
+    World,
+    assignment,
+    at,
+    measurement,
+    plan,
+    request,
+    volume_plan,
+)
+
+SLOW_CAUSE = json.dumps({"errorMessage": "vol-1 is still cold", "errorType": "VolumeNotFastError"})
+FAILURE = {"state": "Verify Volume After", "error": "VolumeNotFastError", "cause": SLOW_CAUSE}
+
+
+def say(world, kind, details, the_request=None):
+    event = AnnounceEvent(
+        restore_id=RESTORE_ID, now=at(9), event=kind, request=the_request or request(), details=details
+    )
+    return announce(event, table=world.table, messages=world.messages)
+
+
+def plan_details(**changes):
+    summary = PlanSummary(
+        total_cost_usd=Decimal("0.9"),
+        ready_p90_at=at(14),
+        deadline_missed=False,
+        why="cheapest",
+        price_book_as_of=NOW,
+        price_source="shipped price book",
+    )
+    return {
+        "summary": summary.to_json(),
+        "plans": [volume_plan().to_json()],
+        "trigger": {"kind": "alarm", "alarmName": "db down"},
+        "deadlineAt": "2026-11-21T03:30:00Z",
+        **changes,
+    }
+
+
+def ready_details(**changes):
+    initialization = PollInitializationResult(
+        ready=True,
+        wait_seconds=1,
+        progress_percent=100.0,
+        bytes_done=1,
+        bytes_total=1,
+        reasons=["the agent has read every written block"],
+        signals=InitializationSignals(),
+        polls=3,
+        first_polled_at=NOW,
+        last_progress_at=NOW,
+    )
+    measured = {"finished": True, "waitSeconds": 1, "commandId": "c", "reason": "64 reads"}
+    return {
+        "volume": assignment().to_json(),
+        "plan": plan().to_json(),
+        "volumeId": VOLUME_ID,
+        "initialization": initialization.to_json(),
+        "before": {**measured, "verdict": "slow", "result": measurement("slow", 95.0)},
+        "after": {**measured, "verdict": "fast", "result": measurement()},
+        "startedAt": "2026-11-21T03:00:00Z",
+        "deadlineAt": "2026-11-21T03:30:00Z",
+        **changes,
+    }
+
+
+class TestPlan:
+    def test_tells_who_asked_what_is_done_what_it_costs_and_until_when(self):
+        world = World()
+        result = say(world, "plan", plan_details())
+        (message,) = world.messages.sent
+        assert result.channels == ["slack", "email"]
+        assert message["title"] == f"Restoring: {SNAPSHOT_ID} to /dev/sdf on i-0123456789abcdef0"
+        assert 'The alarm "db down" went off.' in message["text"]
+        fields = {field["name"]: field["value"] for field in message["fields"]}
+        assert fields["Extra cost"] == "$0.90"
+        assert fields["Full speed expected by"] == "2026-11-21 03:14 UTC (9 of 10 cases)"
+        assert fields["Deadline"] == "2026-11-21 03:30 UTC"
+        assert message["severity"] == "info"
+
+    def test_warns_where_the_deadline_will_be_missed(self):
+        world = World()
+        details = plan_details()
+        details["summary"]["deadlineMissed"] = True
+        say(world, "plan", details)
+        assert world.messages.sent[0]["severity"] == "warning"
+        assert {"name": "Deadline", "value": "2026-11-21 03:30 UTC (will be missed)"} in world.messages.sent[
+            0
+        ]["fields"]
+
+    def test_says_that_a_dry_run_creates_nothing(self):
+        world = World()
+        say(world, "plan", plan_details(), request(dryRun=True))
+        assert "nothing is created" in world.messages.sent[0]["text"]
+
+    def test_keeps_the_plan_in_the_record(self):
+        world = World()
+        say(world, "plan", plan_details())
+        record = world.table.records[RESTORE_ID]
+        assert record["status"] == "planned"
+        assert record["plans"][0]["plan"]["strategy"] == "warm-up-agent"
+        assert [event["event"] for event in record["events"]] == ["plan"]
+
+    def test_passes_on_who_is_to_be_told(self):
+        world = World()
+        say(world, "plan", plan_details(), request(notify={"slack": False}))
+        assert world.messages.sent[0]["notify"] == {"slack": False, "email": True}
+
+    def test_a_retried_state_writes_the_news_once(self):
+        world = World()
+        say(world, "plan", plan_details())
+        say(world, "plan", plan_details())
+        assert len(world.table.records[RESTORE_ID]["events"]) == 1
+
+
+class TestFallback:
+    def test_says_what_failed_and_what_takes_over(self):
+        world = World()
+        cause = json.dumps({"errorMessage": "at 300 MiB/s: no capacity", "errorType": "X"})
+        details = {
+            "volume": assignment().to_json(),
+            "plan": plan(Strategy.PROVISIONED_RATE).to_json(),
+            "failure": {"state": "Create Volume", "error": "X", "cause": cause},
+        }
+        say(world, "fallback", details)
+        message = world.messages.sent[0]
+        assert "at 300 MiB/s: no capacity" in message["text"]
+        assert message["title"] == f"{SNAPSHOT_ID}: going on with provisioned-rate at 100 MiB/s"
+
+
+class TestAttached:
+    def details(self, strategy=Strategy.WARM_UP_AGENT):
+        the_plan = plan(strategy).to_json()
+        return {"volume": assignment().to_json(), "plan": the_plan, "volumeId": VOLUME_ID, "device": DEVICE}
+
+    def test_says_that_the_volume_can_be_used_and_is_still_slow(self):
+        world = World()
+        say(world, "attached", self.details())
+        message = world.messages.sent[0]
+        assert message["title"] == f"{VOLUME_ID} is attached to i-0123456789abcdef0 and can be used"
+        assert "Full speed in about 8 min by warm-up-agent." in message["text"]
+        assert world.table.records[RESTORE_ID]["status"] == "initializing"
+
+    def test_says_that_fast_snapshot_restore_is_fast_at_once(self):
+        world = World()
+        say(world, "attached", self.details(Strategy.FAST_SNAPSHOT_RESTORE))
+        assert world.messages.sent[0]["text"].endswith("It is at full speed at once.")
+
+
+class TestReady:
+    def test_gives_the_proof(self):
+        world = World()
+        say(world, "ready", ready_details())
+        message = world.messages.sent[0]
+        assert message["title"] == f"{VOLUME_ID} is at full speed"
+        assert "is at full speed after 9 min." in message["text"]
+        assert (
+            "take 0.6 ms (p99 1.9 ms); right after the restore they took 0.6 ms (p99 95.0 ms)."
+            in message["text"]
+        )
+        assert "Known because: the agent has read every written block." in message["text"]
+        assert message["severity"] == "good"
+
+    def test_says_that_the_deadline_was_missed(self):
+        world = World()
+        say(world, "ready", ready_details(deadlineAt="2026-11-21T03:05:00Z"))
+        assert world.messages.sent[0]["severity"] == "warning"
+        assert {"name": "Deadline", "value": "2026-11-21 03:05 UTC (missed)"} in world.messages.sent[0][
+            "fields"
+        ]
+
+    def test_says_why_nothing_was_measured(self):
+        world = World()
+        unmeasured = VerifyVolumeResult(
+            finished=True, wait_seconds=1, verdict="unmeasured", reason="the request says verify.samples 0"
+        )
+        say(world, "ready", ready_details(before=None, after=unmeasured.to_json()))
+        assert "was not measured: the request says verify.samples 0." in world.messages.sent[0]["text"]
+
+    def test_a_volume_without_an_instance_is_not_measured(self):
+        world = World()
+        say(world, "ready", ready_details(before=None, after=None))
+        assert "there is no instance to measure it on" in world.messages.sent[0]["text"]
+
+
+class TestFailed:
+    def test_names_the_reason_and_what_was_removed(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {"cleanUp0": {"removed": [f"volume {VOLUME_ID}"], "kept": []}})
+        results = [{"verdict": "failed", "index": 0}]
+        say(world, "failed", {"failure": FAILURE, "plans": [], "results": results})
+        message = world.messages.sent[0]
+        assert message["title"] == "Restore failed: vol-1 is still cold"
+        assert message["text"].splitlines() == [
+            "vol-1 is still cold",
+            f"Removed: volume {VOLUME_ID}.",
+            "Nothing was left behind.",
+        ]
+        assert message["severity"] == "error"
+
+    def test_names_what_was_left_behind(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {"cleanUp0": {"removed": [], "kept": ["volume vol-9 (why)"]}})
+        results = [{"verdict": "failed", "index": 0}, {"verdict": "ready", "index": 1, "volumeId": "vol-8"}]
+        say(world, "failed", {"failure": FAILURE, "plans": [], "results": results})
+        assert "Left behind: volume vol-9 (why); volume vol-8 (ready)." in world.messages.sent[0]["text"]
+
+    def test_admits_where_it_does_not_know_what_is_left(self):
+        world = World()
+        say(
+            world, "failed", {"failure": FAILURE, "plans": [], "results": [{"verdict": "failed", "index": 0}]}
+        )
+        assert f"rewarm:restore-id={RESTORE_ID}" in world.messages.sent[0]["text"]
+
+    def test_tells_everybody_where_not_even_the_request_could_be_read(self):
+        world = World()
+        event = AnnounceEvent(
+            restore_id=RESTORE_ID,
+            now=NOW,
+            event="failed",
+            request=None,
+            details={"failure": FAILURE, "plans": [], "results": []},
+        )
+        announce(event, table=world.table, messages=world.messages)
+        message = world.messages.sent[0]
+        assert message["notify"] == {"slack": True, "email": True}
+        assert "Nothing was left behind." in message["text"]
+
+    def test_turns_the_record_to_failed_with_the_reason(self):
+        world = World()
+        say(world, "failed", {"failure": FAILURE, "plans": [], "results": []})
+        record = world.table.records[RESTORE_ID]
+        assert record["status"] == "failed"
+        assert record["failure"]["cause"] == "vol-1 is still cold"
+
+    def test_a_cancelled_restore_is_not_called_a_failure(self):
+        world = World()
+        failure = {"state": "Report", "error": "RestoreCancelledError", "cause": "as asked for"}
+        say(world, "failed", {"failure": failure, "plans": [], "results": []})
+        assert world.messages.sent[0]["title"] == "Restore cancelled"
+        assert world.table.records[RESTORE_ID]["status"] == "cancelled"

@@ -1,0 +1,174 @@
+"""What the API does: start, plan, look, cancel, runbooks."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewarm.domain.errors import (
+    InvalidRequestError,
+    RestoreNotFoundError,
+    RunbookNotFoundError,
+    ServiceUnavailableError,
+    SnapshotNotUsableError,
+)
+from rewarm.steps.cancel_restore import cancel_restore
+from rewarm.steps.get_restore import get_restore
+from rewarm.steps.plan_restore import plan_restore
+from rewarm.steps.runbooks import delete_runbook, get_runbook, put_runbook
+from rewarm.steps.start_restore import start_restore
+from tests.support.builders import NOW, RESTORE_ID, TO_INSTANCE, TO_ZONE, World, snapshot
+
+
+def start(world, body=None):
+    return start_restore(
+        body or TO_INSTANCE,
+        restore_id=RESTORE_ID,
+        now=NOW,
+        snapshots=world.snapshots,
+        instances=world.instances,
+        volumes=world.volumes,
+        table=world.table,
+        executions=world.executions,
+    )
+
+
+def dry_run(world, body):
+    return plan_restore(
+        body,
+        restore_id=RESTORE_ID,
+        now=NOW,
+        snapshots=world.snapshots,
+        instances=world.instances,
+        volumes=world.volumes,
+        artifacts=world.artifacts,
+        fast_restores=world.fast_restores,
+        prices=world.prices,
+        quotas=world.quotas,
+    )
+
+
+class TestStartRestore:
+    def test_starts_the_state_machine_with_the_complete_request(self):
+        world = World()
+        answer = start(world)
+        assert answer["restoreId"] == RESTORE_ID
+        assert answer["links"]["self"] == f"/restores/{RESTORE_ID}"
+        started = world.executions.started[RESTORE_ID]
+        assert started["trigger"] == {"kind": "api"}
+        assert started["request"]["onFailure"] == "clean-up"
+        assert world.table.records[RESTORE_ID]["status"] == "accepted"
+
+    def test_the_same_id_starts_one_restore(self):
+        world = World()
+        assert start(world) == start(world)
+        assert len(world.executions.started) == 1
+
+    def test_refuses_at_once_what_the_workflow_would_refuse(self):
+        world = World()
+        world.snapshots.add(snapshot(state="pending"))
+        with pytest.raises(SnapshotNotUsableError, match=r"^source.snapshotId"):
+            start(world)
+        assert world.executions.started == {}
+        assert world.table.records == {}
+
+    def test_refuses_an_unknown_field(self):
+        with pytest.raises(InvalidRequestError, match=r"^colour: unknown field; allowed are source, target"):
+            start(World(), {**TO_INSTANCE, "colour": "red"})
+
+    def test_resolves_an_alarm_to_its_runbook(self):
+        world = World()
+        put_runbook("a", TO_INSTANCE, table=world.table)
+        start(world, {"source": {"alarm": "a"}})
+        request = world.executions.started[RESTORE_ID]["request"]
+        assert request["source"]["snapshotId"] == TO_INSTANCE["source"]["snapshotId"]
+
+    def test_a_restore_that_could_not_be_started_does_not_look_as_if_it_ran(self):
+        world = World()
+        world.executions.failure = ServiceUnavailableError("StartExecution")
+        with pytest.raises(ServiceUnavailableError):
+            start(world)
+        assert world.table.records[RESTORE_ID]["status"] == "failed"
+
+
+class TestPlanRestore:
+    def test_shows_every_strategy_and_creates_nothing(self):
+        world = World()
+        answer = dry_run(world, {**TO_INSTANCE, "objective": {"readyWithinMinutes": 30}})
+        assert len(answer["plans"][0]["candidates"]) == 4
+        assert answer["plans"][0]["plan"]["strategy"] == "warm-up-agent"
+        assert answer["summary"]["deadlineMissed"] is False
+        assert world.artifacts.maps == {}
+        assert world.volumes.volumes == {}
+        assert world.table.records == {}
+        assert world.executions.started == {}
+
+    def test_refuses_what_cannot_be_restored(self):
+        with pytest.raises(InvalidRequestError, match=r"^volume.sizeGib"):
+            dry_run(World(), {**TO_ZONE, "volume": {"sizeGib": 1}})
+
+
+class TestGetRestore:
+    def test_gathers_what_is_known_of_each_volume(self):
+        world = World()
+        start(world)
+        key = "restores/x/0/progress.json"
+        world.table.update(RESTORE_ID, {"volume0": {"volumeId": "vol-1"}, "volume1": {"volumeId": "vol-2"}})
+        world.table.update(RESTORE_ID, {"command0": {"dispatch": {"progressKey": key}}})
+        world.artifacts.objects[key] = {"event": "progress", "bytesDone": 7}
+        found = get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)
+        assert found["status"] == "accepted"
+        assert [volume["volume"]["volumeId"] for volume in found["volumes"]] == ["vol-1", "vol-2"]
+        assert found["volumes"][0]["agent"] == {"event": "progress", "bytesDone": 7}
+        assert found["volumes"][1]["agent"] is None
+        assert "volume0" not in found
+
+    def test_knows_no_other_restores(self):
+        world = World()
+        with pytest.raises(RestoreNotFoundError, match="there is no restore nothing"):
+            get_restore("nothing", table=world.table, artifacts=world.artifacts)
+
+
+class TestCancelRestore:
+    def test_asks_the_restore_to_stop(self):
+        world = World()
+        start(world)
+        assert cancel_restore(RESTORE_ID, table=world.table)["cancelRequested"] is True
+        assert world.table.is_cancelled(RESTORE_ID)
+
+    def test_leaves_a_finished_restore_as_it_is(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {"status": "ready"})
+        assert cancel_restore(RESTORE_ID, table=world.table)["cancelRequested"] is False
+        assert not world.table.is_cancelled(RESTORE_ID)
+
+    def test_knows_no_other_restores(self):
+        with pytest.raises(RestoreNotFoundError):
+            cancel_restore("nothing", table=World().table)
+
+
+class TestRunbooks:
+    def test_keeps_the_complete_request(self):
+        table = World().table
+        put_runbook("db down", TO_INSTANCE, table=table)
+        assert get_runbook("db down", table=table)["request"]["verify"]["samples"] == 64
+
+    def test_refuses_a_bad_request_on_a_good_day(self):
+        with pytest.raises(InvalidRequestError, match=r"^target"):
+            put_runbook("db down", {"source": TO_ZONE["source"], "target": {}}, table=World().table)
+
+    def test_refuses_a_runbook_that_names_an_alarm(self):
+        with pytest.raises(InvalidRequestError, match=r"^source.alarm"):
+            put_runbook("db down", {**TO_INSTANCE, "source": {"alarm": "x"}}, table=World().table)
+
+    def test_refuses_a_name_that_no_alarm_can_have(self):
+        with pytest.raises(InvalidRequestError, match=r"^alarmName"):
+            put_runbook("x" * 256, TO_INSTANCE, table=World().table)
+
+    def test_forgets_a_runbook(self):
+        table = World().table
+        put_runbook("db down", TO_INSTANCE, table=table)
+        assert delete_runbook("db down", table=table) == {"alarmName": "db down", "deleted": True}
+        with pytest.raises(RunbookNotFoundError):
+            get_runbook("db down", table=table)
+        with pytest.raises(RunbookNotFoundError):
+            delete_runbook("db down", table=table)

@@ -1,0 +1,164 @@
+"""State Clean Up."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewarm.contracts import CleanUpEvent, CreateVolumeEvent, PrepareSnapshotEvent
+from rewarm.domain.errors import (
+    AccessDeniedError,
+    IncompleteCleanUpError,
+    ServiceUnavailableError,
+    ThrottledError,
+)
+from rewarm.domain.model import Attachment, Strategy
+from rewarm.steps.clean_up import clean_up
+from rewarm.steps.create_volume import create_volume
+from rewarm.steps.prepare_snapshot import prepare_snapshot
+from tests.support.builders import (
+    DEVICE,
+    INSTANCE_ID,
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    VOLUME_ID,
+    ZONE,
+    World,
+    assignment,
+    dispatch,
+    plan,
+    request,
+)
+
+
+def create(world, *, index=0, attempt=0):
+    event = CreateVolumeEvent(
+        restore_id=RESTORE_ID,
+        now=NOW,
+        request=request(),
+        volume=assignment(index=index),
+        plan=plan(),
+        attempt=attempt,
+    )
+    return create_volume(event, volumes=world.volumes, table=world.table, stack_name="rewarm").volume_id
+
+
+def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, **changes):
+    event = CleanUpEvent(
+        restore_id=RESTORE_ID,
+        now=NOW,
+        request=request(**changes),
+        volume=assignment(),
+        volume_id=volume_id,
+        dispatch=command,
+        attached_announced=announced,
+    )
+    return clean_up(
+        event,
+        volumes=world.volumes,
+        commands=world.commands,
+        fast_restores=world.fast_restores,
+        table=world.table,
+    )
+
+
+@pytest.fixture
+def world():
+    world = World()
+    create(world)
+    return world
+
+
+class TestCleanUp:
+    def test_deletes_the_volume(self, world):
+        assert clean(world).removed == [f"volume {VOLUME_ID}"]
+        assert world.volumes.deleted == [VOLUME_ID]
+
+    def test_cancels_the_command_and_detaches_first(self, world):
+        world.volumes.attach(VOLUME_ID, INSTANCE_ID, DEVICE)
+        result = clean(world, command=dispatch())
+        assert world.commands.cancelled == ["command-1"]
+        assert result.removed == [f"volume {VOLUME_ID}"]
+
+    def test_is_retried_while_the_volume_is_being_detached(self, world):
+        world.volumes.attach(VOLUME_ID, INSTANCE_ID, DEVICE)
+        world.volumes.slow_detach = True
+        with pytest.raises(ServiceUnavailableError, match=f"{VOLUME_ID} is still being detached"):
+            clean(world)
+        world.volumes.change(VOLUME_ID, attachments=(), state="available")
+        assert clean(world).removed == [f"volume {VOLUME_ID}"]
+
+    def test_is_retried_while_the_volume_is_being_created(self, world):
+        world.volumes.change(VOLUME_ID, state="creating")
+        with pytest.raises(ServiceUnavailableError, match="still being created"):
+            clean(world)
+
+    def test_never_deletes_a_volume_that_was_announced(self, world):
+        world.volumes.attach(VOLUME_ID, INSTANCE_ID, DEVICE)
+        result = clean(world, announced=True)
+        assert result.removed == []
+        assert result.kept == [
+            f"volume {VOLUME_ID} (it was announced as usable and may hold new data; tagged rewarm:failed)"
+        ]
+        volume = world.volumes.volumes[VOLUME_ID]
+        assert volume.attachments == (Attachment(INSTANCE_ID, DEVICE, "attached"),)
+        assert volume.settings.tags["rewarm:failed"] == RESTORE_ID
+
+    def test_keeps_the_volume_where_the_request_says_so(self, world):
+        result = clean(world, onFailure="keep")
+        assert "the request says onFailure keep" in result.kept[0]
+        assert VOLUME_ID in world.volumes.volumes
+
+    def test_keeps_a_volume_that_somebody_has_attached_elsewhere(self, world):
+        world.volumes.attach(VOLUME_ID, "i-other", DEVICE)
+        assert "attached to i-other" in clean(world).kept[0]
+
+    def test_finds_a_volume_whose_id_was_never_told(self, world):
+        assert clean(world, volume_id=None).removed == [f"volume {VOLUME_ID}"]
+
+    def test_deletes_the_volume_of_an_earlier_plan_too(self, world):
+        second = create(world, attempt=1)
+        result = clean(world, volume_id=second, announced=True)
+        assert result.removed == [f"volume {VOLUME_ID}"]
+        assert list(world.volumes.volumes) == [second]
+
+    def test_leaves_the_other_volumes_of_the_restore_alone(self, world):
+        other = create(world, index=1)
+        clean(world)
+        assert list(world.volumes.volumes) == [other]
+
+    def test_gives_fast_snapshot_restore_back(self, world):
+        event = PrepareSnapshotEvent(
+            restore_id=RESTORE_ID, now=NOW, volume=assignment(), plan=plan(Strategy.FAST_SNAPSHOT_RESTORE)
+        )
+        prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table)
+        assert clean(world).removed[-1] == f"fast snapshot restore of {SNAPSHOT_ID} in {ZONE} disabled"
+
+    def test_one_failure_keeps_nothing_else_from_being_removed(self, world):
+        world.commands.failure = AccessDeniedError("ssm:CancelCommand")
+        with pytest.raises(IncompleteCleanUpError, match="command command-1: ssm:CancelCommand"):
+            clean(world, command=dispatch())
+        assert world.volumes.deleted == [VOLUME_ID]
+
+    def test_is_retried_where_aws_is_busy(self, world):
+        world.volumes.failure = ThrottledError("slow down")
+        with pytest.raises(ServiceUnavailableError, match="slow down"):
+            clean(world)
+        world.volumes.failure = None
+        clean(world)
+        assert world.volumes.volumes == {}
+
+    def test_names_what_it_may_not_delete(self, world):
+        world.volumes.failure = AccessDeniedError("ec2:DeleteVolume")
+        with pytest.raises(IncompleteCleanUpError, match=f"volume {VOLUME_ID}: ec2:DeleteVolume"):
+            clean(world)
+        assert world.table.records[RESTORE_ID]["cleanUp0"]["kept"] == [
+            f"volume {VOLUME_ID}: ec2:DeleteVolume"
+        ]
+
+    def test_twice_gives_the_same_account(self, world):
+        assert clean(world) == clean(world)
+
+    def test_has_nothing_to_do_where_nothing_was_made(self):
+        result = clean(World(), volume_id=None)
+        assert (result.removed, result.kept) == ([], [])
