@@ -130,7 +130,13 @@ class Attachments:
         except DataPlaneError as error:
             with self._core.transaction():
                 self._undo(volume, attachment)
+                self._notify_failure(volume, str(error))
             raise ApiError("InternalError", f"The volume could not be attached: {error}", 500) from error
+
+    def _notify_failure(self, volume: Volume, cause: str) -> None:
+        """AWS documents attachVolume events for failures only."""
+        detail = {"event": "attachVolume", "result": "failed", "cause": cause, "request-id": ""}
+        self._core.emit("EBS Volume Notification", detail, [self._core.arn(f"volume/{volume.volume_id}")])
 
     def _attached(self, attachment: Attachment) -> None:
         if attachment.state == "attaching":

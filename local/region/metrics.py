@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from local.dataplane import DataPlaneError, VolumeCounters
-from local.region.core import Core, Json, stamp
+from local.region.core import Core, Json
 from local.region.fast_restore import FastRestores, bucket_size
 from local.region.resources import FastRestore
 from local.region.tables import Tables
@@ -147,11 +147,11 @@ def _credit_points(one: FastRestore, balance: float, minute: int) -> list[Json]:
 
 
 def _entry(name: str, value: float, unit: str, dimensions: list[Json], minute: int) -> Json:
-    """One entry of PutMetricData; the timestamp is the start of the minute."""
+    """One entry of PutMetricData; the timestamp is the start of the minute, in seconds since the epoch."""
     return {
         "MetricName": name,
         "Dimensions": dimensions,
-        "Timestamp": stamp(minute * MINUTE_SECONDS),
+        "Timestamp": minute * MINUTE_SECONDS,
         "Value": float(value),
         "Unit": unit,
     }

@@ -95,7 +95,7 @@ class Region(Seeding):
         if handler is None:
             raise ApiError("InvalidAction", f"{service} {operation} is not modelled by this Region")
         self.throttle.take(service, operation, narrowed=_narrowed(params))
-        fault = self.faults.take(operation, params)
+        fault = self.faults.take(operation, params, effects=("error", "lost-answer"))
         if fault is not None and fault.effect == "error":
             raise fault.error()
         self._settle()

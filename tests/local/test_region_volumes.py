@@ -177,6 +177,7 @@ def test_a_data_plane_that_fails_is_not_hidden() -> None:
         == "InternalError"
     )
     assert lab.shown(volume)["State"] == "available"
+    assert (lab.events[-1][2]["event"], lab.events[-1][2]["result"]) == ("attachVolume", "failed")
     lab.plane.broken = {"detach_volume"}
     lab.attached(volume)
     lab.ec2("DetachVolume", VolumeId=volume)
