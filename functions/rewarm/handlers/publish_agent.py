@@ -1,7 +1,7 @@
 """Serves the custom resource PublishedAgent: the warm-up agent reaches the bucket as part of the deployment.
 
-CloudFormation waits long if nobody answers, so every way out of here answers (CloudFormation user guide, "Custom
-resource response objects").
+CloudFormation waits long if nobody answers, so every way out of here answers (CloudFormation user guide, page
+"Custom resource response objects").
 """
 
 from __future__ import annotations

@@ -1,0 +1,212 @@
+"""Slack, SNS and EventBridge: shapes, limits, refusals, and no secret in any log."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from local.slack_limits import problems
+from rewarm.adapters.event_bus import EventBus
+from rewarm.adapters.messages import MessageFanOut
+from rewarm.adapters.slack import SlackWebhook, escaped, rendered
+from rewarm.adapters.topics import ChatTopic, NotificationTopic, custom_notification, subject
+from rewarm.domain import errors
+from tests.contract.answers import ApiError, Aws
+
+TOPIC = "arn:aws:sns:us-east-1:123456789012:rewarm"
+MESSAGE: dict[str, Any] = {
+    "event": "ready",
+    "restoreId": "restore-1",
+    "at": "2026-11-21T03:00:00Z",
+    "severity": "good",
+    "title": "vol-1 is at full speed",
+    "text": "p99 < 20 ms & no errors",
+    "fields": [{"name": "Time", "value": "21 min"}],
+    "nextSteps": ["Nothing that costs extra money is left running."],
+    "links": {"restore": "/restores/restore-1"},
+    "notify": {"slack": True, "email": True},
+}
+texts = st.text(max_size=4_000).filter(lambda text: text.strip())
+messages = st.fixed_dictionaries({
+    "event": st.sampled_from(["plan", "ready", "failed"]), "restoreId": st.just("restore-1"),
+    "severity": st.sampled_from(["info", "good", "warning", "error"]), "title": texts, "text": texts,
+    "fields": st.lists(st.fixed_dictionaries({"name": texts, "value": texts}), max_size=25),
+    "nextSteps": st.lists(texts, max_size=8),
+})  # fmt: skip
+
+
+class Slack:
+    """Slack's end of the webhook."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.statuses, self.bodies = list(statuses), []  # type: ignore[var-annotated]
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                outer.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                status = outer.statuses.pop(0) if outer.statuses else 200
+                self.send_response(status)
+                self.send_header("Retry-After", "2")
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"no" if status != 200 else b"ok")
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/services/T0/B0/secretpath"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def slack() -> Iterator[Slack]:
+    server = Slack()
+    yield server
+    server.close()
+
+
+def webhook(url: str, slept: list[float] | None = None) -> SlackWebhook:
+    answer = {
+        "SecretString": f"{url}\n",
+        "Name": "webhook",
+        "ARN": "arn:aws:secretsmanager:us-east-1:1:secret:x",
+    }
+    secrets = Aws("secretsmanager").on("GetSecretValue", answer)
+    return SlackWebhook(secrets.client, "arn:secret", sleep=(slept if slept is not None else []).append)
+
+
+class TestSlack:
+    def test_posts_block_kit(self, slack: Slack) -> None:
+        webhook(slack.url).send(MESSAGE)
+        assert len(slack.bodies) == 1
+        assert problems(slack.bodies[0]) == []
+        text = json.dumps(slack.bodies[0])
+        assert "p99 &lt; 20 ms &amp; no errors" in text
+        assert "restore-1" in text
+
+    def test_waits_once_when_told_to(self, slack: Slack) -> None:
+        slack.statuses, slept = [429], []  # type: ignore[var-annotated]
+        webhook(slack.url, slept).send(MESSAGE)
+        assert slept == [2.0]
+        assert len(slack.bodies) == 2
+
+    @pytest.mark.parametrize(
+        ("statuses", "error"),
+        [
+            ([429, 429], errors.ThrottledError),
+            ([500], errors.ServiceUnavailableError),
+            ([404], errors.RequestRefusedError),
+        ],
+    )
+    def test_says_why_slack_refused(self, slack: Slack, statuses: list[int], error: type[Exception]) -> None:
+        slack.statuses = statuses
+        with pytest.raises(error) as caught:
+            webhook(slack.url).send(MESSAGE)
+        assert "secretpath" not in str(caught.value)
+
+    def test_the_address_is_in_no_error_and_in_no_log(self, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level(logging.DEBUG, logger="rewarm"):
+            assert MessageFanOut([webhook("http://127.0.0.1:9/services/secretpath")]).send(MESSAGE) == []
+        logged = [record.getMessage() for record in caplog.records if record.name.startswith("rewarm")]
+        assert logged
+        assert not any("secretpath" in line for line in logged)
+        assert all(record.exc_info is None for record in caplog.records if record.name.startswith("rewarm"))
+
+    @settings(max_examples=60, deadline=None)
+    @given(messages)
+    def test_never_breaks_slacks_limits(self, message: dict[str, Any]) -> None:
+        assert problems(rendered(message)) == []
+
+    def test_cuts_no_entity_in_two(self) -> None:
+        assert escaped("a" * 8 + "&&", 12) == "aaaaaaaa…"
+        assert escaped("<b>", 12) == "&lt;b&gt;"
+
+
+class TestTopics:
+    def test_mail_is_plain_text(self) -> None:
+        sns = Aws("sns").on("Publish", {"MessageId": "1"})
+        NotificationTopic(sns.client, TOPIC).send(MESSAGE)
+        sent = sns.params("Publish")[0]
+        assert sent["Subject"] == "Rewarm: vol-1 is at full speed"
+        assert "p99 < 20 ms & no errors" in sent["Message"]
+        assert sent["MessageAttributes"]["severity"]["StringValue"] == "good"
+
+    @settings(max_examples=60, deadline=None)
+    @given(texts)
+    def test_a_subject_is_what_sns_takes(self, title: str) -> None:
+        found = subject(title)
+        assert 0 < len(found) <= 100
+        assert found.isascii()
+        assert found.isprintable()
+
+    def test_chat_gets_the_schema_of_custom_notifications(self) -> None:
+        sns = Aws("sns").on("Publish", {"MessageId": "1"})
+        ChatTopic(sns.client, TOPIC).send(MESSAGE)
+        sent = json.loads(sns.params("Publish")[0]["Message"])
+        assert (sent["version"], sent["source"], sent["content"]["textType"]) == (
+            "1.0",
+            "custom",
+            "client-markdown",
+        )
+        assert sent["metadata"]["threadId"] == "restore-1"
+
+    @settings(max_examples=60, deadline=None)
+    @given(messages)
+    def test_chat_never_breaks_the_limits(self, message: dict[str, Any]) -> None:
+        content = custom_notification(message)["content"]
+        assert len(content["title"]) <= 250
+        assert 0 < len(content["description"]) <= 8_000
+        assert all(len(step) <= 350 for step in content["nextSteps"])
+        assert all(len(word) <= 75 for word in content["keywords"])
+
+
+class TestEventBus:
+    def test_events_carry_their_name(self) -> None:
+        events = Aws("events").on("PutEvents", {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]})
+        EventBus(events.client, "default").send(MESSAGE)
+        entry = events.params("PutEvents")[0]["Entries"][0]
+        assert (entry["Source"], entry["DetailType"]) == ("rewarm", "Rewarm Restore Ready")
+        assert json.loads(entry["Detail"])["restoreId"] == "restore-1"
+
+    def test_a_failure_within_http_200_is_a_failure(self) -> None:
+        entry = {"ErrorCode": "InternalFailure", "ErrorMessage": "later"}
+        events = Aws("events").on("PutEvents", {"FailedEntryCount": 1, "Entries": [entry]})
+        with pytest.raises(errors.ServiceUnavailableError):
+            EventBus(events.client, "default").send(MESSAGE)
+
+
+class TestFanOut:
+    def channels(self) -> tuple[Aws, MessageFanOut]:
+        sns = Aws("sns").on("Publish", {"MessageId": "1"})
+        bus = Aws("events").on("PutEvents", ApiError("AccessDeniedException"))
+        return sns, MessageFanOut([
+            EventBus(bus.client, "default"), NotificationTopic(sns.client, TOPIC), ChatTopic(sns.client,
+            TOPIC)
+        ])  # fmt: skip
+
+    def test_one_deaf_channel_stops_no_other(self, caplog: pytest.LogCaptureFixture) -> None:
+        _, fan_out = self.channels()
+        assert fan_out.send(MESSAGE) == ["email", "chat"]
+        assert "AccessDeniedError" in caplog.text
+
+    def test_the_request_may_leave_people_out(self) -> None:
+        sns, fan_out = self.channels()
+        assert fan_out.send({**MESSAGE, "notify": {"slack": False, "email": True}}) == ["email"]
+        assert fan_out.send({**MESSAGE, "notify": {"slack": False, "email": False}}) == []
+        assert len(sns.calls) == 1

@@ -1,0 +1,140 @@
+"""SSM, CloudWatch, Service Quotas and Step Functions, against botocore's models."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rewarm.adapters.commands import SsmCommands
+from rewarm.adapters.executions import StepFunctionsExecutions
+from rewarm.adapters.metrics import CloudWatchMetrics
+from rewarm.adapters.quotas import ServiceQuotas
+from rewarm.domain import errors
+from tests.contract.answers import ApiError, Aws
+
+NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+INSTANCE = "i-0123456789abcdef0"
+COMMAND = "11111111-2222-3333-4444-555555555555"
+MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:rewarm-restore"
+
+
+class TestCommands:
+    def test_sends_this_stacks_document(self) -> None:
+        ssm = Aws("ssm").on("SendCommand", {"Command": {"CommandId": COMMAND}})
+        commands = SsmCommands(ssm.client, "rewarm-WarmerDocument")
+        sent = commands.send(INSTANCE, {"action": "warm"}, comment="c" * 150, timeout_seconds=5)
+        assert sent == COMMAND
+        assert ssm.params("SendCommand") == [{
+            "DocumentName": "rewarm-WarmerDocument", "InstanceIds": [INSTANCE], "Parameters": {"action":
+            ["warm"]}, "Comment": "c" * 100, "TimeoutSeconds": 30,
+        }]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("code", "error"),
+        [
+            ("InvalidInstanceId", errors.AgentUnreachableError),
+            ("UnsupportedPlatformType", errors.AgentUnreachableError),
+            ("InvalidDocument", errors.RequestRefusedError),
+            ("ThrottlingException", errors.ThrottledError),
+        ],
+    )
+    def test_says_why_it_cannot_send(self, code: str, error: type[Exception]) -> None:
+        ssm = Aws("ssm").on("SendCommand", ApiError(code))
+        with pytest.raises(error):
+            SsmCommands(ssm.client, "document").send(INSTANCE, {}, comment="", timeout_seconds=300)
+
+    def test_an_invocation_may_not_exist_yet(self) -> None:
+        ssm = Aws("ssm").on("GetCommandInvocation", ApiError("InvocationDoesNotExist"))
+        assert SsmCommands(ssm.client, "document").status(COMMAND, INSTANCE) is None
+
+    def test_reads_the_invocation(self) -> None:
+        running = {"Status": "InProgress", "StatusDetails": "InProgress", "ResponseCode": -1}
+        failed = {
+            "Status": "Failed", "StatusDetails": "Failed", "ResponseCode": 1, "StandardOutputContent": "{}",
+            "StandardErrorContent": "no",
+        }  # fmt: skip
+        ssm = Aws("ssm").on("GetCommandInvocation", running, failed)
+        commands = SsmCommands(ssm.client, "document")
+        first, second = commands.status(COMMAND, INSTANCE), commands.status(COMMAND, INSTANCE)
+        assert first is not None
+        assert second is not None
+        assert (first.finished, first.exit_code) == (False, None)
+        assert (second.finished, second.exit_code, second.stdout, second.stderr) == (True, 1, "{}", "no")
+
+    def test_cancels_once(self) -> None:
+        ssm = Aws("ssm").on(
+            "CancelCommand", {}, ApiError("InvalidCommandId"), ApiError("AccessDeniedException")
+        )
+        commands = SsmCommands(ssm.client, "document")
+        commands.cancel(COMMAND, INSTANCE)
+        commands.cancel(COMMAND, INSTANCE)
+        with pytest.raises(errors.AccessDeniedError):
+            commands.cancel(COMMAND, INSTANCE)
+
+
+class TestMetrics:
+    def test_joins_the_metrics_by_minute(self) -> None:
+        first, second, third = (NOW + timedelta(minutes=minute) for minute in range(3))
+        pages: tuple[dict[str, Any], ...] = (
+            {
+                "MetricDataResults": [
+                    {"Id": "ops", "Timestamps": [first, third], "Values": [10.0, 30.0]},
+                    {"Id": "bytes", "Timestamps": [first, second], "Values": [4_096.0, 1.0]},
+                ],
+                "NextToken": "more",
+            },
+            {"MetricDataResults": [{"Id": "seconds", "Timestamps": [first], "Values": [0.5]}]},
+        )
+        cloudwatch = Aws("cloudwatch").on("GetMetricData", *pages)
+        found = CloudWatchMetrics(cloudwatch.client).read_activity("vol-1", since=NOW, until=third)
+        told = [(one.minute, one.read_ops, one.read_bytes, one.read_seconds) for one in found]
+        assert told == [(first, 10.0, 4_096.0, 0.5), (third, 30.0, 0.0, 0.0)]
+        stats = {
+            query["MetricStat"]["Stat"]
+            for query in cloudwatch.params("GetMetricData")[0]["MetricDataQueries"]
+        }
+        assert stats == {"Sum"}
+
+    def test_names_the_errors(self) -> None:
+        cloudwatch = Aws("cloudwatch").on("GetMetricData", ApiError("Throttling"))
+        with pytest.raises(errors.ThrottledError):
+            CloudWatchMetrics(cloudwatch.client).read_activity(
+                "vol-1", since=NOW, until=NOW + timedelta(hours=1)
+            )
+
+
+class TestQuotas:
+    def test_reads_the_applied_values(self) -> None:
+        quotas = Aws("service-quotas").on("GetServiceQuota", {"Quota": {"Value": 12.0}})
+        assert ServiceQuotas(quotas.client).fast_snapshot_restores() == 12
+        assert ServiceQuotas(quotas.client).initialization_rate_mib_s() == 12
+        codes = [sent["QuotaCode"] for sent in quotas.params("GetServiceQuota")]
+        assert codes == ["L-631ECBD3", "L-A37D9CF3"]
+
+    @pytest.mark.parametrize("code", ["NoSuchResourceException", "AccessDeniedException", "ServiceException"])
+    def test_awss_default_stands_in(self, code: str) -> None:
+        quotas = ServiceQuotas(Aws("service-quotas").on("GetServiceQuota", ApiError(code)).client)
+        assert (quotas.fast_snapshot_restores(), quotas.initialization_rate_mib_s()) == (5, 5_000)
+
+
+class TestExecutions:
+    def test_starts_by_name(self) -> None:
+        arn = f"{MACHINE.replace('stateMachine', 'execution')}:restore-1"
+        stepfunctions = Aws("stepfunctions").on("StartExecution", {"executionArn": arn, "startDate": NOW})
+        assert (
+            StepFunctionsExecutions(stepfunctions.client, MACHINE).start("restore-1", {"request": {}}) == arn
+        )
+        sent = stepfunctions.params("StartExecution")[0]
+        assert (sent["name"], sent["input"]) == ("restore-1", '{"request": {}}')
+
+    def test_an_execution_that_has_ended_is_not_started_again(self) -> None:
+        stepfunctions = Aws("stepfunctions").on("StartExecution", ApiError("ExecutionAlreadyExists"))
+        started = StepFunctionsExecutions(stepfunctions.client, MACHINE).start("restore-1", {})
+        assert started == "arn:aws:states:us-east-1:123456789012:execution:rewarm-restore:restore-1"
+
+    def test_names_the_errors(self) -> None:
+        stepfunctions = Aws("stepfunctions").on("StartExecution", ApiError("ThrottlingException"))
+        with pytest.raises(errors.ThrottledError):
+            StepFunctionsExecutions(stepfunctions.client, MACHINE).start("restore-1", {})

@@ -1,0 +1,377 @@
+"""Snapshots, volumes, instances and fast snapshot restore, against botocore's models of EC2."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
+from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
+from rewarm.adapters.instances import Ec2Instances
+from rewarm.adapters.volumes import Ec2VolumeStore
+from rewarm.domain import errors
+from rewarm.domain.model import FastSnapshotRestore, VolumeSettings
+from tests.contract.answers import ApiError, Aws
+
+NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+SNAPSHOT = "snap-0123456789abcdef0"
+VOLUME = "vol-00000000000000001"
+INSTANCE = "i-0123456789abcdef0"
+ZONE = "us-east-1a"
+PLACE = (SNAPSHOT, ZONE)
+GP3 = VolumeSettings("gp3", 100, iops=4_000, throughput_mib_s=250, tags={"Name": "data"})
+
+
+def snapshot(**changes: Any) -> dict[str, Any]:
+    return {
+        "SnapshotId": SNAPSHOT, "VolumeId": "vol-0fedcba9876543210", "State": "completed", "VolumeSize": 100,
+        "StartTime": NOW, "Progress": "100%", "OwnerId": "123456789012", "Encrypted": False, **changes,
+    }  # fmt: skip
+
+
+def volume(*attachments: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {
+        "VolumeId": VOLUME, "State": "available", "AvailabilityZone": ZONE, "VolumeType": "gp3", "Size": 100,
+        "Iops": 4_000, "Throughput": 250, "SnapshotId": SNAPSHOT, "CreateTime": NOW,
+        "Attachments": list(attachments), **changes,
+    }  # fmt: skip
+
+
+ATTACHED = {"InstanceId": INSTANCE, "Device": "/dev/sdf", "State": "attached", "VolumeId": VOLUME}
+
+
+class TestSnapshots:
+    def test_reads_every_field(self) -> None:
+        told = snapshot(
+            FullSnapshotSizeInBytes=7,
+            StorageTier="archive",
+            CompletionTime=NOW,
+            Tags=[{"Key": "a", "Value": "b"}],
+        )
+        ec2 = Aws("ec2").on("DescribeSnapshots", {"Snapshots": [told]})
+        found = Ec2SnapshotCatalog(ec2.client, Aws("ebs").client).get(SNAPSHOT)
+        assert (found.full_size_bytes, found.storage_tier, found.tags) == (7, "archive", {"a": "b"})
+        assert (found.progress_percent, found.size_gib, found.state_message) == (100, 100, None)
+
+    def test_an_old_snapshot_may_lack_its_full_size_and_its_progress(self) -> None:
+        ec2 = Aws("ec2").on("DescribeSnapshots", {"Snapshots": [snapshot(Progress="", State="pending")]})
+        found = Ec2SnapshotCatalog(ec2.client, Aws("ebs").client).get(SNAPSHOT)
+        assert (found.full_size_bytes, found.progress_percent) == (None, 0)
+
+    @pytest.mark.parametrize("answer", [{"Snapshots": []}, ApiError("InvalidSnapshot.NotFound")])
+    def test_a_missing_snapshot_has_its_own_error(self, answer: Any) -> None:
+        catalog = Ec2SnapshotCatalog(Aws("ec2").on("DescribeSnapshots", answer).client, Aws("ebs").client)
+        with pytest.raises(errors.SnapshotNotFoundError):
+            catalog.get(SNAPSHOT)
+
+    def test_lists_the_snapshots_of_a_volume_page_by_page(self) -> None:
+        pages = {"Snapshots": [snapshot()], "NextToken": "more"}, {"Snapshots": [snapshot(State="error")]}
+        ec2 = Aws("ec2").on("DescribeSnapshots", *pages)
+        found = Ec2SnapshotCatalog(ec2.client, Aws("ebs").client).of_volume("vol-0fedcba9876543210")
+        assert [one.state for one in found] == ["completed", "error"]
+        first, second = ec2.params("DescribeSnapshots")
+        assert first["OwnerIds"] == ["self"]
+        assert first["Filters"] == [{"Name": "volume-id", "Values": ["vol-0fedcba9876543210"]}]
+        assert second["NextToken"] == "more"
+
+    def test_asks_for_every_tag(self) -> None:
+        ec2 = Aws("ec2").on("DescribeSnapshots", {"Snapshots": []})
+        assert Ec2SnapshotCatalog(ec2.client, Aws("ebs").client).with_tags({"a": "1", "b": "2"}) == []
+        names = [one["Name"] for one in ec2.params("DescribeSnapshots")[0]["Filters"]]
+        assert names == ["tag:a", "tag:b"]
+
+    def test_an_image_tells_its_snapshots_by_device(self) -> None:
+        mappings = [
+            {"DeviceName": "/dev/xvda", "Ebs": {"SnapshotId": SNAPSHOT}},
+            {"DeviceName": "/dev/sdb", "VirtualName": "ephemeral0"},
+            {"DeviceName": "/dev/sdc", "Ebs": {"VolumeSize": 8}},
+        ]
+        ec2 = Aws("ec2").on("DescribeImages", {"Images": [{"BlockDeviceMappings": mappings}]})
+        found = Ec2SnapshotCatalog(ec2.client, Aws("ebs").client).of_image("ami-0123456789abcdef0")
+        assert found == {"/dev/xvda": SNAPSHOT}
+
+    def test_a_missing_image_counts_as_a_missing_snapshot(self) -> None:
+        ec2 = Aws("ec2").on("DescribeImages", ApiError("InvalidAMIID.NotFound"), {"Images": []})
+        catalog = Ec2SnapshotCatalog(ec2.client, Aws("ebs").client)
+        for _ in range(2):
+            with pytest.raises(errors.SnapshotNotFoundError):
+                catalog.of_image("ami-0123456789abcdef0")
+
+
+class TestCreateVolume:
+    def create(self, answer: Any, rate: int | None = None, settings: VolumeSettings = GP3) -> tuple[str, Aws]:
+        ec2 = Aws("ec2").on("CreateVolume", answer)
+        store = Ec2VolumeStore(ec2.client)
+        return store.create(*PLACE, settings, initialization_rate_mib_s=rate, client_token="t" * 64), ec2
+
+    def test_sends_what_was_decided_and_nothing_else(self) -> None:
+        volume_id, ec2 = self.create({"VolumeId": VOLUME}, rate=200)
+        assert volume_id == VOLUME
+        assert ec2.params("CreateVolume") == [{
+            "SnapshotId": SNAPSHOT, "AvailabilityZone": ZONE, "VolumeType": "gp3", "Size": 100, "Iops": 4_000,
+            "Throughput": 250, "VolumeInitializationRate": 200, "ClientToken": "t" * 64,
+            "TagSpecifications": [{"ResourceType": "volume", "Tags": [{"Key": "Name", "Value": "data"}]}],
+        }]  # fmt: skip
+
+    def test_a_key_means_encryption(self) -> None:
+        settings = VolumeSettings(
+            "io2", 8, iops=100, kms_key_id="alias/data", multi_attach=True, tags={"a": "b"}
+        )
+        _, ec2 = self.create({"VolumeId": VOLUME}, settings=settings)
+        sent = ec2.params("CreateVolume")[0]
+        assert (sent["Encrypted"], sent["KmsKeyId"], sent["MultiAttachEnabled"]) == (True, "alias/data", True)
+        assert "Throughput" not in sent
+        assert "VolumeInitializationRate" not in sent
+
+    @pytest.mark.parametrize(
+        ("code", "message", "error"),
+        [
+            ("VolumeLimitExceeded", "limit", errors.InitializationRateUnavailableError),
+            ("InsufficientVolumeCapacity", "no capacity", errors.InitializationRateUnavailableError),
+            ("SomethingNew", "what", errors.InitializationRateUnavailableError),
+            ("InvalidParameterValue", "VolumeInitializationRate", errors.InitializationRateUnavailableError),
+            ("InvalidParameterValue", "iops", errors.RequestRefusedError),
+            ("MaxIOPSLimitExceeded", "iops", errors.QuotaExceededError),
+            ("RequestLimitExceeded", "slow", errors.ThrottledError),
+            ("Unavailable", "later", errors.ServiceUnavailableError),
+            ("UnauthorizedOperation", "no", errors.AccessDeniedError),
+            ("InvalidSnapshot.NotFound", "no", errors.SnapshotNotFoundError),
+            ("InvalidZone.NotFound", "no", errors.TargetNotFoundError),
+        ],
+    )
+    def test_with_a_rate_only_what_is_clearly_unrelated_keeps_its_name(
+        self, code: str, message: str, error: type[Exception]
+    ) -> None:
+        with pytest.raises(error) as caught:
+            self.create(ApiError(code, message), rate=100)
+        assert type(caught.value) is error
+        assert code in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("code", "error"),
+        [
+            ("VolumeLimitExceeded", errors.QuotaExceededError),
+            ("InsufficientVolumeCapacity", errors.CapacityUnavailableError),
+            ("SomethingNew", errors.RequestRefusedError),
+        ],
+    )
+    def test_without_a_rate_every_refusal_keeps_its_name(self, code: str, error: type[Exception]) -> None:
+        with pytest.raises(error):
+            self.create(ApiError(code))
+
+
+class TestVolumes:
+    def test_reads_every_field(self) -> None:
+        told = volume(
+            ATTACHED, State="in-use", FastRestored=True, Tags=[{"Key": "rewarm:stack", "Value": "s"}]
+        )
+        found = Ec2VolumeStore(Aws("ec2").on("DescribeVolumes", {"Volumes": [told]}).client).get(VOLUME)
+        assert (found.fast_restored, found.settings.tags) == (True, {"rewarm:stack": "s"})
+        assert (found.attachments[0].instance_id, found.attachments[0].state) == (INSTANCE, "attached")
+
+    def test_unknown_is_not_false(self) -> None:
+        found = Ec2VolumeStore(Aws("ec2").on("DescribeVolumes", {"Volumes": [volume()]}).client).get(VOLUME)
+        assert found.fast_restored is None
+
+    @pytest.mark.parametrize("answer", [{"Volumes": []}, ApiError("InvalidVolume.NotFound")])
+    def test_a_missing_volume_has_its_own_error(self, answer: Any) -> None:
+        with pytest.raises(errors.VolumeNotFoundError):
+            Ec2VolumeStore(Aws("ec2").on("DescribeVolumes", answer).client).get(VOLUME)
+
+    def test_finds_what_a_restore_made(self) -> None:
+        ec2 = Aws("ec2").on("DescribeVolumes", {"Volumes": [volume()]})
+        assert [one.volume_id for one in Ec2VolumeStore(ec2.client).created_by("restore-1")] == [VOLUME]
+        filters = ec2.params("DescribeVolumes")[0]["Filters"]
+        assert filters == [{"Name": "tag:rewarm:restore-id", "Values": ["restore-1"]}]
+
+    def test_attaches_once(self) -> None:
+        ec2 = Aws("ec2").on("DescribeVolumes", {"Volumes": [volume()]}, {"Volumes": [volume(ATTACHED)]})
+        store = Ec2VolumeStore(ec2.on("AttachVolume", {"State": "attaching"}).client)
+        store.attach(VOLUME, INSTANCE, "/dev/sdf")
+        store.attach(VOLUME, INSTANCE, "/dev/sdf")
+        sent = {"VolumeId": VOLUME, "InstanceId": INSTANCE, "Device": "/dev/sdf"}
+        assert ec2.params("AttachVolume") == [sent]
+
+    @pytest.mark.parametrize(
+        ("code", "message", "error"),
+        [
+            (
+                "InvalidParameterValue",
+                "Invalid value '/dev/sdf' for unixDevice. Attachment point /dev/sdf is already in use",
+                errors.DeviceInUseError,
+            ),
+            ("InvalidVolume.ZoneMismatch", "zone", errors.TargetNotUsableError),
+            ("AttachmentLimitExceeded", "full", errors.TargetNotUsableError),
+            ("IncorrectState", "Instance 'i-1' is not 'running'.", errors.TargetNotUsableError),
+            ("InvalidInstanceID.NotFound", "no", errors.TargetNotFoundError),
+            ("VolumeInUse", "in use", errors.RequestRefusedError),
+        ],
+    )
+    def test_says_why_it_cannot_attach(self, code: str, message: str, error: type[Exception]) -> None:
+        ec2 = Aws("ec2").on("DescribeVolumes", {"Volumes": [volume()]})
+        ec2.on("AttachVolume", ApiError(code, message))
+        with pytest.raises(error):
+            Ec2VolumeStore(ec2.client).attach(VOLUME, INSTANCE, "/dev/sdf")
+
+    def test_detaching_what_is_not_attached_does_nothing(self) -> None:
+        ec2 = Aws("ec2").on("DetachVolume", ApiError("IncorrectState"))
+        Ec2VolumeStore(ec2.on("DescribeVolumes", {"Volumes": [volume()]}).client).detach(VOLUME, INSTANCE)
+        ec2.on("DescribeVolumes", ApiError("InvalidVolume.NotFound"))
+        Ec2VolumeStore(ec2.client).detach(VOLUME, INSTANCE)
+
+    def test_detaching_that_is_refused_while_attached_fails(self) -> None:
+        ec2 = Aws("ec2").on("DetachVolume", ApiError("IncorrectState"))
+        with pytest.raises(errors.RequestRefusedError):
+            Ec2VolumeStore(ec2.on("DescribeVolumes", {"Volumes": [volume(ATTACHED)]}).client).detach(
+                VOLUME, INSTANCE
+            )
+
+    def test_deletes_once_and_not_while_attached(self) -> None:
+        ec2 = Aws("ec2").on("DeleteVolume", {}, ApiError("InvalidVolume.NotFound"), ApiError("VolumeInUse"))
+        store = Ec2VolumeStore(ec2.client)
+        store.delete(VOLUME)
+        store.delete(VOLUME)
+        with pytest.raises(errors.RequestRefusedError, match="VolumeInUse"):
+            store.delete(VOLUME)
+
+    def test_tags(self) -> None:
+        ec2 = Aws("ec2").on("CreateTags", {})
+        Ec2VolumeStore(ec2.client).tag(VOLUME, {"rewarm:failed": "restore-1"})
+        assert ec2.params("CreateTags")[0]["Tags"] == [{"Key": "rewarm:failed", "Value": "restore-1"}]
+
+    def test_reads_the_initialization(self) -> None:
+        told = {
+            "VolumeStatus": {
+                "Status": "ok",
+                "Details": [
+                    {"Name": "io-enabled", "Status": "passed"},
+                    {"Name": "initialization-state", "Status": "initializing"},
+                ],
+            },
+            "InitializationStatusDetails": {
+                "InitializationType": "provisioned-rate", "Progress": 75, "EstimatedTimeToCompleteInSeconds":
+                60,
+            },
+        }  # fmt: skip
+        answers = {"VolumeStatuses": [told]}, {"VolumeStatuses": []}
+        store = Ec2VolumeStore(Aws("ec2").on("DescribeVolumeStatus", *answers).client)
+        found = store.initialization_status(VOLUME)
+        assert (found.state, found.initialization_type) == ("initializing", "provisioned-rate")
+        assert (found.progress_percent, found.eta_seconds) == (75, 60)
+        assert store.initialization_status(VOLUME).state is None
+
+
+class TestInstances:
+    def instances(self, ping: str | None = "Online", **changes: Any) -> Ec2Instances:
+        told = {
+            "InstanceId": INSTANCE, "State": {"Name": "running"}, "Placement": {"AvailabilityZone": ZONE},
+            "InstanceType": "m7g.large", "Architecture": "arm64", "ImageId": "ami-1",
+            "BlockDeviceMappings": [{"DeviceName": "/dev/xvda", "Ebs": {"VolumeId": "vol-root"}}], **changes,
+        }  # fmt: skip
+        known = [{"InstanceId": INSTANCE, "PingStatus": ping}] if ping else []
+        ec2 = Aws("ec2").on("DescribeInstances", {"Reservations": [{"Instances": [told]}]})
+        ssm = Aws("ssm").on("DescribeInstanceInformation", {"InstanceInformationList": known})
+        return Ec2Instances(ec2.client, ssm.client)
+
+    def test_reads_every_field(self) -> None:
+        found = self.instances().get(INSTANCE)
+        assert (found.platform, found.architecture, found.ssm_online) == ("linux", "arm64", True)
+        assert found.devices == {"/dev/xvda": "vol-root"}
+
+    def test_windows_says_so(self) -> None:
+        assert self.instances(Platform="windows").get(INSTANCE).platform == "windows"
+
+    @pytest.mark.parametrize("ping", ["ConnectionLost", None])
+    def test_offline_is_offline(self, ping: str | None) -> None:
+        assert not self.instances(ping).get(INSTANCE).ssm_online
+
+    @pytest.mark.parametrize("answer", [{"Reservations": []}, ApiError("InvalidInstanceID.NotFound")])
+    def test_a_missing_instance_has_its_own_error(self, answer: Any) -> None:
+        ec2 = Aws("ec2").on("DescribeInstances", answer)
+        with pytest.raises(errors.TargetNotFoundError):
+            Ec2Instances(ec2.client, Aws("ssm").client).get(INSTANCE)
+
+    def test_names_the_zones(self) -> None:
+        zones = [{"ZoneName": "us-east-1b"}, {"ZoneName": "us-east-1a"}]
+        ec2 = Aws("ec2").on("DescribeAvailabilityZones", {"AvailabilityZones": zones})
+        assert Ec2Instances(ec2.client, Aws("ssm").client).availability_zones() == [
+            "us-east-1a",
+            "us-east-1b",
+        ]
+
+    def test_tells_the_limits_in_mib_per_second(self) -> None:
+        info = {"BaselineThroughputInMBps": 78.75, "MaximumThroughputInMBps": 1_250.0, "BaselineIops": 3_600}
+        told = [{"EbsInfo": {"EbsOptimizedInfo": info}}]
+        ec2 = Aws("ec2").on("DescribeInstanceTypes", {"InstanceTypes": told}, {"InstanceTypes": [{}]})
+        instances = Ec2Instances(ec2.client, Aws("ssm").client)
+        limits = instances.ebs_limits("m7g.large")
+        assert limits.baseline_throughput_mib_s == pytest.approx(75.1, abs=0.01)
+        assert (limits.baseline_iops, limits.maximum_iops) == (3_600, None)
+        assert instances.ebs_limits("t2.micro").maximum_throughput_mib_s is None
+
+
+class TestFastSnapshotRestores:
+    def restores(self, ec2: Aws, values: list[float] | None = None) -> Ec2FastSnapshotRestores:
+        stamps = [NOW] * len(values or [])
+        results = [{"Id": "credits", "Values": values or [], "Timestamps": stamps}]
+        return Ec2FastSnapshotRestores(
+            ec2.client, Aws("cloudwatch").on("GetMetricData", {"MetricDataResults": results}).client
+        )
+
+    def test_tells_state_and_newest_credits(self) -> None:
+        item = {"SnapshotId": SNAPSHOT, "AvailabilityZone": ZONE, "State": "enabled", "EnabledTime": NOW}
+        ec2 = Aws("ec2").on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": [item]})
+        found = self.restores(ec2, [1.5, 0.5]).describe(*PLACE, now=NOW)
+        assert found == FastSnapshotRestore("enabled", NOW, 1.5)
+        assert self.restores(ec2).describe(*PLACE, now=NOW) == FastSnapshotRestore("enabled", NOW, None)
+
+    @pytest.mark.parametrize("items", [[], [{"State": "disabled"}]])
+    def test_disabled_is_none(self, items: list[Any]) -> None:
+        ec2 = Aws("ec2").on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": items})
+        assert self.restores(ec2).describe(*PLACE, now=NOW) is None
+
+    def unsuccessful(self, code: str) -> dict[str, Any]:
+        error = {"AvailabilityZone": ZONE, "Error": {"Code": code, "Message": "because"}}
+        return {"Unsuccessful": [{"SnapshotId": SNAPSHOT, "FastSnapshotRestoreStateErrors": [error]}]}
+
+    def test_enables(self) -> None:
+        ec2 = Aws("ec2").on("EnableFastSnapshotRestores", {"Successful": [{"SnapshotId": SNAPSHOT}]})
+        self.restores(ec2).enable(*PLACE)
+        sent = {"AvailabilityZones": [ZONE], "SourceSnapshotIds": [SNAPSHOT]}
+        assert ec2.params("EnableFastSnapshotRestores") == [sent]
+
+    @pytest.mark.parametrize(
+        ("code", "error"),
+        [
+            ("FastSnapshotRestoreLimitExceeded", errors.FastSnapshotRestoreUnavailableError),
+            ("InvalidSnapshot.InvalidState", errors.FastSnapshotRestoreUnavailableError),
+            ("RequestLimitExceeded", errors.ThrottledError),
+            ("InternalError", errors.ServiceUnavailableError),
+        ],
+    )
+    def test_a_failure_within_http_200_is_a_failure(self, code: str, error: type[Exception]) -> None:
+        ec2 = Aws("ec2").on("EnableFastSnapshotRestores", self.unsuccessful(code))
+        with pytest.raises(error, match=code):
+            self.restores(ec2).enable(*PLACE)
+
+    def test_a_refused_call_lets_another_plan_take_over(self) -> None:
+        ec2 = Aws("ec2").on("EnableFastSnapshotRestores", ApiError("SomethingNew"))
+        with pytest.raises(errors.FastSnapshotRestoreUnavailableError):
+            self.restores(ec2).enable(*PLACE)
+        with pytest.raises(errors.AccessDeniedError):
+            self.restores(ec2.on("EnableFastSnapshotRestores", ApiError("UnauthorizedOperation"))).enable(
+                *PLACE
+            )
+
+    def test_disabling_what_is_disabled_does_nothing(self) -> None:
+        ec2 = Aws("ec2").on("DisableFastSnapshotRestores", self.unsuccessful("InvalidState"))
+        ec2.on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": [{"State": "disabling"}]})
+        self.restores(ec2).disable(*PLACE)
+
+    def test_disabling_that_fails_is_never_silent(self) -> None:
+        ec2 = Aws("ec2").on("DisableFastSnapshotRestores", self.unsuccessful("InvalidState"))
+        ec2.on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": [{"State": "enabled"}]})
+        with pytest.raises(errors.RequestRefusedError):
+            self.restores(ec2).disable(*PLACE)

@@ -1,0 +1,241 @@
+"""The bucket and the table, on moto's S3 and DynamoDB."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from rewarm.adapters import clients
+from rewarm.adapters.agent_store import AgentStore
+from rewarm.adapters.artifacts import S3Artifacts
+from rewarm.adapters.items import from_item, to_item
+from rewarm.adapters.restores import RELEASED_SECONDS, DynamoRestoreTable
+from rewarm.domain import errors
+from rewarm.domain.model import Extent
+from tests.contract.answers import ApiError, Aws
+
+BUCKET = "artifacts"
+TABLE = "restores"
+PLACE = ("snap-1", "us-east-1a")
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIATEST")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+
+
+class TestArtifacts:
+    @pytest.fixture
+    def artifacts(self) -> Iterator[S3Artifacts]:
+        with mock_aws():
+            s3 = clients.s3_client()
+            s3.create_bucket(Bucket=BUCKET)
+            yield S3Artifacts(s3, BUCKET)
+
+    def test_json_comes_back(self, artifacts: S3Artifacts) -> None:
+        artifacts.put_json("a.json", {"usd": Decimal("0.1"), "n": [1, None]})
+        assert artifacts.get_json("a.json") == {"usd": "0.1", "n": [1, None]}
+        assert artifacts.get_json("missing.json") is None
+
+    @pytest.mark.parametrize("body", [b'{"event":"progr', b"", b"[1]", b"\xff\xfe"])
+    def test_what_is_cut_short_is_none(self, artifacts: S3Artifacts, body: bytes) -> None:
+        boto3.client("s3").put_object(Bucket=BUCKET, Key="progress.json", Body=body)
+        assert artifacts.get_json("progress.json") is None
+
+    def test_a_map_has_one_extent_a_line(self, artifacts: S3Artifacts) -> None:
+        artifacts.put_map("blocks.map", [Extent(0, 3), Extent(7, 1)])
+        assert boto3.client("s3").get_object(Bucket=BUCKET, Key="blocks.map")["Body"].read() == b"0 3\n7 1\n"
+
+    def test_addresses_are_signed_with_version_4_and_for_a_week_at_most(self, artifacts: S3Artifacts) -> None:
+        query = parse_qs(urlsplit(artifacts.download_url("blocks.map", expires_seconds=10**9)).query)
+        assert query["X-Amz-Algorithm"] == ["AWS4-HMAC-SHA256"]
+        assert query["X-Amz-Expires"] == ["604800"]
+        assert "progress.json" in artifacts.upload_url("progress.json", expires_seconds=60)
+
+    def test_the_agent_reaches_the_bucket_and_leaves_it(self, artifacts: S3Artifacts, tmp_path: Path) -> None:
+        (tmp_path / "warmer-linux-arm64").write_bytes(b"arm")
+        (tmp_path / "warmer-windows-x86_64.exe").write_bytes(b"exe")
+        (tmp_path / "README").write_bytes(b"no agent")
+        store = AgentStore(boto3.client("s3"), BUCKET)
+        index = store.publish(tmp_path)
+        assert sorted(index) == ["linux-arm64", "windows-x86_64"]
+        key, sha256 = artifacts.agent("linux", "arm64")
+        assert key == f"agents/{sha256}/warmer-linux-arm64"
+        assert boto3.client("s3").get_object(Bucket=BUCKET, Key=key)["Body"].read() == b"arm"
+        with pytest.raises(errors.TargetNotUsableError, match="linux-arm64, windows-x86_64"):
+            artifacts.agent("linux", "x86_64")
+        assert store.remove() == 3
+        with pytest.raises(errors.TargetNotUsableError, match="none"):
+            artifacts.agent("linux", "arm64")
+
+    def test_an_empty_folder_publishes_nothing(self, artifacts: S3Artifacts, tmp_path: Path) -> None:
+        with pytest.raises(errors.RequestRefusedError):
+            AgentStore(boto3.client("s3"), BUCKET).publish(tmp_path)
+        assert artifacts.get_json("agents/index.json") is None
+
+    def test_names_the_errors(self) -> None:
+        s3 = (
+            Aws("s3")
+            .on("GetObject", ApiError("AccessDenied", status=403))
+            .on("PutObject", ApiError("SlowDown"))
+        )
+        with pytest.raises(errors.AccessDeniedError):
+            S3Artifacts(s3.client, BUCKET).get_json("a.json")
+        with pytest.raises(errors.ThrottledError):
+            S3Artifacts(s3.client, BUCKET).put_json("a.json", {})
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def table(clock: Clock) -> Iterator[DynamoRestoreTable]:
+    with mock_aws():
+        dynamodb = boto3.client("dynamodb")
+        dynamodb.create_table(
+            TableName=TABLE,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        )
+        yield DynamoRestoreTable(dynamodb, TABLE, clock)
+
+
+def raw(key: str) -> dict[str, Any]:
+    item = boto3.client("dynamodb").get_item(TableName=TABLE, Key={"pk": {"S": key}}).get("Item", {})
+    return from_item(item)
+
+
+class TestRestores:
+    def test_the_first_record_wins(self, table: DynamoRestoreTable) -> None:
+        assert table.put_new("r1", {"status": "accepted"})
+        assert not table.put_new("r1", {"status": "other"})
+        assert table.get("r1") == {"status": "accepted"}
+        assert table.get("r2") is None
+
+    def test_every_kind_of_value_comes_back(self, table: DynamoRestoreTable) -> None:
+        told = {
+            "status": "ready",
+            "p99": 1.5,
+            "bytes": 2**40,
+            "none": None,
+            "list": [{"a": 0.1}],
+            "empty": "",
+            "no": {},
+        }
+        table.update("r1", told)
+        assert table.get("r1") == told
+
+    def test_records_expire(self, table: DynamoRestoreTable, clock: Clock) -> None:
+        table.update("r1", {"a": 1})
+        assert raw("restore#r1")["expiresAt"] == clock.now + 400 * 86_400
+
+    def test_events_are_added(self, table: DynamoRestoreTable) -> None:
+        table.append_event("r1", {"event": "plan"})
+        table.append_event("r1", {"event": "ready"})
+        assert (table.get("r1") or {})["events"] == [{"event": "plan"}, {"event": "ready"}]
+
+    def test_only_a_known_restore_is_cancelled(self, table: DynamoRestoreTable) -> None:
+        with pytest.raises(errors.RestoreNotFoundError):
+            table.request_cancel("r1")
+        assert table.get("r1") is None
+        table.put_new("r1", {})
+        assert not table.is_cancelled("r1")
+        table.request_cancel("r1")
+        assert table.is_cancelled("r1")
+
+    def test_an_event_has_one_owner(self, table: DynamoRestoreTable) -> None:
+        assert table.claim_event("e1", "r1") == "r1"
+        assert table.claim_event("e1", "r1") == "r1"
+        assert table.claim_event("e1", "r2") == "r1"
+
+    def test_runbooks(self, table: DynamoRestoreTable) -> None:
+        assert table.runbook("alarm/1") is None
+        table.put_runbook("alarm/1", {"source": {"snapshotId": "snap-1"}})
+        assert table.runbook("alarm/1") == {"source": {"snapshotId": "snap-1"}}
+        assert "expiresAt" not in raw("runbook#alarm/1")
+        assert table.delete_runbook("alarm/1")
+        assert not table.delete_runbook("alarm/1")
+
+    def test_names_the_errors(self) -> None:
+        dynamodb = Aws("dynamodb").on("UpdateItem", ApiError("ProvisionedThroughputExceededException"))
+        dynamodb.on("PutItem", ApiError("AccessDeniedException"))
+        table = DynamoRestoreTable(dynamodb.client, TABLE)
+        with pytest.raises(errors.ThrottledError):
+            table.update("r1", {"a": 1})
+        with pytest.raises(errors.AccessDeniedError):
+            table.put_new("r1", {})
+
+
+class TestFastSnapshotRestoreClaims:
+    def test_the_last_user_disables_what_we_enabled(self, table: DynamoRestoreTable) -> None:
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
+        table.claim_fast_snapshot_restore(*PLACE, "r2/0", enabled_by_us=False)
+        assert not table.release_fast_snapshot_restore(*PLACE, "r1/0")
+        assert table.release_fast_snapshot_restore(*PLACE, "r2/0")
+
+    def test_what_somebody_else_enabled_stays(self, table: DynamoRestoreTable) -> None:
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=False)
+        assert not table.release_fast_snapshot_restore(*PLACE, "r1/0")
+
+    def test_a_release_that_is_repeated_hears_the_same(self, table: DynamoRestoreTable) -> None:
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
+        assert table.release_fast_snapshot_restore(*PLACE, "r1/0")
+        assert table.release_fast_snapshot_restore(*PLACE, "r1/0")
+
+    def test_who_never_claimed_releases_nothing(self, table: DynamoRestoreTable) -> None:
+        assert not table.release_fast_snapshot_restore(*PLACE, "r9/0")
+        assert raw("fsr#snap-1#us-east-1a") == {}
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
+        assert not table.release_fast_snapshot_restore(*PLACE, "r9/0")
+        assert table.release_fast_snapshot_restore(*PLACE, "r1/0")
+        assert not table.release_fast_snapshot_restore(*PLACE, "r9/0")
+
+    def test_a_claim_is_idempotent_and_keeps_the_item_alive(self, table: DynamoRestoreTable) -> None:
+        for _ in range(2):
+            table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
+        assert table.release_fast_snapshot_restore(*PLACE, "r1/0")
+        assert "expiresAt" in raw("fsr#snap-1#us-east-1a")
+        table.claim_fast_snapshot_restore(*PLACE, "r2/0", enabled_by_us=False)
+        assert "expiresAt" not in raw("fsr#snap-1#us-east-1a")
+        # r1 enabled it and may not have got to disabling it: r2 inherits the duty.
+        assert table.release_fast_snapshot_restore(*PLACE, "r2/0")
+
+    def test_what_has_expired_says_nothing_of_today(self, table: DynamoRestoreTable, clock: Clock) -> None:
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
+        table.release_fast_snapshot_restore(*PLACE, "r1/0")
+        clock.now += RELEASED_SECONDS + 1
+        table.claim_fast_snapshot_restore(*PLACE, "r2/0", enabled_by_us=False)
+        assert not table.release_fast_snapshot_restore(*PLACE, "r2/0")
+
+
+def test_items_hold_what_dynamodb_cannot() -> None:
+    moment = datetime(2026, 11, 21, tzinfo=UTC)
+    item = to_item({"a": math.inf, "b": moment, "c": (1, 2), "d": Decimal(1) / Decimal(3), "e": 10**37})
+    back = from_item(item)
+    assert (back["a"], back["b"], back["c"]) == ("inf", moment.isoformat(), [1, 2])
+    assert back["d"] == pytest.approx(1 / 3)
+    assert back["e"] == 10**37
+    assert json.dumps(back)
