@@ -67,26 +67,25 @@ class Region(Seeding):
         self._metrics = Metrics(core, tables, fast_restores, publish)
         block_index, prices = BlockIndex(core, tables), Prices(core)
         self._audit = Audit(core, tables, self._commands, block_index, prices)
-        self.operations = collect(
-            [
-                self._volumes,
-                self._attachments,
-                self._commands,
-                self._parameters,
-                fast_restores,
-                documents,
-                block_index,
-                prices,
-                Snapshots(core, tables),
-                Modifications(core, tables),
-                Tags(core, tables),
-                Quotas(core),
-                Instances(core, tables, self._volumes, self._attachments),
-                Catalogue(core, tables),
-                CommandReads(core, tables, self._commands),
-                VolumeStatus(core, tables, self._initializations),
-            ]
-        )
+        self.operations = collect([fast_restores, documents, block_index, prices, *self._other_parts()])
+
+    def _other_parts(self) -> list[object]:
+        """The parts that nothing but AWS's operations reach, and those already at hand."""
+        core, tables = self._core, self._tables
+        return [
+            self._volumes,
+            self._attachments,
+            self._commands,
+            self._parameters,
+            Snapshots(core, tables),
+            Modifications(core, tables),
+            Tags(core, tables),
+            Quotas(core),
+            Instances(core, tables, self._volumes, self._attachments),
+            Catalogue(core, tables),
+            CommandReads(core, tables, self._commands),
+            VolumeStatus(core, tables, self._initializations),
+        ]
 
     def call(self, service: str, operation: str, params: Json | None = None) -> Json:
         """Answer one operation in botocore's shapes, or raise ApiError."""
