@@ -34,7 +34,7 @@ class FirstTouchSettings:
 
     mean_latency_ms: float = 91.0
     """Mean of the log-normal latency of a fetch: 4 KiB random reads at depth 1 then run at 11 IOPS."""
-    latency_sigma: float = 0.45
+    latency_sigma: float = 0.42
     """Standard deviation of the latency's logarithm; 0 makes every fetch take the mean."""
     tail_probability: float = 0.0
     tail_seconds: float = 0.0

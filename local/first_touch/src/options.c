@@ -48,7 +48,7 @@ static const struct options DEFAULTS = {
     .control_fd = -1,
     .iops = 3000,
     .throughput_mib_s = 125,
-    .latency = {.mean_ms = 91, .sigma = 0.45, .seed = 1},
+    .latency = {.mean_ms = 91, .sigma = 0.42, .seed = 1},
     .fetch_concurrency = 64,
     .neighbours = 10,
     .read_latency_ms = 0.53,
