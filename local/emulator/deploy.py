@@ -129,14 +129,17 @@ def _create_change_set(
     cloudformation: CloudFormationClient, stack: str, template: dict[str, Any], parameters: Mapping[str, str]
 ) -> str | None:
     name = f"deploy-{time.time_ns()}"
-    cloudformation.create_change_set(
-        StackName=stack,
-        ChangeSetName=name,
-        ChangeSetType="UPDATE" if _exists(cloudformation, stack) else "CREATE",
-        TemplateBody=json.dumps(template, default=str),
-        Capabilities=["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"],
-        Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
-    )
+    try:
+        cloudformation.create_change_set(
+            StackName=stack,
+            ChangeSetName=name,
+            ChangeSetType="UPDATE" if _exists(cloudformation, stack) else "CREATE",
+            TemplateBody=json.dumps(template, default=str),
+            Capabilities=["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"],
+            Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
+        )
+    except cloudformation.exceptions.ClientError as refusal:
+        raise DeploymentError(f"CloudFormation refused the template: {refusal}") from refusal
     give_up = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < give_up:
         described = cloudformation.describe_change_set(StackName=stack, ChangeSetName=name)
@@ -168,7 +171,14 @@ def _wait_for_stack(cloudformation: CloudFormationClient, stack: str) -> None:
         if not status.endswith("IN_PROGRESS"):
             raise DeploymentError(f"the stack {stack} ended as {status}: {_reasons(cloudformation, stack)}")
         time.sleep(0.05)
-    raise DeploymentError(f"the stack {stack} was not ready within {TIMEOUT_SECONDS:.0f} s")
+    unready = _unready(cloudformation, stack)
+    raise DeploymentError(f"the stack {stack} was not ready within {TIMEOUT_SECONDS:.0f} s: {unready}")
+
+
+def _unready(cloudformation: CloudFormationClient, stack: str) -> str:
+    resources = cloudformation.describe_stack_resources(StackName=stack)["StackResources"]
+    waiting = [one for one in resources if not one["ResourceStatus"].endswith("COMPLETE")]
+    return ", ".join(f"{one['LogicalResourceId']} is {one['ResourceStatus']}" for one in waiting)
 
 
 def _reasons(cloudformation: CloudFormationClient, stack: str) -> str:

@@ -1,4 +1,4 @@
-"""Who may import whom: handlers, steps, domain; adapters and ports; never functions/ from local/ or tests/."""
+"""Who may import whom: handlers, steps, domain; adapters, ports; never functions/ from local/ or tests/."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "steps": {"contracts", "domain", "ports", "steps"},
     "adapters": {"adapters", "domain", "ports"},
 }
-"""Layer -> layers of this package that it may import. Handlers wire everything together and may import all."""
+"""Layer -> layers of this package that it may import. Handlers wire all together and may import all."""
 
 ONLY_IN = {"boto3": {"adapters", "handlers"}, "botocore": {"adapters", "handlers"}}
 """Third party package -> the layers that may import it."""
@@ -35,7 +35,7 @@ def layer(path: Path) -> str:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Full names of the modules that a file imports, in functions too; `TYPE_CHECKING` blocks count as well."""
+    """Full names of the modules that a file imports, in functions and `TYPE_CHECKING` blocks too."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -9,9 +9,9 @@ import pytest
 from tests.support.tree import ROOT, files
 
 TOP_LEVEL = (
-    "functions", "statemachine", "warmer", "events", "tests", "local", "docs", "template.yaml", "samconfig.toml",
-    "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "pyproject.toml",
-    ".editorconfig", ".pre-commit-config.yaml", ".ci/run",
+    "functions", "statemachine", "warmer", "events", "tests", "local", "docs", "template.yaml",
+    "samconfig.toml", "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE",
+    "pyproject.toml", ".editorconfig", ".pre-commit-config.yaml", ".ci/run",
 )  # fmt: skip
 LOCKS = [*files("*.txt", below="requirements"), ROOT / "functions" / "requirements.txt"]
 FORBIDDEN = {

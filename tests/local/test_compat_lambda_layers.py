@@ -16,7 +16,8 @@ from pathlib import Path
 
 def handler(event, context):
     folder = Path(os.environ["AGENT_DIRECTORY"])
-    return {"names": sorted(p.name for p in folder.iterdir()), "text": Path(os.environ["ONE_FILE"]).read_text()}
+    names = sorted(path.name for path in folder.iterdir())
+    return {"names": names, "text": Path(os.environ["ONE_FILE"]).read_text()}
 """
 
 

@@ -1,4 +1,4 @@
-"""The project's own files, without what is built or installed. Asks no version control: a copy is tested too."""
+"""The project's own files, without what is built or installed. Needs no version control."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BIN = ROOT / ".venv" / "bin"
 _NOT_OURS = {
-    ".aws-sam", ".git", ".hypothesis", ".local", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".venv", ".venv-sam",
-    "__pycache__", "build", "node_modules",
+    ".aws-sam", ".git", ".hypothesis", ".local", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".venv",
+    ".venv-sam", "__pycache__", "build", "node_modules",
 }  # fmt: skip
 
 
