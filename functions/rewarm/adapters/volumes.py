@@ -163,7 +163,9 @@ def _naming_rate_errors(rate_mib_s: int | None) -> Iterator[None]:
     except ClientError as error:
         named = in_our_words(error)
         if rate_mib_s is not None and not _is_unrelated_to_rate(error, named):
-            raise InitializationRateUnavailableError(f"at {rate_mib_s} MiB/s: {named}") from error
+            raise InitializationRateUnavailableError(
+                f"an initialization rate of {rate_mib_s} MiB/s cannot be had: {named}"
+            ) from error
         raise named from error
 
 

@@ -141,7 +141,7 @@ def _numbers(account: JsonObject | None) -> str:
     if done is None or total is None:
         return ""
     errors = agent_output.whole_number(account, "errors")
-    unreadable = f", {errors} blocks unreadable" if errors else ""
+    unreadable = f", {errors} block{'s' if errors > 1 else ''} unreadable" if errors else ""
     return f"{size_text(done)} of {size_text(total)}{unreadable}; "
 
 
