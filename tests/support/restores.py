@@ -1,0 +1,288 @@
+"""Restores on the embedded AWS as a user makes them: over HTTP or by an alarm, watched until they end."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from local.dataplane import SnapshotImage, VolumeCounters
+from local.emulator import seam
+from local.emulator.launcher import REGION
+from local.host import Host
+from local.run.api import Answer, Api
+from local.run.history import visits
+from local.run.recording import StateVisit
+
+Json = dict[str, Any]
+END_SECONDS = 180.0
+"""Real time after which an execution is taken to hang; nothing asserts that it is faster."""
+ALARM_SOURCE, ALARM_DETAIL_TYPE = "aws.cloudwatch", "CloudWatch Alarm State Change"
+_PAUSE_SECONDS = 0.05
+_DETACH_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """An execution that has ended, with the states that it visited."""
+
+    arn: str
+    status: str
+    error: str
+    cause: str
+    output: Any
+    visits: tuple[StateVisit, ...]
+
+    @property
+    def states(self) -> list[str]:
+        """The states' names, in the order of entry."""
+        return [visit.state for visit in self.visits]
+
+    def answers(self, state: str) -> list[Json]:
+        """What the Lambda of the state answered, at each visit that it answered."""
+        return [visit.payload for visit in self.visits if visit.state == state and visit.payload is not None]
+
+    def answer(self, state: str) -> Json:
+        """What the Lambda of the state answered last."""
+        return self.answers(state)[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """A restore that has ended."""
+
+    restore_id: str
+    main: Execution
+    volumes: tuple[Execution, ...]
+    """Executions of restore-volume, by index; those that never started are missing."""
+    record: Json
+    """GET /restores/{id}."""
+
+
+class RestoreUser:
+    """Somebody who has an account, the stack's API, and a Slack channel."""
+
+    def __init__(self, lab: Host, image: SnapshotImage) -> None:
+        self.lab = lab
+        self.region = lab.region
+        self.image = image
+        self._api = Api(
+            url=f"{lab.emulator.url}/_aws/execute-api/{lab.outputs['RestApiId']}/v1",
+            region=REGION,
+            access_key_id=lab.environment["AWS_ACCESS_KEY_ID"],
+            secret_access_key=lab.environment["AWS_SECRET_ACCESS_KEY"],
+        )
+        self._states = lab.client("stepfunctions")
+        self._machines = lab.outputs["RestoreStateMachineArn"], lab.outputs["RestoreVolumeStateMachineArn"]
+        self._before = self._marked = self.region.inventory()
+
+    # ------------------------------------------------------------------------------------ what there is
+    def snapshot(self, **fields: Any) -> str:
+        """A snapshot of the small ext4 file system."""
+        fields.setdefault("size_gib", self.image.size_gib)
+        return self.region.add_snapshot(extents=self.image.extents, path=self.image.path, **fields)
+
+    def instance(self, **fields: Any) -> str:
+        """A running instance, online in Systems Manager unless told otherwise."""
+        return self.region.add_instance(**fields)
+
+    def runbook(self, alarm: str, request: Json) -> None:
+        """What to restore when the alarm goes off."""
+        answer = self.call("PUT", f"/runbooks/{alarm}", request)
+        assert answer.status == 200, answer
+
+    # ---------------------------------------------------------------------------------- what a user does
+    def call(self, method: str, path: str, body: Json | None = None, **headers: str) -> Answer:
+        """One HTTP request; header names have underscores for dashes."""
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self._api.call(method, path, body, names)
+
+    def start(self, request: Json, **headers: str) -> str:
+        """POST /restores, which must be accepted; the restore's id."""
+        answer = self.call("POST", "/restores", request, **headers)
+        assert answer.status == 202, answer
+        return str(answer.body["restoreId"])
+
+    def restore(self, request: Json) -> Restore:
+        """POST /restores and wait for the end."""
+        return self.finished(self.start(request))
+
+    def alarm(self, name: str, state: str = "ALARM") -> list[str]:
+        """Let CloudWatch tell EventBridge of the alarm; names of the executions that this started."""
+        before = set(self.executions())
+        detail = {
+            "alarmName": name,
+            "state": {
+                "value": state,
+                "reason": "Threshold Crossed",
+                "timestamp": "2026-11-21T10:00:00.000+0000",
+            },
+            "previousState": {"value": "OK" if state == "ALARM" else "ALARM"},
+            "configuration": {"metrics": []},
+        }
+        arn = f"arn:aws:cloudwatch:us-east-1:123456789012:alarm:{name}"
+        self.lab.emulator.put_event(ALARM_DETAIL_TYPE, ALARM_SOURCE, detail, [arn])
+        return [one for one in self.executions() if one not in before]
+
+    def deliver_again(self) -> list[str]:
+        """Deliver the last event once more, as EventBridge may (at least once); what this started."""
+        before = set(self.executions())
+        events = seam.module("services.eventbridge")
+        self.lab.emulator._as_account(lambda: events._dispatch_event(events._events_log_list()[-1]))
+        return [one for one in self.executions() if one not in before]
+
+    # -------------------------------------------------------------------------------- what became of it
+    def finished(self, restore_id: str) -> Restore:
+        """Wait for the restore's end."""
+        main = self._execution(0, restore_id)
+        names = [name for name in self.executions(1) if name.startswith(f"{restore_id}-")]
+        volumes = tuple(self._execution(1, name) for name in sorted(names))
+        return Restore(restore_id, main, volumes, self.call("GET", f"/restores/{restore_id}").body)
+
+    def wait_for_state(self, restore_id: str, state: str) -> None:
+        """Until the first volume's execution has entered the state."""
+        give_up = time.monotonic() + END_SECONDS
+        while not self._is_in(f"{restore_id}-0", state):
+            assert time.monotonic() < give_up, f"{restore_id} never came to {state}"
+            time.sleep(_PAUSE_SECONDS)
+
+    def executions(self, machine: int = 0) -> list[str]:
+        """Names of the executions of restore (0) or restore-volume (1)."""
+        pages = self._states.get_paginator("list_executions").paginate(
+            stateMachineArn=self._machines[machine]
+        )
+        return [one["name"] for page in pages for one in page["executions"]]
+
+    def messages(self, restore_id: str) -> list[Json]:
+        """What Slack has of the restore."""
+        return [one for one in self.lab.slack.messages if restore_id in json.dumps(one)]
+
+    def report(self, restore_id: str) -> Json:
+        """The report in the bucket."""
+        key = f"restores/{restore_id}/report.json"
+        found = self.lab.client("s3").get_object(Bucket=self.lab.outputs["ArtifactsBucket"], Key=key)
+        return dict(json.loads(found["Body"].read()))
+
+    def volume(self, volume_id: str) -> Json:
+        """The volume as EC2 describes it."""
+        found: Json = self.lab.client("ec2").describe_volumes(VolumeIds=[volume_id])["Volumes"][0]
+        return found | {"Tags": {tag["Key"]: tag["Value"] for tag in found.get("Tags", [])}}
+
+    def volumes_of(self, restore_id: str) -> list[str]:
+        """Ids of the volumes that carry the restore's tag."""
+        wanted = [{"Name": "tag:rewarm:restore-id", "Values": [restore_id]}]
+        found = self.lab.client("ec2").describe_volumes(Filters=wanted)["Volumes"]
+        return [one["VolumeId"] for one in found if one["State"] not in ("deleting", "deleted")]
+
+    def counters(self, volume_id: str) -> VolumeCounters:
+        """What the first-touch file system counted."""
+        return self.lab.machine.counters(volume_id)
+
+    # --------------------------------------------------------------------------------------- the end
+    def leave(self) -> None:
+        """End the faults, what runs, and everything that was not there before."""
+        self.region.faults.clear()
+        for machine in (0, 1):
+            self._stop_executions(self._machines[machine])
+        self._end_commands()
+        self._remove_volumes()
+        self._end_fast_restores()
+
+    def mark(self) -> None:
+        """Remember what there is now, for `left`."""
+        self._marked = self.region.inventory()
+
+    def left(self) -> dict[str, list[str]]:
+        """What there is now and was not at the mark: it costs money. Empty where there is nothing."""
+        found = self.region.inventory()
+        since = {kind: [one for one in ids if one not in self._marked[kind]] for kind, ids in found.items()}
+        return {kind: ids for kind, ids in since.items() if ids}
+
+    def new(self, kind: str) -> list[str]:
+        """What there is now of this kind of the inventory and was not when the user came."""
+        return [one for one in self.region.inventory()[kind] if one not in self._before[kind]]
+
+    def _stop_executions(self, machine: str) -> None:
+        running = self._states.list_executions(stateMachineArn=machine, statusFilter="RUNNING")["executions"]
+        for one in running:
+            self._states.stop_execution(executionArn=one["executionArn"])
+
+    def _end_commands(self) -> None:
+        ssm = self.lab.client("ssm")
+        for one in self.new("commands"):
+            ssm.cancel_command(CommandId=one.split(":")[0])
+
+    def _remove_volumes(self) -> None:
+        ec2 = self.lab.client("ec2")
+        instances = {one.split(":")[1] for one in self.new("attachments")}
+        if instances:
+            ec2.terminate_instances(InstanceIds=sorted(instances))
+        self.lab.clock.sleep(_DETACH_SECONDS)
+        for volume_id in self.new("volumes"):
+            ec2.delete_volume(VolumeId=volume_id)
+        assert self.new("volumes") == []
+
+    def _end_fast_restores(self) -> None:
+        for one in self.new("fastRestores"):
+            snapshot_id, zone = one.split(":")
+            self.lab.client("ec2").disable_fast_snapshot_restores(
+                AvailabilityZones=[zone], SourceSnapshotIds=[snapshot_id]
+            )
+
+    def _is_in(self, name: str, state: str) -> bool:
+        if name not in self.executions(1):
+            return False
+        return state in [visit.state for visit in visits(name, self._history(self._arn(1, name)))]
+
+    def _execution(self, machine: int, name: str) -> Execution:
+        arn = self._arn(machine, name)
+        give_up = time.monotonic() + END_SECONDS
+        while (described := self._states.describe_execution(executionArn=arn))["status"] == "RUNNING":
+            if time.monotonic() > give_up:
+                states = [visit.state for visit in visits(name, self._history(arn))]
+                raise AssertionError(f"{name} still runs after {END_SECONDS:.0f} s, in {states[-5:]}")
+            time.sleep(_PAUSE_SECONDS)
+        return Execution(
+            arn=arn,
+            status=described["status"],
+            error=described.get("error", ""),
+            cause=described.get("cause", ""),
+            output=json.loads(described.get("output") or "null"),
+            visits=tuple(visits(name, self._history(arn))),
+        )
+
+    def _arn(self, machine: int, name: str) -> str:
+        return self._machines[machine].replace(":stateMachine:", ":execution:", 1) + f":{name}"
+
+    def _history(self, arn: str) -> Iterable[Json]:
+        pages = self._states.get_paginator("get_execution_history").paginate(executionArn=arn)
+        return [event for page in pages for event in page["events"]]
+
+
+def request_for(user: RestoreUser, strategy: str, **objective: Any) -> Json:
+    """A new snapshot onto a new instance; what there is then is marked."""
+    source, target = {"snapshotId": user.snapshot()}, {"instanceId": user.instance()}
+    user.mark()
+    return {
+        "source": source,
+        "target": target,
+        "objective": {"strategy": strategy, **objective},
+        "volume": {"tags": {"team": "orders"}},
+    }
+
+
+def unique(word: str) -> str:
+    """A name that no other test has."""
+    return f"{word}-{uuid.uuid4().hex[:8]}"
+
+
+def texts(message: Json) -> str:
+    """Everything that a person reads in a Slack message."""
+    parts = [message.get("text", "")]
+    for block in message.get("blocks", []):
+        found = [block.get("text"), *block.get("fields", []), *block.get("elements", [])]
+        parts += [one["text"] for one in found if one]
+    return "\n".join(parts)

@@ -1,0 +1,64 @@
+"""The stack on the embedded AWS, a snapshot with real data, and somebody who restores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from local.dataplane import SnapshotImage
+from local.host import Host
+from local.snapshot_image import FileTree, make_ext4_image
+from tests.support.restores import RestoreUser
+
+Json = dict[str, Any]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All of this folder in one xdist worker: it shares one embedded AWS."""
+    for item in items:
+        if "tests/workflow/" in str(item.path):
+            item.add_marker(pytest.mark.workflow)
+            item.add_marker(pytest.mark.agent)
+            item.add_marker(pytest.mark.xdist_group("workflow"))
+
+
+@pytest.fixture(scope="session")
+def image(lab: Host) -> SnapshotImage:
+    """1 GiB of ext4 with some 60 MiB of files."""
+    return make_ext4_image(lab.state.path / "workflow.ext4", 1, FileTree(share=0.06))
+
+
+@pytest.fixture(scope="session")
+def sent_events(lab: Host) -> Callable[[str], list[Json]]:
+    """Rewarm's own events on EventBridge, by restore, in the order of their arrival."""
+    queue = lab.client("sqs").create_queue(QueueName="workflow-events")["QueueUrl"]
+    attributes = lab.client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
+    events = lab.client("events")
+    events.put_rule(Name="workflow-events", EventPattern=json.dumps({"source": ["rewarm"]}))
+    events.put_targets(
+        Rule="workflow-events", Targets=[{"Id": "queue", "Arn": attributes["Attributes"]["QueueArn"]}]
+    )
+    kept: list[Json] = []
+
+    def of_restore(restore_id: str) -> list[Json]:
+        sqs = lab.client("sqs")
+        while found := sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages"):
+            for one in found:
+                kept.append(json.loads(one["Body"]))
+                sqs.delete_message(QueueUrl=queue, ReceiptHandle=one["ReceiptHandle"])
+        return [one for one in kept if one["detail"]["restoreId"] == restore_id]
+
+    return of_restore
+
+
+@pytest.fixture
+def user(lab: Host, image: SnapshotImage) -> Iterator[RestoreUser]:
+    """Somebody who restores and leaves nothing behind."""
+    somebody = RestoreUser(lab, image)
+    try:
+        yield somebody
+    finally:
+        somebody.leave()

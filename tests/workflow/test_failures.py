@@ -1,0 +1,220 @@
+"""Each strategy fails for a reason: the next plan takes over, or the restore is Failed and leaves no cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from local.region.faults import FaultRule
+from tests.support.restores import Restore, RestoreUser, request_for, texts
+
+Json = dict[str, Any]
+
+
+def assert_failed(user: RestoreUser, done: Restore, error: str, *words: str) -> str:
+    """Failed everywhere for this reason, and said so; what people read."""
+    assert (done.main.status, done.main.states[-1]) == ("FAILED", "Restore Failed"), done
+    assert (done.main.error, done.record["failure"]["error"]) == (error, error)
+    assert done.record["status"] == "failed"
+    assert [volume.states[-1] for volume in done.volumes] == ["Volume Failed"] * len(done.volumes)
+    said = texts(user.messages(done.restore_id)[-1])
+    assert said.startswith("❌ Restore failed")
+    assert [word for word in words if word not in said] == [], said
+    assert not user.lab.slack.refused
+    return said
+
+
+def assert_nothing_left(user: RestoreUser, done: Restore) -> None:
+    assert user.left() == {}
+    assert user.volumes_of(done.restore_id) == []
+    assert "Nothing was left behind." in texts(user.messages(done.restore_id)[-1])
+
+
+def assert_kept(user: RestoreUser, done: Restore) -> str:
+    """The volume was announced, so it stays: tagged, and named in the message."""
+    volume = done.volumes[0]
+    assert "Announce Attached" in volume.states
+    (volume_id,) = user.volumes_of(done.restore_id)
+    assert user.volume(volume_id)["Tags"]["rewarm:failed"] == done.restore_id
+    assert [one["State"] for one in user.volume(volume_id)["Attachments"]] == ["attached"]
+    instance_id = done.record["request"]["target"]["instanceId"]
+    assert user.left() == {"volumes": [volume_id], "attachments": [f"{volume_id}:{instance_id}"]}
+    assert f"Left behind: volume {volume_id}" in texts(user.messages(done.restore_id)[-1])
+    return volume_id
+
+
+def break_blocks(user: RestoreUser, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """Every volume made from now on has this fault, from before its first read."""
+    create = user.lab.machine.create_volume
+
+    def create_broken(volume_id: str, *args: Any, **kwargs: Any) -> None:
+        create(volume_id, *args, **kwargs)
+        user.lab.machine.inject_fault(volume_id, fault)
+
+    monkeypatch.setattr(user.lab.machine, "create_volume", create_broken)
+
+
+# ---------------------------------------------------------------------------------------- warm-up-agent
+def test_unreadable_blocks_fail_the_agent(user: RestoreUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = request_for(user, "warm-up-agent")
+    first = next(start for start, count in user.image.extents if count >= 2)
+    break_blocks(user, monkeypatch, f"eio {first} 2")
+    done = user.restore(request)
+    assert_failed(user, done, "AgentFailedError", "did not read everything", "2 blocks unreadable")
+    assert done.volumes[0].states[-3:] == ["Poll Initialization", "Clean Up", "Volume Failed"]
+    assert_kept(user, done)
+
+
+def test_an_agent_that_is_never_reached_fails(user: RestoreUser) -> None:
+    request = request_for(user, "warm-up-agent") | {"verify": {"samples": 0}}
+    user.region.faults.add(FaultRule("command:delivery", "drop"))
+    done = user.restore(request)
+    assert_failed(user, done, "AgentUnreachableError", "never reached")
+    assert_kept(user, done)
+
+
+# ------------------------------------------------------------------------------------- provisioned-rate
+def test_a_refused_rate_fails_where_the_request_names_it(user: RestoreUser) -> None:
+    request = request_for(user, "provisioned-rate")
+    user.region.faults.inject("rate-refused")
+    done = user.restore(request)
+    assert_failed(user, done, "InitializationRateUnavailableError", "rate of 100 MiB/s")
+    assert done.volumes[0].states[-4:] == [
+        "Release Snapshot",
+        "Is Another Plan Left?",
+        "Clean Up",
+        "Volume Failed",
+    ]
+    assert_nothing_left(user, done)
+
+
+def test_plans_take_over_one_after_the_other(user: RestoreUser) -> None:
+    """No rate to be had, then no fast snapshot restore: the background is late, and better than nothing."""
+    request = request_for(user, "auto", readyWithinMinutes=60) | {
+        "target": {"availabilityZone": "us-east-1a"}
+    }
+    user.region.faults.inject("rate-refused")
+    user.region.faults.inject("fast-restore-refused")
+    done = user.restore(request)
+    assert done.record["plans"][0]["plan"]["strategy"] == "provisioned-rate"
+    assert done.main.status == "SUCCEEDED", done
+    assert done.volumes[0].states.count("Announce Fallback") == 2
+    assert done.volumes[0].output["strategy"] == "background"
+    volume_id = done.volumes[0].output["volumeId"]
+    assert user.left() == {"volumes": [volume_id]}
+    assert user.volume(volume_id)["Tags"]["rewarm:strategy"] == "background"
+    assert [one["event"] for one in done.record["events"]] == ["plan", "fallback", "fallback", "ready"]
+
+
+def test_a_stalled_initialization_fails(user: RestoreUser) -> None:
+    request = request_for(user, "provisioned-rate") | {"target": {"availabilityZone": "us-east-1a"}}
+    user.region.faults.inject("initialization-stalls")
+    done = user.restore(request)
+    assert_failed(user, done, "InitializationStalledError", "no progress")
+    assert_nothing_left(user, done)
+
+
+# --------------------------------------------------------------------------------- fast-snapshot-restore
+def use_up_fast_restores(user: RestoreUser) -> None:
+    others = [user.region.add_snapshot(size_gib=1, extents=[(0, 1)]) for _ in range(5)]
+    answer = user.lab.client("ec2").enable_fast_snapshot_restores(
+        AvailabilityZones=["us-east-1a"], SourceSnapshotIds=others
+    )
+    assert len(answer["Successful"]) == 5
+    user.mark()
+
+
+def test_a_used_up_quota_fails_fast_snapshot_restore(user: RestoreUser) -> None:
+    request = request_for(user, "fast-snapshot-restore")
+    use_up_fast_restores(user)
+    done = user.restore(request)
+    assert_failed(user, done, "FastSnapshotRestoreUnavailableError", request["source"]["snapshotId"])
+    assert "Create Volume" not in done.volumes[0].states
+    assert_nothing_left(user, done)
+
+
+def test_a_used_up_quota_lets_the_next_plan_take_over(user: RestoreUser) -> None:
+    request = request_for(user, "auto", readyWithinMinutes=60) | {
+        "target": {"availabilityZone": "us-east-1a"}
+    }
+    use_up_fast_restores(user)
+    user.region.faults.inject("rate-refused")
+    done = user.restore(request)
+    assert done.main.status == "SUCCEEDED", done
+    assert done.volumes[0].states.count("Announce Fallback") == 2
+    assert "Prepare Snapshot" in done.volumes[0].states
+    assert done.volumes[0].output["strategy"] == "background"
+
+
+# -------------------------------------------------------------------------------------------- background
+def test_a_volume_in_error_fails(user: RestoreUser) -> None:
+    request = request_for(user, "background")
+    user.region.faults.inject("volume-creation-fails")
+    done = user.restore(request)
+    assert_failed(user, done, "VolumeFailedError", "error", "Removed: volume vol-")
+    assert done.volumes[0].states[-3:] == ["Check Volume", "Clean Up", "Volume Failed"]
+    assert_nothing_left(user, done)
+
+
+# --------------------------------------------------------------------------------------- every strategy
+def test_no_capacity_for_any_plan_fails(user: RestoreUser) -> None:
+    request = request_for(user, "auto", readyWithinMinutes=60)
+    user.region.faults.inject("no-volume-capacity")
+    done = user.restore(request)
+    assert_failed(user, done, "CapacityUnavailableError", "capacity")
+    assert done.volumes[0].states.count("Create Volume") == 4
+    assert_nothing_left(user, done)
+
+
+def test_a_missing_permission_is_named(user: RestoreUser) -> None:
+    request = request_for(user, "background")
+    user.region.faults.inject("access-denied")
+    done = user.restore(request)
+    assert_failed(user, done, "AccessDeniedError", "CreateVolume")
+    assert_nothing_left(user, done)
+
+
+@pytest.mark.parametrize("on_failure", ["clean-up", "keep"])
+def test_on_failure_decides_before_the_volume_is_announced(user: RestoreUser, on_failure: str) -> None:
+    request = request_for(user, "background") | {"onFailure": on_failure}
+    denied = "You are not authorized to perform this operation."
+    user.region.faults.add(
+        FaultRule("AttachVolume", code="UnauthorizedOperation", message=denied, status=403, times=None)
+    )
+    done = user.restore(request)
+    said = assert_failed(user, done, "AccessDeniedError", "AttachVolume")
+    assert "Announce Attached" not in done.volumes[0].states
+    if on_failure == "clean-up":
+        assert_nothing_left(user, done)
+        return
+    (volume_id,) = user.volumes_of(done.restore_id)
+    assert user.left() == {"volumes": [volume_id]}
+    assert user.volume(volume_id)["Tags"]["rewarm:failed"] == done.restore_id
+    assert f"Left behind: volume {volume_id}" in said
+
+
+def test_a_volume_that_is_still_cold_is_never_called_ready(user: RestoreUser) -> None:
+    request = request_for(user, "background") | {"verify": {"samples": 16, "maxP99Ms": 0.01}}
+    done = user.restore(request)
+    assert_failed(user, done, "VolumeNotFastError", "16 reads of 4 KiB", "0.01 ms is allowed")
+    assert_kept(user, done)
+
+
+def test_throttling_is_waited_out(user: RestoreUser) -> None:
+    request = request_for(user, "background")
+    user.region.faults.inject("throttled")
+    done = user.restore(request)
+    assert done.main.status == "SUCCEEDED", done
+
+
+def test_a_chat_that_does_not_answer_stops_nothing(user: RestoreUser) -> None:
+    request = request_for(user, "background") | {"target": {"availabilityZone": "us-east-1a"}}
+    for _ in range(20):
+        user.lab.slack.answer_next(500, "server_error")
+    try:
+        done = user.restore(request)
+    finally:
+        user.lab.slack._planned.clear()
+    assert done.main.status == "SUCCEEDED", done
+    assert [one["event"] for one in done.record["events"]] == ["plan", "ready"]

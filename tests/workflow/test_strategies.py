@@ -1,0 +1,233 @@
+"""Each strategy from POST /restores to the verdict, on the real state machines, handlers and agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from local.snapshot_image import compare_files, load_manifest
+from tests.support.restores import Restore, RestoreUser, request_for, texts
+
+Json = dict[str, Any]
+SentEvents = Callable[[str], list[Json]]
+MAIN_STATES = [
+    "Take Input",
+    "Parse Request",
+    "Is Duplicate?",
+    "Select Snapshot",
+    "Choose Strategy",
+    "Announce Plan",
+]
+MEASURED = {"Verify Volume Before", "Verify Volume After"}
+
+
+def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: SentEvents) -> str:
+    """What every strategy must have done; the volume's id."""
+    volume = done.volumes[0]
+    assert (done.main.status, volume.status) == ("SUCCEEDED", "SUCCEEDED"), (done.main, volume)
+    assert done.main.states[: len(MAIN_STATES)] == MAIN_STATES
+    assert done.main.states[-3:] == ["Report", "Are All Volumes Ready?", "Restore Completed"]
+    assert volume.states[-3:] == ["Release", "Announce Ready", "Volume Ready"]
+    assert set(volume.states).isdisjoint({"Clean Up", "Release Snapshot", "Announce Fallback"})
+    assert not [visit for visit in volume.visits if visit.failures]
+    assert done.main.output["verdict"] == "ready"
+    volume_id = str(volume.output["volumeId"])
+    assert_delivered(user, done, volume_id, strategy)
+    assert_told(user, done, volume_id, sent_events)
+    return volume_id
+
+
+def assert_delivered(user: RestoreUser, done: Restore, volume_id: str, strategy: str) -> None:
+    volume, instance_id = user.volume(volume_id), done.record["request"]["target"]["instanceId"]
+    assert [(one["InstanceId"], one["State"]) for one in volume["Attachments"]] == [(instance_id, "attached")]
+    assert volume["Tags"] == {
+        "team": "orders",
+        "rewarm:restore-id": done.restore_id,
+        "rewarm:volume-index": "0",
+        "rewarm:stack": "rewarm",
+        "rewarm:strategy": strategy,
+        "rewarm:snapshot-id": volume["SnapshotId"],
+    }
+    assert user.volumes_of(done.restore_id) == [volume_id]
+    assert user.left() == {"volumes": [volume_id], "attachments": [f"{volume_id}:{instance_id}"]}
+    after = done.volumes[0].answer("Verify Volume After")
+    assert after["verdict"] == "fast"
+    assert after["result"]["samples"] == 64
+    assert after["result"]["latencyMs"]["p99"] <= 20
+
+
+def assert_told(user: RestoreUser, done: Restore, volume_id: str, sent_events: SentEvents) -> None:
+    told = [texts(message) for message in user.messages(done.restore_id)]
+    assert [message.split("\n", 1)[0].split(" ", 1)[-1] for message in told][1:] == [
+        f"is attached to {done.record['request']['target']['instanceId']} and can be used",
+        f"{volume_id} is at full speed",
+    ]
+    assert told[0].startswith("Restoring: snap-")
+    assert not user.lab.slack.refused
+    assert [(one["source"], one["detail-type"]) for one in sent_events(done.restore_id)] == [
+        ("rewarm", "Rewarm Restore Plan"),
+        ("rewarm", "Rewarm Restore Attached"),
+        ("rewarm", "Rewarm Restore Ready"),
+    ]
+    record, report = done.record, user.report(done.restore_id)
+    assert (record["status"], record["failure"]) == ("ready", None)
+    assert [one["event"] for one in record["events"]] == ["plan", "attached", "ready"]
+    assert record["reportKey"] == f"restores/{done.restore_id}/report.json"
+    assert (report["verdict"], report["volumes"][0]["volumeId"]) == ("ready", volume_id)
+    assert report["volumes"][0]["verified"] == "fast"
+    assert report["costUsd"] == record["costUsd"] == report["plans"][0]["plan"]["costUsd"]
+
+
+def test_warm_up_agent_reads_every_written_block(user: RestoreUser, sent_events: SentEvents) -> None:
+    done = user.restore(request_for(user, "warm-up-agent"))
+    volume_id = assert_ready(user, done, "warm-up-agent", sent_events)
+    counters, written = user.counters(volume_id), sum(count for _, count in user.image.extents)
+    assert (counters.written_blocks, counters.fetched_blocks, counters.read_blocks) == (written,) * 3
+    poll = done.volumes[0].answer("Poll Initialization")
+    assert (poll["bytesDone"], poll["progressPercent"]) == (written * 524_288, 100)
+    assert poll["signals"]["agent"]["verdict"] == "complete"
+    assert set(done.volumes[0].states) >= MEASURED
+    before = done.volumes[0].answer("Verify Volume Before")
+    assert (
+        before["result"]["latencyMs"]["p50"]
+        > done.volumes[0].answer("Verify Volume After")["result"]["latencyMs"]["p50"]
+    )
+    instance_id = done.record["request"]["target"]["instanceId"]
+    assert compare_files(user.lab.machine, instance_id, volume_id, load_manifest(user.image)) == []
+
+
+def test_provisioned_rate_is_waited_for_until_completed(user: RestoreUser, sent_events: SentEvents) -> None:
+    done = user.restore(request_for(user, "provisioned-rate"))
+    volume_id = assert_ready(user, done, "provisioned-rate", sent_events)
+    assert user.volume(volume_id)["VolumeInitializationRate"] == 100
+    assert done.record["plans"][0]["plan"]["initializationRateMibS"] == 100
+    poll = done.volumes[0].answer("Poll Initialization")
+    assert (poll["signals"]["initializationState"], poll["signals"]["initializationProgress"]) == (
+        "completed",
+        100,
+    )
+    counters = user.counters(volume_id)
+    assert counters.fetched_blocks == counters.written_blocks
+    assert "Dispatch Warmer" not in done.volumes[0].states
+    billed = [item for item in user.region.money()["items"] if item["resource"] == volume_id]
+    assert [item["note"] for item in billed if item["kind"] == "initialization-rate"] == ["100 MiB/s"]
+
+
+def test_a_tight_deadline_takes_a_higher_rate(user: RestoreUser) -> None:
+    """The rate is linear in price: the plan takes the lowest that is in time."""
+    snapshot_id = user.region.add_snapshot(size_gib=64, extents=[(0, 131_072)])
+    target = {"availabilityZone": "us-east-1a"}
+    request: Json = {
+        "source": {"snapshotId": snapshot_id},
+        "target": target,
+        "objective": {"strategy": "provisioned-rate"},
+    }
+    slow = user.call("POST", "/plans", request)
+    request["objective"]["readyWithinMinutes"] = 15
+    fast = user.call("POST", "/plans", request)
+    assert (slow.status, fast.status) == (200, 200), (slow, fast)
+    rates = [answer.body["plans"][0]["plan"]["initializationRateMibS"] for answer in (slow, fast)]
+    assert rates[0] == 100
+    assert 100 < rates[1] <= 300
+
+
+def test_fast_snapshot_restore_is_enabled_used_and_disabled(
+    user: RestoreUser, sent_events: SentEvents
+) -> None:
+    done = user.restore(request_for(user, "fast-snapshot-restore"))
+    volume_id = assert_ready(user, done, "fast-snapshot-restore", sent_events)
+    assert user.volume(volume_id)["FastRestored"] is True
+    prepared = done.volumes[0].answers("Prepare Snapshot")
+    assert [one["ready"] for one in prepared] == [False] * (len(prepared) - 1) + [True]
+    assert prepared[-1]["enabledByUs"] is True
+    assert prepared[-1]["credits"] >= 1
+    snapshot_id = user.volume(volume_id)["SnapshotId"]
+    assert done.volumes[0].answer("Release")["released"] == [
+        f"fast snapshot restore of {snapshot_id} in us-east-1a disabled"
+    ]
+    assert done.volumes[0].answer("Poll Initialization")["signals"]["fastRestored"] is True
+
+
+def test_fast_snapshot_restore_of_somebody_else_stays_enabled(user: RestoreUser) -> None:
+    request = request_for(user, "fast-snapshot-restore")
+    snapshot_id = request["source"]["snapshotId"]
+    user.lab.client("ec2").enable_fast_snapshot_restores(
+        AvailabilityZones=["us-east-1a"], SourceSnapshotIds=[snapshot_id]
+    )
+    done = user.restore(request)
+    assert done.main.status == "SUCCEEDED", done
+    assert done.volumes[0].answer("Prepare Snapshot")["enabledByUs"] is False
+    assert user.new("fastRestores") == [f"{snapshot_id}:us-east-1a"]
+
+
+def test_background_waits_until_aws_says_completed(user: RestoreUser, sent_events: SentEvents) -> None:
+    done = user.restore(request_for(user, "background"))
+    volume_id = assert_ready(user, done, "background", sent_events)
+    poll = done.volumes[0].answer("Poll Initialization")
+    assert (poll["signals"]["initializationState"], poll["signals"]["initializationProgress"]) == (
+        "completed",
+        100,
+    )
+    assert user.counters(volume_id).fetched_blocks == user.counters(volume_id).written_blocks
+    assert done.record["costUsd"] == "0.000001"
+
+
+def test_without_an_instance_the_volume_is_made_and_left_alone(user: RestoreUser) -> None:
+    request = request_for(user, "provisioned-rate") | {"target": {"availabilityZone": "us-east-1b"}}
+    done = user.restore(request)
+    assert done.main.status == "SUCCEEDED", done
+    volume = user.volume(done.volumes[0].output["volumeId"])
+    assert (volume["AvailabilityZone"], volume["State"], volume["Attachments"]) == (
+        "us-east-1b",
+        "available",
+        [],
+    )
+    assert set(done.volumes[0].states).isdisjoint({"Attach Volume", "Announce Attached", *MEASURED})
+    assert "Read latency was not measured" in texts(user.messages(done.restore_id)[-1])
+
+
+def test_an_alarm_restores_what_its_runbook_says(user: RestoreUser, sent_events: SentEvents) -> None:
+    source = user.region.add_volume(size_gib=1, has_data=False)
+    user.snapshot(volume_id=source, state="pending", progress=12)
+    newest = user.snapshot(volume_id=source, start_time=user.region.now() - 3_600)
+    user.snapshot(volume_id=source, start_time=user.region.now() - 7_200)
+    request = {
+        "source": {"volumeId": source},
+        "target": {"instanceId": user.instance(), "device": "/dev/sdk"},
+        "objective": {"readyWithinMinutes": 60},
+    }
+    user.runbook("rewarm-orders-lost", request)
+    (restore_id,) = user.alarm("rewarm-orders-lost")
+    done = user.finished(restore_id)
+    assert done.main.status == "SUCCEEDED", done
+    assert done.main.output["deadlineMet"] is True
+    volume = user.volume(done.volumes[0].output["volumeId"])
+    assert (volume["SnapshotId"], volume["Attachments"][0]["Device"]) == (newest, "/dev/sdk")
+    assert done.record["trigger"]["alarmName"] == "rewarm-orders-lost"
+    assert 'The alarm "rewarm-orders-lost" went off.' in texts(user.messages(restore_id)[0])
+    assert len(sent_events(restore_id)) == 3
+
+
+def test_a_dry_run_plans_and_creates_nothing(user: RestoreUser) -> None:
+    request = request_for(user, "auto") | {"dryRun": True}
+    before = user.region.inventory()
+    done = user.restore(request)
+    assert (done.main.status, done.main.states[-1], done.volumes) == ("SUCCEEDED", "Dry Run Completed", ())
+    assert {one["strategy"] for one in done.main.output["plans"][0]["candidates"]} == {
+        "background",
+        "warm-up-agent",
+        "provisioned-rate",
+        "fast-snapshot-restore",
+    }
+    assert user.region.inventory() == before
+
+
+def test_a_plan_over_the_api_creates_nothing(user: RestoreUser) -> None:
+    request = request_for(user, "auto", readyWithinMinutes=60)
+    before = user.region.inventory()
+    answer = user.call("POST", "/plans", request)
+    assert answer.status == 200, answer
+    plan = answer.body["plans"][0]
+    assert plan["plan"]["strategy"] == "warm-up-agent"
+    assert all(one["reason"] for one in plan["candidates"])
+    assert user.region.inventory() == before
