@@ -1,0 +1,188 @@
+"""One example of each JSON object that crosses a border; written to events/ beside its schema."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from rewarm import contracts
+from rewarm.contracts.base import Contract, JsonObject
+from rewarm.domain.model import GIB, Strategy
+
+RESTORE_ID = "restore-0123456789abcdef"
+STARTED = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+NOW = datetime(2026, 11, 21, 3, 5, tzinfo=UTC)
+DEADLINE = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
+SNAPSHOT_ID = "snap-0123456789abcdef0"
+VOLUME_ID = "vol-0123456789abcdef0"
+INSTANCE_ID = "i-0123456789abcdef0"
+COMMON: dict[str, Any] = {"restore_id": RESTORE_ID, "now": NOW}
+
+REQUEST: JsonObject = {
+    "source": {"volumeId": "vol-0fedcba9876543210", "at": "latest"},
+    "target": {"instanceId": INSTANCE_ID},
+    "objective": {"readyWithinMinutes": 30, "maxCostUsd": 1},
+}
+ALARM: JsonObject = {
+    "version": "0",
+    "id": "c4c1c1c9-6542-e61b-6ef0-8c4d36933a92",
+    "detail-type": "CloudWatch Alarm State Change",
+    "source": "aws.cloudwatch",
+    "account": "123456789012",
+    "time": "2026-11-21T03:00:00Z",
+    "region": "ap-northeast-1",
+    "resources": ["arn:aws:cloudwatch:ap-northeast-1:123456789012:alarm:database-volume-gone"],
+    "detail": {
+        "alarmName": "database-volume-gone",
+        "configuration": {"description": "The database's volume does not answer", "metrics": []},
+        "previousState": {"value": "OK", "timestamp": "2026-11-21T02:59:00.000+0000"},
+        "state": {
+            "value": "ALARM",
+            "reason": "Threshold Crossed",
+            "reasonData": "{}",
+            "timestamp": "2026-11-21T03:00:00.000+0000",
+        },
+    },
+}
+
+
+def _assignment() -> contracts.VolumeAssignment:
+    return contracts.VolumeAssignment(
+        index=0,
+        snapshot_id=SNAPSHOT_ID,
+        snapshot_started_at=datetime(2026, 11, 20, 18, 0, tzinfo=UTC),
+        source_volume_id="vol-0fedcba9876543210",
+        snapshot_size_gib=100,
+        data_bytes=40 * GIB,
+        data_bytes_from="fullSnapshotSize",
+        written_blocks=81_920,
+        map_key=f"restores/{RESTORE_ID}/0/blocks.map",
+        availability_zone="ap-northeast-1a",
+        instance_id=INSTANCE_ID,
+        instance_type="m7g.large",
+        platform="linux",
+        architecture="arm64",
+        agent_available=True,
+        device="/dev/sdf",
+        volume=contracts.NewVolume(volume_type="gp3", size_gib=100, iops=3_000, throughput_mib_s=125),
+        passed_over=[
+            contracts.PassedOverSnapshot(
+                snapshot_id="snap-0aaaaaaaaaaaaaaaa", reason="it is pending (37 % done)"
+            )
+        ],
+    )
+
+
+def _plan(strategy: Strategy = Strategy.WARM_UP_AGENT) -> contracts.Plan:
+    part = contracts.CostPart(
+        item="ListSnapshotBlocks requests", usd=Decimal("0.000005"), arithmetic="9 requests x $0.0006 / 1,000"
+    )
+    return contracts.Plan(
+        strategy=strategy,
+        usable_seconds=15,
+        ready_p50_seconds=478,
+        ready_p90_seconds=838,
+        cost_usd=part.usd,
+        cost_parts=[part],
+        why=f"{strategy} is no dearer than any other and the fastest of these in time.",
+    )
+
+
+def _dispatch() -> contracts.DispatchWarmerResult:
+    return contracts.DispatchWarmerResult(
+        command_id="11111111-2222-3333-4444-555555555555",
+        instance_id=INSTANCE_ID,
+        progress_key=f"restores/{RESTORE_ID}/0/progress.json",
+        started_at=STARTED,
+        read_ops_before=0.0,
+    )
+
+
+def _volume_plan() -> contracts.VolumePlan:
+    return contracts.VolumePlan(volume=_assignment(), plan=_plan(), fallbacks=[_plan(Strategy.BACKGROUND)])
+
+
+def _result(request: contracts.RestoreRequest) -> JsonObject:
+    return {
+        "verdict": "failed",
+        "index": 0,
+        "snapshotId": SNAPSHOT_ID,
+        "error": "States.TaskFailed",
+        "cause": '{"Status":"FAILED","Error":"VolumeNotFastError","Cause":"{\\"errorMessage\\":\\"'
+        f'p99 91 ms; at most {request.verify.max_p99_ms:g} ms is allowed\\"}}"}}',
+    }
+
+
+def _early_events(request: contracts.RestoreRequest) -> dict[str, Contract]:
+    """Those of the state machine `restore`."""
+    volumes = [_assignment()]
+    return {
+        "restore-request": request,
+        "parse-request-event": contracts.ParseRequestEvent(**COMMON, started_at=STARTED, input=ALARM),
+        "select-snapshot-event": contracts.SelectSnapshotEvent(**COMMON, request=request),
+        "choose-strategy-event": contracts.ChooseStrategyEvent(
+            **COMMON, request=request, deadline_at=DEADLINE, volumes=volumes
+        ),
+        "announce-event": contracts.AnnounceEvent(
+            **COMMON,
+            event="failed",
+            request=request,
+            details={
+                "failure": {"state": "Select Snapshot", "error": "SnapshotNotFoundError", "cause": "{}"},
+                "plans": [],
+                "results": [],
+            },
+        ),
+        "report-event": contracts.ReportEvent(
+            **COMMON,
+            started_at=STARTED,
+            deadline_at=DEADLINE,
+            request=request,
+            trigger=contracts.Trigger(kind="alarm", alarm_name="database-volume-gone", event_id=ALARM["id"]),
+            plans=[_volume_plan()],
+            results=[_result(request)],
+        ),
+    }
+
+
+def _volume_events(request: contracts.RestoreRequest) -> dict[str, Contract]:
+    """Those of the state machine `restore-volume`."""
+    volume, plan = _assignment(), _plan()
+    one: dict[str, Any] = {**COMMON, "volume": volume, "volume_id": VOLUME_ID}
+    fast = _plan(Strategy.FAST_SNAPSHOT_RESTORE)
+    return {
+        "prepare-snapshot-event": contracts.PrepareSnapshotEvent(**COMMON, volume=volume, plan=fast),
+        "create-volume-event": contracts.CreateVolumeEvent(
+            **COMMON, request=request, volume=volume, plan=plan, attempt=0
+        ),
+        "check-volume-event": contracts.CheckVolumeEvent(**COMMON, volume_id=VOLUME_ID, plan=plan),
+        "attach-volume-event": contracts.AttachVolumeEvent(**one),
+        "dispatch-warmer-event": contracts.DispatchWarmerEvent(**one, request=request),
+        "verify-volume-event": contracts.VerifyVolumeEvent(**one, request=request, phase="after"),
+        "poll-initialization-event": contracts.PollInitializationEvent(
+            **one, request=request, plan=plan, started_at=STARTED, deadline_at=DEADLINE, dispatch=_dispatch()
+        ),
+        "release-event": contracts.ReleaseEvent(**COMMON, volume=volume),
+        "clean-up-event": contracts.CleanUpEvent(
+            **one, request=request, dispatch=_dispatch(), attached_announced=True
+        ),
+    }
+
+
+def contract_examples() -> dict[str, Contract]:
+    """Name to a valid value; the schema beside it is that of the value's class."""
+    request = contracts.parse_restore_request(REQUEST)
+    return {**_early_events(request), **_volume_events(request)}
+
+
+def input_examples() -> dict[str, JsonObject]:
+    """What starts an execution of `restore`, and what the API takes."""
+    return {
+        "minimal-request": {"source": {"snapshotId": SNAPSHOT_ID}, "target": {"instanceId": INSTANCE_ID}},
+        "cloudwatch-alarm": ALARM,
+        "scheduled-drill": {
+            "request": {**REQUEST, "onFailure": "clean-up", "notify": {"slack": True, "email": False}},
+            "trigger": {"kind": "schedule", "scheduleName": "monthly-drill"},
+        },
+    }

@@ -1,0 +1,156 @@
+"""What a request may say, and what people are told where it says something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewarm.contracts import parse_restore_request
+from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.model import Strategy
+from tests.support.builders import INSTANCE_ID, SNAPSHOT_ID, TO_INSTANCE, TO_ZONE
+
+SNAPSHOT = {"snapshotId": SNAPSHOT_ID}
+
+
+def refusal(body):
+    with pytest.raises(InvalidRequestError) as refused:
+        parse_restore_request(body)
+    return refused.value.field, str(refused.value)
+
+
+class TestAccepted:
+    def test_the_normalised_request_is_read_back_unchanged(self):
+        request = parse_restore_request(TO_INSTANCE)
+        assert parse_restore_request(request.to_json()) == request
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            SNAPSHOT,
+            {"volumeId": "vol-12345678"},
+            {"volumeId": "vol-0123456789abcdef0", "at": "2026-11-20T03:00:00+09:00"},
+            {"tags": {"app": "shop"}},
+            {"instanceId": INSTANCE_ID, "devices": ["/dev/sdf"]},
+            {"imageId": "ami-0123456789abcdef0"},
+            {"alarm": "database volume is gone"},
+        ],
+    )
+    def test_every_kind_of_source(self, source):
+        assert parse_restore_request({**TO_ZONE, "source": source})
+
+    @pytest.mark.parametrize("strategy", [*Strategy])
+    def test_every_strategy(self, strategy):
+        request = parse_restore_request({**TO_ZONE, "objective": {"strategy": str(strategy)}})
+        assert request.objective.strategy == strategy
+
+    def test_money_survives_the_way_through_json(self):
+        request = parse_restore_request({**TO_ZONE, "objective": {"maxCostUsd": 0.1}})
+        assert request.to_json()["objective"]["maxCostUsd"] == "0.1"
+
+    def test_a_volume_without_a_time_means_the_latest(self):
+        assert (
+            parse_restore_request({**TO_ZONE, "source": {"volumeId": "vol-12345678"}}).source.at == "latest"
+        )
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("part", "field", "words"),
+        [
+            ({"colour": 1}, "colour", "unknown field; allowed are source, target, volume, objective"),
+            ({"warmUp": {"first": []}}, "warmUp.first", "unknown field; allowed are maxMibPerSecond, depth"),
+            ({"source": {}}, "source", "found none; exactly one of snapshotId, volumeId, tags"),
+            ({"source": {**SNAPSHOT, "alarm": "x"}}, "source", "found snapshotId and alarm; exactly one"),
+            (
+                {"source": {"snapshotId": "snap-1"}},
+                "source.snapshotId",
+                'found "snap-1"; allowed is an id such as',
+            ),
+            ({"source": {**SNAPSHOT, "at": "latest"}}, "source.at", "only goes with source.volumeId"),
+            (
+                {"source": {**SNAPSHOT, "devices": ["/dev/sdf"]}},
+                "source.devices",
+                "only goes with source.instanceId",
+            ),
+            (
+                {"source": {"volumeId": "vol-12345678", "at": "noon"}},
+                "source.at",
+                "found \"noon\"; allowed is 'latest'",
+            ),
+            (
+                {"source": {"volumeId": "vol-12345678", "at": "2026-11-20T03:00:00"}},
+                "source.at",
+                "with its zone",
+            ),
+            ({"target": {}}, "target", "found neither; exactly one of instanceId, availabilityZone"),
+            (
+                {"target": {"instanceId": INSTANCE_ID, "availabilityZone": "us-east-1a"}},
+                "target",
+                "found both",
+            ),
+            ({"target": {"availabilityZone": "Tokyo"}}, "target.availabilityZone", "such as ap-northeast-1a"),
+            (
+                {"target": {"availabilityZone": "us-east-1a", "device": "/dev/sdf"}},
+                "target.device",
+                "only goes with",
+            ),
+            (
+                {"target": {"instanceId": INSTANCE_ID, "mode": "replace"}},
+                "target.mode",
+                "allowed is 'attach'",
+            ),
+            (
+                {"objective": {"readyWithinMinutes": 0}},
+                "objective.readyWithinMinutes",
+                "found 0; allowed is at least 1",
+            ),
+            (
+                {"objective": {"readyWithinMinutes": "30"}},
+                "objective.readyWithinMinutes",
+                "a whole number is allowed",
+            ),
+            (
+                {"objective": {"readyWithinMinutes": True}},
+                "objective.readyWithinMinutes",
+                "a whole number is allowed",
+            ),
+            ({"objective": {"maxCostUsd": -1}}, "objective.maxCostUsd", "found -1; allowed is at least 0"),
+            ({"objective": {"maxCostUsd": "NaN"}}, "objective.maxCostUsd", 'found "NaN"'),
+            (
+                {"objective": {"strategy": "magic"}},
+                "objective.strategy",
+                "'auto' or 'background', 'warm-up-agent'",
+            ),
+            ({"objective": {"strict": "yes"}}, "objective.strict", "true or false is allowed"),
+            ({"verify": {"samples": 10_001}}, "verify.samples", "found 10001; allowed is at most 10000"),
+            ({"verify": {"maxP99Ms": 0}}, "verify.maxP99Ms", "found 0; allowed is more than 0"),
+            ({"warmUp": {"depth": 0}}, "warmUp.depth", "found 0; allowed is 'auto' or at least 1"),
+            ({"volume": {"volumeType": "gp1"}}, "volume.volumeType", "allowed is 'gp3', 'gp2'"),
+            ({"volume": {"multiAttach": True, "volumeType": "gp3"}}, "volume.multiAttach", "io1 and io2 can"),
+            ({"volume": {"tags": {"rewarm:x": "y"}}}, "volume.tags", "'rewarm:x' is reserved"),
+            ({"volume": 5}, "volume", "found 5; a JSON object is allowed"),
+            ({"onFailure": "panic"}, "onFailure", "allowed is 'clean-up' or 'keep'"),
+        ],
+    )
+    def test_names_the_field_what_was_found_and_what_is_allowed(self, part, field, words):
+        found, message = refusal({**TO_INSTANCE, **part})
+        assert found == field
+        assert message.startswith(f"{field}: ")
+        assert words in message
+
+    def test_names_every_fault_at_once(self):
+        _, message = refusal({**TO_ZONE, "dryRun": 1, "objective": {"readyWithinMinutes": 0}})
+        assert "objective.readyWithinMinutes" in message
+        assert "dryRun" in message
+
+    def test_does_not_repeat_a_book_that_somebody_sent(self):
+        _, message = refusal({**TO_ZONE, "onFailure": "x" * 100_000})
+        assert len(message) < 500
+
+    @pytest.mark.parametrize("body", [None, 5, "snap", []])
+    def test_needs_a_json_object(self, body):
+        assert refusal(body)[0] == "request"
+
+    def test_says_what_is_missing(self):
+        field, message = refusal({})
+        assert (field, message) == ("source", "source: is missing; target: is missing")

@@ -1,0 +1,64 @@
+"""events/: schemas and examples are generated, valid and up to date."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+
+from rewarm.contracts import parse_restore_request
+from rewarm.contracts.parsing import SELECTORS
+from rewarm.examples import contract_examples, input_examples
+from rewarm.schemas import documents, main
+
+EVENTS = Path(__file__).parents[3] / "events"
+DOCUMENTS = documents()
+
+
+def validator(name):
+    schema = DOCUMENTS[f"{name}.schema.json"]
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema, format_checker=FormatChecker())
+
+
+class TestGeneratedEvents:
+    @pytest.mark.parametrize("name", sorted(DOCUMENTS))
+    def test_the_committed_file_is_what_the_code_says(self, name):
+        committed = json.loads((EVENTS / name).read_text(encoding="utf-8"))
+        assert committed == DOCUMENTS[name], "run `make schemas`"
+
+    @pytest.mark.parametrize("name", sorted(contract_examples()))
+    def test_each_example_fits_its_schema(self, name):
+        validator(name).validate(DOCUMENTS[f"{name}.json"])
+
+    @pytest.mark.parametrize("name", sorted(contract_examples()))
+    def test_each_example_is_read_back_unchanged(self, name):
+        example = contract_examples()[name]
+        assert type(example).model_validate(example.to_json()) == example
+
+    @pytest.mark.parametrize(
+        "source",
+        [{}, {"snapshotId": "snap-0123456789abcdef0", "imageId": "ami-0123456789abcdef0"}, {"colour": "red"}],
+    )
+    def test_the_schema_refuses_what_the_code_refuses(self, source):
+        body = {**input_examples()["minimal-request"], "source": source}
+        assert not validator("restore-request").is_valid(body)
+
+    def test_the_schema_takes_a_minimal_request(self):
+        body = input_examples()["minimal-request"]
+        validator("restore-request").validate(body)
+        validator("restore-request").validate(parse_restore_request(body).to_json())
+
+    def test_the_schema_names_every_selector(self):
+        source = DOCUMENTS["restore-request.schema.json"]["$defs"]["Source"]
+        assert [branch["required"] for branch in source["oneOf"]] == [[name] for name in SELECTORS]
+
+    def test_needs_a_folder(self, capsys):
+        assert main([]) == 2
+        assert "usage" in capsys.readouterr().err
+
+    def test_writes_every_document(self, tmp_path):
+        assert main([str(tmp_path / "events")]) == 0
+        assert {path.name for path in (tmp_path / "events").iterdir()} == set(DOCUMENTS)
