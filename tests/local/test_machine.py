@@ -68,7 +68,7 @@ def wait_for(condition: Callable[[], object], timeout_seconds: float = 20.0) -> 
 
 
 def wait_for_release(folder: Path) -> None:
-    """The kernel releases a device at its last close, and any program that looks for devices opens them all."""
+    """The kernel releases a device at its last close, and whoever looks for devices opens them all."""
     wait_for(lambda: not leftover_loops(folder))
 
 
