@@ -79,6 +79,11 @@ class Host:
         )
         return self.outputs
 
+    @property
+    def api_url(self) -> str:
+        """Where the stack's REST API listens: what ApiUrl is on AWS."""
+        return f"{self.emulator.url}/_aws/execute-api/{self.outputs['RestApiId']}/v1"
+
     def client(self, service: str) -> Any:
         """A boto3 client for the emulator or the Region simulator, whichever has the service."""
         make: Any = boto3.client  # the name is known only to the caller
@@ -89,6 +94,8 @@ class Host:
         return {
             "environment": {key: value for key, value in self.environment.items() if key.startswith("AWS_")},
             "outputs": self.outputs,
+            "apiUrl": self.api_url if self.outputs else None,
+            "machineNote": self.machine.note,
             "slackUrl": self.slack.url,
             "stateDir": str(self.state.path),
             "pid": os.getpid(),

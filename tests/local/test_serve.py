@@ -14,7 +14,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from local.state_dir import MARKER
+from local.state_dir import MARKER, StateDir
 from tests.support.tree import ROOT
 
 READY_SECONDS = 60
@@ -30,7 +30,6 @@ def serve(state_dir: Path) -> subprocess.Popen[str]:
         "--json",
         "--state-dir",
         str(state_dir),
-        *options,
     ]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
@@ -75,15 +74,26 @@ def make_work(ready: dict) -> None:
     assert client.invoke(FunctionName="warm")["StatusCode"] == 200
 
 
+def end(process: subprocess.Popen[str], state_dir: Path) -> None:
+    """End it, and clean up after it even when a test has just shown that it doesn't do so itself."""
+    assert process.stdout is not None
+    process.terminate()
+    try:
+        process.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    process.stdout.close()
+    StateDir(state_dir).close()
+
+
 @pytest.fixture
 def served(tmp_path):
     process = serve(tmp_path / "state")
     try:
         yield process, facts(process), tmp_path / "state"
     finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+        end(process, tmp_path / "state")
 
 
 @pytest.mark.slow
@@ -111,9 +121,7 @@ def test_after_kill_the_next_start_cleans_up(served):
         assert second.wait(timeout=20) == 0
         assert left_over(state_dir) == []
     finally:
-        second.kill()
-        second.wait()
-        second.stdout.close()
+        end(second, state_dir)
 
 
 @pytest.mark.slow
