@@ -59,15 +59,23 @@ field() {
     tail -n 1 out | sed -E "s/.*\"$1\":\"?([^,\"}]*)[,\"}].*/\1/"
 }
 
+# Whether this folder's file system takes direct I/O decides what every result says.
+printf x >probe
+run "$WARMER" inspect probe
+direct=$(field directIo)
+device_note=$(field deviceNote)
+
 latency='"latencyMs":{"p50":N,"p90":N,"p99":N,"max":N,"mean":N}'
 
-# warm_result VERDICT DEVICE DONE TOTAL BLOCKS_DONE BLOCKS_TOTAL READS FAILED LIST ERROR ENGINE NOTE DIRECT DEVNOTE DEPTH
+# warm_result VERDICT DEVICE DONE TOTAL BLOCKS_DONE BLOCKS_TOTAL READS FAILED LIST ERROR ENGINE NOTE
+#             DEPTH [DIRECT DEVICE_NOTE]
 warm_result() {
     printf '{"event":"result","command":"warm","verdict":"%s","device":"%s","volumeId":null,' "$1" "$2"
     printf '"bytesDone":%s,"bytesTotal":%s,"blocksDone":%s,"blocksTotal":%s,' "$3" "$4" "$5" "$6"
     printf '"bytesResumed":0,"bytesRead":%s,"reads":%s,"shortReads":0,"retries":0,' "$3" "$7"
-    printf '"elapsedSeconds":N,"mibPerSecond":N,"depth":%s,"errors":%s,' "${15}" "$8"
+    printf '"elapsedSeconds":N,"mibPerSecond":N,"depth":%s,"errors":%s,' "${13}" "$8"
     printf '"failedBlockCount":%s,"failedBlocks":%s,"failedBlocksTruncated":false,"error":%s,' "$8" "$9" "${10}"
-    printf '"engine":"%s","engineNote":"%s","directIo":%s,"deviceNote":"%s",%s,' "${11}" "${12}" "${13}" "${14}" "$latency"
+    printf '"engine":"%s","engineNote":"%s","directIo":%s,"deviceNote":"%s",%s,' "${11}" "${12}" \
+        "${14:-$direct}" "${15-$device_note}" "$latency"
     printf '"probeReads":0,"probeLatencyMs":{"p50":N,"p90":N,"p99":N,"max":N,"mean":N}}\n'
 }

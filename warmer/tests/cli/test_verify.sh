@@ -42,7 +42,8 @@ if [ "$status" -ne 77 ]; then
     expected='{"event":"result","command":"inspect","verdict":"ok","device":"disk","type":"file","sizeBytes":67108864,'
     expected="$expected\"blocks\":128,\"blockBytes\":524288,\"realPath\":\"$(pwd -P)/disk\",\"volumeId\":null,\"name\":null,"
     expected="$expected\"model\":null,\"serial\":null,\"maxRequestBytes\":null,\"readAheadBytes\":null,\"queueDepth\":null,"
-    expected="$expected\"logicalBlockBytes\":null,\"physicalBlockBytes\":null,\"readOnly\":false,\"directIo\":true,\"deviceNote\":\"\","
+    expected="$expected\"logicalBlockBytes\":null,\"physicalBlockBytes\":null,\"readOnly\":false,"
+    expected="$expected\"directIo\":$direct,\"deviceNote\":\"$device_note\","
     expected="$expected\"engines\":[{\"name\":\"io_uring\",\"description\":\"Linux's submission and completion rings\",\"usable\":false,"
     expected="$expected\"note\":\"Function not implemented\"},{\"name\":\"threads\","
     expected="$expected\"description\":\"a pool of threads with one blocking read each\",\"usable\":true,\"note\":\"\"}]}"

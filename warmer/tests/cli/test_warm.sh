@@ -9,26 +9,26 @@ printf '0 3\n10 1\n100 28\n' >map
 
 run "$WARMER" warm disk --map map --engine threads --depth 8
 expect a_map_is_read_and_nothing_else 0 \
-    "$(warm_result complete disk $((32 * mib / 2)) $((32 * mib / 2)) 32 32 32 0 '[]' null threads '' true '' 8)" ''
+    "$(warm_result complete disk $((32 * mib / 2)) $((32 * mib / 2)) 32 32 32 0 '[]' null threads '' 8)" ''
 
 run "$WARMER" warm disk --engine threads --depth 4
 expect without_a_map_the_whole_device_is_read 0 \
-    "$(warm_result complete disk $((64 * mib)) $((64 * mib)) 128 128 128 0 '[]' null threads '' true '' 4)" ''
+    "$(warm_result complete disk $((64 * mib)) $((64 * mib)) 128 128 128 0 '[]' null threads '' 4)" ''
 
 "$WARMER" warm disk --map - --engine threads --depth 4 <map >out 2>err
 status=$?
 expect a_map_may_come_on_standard_input 0 \
-    "$(warm_result complete disk $((32 * mib / 2)) $((32 * mib / 2)) 32 32 32 0 '[]' null threads '' true '' 4)" ''
+    "$(warm_result complete disk $((32 * mib / 2)) $((32 * mib / 2)) 32 32 32 0 '[]' null threads '' 4)" ''
 
 : >empty
 run "$WARMER" warm disk --map empty --engine threads --depth 4
 expect an_empty_map_is_complete_at_once 0 \
-    "$(warm_result complete disk 0 0 0 0 0 0 '[]' null threads '' true '' 4)" ''
+    "$(warm_result complete disk 0 0 0 0 0 0 '[]' null threads '' 4)" ''
 
 truncate -s $((mib + 777)) odd
 run "$WARMER" warm odd --engine threads --depth 4
 expect a_partial_last_block_counts_its_own_bytes 0 \
-    "$(warm_result complete odd $((mib + 777)) $((mib + 777)) 3 3 3 0 '[]' null threads '' true '' 4)" ''
+    "$(warm_result complete odd $((mib + 777)) $((mib + 777)) 3 3 3 0 '[]' null threads '' 4)" ''
 
 run "$DENY" io_uring 38 "$WARMER" warm disk --map map --depth 4
 if [ "$status" -eq 77 ]; then
@@ -36,11 +36,11 @@ if [ "$status" -eq 77 ]; then
 else
     note='io_uring refused: Function not implemented'
     expect without_io_uring_threads_read_and_the_report_says_so 0 \
-        "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null threads "$note" true '' 4)" ''
+        "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null threads "$note" 4)" ''
     run "$DENY" io_uring 1 "$WARMER" warm disk --map map --depth 4
     note='io_uring refused: Operation not permitted'
     expect forbidden_io_uring_falls_back_too 0 \
-        "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null threads "$note" true '' 4)" ''
+        "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null threads "$note" 4)" ''
     run "$DENY" io_uring 1 "$WARMER" warm disk --engine io_uring
     expect an_engine_asked_for_by_name_is_not_replaced 3 \
         '{"event":"result","command":"warm","verdict":"refused","error":"cannot use engine io_uring: Operation not permitted"}' \
@@ -48,17 +48,17 @@ else
     run "$DENY" direct "$WARMER" warm disk --map map --depth 4 --engine threads
     note='direct I/O refused (Invalid argument); reading through the page cache'
     expect without_direct_io_the_report_says_so 0 \
-        "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null threads '' false "$note" 4)" ''
+        "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null threads '' 4 false "$note")" ''
     run "$DENY" read-at $((101 * mib / 2)) "$WARMER" warm disk --map map --depth 4 --engine threads
     expect an_unreadable_block_is_listed_and_passed_over 1 \
-        "$(warm_result incomplete disk $((31 * mib / 2)) $((16 * mib)) 31 32 31 1 '[[101,1]]' '"Input/output error"' threads '' true '' 4)" \
+        "$(warm_result incomplete disk $((31 * mib / 2)) $((16 * mib)) 31 32 31 1 '[[101,1]]' '"Input/output error"' threads '' 4)" \
         'warmer: blocks that could not be read: 1 (first error: Input/output error)'
 fi
 
 run "$WARMER" warm disk --map map --depth 4
 if [ "$(field engine)" = io_uring ]; then
     expect io_uring_reads_the_map_and_nothing_else 0 \
-        "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null io_uring '' true '' 4)" ''
+        "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null io_uring '' 4)" ''
 else
     echo "skip io_uring: $(field engineNote)"
 fi
