@@ -1,0 +1,274 @@
+"""Bad input: refused at the API with the field's name; after an alarm a message says why; nothing is created."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.support.restores import RestoreUser, request_for, texts, unique
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A request that cannot be met: what is put in, and what the answer must say."""
+
+    name: str
+    change: Callable[[RestoreUser], Json]
+    status: int
+    error: str
+    field: str
+    words: tuple[str, ...]
+
+
+def source(**fields: Any) -> Callable[[RestoreUser], Json]:
+    return lambda user: {"source": {"snapshotId": user.snapshot(**fields)}}
+
+
+def target(**fields: Any) -> Callable[[RestoreUser], Json]:
+    return lambda user: {"target": {"instanceId": user.instance(**fields)}}
+
+
+def taken_device(user: RestoreUser) -> Json:
+    instance_id = user.instance()
+    user.region.add_volume(size_gib=1, attach_to=instance_id, device="/dev/sdg", has_data=False)
+    return {"target": {"instanceId": instance_id, "device": "/dev/sdg"}}
+
+
+LOST = "0123456789abcdef0"
+NOT_USABLE = "allowed is a completed snapshot in the standard tier"
+UNMET = [
+    Bad(
+        "a snapshot that does not exist",
+        lambda _: {"source": {"snapshotId": f"snap-{LOST}"}},
+        404,
+        "SnapshotNotFoundError",
+        "source.snapshotId",
+        (f"snap-{LOST}",),
+    ),
+    Bad(
+        "a pending snapshot",
+        source(state="pending", progress=40),
+        422,
+        "SnapshotNotUsableError",
+        "source.snapshotId",
+        ("pending (40 % done)", NOT_USABLE),
+    ),
+    Bad(
+        "a snapshot in error",
+        source(state="error", state_message="the volume was lost"),
+        422,
+        "SnapshotNotUsableError",
+        "source.snapshotId",
+        ("in error (the volume was lost)", NOT_USABLE),
+    ),
+    Bad(
+        "an archived snapshot",
+        source(storage_tier="archive"),
+        422,
+        "SnapshotNotUsableError",
+        "source.snapshotId",
+        ("archived", "up to 72 hours", NOT_USABLE),
+    ),
+    Bad(
+        "a volume without snapshots",
+        lambda _: {"source": {"volumeId": f"vol-{LOST}"}},
+        404,
+        "SnapshotNotFoundError",
+        "source.volumeId",
+        (f"vol-{LOST}",),
+    ),
+    Bad(
+        "a zone that does not exist",
+        lambda _: {"target": {"availabilityZone": "us-east-1f"}},
+        404,
+        "TargetNotFoundError",
+        "target.availabilityZone",
+        ("us-east-1f", "allowed are us-east-1a, us-east-1b, us-east-1c"),
+    ),
+    Bad(
+        "an instance that does not exist",
+        lambda _: {"target": {"instanceId": f"i-{LOST}"}},
+        404,
+        "TargetNotFoundError",
+        "target.instanceId",
+        (f"i-{LOST}",),
+    ),
+    Bad(
+        "a stopped instance",
+        target(state="stopped"),
+        422,
+        "TargetNotUsableError",
+        "target.instanceId",
+        ("stopped", "allowed is an instance that is running"),
+    ),
+    Bad(
+        "an instance without Systems Manager",
+        target(managed=False),
+        422,
+        "TargetNotUsableError",
+        "target.instanceId",
+        ("not online in Systems Manager", "allowed is an instance with a running SSM agent"),
+    ),
+    Bad(
+        "a device in use",
+        taken_device,
+        409,
+        "DeviceInUseError",
+        "target.device",
+        ("/dev/sdg already holds vol-", "free names are /dev/sdf, /dev/sdh"),
+    ),
+    Bad(
+        "a device name that EC2 does not know",
+        lambda user: {"target": {"instanceId": user.instance(), "device": "/dev/nvme1n1"}},
+        400,
+        "InvalidRequestError",
+        "target.device",
+        ("/dev/nvme1n1", "allowed on a linux instance is /dev/sd[b-z]"),
+    ),
+    Bad(
+        "a volume smaller than its snapshot",
+        lambda user: {"source": {"snapshotId": user.snapshot(size_gib=8)}, "volume": {"sizeGib": 4}},
+        400,
+        "InvalidRequestError",
+        "volume.sizeGib",
+        ("8",),
+    ),
+]
+MALFORMED: list[tuple[str, Json, str, tuple[str, ...]]] = [
+    ("unknown field", {"colour": "red"}, "colour", ("unknown field", "allowed are source, target, volume")),
+    (
+        "unknown field inside",
+        {"objective": {"readyInMinutes": 5}},
+        "objective.readyInMinutes",
+        ("unknown field", "readyWithinMinutes"),
+    ),
+    (
+        "number out of range",
+        {"objective": {"readyWithinMinutes": 0}},
+        "objective.readyWithinMinutes",
+        ("found 0", "at least 1"),
+    ),
+    (
+        "unknown strategy",
+        {"objective": {"strategy": "magic"}},
+        "objective.strategy",
+        ("magic", "warm-up-agent"),
+    ),
+    (
+        "id that is none",
+        {"source": {"snapshotId": "snapshot-1"}},
+        "source.snapshotId",
+        ("snapshot-1", "such as snap-0123456789abcdef0"),
+    ),
+    (
+        "two sources",
+        {"source": {"snapshotId": f"snap-{LOST}", "imageId": f"ami-{LOST}"}},
+        "source",
+        ("exactly one of",),
+    ),
+    (
+        "an instance in another zone",
+        {"target": {"instanceId": f"i-{LOST}", "availabilityZone": "us-east-1b"}},
+        "target",
+        ("instanceId", "availabilityZone"),
+    ),
+]
+
+
+@pytest.mark.parametrize("bad", UNMET, ids=lambda bad: bad.name)
+def test_the_api_refuses_what_cannot_be_met(user: RestoreUser, bad: Bad) -> None:
+    request = request_for(user, "auto") | bad.change(user)
+    before, executions = user.region.inventory(), user.executions()
+    for path in ("/restores", "/plans"):
+        answer = user.call("POST", path, request)
+        assert (answer.status, answer.body["error"], answer.body["field"]) == (
+            bad.status,
+            bad.error,
+            bad.field,
+        ), answer
+        assert [word for word in bad.words if word not in answer.body["message"]] == [], answer
+    assert (user.region.inventory(), user.executions()) == (before, executions)
+
+
+@pytest.mark.parametrize("bad", UNMET, ids=lambda bad: bad.name)
+def test_an_alarm_whose_runbook_cannot_be_met_says_why(user: RestoreUser, bad: Bad) -> None:
+    alarm = unique("rewarm-orders")
+    user.runbook(alarm, request_for(user, "auto") | bad.change(user))
+    user.mark()
+    (restore_id,) = user.alarm(alarm)
+    done = user.finished(restore_id)
+    assert (done.main.status, done.main.error, done.volumes) == ("FAILED", bad.error, ())
+    assert done.main.states[-3:] == ["Select Snapshot", "Announce Failure", "Restore Failed"]
+    (message,) = user.messages(restore_id)
+    said = texts(message)
+    assert said.startswith("❌ Restore failed")
+    assert [word for word in (bad.field, *bad.words) if word not in said] == [], said
+    assert "Nothing was left behind." in said
+    assert (done.record["status"], done.record["failure"]["error"]) == ("failed", bad.error)
+    assert user.left() == {}
+
+
+@pytest.mark.parametrize(("name", "change", "field", "words"), MALFORMED, ids=lambda value: str(value)[:30])
+def test_the_api_refuses_what_is_malformed(
+    user: RestoreUser, name: str, change: Json, field: str, words: tuple[str, ...]
+) -> None:
+    request = request_for(user, "auto")
+    request.pop("volume")
+    before, executions = user.region.inventory(), user.executions()
+    for method, path in (("POST", "/restores"), ("POST", "/plans"), ("PUT", "/runbooks/rewarm-bad")):
+        answer = user.call(method, path, request | change)
+        assert (answer.status, answer.body["error"], answer.body["field"]) == (
+            400,
+            "InvalidRequestError",
+            field,
+        ), (name, answer)
+        assert [word for word in words if word not in answer.body["message"]] == [], answer
+    assert user.call("GET", "/runbooks/rewarm-bad").status == 404
+    assert (user.region.inventory(), user.executions()) == (before, executions)
+
+
+def test_the_api_itself_refuses_a_body_without_source(user: RestoreUser) -> None:
+    answer = user.call("POST", "/restores", {"target": {"instanceId": f"i-{LOST}"}})
+    assert answer.status == 400, answer
+
+
+def test_an_unknown_field_in_a_scheduled_request_fails_with_a_message(user: RestoreUser) -> None:
+    """Schedules start the state machine without the API's check."""
+    request = request_for(user, "auto") | {"colour": "red"}
+    restore_id = user.start_execution({"request": request, "trigger": {"kind": "schedule"}})
+    done = user.finished(restore_id)
+    assert (done.main.status, done.main.error, done.volumes) == ("FAILED", "InvalidRequestError", ())
+    assert done.main.states[-3:] == ["Parse Request", "Announce Failure", "Restore Failed"]
+    said = texts(user.messages(restore_id)[-1])
+    assert "colour: unknown field; allowed are source, target, volume" in said
+    assert user.left() == {}
+
+
+def test_an_alarm_without_runbook_says_so(user: RestoreUser) -> None:
+    alarm = unique("rewarm-nobody")
+    user.mark()
+    (restore_id,) = user.alarm(alarm)
+    done = user.finished(restore_id)
+    assert (done.main.status, done.main.error) == ("FAILED", "RunbookNotFoundError")
+    assert f"PUT /runbooks/{alarm} makes one" in texts(user.messages(restore_id)[-1])
+    assert user.left() == {}
+
+
+def test_only_alarms_that_go_off_and_have_the_prefix_start_a_restore(user: RestoreUser) -> None:
+    alarm = unique("rewarm-orders")
+    user.runbook(alarm, request_for(user, "auto"))
+    assert user.alarm(alarm, "OK") == []
+    assert user.alarm(alarm, "INSUFFICIENT_DATA") == []
+    assert user.alarm(unique("billing")) == []
+    assert user.alarm(unique("operations-of")) == []
+
+
+def test_a_restore_that_nobody_knows_is_not_found(user: RestoreUser) -> None:
+    for method in ("GET", "DELETE"):
+        answer = user.call(method, "/restores/restore-0000000000000000")
+        assert (answer.status, answer.body["error"]) == (404, "RestoreNotFoundError")
