@@ -259,7 +259,6 @@ def recorded_run() -> RunRecord:
             size_gib=2,
             written_blocks=BLOCKS,
             files=143,
-            file_bytes=BYTES,
         ),
         setup=[SetupStep(what="Start the emulator", detail="http://127.0.0.1:4566", seconds=2.1)],
         restores=[agent_restore(), rate_restore()],

@@ -1,0 +1,176 @@
+"""The program as a process: exit statuses, the line of JSON, and that stopping it leaves nothing behind."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from local.host import ROOT
+from local.run import __main__ as program
+from local.run.options import Options
+from local.run.story import Story
+from local.run.view import View
+from local.state_dir import MARKER
+
+SMALL = ["--size-gib", "1", "--written-percent", "5", "--skip-second", "--json"]
+
+
+@pytest.fixture(autouse=True)
+def handlers():
+    """`main` takes over the signals; give them back."""
+    before = {number: signal.getsignal(number) for number in program.SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def start(state_dir, *more):
+    return subprocess.Popen(
+        [sys.executable, "-m", "local.run", "--state-dir", str(state_dir), *SMALL, *more],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def read_until(stream, words):
+    """Lines up to the one with the words."""
+    seen = []
+    for line in stream:
+        seen.append(line)
+        if words in line:
+            return seen
+    raise AssertionError(f"{words!r} did not come: {''.join(seen)}")
+
+
+def left_behind(state_dir):
+    """Processes and mounts that belong to the state folder."""
+    mark = f"{MARKER}={state_dir}".encode()
+    found = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(state_dir) in line]
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
+                found.append((entry / "cmdline").read_text())
+        except OSError:  # ended meanwhile
+            continue
+    return found
+
+
+@pytest.mark.agent
+@pytest.mark.slow
+@pytest.mark.workflow
+def test_a_small_restore_ends_ready_with_one_line_of_json(tmp_path):
+    process = start(tmp_path / "state")
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    (line,) = out.splitlines()
+    told = json.loads(line)
+    assert told["verdict"] == "ready"
+    (restore,) = told["restores"]
+    assert restore["strategy"] == "warm-up-agent"
+    assert restore["proof"]["filesIdentical"] == restore["proof"]["files"] > 0
+    if told["dataPlane"]["kind"] == "first-touch":
+        assert restore["proof"]["readBlocks"] == restore["proof"]["writtenBlocks"] > 0
+    assert Path(told["report"]).read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "Plan for snap-" in err
+    assert left_behind(tmp_path / "state") == []
+
+
+@pytest.mark.agent
+@pytest.mark.slow
+@pytest.mark.workflow
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [("Embedded AWS", signal.SIGINT), ("Create Volume", signal.SIGTERM), ("Dispatch Warmer", signal.SIGINT)],
+)
+def test_stopping_ends_everything_that_was_started(tmp_path, words, number):
+    process = start(tmp_path / "state")
+    read_until(process.stderr, words)
+    process.send_signal(number)
+    began = time.monotonic()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert json.loads(out) == {"verdict": "stopped"}
+    assert "Stopped. Everything that was started has been ended." in err
+    assert "Traceback" not in err
+    assert left_behind(tmp_path / "state") == []
+    assert time.monotonic() - began < 40
+
+
+def test_a_folder_in_use_is_a_sentence_and_status_1(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(program, "_log_to_file", lambda: None)
+    with (tmp_path / "lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert program.main(["--state-dir", str(tmp_path), *SMALL]) == 1
+    told = capsys.readouterr()
+    result = json.loads(told.out.splitlines()[-1])
+    assert result["verdict"] == "failed"
+    assert "another embedded AWS runs in" in result["problems"][0]
+    assert "Rewarm cannot run here: another embedded AWS runs in" in told.err
+
+
+def test_a_second_signal_does_not_interrupt_the_clean_up(monkeypatch, capsys):
+    ended = []
+
+    class Host:
+        def __init__(self, _state_dir):
+            """Nothing starts."""
+
+        def close(self):
+            os.kill(os.getpid(), signal.SIGINT)
+            ended.append("closed")
+
+    def tell(_story, _host):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+
+    monkeypatch.setattr(program, "Host", Host)
+    monkeypatch.setattr(program, "_log_to_file", lambda: None)
+    monkeypatch.setattr(Story, "tell", tell)
+    assert program.main(SMALL) == 130
+    assert ended == ["closed"]
+    assert json.loads(capsys.readouterr().out) == {"verdict": "stopped"}
+
+
+def test_a_fault_of_the_program_itself_is_not_hidden(monkeypatch):
+    class Host:
+        closed = 0
+
+        def __init__(self, _state_dir):
+            """Nothing starts."""
+
+        def close(self):
+            Host.closed += 1
+
+    def tell(_story, _host):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(program, "Host", Host)
+    monkeypatch.setattr(program, "_log_to_file", lambda: None)
+    monkeypatch.setattr(Story, "tell", tell)
+    with pytest.raises(ZeroDivisionError):
+        program.main(SMALL)
+    assert Host.closed == 1
+
+
+def test_without_json_the_story_goes_to_standard_output(monkeypatch, capsys):
+    streams = []
+
+    def run(_options, view):
+        streams.append(view.console.file)
+        return 0, {}
+
+    monkeypatch.setattr(program, "_log_to_file", lambda: None)
+    monkeypatch.setattr(program, "_run", run)
+    assert program.main(["--skip-second"]) == 0
+    assert streams == [sys.stdout]
+    assert capsys.readouterr().out == ""
+
+
+def test_a_story_starts_with_an_empty_record():
+    story = Story(Options(), View(sys.stderr))
+    assert story.run.restores == []
