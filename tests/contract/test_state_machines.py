@@ -1,0 +1,260 @@
+"""The state machines against the code: names, errors, time limits, variables, payloads."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jsonata import Jsonata
+
+from rewarm import contracts
+from rewarm.domain import errors
+from tests.contract import repository
+from tests.contract.repository import ROOT, Graph, Json
+
+LAMBDA_ERRORS = {
+    "Lambda.ServiceException", "Lambda.AWSLambdaException", "Lambda.SdkClientException",
+    "Lambda.TooManyRequestsException", "Lambda.Unknown", "Sandbox.Timedout",
+}  # fmt: skip
+"""Step Functions developer guide, "Handle transient Lambda service exceptions" and "Error handling"."""
+PLATFORM_PREFIXES = ("States.", "StepFunctions.")
+GOES_ON = {
+    ("RestoreStateMachine", "Announce Plan"), ("RestoreVolumeStateMachine", "Announce Fallback"),
+    ("RestoreVolumeStateMachine", "Announce Attached"), ("RestoreVolumeStateMachine", "Announce Ready"),
+    ("RestoreVolumeStateMachine", "Verify Volume Before"), ("RestoreStateMachine", "Restore Volume"),
+}  # fmt: skip
+"""A chat that does not answer, and a measurement that is nice to have, never stop a restore; and Report tells
+which of several volumes failed."""
+MACHINES = list(repository.MACHINES)
+GRAPHS = [graph for name in MACHINES for graph in repository.graphs(name)]
+TASKS = repository.tasks()
+LAMBDA_TASKS = [task for task in TASKS if task[2]["Resource"] == "arn:aws:states:::lambda:invoke"]
+
+
+def ids(tasks: list[tuple[str, str, Json]]) -> list[str]:
+    return [f"{machine}/{name}" for machine, name, _ in tasks]
+
+
+def leaves() -> set[str]:
+    return {
+        name
+        for name, value in vars(errors).items()
+        if inspect.isclass(value)
+        and issubclass(value, errors.RestoreError)
+        and value is not errors.RestoreError
+    }
+
+
+def function_of(state: Json) -> str:
+    """CreateVolume for ${CreateVolumeFunctionArn}."""
+    name: str = state["Arguments"]["FunctionName"]
+    return name.removeprefix("${").removesuffix("FunctionArn}")
+
+
+class TestErrors:
+    def test_every_name_that_is_caught_exists(self) -> None:
+        named = {
+            error
+            for _, _, state in repository.all_states()
+            for block in [*state.get("Retry", []), *state.get("Catch", [])]
+            for error in block["ErrorEquals"]
+        }
+        ours = {name for name in named if not name.startswith(PLATFORM_PREFIXES)} - LAMBDA_ERRORS
+        assert ours <= leaves()
+
+    def test_every_error_is_flat_documented_and_used(self) -> None:
+        raised: set[str] = set()
+        for path in (ROOT / "functions/rewarm").rglob("*.py"):
+            if path.name != "errors.py":
+                tree = ast.parse(path.read_text(encoding="utf-8"))
+                raised |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+                raised |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        for name in leaves():
+            error = getattr(errors, name)
+            assert error.__mro__[1] is errors.RestoreError, (
+                f"{name}: Lambda reports the bare name, no inheritance"
+            )
+            assert error.__doc__, name
+            assert name in raised, f"nothing raises {name}"
+
+    @pytest.mark.parametrize(("machine", "name", "state"), TASKS, ids=ids(TASKS))
+    def test_every_task_has_a_retry_a_catch_and_a_time_limit(
+        self, machine: str, name: str, state: Json
+    ) -> None:
+        assert state["Retry"], machine
+        assert state["Catch"], machine
+        assert state["TimeoutSeconds"] > 0, name
+
+    @pytest.mark.parametrize(("machine", "name", "state"), TASKS, ids=ids(TASKS))
+    def test_states_all_stands_alone_and_last(self, machine: str, name: str, state: Json) -> None:
+        catches = [catch["ErrorEquals"] for catch in state["Catch"]]
+        assert catches[-1] == ["States.ALL"], f"{machine}/{name}"
+        for block in [*state["Retry"], *state["Catch"][:-1]]:
+            assert "States.ALL" not in block["ErrorEquals"]
+
+    @pytest.mark.parametrize(("machine", "name", "state"), LAMBDA_TASKS, ids=ids(LAMBDA_TASKS))
+    def test_the_functions_own_time_limit_comes_first(self, machine: str, name: str, state: Json) -> None:
+        limit = repository.template()["Globals"]["Function"]["Timeout"]
+        function = repository.functions()[f"{function_of(state)}Function"]
+        assert function.get("Timeout", limit) < state["TimeoutSeconds"], f"{machine}/{name}"
+
+    @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.start)
+    def test_every_caught_error_ends_in_fail(self, graph: Graph) -> None:
+        for name, state in graph.states.items():
+            for catch in state.get("Catch", []):
+                if catch["ErrorEquals"] != ["States.ALL"] or (graph.machine, name) in GOES_ON:
+                    continue
+                ends = set(terminals(graph, catch["Next"]))
+                assert ends == {"Fail"}, f"{graph.machine}/{name} ends as {ends}"
+
+    def test_what_goes_on_is_there(self) -> None:
+        assert {(machine, name) for machine, name, _ in TASKS} >= GOES_ON
+
+
+def terminals(graph: Graph, start: str) -> Iterator[str]:
+    """Types of the states in which a way from `start` may end."""
+    seen, waiting = set(), [start]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        state = graph.states[name]
+        if state.get("End") or state["Type"] in ("Fail", "Succeed"):
+            yield state["Type"]
+        waiting += [target for target, _ in repository.edges(state)]
+
+
+class TestShape:
+    @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.start)
+    def test_every_way_leads_somewhere_and_every_state_is_reached(self, graph: Graph) -> None:
+        reached, waiting = set(), [graph.start]
+        while waiting:
+            name = waiting.pop()
+            assert name in graph.states, f"{graph.machine}: no state {name}"
+            if name not in reached:
+                reached.add(name)
+                waiting += [target for target, _ in repository.edges(graph.states[name])]
+        assert reached == set(graph.states)
+
+    def test_state_names_are_unique_within_a_machine(self) -> None:
+        for machine in MACHINES:
+            names = [name for graph in repository.graphs(machine) for name in graph.states]
+            assert len(names) == len(set(names))
+
+    def test_the_definition_has_a_time_limit_and_jsonata(self) -> None:
+        for machine in MACHINES:
+            definition = repository.machine(machine)
+            assert definition["QueryLanguage"] == "JSONata"
+            assert definition["TimeoutSeconds"] > 0
+
+
+class TestNames:
+    @pytest.mark.parametrize(("machine", "name", "state"), LAMBDA_TASKS, ids=ids(LAMBDA_TASKS))
+    def test_one_name_through_state_handler_step_resource_and_test(
+        self, machine: str, name: str, state: Json
+    ) -> None:
+        function = function_of(state)
+        step = repository.snake(function)
+        assert name.replace(" ", "").startswith(function), f"{machine}/{name} runs {function}"
+        assert (ROOT / f"functions/rewarm/handlers/{step}.py").is_file()
+        assert (ROOT / f"functions/rewarm/steps/{step}.py").is_file()
+        assert (ROOT / f"tests/unit/steps/test_{step}.py").is_file()
+        resource = repository.functions()[f"{function}Function"]
+        assert resource["Handler"] == f"rewarm.handlers.{step}.lambda_handler"
+
+    @pytest.mark.parametrize("machine", MACHINES)
+    def test_the_template_gives_exactly_the_substitutions_that_the_definition_takes(
+        self, machine: str
+    ) -> None:
+        text = repository.MACHINES[machine].read_text(encoding="utf-8")
+        taken = {part.split("}", 1)[0] for part in text.split("${")[1:]}
+        given = repository.resources("AWS::Serverless::StateMachine")[machine]["DefinitionSubstitutions"]
+        assert set(given) == taken
+        for name, value in given.items():
+            resource = value.get("Ref") or value["Fn::GetAtt"][0]
+            assert name == f"{resource}Arn"
+
+    @pytest.mark.parametrize(("machine", "name", "state"), LAMBDA_TASKS, ids=ids(LAMBDA_TASKS))
+    def test_the_payload_is_the_steps_event(self, machine: str, name: str, state: Json) -> None:
+        model = getattr(contracts, f"{function_of(state)}Event")
+        fields = {field.alias for field in model.model_fields.values()}
+        assert set(state["Arguments"]["Payload"]) == fields, f"{machine}/{name}"
+
+    @pytest.mark.parametrize(("machine", "name", "state"), LAMBDA_TASKS, ids=ids(LAMBDA_TASKS))
+    def test_what_is_read_of_the_result_is_in_it(self, machine: str, name: str, state: Json) -> None:
+        model = getattr(contracts, f"{function_of(state)}Result")
+        fields = {field.alias for field in model.model_fields.values()}
+        for expression in repository.expressions(state.get("Assign", {})):
+            _, mark, rest = expression.partition("$states.result.Payload.")
+            if mark:
+                assert rest.split(".")[0] in fields, f"{machine}/{name}: {expression}"
+
+
+class TestExpressions:
+    def test_every_expression_parses(self) -> None:
+        found = [one for machine in MACHINES for one in repository.expressions(repository.machine(machine))]
+        assert len(found) > 100
+        for expression in found:
+            Jsonata(expression)
+
+    @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.start)
+    def test_every_variable_is_assigned_on_every_way(self, graph: Graph) -> None:
+        before = assigned_before(graph)
+        for name, state in graph.states.items():
+            for expression in repository.expressions(state):
+                missing = variables(expression) - before[name] - {"states"}
+                assert not missing, f"{graph.machine}/{name}: {missing} in {expression}"
+
+
+def assigned_before(graph: Graph) -> dict[str, frozenset[str]]:
+    """The variables that every way to a state has assigned."""
+    before = {graph.start: graph.outer}
+    waiting = [graph.start]
+    while waiting:
+        name = waiting.pop()
+        for target, new in repository.edges(graph.states[name]):
+            known = before[name] | new
+            met = known if target not in before else before[target] & known
+            if before.get(target) != met:
+                before[target] = met
+                waiting.append(target)
+    return before
+
+
+def variables(expression: str) -> set[str]:
+    """Free variables: neither built-in functions that are called nor parameters of a function inside."""
+    found: set[str] = set()
+    _collect(Jsonata(expression).ast, frozenset(), found, set())
+    return found
+
+
+def _collect(node: Any, bound: frozenset[str], found: set[str], seen: set[int]) -> None:
+    if isinstance(node, (list, tuple)):
+        for one in node:
+            _collect(one, bound, found, seen)
+        return
+    if not hasattr(node, "type") or id(node) in seen:
+        return
+    seen.add(id(node))
+    if node.type == "variable" and node.value and node.value not in bound:
+        found.add(node.value)
+    if node.type == "lambda":
+        bound = bound | {argument.value for argument in node.arguments}
+        _collect(node.body, bound, found, seen)
+        return
+    for name, value in vars(node).items():
+        if name == "procedure" and getattr(value, "type", None) == "variable":
+            continue
+        if name not in ("_outer_instance", "seeking_parent"):
+            _collect(value, bound, found, seen)
+
+
+def test_free_variables_are_found() -> None:
+    expression = (
+        "$count($fallbacks) > 0 and [$filter($list, function($one, $at) { $at > $least })][0] = $merge([$a])"
+    )
+    assert variables(expression) == {"fallbacks", "list", "least", "a"}

@@ -1,0 +1,76 @@
+"""The environment that template.yaml gives the functions, and moto's AWS behind it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+import boto3
+import pytest
+from moto import mock_aws
+
+ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "AKIATEST",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "STACK_NAME": "rewarm",
+    "RESTORES_TABLE": "restores",
+    "IDEMPOTENCY_TABLE": "idempotency",
+    "ARTIFACTS_BUCKET": "artifacts",
+    "WARMER_DOCUMENT": "rewarm-WarmerDocument",
+    "RESTORE_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:restore",
+    "POWERTOOLS_TRACE_DISABLED": "true",
+}
+
+
+@dataclass
+class Context:
+    """What Lambda tells a function about itself."""
+
+    function_name: str = "function"
+    memory_limit_in_mb: int = 512
+    invoked_function_arn: str = "arn:aws:lambda:us-east-1:123456789012:function:function"
+    aws_request_id: str = "request"
+    log_stream_name: str = "stream"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 29_000
+
+
+@pytest.fixture
+def context() -> Context:
+    return Context()
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    with mock_aws():
+        boto3.client("s3").create_bucket(Bucket="artifacts")
+        _table("restores", "pk")
+        _table("idempotency", "id")
+        yield
+
+
+@pytest.fixture
+def fresh() -> Callable[[str], ModuleType]:
+    """A handler's module as a cold start loads it."""
+
+    def load(name: str) -> ModuleType:
+        wiring = importlib.import_module("rewarm.handlers.wiring")
+        wiring._client.cache_clear()
+        return importlib.reload(importlib.import_module(f"rewarm.handlers.{name}"))
+
+    return load
+
+
+def _table(name: str, key: str) -> None:
+    boto3.client("dynamodb").create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
+    )

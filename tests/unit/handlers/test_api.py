@@ -1,0 +1,212 @@
+"""The REST API, with API Gateway's own events, steps on fakes and idempotency on DynamoDB."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from rewarm.domain import errors
+from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, TO_INSTANCE, TO_ZONE, World
+from tests.unit.handlers.conftest import Context
+
+Json = dict[str, Any]
+PORTS = (
+    "snapshots", "instances", "volumes", "artifacts", "fast_restores", "prices", "quotas", "table",
+    "executions",
+)  # fmt: skip
+
+
+class Api:
+    """A client of the handler."""
+
+    def __init__(self, module: ModuleType, world: World, context: Context) -> None:
+        self.module, self.world, self.context = module, world, context
+
+    def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Json]:
+        text = body if isinstance(body, str) or body is None else json.dumps(body)
+        answer = self.module.lambda_handler(event(method, path, text, headers), self.context)
+        assert answer["multiValueHeaders"]["Content-Type"] == ["application/json"]
+        return answer["statusCode"], json.loads(answer["body"])
+
+
+def event(method: str, path: str, body: str | None, headers: dict[str, str]) -> Json:
+    """A REST API's proxy event (API Gateway developer guide, "Lambda proxy integrations")."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return {
+        "resource": path, "path": path, "httpMethod": method,
+        "headers": {"Content-Type": "application/json", **named},
+        "multiValueHeaders": {name: [value] for name, value in named.items()},
+        "queryStringParameters": None, "multiValueQueryStringParameters": None, "pathParameters": None,
+        "stageVariables": None, "body": body, "isBase64Encoded": False,
+        "requestContext": {
+            "accountId": "123456789012", "apiId": "api", "httpMethod": method, "path": f"/v1{path}",
+            "stage": "v1",
+            "requestId": "request", "resourcePath": path, "identity": {"sourceIp": "192.0.2.1"},
+        },
+    }  # fmt: skip
+
+
+@pytest.fixture
+def api(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, context: Context) -> Api:
+    module, world = fresh("api"), World()
+    for port in PORTS:
+        monkeypatch.setattr(module, f"_{port.upper()}", getattr(world, port))
+    return Api(module, world, context)
+
+
+class TestStart:
+    def test_accepts_and_starts(self, api: Api) -> None:
+        status, body = api.call("POST", "/restores", TO_INSTANCE)
+        assert status == 202
+        assert body["restoreId"].startswith("restore-")
+        assert len(body["restoreId"]) == len("restore-") + 16
+        assert api.world.table.get(body["restoreId"])
+        assert body["links"]["self"] == f"/restores/{body['restoreId']}"
+
+    def test_a_body_in_base64_is_a_body(self, api: Api) -> None:
+        told = event("POST", "/restores", base64.b64encode(json.dumps(TO_ZONE).encode()).decode(), {})
+        told["isBase64Encoded"] = True
+        assert api.module.lambda_handler(told, api.context)["statusCode"] == 202
+
+    @pytest.mark.parametrize(
+        ("body", "field"),
+        [
+            ("not json", "request"), ("[]", "request"), ("", "request"), (None, "request"),
+            ({"source": {}, "target": {"instanceId": INSTANCE_ID}}, "source"),
+            ({**TO_INSTANCE, "sauce": 1}, "sauce"),
+            ({**TO_INSTANCE, "objective": {"readyWithinMinutes": 0}}, "objective.readyWithinMinutes"),
+        ],
+    )  # fmt: skip
+    def test_a_bad_request_names_the_field(self, api: Api, body: Any, field: str) -> None:
+        status, answer = api.call("POST", "/restores", body)
+        assert (status, answer["error"], answer["field"]) == (400, "InvalidRequestError", field)
+        assert answer["message"]
+
+    def test_a_snapshot_that_is_not_there(self, api: Api) -> None:
+        missing = {**TO_INSTANCE, "source": {"snapshotId": "snap-00000000000000000"}}
+        status, answer = api.call("POST", "/restores", missing)
+        assert (status, answer["error"]) == (404, "SnapshotNotFoundError")
+
+    def test_an_unmodelled_failure_is_a_failure(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(*_: Any, **__: Any) -> Json:
+            raise KeyError("bug")
+
+        monkeypatch.setattr(api.module, "start_restore", broken)
+        with pytest.raises(KeyError):
+            api.call("POST", "/restores", TO_INSTANCE)
+
+
+class TestIdempotency:
+    def test_the_same_key_and_request_start_one_restore(self, api: Api) -> None:
+        first = api.call("POST", "/restores", TO_INSTANCE, Idempotency_Key="k1")
+        second = api.call("POST", "/restores", TO_INSTANCE, Idempotency_Key="k1")
+        assert first == second
+        assert first[0] == 202
+        other = api.call("POST", "/restores", TO_INSTANCE, Idempotency_Key="k2")
+        assert other[1]["restoreId"] != first[1]["restoreId"]
+
+    def test_the_key_is_found_however_it_is_written(self, api: Api) -> None:
+        first = api.call("POST", "/restores", TO_INSTANCE, **{"idempotency-key": "k1"})
+        second = api.call("POST", "/restores", TO_INSTANCE, **{"IDEMPOTENCY-KEY": "k1"})
+        assert first == second
+
+    def test_another_request_with_the_same_key_is_refused(self, api: Api) -> None:
+        api.call("POST", "/restores", TO_INSTANCE, Idempotency_Key="k1")
+        status, answer = api.call("POST", "/restores", TO_ZONE, Idempotency_Key="k1")
+        assert (status, answer["error"]) == (409, "IdempotencyConflictError")
+        assert answer["field"] == "Idempotency-Key"
+
+    def test_a_refused_request_may_be_sent_again(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = api.module.start_restore
+
+        def throttled(*_: Any, **__: Any) -> Json:
+            raise errors.ThrottledError("slow down")
+
+        monkeypatch.setattr(api.module, "start_restore", throttled)
+        assert api.call("POST", "/restores", TO_INSTANCE, Idempotency_Key="k1")[0] == 429
+        monkeypatch.setattr(api.module, "start_restore", real)
+        assert api.call("POST", "/restores", TO_INSTANCE, Idempotency_Key="k1")[0] == 202
+
+    def test_a_lost_answer_starts_nothing_twice(self, api: Api, fresh: Callable[[str], ModuleType]) -> None:
+        call = {"key": "k1", "body": TO_INSTANCE}
+        seen: list[str] = []
+        original = api.module._started
+        api.module._started = lambda body, restore_id: seen.append(restore_id) or original(body, restore_id)
+        for _ in range(2):
+            api.module._started_once.__wrapped__(call=call)
+        assert len(set(seen)) == 1
+        del fresh
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("error", "status"),
+        [
+            (errors.AccessDeniedError, 403), (errors.SnapshotNotFoundError, 404),
+            (errors.TargetNotFoundError, 404),
+            (errors.DeviceInUseError, 409), (errors.SnapshotNotUsableError, 422),
+            (errors.TargetNotUsableError, 422), (errors.NoStrategyFitsError, 422), (errors.ThrottledError,
+            429),
+            (errors.ServiceUnavailableError, 503), (errors.RequestRefusedError, 502),
+        ],
+    )  # fmt: skip
+    def test_each_has_its_status(
+        self, api: Api, monkeypatch: pytest.MonkeyPatch, error: type[errors.RestoreError], status: int
+    ) -> None:
+        def refuse(*_: Any, **__: Any) -> Json:
+            raise error("because", field="target.device")
+
+        monkeypatch.setattr(api.module, "start_restore", refuse)
+        found, answer = api.call("POST", "/restores", TO_INSTANCE)
+        assert found == status
+        assert answer == {
+            "error": error.__name__,
+            "field": "target.device",
+            "message": "target.device: because",
+        }
+
+    def test_a_route_that_does_not_exist(self, api: Api) -> None:
+        status, answer = api.call("GET", "/nothing")
+        assert (status, answer["error"]) == (404, "RouteNotFoundError")
+
+
+class TestRestores:
+    def test_plans_without_creating(self, api: Api) -> None:
+        status, body = api.call("POST", "/plans", TO_INSTANCE)
+        assert status == 200
+        assert body["plans"][0]["volume"]["snapshotId"] == SNAPSHOT_ID
+        assert not api.world.volumes.created_by(RESTORE_ID)
+
+    def test_tells_how_a_restore_fares(self, api: Api) -> None:
+        assert api.call("GET", f"/restores/{RESTORE_ID}")[0] == 404
+        api.world.table.put_new(RESTORE_ID, {"status": "initializing"})
+        status, body = api.call("GET", f"/restores/{RESTORE_ID}")
+        assert (status, body["restoreId"], body["status"]) == (200, RESTORE_ID, "initializing")
+
+    def test_cancels(self, api: Api) -> None:
+        assert api.call("DELETE", f"/restores/{RESTORE_ID}")[0] == 404
+        api.world.table.put_new(RESTORE_ID, {"status": "initializing"})
+        assert api.call("DELETE", f"/restores/{RESTORE_ID}")[0] == 202
+        assert api.world.table.is_cancelled(RESTORE_ID)
+
+
+class TestRunbooks:
+    def test_come_and_go(self, api: Api) -> None:
+        path = "/runbooks/database%20lost"
+        assert api.call("GET", path)[0] == 404
+        status, body = api.call("PUT", path, TO_INSTANCE)
+        assert (status, body["alarmName"]) == (200, "database lost")
+        assert api.call("GET", path)[1]["request"]["source"]["snapshotId"] == SNAPSHOT_ID
+        assert api.call("DELETE", path)[0] == 200
+        assert api.call("DELETE", path)[0] == 404
+
+    def test_a_bad_runbook_is_refused_now(self, api: Api) -> None:
+        status, answer = api.call(
+            "PUT", "/runbooks/a", {"source": {"alarm": "b"}, "target": TO_ZONE["target"]}
+        )
+        assert (status, answer["field"]) == (400, "source.alarm")
