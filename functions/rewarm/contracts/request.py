@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import ConfigDict, Field, JsonValue, StrictBool, StrictInt, StrictStr
 
 from rewarm.contracts.base import Contract, Instant, Usd
 from rewarm.domain.model import OnFailure, Strategy
@@ -23,16 +23,18 @@ Tags = dict[TagKey, TagValue]
 SELECTORS = ("snapshotId", "volumeId", "tags", "instanceId", "imageId", "alarm")
 
 
-def _exactly_one(names: tuple[str, ...]) -> dict[str, Any]:
+def _exactly_one(names: tuple[str, ...]) -> ConfigDict:
     """JSON Schema: one of the fields is there and not null."""
-    present = [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names]
-    return {"json_schema_extra": {"oneOf": present}}
+    present: list[JsonValue] = [
+        {"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names
+    ]
+    return ConfigDict(json_schema_extra={"oneOf": present})
 
 
 class Source(Contract):
     """What to restore: exactly one of the selectors."""
 
-    model_config = ConfigDict(**_exactly_one(SELECTORS))
+    model_config = _exactly_one(SELECTORS)
 
     snapshot_id: SnapshotId | None = None
     volume_id: VolumeId | None = None
@@ -58,7 +60,7 @@ class Source(Contract):
 class Target(Contract):
     """Where the volume goes: onto an instance, or only into an Availability Zone."""
 
-    model_config = ConfigDict(**_exactly_one(("instanceId", "availabilityZone")))
+    model_config = _exactly_one(("instanceId", "availabilityZone"))
 
     instance_id: InstanceId | None = None
     device: StrictStr | None = Field(

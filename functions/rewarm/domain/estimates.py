@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -185,12 +186,11 @@ def _lowest_rate(facts: VolumeFacts, deadline_seconds: float | None, most: int) 
 
 def _highest_affordable_rate(facts: VolumeFacts, book: PriceBook, budget: Decimal, most: int) -> int:
     """The lowest rate where none is affordable; the caller sees the price."""
-    affordable = (
-        rate
-        for rate in range(most, MIN_RATE_MIB_S - 1, -1)
-        if cost.provisioned_rate(book, facts.data_bytes, rate).usd <= budget
+    rates = range(MIN_RATE_MIB_S, most + 1)
+    affordable = bisect_right(
+        rates, budget, key=lambda rate: cost.provisioned_rate(book, facts.data_bytes, rate).usd
     )
-    return next(affordable, MIN_RATE_MIB_S)
+    return rates[max(0, affordable - 1)]
 
 
 def fast_snapshot_restore(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Estimate | Infeasible:
@@ -237,8 +237,8 @@ def fsr_lead_seconds(facts: VolumeFacts) -> float:
     optimizing = 0.0
     if state != "enabled":
         optimizing = facts.snapshot_size_gib / 1024 * priors.FSR_OPTIMIZING_SECONDS_PER_TIB
-    credits = (facts.fast_restore.credits if facts.fast_restore else None) or 0.0
-    missing = max(0.0, facts.volumes_of_snapshot - credits)
+    balance = (facts.fast_restore.credits if facts.fast_restore else None) or 0.0
+    missing = max(0.0, facts.volumes_of_snapshot - balance)
     return optimizing + missing / fsr_credits_per_hour(facts.snapshot_size_gib) * 3_600
 
 

@@ -31,14 +31,33 @@ class Explanation:
 
 def explain(error: str, cause: str | None) -> Explanation:
     """Unwraps Lambda's `{errorMessage, errorType}` and a nested execution's `{Error, Cause}`, however deep."""
-    first, mark, second = (cause or "").partition(CLEAN_UP_MARK)
-    name, sentence = _unwrap(error, first, MAX_DEPTH)
-    if mark:
-        sentence = f"{_ended(sentence)} Clean-up failed too: {_unwrap(error, second, MAX_DEPTH)[1]}"
+    name, sentence = _unwrap(error, cause or "", MAX_DEPTH)
     return Explanation(name, _cut(sentence))
 
 
 def _unwrap(error: str, cause: str, depth: int) -> tuple[str, str]:
+    first, second = _split(cause)
+    name, sentence = _unwrap_one(error, first, depth)
+    if second is not None:
+        sentence = f"{_ended(sentence)}{CLEAN_UP_MARK}{_unwrap(error, second, depth)[1]}"
+    return name, sentence
+
+
+def _split(cause: str) -> tuple[str, str | None]:
+    """A cause and that of the clean-up, if that failed too; the mark may also stand inside a JSON text."""
+    text = cause.lstrip()
+    if not text.startswith("{"):
+        first, mark, second = cause.partition(CLEAN_UP_MARK)
+        return first, second if mark else None
+    try:
+        end = json.JSONDecoder().raw_decode(text)[1]
+    except ValueError:
+        return cause, None
+    has_second = text.startswith(CLEAN_UP_MARK, end)
+    return text[:end], text[end + len(CLEAN_UP_MARK) :] if has_second else None
+
+
+def _unwrap_one(error: str, cause: str, depth: int) -> tuple[str, str]:
     document = _object(cause)
     if document is None or depth == 0:
         return error, _plain(error, cause)
@@ -48,12 +67,7 @@ def _unwrap(error: str, cause: str, depth: int) -> tuple[str, str]:
     inner_error = document.get("Error", document.get("error"))
     inner_cause = document.get("Cause", document.get("cause"))
     if isinstance(inner_error, str):
-        text = inner_cause if isinstance(inner_cause, str) else ""
-        name, mark, rest = text.partition(CLEAN_UP_MARK)
-        inner_name, sentence = _unwrap(inner_error, name, depth - 1)
-        if mark:
-            sentence = f"{_ended(sentence)} Clean-up failed too: {_unwrap(inner_error, rest, depth - 1)[1]}"
-        return inner_name, sentence
+        return _unwrap(inner_error, inner_cause if isinstance(inner_cause, str) else "", depth - 1)
     status = document.get("Status", document.get("status"))
     if isinstance(status, str) and status != "FAILED":
         return error, f"The execution of a volume ended as {status}."

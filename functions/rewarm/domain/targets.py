@@ -12,6 +12,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
 )
 from rewarm.domain.model import Instance
+from rewarm.domain.units import shown
 
 FREE_LETTERS = "fghijklmnop"
 """EC2 user guide, "Device names for volumes": /dev/sd[f-p] are recommended for EBS volumes."""
@@ -87,7 +88,7 @@ def _check_asked(asked: str, instance: Instance, reserved: Collection[str], free
     if not _is_valid(asked, instance.platform):
         allowed = DEVICE_NAMES[_platform(instance.platform)][1]
         raise InvalidRequestError(
-            f'found "{asked}"; allowed on a {_platform(instance.platform)} instance is {allowed}',
+            f"found {shown(asked)}; allowed on a {_platform(instance.platform)} instance is {allowed}",
             field="target.device",
         )
     holder = _holder(asked, instance.devices)

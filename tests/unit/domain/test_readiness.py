@@ -1,0 +1,131 @@
+"""When a volume counts as ready: never while cold, whatever the metrics do."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rewarm.domain.model import GIB, InitializationStatus, ReadActivity, Strategy
+from rewarm.domain.readiness import AgentAccount, Observation, agent_wait_seconds, judge, read_ops_level
+from tests.support.builders import at
+
+FINISHED = at(10.25)
+
+
+def reads(minute, ops):
+    return ReadActivity(at(minute), float(ops), 0.0, 0.0)
+
+
+def seen(**changes):
+    values = {
+        "now": at(13.5),
+        "strategy": Strategy.WARM_UP_AGENT,
+        "bytes_total": GIB,
+        "agent": AgentAccount(GIB, GIB),
+        "agent_finished_at": FINISHED,
+        **changes,
+    }
+    return Observation(**values)
+
+
+class TestAgentAndReadOps:
+    @pytest.mark.parametrize(
+        ("activity", "ready"),
+        [
+            ([], False),  # late
+            ([reads(10, 20_000)], False),  # the minute in which the agent ended
+            ([reads(11, 20_000)], False),
+            ([reads(11, 40)], True),
+            ([reads(11, 20_000), reads(12, 0)], True),
+            ([reads(12, 0)], True),  # minute 11 is missing
+            ([reads(11, 0), reads(12, 9_000)], False),
+            ([reads(12, 9_000), reads(11, 0)], False),  # out of order
+            ([reads(13, 0)], False),  # not over yet
+        ],
+    )
+    def test_needs_a_whole_quiet_minute_after_the_agents_end(self, activity, ready):
+        assert judge(seen(read_activity=activity)).ready is ready
+
+    def test_quiet_means_as_quiet_as_before(self):
+        busy = [reads(11, 1_200)]
+        assert not judge(seen(read_activity=busy)).ready
+        assert judge(seen(read_activity=busy, read_ops_before=1_000.0)).ready
+
+    def test_silence_before_the_agents_end_proves_nothing(self):
+        quiet = [reads(minute, 0) for minute in range(13)]
+        assert not judge(seen(read_activity=quiet, agent_finished_at=None)).ready
+
+    def test_a_minute_begins_where_the_agent_ended_on_it(self):
+        assert judge(seen(agent_finished_at=at(11), read_activity=[reads(11, 0)])).ready
+
+    def test_waits_a_quarter_of_an_hour_for_metrics_that_never_come(self):
+        assert not judge(seen(now=FINISHED + timedelta(minutes=14, seconds=59))).ready
+        later = judge(seen(now=FINISHED + timedelta(minutes=15)))
+        assert later.ready
+        assert "the measurement decides" in later.reasons[1]
+
+    @given(
+        st.lists(st.builds(reads, st.integers(0, 30), st.integers(0, 50_000)), max_size=20),
+        st.integers(0, 40),
+    )
+    def test_is_never_ready_while_the_agent_reads(self, activity, minute):
+        watching = seen(now=at(minute), read_activity=activity, agent_finished_at=None)
+        assert not judge(watching).ready
+
+    @given(st.lists(st.builds(reads, st.integers(0, 30), st.integers(0, 50_000)), max_size=10))
+    def test_the_order_of_datapoints_changes_nothing_where_minutes_are_distinct(self, activity):
+        distinct = list({point.minute: point for point in activity}.values())
+        one, other = seen(read_activity=distinct), seen(read_activity=distinct[::-1])
+        assert judge(one) == judge(other)
+
+    def test_progress_stays_below_100_until_the_agent_says_so(self):
+        assert judge(seen(agent_finished_at=None)).progress_percent == 99.9
+        assert judge(seen(agent_finished_at=None, agent=None)).progress_percent == 0.0
+        assert judge(seen(agent=AgentAccount(0, 0))).progress_percent == 100.0
+
+
+class TestInitialization:
+    @given(
+        st.sampled_from([None, "initializing", "completed"]),
+        st.one_of(st.none(), st.integers(0, 100)),
+        st.one_of(st.none(), st.integers(0, 100_000)),
+        st.sampled_from([Strategy.BACKGROUND, Strategy.PROVISIONED_RATE]),
+    )
+    def test_is_ready_only_where_both_signals_agree(self, state, progress, eta, strategy):
+        status = InitializationStatus(state, None, progress, eta)
+        verdict = judge(seen(strategy=strategy, initialization=status))
+        assert verdict.ready == (state == "completed" and progress == 100)
+        assert verdict.ready or verdict.progress_percent < 100
+        assert verdict.ready or 15 <= verdict.wait_seconds <= 900
+
+    @pytest.mark.parametrize("fast_restored", [None, False])
+    def test_fast_snapshot_restore_counts_only_where_ec2_says_so(self, fast_restored):
+        verdict = judge(seen(strategy=Strategy.FAST_SNAPSHOT_RESTORE, fast_restored=fast_restored))
+        assert not verdict.ready
+        assert "loads in the background" in verdict.reasons[0]
+
+
+class TestWaits:
+    @pytest.mark.parametrize(
+        ("eta", "wait"), [(None, 5), (0, 5), (100, 25), (240, 60), (3_600, 60), (3_601, 60), (172_800, 300)]
+    )
+    def test_follow_the_agents_estimate(self, eta, wait):
+        assert agent_wait_seconds(eta) == wait
+
+    def test_48_hours_fit_the_event_history(self):
+        left, polls = 172_800, 0
+        while left > 0:
+            left -= agent_wait_seconds(left)
+            polls += 1
+        assert polls * 9 < 25_000 / 2
+
+
+class TestLevelBefore:
+    def test_is_the_median(self):
+        assert read_ops_level([reads(0, 1), reads(1, 9), reads(2, 1_000)]) == 9
+
+    def test_of_a_new_volume_is_nothing(self):
+        assert read_ops_level([]) == 0

@@ -1,0 +1,68 @@
+"""How people read sizes, times and prices."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rewarm.domain.units import clock_text, duration_text, iso, round_usd, shown, size_text, usd_text
+
+
+class TestTexts:
+    @pytest.mark.parametrize(
+        ("seconds", "text"),
+        [
+            (0, "0 s"),
+            (99, "99 s"),
+            (100, "2 min"),
+            (3_540, "59 min"),
+            (3_541, "1 h"),
+            (3_900, "1 h 05 min"),
+            (172_799, "2 d"),
+            (180_000, "2 d 2 h"),
+        ],
+    )
+    def test_durations_are_rounded_up(self, seconds, text):
+        assert duration_text(seconds) == text
+
+    @pytest.mark.parametrize(
+        ("amount", "text"),
+        [
+            ("0", "$0.00"),
+            ("0.9", "$0.90"),
+            ("1234.5", "$1234.50"),
+            ("0.0576", "$0.058"),
+            ("0.000005", "$0.000005"),
+            ("0.0000000001", "less than $0.000001"),
+        ],
+    )
+    def test_prices_have_as_many_decimals_as_they_need(self, amount, text):
+        assert usd_text(Decimal(amount)) == text
+
+    @pytest.mark.parametrize(
+        ("size", "text"),
+        [(0, "0 bytes"), (524_288, "512 KiB"), (1 << 30, "1 GiB"), (3 << 29, "1.5 GiB"), (2 << 40, "2 TiB")],
+    )
+    def test_sizes(self, size, text):
+        assert size_text(size) == text
+
+    def test_times_are_utc(self):
+        tokyo = datetime(2026, 11, 21, 12, 0, 0, 5_000, tzinfo=timezone(timedelta(hours=9)))
+        assert iso(tokyo) == "2026-11-21T03:00:00.005Z"
+        assert iso(tokyo.replace(microsecond=0)) == "2026-11-21T03:00:00Z"
+        assert clock_text(tokyo) == "2026-11-21 03:00 UTC"
+
+    @given(st.datetimes(timezones=st.just(UTC)))
+    def test_times_are_read_back_to_the_millisecond(self, instant):
+        assert abs(datetime.fromisoformat(iso(instant)) - instant) < timedelta(milliseconds=1)
+
+    def test_long_values_are_cut(self):
+        assert len(shown("x" * 1_000)) == 121
+
+    @given(st.decimals(0, 10**6, places=12))
+    def test_rounding_is_within_half_a_millionth(self, amount):
+        assert abs(round_usd(amount) - amount) <= Decimal("0.0000005")
