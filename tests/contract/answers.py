@@ -7,6 +7,7 @@ from typing import Any
 
 import boto3
 from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
 from botocore.config import Config
 from botocore.validate import validate_parameters
 
@@ -28,9 +29,8 @@ class Aws:
 
     def __init__(self, service: str) -> None:
         self.calls: list[tuple[str, Json]] = []
-        self.client = boto3.client(
-            service, aws_access_key_id="AKIATEST", aws_secret_access_key="secret", config=CONFIG
-        )
+        session: Any = boto3.session.Session("AKIATEST", "secret")
+        self.client = session.client(service, config=CONFIG)
         self._answers: dict[str, list[Answer | ApiError]] = {}
         self.client.meta.events.register("provide-client-params.*.*", self._keep)
         self.client.meta.events.register("before-call.*.*", self._answer)
@@ -73,4 +73,4 @@ def _called(answer: Callable[[Json], Json], params: Json) -> Json | ApiError:
 
 
 def _http(status: int) -> AWSResponse:
-    return AWSResponse("https://aws.test", status, {}, None)
+    return AWSResponse("https://aws.test", status, HTTPHeaders(), None)

@@ -64,7 +64,8 @@ def test_an_unknown_code_with_a_server_error_is_awss_trouble() -> None:
 def test_what_botocore_counts_as_throttling_so_do_we() -> None:
     # LimitExceededException is throttling to botocore, and a used-up limit to Service Quotas, DynamoDB and
     # Lambda.
-    for code in set(ThrottledRetryableChecker._THROTTLED_ERROR_CODES) - {"LimitExceededException"}:
+    known: list[str] = vars(ThrottledRetryableChecker)["_THROTTLED_ERROR_CODES"]
+    for code in set(known) - {"LimitExceededException"}:
         assert type(named("Anything", code)) is errors.ThrottledError, code
 
 

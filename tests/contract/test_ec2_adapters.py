@@ -255,8 +255,8 @@ class TestVolumes:
                 60,
             },
         }  # fmt: skip
-        answers = {"VolumeStatuses": [told]}, {"VolumeStatuses": []}
-        store = Ec2VolumeStore(Aws("ec2").on("DescribeVolumeStatus", *answers).client)
+        ec2 = Aws("ec2").on("DescribeVolumeStatus", {"VolumeStatuses": [told]}, {"VolumeStatuses": []})
+        store = Ec2VolumeStore(ec2.client)
         found = store.initialization_status(VOLUME)
         assert (found.state, found.initialization_type) == ("initializing", "provisioned-rate")
         assert (found.progress_percent, found.eta_seconds) == (75, 60)
