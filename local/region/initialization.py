@@ -143,7 +143,8 @@ class Initializations:
         try:
             self._core.dataplane.set_initialized_fraction(volume.volume_id, fraction)
         except DataPlaneError:
-            if volume.volume_id in self._tables.volumes:
+            # A volume that is being deleted has lost its bytes already, and keeps its record for a moment.
+            if volume.volume_id in self._tables.volumes and volume.state != "deleting":
                 raise
 
     def _take_reads(self, volume: Volume) -> None:
@@ -164,6 +165,8 @@ class Initializations:
 
 def _under_way(volume: Volume) -> bool:
     state = volume.initialization
+    if volume.state == "deleting":
+        return False
     return state is not None and not (state.completed is not None and state.reported_completed)
 
 
