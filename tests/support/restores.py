@@ -134,10 +134,15 @@ class RestoreUser:
         return [one for one in self.executions() if one not in before]
 
     def deliver_again(self) -> list[str]:
-        """Deliver the last event once more, as EventBridge may (at least once); what this started."""
+        """Deliver the last alarm once more, as EventBridge may (at least once); what this started."""
         before = set(self.executions())
         events = seam.module("services.eventbridge")
-        self.lab.emulator._as_account(lambda: events._dispatch_event(events._events_log_list()[-1]))
+
+        def dispatch() -> None:
+            alarms = [one for one in events._events_log_list() if one["Source"] == ALARM_SOURCE]
+            events._dispatch_event(alarms[-1])
+
+        self.lab.emulator._as_account(dispatch)
         return [one for one in self.executions() if one not in before]
 
     # -------------------------------------------------------------------------------- what became of it

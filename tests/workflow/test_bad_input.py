@@ -1,4 +1,4 @@
-"""Bad input: refused at the API with the field's name; after an alarm a message says why; nothing is created."""
+"""Bad input: refused at the API by field; after an alarm a message says why; nothing is created."""
 
 from __future__ import annotations
 
