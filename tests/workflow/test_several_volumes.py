@@ -1,0 +1,110 @@
+"""Several volumes from one request: each by an execution of its own, ready only where all are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from local.region.faults import FaultRule
+from local.region.resources import ImageDevice
+from tests.support.restores import Restore, RestoreUser, texts
+
+Json = dict[str, Any]
+
+
+def lost_instance(user: RestoreUser) -> tuple[str, dict[str, str]]:
+    """An instance with two volumes, and the newest snapshot of each by device."""
+    instance_id = user.instance(root_size_gib=0)
+    newest = {}
+    for device in ("/dev/sdf", "/dev/sdh"):
+        volume_id = user.region.add_volume(size_gib=1, attach_to=instance_id, device=device, has_data=False)
+        user.snapshot(volume_id=volume_id, start_time=user.region.now() - 7_200)
+        newest[device] = user.snapshot(volume_id=volume_id, start_time=user.region.now() - 3_600)
+    return instance_id, newest
+
+
+def request_for_both(user: RestoreUser, strategy: str) -> tuple[Json, dict[str, str]]:
+    source, newest = lost_instance(user)
+    target = user.instance()
+    user.mark()
+    request = {
+        "source": {"instanceId": source},
+        "target": {"instanceId": target},
+        "objective": {"strategy": strategy},
+    }
+    return request, newest
+
+
+def restored(user: RestoreUser, done: Restore) -> dict[str, str]:
+    """Snapshot by device of what was attached."""
+    volumes = [user.volume(volume_id) for volume_id in user.volumes_of(done.restore_id)]
+    return {volume["Attachments"][0]["Device"]: volume["SnapshotId"] for volume in volumes}
+
+
+def test_every_volume_of_an_instance_is_restored_under_its_device_name(user: RestoreUser) -> None:
+    request, newest = request_for_both(user, "warm-up-agent")
+    done = user.restore(request)
+    assert (done.main.status, done.main.output["verdict"]) == ("SUCCEEDED", "ready"), done
+    assert [volume.states[-1] for volume in done.volumes] == ["Volume Ready"] * 2
+    assert restored(user, done) == newest
+    for volume_id in user.volumes_of(done.restore_id):
+        counters = user.counters(volume_id)
+        assert counters.read_blocks == counters.written_blocks > 0
+    assert (
+        sorted(one["event"] for one in done.record["events"]) == ["attached"] * 2 + ["plan"] + ["ready"] * 2
+    )
+    assert [one["index"] for one in done.record["volumes"]] == [0, 1]
+    assert [one["verdict"] for one in user.report(done.restore_id)["volumes"]] == ["ready", "ready"]
+
+
+def test_devices_restrict_the_restore(user: RestoreUser) -> None:
+    request, newest = request_for_both(user, "background")
+    request["source"]["devices"] = ["/dev/sdh"]
+    done = user.restore(request)
+    assert done.main.status == "SUCCEEDED", done
+    assert restored(user, done) == {"/dev/sdh": newest["/dev/sdh"]}
+
+
+def test_one_of_two_fails_and_the_good_one_is_delivered(user: RestoreUser) -> None:
+    request, newest = request_for_both(user, "background")
+    user.region.faults.add(
+        FaultRule("CreateVolume", code="UnauthorizedOperation", when={"SnapshotId": newest["/dev/sdh"]})
+    )
+    done = user.restore(request)
+    assert (done.main.status, done.main.error) == ("FAILED", "AccessDeniedError"), done
+    assert [volume.states[-1] for volume in done.volumes] == ["Volume Ready", "Volume Failed"]
+    assert restored(user, done) == {"/dev/sdf": newest["/dev/sdf"]}
+    (volume_id,) = user.volumes_of(done.restore_id)
+    said = texts(user.messages(done.restore_id)[-1])
+    assert said.startswith("❌ Restore failed")
+    assert f"volume {volume_id} (ready)" in said
+    assert done.record["status"] == "failed"
+    assert [one["verdict"] for one in user.report(done.restore_id)["volumes"]] == ["ready", "failed"]
+
+
+def test_volumes_of_one_snapshot_share_one_fast_snapshot_restore(user: RestoreUser) -> None:
+    snapshot_id = user.snapshot()
+    devices = [ImageDevice(device, snapshot_id, 1) for device in ("/dev/sdf", "/dev/sdg")]
+    image_id = user.region.add_image(name="orders", devices=devices)
+    target = {"instanceId": user.instance()}
+    user.mark()
+    request = {
+        "source": {"imageId": image_id},
+        "target": target,
+        "objective": {"strategy": "fast-snapshot-restore"},
+    }
+    done = user.restore(request)
+    assert done.main.status == "SUCCEEDED", done
+    volumes = [user.volume(volume_id) for volume_id in user.volumes_of(done.restore_id)]
+    assert [volume["FastRestored"] for volume in volumes] == [True, True]
+    assert restored(user, done) == {"/dev/sdf": snapshot_id, "/dev/sdg": snapshot_id}
+    assert user.new("fastRestores") == []
+    name = f"{snapshot_id}:us-east-1a"
+    assert [item["resource"] for item in user.region.money()["items"]].count(name) == 1
+
+
+def test_a_device_for_several_volumes_is_refused(user: RestoreUser) -> None:
+    request, _ = request_for_both(user, "background")
+    request["target"]["device"] = "/dev/sdf"
+    answer = user.call("POST", "/restores", request)
+    assert (answer.status, answer.body["field"]) == (400, "target.device"), answer
+    assert user.left() == {}
