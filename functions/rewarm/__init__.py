@@ -1,1 +1,1 @@
-"""Rewarm: an EBS snapshot becomes a volume at full speed, at the lowest price that meets the deadline, with proof."""
+"""An EBS snapshot becomes a volume at full speed, at the lowest price that meets the deadline, with proof."""

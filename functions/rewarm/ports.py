@@ -43,7 +43,7 @@ class SnapshotCatalog(Protocol):
         """Device name to snapshot id of an AMI. Raises SnapshotNotFoundError."""
 
     def written_extents(self, snapshot_id: str) -> list[Extent]:
-        """The written blocks, ascending, disjoint, merged (ListSnapshotBlocks). Raises SnapshotNotFoundError."""
+        """Written blocks, ascending, disjoint, merged (ListSnapshotBlocks). Raises SnapshotNotFoundError."""
 
 
 class FastSnapshotRestores(Protocol):
@@ -75,7 +75,8 @@ class VolumeStore(Protocol):
     ) -> str:
         """The volume's id; the same token gives the same volume.
 
-        Raises InitializationRateUnavailableError, CapacityUnavailableError, QuotaExceededError, SnapshotNotFoundError.
+        Raises InitializationRateUnavailableError, CapacityUnavailableError, QuotaExceededError,
+        SnapshotNotFoundError.
         """
 
     def get(self, volume_id: str) -> Volume:
@@ -210,10 +211,16 @@ class RestoreTable(Protocol):
     def claim_fast_snapshot_restore(
         self, snapshot_id: str, availability_zone: str, user: str, *, enabled_by_us: bool
     ) -> None:
-        """Notes that `user` (restore id and volume index) relies on it; the first claim says whether we enabled it."""
+        """Notes that `user` (restore id and volume index) relies on it.
+
+        Once a claim said that we enabled it, that stays so until nobody relies on it any more.
+        """
 
     def release_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> bool:
-        """True where we enabled it and nobody relies on it any more: it is to be disabled now."""
+        """True where we enabled it and nobody relies on it any more: it is to be disabled now.
+
+        The last user hears the same when it asks again, for disabling may have failed.
+        """
 
 
 class Messages(Protocol):
@@ -222,8 +229,8 @@ class Messages(Protocol):
     def send(self, message: JsonObject) -> list[str]:
         """Sends to each configured channel, and returns the names of those that took it.
 
-        A channel that refuses never stops the others; the refusals are logged. `message` is domain.messages.Message
-        as a JSON object.
+        A channel that refuses never stops the others; the refusals are logged. `message` is
+        domain.messages.Message as a JSON object, with `notify`: which kinds of channel are wanted.
         """
 
 

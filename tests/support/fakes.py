@@ -106,7 +106,7 @@ class FakeFastRestores:
 
 @dataclass
 class FakeVolumes:
-    """Port VolumeStore. Volumes are available at once, attach at once, and detach at once, unless told otherwise."""
+    """Port VolumeStore; available, attached and detached at once, unless told otherwise."""
 
     now: datetime
     volumes: dict[str, Volume] = field(default_factory=dict)
@@ -201,7 +201,9 @@ class FakeInstances:
 
     instances: dict[str, Instance] = field(default_factory=dict)
     zones: list[str] = field(default_factory=lambda: ["ap-northeast-1a", "ap-northeast-1c"])
-    limits: InstanceEbsLimits = InstanceEbsLimits(593.75, 593.75, 20_000, 20_000)
+    limits: InstanceEbsLimits = field(
+        default_factory=lambda: InstanceEbsLimits(593.75, 593.75, 20_000, 20_000)
+    )
 
     def add(self, instance: Instance) -> Instance:
         self.instances[instance.instance_id] = instance

@@ -1,4 +1,4 @@
-"""The JSON that crosses borders: the request, what the state machines send to each step, what they get back."""
+"""The JSON that crosses borders: the request, what each step is sent and what it answers."""
 
 from rewarm.contracts.events import (
     AnnounceEvent,

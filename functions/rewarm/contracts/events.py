@@ -123,7 +123,7 @@ class CleanUpEvent(StepEvent):
 
 
 class ReportEvent(StepEvent):
-    """Asks for the account of the whole restore; `results` are the outputs of restore-volume, failed ones too."""
+    """Asks for the account of the whole restore; `results` are those of restore-volume, failed ones too."""
 
     started_at: Instant
     deadline_at: Instant | None = None

@@ -1,4 +1,4 @@
-"""From any JSON object to a RestoreRequest, or to one InvalidRequestError that names the field and what is allowed."""
+"""From any JSON to a RestoreRequest, or to an InvalidRequestError that says what is allowed where."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _path(location: tuple[int | str, ...]) -> str:
     model: type[BaseModel] | None = RestoreRequest
     parts: list[str] = []
     for part in location:
-        if model is None and parts and not isinstance(part, int) and parts[-1] not in {"tags"}:
+        if model is None and parts and not isinstance(part, int) and parts[-1] != "tags":
             break
         parts.append(str(part))
         model = _field_model(model, str(part))

@@ -11,7 +11,7 @@ from rewarm.domain.model import CommandStatus
 UNREACHABLE_DETAILS = frozenset(
     {"DeliveryTimedOut", "Undeliverable", "Terminated", "InvalidPlatform", "AccessDenied", "NoInstancesInTag"}
 )
-"""SSM status details of a command that never ran (Systems Manager user guide, "Understanding command statuses")."""
+"""Details of commands that never ran (Systems Manager user guide, "Understanding command statuses")."""
 STDERR_SHOWN = 300
 
 

@@ -14,7 +14,7 @@ from rewarm.domain.model import PriceBook
 from rewarm.domain.units import gib, round_usd, usd_text
 
 BLOCKS_PER_LIST_REQUEST = 10_000
-"""ListSnapshotBlocks answers at most so many blocks (botocore: ebs ListSnapshotBlocks MaxResults 100-10,000)."""
+"""The most that one answer holds (botocore: ebs ListSnapshotBlocks MaxResults 100-10,000)."""
 FSR_MINIMUM_MINUTES = 60
 """EBS user guide, "Fast snapshot restore": billed by the minute, with a minimum of one hour."""
 
@@ -53,8 +53,8 @@ def provisioned_rate(book: PriceBook, data_bytes: int, rate_mib_s: int) -> CostP
 def fast_snapshot_restore(book: PriceBook, enabled_seconds: float, sharers: int = 1) -> CostPart:
     """From the call that enables it to its release; several volumes of one snapshot and zone share one price.
 
-    AWS says "billed for each minute that it is enabled" and leaves open whether enabling and optimizing count;
-    counted here, so that the bill is never higher than the plan.
+    AWS says "billed for each minute that it is enabled" and leaves open whether enabling and optimizing
+    count; counted here, so that the bill is never higher than the plan.
     """
     minutes = max(FSR_MINIMUM_MINUTES, math.ceil(enabled_seconds / 60))
     usd = round_usd(book.fsr_usd_per_hour * minutes / 60 / sharers)

@@ -1,4 +1,4 @@
-"""How long each strategy takes and what it costs, from facts alone; one estimator per strategy, in a table."""
+"""How long each strategy takes and what it costs, from facts alone; a table with one estimator each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_RATE_MIB_S = 300
 FSR_MAX_SIZE_GIB = 16_384
 FSR_MAX_IOPS = 64_000
 FSR_MAX_MIB_S = 1_000
-"""EBS user guide, "Fast snapshot restore": snapshots up to 16 TiB; full benefit to 64,000 IOPS and 1,000 MiB/s."""
+"""EBS user guide, "Fast snapshot restore": up to 16 TiB; full benefit to 64,000 IOPS and 1,000 MiB/s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def warm_up_agent(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Estima
 
 
 def warm_up_rates(facts: VolumeFacts) -> tuple[float, float]:
-    """MiB/s expected and promised: the lowest of volume, instance, S3's first touch and the user's own limit."""
+    """MiB/s expected and promised: the lowest of volume, instance, S3 and the user's own limit."""
     limits = facts.instance_limits or InstanceEbsLimits(None, None, None, None)
     ceiling = float(facts.max_warm_up_mib_s or math.inf)
     expected = min(
@@ -146,7 +146,7 @@ def _instance_mib_s(throughput_mib_s: float | None, iops: int | None) -> float:
 
 
 def provisioned_rate(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Estimate | Infeasible:
-    """The lowest rate that meets the deadline, for price grows with the rate; else the highest one affordable."""
+    """The lowest rate that meets the deadline (price grows with the rate), else the highest affordable."""
     most = min(MAX_RATE_MIB_S, facts.rate_quota_mib_s // max(1, facts.volumes_of_restore))
     if most < MIN_RATE_MIB_S:
         return Infeasible(
@@ -225,8 +225,8 @@ def _fsr_refusal(facts: VolumeFacts) -> str | None:
         return "the account's quota of snapshots with fast snapshot restore is 0 in this Region"
     if facts.speed.iops > FSR_MAX_IOPS or facts.speed.sustained_mib_s > FSR_MAX_MIB_S:
         return (
-            f"the volume has {facts.speed.iops:,} IOPS and {facts.speed.sustained_mib_s:,.0f} MiB/s; the benefit "
-            f"ends at {FSR_MAX_IOPS:,} IOPS and {FSR_MAX_MIB_S:,} MiB/s"
+            f"the volume has {facts.speed.iops:,} IOPS and {facts.speed.sustained_mib_s:,.0f} MiB/s; "
+            f"the benefit ends at {FSR_MAX_IOPS:,} IOPS and {FSR_MAX_MIB_S:,} MiB/s"
         )
     return None
 
@@ -272,7 +272,8 @@ def _ready(facts: VolumeFacts, usable: tuple[float, float], loading: tuple[float
 def in_words(estimate: Estimate) -> str:
     """`fast-snapshot-restore (full speed within 1 h 20 min in 9 of 10 cases)`."""
     rate = f" at {estimate.rate_mib_s} MiB/s" if estimate.rate_mib_s else ""
-    return f"{estimate.strategy}{rate} (full speed within {duration_text(estimate.times.ready_p90)} in 9 of 10 cases)"
+    ready = duration_text(estimate.times.ready_p90)
+    return f"{estimate.strategy}{rate} (full speed within {ready} in 9 of 10 cases)"
 
 
 ESTIMATORS: Mapping[Strategy, Estimator] = MappingProxyType(

@@ -30,7 +30,7 @@ class Explanation:
 
 
 def explain(error: str, cause: str | None) -> Explanation:
-    """Unwraps Lambda's `{errorMessage, errorType}` and a nested execution's `{Error, Cause}`, however deep."""
+    """Unwraps Lambda's `{errorMessage, errorType}` and nested executions' `{Error, Cause}`."""
     name, sentence = _unwrap(error, cause or "", MAX_DEPTH)
     return Explanation(name, _cut(sentence))
 

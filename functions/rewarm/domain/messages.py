@@ -1,4 +1,4 @@
-"""What people are told, in words for the worst day of their year: what happened, when, what it costs, what is next."""
+"""What people are told on the worst day of their year: what happened, when, what it costs, what is next."""
 
 from __future__ import annotations
 
@@ -118,7 +118,8 @@ def plan(restore_id: str, facts: PlanFacts) -> Message:
 
 
 def _plan_line(volume: PlannedVolume, *, numbered: bool) -> str:
-    source = f"{volume.snapshot_id} of {clock_text(volume.snapshot_started_at)}, {size_text(volume.data_bytes)} of data"
+    taken_at, size = clock_text(volume.snapshot_started_at), size_text(volume.data_bytes)
+    source = f"{volume.snapshot_id} of {taken_at}, {size} of data"
     start = f"{source}, to {volume.where}: " if numbered else f"{source}: "
     return (
         f"{start}{volume.how}, usable in about {duration_text(volume.usable_seconds)}, full speed in about "
@@ -132,7 +133,8 @@ def fallback(restore_id: str, volume: PlannedVolume, reason: str) -> Message:
         event="fallback",
         restore_id=restore_id,
         title=f"{volume.snapshot_id}: going on with {volume.how}",
-        text=f"The plan could not be carried out: {reason}\nThe restore goes on with {volume.how}. {volume.why}",
+        text=f"The plan could not be carried out: {reason}\n"
+        f"The restore goes on with {volume.how}. {volume.why}",
         severity=Severity.WARNING,
         fields=(
             ("Full speed in about", duration_text(volume.ready_p50_seconds)),
@@ -153,7 +155,8 @@ def attached(
         else "It is still slow: "
     )
     cold = (
-        "data that has not been read before may come at as few as 10 reads a second; writes are at full speed. "
+        "data that has not been read before may come at as few as 10 reads a second; "
+        "writes are at full speed. "
         f"Full speed in about {duration_text(volume.ready_p50_seconds)} by {volume.how}."
     )
     return Message(
@@ -202,7 +205,8 @@ def _proof(facts: ReadyFacts) -> str:
     after = f"4 KiB random reads take {facts.after.p50_ms:.1f} ms (p99 {facts.after.p99_ms:.1f} ms)"
     if facts.before is None:
         return f"{after}."
-    return f"{after}; right after the restore they took {facts.before.p50_ms:.1f} ms (p99 {facts.before.p99_ms:.1f} ms)."
+    before = f"{facts.before.p50_ms:.1f} ms (p99 {facts.before.p99_ms:.1f} ms)"
+    return f"{after}; right after the restore they took {before}."
 
 
 def failed(

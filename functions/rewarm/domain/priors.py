@@ -9,7 +9,7 @@ from rewarm.domain.model import BLOCK_BYTES, MIB
 
 CREATE_P50_SECONDS = 10
 CREATE_P90_SECONDS = 60
-"""Measured prior: CreateVolume until `available`; usually some seconds, botocore's waiter allows for 10 minutes."""
+"""Measured prior: CreateVolume until `available`; seconds, though botocore's waiter allows for 10 minutes."""
 
 ATTACH_P50_SECONDS = 5
 ATTACH_P90_SECONDS = 30
@@ -34,7 +34,7 @@ METRIC_DELAY_P90_SECONDS = 300
 
 STATUS_DELAY_P50_SECONDS = 120
 STATUS_DELAY_P90_SECONDS = 300
-"""DescribeVolumeStatus may take "up to 5 minutes" (EBS user guide, "Monitor the status of initialization")."""
+"""DescribeVolumeStatus lags by "up to 5 minutes" (EBS user guide, "Monitor the status of initialization")."""
 
 VERIFY_P50_SECONDS = 10
 VERIFY_P90_SECONDS = 60

@@ -1,8 +1,8 @@
 """When is a volume at full speed? Pure rules over every signal that its strategy has.
 
-`VolumeReadOps` counts what the instance reads, not what EBS loads: going quiet proves only that the reader has
-stopped. So the agent's own account and the metric must agree, and for AWS's initialization its state and its
-progress must. A signal that is missing is unknown, never a yes.
+`VolumeReadOps` counts what the instance reads, not what EBS loads: going quiet proves only that the reader
+has stopped. So the agent's own account and the metric must agree, and for AWS's initialization its state
+and its progress must. A signal that is missing is unknown, never a yes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STATUS_WAIT_SECONDS = (15, 900)
 METRIC_WAIT_SECONDS = 15
 LONG_RUN_SECONDS = 3_600
 LONG_RUN_WAIT_SECONDS = 300
-"""Warm-ups that take longer than an hour are looked at less often: 48 hours must fit 25,000 history events."""
+"""Warm-ups of more than an hour are looked at less often: 48 hours must fit 25,000 history events."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The choice: the cheapest strategy that is at full speed in time, with its reasons and the rejected ones'.
 
-Rule: of the strategies within the budget, the cheapest whose P90 meets the deadline; if none does, the one with the
-earliest P90, marked as too late, or a refusal where the request is strict. Ties: earlier P90, then earlier P50,
-then the order of ESTIMATORS. The budget is held against what the choice can change.
+Rule: of the strategies within the budget, the cheapest whose P90 meets the deadline; if none does, the one
+with the earliest P90, marked as too late, or a refusal where the request is strict. Ties: earlier P90, then
+earlier P50, then the order of ESTIMATORS. The budget is held against what the choice can change.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ def _why(best: Estimate, ranked: list[Estimate], objective: Objective) -> str:
         return f"The request asks for {best.strategy}{rate}: {ready}, {price}{tail}."
     if _is_late(best, objective):
         return (
-            f"No strategy within the budget meets the deadline; {best.strategy}{rate} comes closest: {ready}, "
-            f"{_lateness(best, objective)} too late, {price}."
+            f"No strategy within the budget meets the deadline; {best.strategy}{rate} comes closest: "
+            f"{ready}, {_lateness(best, objective)} too late, {price}."
         )
     deadline = objective.deadline_seconds
     allowed = f"; the deadline leaves {duration_text(deadline)}" if deadline is not None else ""
@@ -192,5 +192,7 @@ def _refusal(outcome: Estimate | Infeasible, objective: Objective) -> str:
     if isinstance(outcome, Infeasible):
         return outcome.reason
     if _over_budget(outcome, objective):
-        return f"costs {usd_text(outcome.decidable_usd)}, over the budget of {usd_text(objective.budget_usd or Decimal(0))}"
-    return f"full speed only within {duration_text(outcome.times.ready_p90)}, {_lateness(outcome, objective)} too late"
+        budget = usd_text(objective.budget_usd or Decimal(0))
+        return f"costs {usd_text(outcome.decidable_usd)}, over the budget of {budget}"
+    ready = duration_text(outcome.times.ready_p90)
+    return f"full speed only within {ready}, {_lateness(outcome, objective)} too late"

@@ -33,9 +33,9 @@ def check_instance(instance: Instance, *, field: str = "target.instanceId") -> N
         )
     if not instance.ssm_online:
         raise TargetNotUsableError(
-            f"{instance.instance_id} is not online in Systems Manager, so the volume could be neither warmed up nor "
-            "measured; allowed is an instance with a running SSM agent and the policy AmazonSSMManagedInstanceCore, "
-            "or target.availabilityZone alone",
+            f"{instance.instance_id} is not online in Systems Manager, so the volume could be neither warmed "
+            "up nor measured; allowed is an instance with a running SSM agent and the policy "
+            "AmazonSSMManagedInstanceCore, or target.availabilityZone alone",
             field=field,
         )
 
@@ -50,7 +50,7 @@ def check_zone(name: str, zones: Collection[str]) -> None:
 
 
 def free_devices(platform: str, used: Collection[str]) -> list[str]:
-    """Names to give, in order. `sdf` and `xvdf` are the same place to many kernels, so one excludes the other."""
+    """Names to give, in order. `sdf` and `xvdf` are one place to many kernels, so one excludes the other."""
     prefix = "xvd" if platform == "windows" else "/dev/sd"
     taken = {_slot(name) for name in used}
     return [prefix + letter for letter in FREE_LETTERS if letter not in taken]

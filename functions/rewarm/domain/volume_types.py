@@ -100,8 +100,8 @@ def _size(wanted: WantedVolume, volume_type: VolumeType, snapshot_size_gib: int)
     size_gib = wanted.size_gib if wanted.size_gib is not None else smallest
     if not smallest <= size_gib <= volume_type.max_size_gib:
         raise InvalidRequestError(
-            f"found {size_gib}; a {volume_type.name} volume of this {snapshot_size_gib} GiB snapshot may have "
-            f"{smallest} to {volume_type.max_size_gib} GiB",
+            f"found {size_gib}; a {volume_type.name} volume of this {snapshot_size_gib} GiB snapshot "
+            f"may have {smallest} to {volume_type.max_size_gib} GiB",
             field="volume.sizeGib",
         )
     return size_gib

@@ -1,1 +1,1 @@
-"""What each state of the state machines does: gather through ports, decide in the domain, apply through ports."""
+"""What each state does: gather through ports, decide in the domain, apply through ports."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rewarm.contracts import VolumeAssignment
 from rewarm.domain.errors import AgentUnreachableError, TargetNotUsableError
 from rewarm.ports import Artifacts, Commands, Instances
@@ -10,23 +12,32 @@ DELIVERY_SECONDS = 300
 """SSM tries for so long to reach the instance (botocore: ssm SendCommand TimeoutSeconds, at least 30)."""
 MIN_EXECUTION_SECONDS = 600
 MAX_EXECUTION_SECONDS = 172_800
-"""Systems Manager user guide, aws:runShellScript: 48 hours at most; a greater value silently becomes 3,600 s."""
+"""Systems Manager user guide, aws:runShellScript: at most 48 h; more silently becomes 3,600 s."""
 MAX_URL_SECONDS = 604_800
 """Amazon S3 user guide, "Presigned URLs": seven days at most."""
 
 
+@dataclass(frozen=True, slots=True)
+class AgentCommand:
+    """What the agent is to do. Without `progress_key` it tells nothing before its end."""
+
+    action: str
+    arguments: str
+    execution_seconds: int
+    progress_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPorts:
+    """What it takes to reach the agent."""
+
+    commands: Commands
+    instances: Instances
+    artifacts: Artifacts
+
+
 def send(
-    action: str,
-    volume: VolumeAssignment,
-    volume_id: str,
-    arguments: str,
-    *,
-    execution_seconds: int,
-    progress_key: str | None,
-    restore_id: str,
-    commands: Commands,
-    instances: Instances,
-    artifacts: Artifacts,
+    command: AgentCommand, volume: VolumeAssignment, volume_id: str, restore_id: str, ports: AgentPorts
 ) -> str:
     """The command's id. Raises AgentUnreachableError, TargetNotUsableError."""
     instance_id, platform, architecture = volume.instance_id, volume.platform, volume.architecture
@@ -34,25 +45,27 @@ def send(
         raise TargetNotUsableError(
             "there is no instance on which the agent could run", field="target.instanceId"
         )
-    if not instances.get(instance_id).ssm_online:
+    if not ports.instances.get(instance_id).ssm_online:
         raise AgentUnreachableError(f"{instance_id} is not online in Systems Manager")
-    key, sha256 = artifacts.agent(platform, architecture)
-    execution_seconds = max(MIN_EXECUTION_SECONDS, min(MAX_EXECUTION_SECONDS, execution_seconds))
+    key, sha256 = ports.artifacts.agent(platform, architecture)
+    execution_seconds = max(MIN_EXECUTION_SECONDS, min(MAX_EXECUTION_SECONDS, command.execution_seconds))
     expires = min(MAX_URL_SECONDS, DELIVERY_SECONDS + execution_seconds)
-    progress_url = artifacts.upload_url(progress_key, expires_seconds=expires) if progress_key else "none"
+    progress_url = "none"
+    if command.progress_key is not None:
+        progress_url = ports.artifacts.upload_url(command.progress_key, expires_seconds=expires)
     parameters = {
-        "action": action,
+        "action": command.action,
         "volumeId": volume_id,
-        "agentUrl": artifacts.download_url(key, expires_seconds=expires),
+        "agentUrl": ports.artifacts.download_url(key, expires_seconds=expires),
         "agentSha256": sha256,
-        "mapUrl": artifacts.download_url(volume.map_key, expires_seconds=expires),
+        "mapUrl": ports.artifacts.download_url(volume.map_key, expires_seconds=expires),
         "progressUrl": progress_url,
-        "arguments": arguments,
+        "arguments": command.arguments,
         "executionTimeout": str(execution_seconds),
     }
-    return commands.send(
+    return ports.commands.send(
         instance_id,
         parameters,
-        comment=f"rewarm {action} {volume_id} for {restore_id}"[:100],
+        comment=f"rewarm {command.action} {volume_id} for {restore_id}"[:100],
         timeout_seconds=DELIVERY_SECONDS,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
 from rewarm.ports import FastSnapshotRestores, Instances, Prices, Quotas
-from rewarm.steps.planning import plan_volumes
+from rewarm.steps.planning import FactSources, plan_volumes
 
 
 def choose_strategy(
@@ -19,10 +19,7 @@ def choose_strategy(
     return plan_volumes(
         event.request,
         event.volumes,
+        FactSources(fast_restores, instances, prices, quotas),
         deadline_at=event.deadline_at,
         now=event.now,
-        fast_restores=fast_restores,
-        instances=instances,
-        prices=prices,
-        quotas=quotas,
     )

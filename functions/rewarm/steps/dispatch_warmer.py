@@ -36,18 +36,11 @@ def dispatch_warmer(
         return DispatchWarmerResult.model_validate(noted["dispatch"])
     activity = metrics.read_activity(event.volume_id, since=event.now - LOOK_BACK, until=event.now)
     progress_key = f"restores/{event.restore_id}/{event.volume.index}/progress.json"
-    command_id = agent_command.send(
-        "warm",
-        event.volume,
-        event.volume_id,
-        warm_arguments(event.request),
-        execution_seconds=_execution_seconds(event),
-        progress_key=progress_key,
-        restore_id=event.restore_id,
-        commands=commands,
-        instances=instances,
-        artifacts=artifacts,
+    command = agent_command.AgentCommand(
+        "warm", warm_arguments(event.request), _execution_seconds(event), progress_key
     )
+    ports = agent_command.AgentPorts(commands, instances, artifacts)
+    command_id = agent_command.send(command, event.volume, event.volume_id, event.restore_id, ports)
     result = DispatchWarmerResult(
         command_id=command_id,
         instance_id=event.volume.instance_id or "",

@@ -1,4 +1,4 @@
-"""State `Parse Request`: from whatever started the execution to one complete request, at most once per event."""
+"""State `Parse Request`: from whatever started the execution to one complete request, once per event."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def request_of_runbook(
     runbook = table.runbook(alarm_name)
     if runbook is None:
         raise RunbookNotFoundError(
-            f'the alarm "{alarm_name}" has no runbook that says what to restore; PUT /runbooks/{alarm_name} makes one',
+            f'the alarm "{alarm_name}" has no runbook that says what to restore; '
+            f"PUT /runbooks/{alarm_name} makes one",
             field="source.alarm",
         )
     request = parse_restore_request(with_runbook(changes or {}, runbook))

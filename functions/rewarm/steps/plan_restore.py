@@ -15,12 +15,12 @@ from rewarm.ports import (
     SnapshotCatalog,
     VolumeStore,
 )
-from rewarm.steps.planning import plan_volumes
+from rewarm.steps.planning import FactSources, plan_volumes
 from rewarm.steps.select_snapshot import with_agent
 from rewarm.steps.selection import assign_volumes
 
 
-def plan_restore(
+def plan_restore(  # noqa: PLR0913 - one keyword a port
     body: JsonObject,
     *,
     restore_id: str,
@@ -45,11 +45,8 @@ def plan_restore(
     result = plan_volumes(
         request,
         [with_agent(assignment, artifacts) for assignment in assigned],
+        FactSources(fast_restores, instances, prices, quotas),
         deadline_at=None if minutes is None else now + timedelta(minutes=minutes),
         now=now,
-        fast_restores=fast_restores,
-        instances=instances,
-        prices=prices,
-        quotas=quotas,
     )
     return {"request": request.to_json(), **result.to_json()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -26,25 +27,31 @@ from rewarm.domain.volume_types import speed
 from rewarm.ports import FastSnapshotRestores, Instances, Prices, Quotas
 
 
+@dataclass(frozen=True, slots=True)
+class FactSources:
+    """Where the facts come from that are not in the request."""
+
+    fast_restores: FastSnapshotRestores
+    instances: Instances
+    prices: Prices
+    quotas: Quotas
+
+
 def plan_volumes(
     request: RestoreRequest,
     volumes: Sequence[VolumeAssignment],
+    sources: FactSources,
     *,
     deadline_at: datetime | None,
     now: datetime,
-    fast_restores: FastSnapshotRestores,
-    instances: Instances,
-    prices: Prices,
-    quotas: Quotas,
 ) -> ChooseStrategyResult:
     """Raises NoStrategyFitsError."""
-    book = prices.book(now=now)
-    limits = (quotas.fast_snapshot_restores(), quotas.initialization_rate_mib_s())
+    book = sources.prices.book(now=now)
     plans = [
         _plan(
             volume,
             choose(
-                _facts(request, volume, volumes, now, fast_restores, instances, limits),
+                _facts(request, volume, volumes, sources, now),
                 _objective(request, volume, volumes, deadline_at, now),
                 book,
             ),
@@ -58,25 +65,24 @@ def _facts(
     request: RestoreRequest,
     volume: VolumeAssignment,
     volumes: Sequence[VolumeAssignment],
+    sources: FactSources,
     now: datetime,
-    fast_restores: FastSnapshotRestores,
-    instances: Instances,
-    limits: tuple[int, int],
 ) -> VolumeFacts:
     place = (volume.snapshot_id, volume.availability_zone)
+    instance_type = volume.instance_type
     return VolumeFacts(
         data_bytes=volume.data_bytes,
         written_bytes=volume.written_blocks * BLOCK_BYTES,
         written_blocks=volume.written_blocks,
         snapshot_size_gib=volume.snapshot_size_gib,
         speed=speed(volume.volume.settings()),
-        instance_limits=instances.ebs_limits(volume.instance_type) if volume.instance_type else None,
+        instance_limits=sources.instances.ebs_limits(instance_type) if instance_type else None,
         agent_available=volume.agent_available,
         verified=request.verify.samples > 0,
         max_warm_up_mib_s=request.warm_up.max_mib_per_second,
-        fast_restore=fast_restores.describe(*place, now=now),
-        fast_restore_quota=limits[0],
-        rate_quota_mib_s=limits[1],
+        fast_restore=sources.fast_restores.describe(*place, now=now),
+        fast_restore_quota=sources.quotas.fast_snapshot_restores(),
+        rate_quota_mib_s=sources.quotas.initialization_rate_mib_s(),
         volumes_of_snapshot=sum((other.snapshot_id, other.availability_zone) == place for other in volumes),
         volumes_of_restore=len(volumes),
     )

@@ -1,4 +1,4 @@
-"""State `Poll Initialization`: gathers every signal, lets domain.readiness judge, and notices a standstill."""
+"""State `Poll Initialization`: gathers every signal for domain.readiness to judge; notices a standstill."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ READ_OPS_SHOWN = 15
 METRICS_LOOK_BACK = timedelta(minutes=30)
 INVOCATION_PATIENCE = timedelta(minutes=10)
 SHORTEST_STALL = timedelta(minutes=30)
-"""First reads of more than a minute were seen, and DescribeVolumeStatus lags by 5 minutes: half an hour is safe."""
+"""First reads of more than a minute were seen, DescribeVolumeStatus lags by 5: half an hour is safe."""
 BACKGROUND_STALL_FACTOR = 3
 LATE_WAIT_FRACTION = 0.05
 """Past the estimate, waits grow with the time already spent, so that days fit the event history."""

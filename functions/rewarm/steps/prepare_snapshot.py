@@ -25,7 +25,7 @@ from rewarm.steps.records import (
 RUNNING = frozenset({"enabling", "optimizing", "enabled"})
 WAIT_SECONDS = (15, 300)
 CREDIT_METRIC_PATIENCE = timedelta(minutes=15)
-"""Where CloudWatch shows no credits for so long after they must be there, the documented fill rate is believed."""
+"""Where CloudWatch shows no credits for so long after they are due, the documented fill rate counts."""
 APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeFastSnapshotRestores may not show what EnableFastSnapshotRestores has just done."""
 OVERRUN_FACTOR = 3
@@ -68,7 +68,8 @@ def _claim(
     volume = event.volume
     if found is not None and found.state not in RUNNING:
         raise FastSnapshotRestoreUnavailableError(
-            f"fast snapshot restore of {volume.snapshot_id} in {volume.availability_zone} is {found.state} now"
+            f"fast snapshot restore of {volume.snapshot_id} in {volume.availability_zone} "
+            f"is {found.state} now"
         )
     enabled_by_us = found is None
     table.claim_fast_snapshot_restore(
@@ -91,8 +92,8 @@ def _stop_if_lost(found: FastSnapshotRestore | None, since: datetime, event: Pre
         return
     state = found.state if found else "disabled"
     raise FastSnapshotRestoreUnavailableError(
-        f"fast snapshot restore of {event.volume.snapshot_id} in {event.volume.availability_zone} is {state}, "
-        "though it was enabled; AWS does so where capacity is short or the snapshot changes"
+        f"fast snapshot restore of {event.volume.snapshot_id} in {event.volume.availability_zone} is "
+        f"{state}, though it was enabled; AWS does so where capacity is short or the snapshot changes"
     )
 
 

@@ -1,4 +1,4 @@
-"""Names of a restore's attributes in the table; one attribute per concern and volume, so writers never collide."""
+"""A restore's attributes in the table: one per concern and volume, so that writers never collide."""
 
 from __future__ import annotations
 

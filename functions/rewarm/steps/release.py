@@ -1,4 +1,4 @@
-"""States `Release` and `Release Snapshot`: fast snapshot restore off, if we turned it on and nobody relies on it."""
+"""States `Release` and `Release Snapshot`: fast snapshot restore off, where it is ours and unused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which snapshots become which volumes on which target: shared by select_snapshot and the API, which asks first."""
+"""Which snapshots become which volumes on which target: for select_snapshot, and for the API before it."""
 
 from __future__ import annotations
 
@@ -28,6 +28,14 @@ class _Chosen:
     device: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the volumes go; no instance where the target is a zone alone."""
+
+    zone: str
+    instance: Instance | None
+
+
 def assign_volumes(
     request: RestoreRequest,
     *,
@@ -43,20 +51,22 @@ def assign_volumes(
     chosen = _choose_sources(request.source, snapshots, instances)
     if len(chosen) > 1 and request.target.device is not None:
         raise InvalidRequestError(
-            f"found {request.target.device} for {len(chosen)} volumes; leave it out, each gets a name of its own",
+            f"found {request.target.device} for {len(chosen)} volumes; leave it out, "
+            "each gets a name of its own",
             field="target.device",
         )
-    instance, zone = _target(request, instances)
+    place = _place(request, instances)
     assignments: list[VolumeAssignment] = []
     for index, one in enumerate(chosen):
         reserved = [assignment.device for assignment in assignments if assignment.device]
         device = (
-            choose_device(request.target.device, instance, reserved=reserved, preferred=one.device)
-            if instance is not None
+            choose_device(request.target.device, place.instance, reserved=reserved, preferred=one.device)
+            if place.instance is not None
             else None
         )
         new_volume = _settle(request, one.snapshot, volumes)
-        assignments.append(_assignment(restore_id, index, one, new_volume, zone, instance, device))
+        map_key = f"restores/{restore_id}/{index}/blocks.map"
+        assignments.append(_assignment(index, map_key, one, new_volume, place, device))
     return assignments
 
 
@@ -146,18 +156,18 @@ def _at_field(error: RestoreError, field: str) -> RestoreError:
     return error if error.field is not None else type(error)(str(error), field=field)
 
 
-def _target(request: RestoreRequest, instances: Instances) -> tuple[Instance | None, str]:
+def _place(request: RestoreRequest, instances: Instances) -> _Place:
     target = request.target
     if target.instance_id is None:
         zone = target.availability_zone or ""
         check_zone(zone, instances.availability_zones())
-        return None, zone
+        return _Place(zone, None)
     try:
         instance = instances.get(target.instance_id)
     except RestoreError as error:
         raise _at_field(error, "target.instanceId") from error
     check_instance(instance)
-    return instance, instance.availability_zone
+    return _Place(instance.availability_zone, instance)
 
 
 def _settle(request: RestoreRequest, snapshot: Snapshot, volumes: VolumeStore) -> VolumeSettings:
@@ -185,15 +195,14 @@ def _source_settings(snapshot: Snapshot, volumes: VolumeStore) -> VolumeSettings
 
 
 def _assignment(
-    restore_id: str,
     index: int,
+    map_key: str,
     chosen: _Chosen,
     new_volume: VolumeSettings,
-    zone: str,
-    instance: Instance | None,
+    place: _Place,
     device: str | None,
 ) -> VolumeAssignment:
-    snapshot = chosen.snapshot
+    snapshot, instance = chosen.snapshot, place.instance
     known = snapshot.full_size_bytes
     data_bytes = known if known is not None else snapshot.size_gib * GIB
     return VolumeAssignment(
@@ -205,8 +214,8 @@ def _assignment(
         data_bytes=data_bytes,
         data_bytes_from="fullSnapshotSize" if known is not None else "volumeSize",
         written_blocks=math.ceil(data_bytes / BLOCK_BYTES),
-        map_key=f"restores/{restore_id}/{index}/blocks.map",
-        availability_zone=zone,
+        map_key=map_key,
+        availability_zone=place.zone,
         instance_id=instance.instance_id if instance else None,
         instance_type=instance.instance_type if instance else None,
         platform=instance.platform if instance else None,

@@ -12,7 +12,7 @@ from rewarm.steps.records import Status
 from rewarm.steps.selection import assign_volumes
 
 
-def start_restore(
+def start_restore(  # noqa: PLR0913 - one keyword a port
     body: JsonObject,
     *,
     restore_id: str,

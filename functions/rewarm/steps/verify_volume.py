@@ -52,18 +52,10 @@ def _start(
 ) -> VerifyVolumeResult:
     wanted = event.request.verify
     samples = min(SAMPLES_BEFORE, wanted.samples) if event.phase == "before" else wanted.samples
-    command_id = agent_command.send(
-        "verify",
-        event.volume,
-        event.volume_id,
-        f"--samples {samples} --max-p99-ms {wanted.max_p99_ms:g}",
-        execution_seconds=samples * SLOWEST_READ_SECONDS,
-        progress_key=None,
-        restore_id=event.restore_id,
-        commands=commands,
-        instances=instances,
-        artifacts=artifacts,
-    )
+    arguments = f"--samples {samples} --max-p99-ms {wanted.max_p99_ms:g}"
+    command = agent_command.AgentCommand("verify", arguments, samples * SLOWEST_READ_SECONDS)
+    ports = agent_command.AgentPorts(commands, instances, artifacts)
+    command_id = agent_command.send(command, event.volume, event.volume_id, event.restore_id, ports)
     return VerifyVolumeResult(
         finished=False,
         wait_seconds=WAIT_SECONDS,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +27,7 @@ class TestMerge:
     @given(runs)
     def test_is_ascending_with_gaps_between(self, extents):
         merged = merge(extents)
-        for one, following in zip(merged, merged[1:], strict=False):
+        for one, following in pairwise(merged):
             assert one.start_block + one.block_count < following.start_block
 
     @given(runs)

@@ -61,7 +61,7 @@ class TestChooseStrategy:
     def test_pays_for_the_lowest_rate_where_there_is_no_instance(self):
         (one,) = choose(World(), TO_ZONE, volumes=[zone_assignment()], minutes=15).plans
         assert one.plan.strategy is Strategy.PROVISIONED_RATE
-        # 40 GiB = 40,960 MiB within 15 min less creation (60 s) and AWS's delay (300 s): 540 s at 90 % = 85 MiB/s.
+        # 40,960 MiB within 15 min less creation (60 s) and AWS's delay (300 s): at 90 % that is 85 MiB/s.
         assert one.plan.initialization_rate_mib_s == 100
         assert one.plan.cost_usd == Decimal("0.0576") + Decimal("0.000005")
 

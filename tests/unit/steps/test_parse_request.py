@@ -89,7 +89,7 @@ class TestParseRequest:
         assert parse_request(event(ALARM_EVENT), table=table) == first
 
     def test_refuses_an_alarm_without_a_runbook(self):
-        with pytest.raises(RunbookNotFoundError, match="database volume is gone.* has no runbook"):
+        with pytest.raises(RunbookNotFoundError, match=r"database volume is gone.* has no runbook"):
             parse_request(event(ALARM_EVENT), table=World().table)
 
     def test_refuses_an_alarm_that_is_not_in_alarm(self):
