@@ -1,4 +1,4 @@
-"""Snapshots, volumes, instances and fast snapshot restore, against botocore's models of EC2."""
+"""Snapshots and volumes, against botocore's models of EC2."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
-from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
-from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
-from rewarm.domain.model import FastSnapshotRestore, VolumeSettings
+from rewarm.domain.model import VolumeSettings
 from tests.contract.answers import ApiError, Aws
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -261,117 +259,3 @@ class TestVolumes:
         assert (found.state, found.initialization_type) == ("initializing", "provisioned-rate")
         assert (found.progress_percent, found.eta_seconds) == (75, 60)
         assert store.initialization_status(VOLUME).state is None
-
-
-class TestInstances:
-    def instances(self, ping: str | None = "Online", **changes: Any) -> Ec2Instances:
-        told = {
-            "InstanceId": INSTANCE, "State": {"Name": "running"}, "Placement": {"AvailabilityZone": ZONE},
-            "InstanceType": "m7g.large", "Architecture": "arm64", "ImageId": "ami-1",
-            "BlockDeviceMappings": [{"DeviceName": "/dev/xvda", "Ebs": {"VolumeId": "vol-root"}}], **changes,
-        }  # fmt: skip
-        known = [{"InstanceId": INSTANCE, "PingStatus": ping}] if ping else []
-        ec2 = Aws("ec2").on("DescribeInstances", {"Reservations": [{"Instances": [told]}]})
-        ssm = Aws("ssm").on("DescribeInstanceInformation", {"InstanceInformationList": known})
-        return Ec2Instances(ec2.client, ssm.client)
-
-    def test_reads_every_field(self) -> None:
-        found = self.instances().get(INSTANCE)
-        assert (found.platform, found.architecture, found.ssm_online) == ("linux", "arm64", True)
-        assert found.devices == {"/dev/xvda": "vol-root"}
-
-    def test_windows_says_so(self) -> None:
-        assert self.instances(Platform="windows").get(INSTANCE).platform == "windows"
-
-    @pytest.mark.parametrize("ping", ["ConnectionLost", None])
-    def test_offline_is_offline(self, ping: str | None) -> None:
-        assert not self.instances(ping).get(INSTANCE).ssm_online
-
-    @pytest.mark.parametrize("answer", [{"Reservations": []}, ApiError("InvalidInstanceID.NotFound")])
-    def test_a_missing_instance_has_its_own_error(self, answer: Any) -> None:
-        ec2 = Aws("ec2").on("DescribeInstances", answer)
-        with pytest.raises(errors.TargetNotFoundError):
-            Ec2Instances(ec2.client, Aws("ssm").client).get(INSTANCE)
-
-    def test_names_the_zones(self) -> None:
-        zones = [{"ZoneName": "us-east-1b"}, {"ZoneName": "us-east-1a"}]
-        ec2 = Aws("ec2").on("DescribeAvailabilityZones", {"AvailabilityZones": zones})
-        assert Ec2Instances(ec2.client, Aws("ssm").client).availability_zones() == [
-            "us-east-1a",
-            "us-east-1b",
-        ]
-
-    def test_tells_the_limits_in_mib_per_second(self) -> None:
-        info = {"BaselineThroughputInMBps": 78.75, "MaximumThroughputInMBps": 1_250.0, "BaselineIops": 3_600}
-        told = [{"EbsInfo": {"EbsOptimizedInfo": info}}]
-        ec2 = Aws("ec2").on("DescribeInstanceTypes", {"InstanceTypes": told}, {"InstanceTypes": [{}]})
-        instances = Ec2Instances(ec2.client, Aws("ssm").client)
-        limits = instances.ebs_limits("m7g.large")
-        assert limits.baseline_throughput_mib_s == pytest.approx(75.1, abs=0.01)
-        assert (limits.baseline_iops, limits.maximum_iops) == (3_600, None)
-        assert instances.ebs_limits("t2.micro").maximum_throughput_mib_s is None
-
-
-class TestFastSnapshotRestores:
-    def restores(self, ec2: Aws, values: list[float] | None = None) -> Ec2FastSnapshotRestores:
-        stamps = [NOW] * len(values or [])
-        results = [{"Id": "credits", "Values": values or [], "Timestamps": stamps}]
-        return Ec2FastSnapshotRestores(
-            ec2.client, Aws("cloudwatch").on("GetMetricData", {"MetricDataResults": results}).client
-        )
-
-    def test_tells_state_and_newest_credits(self) -> None:
-        item = {"SnapshotId": SNAPSHOT, "AvailabilityZone": ZONE, "State": "enabled", "EnabledTime": NOW}
-        ec2 = Aws("ec2").on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": [item]})
-        found = self.restores(ec2, [1.5, 0.5]).describe(*PLACE, now=NOW)
-        assert found == FastSnapshotRestore("enabled", NOW, 1.5)
-        assert self.restores(ec2).describe(*PLACE, now=NOW) == FastSnapshotRestore("enabled", NOW, None)
-
-    @pytest.mark.parametrize("items", [[], [{"State": "disabled"}]])
-    def test_disabled_is_none(self, items: list[Any]) -> None:
-        ec2 = Aws("ec2").on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": items})
-        assert self.restores(ec2).describe(*PLACE, now=NOW) is None
-
-    def unsuccessful(self, code: str) -> dict[str, Any]:
-        error = {"AvailabilityZone": ZONE, "Error": {"Code": code, "Message": "because"}}
-        return {"Unsuccessful": [{"SnapshotId": SNAPSHOT, "FastSnapshotRestoreStateErrors": [error]}]}
-
-    def test_enables(self) -> None:
-        ec2 = Aws("ec2").on("EnableFastSnapshotRestores", {"Successful": [{"SnapshotId": SNAPSHOT}]})
-        self.restores(ec2).enable(*PLACE)
-        sent = {"AvailabilityZones": [ZONE], "SourceSnapshotIds": [SNAPSHOT]}
-        assert ec2.params("EnableFastSnapshotRestores") == [sent]
-
-    @pytest.mark.parametrize(
-        ("code", "error"),
-        [
-            ("FastSnapshotRestoreLimitExceeded", errors.FastSnapshotRestoreUnavailableError),
-            ("InvalidSnapshot.InvalidState", errors.FastSnapshotRestoreUnavailableError),
-            ("RequestLimitExceeded", errors.ThrottledError),
-            ("InternalError", errors.ServiceUnavailableError),
-        ],
-    )
-    def test_a_failure_within_http_200_is_a_failure(self, code: str, error: type[Exception]) -> None:
-        ec2 = Aws("ec2").on("EnableFastSnapshotRestores", self.unsuccessful(code))
-        with pytest.raises(error, match=code):
-            self.restores(ec2).enable(*PLACE)
-
-    def test_a_refused_call_lets_another_plan_take_over(self) -> None:
-        ec2 = Aws("ec2").on("EnableFastSnapshotRestores", ApiError("SomethingNew"))
-        with pytest.raises(errors.FastSnapshotRestoreUnavailableError):
-            self.restores(ec2).enable(*PLACE)
-        with pytest.raises(errors.AccessDeniedError):
-            self.restores(ec2.on("EnableFastSnapshotRestores", ApiError("UnauthorizedOperation"))).enable(
-                *PLACE
-            )
-
-    def test_disabling_what_is_disabled_does_nothing(self) -> None:
-        ec2 = Aws("ec2").on("DisableFastSnapshotRestores", self.unsuccessful("InvalidState"))
-        ec2.on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": [{"State": "disabling"}]})
-        self.restores(ec2).disable(*PLACE)
-
-    def test_disabling_that_fails_is_never_silent(self) -> None:
-        ec2 = Aws("ec2").on("DisableFastSnapshotRestores", self.unsuccessful("InvalidState"))
-        ec2.on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": [{"State": "enabled"}]})
-        with pytest.raises(errors.RequestRefusedError):
-            self.restores(ec2).disable(*PLACE)

@@ -1,0 +1,226 @@
+"""The SSM document: its parameters' bounds, and its script at work on a machine of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import json
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contract import repository
+from tests.contract.repository import ROOT, Json
+
+
+def document() -> Json:
+    content: Json = repository.resources("AWS::SSM::Document")["WarmerDocument"]["Content"]
+    return content
+
+
+def script() -> str:
+    steps = document()["mainSteps"]
+    assert len(steps) == 1
+    return "\n".join(steps[0]["inputs"]["runCommand"])
+
+
+class TestDocument:
+    def test_every_parameter_is_bounded_and_used(self) -> None:
+        parameters, text = document()["parameters"], json.dumps(document()["mainSteps"])
+        assert set(re.findall(r"{{ (\w+) }}", text)) == set(parameters)
+        for name, parameter in parameters.items():
+            pattern = parameter["allowedPattern"]
+            assert pattern.startswith("^"), name
+            assert pattern.endswith("$"), name
+            for hostile in ("';rm -rf /;'", "$(id)", "a`id`", "a|b", "a\nb", '"'):
+                assert not re.search(pattern, hostile), f"{name} lets {hostile!r} in"
+
+    def test_real_values_fit(self) -> None:
+        parameters = document()["parameters"]
+        url = (
+            "https://b.s3.us-east-1.amazonaws.com/restores/restore-1/0/blocks.map?X-Amz-Algorithm=AWS4-HMAC-SHA256"
+            "&X-Amz-Credential=AKIA%2F20261121%2Fus-east-1%2Fs3%2Faws4_request&X-Amz-Security-Token=IQo%2Fa%2B%3D"
+        )
+        values = {
+            "action": "verify", "volumeId": "vol-00000000000000001", "agentUrl": url, "mapUrl": url,
+            "agentSha256": "0" * 64, "progressUrl": "none", "executionTimeout": "172800",
+            "arguments": "--samples 64 --max-p99-ms 20.5 --depth auto",
+        }  # fmt: skip
+        for name, value in values.items():
+            assert re.search(parameters[name]["allowedPattern"], value), name
+        assert re.search(parameters["progressUrl"]["allowedPattern"], url)
+
+    def test_it_stays_below_the_size_limit(self) -> None:
+        assert len(json.dumps(document())) < 48 * 1024, "64 KB with run-time parameters"
+
+    def test_shellcheck_finds_nothing(self, tmp_path: Path) -> None:
+        path = tmp_path / "warmer.sh"
+        path.write_text(script(), encoding="utf-8")
+        shellcheck = shutil.which("shellcheck", path=str(ROOT / ".venv/bin")) or shutil.which("shellcheck")
+        assert shellcheck, "shellcheck is part of requirements/dev.txt"
+        done = subprocess.run(
+            [shellcheck, "--shell=sh", str(path)], capture_output=True, text=True, check=False
+        )
+        assert done.stdout == ""
+        assert done.returncode == 0
+
+
+AGENT = r"""#!/bin/sh
+echo "$@" >"{home}/called"
+echo 'warmer: a note' >&2
+if [ "$1" = verify ]; then
+  echo '{{"event":"result","command":"verify","verdict":"slow"}}'
+  exit 1
+fi
+echo '{{"event":"progress","bytesDone":1}}'
+sleep {seconds}
+echo '{{"event":"result","command":"warm","verdict":"complete"}}'
+"""
+
+
+class Store:
+    """Downloads and uploads on loopback."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.gets: list[str] = []
+        self.puts: list[bytes] = []
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.gets.append(self.path)
+                body = outer.files.get(self.path)
+                self.send_response(404 if body is None else 200)
+                self.end_headers()
+                self.wfile.write(body or b"")
+
+            def do_PUT(self) -> None:
+                outer.puts.append(self.rfile.read(int(self.headers["Content-Length"])))
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    found = Store()
+    yield found
+    found.close()
+
+
+class Command:
+    """The document's script on a machine of its own below a folder."""
+
+    def __init__(self, home: Path, store: Store, *, seconds: int = 0) -> None:
+        self.home, self.store = home, store
+        agent = AGENT.format(home=home, seconds=seconds).encode()
+        store.files = {"/agent?X=1&Y=2": agent, "/map": b"0 4\n"}
+        (home / "device").mkdir()
+        (home / "device/nvme-Amazon_Elastic_Block_Store_vol00000000000000001").write_bytes(b"")
+        (home / "tmp").mkdir()
+        self.values = {
+            "action": "warm", "volumeId": "vol-00000000000000001", "agentUrl": f"{store.url}/agent?X=1&Y=2",
+            "agentSha256": hashlib.sha256(agent).hexdigest(), "mapUrl": f"{store.url}/map",
+            "progressUrl": f"{store.url}/progress", "arguments": "--depth auto", "executionTimeout": "3600",
+        }  # fmt: skip
+
+    def start(self, **values: str) -> subprocess.Popen[str]:
+        text = (
+            script()
+            .replace("/dev/disk/by-id", f"{self.home}/device")
+            .replace("/var/lib", str(self.home / "lib"))
+        )
+        for name, value in {**self.values, **values}.items():
+            assert re.search(document()["parameters"][name]["allowedPattern"], value)
+            text = text.replace(f"{{{{ {name} }}}}", value)
+        return subprocess.Popen(
+            ["/bin/sh", "-c", text],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={"PATH": "/usr/bin:/bin", "TMPDIR": str(self.home / "tmp")},
+        )
+
+    def run(self, **values: str) -> tuple[int, str, str]:
+        process = self.start(**values)
+        out, err = process.communicate(timeout=60)
+        assert list((self.home / "tmp").iterdir()) == [], "temporary files stay behind"
+        return process.returncode, out, err
+
+
+@pytest.fixture
+def command(tmp_path: Path, store: Store) -> Command:
+    return Command(tmp_path, store)
+
+
+class TestScript:
+    def test_warms_and_answers_with_the_result_alone(self, command: Command) -> None:
+        status, out, err = command.run()
+        assert (status, json.loads(out)) == (0, {"event": "result", "command": "warm", "verdict": "complete"})
+        assert err == "warmer: a note\n"
+        called = (command.home / "called").read_text(encoding="utf-8").split()
+        assert called[0] == "warm"
+        assert called[1].endswith("/nvme-Amazon_Elastic_Block_Store_vol00000000000000001")
+        assert called[-4:] == ["--progress", "json", "--depth", "auto"]
+        assert json.loads(command.store.puts[-1])["event"] == "result"
+
+    def test_publishes_progress_while_it_runs(self, tmp_path: Path, store: Store) -> None:
+        command = Command(tmp_path, store, seconds=3)
+        status, _, _ = command.run()
+        assert status == 0
+        assert json.loads(store.puts[0]) == {"event": "progress", "bytesDone": 1}
+
+    def test_verifies_with_the_agents_status_and_without_progress(self, command: Command) -> None:
+        status, out, _ = command.run(action="verify", progressUrl="none", arguments="--samples 8")
+        assert (status, json.loads(out)["verdict"]) == (1, "slow")
+        assert command.store.puts == []
+
+    def test_downloads_the_agent_once(self, command: Command) -> None:
+        for _ in range(2):
+            assert command.run(progressUrl="none")[0] == 0
+        assert command.store.gets.count("/agent?X=1&Y=2") == 1
+
+    def test_refuses_another_binary(self, command: Command) -> None:
+        status, out, err = command.run(agentSha256="0" * 64)
+        assert (status, out) == (65, "")
+        assert "checksum" in err
+        assert not (command.home / "called").exists()
+
+    def test_says_what_it_could_not_download_and_hides_the_signature(self, command: Command) -> None:
+        status, _, err = command.run(mapUrl=f"{command.store.url}/gone?X-Amz-Signature=secret")
+        assert status == 69
+        assert "block map" in err
+        assert "secret" not in err
+
+    def test_takes_the_agent_along_when_it_is_stopped(self, tmp_path: Path, store: Store) -> None:
+        command = Command(tmp_path, store, seconds=30)
+        process = command.start()
+        give_up = time.monotonic() + 20
+        while not (tmp_path / "called").exists():
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+        assert process.returncode == 143
+        assert list((tmp_path / "tmp").iterdir()) == []
