@@ -49,13 +49,12 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         status, result = _run(options, view)
     except KeyboardInterrupt:
-        view.stop()
-        view.say("Stopped. Everything that was started has been ended.")
         status, result = STOPPED, {"verdict": "stopped"}
     except EXPECTED as problem:
-        view.stop()
         view.say(f"Rewarm cannot run here: {problem}")
         status, result = NOT_READY, {"verdict": "failed", "problems": [str(problem)]}
+    if status == STOPPED:
+        view.say("Stopped. Everything that was started has been ended.")
     if options.as_json:
         print(json.dumps(result), flush=True)
     return status
@@ -68,24 +67,28 @@ def _run(options: Options, view: View) -> tuple[int, Json]:
     try:
         report = story.tell(host)
         view.finished(story.run, str(report))
+        status = NOT_READY if problems(story.run) else READY
         if options.keep_running:
-            _keep_running(Lab(host), story, view)
+            status = _keep_running(Lab(host), story, view)
     finally:
         view.stop()
         host.close()
-    return NOT_READY if problems(story.run) else READY, summary(story.run, report)
+    return status, summary(story.run, report)
 
 
-def _keep_running(lab: Lab, story: Story, view: View) -> None:
-    """Leave the embedded AWS to the user, until a signal ends it."""
+def _keep_running(lab: Lab, story: Story, view: View) -> int:
+    """Leave the embedded AWS to the user, until a signal ends it; the run's result stands all the same."""
     view.heading("The embedded AWS stays up until Ctrl-C")
     for name, value in sorted(lab.host.environment.items()):
         if name.startswith("AWS_"):
             view.command(f"export {name}={value}")
     for command in examples(lab.api, story):
         view.command(command)
-    while True:
-        time.sleep(3_600)
+    try:
+        while True:
+            time.sleep(3_600)
+    except KeyboardInterrupt:
+        return STOPPED
 
 
 def examples(api: Api, story: Story) -> list[str]:
