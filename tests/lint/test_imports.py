@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,8 @@ MAY_IMPORT = {
 }
 """Layer -> layers of this package that it may import. Handlers wire all together and may import all."""
 
+PART_OF = {"pydantic_core": "pydantic"}
+OWN = {"functions", "local", "rewarm", "tests", "types_boto3", "botocore_stubs"}
 ONLY_IN = {"boto3": {"adapters", "handlers"}, "botocore": {"adapters", "handlers"}}
 """Third party package -> the layers that may import it."""
 
@@ -76,6 +80,30 @@ def test_aws_clients_live_in_adapters(package):
         layer(path) for path in modules() if any(name.split(".")[0] == package for name in imported(path))
     }
     assert users <= ONLY_IN[package] | {"aws_clients"}, f"{package} is used in {users}"
+
+
+def test_every_imported_package_is_pinned():
+    """By name in requirements/dev.in: what only another package brings along may go away with it."""
+    wanted = set(re.findall(r"^([a-z0-9-]+)", _requirements(), re.MULTILINE))
+    distributions = packages_distributions()
+    sources = [
+        *files("*.py", below="functions"),
+        *files("*.py", below="local"),
+        *files("*.py", below="tests"),
+    ]
+    for path in sources:
+        for name in imported(path):
+            top = name.partition(".")[0]
+            if top in sys.stdlib_module_names or top in OWN or top.startswith("mypy_boto3_"):
+                continue
+            top = PART_OF.get(top, top)
+            names = {one.lower().replace("_", "-") for one in distributions.get(top, [top])}
+            assert names & wanted, f"{path.relative_to(ROOT)} imports {top}, which no requirements/*.in names"
+
+
+def _requirements() -> str:
+    lists = (ROOT / "functions" / "requirements.in", ROOT / "requirements" / "dev.in")
+    return "\n".join(path.read_text(encoding="utf-8") for path in lists)
 
 
 def test_the_region_simulator_knows_no_emulator():
