@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from local.run import wording
 from local.run.details import BLOCK_BYTES, detail
@@ -47,7 +45,7 @@ def render(run: RunRecord) -> str:
         }
     )
     facts = {
-        "style": Markup((HERE / "style.css").read_text(encoding="utf-8")),  # noqa: S704 - our own file
+        "style": (HERE / "style.css").read_text(encoding="utf-8"),
         "verdict": verdict_text(run),
         "problems": problems(run),
         "run": run,
@@ -88,9 +86,9 @@ def _restore(restore: RestoreRecord, number: int) -> Json:
         "messages": [_message(restore, message.at, message.body) for message in restore.messages],
         "timeline": [_line(restore, visit) for visit in restore.visits if _is_told(visit)],
         "failure": explain(restore.error, restore.cause).sentence if restore.error else "",
-        "readiness": _safe(figures.readiness(restore, f"{name}-readiness")),
-        "reading": _safe(figures.reading(restore, f"{name}-reading")),
-        "histogram": _safe(figures.latency(restore, f"{name}-latency")),
+        "readiness": figures.readiness(restore, f"{name}-readiness"),
+        "reading": figures.reading(restore, f"{name}-reading"),
+        "histogram": figures.latency(restore, f"{name}-latency"),
     }
 
 
@@ -162,8 +160,3 @@ def _line(restore: RestoreRecord, visit: StateVisit) -> Json:
         "detail": detail(visit),
         "failed": bool(visit.failures) or visit.kind == "Fail",
     }
-
-
-def _safe(pictures: dict[str, str]) -> dict[str, Any]:
-    """Our own figures: they hold no text from outside."""
-    return {size: Markup(text) for size, text in pictures.items()}  # noqa: S704 - see above

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import escape
 from typing import Any
 
 import matplotlib as mpl
@@ -74,4 +75,4 @@ def to_svg(figure: Figure, name: str, description: str) -> str:
     # Without fixed sizes the picture fills its column; the view box keeps its proportions.
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r'\1 width="100%"', text, count=1)
-    return text.replace("<svg", f'<svg role="img" aria-label="{description}"', 1)
+    return text.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1)
