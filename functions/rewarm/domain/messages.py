@@ -195,7 +195,7 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
         text="\n".join(lines),
         severity=Severity.WARNING if late else Severity.GOOD,
         fields=tuple(fields),
-        next_steps=("Nothing that costs extra money is left running.",),
+        next_steps=("What was switched on for this volume alone is switched off again.",),
     )
 
 
