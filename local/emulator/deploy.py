@@ -31,7 +31,7 @@ DEPENDENCIES_LAYER = "DependenciesLayer"
 AGENT_LAYER = "AgentLayer"
 TIMEOUT_SECONDS = 180.0
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
-_MACHINES = {"aarch64": "arm64"}
+_ARCHITECTURES = {"aarch64": "arm64"}
 
 
 class DeploymentError(RuntimeError):
@@ -98,7 +98,7 @@ def _layer(source: Source, name: str, content_uri: str) -> bytes:
         if not source.agent.is_file():
             raise DeploymentError(f"the warm-up agent {source.agent} is not built: run make -C warmer")
         machine = platform.machine()
-        return _zip({f"warmer-linux-{_MACHINES.get(machine, machine)}": source.agent.read_bytes()})
+        return _zip({f"warmer-linux-{_ARCHITECTURES.get(machine, machine)}": source.agent.read_bytes()})
     return zip_folder(source.root / content_uri)
 
 
