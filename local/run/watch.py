@@ -113,7 +113,7 @@ class Watch:
             return
         self._progress_at = time.monotonic()
         sample = sample_of(self._sources.restore(self._record.restore_id), self._sources.now())
-        if sample is not None and sample.percent >= self._last_percent():
+        if sample is not None and self._is_news(sample):
             self._record.samples.append(sample)
             self._view.progress(sample)
 
@@ -121,8 +121,10 @@ class Watch:
         states = {visit.state for visit in self._record.visits}
         return "Poll Initialization" in states and not states & {"Verify Volume After", "Release", "Clean Up"}
 
-    def _last_percent(self) -> float:
-        return self._record.samples[-1].percent if self._record.samples else 0.0
+    def _is_news(self, sample: ProgressSample) -> bool:
+        """The agent's line changes every two seconds; what the last poll said may be older than it."""
+        last = self._record.samples[-1] if self._record.samples else None
+        return last is None or sample.percent > last.percent
 
 
 def sample_of(answer: Json, at: float) -> ProgressSample | None:

@@ -137,7 +137,7 @@ def test_progress_is_asked_for_only_while_a_volume_is_initialized(record):
     script = Script(looks, restore={"volumes": [{"index": 0, "agent": agent}]})
     text = follow(script, record)
     assert script.asked == 2
-    assert [sample.percent for sample in record.samples] == [25.0, 25.0]
+    assert [sample.percent for sample in record.samples] == [25.0]  # the same answer twice is one sample
     assert "100.0 MiB/s" in text
 
 
