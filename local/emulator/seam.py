@@ -28,7 +28,7 @@ def check_version() -> None:
     if found != PINNED_VERSION:
         raise EmulatorChangedError(
             f"ministack {found} is installed, but local/emulator mends {PINNED_VERSION}: install "
-            "the packages of requirements/dev.txt, or go through compat_*.py and their tests for the new release"
+            "the packages of requirements/dev.txt, or go through compat_*.py and their tests for the new one"
         )
 
 
