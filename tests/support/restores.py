@@ -61,6 +61,14 @@ class Restore:
     record: Json
     """GET /restores/{id}."""
 
+    @property
+    def why(self) -> str:
+        """How it ended, for the message of an assertion."""
+        ends = [self.main, *self.volumes]
+        return "; ".join(
+            f"{one.status} after {one.states[-3:]}: {one.error} {one.cause[:600]}" for one in ends
+        )
+
 
 class RestoreUser:
     """Somebody who has an account, the stack's API, and a Slack channel."""

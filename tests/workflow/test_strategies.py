@@ -18,13 +18,14 @@ MAIN_STATES = [
     "Choose Strategy",
     "Announce Plan",
 ]
+CHANNELS = {"eventbridge", "slack", "email", "chat"}
 MEASURED = {"Verify Volume Before", "Verify Volume After"}
 
 
 def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: SentEvents) -> str:
     """What every strategy must have done; the volume's id."""
     volume = done.volumes[0]
-    assert (done.main.status, volume.status) == ("SUCCEEDED", "SUCCEEDED"), (done.main, volume)
+    assert (done.main.status, volume.status) == ("SUCCEEDED", "SUCCEEDED"), done.why
     assert done.main.states[: len(MAIN_STATES)] == MAIN_STATES
     assert done.main.states[-3:] == ["Report", "Are All Volumes Ready?", "Restore Completed"]
     assert volume.states[-3:] == ["Release", "Announce Ready", "Volume Ready"]
@@ -69,6 +70,8 @@ def assert_told(user: RestoreUser, done: Restore, volume_id: str, sent_events: S
         ("rewarm", "Rewarm Restore Attached"),
         ("rewarm", "Rewarm Restore Ready"),
     ]
+    announced = [done.main.answer("Announce Plan"), done.volumes[0].answer("Announce Ready")]
+    assert [set(one["channels"]) for one in announced] == [CHANNELS, CHANNELS]
     record, report = done.record, user.report(done.restore_id)
     assert (record["status"], record["failure"]) == ("ready", None)
     assert [one["event"] for one in record["events"]] == ["plan", "attached", "ready"]
@@ -149,13 +152,13 @@ def test_fast_snapshot_restore_is_enabled_used_and_disabled(
 
 
 def test_fast_snapshot_restore_of_somebody_else_stays_enabled(user: RestoreUser) -> None:
-    request = request_for(user, "fast-snapshot-restore")
+    request = request_for(user, "fast-snapshot-restore") | {"target": {"availabilityZone": "us-east-1a"}}
     snapshot_id = request["source"]["snapshotId"]
     user.lab.client("ec2").enable_fast_snapshot_restores(
         AvailabilityZones=["us-east-1a"], SourceSnapshotIds=[snapshot_id]
     )
     done = user.restore(request)
-    assert done.main.status == "SUCCEEDED", done
+    assert done.main.status == "SUCCEEDED", done.why
     assert done.volumes[0].answer("Prepare Snapshot")["enabledByUs"] is False
     assert user.new("fastRestores") == [f"{snapshot_id}:us-east-1a"]
 
@@ -175,7 +178,7 @@ def test_background_waits_until_aws_says_completed(user: RestoreUser, sent_event
 def test_without_an_instance_the_volume_is_made_and_left_alone(user: RestoreUser) -> None:
     request = request_for(user, "provisioned-rate") | {"target": {"availabilityZone": "us-east-1b"}}
     done = user.restore(request)
-    assert done.main.status == "SUCCEEDED", done
+    assert done.main.status == "SUCCEEDED", done.why
     volume = user.volume(done.volumes[0].output["volumeId"])
     assert (volume["AvailabilityZone"], volume["State"], volume["Attachments"]) == (
         "us-east-1b",
@@ -199,13 +202,47 @@ def test_an_alarm_restores_what_its_runbook_says(user: RestoreUser, sent_events:
     user.runbook("rewarm-orders-lost", request)
     (restore_id,) = user.alarm("rewarm-orders-lost")
     done = user.finished(restore_id)
-    assert done.main.status == "SUCCEEDED", done
+    assert done.main.status == "SUCCEEDED", done.why
     assert done.main.output["deadlineMet"] is True
     volume = user.volume(done.volumes[0].output["volumeId"])
     assert (volume["SnapshotId"], volume["Attachments"][0]["Device"]) == (newest, "/dev/sdk")
     assert done.record["trigger"]["alarmName"] == "rewarm-orders-lost"
     assert 'The alarm "rewarm-orders-lost" went off.' in texts(user.messages(restore_id)[0])
     assert len(sent_events(restore_id)) == 3
+
+
+def test_a_schedule_restores_and_can_spare_the_chat(user: RestoreUser, sent_events: SentEvents) -> None:
+    request = request_for(user, "background") | {
+        "target": {"availabilityZone": "us-east-1a"},
+        "notify": {"slack": False},
+    }
+    restore_id = user.start_execution({"request": request, "trigger": {"kind": "schedule"}})
+    done = user.finished(restore_id)
+    assert done.main.status == "SUCCEEDED", done.why
+    assert done.record["trigger"]["kind"] == "schedule"
+    assert user.messages(restore_id) == []
+    assert "slack" not in done.main.answer("Announce Plan")["channels"]
+    assert len(sent_events(restore_id)) == 2
+
+
+def test_progress_can_be_watched(user: RestoreUser) -> None:
+    request = request_for(user, "warm-up-agent") | {
+        "verify": {"samples": 0},
+        "warmUp": {"maxMibPerSecond": 8},
+    }
+    restore_id = user.start(request)
+    user.wait_for_state(restore_id, "Wait For Initialization")
+    seen = user.call("GET", f"/restores/{restore_id}")
+    assert (seen.status, seen.body["status"]) == (200, "initializing"), seen
+    (volume,) = seen.body["volumes"]
+    assert volume["initialization"]["strategy"] == "warm-up-agent"
+    assert volume["initialization"]["bytesTotal"] == sum(count for _, count in user.image.extents) * 524_288
+    assert user.volumes_of(restore_id) == [volume["volume"]["volumeId"]]
+    done = user.finished(restore_id)
+    assert done.main.status == "SUCCEEDED", done.why
+    done_bytes = [one["bytesDone"] for one in done.volumes[0].answers("Poll Initialization")]
+    assert done_bytes == sorted(done_bytes)
+    assert len(set(done_bytes)) > 2
 
 
 def test_a_dry_run_plans_and_creates_nothing(user: RestoreUser) -> None:
