@@ -24,7 +24,7 @@ class Options:
     strategy: str = "auto"
     size_gib: int = 2
     written_percent: int = 50
-    deadline_minutes: int = 10
+    deadline_minutes: int = 30
     max_cost_usd: Decimal | None = None
     seed: int = 1
     as_json: bool = False
