@@ -66,7 +66,7 @@ class LabClock:
             self._count(busy=-1)
 
     def sleep(self, seconds: float, *, stop: threading.Event | None = None) -> None:
-        """Wait for `seconds` of lab time; only these waits let lab time run ahead. `stop` ends it early."""
+        """Wait for `seconds` of lab time; only these waits let lab time run ahead. `stop` ends it."""
         with self._changed:
             deadline = self._now() + seconds
         self._count(waiting=1)
@@ -76,7 +76,7 @@ class LabClock:
             self._count(waiting=-1)
 
     def observe_until(self, instant: float, *, stop: threading.Event | None = None) -> bool:
-        """Wait until lab time reaches `instant` without letting it run ahead; False when `stop` came first."""
+        """Wait until lab time reaches `instant` without letting it run ahead; False if `stop` came first."""
         return self._wait_until(instant, stop)
 
     def _now(self) -> float:

@@ -15,7 +15,7 @@ Extent = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SnapshotImage:
-    """What a volume is created from: the written extents and, when the snapshot has data here, the image file."""
+    """What a volume is created from: the written extents and, if it has data, the image file."""
 
     snapshot_id: str
     size_gib: int
@@ -63,7 +63,7 @@ class CommandHandle(Protocol):
 
 
 class DataPlane(Protocol):
-    """Volumes with bytes and instances that run commands. Every method raises DataPlaneError with a reason."""
+    """Volumes with bytes, instances that run commands. Any method may raise DataPlaneError."""
 
     def create_volume(
         self, volume_id: str, size_gib: int, image: SnapshotImage | None, limits: VolumeLimits, *, warm: bool
