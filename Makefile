@@ -48,8 +48,8 @@ format: ## rewrite Python and C in the house style
 	@$(MAKE) --no-print-directory -C warmer format CLANG_FORMAT="$(CLANG_FORMAT)"
 	@$(CLANG_FORMAT) -i $(C_FORMATTED)
 
-schemas: ## write events/*.schema.json and docs/openapi.json from the code
-	@PYTHONPATH=functions $(PYTHON) -m rewarm.contracts
+schemas: ## write events/*.schema.json and the examples beside them from the code
+	@PYTHONPATH=functions $(PYTHON) -m rewarm.schemas events/
 
 build: setup ## the agent's release binaries and what `sam deploy` uploads
 	@$(MAKE) --no-print-directory -C warmer release ZIG="$(ZIG)"
