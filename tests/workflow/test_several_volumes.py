@@ -6,7 +6,7 @@ from typing import Any
 
 from local.region.faults import FaultRule
 from local.region.resources import ImageDevice
-from tests.support.restores import Restore, RestoreUser, texts
+from tests.support.restores import PATIENT, Restore, RestoreUser, texts
 
 Json = dict[str, Any]
 
@@ -30,6 +30,7 @@ def request_for_both(user: RestoreUser, strategy: str) -> tuple[Json, dict[str, 
         "source": {"instanceId": source},
         "target": {"instanceId": target},
         "objective": {"strategy": strategy},
+        "verify": PATIENT,
     }
     return request, newest
 
@@ -94,6 +95,7 @@ def test_volumes_of_one_snapshot_share_one_fast_snapshot_restore(user: RestoreUs
         "source": {"imageId": image_id},
         "target": target,
         "objective": {"strategy": "fast-snapshot-restore"},
+        "verify": PATIENT,
     }
     done = user.restore(request)
     assert done.main.status == "SUCCEEDED", done.why
