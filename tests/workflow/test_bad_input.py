@@ -232,9 +232,16 @@ def test_the_api_refuses_what_is_malformed(
     assert (user.region.inventory(), user.executions()) == (before, executions)
 
 
-def test_the_api_itself_refuses_a_body_without_source(user: RestoreUser) -> None:
+def test_a_source_is_needed(user: RestoreUser) -> None:
     answer = user.call("POST", "/restores", {"target": {"instanceId": f"i-{LOST}"}})
     assert answer.status == 400, answer
+    assert "source" in str(answer.body)
+
+
+def test_the_api_itself_refuses_what_does_not_fit_its_model(user: RestoreUser) -> None:
+    answer = user.call("POST", "/restores", {"source": f"snap-{LOST}", "target": {}})
+    assert answer.status == 400, answer
+    assert "Invalid request body" in answer.body["message"]
 
 
 def test_an_unknown_field_in_a_scheduled_request_fails_with_a_message(user: RestoreUser) -> None:
