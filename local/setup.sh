@@ -24,6 +24,7 @@ fusermount3:fuse3
 mkfs.ext4:e2fsprogs
 losetup:mount
 unshare:util-linux
+strace:strace
 "
 
 step() {
