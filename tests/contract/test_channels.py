@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -20,6 +18,7 @@ from rewarm.adapters.slack import SlackWebhook, escaped, rendered
 from rewarm.adapters.topics import ChatTopic, NotificationTopic, custom_notification, subject
 from rewarm.domain import errors
 from tests.contract.answers import ApiError, Aws
+from tests.support.loopback import Loopback, QuietHandler
 
 TOPIC = "arn:aws:sns:us-east-1:123456789012:rewarm"
 MESSAGE: dict[str, Any] = {
@@ -50,9 +49,9 @@ class Slack:
         self.statuses, self.bodies = list(statuses), []  # type: ignore[var-annotated]
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
-                outer.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                outer.bodies.append(json.loads(self.body()))
                 status = outer.statuses.pop(0) if outer.statuses else 200
                 self.send_response(status)
                 self.send_header("Retry-After", "2")
@@ -60,18 +59,11 @@ class Slack:
                 self.end_headers()
                 self.wfile.write(b"no" if status != 200 else b"ok")
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/services/T0/B0/secretpath"
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
+        self.server = Loopback(Handler, "/services/T0/B0/secretpath")
+        self.url = self.server.url
 
     def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+        self.server.close()
 
 
 @pytest.fixture

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import json
 import re
 import shutil
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json
+from tests.support.loopback import Loopback, QuietHandler
 
 
 def document() -> Json:
@@ -95,7 +93,7 @@ class Store:
         self.puts: list[bytes] = []
         outer = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_GET(self) -> None:
                 outer.gets.append(self.path)
                 body = outer.files.get(self.path)
@@ -104,22 +102,15 @@ class Store:
                 self.wfile.write(body or b"")
 
             def do_PUT(self) -> None:
-                outer.puts.append(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.puts.append(self.body())
                 self.send_response(200)
                 self.end_headers()
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
+        self.server = Loopback(Handler)
+        self.url = self.server.url
 
     def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+        self.server.close()
 
 
 @pytest.fixture

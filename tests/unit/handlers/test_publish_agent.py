@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.support.loopback import Loopback, QuietHandler
 from tests.unit.handlers.conftest import Context
 
 Json = dict[str, Any]
@@ -26,26 +25,19 @@ class CloudFormation:
         self.content_types: list[str | None] = []
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_PUT(self) -> None:
-                outer.answers.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                outer.answers.append(json.loads(self.body()))
                 outer.content_types.append(self.headers["Content-Type"])
                 self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/answer?signature=x"
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
+        self.server = Loopback(Handler, "/answer?signature=x")
+        self.url = self.server.url
 
     def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+        self.server.close()
 
 
 @pytest.fixture
