@@ -27,7 +27,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    do_GET = do_POST = do_PUT = answer  # noqa: N815 - the names that http.server calls
+    do_GET = do_POST = do_PUT = answer
 
     def log_message(self, *_args):
         """Say nothing."""
