@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 PLAIN = {
@@ -17,30 +17,36 @@ PLAIN = {
 }
 CLEAN_UP_MARK = " Clean-up failed too: "
 """What statemachine/restore_volume.asl.yaml puts between the two causes."""
+STATE_MARK = re.compile(r"At (?P<state>[A-Z][A-Za-z ]*): ")
+"""How statemachine/restore_volume.asl.yaml begins the cause of its failure: with the state that failed."""
 MAX_DEPTH = 5
 MAX_SENTENCE = 1_500
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`error` is one of our names or AWS's; `sentence` is for people."""
+    """`error` is one of our names or AWS's; `sentence` is for people; `state` failed, where the cause says so."""
 
     error: str
     sentence: str
+    state: str | None = None
 
 
 def explain(error: str, cause: str | None) -> Explanation:
     """Unwraps Lambda's `{errorMessage, errorType}` and nested executions' `{Error, Cause}`."""
-    name, sentence = _unwrap(error, cause or "", MAX_DEPTH)
-    return Explanation(name, _cut(sentence))
+    told = _unwrap(error, cause or "", MAX_DEPTH)
+    return replace(told, sentence=_cut(told.sentence))
 
 
-def _unwrap(error: str, cause: str, depth: int) -> tuple[str, str]:
-    first, second = _split(cause)
-    name, sentence = _unwrap_one(error, first, depth)
+def _unwrap(error: str, cause: str, depth: int) -> Explanation:
+    marked = STATE_MARK.match(cause)
+    first, second = _split(cause[marked.end() :] if marked else cause)
+    told = _unwrap_one(error, first, depth)
     if second is not None:
-        sentence = f"{_ended(sentence)}{CLEAN_UP_MARK}{_unwrap(error, second, depth)[1]}"
-    return name, sentence
+        told = replace(
+            told, sentence=f"{_ended(told.sentence)}{CLEAN_UP_MARK}{_unwrap(error, second, depth).sentence}"
+        )
+    return replace(told, state=told.state or marked["state"]) if marked else told
 
 
 def _split(cause: str) -> tuple[str, str | None]:
@@ -57,21 +63,21 @@ def _split(cause: str) -> tuple[str, str | None]:
     return text[:end], text[end + len(CLEAN_UP_MARK) :] if has_second else None
 
 
-def _unwrap_one(error: str, cause: str, depth: int) -> tuple[str, str]:
+def _unwrap_one(error: str, cause: str, depth: int) -> Explanation:
     document = _object(cause)
     if document is None or depth == 0:
-        return error, _plain(error, cause)
+        return Explanation(error, _plain(error, cause))
     message = document.get("errorMessage")
     if isinstance(message, str):
-        return str(document.get("errorType") or error), message.strip() or _plain(error, "")
+        return Explanation(str(document.get("errorType") or error), message.strip() or _plain(error, ""))
     inner_error = document.get("Error", document.get("error"))
     inner_cause = document.get("Cause", document.get("cause"))
     if isinstance(inner_error, str):
         return _unwrap(inner_error, inner_cause if isinstance(inner_cause, str) else "", depth - 1)
     status = document.get("Status", document.get("status"))
     if isinstance(status, str) and status != "FAILED":
-        return error, f"The execution of a volume ended as {status}."
-    return error, _plain(error, cause)
+        return Explanation(error, f"The execution of a volume ended as {status}.")
+    return Explanation(error, _plain(error, cause))
 
 
 def _object(text: str) -> dict[str, Any] | None:

@@ -108,7 +108,7 @@ def _latency(measurement: JsonObject) -> JsonObject | None:
 
 def _failure(result: JsonObject) -> Failure:
     told = explain(str(result.get("error") or "States.Runtime"), str(result.get("cause") or ""))
-    return Failure(state="Restore Volume", error=told.error, cause=told.sentence)
+    return Failure(state=told.state or "Restore Volume", error=told.error, cause=told.sentence)
 
 
 def _deadline_met(event: ReportEvent, volumes: list[VolumeReport]) -> bool | None:

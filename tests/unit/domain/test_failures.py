@@ -29,6 +29,21 @@ class TestExplain:
         told = explain("States.TaskFailed", cause)
         assert (told.error, told.sentence) == ("VolumeFailedError", "vol-1 is error")
 
+    def test_a_nested_execution_that_names_the_state(self):
+        inner = (
+            "At Create Volume: "
+            + of_lambda("A", "no room.")
+            + " Clean-up failed too: "
+            + of_lambda("B", "stays")
+        )
+        told = explain("States.TaskFailed", of_execution("A", inner))
+        assert told.state == "Create Volume"
+        assert (told.error, told.sentence) == ("A", "no room. Clean-up failed too: stays")
+
+    def test_a_sentence_that_only_begins_alike(self):
+        told = explain("A", "At 300 MiB/s: no capacity")
+        assert (told.state, told.sentence) == (None, "At 300 MiB/s: no capacity")
+
     def test_a_nested_execution_whose_input_was_cut(self):
         cause = of_execution("X", of_lambda("X", 'said "no"'), Input="y" * 99)[:-50]
         assert explain("States.TaskFailed", cause).sentence == 'said "no"'

@@ -42,7 +42,7 @@ def ready(index=0, **changes):
 
 def failed(index=0, error="AgentFailedError", message="12 blocks unreadable"):
     inner = json.dumps({"errorMessage": message, "errorType": error})
-    nested = json.dumps({"Status": "FAILED", "Error": error, "Cause": inner})
+    nested = json.dumps({"Status": "FAILED", "Error": error, "Cause": f"At Poll Initialization: {inner}"})
     return {"verdict": "failed", "index": index, "error": "States.TaskFailed", "cause": nested}
 
 
@@ -101,6 +101,7 @@ class TestReport:
         result = account(World(), [failed()])
         assert result.failure is not None
         assert (result.failure.error, result.failure.cause) == ("AgentFailedError", "12 blocks unreadable")
+        assert result.failure.state == "Poll Initialization"
 
     def test_a_volume_without_a_result_has_failed(self):
         result = account(World(), [ready(0)], plans=two_plans())
