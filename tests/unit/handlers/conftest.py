@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
@@ -47,9 +46,6 @@ def context() -> Context:
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # An embedded AWS may run in this process for other tests; moto must not be by-passed to it.
-    for name in [name for name in os.environ if name.startswith("AWS_ENDPOINT_URL")]:
-        monkeypatch.delenv(name)
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     with mock_aws():
