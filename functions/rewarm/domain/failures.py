@@ -25,7 +25,7 @@ MAX_SENTENCE = 1_500
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`error` is one of our names or AWS's; `sentence` is for people; `state` is the one that failed, if known."""
+    """`error` is one of our names or AWS's; `sentence` is for people; `state` failed, if it is known."""
 
     error: str
     sentence: str
