@@ -53,7 +53,7 @@ def assert_delivered(user: RestoreUser, done: Restore, volume_id: str, strategy:
     assert user.left() == {"volumes": [volume_id], "attachments": [f"{volume_id}:{instance_id}"]}
     after = done.volumes[0].answer("Verify Volume After")
     assert after["verdict"] == "fast"
-    assert after["result"]["samples"] == 64
+    assert after["result"]["samples"] == 256
     assert after["result"]["latencyMs"]["p50"] > 0
 
 

@@ -102,6 +102,7 @@ class VerifyVolumeResult(Contract):
     wait_seconds: WaitSeconds
     command_id: str | None = None
     started_at: Instant | None = None
+    measurements: Annotated[int, Field(ge=1, description="How many were started.")] = 1
     verdict: Literal["fast", "slow", "unmeasured"] | None = None
     result: Measurement | None = None
     reason: str

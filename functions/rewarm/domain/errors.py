@@ -104,7 +104,7 @@ class AgentFailedError(RestoreError):
 
 
 class VolumeNotFastError(RestoreError):
-    """The volume was measured after initialization and is still cold."""
+    """The volume was measured after initialization and is still slow."""
 
 
 class RestoreCancelledError(RestoreError):

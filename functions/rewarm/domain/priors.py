@@ -38,7 +38,7 @@ STATUS_DELAY_P90_SECONDS = 300
 
 VERIFY_P50_SECONDS = 10
 VERIFY_P90_SECONDS = 60
-"""Measured prior: delivery of the command and 64 reads of some milliseconds."""
+"""Measured prior: delivery of the command and 256 reads of a millisecond or two."""
 
 RATE_DELIVERED_P90 = 0.9
 """EBS user guide, "Provisioned Rate": average within 10 % of the rate, 99 % of the time."""

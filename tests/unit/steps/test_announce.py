@@ -29,7 +29,7 @@ from tests.support.builders import (
     volume_plan,
 )
 
-SLOW_CAUSE = json.dumps({"errorMessage": "vol-1 is still cold", "errorType": "VolumeNotFastError"})
+SLOW_CAUSE = json.dumps({"errorMessage": "vol-1 is still slow", "errorType": "VolumeNotFastError"})
 FAILURE = {"state": "Verify Volume After", "error": "VolumeNotFastError", "cause": SLOW_CAUSE}
 
 
@@ -211,9 +211,9 @@ class TestFailed:
         results = [{"verdict": "failed", "index": 0}]
         say(world, "failed", {"failure": FAILURE, "plans": [], "results": results})
         message = world.messages.sent[0]
-        assert message["title"] == "Restore failed: vol-1 is still cold"
+        assert message["title"] == "Restore failed: vol-1 is still slow"
         assert message["text"].splitlines() == [
-            "vol-1 is still cold",
+            "vol-1 is still slow",
             f"Removed: volume {VOLUME_ID}.",
             "Nothing was left behind.",
         ]
@@ -252,7 +252,7 @@ class TestFailed:
         say(world, "failed", {"failure": FAILURE, "plans": [], "results": []})
         record = world.table.records[RESTORE_ID]
         assert record["status"] == "failed"
-        assert record["failure"]["cause"] == "vol-1 is still cold"
+        assert record["failure"]["cause"] == "vol-1 is still slow"
 
     def test_a_cancelled_restore_is_not_called_a_failure(self):
         world = World()

@@ -150,7 +150,7 @@ class TestRunbooks:
     def test_keeps_the_complete_request(self):
         table = World().table
         put_runbook("db down", TO_INSTANCE, table=table)
-        assert get_runbook("db down", table=table)["request"]["verify"]["samples"] == 64
+        assert get_runbook("db down", table=table)["request"]["verify"]["samples"] == 256
 
     def test_refuses_a_bad_request_on_a_good_day(self):
         with pytest.raises(InvalidRequestError, match=r"^target"):
