@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -70,19 +70,39 @@ class TestInstances:
 
 
 class TestFastSnapshotRestores:
-    def restores(self, ec2: Aws, values: list[float] | None = None) -> Ec2FastSnapshotRestores:
-        stamps = [NOW] * len(values or [])
-        results = [{"Id": "credits", "Values": values or [], "Timestamps": stamps}]
-        return Ec2FastSnapshotRestores(
-            ec2.client, Aws("cloudwatch").on("GetMetricData", {"MetricDataResults": results}).client
-        )
+    def restores(self, ec2: Aws, *points: tuple[datetime, float]) -> Ec2FastSnapshotRestores:
+        return Ec2FastSnapshotRestores(ec2.client, self.cloudwatch(*points).client)
 
-    def test_tells_state_and_newest_credits(self) -> None:
-        item = {"SnapshotId": SNAPSHOT, "AvailabilityZone": ZONE, "State": "enabled", "EnabledTime": NOW}
-        ec2 = Aws("ec2").on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": [item]})
-        found = self.restores(ec2, [1.5, 0.5]).describe(*PLACE, now=NOW)
+    def cloudwatch(self, *points: tuple[datetime, float]) -> Aws:
+        stamps, values = [stamp for stamp, _ in points], [value for _, value in points]
+        results = [{"Id": "credits", "Values": values, "Timestamps": stamps}]
+        return Aws("cloudwatch").on("GetMetricData", {"MetricDataResults": results})
+
+    def ec2(self, state: str = "enabled", **times: datetime) -> Aws:
+        item = {"SnapshotId": SNAPSHOT, "AvailabilityZone": ZONE, "State": state, **times}
+        return Aws("ec2").on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": [item]})
+
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_tells_state_and_newest_credits_in_whatever_order_they_come(self, order: int) -> None:
+        points = [(NOW - timedelta(minutes=2), 0.5), (NOW - timedelta(minutes=1), 1.5)][::order]
+        found = self.restores(self.ec2(EnabledTime=NOW), *points).describe(*PLACE, now=NOW)
         assert found == FastSnapshotRestore("enabled", NOW, 1.5)
-        assert self.restores(ec2).describe(*PLACE, now=NOW) == FastSnapshotRestore("enabled", NOW, None)
+
+    def test_credits_that_have_not_arrived_are_unknown(self) -> None:
+        found = self.restores(self.ec2(EnabledTime=NOW)).describe(*PLACE, now=NOW)
+        assert found == FastSnapshotRestore("enabled", NOW, None)
+
+    def test_credits_of_an_earlier_enabling_do_not_count(self) -> None:
+        cloudwatch = self.cloudwatch()
+        ec2 = self.ec2(EnabledTime=NOW - timedelta(minutes=3, seconds=-20))
+        Ec2FastSnapshotRestores(ec2.client, cloudwatch.client).describe(*PLACE, now=NOW)
+        (asked,) = cloudwatch.params("GetMetricData")
+        assert asked["StartTime"] == NOW - timedelta(minutes=3)
+
+    @pytest.mark.parametrize("state", ["enabling", "optimizing", "disabling"])
+    def test_only_what_is_enabled_has_credits(self, state: str) -> None:
+        found = self.restores(self.ec2(state), (NOW, 2.0)).describe(*PLACE, now=NOW)
+        assert found == FastSnapshotRestore(state, None, None)
 
     @pytest.mark.parametrize("items", [[], [{"State": "disabled"}]])
     def test_disabled_is_none(self, items: list[Any]) -> None:

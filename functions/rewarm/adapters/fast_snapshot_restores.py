@@ -46,11 +46,10 @@ class Ec2FastSnapshotRestores:
         found = self._find(snapshot_id, availability_zone)
         if found is None or found.get("State", "disabled") == "disabled":
             return None
-        return FastSnapshotRestore(
-            state=found["State"],
-            enabled_at=found.get("EnabledTime"),
-            credits=self._credits(snapshot_id, availability_zone, now),
-        )
+        state, enabled_at = found["State"], found.get("EnabledTime")
+        since = max(now - _CREDITS_LOOK_BACK, _minute(enabled_at)) if enabled_at else now - _CREDITS_LOOK_BACK
+        balance = self._credits(snapshot_id, availability_zone, since, now) if state == "enabled" else None
+        return FastSnapshotRestore(state=state, enabled_at=enabled_at, credits=balance)
 
     def enable(self, snapshot_id: str, availability_zone: str) -> None:
         """Raises FastSnapshotRestoreUnavailableError (quota, capacity, state of the snapshot)."""
@@ -96,7 +95,10 @@ class Ec2FastSnapshotRestores:
                     return item
         return None
 
-    def _credits(self, snapshot_id: str, availability_zone: str, now: datetime) -> float | None:
+    def _credits(
+        self, snapshot_id: str, availability_zone: str, since: datetime, now: datetime
+    ) -> float | None:
+        """None where CloudWatch has none yet; what was left of an earlier enabling never counts."""
         with naming_errors():
             answer = self._cloudwatch.get_metric_data(
                 MetricDataQueries=[
@@ -116,12 +118,20 @@ class Ec2FastSnapshotRestores:
                         },
                     }
                 ],
-                StartTime=now - _CREDITS_LOOK_BACK,
+                StartTime=since,
                 EndTime=now + timedelta(minutes=1),
-                ScanBy="TimestampDescending",
             )
-        values = [value for result in answer["MetricDataResults"] for value in result["Values"]]
-        return values[0] if values else None
+        points = [
+            point
+            for result in answer["MetricDataResults"]
+            for point in zip(result["Timestamps"], result["Values"], strict=True)
+        ]
+        return max(points)[1] if points else None
+
+
+def _minute(instant: datetime) -> datetime:
+    """CloudWatch stamps a datapoint with the beginning of its minute."""
+    return instant.replace(second=0, microsecond=0)
 
 
 def _refusal(
