@@ -60,7 +60,14 @@ class Audit:
             requests = self._block_index.requests
         if requests:
             price = self._prices.usd("EBS:directAPI.snapshot.List")
-            items.append(_item("ListSnapshotBlocks", "requests", requests * price, f"{requests} requests"))
+            items.append(
+                _item(
+                    "ListSnapshotBlocks",
+                    "requests",
+                    requests * price,
+                    f"{requests} request{'' if requests == 1 else 's'}",
+                )
+            )
         return {"items": items, "totalUsd": sum(row["usd"] for row in items)}
 
     def _all_volumes(self) -> list[Volume]:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from local.run.recording import StateVisit
-from local.run.wording import milliseconds, progress_text, strategy_text
-from rewarm.domain.units import size_text
+from local.run.wording import estimate_text, milliseconds, progress_text, strategy_text
+from rewarm.domain.units import elapsed_text, size_text
 
 BLOCK_BYTES = 524_288
 
@@ -70,8 +70,8 @@ def _poll(answer: Any) -> str:
 
 
 def _report(answer: Any) -> str:
-    estimate = f"estimated {answer['estimatedP90Seconds']} s (P90)"
-    return f"{answer['verdict']} after {answer['actualSeconds']} s, {estimate}"
+    estimate = f"estimated {estimate_text(answer['estimatedP90Seconds'])} (P90)"
+    return f"{answer['verdict']} after {elapsed_text(answer['actualSeconds'])}, {estimate}"
 
 
 def _clean_up(answer: Any) -> str:

@@ -35,6 +35,7 @@ from local.run.wording import (
     seconds_text,
     strategy_text,
 )
+from rewarm.domain.units import count_text
 
 PLAIN_COLUMNS = 120
 QUIET_KINDS = {"Pass", "Choice", "Map"}
@@ -95,7 +96,7 @@ class View:
             return
         for told in self._loop.take(visit):
             if isinstance(told, int):
-                self.console.print(f"  [dim]{'':9} … {told} more polls found the same[/]")
+                self.console.print(f"  [dim]{'':9} … {count_text(told, 'more poll')} found the same[/]")
             else:
                 self._state(told, started_at)
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from local.run.recording import Json, RestoreRecord, StateVisit
-from rewarm.domain.units import duration_text, size_text, usd_text
+from rewarm.domain.units import duration_text, elapsed_text, size_text, usd_text
 
 TIME_NOTE = (
     "Times are lab time, what AWS's clock shows here. AWS's own waits (metric minutes, fast snapshot "
@@ -50,12 +50,7 @@ def seconds_text(seconds: float | None) -> str:
     """A duration that was measured: `7.3 s`, `4 min 05 s`, `1 h 02 min`."""
     if seconds is None:
         return "-"
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    minutes, second = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {second:02d} s"
-    return duration_text(seconds)
+    return f"{seconds:.1f} s" if seconds < 100 else elapsed_text(seconds)
 
 
 def estimate_text(seconds: float | None) -> str:

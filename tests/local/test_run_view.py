@@ -144,7 +144,7 @@ def test_the_end_of_a_restore_shows_latency_cost_and_proof(view, stream):
     view.ended(recorded_run().restores[0])
     text = shown(stream)
     assert "│ p99 │ 205 ms │ 0.93 ms │" in text
-    assert "Cost: planned $0.000001, metered by the Region less than $0.000001" in text
+    assert "Cost: planned under $0.0001, metered by the Region under $0.0001" in text
     assert "✓ files identical to the source (sha256): 143 of 143" in text
     assert "✓ written blocks read to their last byte: 2,048 of 2,048" in text
     assert "Took 3 min 24 s of lab time, 31.2 s in fact" in text

@@ -206,7 +206,7 @@ def agent_restore() -> RestoreRecord:
         ],
         metered_usd="0.0000006",
         metered_parts=[
-            {"resource": "ListSnapshotBlocks", "kind": "requests", "usd": 0.0000006, "note": "1 requests"}
+            {"resource": "ListSnapshotBlocks", "kind": "requests", "usd": 0.0000006, "note": "1 request"}
         ],
         proof=Proof(
             files=143,

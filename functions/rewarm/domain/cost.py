@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from rewarm.domain.model import PriceBook
-from rewarm.domain.units import gib, round_usd, usd_text
+from rewarm.domain.units import count_text, gib, price_text, round_usd, usd_text
 
 BLOCKS_PER_LIST_REQUEST = 10_000
 """The most that one answer holds (botocore: ebs ListSnapshotBlocks MaxResults 100-10,000)."""
@@ -38,7 +38,8 @@ def list_blocks(book: PriceBook, written_blocks: int) -> CostPart:
     """EBS direct APIs: the map of written blocks is listed for every restore, so no choice avoids it."""
     requests = max(1, math.ceil(written_blocks / BLOCKS_PER_LIST_REQUEST))
     usd = round_usd(requests * book.list_blocks_usd_per_thousand / 1000)
-    arithmetic = f"{requests:,} requests x ${book.list_blocks_usd_per_thousand} / 1,000"
+    price = price_text(book.list_blocks_usd_per_thousand)
+    arithmetic = f"{count_text(requests, 'request')} x {price} / 1,000"
     return CostPart("ListSnapshotBlocks requests", usd, arithmetic, sunk=True)
 
 
@@ -46,7 +47,7 @@ def provisioned_rate(book: PriceBook, data_bytes: int, rate_mib_s: int) -> CostP
     """EBS user guide, "Provisioned Rate for Volume Initialization": snapshot data x rate, billed in full."""
     data_gib = gib(data_bytes)
     usd = round_usd(data_gib * rate_mib_s * book.rate_usd_per_gib_mib_s)
-    arithmetic = f"{data_gib:.3f} GiB x {rate_mib_s} MiB/s x ${book.rate_usd_per_gib_mib_s.normalize():f}"
+    arithmetic = f"{data_gib:.3f} GiB x {rate_mib_s} MiB/s x {price_text(book.rate_usd_per_gib_mib_s)}"
     return CostPart("Provisioned initialization rate", usd, arithmetic)
 
 
@@ -58,7 +59,7 @@ def fast_snapshot_restore(book: PriceBook, enabled_seconds: float, sharers: int 
     """
     minutes = max(FSR_MINIMUM_MINUTES, math.ceil(enabled_seconds / 60))
     usd = round_usd(book.fsr_usd_per_hour * minutes / 60 / sharers)
-    arithmetic = f"{minutes:,} min / 60 x ${book.fsr_usd_per_hour}"
+    arithmetic = f"{minutes:,} min / 60 x {price_text(book.fsr_usd_per_hour)}"
     if sharers > 1:
         arithmetic += f" / {sharers} volumes of the same snapshot"
     return CostPart("Fast snapshot restore", usd, arithmetic)
@@ -71,4 +72,4 @@ def already_enabled_elsewhere() -> CostPart:
 
 def in_words(parts: Iterable[CostPart]) -> str:
     """All sums on one line."""
-    return "; ".join(f"{part.item} {usd_text(part.usd)} = {part.arithmetic}" for part in parts)
+    return "; ".join(f"{part.item}: {part.arithmetic} = {usd_text(part.usd)}" for part in parts)

@@ -8,7 +8,8 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 
-from rewarm.domain.units import clock_text, duration_text, size_text, usd_text
+from rewarm.domain.model import Strategy
+from rewarm.domain.units import clock_text, duration_text, elapsed_text, size_text, usd_text
 
 
 class Severity(StrEnum):
@@ -47,6 +48,11 @@ class PlannedVolume:
     ready_p90_seconds: int
     cost_usd: Decimal
     why: str
+
+    @property
+    def is_fast_at_once(self) -> bool:
+        """Usable only when every block is there."""
+        return self.how.startswith(Strategy.FAST_SNAPSHOT_RESTORE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,8 @@ def plan(restore_id: str, facts: PlanFacts) -> Message:
         missed = " (will be missed)" if facts.deadline_missed else ""
         fields.insert(1, ("Deadline", clock_text(facts.deadline_at) + missed))
     done = "Send the request again without dryRun to carry it out."
-    usable = f"The volume can be used in about {duration_text(first.usable_seconds)}, slowly at first."
+    speed = "at full speed" if first.is_fast_at_once else "slowly at first"
+    usable = f"The volume can be used in about {duration_text(first.usable_seconds)}, {speed}."
     return Message(
         event="plan",
         restore_id=restore_id,
@@ -149,22 +156,17 @@ def attached(
     restore_id: str, volume_id: str, device: str, instance_id: str, volume: PlannedVolume
 ) -> Message:
     """Usable, and still cold."""
-    fast = (
-        "It is at full speed at once."
-        if volume.how.startswith("fast-snapshot-restore")
-        else "It is still slow: "
-    )
     cold = (
-        "data that has not been read before may come at as few as 10 reads a second; "
+        "It is still slow: data that has not been read before may come at as few as 10 reads a second; "
         "writes are at full speed. "
         f"Full speed in about {duration_text(volume.ready_p50_seconds)} by {volume.how}."
     )
+    speed = "It is at full speed at once." if volume.is_fast_at_once else cold
     return Message(
         event="attached",
         restore_id=restore_id,
         title=f"{volume_id} is attached to {instance_id} and can be used",
-        text=f"{volume_id}, restored from {volume.snapshot_id}, is {device} on {instance_id}. "
-        + (fast if fast.endswith("once.") else fast + cold),
+        text=f"{volume_id}, restored from {volume.snapshot_id}, is {device} on {instance_id}. {speed}",
         severity=Severity.INFO,
         fields=(("Device", device), ("Data as of", clock_text(volume.snapshot_started_at))),
         next_steps=(
@@ -178,11 +180,11 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
     """At full speed, with the proof."""
     took = (facts.ready_at - facts.started_at).total_seconds()
     late = facts.deadline_at is not None and facts.ready_at > facts.deadline_at
-    lines = [f"{facts.volume_id} ({facts.volume.where}) is at full speed after {duration_text(took)}."]
+    lines = [f"{facts.volume_id} ({facts.volume.where}) is at full speed after {elapsed_text(took)}."]
     lines.append(_proof(facts))
     lines.append(f"Known because: {'; '.join(facts.reasons)}.")
     fields = [
-        ("Time", f"{duration_text(took)}; estimated {duration_text(facts.volume.ready_p50_seconds)}"),
+        ("Time", f"{elapsed_text(took)}; estimated {duration_text(facts.volume.ready_p50_seconds)}"),
         ("How", facts.volume.how),
         ("Extra cost", usd_text(facts.volume.cost_usd)),
     ]

@@ -125,8 +125,9 @@ def _why(best: Estimate, ranked: list[Estimate], objective: Objective) -> str:
         tail = f"; too late by {_lateness(best, objective)}" if _is_late(best, objective) else ""
         return f"The request asks for {best.strategy}{rate}: {ready}, {price}{tail}."
     if _is_late(best, objective):
+        within = " within the budget" if objective.budget_usd is not None else ""
         return (
-            f"No strategy within the budget meets the deadline; {best.strategy}{rate} comes closest: "
+            f"No strategy{within} meets the deadline; {best.strategy}{rate} comes closest: "
             f"{ready}, {_lateness(best, objective)} too late, {price}."
         )
     deadline = objective.deadline_seconds
@@ -163,8 +164,8 @@ def _why_not(estimate: Estimate, best: Estimate, objective: Objective) -> str:
     if _is_late(estimate, objective):
         return f"Too late as well, and slower: {ready} against {best_ready}."
     if estimate.decidable_usd > best.decidable_usd:
-        against = f"{usd_text(estimate.decidable_usd)} against {usd_text(best.decidable_usd)}"
-        return f"Dearer: {against}; it would be at full speed within {ready}."
+        more = usd_text(estimate.decidable_usd - best.decidable_usd)
+        return f"Dearer by {more}; it would be at full speed within {ready}."
     return f"Slower at the same price: {ready} against {best_ready}."
 
 

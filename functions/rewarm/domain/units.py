@@ -11,6 +11,7 @@ from rewarm.domain.model import GIB, MIB
 
 SHOWN_CHARACTERS = 120
 MICRO_DOLLAR = Decimal("0.000001")
+LEAST_SHOWN_USD = Decimal("0.0001")
 
 
 def iso(instant: datetime) -> str:
@@ -35,12 +36,25 @@ def round_usd(amount: Decimal) -> Decimal:
 
 
 def usd_text(amount: Decimal) -> str:
-    """`$0.90`, `$0.0035`: two decimals, or as many (up to six) as a small amount needs."""
-    for decimals in (2, 3, 4, 5, 6):
+    """`$0.90`, `$0.0035`: two decimals, or as many as a small amount needs; `under $0.0001`."""
+    if 0 < amount < LEAST_SHOWN_USD:
+        return f"under ${LEAST_SHOWN_USD}"
+    for decimals in (2, 3, 4, 5):
         text = f"{amount:.{decimals}f}"
-        if amount == 0 or abs(Decimal(text) - amount) <= abs(amount) / 50:
-            return f"${text}"
-    return "less than $0.000001"
+        if abs(Decimal(text) - amount) <= abs(amount) / 50:
+            break
+    return f"${text}"
+
+
+def price_text(price: Decimal) -> str:
+    """A price of one unit, exact: `$0.90`, `$0.000012`."""
+    whole, _, decimals = f"{price.normalize():f}".partition(".")
+    return f"${whole}.{decimals:0<2}"
+
+
+def count_text(number: int, thing: str) -> str:
+    """`1 request`, `1,200 requests`."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def size_text(size_bytes: int) -> str:
@@ -63,6 +77,17 @@ def duration_text(seconds: float) -> str:
     if hours < 48:
         return f"{hours} h {rest:02d} min" if rest else f"{hours} h"
     return f"{hours // 24} d {hours % 24} h" if hours % 24 else f"{hours // 24} d"
+
+
+def elapsed_text(seconds: float) -> str:
+    """`45 s`, `5 min 09 s`, `1 h 05 min`: a time that was measured is not rounded up."""
+    whole = round(seconds)
+    if whole < 100:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return duration_text(60 * round(seconds / 60))
 
 
 def clock_text(instant: datetime) -> str:

@@ -55,11 +55,12 @@ class TestFastSnapshotRestore:
 
 class TestListBlocks:
     @pytest.mark.parametrize(
-        ("blocks", "requests"), [(0, "1"), (10_000, "1"), (10_001, "2"), (2_097_152, "210")]
+        ("blocks", "requests"),
+        [(0, "1 request"), (10_000, "1 request"), (10_001, "2 requests"), (2_097_152, "210 requests")],
     )
     def test_is_one_request_for_each_ten_thousand_blocks(self, blocks, requests):
         part = cost.list_blocks(BOOK, blocks)
-        assert part.arithmetic == f"{requests} requests x $0.0006 / 1,000"
+        assert part.arithmetic == f"{requests} x $0.0006 / 1,000"
         assert part.sunk
 
     def test_of_a_full_tib_costs_next_to_nothing(self):
@@ -75,6 +76,6 @@ class TestTotal:
     def test_is_told_in_words(self):
         words = cost.in_words([cost.fast_snapshot_restore(BOOK, 1), cost.list_blocks(BOOK, 1)])
         assert words == (
-            "Fast snapshot restore $0.90 = 60 min / 60 x $0.90; "
-            "ListSnapshotBlocks requests $0.000001 = 1 requests x $0.0006 / 1,000"
+            "Fast snapshot restore: 60 min / 60 x $0.90 = $0.90; "
+            "ListSnapshotBlocks requests: 1 request x $0.0006 / 1,000 = under $0.0001"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from decimal import Decimal
 
@@ -175,6 +176,18 @@ class TestReferenceCases:
             Strategy.PROVISIONED_RATE,
             Strategy.FAST_SNAPSHOT_RESTORE,
         ]
+
+    def test_a_dearer_one_is_told_by_how_much(self):
+        decision = decide(facts(), 30 * 60)
+        (reason,) = (one.reason for one in decision.considered if one.strategy is Strategy.PROVISIONED_RATE)
+        assert re.match(r"Dearer by \$0\.\d+; it would be at full speed within \d+ min\.$", reason)
+
+    @pytest.mark.parametrize(
+        ("budget", "words"),
+        [(None, "No strategy meets the deadline;"), (Decimal(9), "No strategy within the budget meets")],
+    )
+    def test_a_budget_is_named_only_where_there_is_one(self, budget, words):
+        assert decide(facts(), 60, budget).plan.why.startswith(words)
 
 
 class TestProperties:

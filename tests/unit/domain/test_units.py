@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarm.domain.units import clock_text, duration_text, iso, round_usd, shown, size_text, usd_text
+from rewarm.domain.units import (
+    clock_text,
+    count_text,
+    duration_text,
+    elapsed_text,
+    iso,
+    price_text,
+    round_usd,
+    shown,
+    size_text,
+    usd_text,
+)
 
 
 class TestTexts:
@@ -36,12 +47,42 @@ class TestTexts:
             ("0.9", "$0.90"),
             ("1234.5", "$1234.50"),
             ("0.0576", "$0.058"),
-            ("0.000005", "$0.000005"),
-            ("0.0000000001", "less than $0.000001"),
+            ("0.00012", "$0.00012"),
+            ("0.0001", "$0.0001"),
+            ("0.000099", "under $0.0001"),
+            ("0.0000000001", "under $0.0001"),
         ],
     )
     def test_prices_have_as_many_decimals_as_they_need(self, amount, text):
         assert usd_text(Decimal(amount)) == text
+
+    @pytest.mark.parametrize(
+        ("price", "text"),
+        [("0.7500000000", "$0.75"), ("0.9", "$0.90"), ("2", "$2.00"), ("0.000012", "$0.000012")],
+    )
+    def test_prices_of_a_unit_are_exact(self, price, text):
+        assert price_text(Decimal(price)) == text
+
+    @pytest.mark.parametrize(
+        ("seconds", "text"),
+        [
+            (0.4, "0 s"),
+            (99.4, "99 s"),
+            (309, "5 min 09 s"),
+            (3_599.6, "1 h"),
+            (3_929, "1 h 05 min"),
+            (180_010, "2 d 2 h"),
+        ],
+    )
+    def test_measured_times_are_not_rounded_up(self, seconds, text):
+        assert elapsed_text(seconds) == text
+
+    def test_one_is_not_plural(self):
+        assert [count_text(number, "poll") for number in (0, 1, 1_200)] == [
+            "0 polls",
+            "1 poll",
+            "1,200 polls",
+        ]
 
     @pytest.mark.parametrize(
         ("size", "text"),

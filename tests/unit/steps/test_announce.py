@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 
+import pytest
+
 from rewarm.contracts import (
     AnnounceEvent,
     InitializationSignals,
@@ -99,6 +101,19 @@ class TestPlan:
         assert fields["Deadline"] == "2026-11-21 03:30 UTC"
         assert message["severity"] == "info"
 
+    @pytest.mark.parametrize(
+        ("strategy", "speed"),
+        [(Strategy.FAST_SNAPSHOT_RESTORE, "at full speed"), (Strategy.WARM_UP_AGENT, "slowly at first")],
+    )
+    def test_says_how_fast_the_volume_will_be_when_it_can_be_used(self, strategy, speed):
+        world = World()
+        say(
+            world, "plan", plan_details(plans=[{**volume_plan().to_json(), "plan": plan(strategy).to_json()}])
+        )
+        (next_step,) = world.messages.sent[0]["nextSteps"]
+        assert next_step.startswith("The volume can be used in about ")
+        assert next_step.endswith(f", {speed}.")
+
     def test_warns_where_the_deadline_will_be_missed(self):
         world = World()
         details = plan_details()
@@ -174,7 +189,7 @@ class TestReady:
         say(world, "ready", ready_details())
         message = world.messages.sent[0]
         assert message["title"] == f"{VOLUME_ID} is at full speed"
-        assert "is at full speed after 9 min." in message["text"]
+        assert "is at full speed after 9 min 00 s." in message["text"]
         assert (
             "take 0.6 ms (p99 1.9 ms); right after the restore they took 0.6 ms (p99 95.0 ms)."
             in message["text"]

@@ -83,7 +83,7 @@ class TestChooseStrategy:
     def test_marks_a_deadline_that_nothing_meets(self):
         result = choose(World(), minutes=1)
         assert result.summary.deadline_missed
-        assert result.plans[0].plan.why.startswith("No strategy within the budget meets the deadline;")
+        assert result.plans[0].plan.why.startswith("No strategy meets the deadline;")
 
     def test_refuses_where_the_request_is_strict(self):
         with pytest.raises(NoStrategyFitsError, match=r"^objective.readyWithinMinutes: no strategy fits"):
