@@ -221,6 +221,8 @@ def _fsr_refusal(facts: VolumeFacts) -> str | None:
         return (
             f"the snapshot has {facts.snapshot_size_gib:,} GiB; at most {FSR_MAX_SIZE_GIB:,} GiB are possible"
         )
+    if facts.fast_restore is not None and facts.fast_restore.state == "disabling":
+        return "fast snapshot restore of this snapshot is being disabled in this zone just now"
     if facts.fast_restore_quota < 1:
         return "the account's quota of snapshots with fast snapshot restore is 0 in this Region"
     if facts.speed.iops > FSR_MAX_IOPS or facts.speed.sustained_mib_s > FSR_MAX_MIB_S:

@@ -122,6 +122,7 @@ class TestReferenceCases:
         [
             ({"snapshot_size_gib": 16_385}, "at most 16,384 GiB"),
             ({"fast_restore_quota": 0}, "quota"),
+            ({"fast_restore": FastSnapshotRestore("disabling")}, "being disabled"),
             ({"speed": VolumeSpeed(64_001, 1_000.0, 1_000.0)}, "benefit ends at 64,000 IOPS"),
             ({"speed": VolumeSpeed(64_000, 1_001.0, 1_001.0)}, "and 1,000 MiB/s"),
         ],
