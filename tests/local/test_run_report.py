@@ -6,7 +6,14 @@ from html.parser import HTMLParser
 import pytest
 
 from local.run.report import write_report
-from local.run.report.figures import bands, progress_points, reading, reading_points
+from local.run.report.figures import (
+    bands,
+    progress_points,
+    readiness_curve,
+    reading,
+    reading_points,
+    tick_seconds,
+)
 from local.run.report.page import render
 from tests.support.run_recordings import START, recorded_run, visit
 
@@ -153,3 +160,27 @@ def test_too_few_samples_make_no_picture():
     restore = recorded_run().restores[1]
     restore.samples, restore.visits = [], []
     assert reading(restore, "x") == {}
+
+
+def test_one_poll_that_finds_all_of_it_done_is_a_curve():
+    restore = recorded_run().restores[0]
+    restore.samples = []
+    (poll, *_) = [one for one in restore.visits if one.state == "Poll Initialization" and one.payload]
+    poll.payload["progressPercent"] = 100.0
+    restore.visits = [poll]
+    at = poll.left_at - restore.started_at
+    assert readiness_curve(restore, START + 500) == [
+        (0, 0),
+        (at, 100),
+        (START + 500 - restore.started_at, 100),
+    ]
+    restore.visits = []
+    assert readiness_curve(restore, START + 500) == []
+
+
+@pytest.mark.parametrize(
+    ("span", "most", "step"),
+    [(5, 8, 1), (130, 8, 30), (499, 8, 120), (1_256, 8, 300), (8 * 86_400, 4, 86_400)],
+)
+def test_ticks_are_whole_minutes_and_hours(span, most, step):
+    assert tick_seconds(span, most) == step

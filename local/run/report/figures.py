@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
 
 from local.run.recording import Json, RestoreRecord, StateVisit
 from local.run.report.svg import COLOURS, style, to_svg
@@ -17,6 +17,7 @@ from local.run.wording import PHASES, phase_of
 MINUTE_SECONDS = 60.0
 SIZES = {"wide": 9.6, "narrow": 4.4}
 """Width in inches: text keeps its size, so a phone gets a picture of its own."""
+TICK_SECONDS = (1, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 86_400)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,17 @@ def progress_points(restore: RestoreRecord) -> list[tuple[float, float]]:
     return sorted(points)
 
 
+def readiness_curve(restore: RestoreRecord, ended_at: float) -> list[tuple[float, float]]:
+    """The progress from the start, at 0 %, to the end: one poll that finds all of it done is a curve too."""
+    points = progress_points(restore)
+    return [(0.0, 0.0), *points, (ended_at - restore.started_at, points[-1][1])] if points else []
+
+
+def tick_seconds(span_seconds: float, most: int) -> int:
+    """The distance of at most so many ticks: seconds, minutes or hours as people count them."""
+    return next((step for step in TICK_SECONDS if span_seconds / step <= most), TICK_SECONDS[-1])
+
+
 def _named(figure: Figure, name: str, label: str) -> tuple[Figure, str, str]:
     return figure, name, label
 
@@ -110,14 +122,15 @@ def _readiness(restore: RestoreRecord, size: str) -> Figure:
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
         for axes in (top, bottom):
             _draw_bands(axes, found)
-        points = progress_points(restore)
+        points = readiness_curve(restore, ended_at)
         seconds, percents = [at for at, _ in points], [percent for _, percent in points]
         top.plot(seconds, percents, color=COLOURS["accent"], linewidth=2, drawstyle="steps-post")
         top.set(ylim=(0, 104), ylabel="initialized, %")
         _draw_read_ops(bottom, restore)
-        bottom.set(xlim=(0, max(ended_at - restore.started_at, 1.0)), xlabel="lab time after the start")
+        span = max(ended_at - restore.started_at, 1.0)
+        bottom.set(xlim=(0, span), xlabel="lab time after the start")
         bottom.xaxis.set_major_formatter(FuncFormatter(_clock))
-        bottom.xaxis.set_major_locator(MaxNLocator(7 if size == "wide" else 4, steps=[1, 1.5, 3, 6, 10]))
+        bottom.xaxis.set_major_locator(MultipleLocator(tick_seconds(span, 8 if size == "wide" else 4)))
         _legend(figure, found, columns=7 if size == "wide" else 3)
     return figure
 
