@@ -49,7 +49,8 @@ class LabClock:
         self._anchor_lab = time.time()
         self._speed = 1.0
         self._busy = 0
-        self._waiting = 0
+        self._wakings: list[float] = []
+        """When each waiting caller is to wake; lab time that runs ahead stops at the first of them."""
 
     def now(self) -> float:
         """Seconds since the epoch, in lab time; never goes back."""
@@ -59,35 +60,43 @@ class LabClock:
     @contextmanager
     def busy(self) -> Iterator[None]:
         """Hold lab time at the speed of real time: something measurable is going on."""
-        self._count(busy=1)
+        with self._change():
+            self._busy += 1
         try:
             yield
         finally:
-            self._count(busy=-1)
+            with self._change():
+                self._busy -= 1
 
     def sleep(self, seconds: float, *, stop: threading.Event | None = None) -> None:
         """Wait for `seconds` of lab time; only these waits let lab time run ahead. `stop` ends it."""
-        with self._changed:
-            deadline = self._now() + seconds
-        self._count(waiting=1)
+        with self._change():
+            deadline = self._anchor_lab + seconds
+            self._wakings.append(deadline)
         try:
             self._wait_until(deadline, stop)
         finally:
-            self._count(waiting=-1)
+            with self._change():
+                self._wakings.remove(deadline)
 
     def observe_until(self, instant: float, *, stop: threading.Event | None = None) -> bool:
         """Wait until lab time reaches `instant` without letting it run ahead; False if `stop` came first."""
         return self._wait_until(instant, stop)
 
     def _now(self) -> float:
-        return self._anchor_lab + (time.monotonic() - self._anchor_real) * self._speed
+        now = self._anchor_lab + (time.monotonic() - self._anchor_real) * self._speed
+        if self._speed == 1:
+            return now
+        # A millisecond in which a thread is late to wake would be seconds of lab time.
+        return min(now, max(self._anchor_lab, min(self._wakings)))
 
-    def _count(self, *, busy: int = 0, waiting: int = 0) -> None:
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        """Take lab time as it is now, and go on from there at the speed that follows from the change."""
         with self._changed:
             self._anchor_lab, self._anchor_real = self._now(), time.monotonic()
-            self._busy += busy
-            self._waiting += waiting
-            self._speed = self._idle_speed if self._waiting and not self._busy else 1.0
+            yield
+            self._speed = self._idle_speed if self._wakings and not self._busy else 1.0
             self._changed.notify_all()
 
     def _wait_until(self, deadline: float, stop: threading.Event | None) -> bool:
