@@ -210,6 +210,10 @@ def left_running(
     return found
 
 
+MEASURED = {"maxP99Ms": 50}
+"""A cold read takes about 90 ms here and a warm one 0.6 ms; between them, a busy machine must not decide."""
+
+
 def request_of_runbook(options: Options, instance_id: str) -> Json:
     """What to restore when the alarm goes off: the newest snapshot of the lost volume, onto its instance."""
     return {
@@ -217,6 +221,7 @@ def request_of_runbook(options: Options, instance_id: str) -> Json:
         "target": {"instanceId": instance_id},
         "objective": _objective(options, options.strategy),
         "volume": {"tags": {"Name": "orders-database"}},
+        "verify": MEASURED,
     }
 
 
@@ -226,6 +231,7 @@ def request_by_post(options: Options, instance_id: str, snapshot_id: str) -> Jso
         "source": {"snapshotId": snapshot_id},
         "target": {"instanceId": instance_id},
         "objective": _objective(options, "provisioned-rate"),
+        "verify": MEASURED,
     }
 
 

@@ -206,8 +206,9 @@ class View:
             self.console.print("  [yellow]![/] blocks read: not counted, the volume is a plain file here")
             return
         for what, count in (("read to their last byte", proof.read_blocks), ("local", proof.fetched_blocks)):
-            mark = "[green]✓[/]" if count == proof.written_blocks else "[dim]·[/]"
-            self.console.print(f"  {mark} written blocks {what}: {count:,} of {proof.written_blocks:,}")
+            whole = count == proof.written_blocks
+            mark, why = ("[green]✓[/]", "") if whole else ("[dim]·[/]", " (EBS loaded the others by itself)")
+            self.console.print(f"  {mark} written blocks {what}: {count:,} of {proof.written_blocks:,}{why}")
 
     @contextmanager
     def _waiting(self, what: str) -> Iterator[None]:

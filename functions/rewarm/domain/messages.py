@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from textwrap import shorten
 
 from rewarm.domain.model import Strategy
 from rewarm.domain.units import clock_text, duration_text, elapsed_text, size_text, usd_text
+
+RELEASED = "Fast snapshot restore is disabled again, if it was enabled for this volume alone."
 
 
 class Severity(StrEnum):
@@ -161,7 +164,8 @@ def attached(
         "writes are at full speed. "
         f"Full speed in about {duration_text(volume.ready_p50_seconds)} by {volume.how}."
     )
-    speed = "It is at full speed at once." if volume.is_fast_at_once else cold
+    at_once = "It should be at full speed at once; that is measured now."
+    speed = at_once if volume.is_fast_at_once else cold
     return Message(
         event="attached",
         restore_id=restore_id,
@@ -197,7 +201,7 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
         text="\n".join(lines),
         severity=Severity.WARNING if late else Severity.GOOD,
         fields=tuple(fields),
-        next_steps=("What was switched on for this volume alone is switched off again.",),
+        next_steps=(RELEASED,) if facts.volume.is_fast_at_once else (),
     )
 
 
@@ -250,5 +254,4 @@ def cancelled(restore_id: str, *, removed: Sequence[str], kept: Sequence[str]) -
 
 
 def _first_sentence(text: str) -> str:
-    first = text.split(". ", 1)[0].removesuffix(".")
-    return first if len(first) <= 120 else f"{first[:119]}…"
+    return shorten(text.split(". ", 1)[0].removesuffix("."), 120, placeholder="…")

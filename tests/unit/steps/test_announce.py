@@ -180,7 +180,9 @@ class TestAttached:
     def test_says_that_fast_snapshot_restore_is_fast_at_once(self):
         world = World()
         say(world, "attached", self.details(Strategy.FAST_SNAPSHOT_RESTORE))
-        assert world.messages.sent[0]["text"].endswith("It is at full speed at once.")
+        assert world.messages.sent[0]["text"].endswith(
+            "It should be at full speed at once; that is measured now."
+        )
 
 
 class TestReady:
