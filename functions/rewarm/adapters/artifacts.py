@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from rewarm.adapters.aws_errors import code_of, in_our_words, naming_errors
+from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.domain.errors import TargetNotUsableError
 from rewarm.domain.model import Extent
 from rewarm.ports import JsonObject
@@ -35,12 +35,13 @@ class S3Artifacts:
 
     def get_json(self, key: str) -> JsonObject | None:
         """None where there is no such object, or it is not JSON (a progress line cut short)."""
-        try:
-            body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
-        except ClientError as error:
-            if code_of(error) in ("NoSuchKey", "404"):
-                return None
-            raise in_our_words(error) from error
+        with naming_errors():
+            try:
+                body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+            except ClientError as error:
+                if code_of(error) in ("NoSuchKey", "404"):
+                    return None
+                raise
         try:
             value = json.loads(body)
         except ValueError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from rewarm.adapters.aws_errors import code_of, in_our_words, naming_errors
+from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.domain.model import CommandStatus
 
 if TYPE_CHECKING:
@@ -42,12 +42,13 @@ class SsmCommands:
 
     def status(self, command_id: str, instance_id: str) -> CommandStatus | None:
         """None while SSM does not know the invocation yet (normal right after `send`)."""
-        try:
-            answer = self._ssm.get_command_invocation(CommandId=command_id, InstanceId=instance_id)
-        except ClientError as error:
-            if code_of(error) == "InvocationDoesNotExist":
-                return None
-            raise in_our_words(error) from error
+        with naming_errors():
+            try:
+                answer = self._ssm.get_command_invocation(CommandId=command_id, InstanceId=instance_id)
+            except ClientError as error:
+                if code_of(error) == "InvocationDoesNotExist":
+                    return None
+                raise
         return CommandStatus(
             status=answer["Status"],
             status_details=answer.get("StatusDetails", ""),
@@ -58,11 +59,12 @@ class SsmCommands:
 
     def cancel(self, command_id: str, instance_id: str) -> None:
         """Does nothing where it has finished."""
-        try:
-            self._ssm.cancel_command(CommandId=command_id, InstanceIds=[instance_id])
-        except ClientError as error:
-            if code_of(error) not in _NOTHING_TO_CANCEL_CODES:
-                raise in_our_words(error) from error
+        with naming_errors():
+            try:
+                self._ssm.cancel_command(CommandId=command_id, InstanceIds=[instance_id])
+            except ClientError as error:
+                if code_of(error) not in _NOTHING_TO_CANCEL_CODES:
+                    raise
 
 
 def _exit_code(response_code: int | None) -> int | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from rewarm.adapters.aws_errors import code_of, in_our_words
+from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.ports import JsonObject
 
 if TYPE_CHECKING:
@@ -23,17 +23,18 @@ class StepFunctionsExecutions:
 
     def start(self, restore_id: str, execution_input: JsonObject) -> str:
         """The execution's ARN; the same id with the same input starts nothing new."""
-        try:
-            answer = self._stepfunctions.start_execution(
-                stateMachineArn=self._state_machine_arn,
-                name=restore_id,
-                input=json.dumps(execution_input, default=str),
-            )
-        except ClientError as error:
-            # StartExecution gives the ARN again only while the execution runs; after that it says so.
-            if code_of(error) == "ExecutionAlreadyExists":
-                return self._execution_arn(restore_id)
-            raise in_our_words(error) from error
+        with naming_errors():
+            try:
+                answer = self._stepfunctions.start_execution(
+                    stateMachineArn=self._state_machine_arn,
+                    name=restore_id,
+                    input=json.dumps(execution_input, default=str),
+                )
+            except ClientError as error:
+                # StartExecution gives the ARN again only while the execution runs; after that it says so.
+                if code_of(error) == "ExecutionAlreadyExists":
+                    return self._execution_arn(restore_id)
+                raise
         return answer["executionArn"]
 
     def _execution_arn(self, name: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from rewarm.adapters.aws_errors import code_of, in_our_words, naming_errors
+from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.adapters.items import from_item, to_attribute, to_item
 from rewarm.domain.errors import RestoreNotFoundError
 from rewarm.ports import JsonObject
@@ -145,16 +145,17 @@ class DynamoRestoreTable:
         return bool(found.get("enabledByUs"))
 
     def _put_new(self, key: str, values: Mapping[str, Any], seconds: int) -> bool:
-        try:
-            self._dynamodb.put_item(
-                TableName=self._table,
-                Item=to_item({**values, "pk": key, "expiresAt": self._expiry(seconds)}),
-                ConditionExpression="attribute_not_exists(pk)",
-            )
-        except ClientError as error:
-            if code_of(error) == "ConditionalCheckFailedException":
-                return False
-            raise in_our_words(error) from error
+        with naming_errors():
+            try:
+                self._dynamodb.put_item(
+                    TableName=self._table,
+                    Item=to_item({**values, "pk": key, "expiresAt": self._expiry(seconds)}),
+                    ConditionExpression="attribute_not_exists(pk)",
+                )
+            except ClientError as error:
+                if code_of(error) == "ConditionalCheckFailedException":
+                    return False
+                raise
         return True
 
     def _get(self, key: str) -> JsonObject | None:
@@ -189,12 +190,13 @@ class DynamoRestoreTable:
             request["ExpressionAttributeValues"] = {name: _value(value) for name, value in values.items()}
         if condition is not None:
             request["ConditionExpression"] = condition
-        try:
-            answer = self._dynamodb.update_item(**request, ReturnValues="ALL_NEW")
-        except ClientError as error:
-            if code_of(error) == "ConditionalCheckFailedException":
-                return None
-            raise in_our_words(error) from error
+        with naming_errors():
+            try:
+                answer = self._dynamodb.update_item(**request, ReturnValues="ALL_NEW")
+            except ClientError as error:
+                if code_of(error) == "ConditionalCheckFailedException":
+                    return None
+                raise
         return _record(answer.get("Attributes", {}))
 
     def _expiry(self, seconds: int) -> int:

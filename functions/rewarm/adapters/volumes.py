@@ -88,12 +88,12 @@ class Ec2VolumeStore:
 
     def detach(self, volume_id: str, instance_id: str) -> None:
         """Does nothing where it is not attached there."""
-        try:
-            self._ec2.detach_volume(VolumeId=volume_id, InstanceId=instance_id)
-        except ClientError as error:
-            if code_of(error) in _NOT_ATTACHED_CODES and not self._attached(volume_id, instance_id):
-                return
-            raise in_our_words(error) from error
+        with naming_errors():
+            try:
+                self._ec2.detach_volume(VolumeId=volume_id, InstanceId=instance_id)
+            except ClientError as error:
+                if code_of(error) not in _NOT_ATTACHED_CODES or self._attached(volume_id, instance_id):
+                    raise
 
     def delete(self, volume_id: str) -> None:
         """Does nothing where it is gone. Raises RequestRefusedError while it is attached."""
@@ -158,15 +158,16 @@ def _naming_rate_errors(rate_mib_s: int | None) -> Iterator[None]:
     refusal that is not clearly about something else counts as that; if the rate was innocent, the next plan
     meets the same refusal again.
     """
-    try:
-        yield
-    except ClientError as error:
-        named = in_our_words(error)
-        if rate_mib_s is not None and not _is_unrelated_to_rate(error, named):
-            raise InitializationRateUnavailableError(
-                f"an initialization rate of {rate_mib_s} MiB/s cannot be had: {named}"
-            ) from error
-        raise named from error
+    with naming_errors():
+        try:
+            yield
+        except ClientError as error:
+            named = in_our_words(error)
+            if rate_mib_s is not None and not _is_unrelated_to_rate(error, named):
+                raise InitializationRateUnavailableError(
+                    f"an initialization rate of {rate_mib_s} MiB/s cannot be had: {named}"
+                ) from error
+            raise
 
 
 def _is_unrelated_to_rate(error: ClientError, named: RestoreError) -> bool:
