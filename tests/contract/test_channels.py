@@ -92,6 +92,10 @@ class TestSlack:
         assert "p99 &lt; 20 ms &amp; no errors" in text
         assert "restore-1" in text
 
+    def test_a_title_calls_nobody(self, slack: Slack) -> None:
+        webhook(slack.url).send({**MESSAGE, "title": "the alarm <!channel> & co"})
+        assert "<!channel>" not in slack.bodies[0]["text"]
+
     def test_waits_once_when_told_to(self, slack: Slack) -> None:
         slack.statuses, slept = [429], []  # type: ignore[var-annotated]
         webhook(slack.url, slept).send(MESSAGE)

@@ -85,7 +85,8 @@ def rendered(message: JsonObject) -> JsonObject:
         steps = "\n".join(f"• {escaped(step, 700)}" for step in message["nextSteps"][:4])
         blocks.append(_section(steps))
     blocks.append({"type": "context", "elements": [_markdown(f"Restore `{message['restoreId']}`")]})
-    return {"text": shortened(title, _SECTION), "blocks": blocks}
+    # It is markup too: an alarm's name must not call a whole channel.
+    return {"text": escaped(title, _SECTION), "blocks": blocks}
 
 
 def escaped(text: str, limit: int) -> str:
