@@ -166,6 +166,12 @@ class TestRestores:
         table.request_cancel("r1")
         assert table.is_cancelled("r1")
 
+    def test_nothing_has_a_name_longer_than_a_key(self) -> None:
+        table = DynamoRestoreTable(Aws("dynamodb").client, "restores")  # it refuses every call
+        assert table.get("x" * 3_000) is None
+        assert table.runbook("x" * 3_000) is None
+        assert not table.delete_runbook("x" * 3_000)
+
     def test_an_event_has_one_owner(self, table: DynamoRestoreTable) -> None:
         assert table.claim_event("e1", "r1") == "r1"
         assert table.claim_event("e1", "r1") == "r1"

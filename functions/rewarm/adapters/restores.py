@@ -27,6 +27,8 @@ EVENT_SECONDS = 30 * _DAY
 """Far beyond the 24 hours for which EventBridge may deliver an event again."""
 RELEASED_SECONDS = 3_600
 """How long the last user of a fast snapshot restore may repeat its release and hear the same answer."""
+_KEY_BYTES = 2_048
+"""DynamoDB developer guide, "Constraints": a partition key has up to 2048 bytes."""
 _OWN_FIELDS = ("pk", "expiresAt")
 
 
@@ -93,6 +95,8 @@ class DynamoRestoreTable:
 
     def delete_runbook(self, alarm_name: str) -> bool:
         """False where there was none."""
+        if _is_too_long(f"runbook#{alarm_name}"):
+            return False
         with naming_errors():
             answer = self._dynamodb.delete_item(
                 TableName=self._table, Key=_key(f"runbook#{alarm_name}"), ReturnValues="ALL_OLD"
@@ -159,6 +163,8 @@ class DynamoRestoreTable:
         return True
 
     def _get(self, key: str) -> JsonObject | None:
+        if _is_too_long(key):
+            return None
         with naming_errors():
             answer = self._dynamodb.get_item(TableName=self._table, Key=_key(key), ConsistentRead=True)
         item = answer.get("Item")
@@ -201,6 +207,11 @@ class DynamoRestoreTable:
 
     def _expiry(self, seconds: int) -> int:
         return int(self._clock()) + seconds
+
+
+def _is_too_long(key: str) -> bool:
+    """There is no such item then; DynamoDB would refuse the call, which is not the caller's to understand."""
+    return len(key.encode()) > _KEY_BYTES
 
 
 def _key(value: str) -> dict[str, Any]:

@@ -86,7 +86,9 @@ class Objective(Contract):
     """What matters: when it must be fast, what it may cost, and how."""
 
     ready_within_minutes: Annotated[StrictInt, Field(ge=1, le=10_080)] | None = None
-    max_cost_usd: Usd | None = Field(default=None, description="For all volumes of this restore together.")
+    max_cost_usd: Annotated[Usd, Field(le=1_000_000)] | None = Field(
+        default=None, description="For all volumes of this restore together."
+    )
     strategy: Literal["auto"] | Strategy = "auto"
     strict: StrictBool = Field(
         default=False, description="Refuse where nothing meets the deadline and the budget."
@@ -106,7 +108,7 @@ class Verify(Contract):
     samples: Annotated[StrictInt, Field(ge=0, le=MAX_SAMPLES)] = Field(
         default=DEFAULT_SAMPLES, description="0: do not measure."
     )
-    max_p99_ms: Annotated[float, Field(gt=0, le=60_000, strict=True, allow_inf_nan=False)] = 20.0
+    max_p99_ms: Annotated[float, Field(ge=0.001, le=60_000, strict=True, allow_inf_nan=False)] = 20.0
 
 
 class Notify(Contract):

@@ -87,6 +87,8 @@ def _start_restore() -> tuple[JsonObject, int]:
     key = app.current_event.headers.get("Idempotency-Key")
     if key is None:
         return _started(body, f"restore-{uuid4().hex[:16]}"), 202
+    if not key.strip():
+        raise errors.InvalidRequestError("is empty; send a key, or no such header", field="Idempotency-Key")
     return _started_once(call={"key": key, "body": body}), 202
 
 

@@ -56,7 +56,7 @@ def _start(
 ) -> VerifyVolumeResult:
     wanted = event.request.verify
     samples = min(SAMPLES_BEFORE, wanted.samples) if event.phase == "before" else wanted.samples
-    arguments = f"--samples {samples} --max-p99-ms {wanted.max_p99_ms:g}"
+    arguments = f"--samples {samples} --max-p99-ms {_plain(wanted.max_p99_ms)}"
     command = agent_command.AgentCommand("verify", arguments, samples * SLOWEST_READ_SECONDS)
     command_id = agent_command.send(command, event.volume, event.volume_id, event.restore_id, ports)
     return VerifyVolumeResult(
@@ -124,6 +124,11 @@ def _told(measured: _Measured, pending: VerifyVolumeResult) -> VerifyVolumeResul
         result=measured.result,
         reason=in_words(measured.result),
     )
+
+
+def _plain(milliseconds: float) -> str:
+    """The agent takes no exponent, and `g` writes one, and cuts to six digits."""
+    return f"{milliseconds:.3f}".rstrip("0").rstrip(".")
 
 
 def in_words(measured: Measurement) -> str:

@@ -123,7 +123,7 @@ class TestRefused:
             ),
             ({"objective": {"strict": "yes"}}, "objective.strict", "true or false is allowed"),
             ({"verify": {"samples": 10_001}}, "verify.samples", "found 10001; allowed is at most 10000"),
-            ({"verify": {"maxP99Ms": 0}}, "verify.maxP99Ms", "found 0; allowed is more than 0"),
+            ({"verify": {"maxP99Ms": 0}}, "verify.maxP99Ms", "found 0; allowed is at least 0.001"),
             ({"warmUp": {"depth": 0}}, "warmUp.depth", "found 0; allowed is 'auto' or at least 1"),
             ({"volume": {"volumeType": "gp1"}}, "volume.volumeType", "allowed is 'gp3', 'gp2'"),
             ({"volume": {"multiAttach": True, "volumeType": "gp3"}}, "volume.multiAttach", "io1 and io2 can"),

@@ -80,6 +80,8 @@ class TestStart:
             ({"source": {}, "target": {"instanceId": INSTANCE_ID}}, "source"),
             ({**TO_INSTANCE, "sauce": 1}, "sauce"),
             ({**TO_INSTANCE, "objective": {"readyWithinMinutes": 0}}, "objective.readyWithinMinutes"),
+            ({**TO_INSTANCE, "objective": {"maxCostUsd": "1e999999"}}, "objective.maxCostUsd"),
+            ({**TO_INSTANCE, "verify": {"maxP99Ms": 1e-300}}, "verify.maxP99Ms"),
         ],
     )  # fmt: skip
     def test_a_bad_request_names_the_field(self, api: Api, body: Any, field: str) -> None:
@@ -109,6 +111,11 @@ class TestIdempotency:
         assert first[0] == 202
         other = api.call("POST", "/restores", TO_INSTANCE, Idempotency_Key="k2")
         assert other[1]["restoreId"] != first[1]["restoreId"]
+
+    @pytest.mark.parametrize("key", ["", " "])
+    def test_an_empty_key_is_refused(self, api: Api, key: str) -> None:
+        status, answer = api.call("POST", "/restores", TO_INSTANCE, Idempotency_Key=key)
+        assert (status, answer["field"]) == (400, "Idempotency-Key")
 
     def test_the_key_is_found_however_it_is_written(self, api: Api) -> None:
         first = api.call("POST", "/restores", TO_INSTANCE, **{"idempotency-key": "k1"})

@@ -48,6 +48,15 @@ class TestVerifyVolume:
         assert (parameters["action"], parameters["progressUrl"]) == ("verify", "none")
         assert parameters["arguments"] == "--samples 500 --max-p99-ms 12.5"
 
+    @pytest.mark.parametrize(
+        ("limit", "said"),
+        [(0.001, "0.001"), (0.00125, "0.001"), (33_333.333, "33333.333"), (60_000, "60000")],
+    )
+    def test_the_agent_reads_the_limit_without_an_exponent(self, limit, said):
+        world = World()
+        verify(world, verify={"maxP99Ms": float(limit)})
+        assert world.commands.sent[0][2]["arguments"].endswith(f"--max-p99-ms {said}")
+
     def test_takes_only_a_few_cold_reads_before(self):
         world = World()
         verify(world, "before", verify={"samples": 500})
