@@ -49,6 +49,14 @@ class TestArtifacts:
         assert artifacts.get_json("a.json") == {"usd": "0.1", "n": [1, None]}
         assert artifacts.get_json("missing.json") is None
 
+    @pytest.mark.parametrize(
+        "body",
+        [b'{"a":NaN}', b'{"a":-Infinity}', b'{"a":1e999}', b"[" * 16_000, b'{"a":"%s"}' % (b"x" * 16_384)],
+    )
+    def test_what_no_agent_writes_is_none(self, artifacts: S3Artifacts, body: bytes) -> None:
+        boto3.client("s3").put_object(Bucket=BUCKET, Key="progress.json", Body=body)
+        assert artifacts.get_json("progress.json") is None
+
     @pytest.mark.parametrize("body", [b'{"event":"progr', b"", b"[1]", b"\xff\xfe"])
     def test_what_is_cut_short_is_none(self, artifacts: S3Artifacts, body: bytes) -> None:
         boto3.client("s3").put_object(Bucket=BUCKET, Key="progress.json", Body=body)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
+from rewarm.domain import agent_output
 from rewarm.domain.errors import TargetNotUsableError
 from rewarm.domain.model import Extent
 from rewarm.ports import JsonObject
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 AGENT_INDEX_KEY = "agents/index.json"
 """`{"linux-x86_64": {"key": …, "sha256": …}}`, written at deployment by handlers/publish_agent.py."""
+_LARGEST_JSON = 16_384
+"""The agent's lines have some hundred bytes. Whoever has the upload address can write more, and what does not
+fit a state's payload ends an execution without any Catch (States.DataLimitExceeded)."""
 LONGEST_SIGNATURE_SECONDS = 604_800
 """S3 refuses presigned addresses for more than 7 days."""
 
@@ -37,16 +41,12 @@ class S3Artifacts:
         """None where there is no such object, or it is not JSON (a progress line cut short)."""
         with naming_errors():
             try:
-                body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+                body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read(_LARGEST_JSON + 1)
             except ClientError as error:
                 if code_of(error) in ("NoSuchKey", "404"):
                     return None
                 raise
-        try:
-            value = json.loads(body)
-        except ValueError:
-            return None
-        return value if isinstance(value, dict) else None
+        return agent_output.parsed(body) if len(body) <= _LARGEST_JSON else None
 
     def put_map(self, key: str, extents: Iterable[Extent]) -> None:
         """Writes a block map as the agent reads it: `start count` a line."""

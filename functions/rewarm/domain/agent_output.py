@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,14 +16,27 @@ UNREACHABLE_DETAILS = frozenset(
 STDERR_SHOWN = 300
 
 
+def parsed(text: str | bytes) -> dict[str, Any] | None:
+    """The JSON object, or None. The instance wrote it: no number in it may be one that JSON does not know."""
+    try:
+        value = json.loads(text, parse_constant=_finite, parse_float=_finite)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
 def last_object(text: str) -> dict[str, Any] | None:
     """The last line that is a whole JSON object; a line cut short is passed over."""
     for line in reversed(text.splitlines()):
-        try:
-            value = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
+        value = parsed(line)
+        if value is not None:
             return value
     return None
 
