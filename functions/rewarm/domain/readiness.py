@@ -26,6 +26,10 @@ METRIC_WAIT_SECONDS = 15
 LONG_RUN_SECONDS = 3_600
 LONG_RUN_WAIT_SECONDS = 300
 """Warm-ups of more than an hour are looked at less often: 48 hours must fit 25,000 history events."""
+LONG_RUN_FRACTION = 1 / 200
+"""Where the agent's remaining time is unknown or out of date, the time spent bounds the number of looks."""
+FRESH_READS = timedelta(minutes=10)
+"""CloudWatch's datapoints come some minutes late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class Observation:
     """When the agent had read every block; None while it runs."""
     read_ops_before: float = 0.0
     read_activity: Sequence[ReadActivity] = field(default_factory=tuple)
+    agent_seconds: float = 0.0
+    """Since the agent was sent for."""
     expected_seconds_left: float | None = None
     """By the plan; used where AWS names no remaining time."""
 
@@ -140,8 +146,15 @@ def _by_agent(seen: Observation) -> Readiness:
         bytes_done=account.bytes_done,
         mib_per_second=account.mib_per_second,
         eta_seconds=0 if finished else account.eta_seconds,
-        wait_seconds=METRIC_WAIT_SECONDS if finished else agent_wait_seconds(account.eta_seconds),
+        wait_seconds=METRIC_WAIT_SECONDS
+        if finished
+        else _agent_wait(account.eta_seconds, seen.agent_seconds),
     )
+
+
+def _agent_wait(eta_seconds: int | None, spent_seconds: float) -> int:
+    by_time_spent = min(LONG_RUN_WAIT_SECONDS, round(spent_seconds * LONG_RUN_FRACTION))
+    return max(agent_wait_seconds(eta_seconds), by_time_spent)
 
 
 def agent_wait_seconds(eta_seconds: int | None) -> int:
@@ -152,6 +165,21 @@ def agent_wait_seconds(eta_seconds: int | None) -> int:
     if eta_seconds > LONG_RUN_SECONDS:
         return max(high, min(LONG_RUN_WAIT_SECONDS, eta_seconds // 60))
     return max(low, min(high, eta_seconds // 4))
+
+
+def is_read(seen: Observation) -> bool:
+    """A sign of life where the agent's progress does not arrive.
+
+    Its upload address ends with the credentials that signed it, after hours, and a network may let nothing
+    be uploaded at all. An agent that hangs beside a busy application is ended by its own time limit.
+    """
+    limit = _quiet_limit(seen)
+    fresh = [point for point in seen.read_activity if seen.now - point.minute <= FRESH_READS]
+    return any(point.read_ops > limit for point in fresh)
+
+
+def _quiet_limit(seen: Observation) -> float:
+    return seen.read_ops_before * READ_OPS_TOLERANCE_FACTOR + READ_OPS_TOLERANCE
 
 
 def _reads_are_quiet(seen: Observation) -> tuple[bool, str]:
@@ -168,7 +196,7 @@ def _reads_are_quiet(seen: Observation) -> tuple[bool, str]:
             return True, "CloudWatch has no VolumeReadOps since the agent finished; the measurement decides"
         return False, "VolumeReadOps of a whole minute after the agent finished has not arrived yet"
     latest = max(points, key=lambda point: point.minute)
-    limit = seen.read_ops_before * READ_OPS_TOLERANCE_FACTOR + READ_OPS_TOLERANCE
+    limit = _quiet_limit(seen)
     level = f"VolumeReadOps is {latest.read_ops:.0f} a minute, {seen.read_ops_before:.0f} before the warm-up"
     if latest.read_ops <= limit:
         return True, level

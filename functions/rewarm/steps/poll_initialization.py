@@ -15,7 +15,7 @@ from rewarm.contracts.base import JsonObject
 from rewarm.domain import agent_output
 from rewarm.domain.errors import AgentFailedError, AgentUnreachableError, InitializationStalledError
 from rewarm.domain.model import BLOCK_BYTES, CommandStatus, InitializationStatus, ReadActivity, Strategy
-from rewarm.domain.readiness import AgentAccount, Observation, Readiness, judge
+from rewarm.domain.readiness import AgentAccount, Observation, Readiness, is_read, judge
 from rewarm.domain.units import duration_text, iso, size_text
 from rewarm.ports import Artifacts, Commands, Metrics, RestoreTable, VolumeStore
 from rewarm.steps.records import Status, initialization_attribute, stop_if_cancelled
@@ -99,6 +99,7 @@ def _watch_agent(
         agent_finished_at=finished_at,
         read_ops_before=dispatch.read_ops_before,
         read_activity=activity,
+        agent_seconds=(event.now - dispatch.started_at).total_seconds(),
     )
     return seen, account
 
@@ -120,8 +121,20 @@ def _account(
     if account is None and progress is not None and progress.get("event") == "result":
         account = progress
     if status.status == "Success" and account is not None and account.get("verdict") == "complete":
+        _check_everything_was_read(event, account)
         return account
     raise _agent_error(event, status, account or progress)
+
+
+def _check_everything_was_read(event: PollInitializationEvent, account: JsonObject) -> None:
+    """Complete by the map that the agent had; by ours the volume may still be cold."""
+    done = agent_output.whole_number(account, "bytesDone") or 0
+    written = event.volume.written_blocks * BLOCK_BYTES
+    if done < written:
+        raise AgentFailedError(
+            f"the warm-up agent on {event.volume.instance_id} read only {size_text(done)} of the "
+            f"{size_text(written)} that the snapshot holds, and took that for everything"
+        )
 
 
 def _agent_error(
@@ -163,7 +176,7 @@ def _result(
     event: PollInitializationEvent, seen: Observation, verdict: Readiness, account: JsonObject | None
 ) -> PollInitializationResult:
     previous, status = event.previous, seen.initialization
-    moved = previous is None or verdict.bytes_done > previous.bytes_done or verdict.ready
+    moved = previous is None or verdict.bytes_done > previous.bytes_done or verdict.ready or is_read(seen)
     finished_now = seen.agent_finished_at is not None and (previous is None or not previous.agent_finished_at)
     return PollInitializationResult(
         ready=verdict.ready,

@@ -30,6 +30,8 @@ from tests.support.builders import (
 
 RUNNING = CommandStatus("InProgress", "InProgress", None, "", "")
 PROGRESS_KEY = dispatch().progress_key
+EVENTS_A_LOOK = 9
+"""A Wait has 2 events in the history, a Task 5, a Choice 2."""
 
 
 @pytest.fixture
@@ -156,6 +158,31 @@ class TestWarmUpAgent:
         assert not poll(world, minute=30, previous=first).ready
         with pytest.raises(InitializationStalledError, match=r"no progress for 31 min at 2 %"):
             poll(world, minute=32, previous=first)
+
+    def test_reads_are_a_sign_of_life_where_no_progress_arrives(self, world):
+        world.commands.statuses["command-1"] = RUNNING
+        first = poll(world, minute=1)
+        world.metrics.activity = [reads(minute, 29_000) for minute in range(1, 60)]
+        later = poll(world, minute=60, previous=first)
+        assert (later.ready, later.last_progress_at) == (False, at(60))
+        with pytest.raises(InitializationStalledError):
+            poll(world, minute=95, previous=later)
+
+    def test_two_days_without_a_remaining_time_fit_the_history(self, world):
+        world.commands.statuses["command-1"] = RUNNING
+        world.artifacts.objects[PROGRESS_KEY] = {"event": "progress", "bytesDone": GIB, "etaSeconds": 30}
+        minute, looks, previous = 0.0, 0, None
+        while minute < 48 * 60:
+            world.metrics.activity = [reads(int(minute), 29_000)]
+            previous = poll(world, minute=minute, previous=previous)
+            minute, looks = minute + previous.wait_seconds / 60, looks + 1
+        assert looks * EVENTS_A_LOOK < 20_000
+
+    @pytest.mark.parametrize("done", [0, 39 * GIB, None])
+    def test_complete_by_another_map_is_not_complete(self, world, done):
+        world.commands.finish("command-1", stdout=warm_result(bytesDone=done, bytesTotal=done))
+        with pytest.raises(AgentFailedError, match="of the 40 GiB that the snapshot holds"):
+            poll(world, minute=5)
 
     def test_an_application_that_reads_the_volume_does_not_hold_it_up_for_ever(self, world):
         world.commands.finish("command-1", stdout=warm_result())
