@@ -37,7 +37,9 @@ def volume(*attachments: dict[str, Any], **changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-ATTACHED = {"InstanceId": INSTANCE, "Device": "/dev/sdf", "State": "attached", "VolumeId": VOLUME}
+ATTACHED = {
+    "InstanceId": INSTANCE, "Device": "/dev/sdf", "State": "attached", "VolumeId": VOLUME, "AttachTime": NOW,
+}  # fmt: skip
 
 
 class TestSnapshots:
@@ -167,7 +169,8 @@ class TestVolumes:
         )
         found = Ec2VolumeStore(Aws("ec2").on("DescribeVolumes", {"Volumes": [told]}).client).get(VOLUME)
         assert (found.fast_restored, found.settings.tags) == (True, {"rewarm:stack": "s"})
-        assert (found.attachments[0].instance_id, found.attachments[0].state) == (INSTANCE, "attached")
+        attached = found.attachments[0]
+        assert (attached.instance_id, attached.state, attached.since) == (INSTANCE, "attached", NOW)
 
     def test_unknown_is_not_false(self) -> None:
         found = Ec2VolumeStore(Aws("ec2").on("DescribeVolumes", {"Volumes": [volume()]}).client).get(VOLUME)

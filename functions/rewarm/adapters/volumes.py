@@ -200,7 +200,9 @@ def _volume(found: VolumeTypeDef) -> Volume:
 
 
 def _attachment(found: VolumeAttachmentTypeDef) -> Attachment:
-    return Attachment(found.get("InstanceId", ""), found.get("Device", ""), found.get("State", ""))
+    return Attachment(
+        found.get("InstanceId", ""), found.get("Device", ""), found.get("State", ""), found.get("AttachTime")
+    )
 
 
 def _initialization_state(details: list[VolumeStatusDetailsTypeDef]) -> str | None:

@@ -92,6 +92,7 @@ class Attachment:
     instance_id: str
     device: str
     state: str
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult
 from rewarm.domain.errors import TargetNotUsableError, VolumeFailedError
 from rewarm.domain.model import Attachment, Volume
 from rewarm.domain.targets import check_instance, choose_device
+from rewarm.domain.units import duration_text
 from rewarm.ports import Instances, VolumeStore
 
 WAIT_SECONDS = 3
+PATIENCE = timedelta(minutes=15)
+"""Attaching takes seconds, or hangs for ever (EC2 user guide, "Troubleshoot volumes stuck attaching")."""
 
 
 def attach_volume(
@@ -30,9 +35,18 @@ def attach_volume(
         choose_device(device, instance)
         volumes.attach(event.volume_id, instance_id, device)
         return AttachVolumeResult(attached=False, wait_seconds=WAIT_SECONDS, device=device)
+    _stop_if_stuck(ours, event.volume_id, event.now)
     return AttachVolumeResult(
         attached=ours.state == "attached", wait_seconds=WAIT_SECONDS, device=ours.device
     )
+
+
+def _stop_if_stuck(ours: Attachment, volume_id: str, now: datetime) -> None:
+    if ours.state != "attached" and ours.since is not None and now - ours.since > PATIENCE:
+        raise VolumeFailedError(
+            f"{volume_id} is still {ours.state} at {ours.device} of {ours.instance_id} "
+            f"after {duration_text((now - ours.since).total_seconds())}"
+        )
 
 
 def _attachment_to(volume: Volume, instance_id: str) -> Attachment | None:

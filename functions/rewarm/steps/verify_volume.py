@@ -22,6 +22,10 @@ from rewarm.ports import Artifacts, Commands, Instances
 from rewarm.steps import agent_command
 
 WAIT_SECONDS = 3
+LONGEST_WAIT_SECONDS = 60
+WAIT_FRACTION = 1 / 20
+"""Waits grow with the time spent: 10,000 reads of a cold volume may take half a day, and each look writes
+nine of the 25,000 events of an execution's history."""
 SLOWEST_READ_SECONDS = 5
 """First reads of some seconds were seen, of a minute rarely; on average this bounds the command's time."""
 INVOCATION_PATIENCE = timedelta(minutes=10)
@@ -78,7 +82,8 @@ def _look(
         _stop_if_lost(command_id, pending.started_at, event.now)
     if status is None or not status.finished:
         state = status.status if status else "not known to SSM yet"
-        return pending.model_copy(update={"reason": f"the command is {state}"})
+        waits = {"wait_seconds": _wait(pending.started_at, event.now)}
+        return pending.model_copy(update={"reason": f"the command is {state}", **waits})
     measured = _measured(status)
     if event.phase == "before" or measured.verdict == "fast":
         return _told(measured, pending)
@@ -89,6 +94,11 @@ def _look(
         f"{event.volume_id} is still slow, measured {pending.measurements} times: "
         f"{in_words(measured.result)}; p99 of at most {limit:g} ms is allowed"
     )
+
+
+def _wait(started_at: datetime | None, now: datetime) -> int:
+    spent = (now - started_at).total_seconds() if started_at is not None else 0.0
+    return max(WAIT_SECONDS, min(LONGEST_WAIT_SECONDS, round(spent * WAIT_FRACTION)))
 
 
 def _stop_if_lost(command_id: str, started_at: datetime | None, now: datetime) -> None:

@@ -20,14 +20,15 @@ from tests.support.builders import (
     ZONE,
     World,
     assignment,
+    at,
     instance,
     zone_assignment,
 )
 
 
-def attach(world, volume=None):
+def attach(world, volume=None, *, minute=0.0):
     event = AttachVolumeEvent(
-        restore_id=RESTORE_ID, now=NOW, volume=volume or assignment(), volume_id=VOLUME_ID
+        restore_id=RESTORE_ID, now=at(minute), volume=volume or assignment(), volume_id=VOLUME_ID
     )
     return attach_volume(event, volumes=world.volumes, instances=world.instances)
 
@@ -53,6 +54,13 @@ class TestAttachVolume:
         result = attach(world)
         assert not result.attached
         assert result.wait_seconds >= 1
+
+    def test_does_not_wait_for_ever(self, world):
+        stuck = Attachment(INSTANCE_ID, DEVICE, "attaching", since=NOW)
+        world.volumes.change(VOLUME_ID, state="in-use", attachments=(stuck,))
+        assert not attach(world, minute=15).attached
+        with pytest.raises(VolumeFailedError, match=r"still attaching at .* after 16 min"):
+            attach(world, minute=16)
 
     def test_refuses_a_device_that_was_taken_in_the_meantime(self, world):
         world.instances.add(instance(devices={DEVICE: "vol-0123456789abcdef0"}))

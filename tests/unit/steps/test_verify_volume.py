@@ -71,6 +71,15 @@ class TestVerifyVolume:
         assert (again.finished, again.command_id) == (False, "command-1")
         assert len(world.commands.sent) == 1
 
+    def test_half_a_day_of_waiting_fits_the_history(self):
+        world = World()
+        pending, minute, looks = verify(world), 0.0, 0
+        world.commands.statuses["command-1"] = CommandStatus("InProgress", "InProgress", None, "", "")
+        while minute < 14 * 60:
+            pending = verify(world, pending=pending, minute=minute)
+            minute, looks = minute + pending.wait_seconds / 60, looks + 1
+        assert looks * 9 < 12_500
+
     def test_tells_the_numbers_of_a_fast_volume(self):
         world = World()
         pending = verify(world)
