@@ -147,6 +147,28 @@ def test_a_used_up_quota_lets_the_next_plan_take_over(user: RestoreUser) -> None
     assert done.volumes[0].output["strategy"] == "background"
 
 
+def test_a_ready_volume_outlives_a_failed_release(user: RestoreUser) -> None:
+    request = request_for(user, "fast-snapshot-restore") | {"target": {"availabilityZone": "us-east-1a"}}
+    denied = "You are not authorized to perform this operation."
+    user.region.faults.add(
+        FaultRule(
+            "DisableFastSnapshotRestores",
+            code="UnauthorizedOperation",
+            message=denied,
+            status=403,
+            times=None,
+        )
+    )
+    done = user.restore(request)
+    said = assert_failed(user, done, "AccessDeniedError", "DisableFastSnapshotRestores", "may cost money")
+    (volume_id,) = user.volumes_of(done.restore_id)
+    assert user.left() == {
+        "volumes": [volume_id],
+        "fastRestores": [f"{request['source']['snapshotId']}:us-east-1a"],
+    }
+    assert f"volume {volume_id} (it is usable and may hold new data" in said
+
+
 # -------------------------------------------------------------------------------------------- background
 def test_a_volume_in_error_fails(user: RestoreUser) -> None:
     request = request_for(user, "background")

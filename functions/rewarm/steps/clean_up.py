@@ -1,6 +1,7 @@
 """State `Clean Up`: removes what a failed restore made, in the order in which one thing holds another.
 
-Once a volume was announced as attached it may hold somebody's new data: it is never deleted then.
+Once a volume was announced as attached it may hold somebody's new data: it is never deleted then; nor is one
+that is ready, where only the release failed.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def _remove_volume(event: CleanUpEvent, volume: Volume, volumes: VolumeStore, ac
 
 def _reason_to_keep(event: CleanUpEvent, volume: Volume) -> str | None:
     if event.attached_announced and volume.volume_id == event.volume_id:
-        return "it was announced as usable and may hold new data"
+        return "it is usable and may hold new data"
     if event.request.on_failure is OnFailure.KEEP:
         return "the request says onFailure keep"
     others = {one.instance_id for one in volume.attachments} - {event.volume.instance_id}

@@ -98,7 +98,7 @@ class TestCleanUp:
         result = clean(world, announced=True)
         assert result.removed == []
         assert result.kept == [
-            f"volume {VOLUME_ID} (it was announced as usable and may hold new data; tagged rewarm:failed)"
+            f"volume {VOLUME_ID} (it is usable and may hold new data; tagged rewarm:failed)"
         ]
         volume = world.volumes.volumes[VOLUME_ID]
         assert volume.attachments == (Attachment(INSTANCE_ID, DEVICE, "attached"),)
