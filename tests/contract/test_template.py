@@ -66,6 +66,30 @@ class TestPermissions:
                     condition = statement["Condition"]["StringEquals"]
                     assert STACK_TAG in condition or condition["ec2:CreateAction"] == "CreateVolume"
 
+    @pytest.mark.parametrize(
+        ("action", "users"),
+        [
+            ("s3:PutObject", {"SelectSnapshot", "Report", "DispatchWarmer", "PublishAgent"}),
+            (
+                "s3:GetObject",
+                {"SelectSnapshot", "DispatchWarmer", "VerifyVolume", "PollInitialization", "Api",
+                 "PublishAgent"},
+            ),
+            ("cloudwatch:GetMetricData",
+             {"ChooseStrategy", "PrepareSnapshot", "DispatchWarmer", "PollInitialization", "Api"}),
+            ("ec2:EnableFastSnapshotRestores", {"PrepareSnapshot"}),
+            ("ec2:DisableFastSnapshotRestores", {"Release", "CleanUp"}),
+            ("ssm:SendCommand", {"DispatchWarmer", "VerifyVolume"}),
+        ],
+    )  # fmt: skip
+    def test_only_who_needs_it_may(self, action: str, users: set[str]) -> None:
+        found = {
+            name.removesuffix("Function")
+            for name, properties in functions().items()
+            if any(action in actions(statement) for statement in statements(properties))
+        }
+        assert found == users
+
     def test_every_permission_says_why(self) -> None:
         lines = (ROOT / "template.yaml").read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines):
