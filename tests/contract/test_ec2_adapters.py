@@ -195,6 +195,11 @@ class TestVolumes:
         sent = {"VolumeId": VOLUME, "InstanceId": INSTANCE, "Device": "/dev/sdf"}
         assert ec2.params("AttachVolume") == [sent]
 
+    def test_an_attachment_whose_answer_got_lost_is_done(self) -> None:
+        ec2 = Aws("ec2").on("AttachVolume", ApiError("VolumeInUse", f"{VOLUME} is already attached"))
+        ec2.on("DescribeVolumes", {"Volumes": [volume()]}, {"Volumes": [volume(ATTACHED)]})
+        Ec2VolumeStore(ec2.client).attach(VOLUME, INSTANCE, "/dev/sdf")
+
     @pytest.mark.parametrize(
         ("code", "message", "error"),
         [

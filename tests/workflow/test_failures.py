@@ -232,6 +232,23 @@ def test_throttling_is_waited_out(user: RestoreUser) -> None:
     assert user.volume(volume_id)["Attachments"][0]["State"] == "attached"
 
 
+def test_an_attachment_whose_answer_got_lost_goes_on(user: RestoreUser) -> None:
+    request = request_for(user, "background") | {"verify": {"samples": 0}}
+    lost = FaultRule("AttachVolume", "lost-answer", code="InternalError", status=500)
+    user.region.faults.add(lost)
+    done = user.restore(request)
+    assert done.main.status == "SUCCEEDED", done.why
+
+
+def test_a_snapshot_that_is_deleted_after_the_plan_fails(user: RestoreUser) -> None:
+    request = request_for(user, "background")
+    gone = FaultRule("CreateVolume", code="InvalidSnapshot.NotFound", message="It does not exist.")
+    user.region.faults.add(gone)
+    done = user.restore(request)
+    assert_failed(user, done, "SnapshotNotFoundError", "does not exist")
+    assert_nothing_left(user, done)
+
+
 def test_a_chat_that_does_not_answer_stops_nothing(user: RestoreUser) -> None:
     request = request_for(user, "background") | {"target": {"availabilityZone": "us-east-1a"}}
     for _ in range(20):

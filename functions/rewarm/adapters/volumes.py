@@ -79,12 +79,15 @@ class Ec2VolumeStore:
 
     def attach(self, volume_id: str, instance_id: str, device: str) -> None:
         """Does nothing where it is attached so already. Raises DeviceInUseError, TargetNotUsableError."""
-        wanted = (instance_id, device)
-        attachments = self.get(volume_id).attachments
-        if any((one.instance_id, one.device) == wanted for one in attachments if one.state != "detached"):
+        if self._attached(volume_id, instance_id, device):
             return
         with naming_errors():
-            self._ec2.attach_volume(VolumeId=volume_id, InstanceId=instance_id, Device=device)
+            try:
+                self._ec2.attach_volume(VolumeId=volume_id, InstanceId=instance_id, Device=device)
+            except ClientError:
+                # There is no client token: where the first answer got lost, botocore's retry is refused.
+                if not self._attached(volume_id, instance_id, device):
+                    raise
 
     def detach(self, volume_id: str, instance_id: str) -> None:
         """Does nothing where it is not attached there."""
@@ -122,12 +125,15 @@ class Ec2VolumeStore:
             eta_seconds=details.get("EstimatedTimeToCompleteInSeconds"),
         )
 
-    def _attached(self, volume_id: str, instance_id: str) -> bool:
+    def _attached(self, volume_id: str, instance_id: str, device: str | None = None) -> bool:
         try:
             attachments = self.get(volume_id).attachments
         except VolumeNotFoundError:
             return False
-        return any(one.instance_id == instance_id and one.state != "detached" for one in attachments)
+        return any(
+            one.instance_id == instance_id and one.state != "detached" and device in (None, one.device)
+            for one in attachments
+        )
 
 
 def _creation(snapshot_id: str, availability_zone: str, settings: VolumeSettings) -> dict[str, Any]:
