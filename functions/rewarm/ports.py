@@ -7,7 +7,7 @@ further errors are named at the method.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from rewarm.domain.model import (
@@ -214,6 +214,22 @@ class RestoreTable(Protocol):
         """Notes that `user` (restore id and volume index) relies on it.
 
         Once a claim said that we enabled it, that stays so until nobody relies on it any more.
+        """
+
+    def take_fast_snapshot_restore_credit(
+        self,
+        snapshot_id: str,
+        availability_zone: str,
+        user: str,
+        *,
+        credit_count: int,
+        now: datetime,
+        window: timedelta,
+    ) -> bool:
+        """True where `user` may create a volume with one of the `credit_count` credits that CloudWatch shows.
+
+        CloudWatch may not know yet of credits that others took within `window`; they are taken off. Asking
+        again gives the same user the same credit.
         """
 
     def release_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -218,6 +218,22 @@ class TestFastSnapshotRestoreClaims:
         table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
         assert table.release_fast_snapshot_restore(*PLACE, "r1/0")
         assert table.release_fast_snapshot_restore(*PLACE, "r1/0")
+
+    def test_a_credit_is_taken_once_and_forgotten_after_the_window(self, table: DynamoRestoreTable) -> None:
+        def take(user: str, minute: int, credit_count: int = 1) -> bool:
+            now = datetime(2026, 11, 21, 12, minute, tzinfo=UTC)
+            return table.take_fast_snapshot_restore_credit(
+                *PLACE, user, credit_count=credit_count, now=now, window=timedelta(minutes=5)
+            )
+
+        assert take("r1/0", 0)
+        assert not take("r1/1", 1)
+        assert take("r1/0", 1), "asking again takes no second one"
+        assert take("r1/1", 2, credit_count=2)
+        assert not take("r2/0", 4, credit_count=2)
+        assert take("r2/0", 6, credit_count=2)
+        assert not take("r2/1", 6, credit_count=2)
+        assert take("r2/1", 8, credit_count=2)
 
     def test_who_never_claimed_releases_nothing(self, table: DynamoRestoreTable) -> None:
         assert not table.release_fast_snapshot_restore(*PLACE, "r9/0")

@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -343,6 +343,7 @@ class FakeTable:
 
     records: dict[str, JsonObject] = field(default_factory=dict)
     runbooks: dict[str, JsonObject] = field(default_factory=dict)
+    credits_taken: dict[tuple[str, str], dict[str, datetime]] = field(default_factory=dict)
     events: dict[str, str] = field(default_factory=dict)
     claims: dict[tuple[str, str], _FastRestoreClaim] = field(default_factory=dict)
 
@@ -389,6 +390,23 @@ class FakeTable:
         claim.ours = claim.ours or enabled_by_us
         claim.users.add(user)
         claim.last_user = None
+
+    def take_fast_snapshot_restore_credit(
+        self,
+        snapshot_id: str,
+        availability_zone: str,
+        user: str,
+        *,
+        credit_count: int,
+        now: datetime,
+        window: timedelta,
+    ) -> bool:
+        taken = self.credits_taken.setdefault((snapshot_id, availability_zone), {})
+        recent = {name for name, at in taken.items() if at > now - window}
+        if user not in recent and len(recent) >= credit_count:
+            return False
+        taken.setdefault(user, now)
+        return True
 
     def release_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> bool:
         claim = self.claims.get((snapshot_id, availability_zone))

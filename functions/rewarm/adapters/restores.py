@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -121,6 +122,39 @@ class DynamoRestoreTable:
         if fresh is None:
             flag = ":ours" if enabled_by_us else "if_not_exists(enabledByUs, :ours)"
             self._update(key, f"SET enabledByUs = {flag} {rest}", names={"#users": "users"}, values=values)
+
+    def take_fast_snapshot_restore_credit(
+        self,
+        snapshot_id: str,
+        availability_zone: str,
+        user: str,
+        *,
+        credit_count: int,
+        now: datetime,
+        window: timedelta,
+    ) -> bool:
+        """Keeps who took one and when; of two that take the last credit at once, one writes first."""
+        key = f"{_fsr(snapshot_id, availability_zone)}#credits"
+        while True:
+            before = (self._get(key) or {}).get("taken", {})
+            since = (now - window).timestamp()
+            recent = {name: at for name, at in before.items() if at > since}
+            if user in recent:
+                return True
+            if len(recent) >= credit_count:
+                return False
+            written = self._update(
+                key,
+                "SET taken = :after, expiresAt = :expires",
+                values={
+                    ":before": before,
+                    ":after": {**recent, user: int(now.timestamp())},
+                    ":expires": self._expiry(RELEASED_SECONDS),
+                },
+                condition="attribute_not_exists(taken) OR taken = :before",
+            )
+            if written is not None:
+                return True
 
     def release_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> bool:
         """True where we enabled it and nobody relies on it any more: it is to be disabled now.

@@ -28,6 +28,9 @@ CREDIT_METRIC_PATIENCE = timedelta(minutes=15)
 """Where CloudWatch shows no credits for so long after they are due, the documented fill rate counts."""
 APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeFastSnapshotRestores may not show what EnableFastSnapshotRestores has just done."""
+CREDIT_WINDOW = timedelta(minutes=5)
+"""So long a credit that a volume has used may still stand in CloudWatch's balance (a datapoint a minute)."""
+TURN_SECONDS = 60
 OVERRUN_FACTOR = 3
 OVERRUN = timedelta(hours=1)
 """Three times as long as AWS says, and an hour more, is long enough: another plan takes over."""
@@ -49,6 +52,8 @@ def prepare_snapshot(
     _stop_if_lost(found, since, event)
     _stop_if_overdue(since, event)
     ready, wait_seconds = _judge(found, volume.snapshot_size_gib, event.now)
+    if ready and not _take_credit(event, found, table):
+        ready, wait_seconds = False, TURN_SECONDS
     return PrepareSnapshotResult(
         ready=ready,
         wait_seconds=wait_seconds,
@@ -106,6 +111,18 @@ def _stop_if_overdue(since: datetime, event: PrepareSnapshotEvent) -> None:
             f"fast snapshot restore of {event.volume.snapshot_id} gave no credit within "
             f"{duration_text(taken.total_seconds())}; {duration_text(expected.total_seconds())} were expected"
         )
+
+
+def _take_credit(event: PrepareSnapshotEvent, found: FastSnapshotRestore | None, table: RestoreTable) -> bool:
+    """Several volumes of one snapshot see the same balance; each needs a credit of its own."""
+    return table.take_fast_snapshot_restore_credit(
+        event.volume.snapshot_id,
+        event.volume.availability_zone,
+        fast_restore_user(event.restore_id, event.volume.index),
+        credit_count=int(found.credits) if found and found.credits is not None else 1,
+        now=event.now,
+        window=CREDIT_WINDOW,
+    )
 
 
 def _judge(found: FastSnapshotRestore | None, size_gib: int, now: datetime) -> tuple[bool, int]:

@@ -66,6 +66,28 @@ class TestPrepareSnapshot:
         assert not prepare(world, index=1).enabled_by_us
         assert world.fast_restores.enabled == [PLACE]
 
+    def test_each_volume_needs_a_credit_of_its_own(self):
+        world = World()
+        prepare(world, index=0)
+        prepare(world, index=1)
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled", at(6), 1.9)
+        assert prepare(world, minute=13, index=0).ready
+        waits = prepare(world, minute=13, index=1)
+        assert (waits.ready, waits.wait_seconds) == (False, 60)
+        assert prepare(world, minute=14, index=0).ready, "asking again takes no second credit"
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled", at(6), 1.1)
+        assert not prepare(world, minute=17, index=1).ready, (
+            "the balance may still hold it"
+        )
+        assert prepare(world, minute=18.5, index=1).ready
+
+    def test_two_credits_serve_two_volumes_at_once(self):
+        world = World()
+        prepare(world, index=0)
+        prepare(world, index=1)
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled", at(6), 2.0)
+        assert [prepare(world, minute=13, index=index).ready for index in (0, 1)] == [True, True]
+
     def test_waits_for_a_metric_that_is_late(self):
         world = World()
         prepare(world)
