@@ -76,9 +76,7 @@ class TestPrepareSnapshot:
         assert (waits.ready, waits.wait_seconds) == (False, 60)
         assert prepare(world, minute=14, index=0).ready, "asking again takes no second credit"
         world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled", at(6), 1.1)
-        assert not prepare(world, minute=17, index=1).ready, (
-            "the balance may still hold it"
-        )
+        assert not prepare(world, minute=17, index=1).ready, "the balance may still hold it"
         assert prepare(world, minute=18.5, index=1).ready
 
     def test_two_credits_serve_two_volumes_at_once(self):
