@@ -27,6 +27,7 @@ set -e
 mount -t proc proc /proc
 mount -t tmpfs -o mode=755,size=1m instance-disks /dev/disk
 mkdir /dev/disk/by-id
+mount -t tmpfs -o mode=755,size=64m instance-agent /var/lib/rewarm
 echo ready
 exec env --ignore-signal=CHLD cat >/dev/null
 """

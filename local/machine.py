@@ -20,7 +20,8 @@ from local.linux import ProcessIdentity, mounts_under, share_mounts, unmount
 from local.loop_devices import attach_loop, detach_loop, leftover_loops, loop_traffic
 from local.volumes import Volume, VolumeRequest, delete_folder, make_volume
 
-DISK_FOLDER = Path("/dev/disk")
+MOUNT_POINTS = (Path("/dev/disk"), Path("/var/lib/rewarm"))
+"""What each instance has of its own: its disks' names, and where the warm-up document keeps the agent."""
 MachineSettings = FirstTouchSettings
 """The settings of a machine are those of its volumes."""
 
@@ -44,13 +45,17 @@ class Machine:
             folder.mkdir(parents=True, exist_ok=True)
         self._state_lock = _lock_folder(self.state_dir)
         sweep(self.state_dir)
-        self._disk_lock = _make_disk_folder()
+        self._mount_points = [_make_mount_point(folder) for folder in MOUNT_POINTS]
         try:
             share_mounts(self._volumes_dir)
         except DataPlaneError as error:
-            _remove_disk_folder(self._disk_lock)
+            self._remove_mount_points()
             self._state_lock.close()
             raise DataPlaneError(f"volumes and instances need CAP_SYS_ADMIN, to mount: {error}") from error
+
+    def _remove_mount_points(self) -> None:
+        for folder, descriptor in zip(MOUNT_POINTS, self._mount_points, strict=True):
+            _remove_mount_point(folder, descriptor)
 
     @property
     def _volumes_dir(self) -> Path:
@@ -171,7 +176,7 @@ class Machine:
         for instance in instances:
             instance.stop()
         sweep(self.state_dir)
-        _remove_disk_folder(self._disk_lock)
+        self._remove_mount_points()
         self._state_lock.close()
 
     def _volume(self, volume_id: str) -> Volume:
@@ -229,22 +234,22 @@ def _lock_folder(state_dir: Path) -> IO[str]:
     return lock
 
 
-def _make_disk_folder() -> int:
-    """The instances' mount point for /dev/disk, held by a shared lock; the sticky bit marks it as ours."""
-    if not DISK_FOLDER.exists():
-        DISK_FOLDER.mkdir(exist_ok=True)
-        DISK_FOLDER.chmod(0o1755)
-    descriptor = os.open(DISK_FOLDER, os.O_RDONLY | os.O_DIRECTORY)
+def _make_mount_point(folder: Path) -> int:
+    """A mount point of the instances, held by a shared lock; the sticky bit marks it as ours."""
+    if not folder.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o1755)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
     return descriptor
 
 
-def _remove_disk_folder(descriptor: int) -> None:
+def _remove_mount_point(folder: Path, descriptor: int) -> None:
     """Remove the mount point if we made it, nobody else uses it, and it is empty."""
     try:
         if os.fstat(descriptor).st_mode & stat.S_ISVTX:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            DISK_FOLDER.rmdir()
+            folder.rmdir()
     except OSError:  # in use by another run, or not empty
         pass
     finally:

@@ -418,3 +418,14 @@ def test_the_host_has_what_these_tests_need() -> None:
         assert shutil.which(tool), f"{tool} is not installed (util-linux, e2fsprogs, make, gcc, pkg-config)"
     assert Path("/dev/fuse").exists(), "there is no /dev/fuse: the kernel needs FUSE"
     assert BLOCK_BYTES == 512 * 1024
+
+
+def test_what_an_instance_keeps_of_the_agent_is_its_own(machine: Machine) -> None:
+    for instance_id in ("i-0123456789abcdef0", "i-0123456789abcdef1"):
+        machine.start_instance(instance_id)
+    written = machine.run_command("i-0123456789abcdef0", "echo kept >/var/lib/rewarm/agent", environment={})
+    wait_for(lambda: written.poll() is not None)
+    seen = machine.run_command("i-0123456789abcdef1", "ls -A /var/lib/rewarm", environment={})
+    wait_for(lambda: seen.poll() is not None)
+    assert (written.poll(), seen.poll(), seen.output()[0]) == (0, 0, "")
+    assert not Path("/var/lib/rewarm/agent").exists()
