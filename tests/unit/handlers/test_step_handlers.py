@@ -66,6 +66,7 @@ def test_every_log_line_names_the_restore(
 ) -> None:
     from rewarm.observability import logger  # noqa: PLC0415
 
+    logger.setLevel("INFO")  # an embedded AWS in this process may have asked for less
     lines: list[str] = []
     monkeypatch.setattr(logger.registered_handler, "stream", type("Stream", (), {
         "write": lambda _, text: lines.append(text), "flush": lambda _: None,
