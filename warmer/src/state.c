@@ -9,16 +9,11 @@
 #include "state.h"
 
 #include "clock.h"
+#include "state_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define MAGIC "rewarm-warmer-1\n"
 #define HEADER_BYTES 4096u
@@ -33,11 +28,10 @@ struct header {
 };
 
 struct state {
-    int descriptor;
+    struct state_file *file;
     size_t bytes;
     uint64_t blocks;
-    void *memory;
-    uint8_t *bits;
+    uint8_t *bits; /**< NULL until the file is mapped. */
     uint64_t saved_ns;
 };
 
@@ -56,70 +50,57 @@ static struct header make_header(const struct state_identity *identity) {
     return header;
 }
 
-/** Give a new file its room and header; 0 or -errno. */
-static int make_file(struct state *state, const struct state_identity *identity) {
-    struct header header = make_header(identity);
-    int failure = posix_fallocate(state->descriptor, 0, (off_t)state->bytes);
-    if (failure != 0) {
-        return -failure;
-    }
-    ssize_t written = pwrite(state->descriptor, &header, sizeof header, 0);
-    if (written != (ssize_t)sizeof header) {
-        return written < 0 ? -errno : -EIO;
-    }
-    return fsync(state->descriptor) == 0 ? 0 : -errno;
-}
-
-/** Is there no header yet? An empty file, or what a kill between the two steps of make_file leaves. */
-static bool is_new(const struct state *state, off_t size) {
+/** Is there no header yet? An empty file, or what a kill in the middle of state_file_make leaves. */
+static bool is_new(const struct state *state, uint64_t size) {
     static const struct header nothing;
     struct header found;
     memset(&found, 0, sizeof found);
     if (size == 0) {
         return true;
     }
-    return size == (off_t)state->bytes &&
-           pread(state->descriptor, &found, sizeof found, 0) == (ssize_t)sizeof found &&
+    return size == state->bytes &&
+           state_file_read(state->file, &found, sizeof found) == (int64_t)sizeof found &&
            memcmp(&found, &nothing, sizeof found) == 0;
 }
 
 /** NULL if the file is this device's, or why it is not. */
-static const char *check_file(const struct state *state, const struct state_identity *identity, off_t size) {
+static const char *check_file(const struct state *state, const struct state_identity *identity,
+                              uint64_t size) {
     struct header expected = make_header(identity);
     struct header found;
     memset(&found, 0, sizeof found);
-    if (pread(state->descriptor, &found, sizeof found, 0) != (ssize_t)sizeof found ||
+    if (state_file_read(state->file, &found, sizeof found) != (int64_t)sizeof found ||
         memcmp(found.magic, expected.magic, sizeof found.magic) != 0) {
         return "it is not a state file of this program";
     }
-    if (memcmp(&found, &expected, sizeof found) != 0 || size != (off_t)state->bytes) {
+    if (memcmp(&found, &expected, sizeof found) != 0 || size != state->bytes) {
         return "it belongs to another device";
     }
     return NULL;
 }
 
-/** Lock, then make or check; NULL or why not. */
+/** Lock, then make or check, then map; NULL or why not. */
 static const char *prepare(struct state *state, const char *path, const struct state_identity *identity) {
-    struct stat status;
-    state->descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (state->descriptor < 0) {
+    const char *reason = state_file_open(path, &state->file);
+    if (reason != NULL) {
+        return reason;
+    }
+    uint64_t size = state_file_bytes(state->file);
+    if (is_new(state, size)) {
+        struct header header = make_header(identity);
+        int failure = state_file_make(state->file, state->bytes, &header, sizeof header);
+        reason = failure != 0 ? strerror(-failure) : NULL;
+    } else {
+        reason = check_file(state, identity, size);
+    }
+    if (reason != NULL) {
+        return reason;
+    }
+    uint8_t *memory = state_file_map(state->file, state->bytes);
+    if (memory == NULL) {
         return strerror(errno);
     }
-    if (flock(state->descriptor, LOCK_EX | LOCK_NB) != 0) {
-        return errno == EWOULDBLOCK ? "another warmer is using it" : strerror(errno);
-    }
-    if (fstat(state->descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-        return "it is not a regular file";
-    }
-    if (!is_new(state, status.st_size)) {
-        return check_file(state, identity, status.st_size);
-    }
-    int failure = make_file(state, identity);
-    if (failure != 0) {
-        /* Empty again, so that the next start does not find half a header. */
-        (void)!ftruncate(state->descriptor, 0);
-        return strerror(-failure);
-    }
+    state->bits = memory + HEADER_BYTES;
     return NULL;
 }
 
@@ -129,19 +110,12 @@ int state_open(const char *path, const struct state_identity *identity, struct s
     if (state == NULL) {
         return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot use state file %s: out of memory", path);
     }
-    state->descriptor = -1;
     state->blocks = blocks_of_bytes(identity->device_bytes);
     state->bytes = HEADER_BYTES + (size_t)((state->blocks + 7) / 8);
     const char *reason = prepare(state, path, identity);
     if (reason != NULL) {
         return refuse(state, path, reason, diag);
     }
-    void *memory = mmap(NULL, state->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, state->descriptor, 0);
-    if (memory == MAP_FAILED) {
-        return refuse(state, path, strerror(errno), diag);
-    }
-    state->memory = memory;
-    state->bits = (uint8_t *)memory + HEADER_BYTES;
     *opened = state;
     return 0;
 }
@@ -163,7 +137,7 @@ void state_remember(struct state *state, uint64_t block) {
 
 void state_save(struct state *state, uint64_t now_ns, bool now) {
     if (now || now_ns - state->saved_ns >= SAVE_INTERVAL_NS) {
-        msync(state->memory, state->bytes, MS_SYNC);
+        state_file_sync(state->file);
         state->saved_ns = now_ns;
     }
 }
@@ -172,12 +146,9 @@ void state_close(struct state *state) {
     if (state == NULL) {
         return;
     }
-    if (state->memory != NULL) {
+    if (state->bits != NULL) {
         state_save(state, 0, true);
-        munmap(state->memory, state->bytes);
     }
-    if (state->descriptor >= 0) {
-        close(state->descriptor);
-    }
+    state_file_close(state->file);
     free(state);
 }
