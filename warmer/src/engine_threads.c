@@ -7,30 +7,29 @@
 #include "engine_threads.h"
 
 #include "clock.h"
+#include "thread.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
-/** Enough for one pread call, also under the address sanitizer; reserved, not used. */
-#define STACK_BYTES (256u * 1024u)
+/** What is waited for. */
+enum condition {
+    CONDITION_WORK,     /**< There is a read to do, or the engine closes. */
+    CONDITION_FINISHED, /**< There is a completion. */
+};
 
 struct threads_engine {
     struct engine base;
     struct engine_settings settings;
-    pthread_mutex_t lock;
-    pthread_cond_t work;     /**< There is a read to do, or the engine closes. */
-    pthread_cond_t finished; /**< There is a completion. */
+    struct monitor *monitor;
     struct engine_read *reads;
     struct engine_completion *completions;
     unsigned read_head, read_count; /**< A ring of max_in_flight reads. */
     unsigned completion_count;      /**< A stack: order is nobody's business. */
     unsigned idle, threads;
     bool closing;
-    pthread_t *handles;
+    struct thread **handles;
 };
 
 static struct engine_read take_read(struct threads_engine *engine) {
@@ -45,51 +44,41 @@ static int32_t read_once(const struct threads_engine *engine, const struct engin
                                 read->offset_bytes);
 }
 
-static void *serve(void *context) {
+static void serve(void *context) {
     struct threads_engine *engine = context;
-    pthread_mutex_lock(&engine->lock);
+    monitor_enter(engine->monitor);
     for (;;) {
         engine->idle++;
         while (engine->read_count == 0 && !engine->closing) {
-            pthread_cond_wait(&engine->work, &engine->lock);
+            monitor_wait(engine->monitor, CONDITION_WORK);
         }
         engine->idle--;
         if (engine->closing) {
             break;
         }
         struct engine_read read = take_read(engine);
-        pthread_mutex_unlock(&engine->lock);
+        monitor_leave(engine->monitor);
         int32_t result = read_once(engine, &read);
-        pthread_mutex_lock(&engine->lock);
+        monitor_enter(engine->monitor);
         engine->completions[engine->completion_count++] = (struct engine_completion){read.tag, result};
-        pthread_cond_signal(&engine->finished);
+        monitor_signal(engine->monitor, CONDITION_FINISHED);
     }
-    pthread_mutex_unlock(&engine->lock);
-    return NULL;
+    monitor_leave(engine->monitor);
 }
 
-/** Start one more thread, which leaves signals to the main one; 0 or -errno. */
+/** Start one more thread; 0 or -errno. */
 static int add_thread(struct threads_engine *engine) {
-    pthread_attr_t attributes;
-    sigset_t all;
-    sigset_t before;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failure = pthread_create(&engine->handles[engine->threads], &attributes, serve, engine);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    int failure = thread_start(serve, engine, &engine->handles[engine->threads]);
     if (failure == 0) {
         engine->threads++;
     }
-    return -failure;
+    return failure;
 }
 
 static int threads_submit(struct engine *base, const struct engine_read *read) {
     struct threads_engine *engine = (struct threads_engine *)base;
     int failure = 0;
-    pthread_mutex_lock(&engine->lock);
+    monitor_enter(engine->monitor);
     if (engine->idle <= engine->read_count && engine->threads < engine->settings.max_in_flight) {
         failure = add_thread(engine);
     }
@@ -99,61 +88,49 @@ static int threads_submit(struct engine *base, const struct engine_read *read) {
         unsigned tail = (engine->read_head + engine->read_count) % engine->settings.max_in_flight;
         engine->reads[tail] = *read;
         engine->read_count++;
-        pthread_cond_signal(&engine->work);
+        monitor_signal(engine->monitor, CONDITION_WORK);
     }
-    pthread_mutex_unlock(&engine->lock);
+    monitor_leave(engine->monitor);
     return failure;
-}
-
-static struct timespec deadline_after(uint64_t wait_ns) {
-    uint64_t due = clock_now_ns() + wait_ns;
-    return (struct timespec){.tv_sec = (time_t)(due / NS_PER_SECOND), .tv_nsec = (long)(due % NS_PER_SECOND)};
 }
 
 static int threads_reap(struct engine *base, struct engine_completion *done, unsigned capacity,
                         uint64_t wait_ns) {
     struct threads_engine *engine = (struct threads_engine *)base;
-    struct timespec deadline = deadline_after(wait_ns);
+    uint64_t due_ns = clock_now_ns() + wait_ns;
     unsigned count = 0;
-    pthread_mutex_lock(&engine->lock);
+    monitor_enter(engine->monitor);
     while (engine->completion_count == 0 && wait_ns > 0) {
-        if (pthread_cond_timedwait(&engine->finished, &engine->lock, &deadline) == ETIMEDOUT) {
+        if (!monitor_wait_until(engine->monitor, CONDITION_FINISHED, due_ns)) {
             break;
         }
     }
     while (engine->completion_count > 0 && count < capacity) {
         done[count++] = engine->completions[--engine->completion_count];
     }
-    pthread_mutex_unlock(&engine->lock);
+    monitor_leave(engine->monitor);
     return (int)count;
 }
 
-static void threads_close(struct engine *base) {
-    struct threads_engine *engine = (struct threads_engine *)base;
-    pthread_mutex_lock(&engine->lock);
-    engine->closing = true;
-    pthread_cond_broadcast(&engine->work);
-    pthread_mutex_unlock(&engine->lock);
-    for (unsigned i = 0; i < engine->threads; i++) {
-        pthread_join(engine->handles[i], NULL);
-    }
-    pthread_cond_destroy(&engine->work);
-    pthread_cond_destroy(&engine->finished);
-    pthread_mutex_destroy(&engine->lock);
+/** Free what there is of an engine without threads. */
+static void release(struct threads_engine *engine) {
+    monitor_destroy(engine->monitor);
     free(engine->reads);
     free(engine->completions);
     free(engine->handles);
     free(engine);
 }
 
-static void init_locks(struct threads_engine *engine) {
-    pthread_condattr_t attributes;
-    pthread_mutex_init(&engine->lock, NULL);
-    pthread_cond_init(&engine->work, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&engine->finished, &attributes);
-    pthread_condattr_destroy(&attributes);
+static void threads_close(struct engine *base) {
+    struct threads_engine *engine = (struct threads_engine *)base;
+    monitor_enter(engine->monitor);
+    engine->closing = true;
+    monitor_broadcast(engine->monitor, CONDITION_WORK);
+    monitor_leave(engine->monitor);
+    for (unsigned i = 0; i < engine->threads; i++) {
+        thread_join(engine->handles[i]);
+    }
+    release(engine);
 }
 
 static int threads_open(const struct engine_settings *settings, struct engine **opened) {
@@ -163,12 +140,13 @@ static int threads_open(const struct engine_settings *settings, struct engine **
     }
     engine->base.ops = &engine_threads;
     engine->settings = *settings;
-    init_locks(engine);
+    engine->monitor = monitor_create();
     engine->reads = calloc(settings->max_in_flight, sizeof *engine->reads);
     engine->completions = calloc(settings->max_in_flight, sizeof *engine->completions);
     engine->handles = calloc(settings->max_in_flight, sizeof *engine->handles);
-    if (engine->reads == NULL || engine->completions == NULL || engine->handles == NULL) {
-        threads_close(&engine->base);
+    if (engine->monitor == NULL || engine->reads == NULL || engine->completions == NULL ||
+        engine->handles == NULL) {
+        release(engine);
         return -ENOMEM;
     }
     *opened = &engine->base;
