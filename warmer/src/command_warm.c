@@ -86,14 +86,14 @@ static unsigned max_in_flight(const struct options *options) {
 }
 
 static int open_engine(struct job *job, struct diag *diag) {
-    job->buffer = device_alloc_buffer(BLOCK_BYTES);
+    job->buffer = device_alloc_buffer(WARM_BUFFER_BYTES);
     job->plan = plan_create(job->wanted, &job->first);
     if (job->buffer == NULL || job->plan == NULL) {
         return out_of_memory(diag);
     }
     struct engine_settings settings = {.device = job->device,
                                        .buffer = job->buffer,
-                                       .buffer_bytes = BLOCK_BYTES,
+                                       .buffer_bytes = WARM_BUFFER_BYTES,
                                        /* One more than the blocks: the probe of politeness. */
                                        .max_in_flight = max_in_flight(job->options) + 1};
     return engine_open(job->options->engine, &settings, &job->engine, job->engine_note,

@@ -3,9 +3,13 @@
  *
  * A cold volume answers a read in tens of milliseconds, so throughput grows with depth until a limit (of the
  * volume, the instance, or the fetches that EBS does at a time) is met; beyond it only the queue grows, and
- * the application's own reads wait in it. The search doubles the depth while that pays, then halves it while
- * that costs nothing, and rests. It starts again when the rate is no longer the one it found, or after a
- * while.
+ * the application's own reads wait in it. Too shallow costs time, too deep only patience: so the search
+ * begins deep, doubles while that pays, then looks for the lowest depth that costs nothing, and rests. It
+ * starts again when the rate is no longer the one it found, or after a while.
+ *
+ * A depth that is tried and found too shallow is time lost. No read takes less than the volume's own latency,
+ * so `depth / latency` bounds what a depth can give (Little's law), and depths that cannot give the best rate
+ * are not tried. The latency is that of the first reads of all, which met no queue.
  *
  * A window counts only once as many reads as the depth have come back since the depth changed, and only when
  * it holds enough of them: one slow block must not look like a slow depth.
@@ -16,25 +20,40 @@
 
 #include <stdbool.h>
 
-#define START_LEVEL 6u /* 64 reads */
+#define START_LEVEL 8u /* 256 reads: what gp3's 1,000 MiB/s need at 91 ms a fetch */
 #define WINDOW_NS (300 * NS_PER_MILLISECOND)
 
-/** Too shallow costs time, too deep only patience: a step down is looked at this much longer. */
-#define DESCENT_LOOKS 3u
+/** Of the first eight reads the six that come back first make the base: two may be stragglers. */
+#define FIRST_READS 8u
+#define FIRST_COUNTED 6u
+
+/** Little's law with this much doubt. */
+#define DOUBT 0.9
+
+/** A step down is looked at this much longer, but given up early when it clearly fails. */
+#define DESCENT_LOOKS 2u
+#define CLEARLY_FAILS 0.85
+#define EARLY_NS (100 * NS_PER_MILLISECOND)
+#define FEWEST_READS 32u
+#define MOST_READS 256u
 
 /** The first rest is short, because the first search saw little; each later one is twice as long. */
-#define FIRST_HOLD_NS (5 * NS_PER_SECOND)
-#define LONGEST_HOLD_NS (40 * NS_PER_SECOND)
+#define FIRST_HOLD_NS (15 * NS_PER_SECOND)
+#define LONGEST_HOLD_NS (60 * NS_PER_SECOND)
+
+/** After each rest the base is believed less, in case that the blocks have become warm. */
+#define BASE_DECAY 0.7
 
 /** Going deeper must pay this much; going shallower may cost at most this much. */
-#define WORTH_IT 1.04
+#define WORTH_IT 1.02
 #define COSTS_NOTHING 0.98
 
 /** A rate this far above or below the one found means that the volume has changed, or the search was misled.
  */
 #define ROSE 1.25
 #define FELL 0.95
-#define ODD_WINDOWS 3u
+#define ROSE_WINDOWS 1u
+#define FELL_WINDOWS 3u
 
 void depth_init_fixed(struct depth *depth, unsigned reads) {
     *depth = (struct depth){.phase = DEPTH_FIXED, .current = reads};
@@ -42,9 +61,7 @@ void depth_init_fixed(struct depth *depth, unsigned reads) {
 
 static void begin_window(struct depth *depth, uint64_t settle_reads, uint64_t now_ns) {
     depth->settle_reads = settle_reads;
-    depth->window_ns = now_ns;
-    depth->window_bytes = 0;
-    depth->window_reads = 0;
+    depth->window = (struct depth_window){.began_ns = now_ns};
 }
 
 static void set_level(struct depth *depth, unsigned level, uint64_t now_ns) {
@@ -55,100 +72,150 @@ static void set_level(struct depth *depth, unsigned level, uint64_t now_ns) {
 }
 
 void depth_init_auto(struct depth *depth, uint64_t now_ns) {
-    *depth = (struct depth){.phase = DEPTH_CLIMB, .first_level = START_LEVEL, .hold_ns = FIRST_HOLD_NS};
+    *depth = (struct depth){.phase = DEPTH_CLIMB, .hold_ns = FIRST_HOLD_NS};
     set_level(depth, START_LEVEL, now_ns);
 }
 
-static void hold(struct depth *depth, unsigned level, uint64_t now_ns) {
+static void hold(struct depth *depth, uint64_t now_ns) {
     depth->phase = DEPTH_HOLD;
     depth->held_ns = now_ns;
     depth->odd_windows = 0;
-    set_level(depth, level, now_ns);
+    set_level(depth, depth->best_level, now_ns);
 }
 
-/** Try the level below the best one, unless the climb came from there and it paid. */
+/** Try halfway between what is too shallow and what is good; rest when they meet. */
 static void descend(struct depth *depth, uint64_t now_ns) {
-    if (depth->best_level == 0 || depth->best_level > depth->first_level) {
-        hold(depth, depth->best_level, now_ns);
+    if (depth->low_level >= depth->best_level) {
+        hold(depth, now_ns);
         return;
     }
     depth->phase = DEPTH_DESCEND;
-    set_level(depth, depth->best_level - 1, now_ns);
+    set_level(depth, (depth->low_level + depth->best_level) / 2, now_ns);
 }
 
-static void climb_on(struct depth *depth, double rate, uint64_t now_ns) {
-    bool is_first = depth->best_rate <= 0;
-    if (is_first || rate > depth->best_rate * WORTH_IT) {
-        depth->best_rate = rate;
+/** The lowest level that can give the best rate at all, by Little's law. */
+static unsigned lowest_possible(const struct depth *depth, double read_bytes) {
+    double needed = DOUBT * depth->best_rate / read_bytes * depth->base_latency_ns;
+    unsigned level = 0;
+    while (level < depth->best_level && (double)(1u << level) < needed) {
+        level++;
+    }
+    return level;
+}
+
+static void climb_on(struct depth *depth, double read_bytes, uint64_t now_ns) {
+    if (depth->rate > depth->best_rate * WORTH_IT) {
+        depth->best_rate = depth->rate;
         depth->best_level = depth->level;
-        if (depth->level + 1 < DEPTH_LEVELS) {
+        /* Where most of the time is spent in a queue already, a longer one gives nothing. */
+        bool is_queueing = depth->base_latency_ns > 0 && depth->latency_ns > 3 * depth->base_latency_ns;
+        if (depth->level + 1 < DEPTH_LEVELS && !is_queueing) {
             set_level(depth, depth->level + 1, now_ns);
             return;
         }
     }
+    depth->low_level = lowest_possible(depth, read_bytes);
     descend(depth, now_ns);
 }
 
-static void descend_on(struct depth *depth, double rate, uint64_t now_ns) {
-    if (rate < depth->best_rate * COSTS_NOTHING) {
-        hold(depth, depth->best_level, now_ns);
-        return;
-    }
-    depth->best_level = depth->level;
-    if (rate > depth->best_rate) {
-        depth->best_rate = rate;
+static void descend_on(struct depth *depth, uint64_t now_ns) {
+    if (depth->rate < depth->best_rate * COSTS_NOTHING) {
+        depth->low_level = depth->level + 1;
+    } else {
+        depth->best_level = depth->level;
+        depth->best_rate = depth->rate > depth->best_rate ? depth->rate : depth->best_rate;
     }
     descend(depth, now_ns);
 }
 
-/** Search again from where we are: up first, because being too shallow is what costs time. */
-static void restart(struct depth *depth, uint64_t now_ns) {
+/** Search again, up first, because being too shallow is what costs time. */
+static void restart(struct depth *depth, unsigned level, uint64_t now_ns) {
     depth->phase = DEPTH_CLIMB;
     depth->best_rate = 0;
-    depth->first_level = depth->level;
-    set_level(depth, depth->level, now_ns);
+    set_level(depth, level, now_ns);
 }
 
-static void hold_on(struct depth *depth, double rate, uint64_t now_ns) {
-    bool is_odd = rate > depth->best_rate * ROSE || rate < depth->best_rate * FELL;
-    depth->odd_windows = is_odd ? depth->odd_windows + 1 : 0;
-    if (depth->odd_windows >= ODD_WINDOWS) {
+static void rest_is_over(struct depth *depth, uint64_t now_ns) {
+    depth->hold_ns = depth->hold_ns * 2 < LONGEST_HOLD_NS ? depth->hold_ns * 2 : LONGEST_HOLD_NS;
+    depth->base_latency_ns *= BASE_DECAY;
+    restart(depth, depth->level, now_ns);
+}
+
+static void hold_on(struct depth *depth, uint64_t now_ns) {
+    bool rose = depth->rate > depth->best_rate * ROSE;
+    bool fell = depth->rate < depth->best_rate * FELL;
+    depth->odd_windows = rose || fell ? depth->odd_windows + 1 : 0;
+    if (rose && depth->odd_windows >= ROSE_WINDOWS) {
         depth->hold_ns = FIRST_HOLD_NS;
-        restart(depth, now_ns);
+        restart(depth, depth->level > START_LEVEL ? depth->level : START_LEVEL, now_ns);
+    } else if (fell && depth->odd_windows >= FELL_WINDOWS) {
+        depth->hold_ns = FIRST_HOLD_NS;
+        restart(depth, depth->level, now_ns);
     } else if (now_ns - depth->held_ns >= depth->hold_ns) {
-        depth->hold_ns = depth->hold_ns * 2 < LONGEST_HOLD_NS ? depth->hold_ns * 2 : LONGEST_HOLD_NS;
-        restart(depth, now_ns);
+        rest_is_over(depth, now_ns);
     } else {
         begin_window(depth, 0, now_ns);
     }
 }
 
 static void end_window(struct depth *depth, uint64_t now_ns) {
-    double rate = (double)depth->window_bytes / (double)(now_ns - depth->window_ns);
+    const struct depth_window *window = &depth->window;
+    double read_bytes = (double)window->bytes / (double)window->reads;
+    depth->rate = (double)window->bytes / (double)(now_ns - window->began_ns);
+    depth->latency_ns = window->latency_ns / (double)window->reads;
+    if (depth->base_latency_ns > depth->latency_ns) {
+        depth->base_latency_ns = depth->latency_ns;
+    }
     if (depth->phase == DEPTH_CLIMB) {
-        climb_on(depth, rate, now_ns);
+        climb_on(depth, read_bytes, now_ns);
     } else if (depth->phase == DEPTH_DESCEND) {
-        descend_on(depth, rate, now_ns);
+        descend_on(depth, now_ns);
     } else {
-        hold_on(depth, rate, now_ns);
+        hold_on(depth, now_ns);
     }
 }
 
-void depth_observe(struct depth *depth, uint64_t bytes, uint64_t now_ns) {
+/** The first reads of all, issued at once into an empty queue. */
+static void note_first(struct depth *depth, const struct depth_read *read) {
+    if (read->number >= FIRST_READS || depth->first_reads == FIRST_COUNTED) {
+        return;
+    }
+    depth->first_sum_ns += (double)read->latency_ns;
+    depth->first_reads++;
+    if (depth->first_reads == FIRST_COUNTED) {
+        depth->base_latency_ns = depth->first_sum_ns / FIRST_COUNTED;
+    }
+}
+
+/** Is this descent hopeless, as far as the window shows? */
+static bool is_failing(const struct depth *depth, uint64_t age_ns) {
+    return depth->phase == DEPTH_DESCEND && age_ns >= EARLY_NS && depth->window.reads >= FEWEST_READS &&
+           (double)depth->window.bytes < CLEARLY_FAILS * depth->best_rate * (double)age_ns;
+}
+
+static bool is_window_over(const struct depth *depth, uint64_t age_ns) {
+    uint64_t looks = depth->phase == DEPTH_DESCEND ? DESCENT_LOOKS : 1;
+    uint64_t reads = 2 * (uint64_t)depth->current;
+    reads = reads < FEWEST_READS ? FEWEST_READS : reads > MOST_READS ? MOST_READS : reads;
+    return age_ns >= looks * WINDOW_NS && depth->window.reads >= looks * reads;
+}
+
+void depth_observe(struct depth *depth, const struct depth_read *read, uint64_t now_ns) {
     if (depth->phase == DEPTH_FIXED) {
         return;
     }
-    depth->window_reads++;
+    note_first(depth, read);
+    depth->window.reads++;
     if (depth->settle_reads > 0) {
-        if (depth->window_reads >= depth->settle_reads) {
+        if (depth->window.reads >= depth->settle_reads) {
             begin_window(depth, 0, now_ns);
         }
         return;
     }
-    depth->window_bytes += bytes;
-    unsigned looks = depth->phase == DEPTH_DESCEND ? DESCENT_LOOKS : 1;
-    uint64_t enough = looks * (depth->current > 16 ? 2 * (uint64_t)depth->current : 32);
-    if (now_ns - depth->window_ns >= looks * WINDOW_NS && depth->window_reads >= enough) {
+    depth->window.bytes += read->bytes;
+    depth->window.latency_ns += (double)read->latency_ns;
+    uint64_t age_ns = now_ns - depth->window.began_ns;
+    if (is_failing(depth, age_ns) || is_window_over(depth, age_ns)) {
         end_window(depth, now_ns);
     }
 }

@@ -65,6 +65,20 @@ uint64_t plan_next(struct plan *plan) {
     return block;
 }
 
+uint64_t plan_next_run(struct plan *plan, unsigned most, uint32_t *count) {
+    uint64_t block = plan_next(plan);
+    *count = block != BLOCK_NONE;
+    bool is_rest = plan->first_index >= plan->first_length;
+    while (block != BLOCK_NONE && is_rest && *count < most &&
+           block_set_remove(plan->pending, block + *count)) {
+        (*count)++;
+    }
+    if (*count > 1) {
+        plan->cursor = block + *count;
+    }
+    return block;
+}
+
 uint64_t plan_remaining(const struct plan *plan) {
     return block_set_count(plan->pending);
 }

@@ -21,6 +21,12 @@ void plan_destroy(struct plan *plan);
 /** The next block, never one given before; BLOCK_NONE when all are given. */
 uint64_t plan_next(struct plan *plan);
 
+/**
+ * The next block and up to `most` - 1 that follow it directly; how many in all in `count`. What is wanted
+ * first is given one by one, so that nothing comes before it.
+ */
+uint64_t plan_next_run(struct plan *plan, unsigned most, uint32_t *count);
+
 /** Blocks not given yet. */
 uint64_t plan_remaining(const struct plan *plan);
 

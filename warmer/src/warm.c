@@ -27,7 +27,7 @@ static void hand_over(struct run *run, const struct engine_read *read, uint64_t 
 
 static void submit(struct run *run, struct slot *slot, uint64_t now_ns) {
     uint32_t alignment = run->settings->alignment_bytes;
-    uint32_t rest = slot->length_bytes - slot->done_bytes;
+    uint32_t rest = warm_slot_rest(run, slot);
     struct engine_read read = {
         .offset_bytes = slot->block * BLOCK_BYTES + slot->done_bytes,
         /* The last block may end between two multiples; the read then simply ends with the device. */
@@ -36,7 +36,7 @@ static void submit(struct run *run, struct slot *slot, uint64_t now_ns) {
     };
     slot->state = SLOT_READING;
     slot->issued_ns = now_ns;
-    run->reading++;
+    warm_room_enter(run, slot);
     hand_over(run, &read, now_ns);
 }
 
@@ -58,7 +58,8 @@ static void submit_probe(struct run *run, uint64_t now_ns) {
 
 static unsigned allowed_depth(const struct run *run) {
     unsigned polite = polite_depth(&run->polite);
-    return polite < run->depth.current ? polite : run->depth.current;
+    unsigned room = warm_room_depth(run);
+    return polite < room ? polite : room;
 }
 
 static bool has_room(const struct run *run, uint64_t now_ns) {
@@ -91,14 +92,14 @@ static bool may_start(const struct run *run, uint64_t now_ns) {
 
 static void start_new(struct run *run, uint64_t now_ns) {
     while (may_start(run, now_ns)) {
-        uint64_t block = plan_next(run->settings->plan);
+        uint32_t count = 0;
+        uint64_t block = plan_next_run(run->settings->plan, warm_room_blocks(run), &count);
         if (block == BLOCK_NONE) {
             return;
         }
         struct slot *slot = &run->slots[run->free_slots[--run->free_count]];
-        uint32_t length = block_length(block, run->settings->device_bytes);
-        *slot = (struct slot){.block = block, .length_bytes = length};
-        pace_charge(&run->pace, length, now_ns);
+        *slot = (struct slot){.block = block, .count = count};
+        pace_charge(&run->pace, warm_slot_rest(run, slot), now_ns);
         submit(run, slot, now_ns);
     }
 }
@@ -106,6 +107,7 @@ static void start_new(struct run *run, uint64_t now_ns) {
 /** Start all that may start; how long to wait for a completion at most. */
 static uint64_t start_reads(struct run *run, uint64_t now_ns) {
     submit_probe(run, now_ns);
+    warm_room_look(run, now_ns);
     uint64_t next_ns = start_waiting(run, now_ns);
     start_new(run, now_ns);
     bool is_paced = plan_remaining(run->settings->plan) > 0 && !pace_allows(&run->pace, now_ns);
@@ -130,7 +132,8 @@ static int reap(struct run *run, uint64_t wait_ns) {
 static void show(struct run *run) {
     struct warm_progress *progress = &run->result->progress;
     progress->elapsed_ns = run->settings->now_ns() - run->began_ns;
-    progress->depth = allowed_depth(run);
+    unsigned polite = polite_depth(&run->polite);
+    progress->depth = polite < run->depth.current ? polite : run->depth.current;
     if (run->settings->observe != NULL) {
         run->settings->observe(run->settings->observe_context, progress);
     }
@@ -175,7 +178,11 @@ static int allocate(struct run *run) {
 }
 
 int warm_run(const struct warm_settings *settings, struct warm_result *result) {
-    struct run run = {.settings = settings, .result = result, .began_ns = settings->now_ns()};
+    struct run run = {.settings = settings,
+                      .result = result,
+                      .began_ns = settings->now_ns(),
+                      .oldest = SLOT_NONE,
+                      .newest = SLOT_NONE};
     int failure = allocate(&run);
     if (failure == 0) {
         polite_init(&run.polite, settings->polite_latency_ms, settings->max_in_flight, run.began_ns);

@@ -10,6 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/** The most blocks that one read takes; the engine's buffer has room for them. */
+#define WARM_RUN_BLOCKS 2u
+#define WARM_BUFFER_BYTES (WARM_RUN_BLOCKS * BLOCK_BYTES)
+
 /** What has really been done so far: completions, never what was merely issued. */
 struct warm_progress {
     uint64_t bytes_done;  /**< Of blocks that are read to their end, those of earlier runs included. */

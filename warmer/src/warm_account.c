@@ -17,26 +17,32 @@ static void release(struct run *run, struct slot *slot) {
     run->free_slots[run->free_count++] = (uint32_t)(slot - run->slots);
 }
 
-static void finish_block(struct run *run, struct slot *slot) {
+uint32_t warm_slot_rest(const struct run *run, const struct slot *slot) {
+    uint32_t others = slot->is_alone ? 0 : slot->count - 1;
+    uint64_t last = slot->block + others;
+    return others * BLOCK_BYTES + block_length(last, run->settings->device_bytes) - slot->done_bytes;
+}
+
+/** The slot's first block is over, one way or the other: on to the next, or the slot is free. */
+static void pass_block(struct run *run, struct slot *slot) {
+    slot->block++;
+    slot->count--;
+    slot->done_bytes = 0;
+    slot->attempts = 0;
+    if (slot->count == 0) {
+        release(run, slot);
+    }
+}
+
+static void finish_block(struct run *run, struct slot *slot, uint32_t length_bytes) {
     struct warm_progress *progress = &run->result->progress;
     progress->blocks_done++;
-    progress->bytes_done += slot->length_bytes;
+    progress->bytes_done += length_bytes;
     polite_note(&run->polite, slot->block);
     if (run->settings->remember != NULL) {
         run->settings->remember(run->settings->remember_context, slot->block);
     }
-    release(run, slot);
-}
-
-static void fail_block(struct run *run, struct slot *slot, int error) {
-    struct warm_result *result = run->result;
-    result->progress.blocks_failed++;
-    if (result->first_error == 0) {
-        result->first_error = error;
-    }
-    /* Without memory for the list the count still says that the run is not complete. */
-    (void)extents_append(&result->failed, slot->block, 1);
-    release(run, slot);
+    pass_block(run, slot);
 }
 
 static void wait_until(struct run *run, struct slot *slot, uint64_t due_ns) {
@@ -45,14 +51,40 @@ static void wait_until(struct run *run, struct slot *slot, uint64_t due_ns) {
     run->waiting++;
 }
 
+static void fail_block(struct run *run, struct slot *slot, int error, uint64_t now_ns) {
+    struct warm_result *result = run->result;
+    result->progress.blocks_failed++;
+    if (result->first_error == 0) {
+        result->first_error = error;
+    }
+    /* Without memory for the list the count still says that the run is not complete. */
+    (void)extents_append(&result->failed, slot->block, 1);
+    pass_block(run, slot);
+    if (slot->count > 0) {
+        wait_until(run, slot, now_ns);
+    }
+}
+
 static bool is_passing(int error) {
     return error == EAGAIN || error == EINTR || error == EBUSY || error == ENOMEM || error == ENOBUFS ||
            error == ETIMEDOUT || error == ECANCELED;
 }
 
+/** The read of these blocks failed for good: one of them, but which? Alone each answers for itself. */
+static void settle_failure(struct run *run, struct slot *slot, int error, uint64_t now_ns) {
+    if (slot->count == 1 || slot->is_alone) {
+        fail_block(run, slot, error, now_ns);
+        return;
+    }
+    slot->is_alone = true;
+    slot->attempts = 0;
+    run->result->progress.retries++;
+    wait_until(run, slot, now_ns);
+}
+
 static void retry_or_fail(struct run *run, struct slot *slot, int error, uint64_t now_ns) {
     if (!is_passing(error) || slot->attempts >= MAX_ATTEMPTS) {
-        fail_block(run, slot, error);
+        settle_failure(run, slot, error, now_ns);
         return;
     }
     uint64_t backoff_ns = NS_PER_MILLISECOND << slot->attempts;
@@ -61,21 +93,36 @@ static void retry_or_fail(struct run *run, struct slot *slot, int error, uint64_
     wait_until(run, slot, now_ns + (backoff_ns < MAX_BACKOFF_NS ? backoff_ns : MAX_BACKOFF_NS));
 }
 
+/** Finish each block that `bytes` more reach to the end of; what is left over belongs to the next one. */
+static uint32_t finish_blocks(struct run *run, struct slot *slot, uint32_t bytes) {
+    while (slot->count > 0) {
+        uint32_t length = block_length(slot->block, run->settings->device_bytes);
+        uint32_t missing = length - slot->done_bytes;
+        if (bytes < missing) {
+            return bytes;
+        }
+        bytes -= missing;
+        finish_block(run, slot, length);
+    }
+    return 0;
+}
+
 /** Data came: all that was asked for, or a part whose rest is read at once. */
 static void take_data(struct run *run, struct slot *slot, uint32_t bytes, uint64_t now_ns) {
     struct warm_progress *progress = &run->result->progress;
+    struct depth_read read = {bytes, now_ns - slot->issued_ns, slot->number};
+    bool is_short = bytes < warm_slot_rest(run, slot);
     progress->reads++;
+    progress->short_reads += is_short;
     progress->bytes_read += bytes;
-    latency_add(&progress->latency, now_ns - slot->issued_ns);
-    depth_observe(&run->depth, bytes, now_ns);
-    uint32_t wanted = slot->length_bytes - slot->done_bytes;
-    if (bytes >= wanted) {
-        finish_block(run, slot);
+    latency_add(&progress->latency, read.latency_ns);
+    depth_observe(&run->depth, &read, now_ns);
+    uint32_t left = finish_blocks(run, slot, bytes);
+    if (slot->count == 0) {
         return;
     }
-    progress->short_reads++;
-    uint32_t usable = bytes - bytes % run->settings->alignment_bytes;
-    if (usable == 0) {
+    uint32_t usable = left - left % run->settings->alignment_bytes;
+    if (is_short && bytes == left && usable == 0) {
         retry_or_fail(run, slot, EAGAIN, now_ns);
         return;
     }
@@ -99,12 +146,12 @@ void warm_account(struct run *run, const struct engine_completion *completion, u
         return;
     }
     struct slot *slot = &run->slots[completion->tag];
-    run->reading--;
+    warm_room_leave(run, slot);
     if (completion->result > 0) {
         take_data(run, slot, (uint32_t)completion->result, now_ns);
     } else if (completion->result == 0) {
         /* The device ended before the size that it was opened with. */
-        fail_block(run, slot, ENXIO);
+        settle_failure(run, slot, ENXIO, now_ns);
     } else {
         retry_or_fail(run, slot, -completion->result, now_ns);
     }
