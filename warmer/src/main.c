@@ -14,17 +14,20 @@
  *   depth.c pace.c     how many reads at a time, how many bytes a second; pure
  *   polite.c           less while the application's reads would wait; pure
  *   engine.h           what an engine is; engines_<system>.c lists this build's
- *   engine_*.c         io_uring, threads
+ *   engine_*.c         io_uring, overlapped, threads (thread_<system>.c has what they are made of)
  *   device_*.c         open (read-only), size, read; one file per system
  *   identity*.c        which EBS volume the device is
- *   lock_*.c state_*.c one warm-up a device; what is read survives a kill
+ *   lock_*.c           one warm-up a device
+ *   state.c            what is read survives a kill; state_file_*.c: a file in memory
  *   progress.c json.c  a bar or JSON lines
- *   block_set.c extents.c latency.c random.c clock_*.c interrupt_*.c diag.c   the small tools
+ *   block_set.c extents.c latency.c random.c diag.c   the small tools
+ *   clock_*.c interrupt_*.c console_*.c windows_error.c   the small differences between systems
  *
  * Rules: nothing below main exits or prints a refusal (it fills a struct diag), there are no option globals,
  * no function body asks which system it is built for, and results are 0, a positive answer or -errno.
  */
 #include "commands.h"
+#include "console.h"
 #include "json.h"
 #include "options.h"
 
@@ -66,6 +69,7 @@ static int dispatch(const struct options *options, struct diag *diag) {
 int main(int count, char **arguments) {
     struct options options;
     struct diag diag = {{0}};
+    console_prepare(&count, &arguments);
     int status = options_parse(count, arguments, &options, &diag);
     if (status == 0) {
         if (!options.has_progress && isatty(STDERR_FILENO)) {
