@@ -9,7 +9,9 @@
  *
  * A depth that is tried and found too shallow is time lost. No read takes less than the volume's own latency,
  * so `depth / latency` bounds what a depth can give (Little's law), and depths that cannot give the best rate
- * are not tried. The latency is that of the first reads of all, which met no queue.
+ * are not tried. That latency is reckoned in two ways, of which the lower holds: from the first reads to come
+ * back at all, which met the shortest queue; and from how much the latencies differ, because what all reads
+ * have to wait is a queue.
  *
  * A window counts only once as many reads as the depth have come back since the depth changed, and only when
  * it holds enough of them: one slow block must not look like a slow depth.
@@ -23,12 +25,18 @@
 #define START_LEVEL 8u /* 256 reads: what gp3's 1,000 MiB/s need at 91 ms a fetch */
 #define WINDOW_NS (300 * NS_PER_MILLISECOND)
 
-/** Of the first eight reads the six that come back first make the base: two may be stragglers. */
-#define FIRST_READS 8u
-#define FIRST_COUNTED 6u
+/** So many reads make the base. Where hundreds are in flight, the first to come back are the lucky ones ...
+ */
+#define FIRST_READS 16u
 
-/** Little's law with this much doubt. */
-#define DOUBT 0.9
+/** ... by about this much. */
+#define LUCK 1.7
+
+/** The quickest read of a window was lucky too: the mean less the least falls short by about this much. */
+#define SPREAD 1.3
+
+/** A mean latency this many times the base is mostly waiting in a queue. */
+#define QUEUEING 4.0
 
 /** A step down is looked at this much longer, but given up early when it clearly fails. */
 #define DESCENT_LOOKS 2u
@@ -40,9 +48,6 @@
 /** The first rest is short, because the first search saw little; each later one is twice as long. */
 #define FIRST_HOLD_NS (15 * NS_PER_SECOND)
 #define LONGEST_HOLD_NS (60 * NS_PER_SECOND)
-
-/** After each rest the base is believed less, in case that the blocks have become warm. */
-#define BASE_DECAY 0.7
 
 /** Going deeper must pay this much; going shallower may cost at most this much. */
 #define WORTH_IT 1.02
@@ -61,14 +66,14 @@ void depth_init_fixed(struct depth *depth, unsigned reads) {
 
 static void begin_window(struct depth *depth, uint64_t settle_reads, uint64_t now_ns) {
     depth->settle_reads = settle_reads;
-    depth->window = (struct depth_window){.began_ns = now_ns};
+    depth->window = (struct depth_window){.began_ns = now_ns, .least_ns = UINT64_MAX};
 }
 
 static void set_level(struct depth *depth, unsigned level, uint64_t now_ns) {
     unsigned before = depth->current;
     depth->level = level;
     depth->current = 1u << level;
-    begin_window(depth, before > depth->current ? before : depth->current, now_ns);
+    begin_window(depth, before > 0 ? before : depth->current, now_ns);
 }
 
 void depth_init_auto(struct depth *depth, uint64_t now_ns) {
@@ -83,38 +88,43 @@ static void hold(struct depth *depth, uint64_t now_ns) {
     set_level(depth, depth->best_level, now_ns);
 }
 
-/** Try halfway between what is too shallow and what is good; rest when they meet. */
-static void descend(struct depth *depth, uint64_t now_ns) {
-    if (depth->low_level >= depth->best_level) {
-        hold(depth, now_ns);
-        return;
-    }
-    depth->phase = DEPTH_DESCEND;
-    set_level(depth, (depth->low_level + depth->best_level) / 2, now_ns);
-}
-
 /** The lowest level that can give the best rate at all, by Little's law. */
-static unsigned lowest_possible(const struct depth *depth, double read_bytes) {
-    double needed = DOUBT * depth->best_rate / read_bytes * depth->base_latency_ns;
-    unsigned level = 0;
+static unsigned lowest_possible(const struct depth *depth) {
+    double by_first_ns = LUCK * depth->base_latency_ns;
+    double by_spread_ns = SPREAD * depth->spread_ns;
+    double latency_ns = by_first_ns < by_spread_ns ? by_first_ns : by_spread_ns;
+    double needed = depth->best_rate / depth->read_bytes * latency_ns;
+    unsigned level = depth->low_level;
     while (level < depth->best_level && (double)(1u << level) < needed) {
         level++;
     }
     return level;
 }
 
-static void climb_on(struct depth *depth, double read_bytes, uint64_t now_ns) {
+/** Try halfway between what is too shallow and what is good; rest when they meet. */
+static void descend(struct depth *depth, uint64_t now_ns) {
+    unsigned lowest = lowest_possible(depth);
+    if (lowest >= depth->best_level) {
+        hold(depth, now_ns);
+        return;
+    }
+    depth->phase = DEPTH_DESCEND;
+    set_level(depth, (lowest + depth->best_level) / 2, now_ns);
+}
+
+static void climb_on(struct depth *depth, uint64_t now_ns) {
     if (depth->rate > depth->best_rate * WORTH_IT) {
         depth->best_rate = depth->rate;
         depth->best_level = depth->level;
         /* Where most of the time is spent in a queue already, a longer one gives nothing. */
-        bool is_queueing = depth->base_latency_ns > 0 && depth->latency_ns > 3 * depth->base_latency_ns;
+        bool is_queueing =
+            depth->base_latency_ns > 0 && depth->latency_ns > QUEUEING * depth->base_latency_ns;
         if (depth->level + 1 < DEPTH_LEVELS && !is_queueing) {
             set_level(depth, depth->level + 1, now_ns);
             return;
         }
     }
-    depth->low_level = lowest_possible(depth, read_bytes);
+    depth->low_level = 0;
     descend(depth, now_ns);
 }
 
@@ -137,7 +147,6 @@ static void restart(struct depth *depth, unsigned level, uint64_t now_ns) {
 
 static void rest_is_over(struct depth *depth, uint64_t now_ns) {
     depth->hold_ns = depth->hold_ns * 2 < LONGEST_HOLD_NS ? depth->hold_ns * 2 : LONGEST_HOLD_NS;
-    depth->base_latency_ns *= BASE_DECAY;
     restart(depth, depth->level, now_ns);
 }
 
@@ -160,14 +169,15 @@ static void hold_on(struct depth *depth, uint64_t now_ns) {
 
 static void end_window(struct depth *depth, uint64_t now_ns) {
     const struct depth_window *window = &depth->window;
-    double read_bytes = (double)window->bytes / (double)window->reads;
+    depth->read_bytes = (double)window->bytes / (double)window->reads;
     depth->rate = (double)window->bytes / (double)(now_ns - window->began_ns);
     depth->latency_ns = window->latency_ns / (double)window->reads;
+    depth->spread_ns = depth->latency_ns - (double)window->least_ns;
     if (depth->base_latency_ns > depth->latency_ns) {
         depth->base_latency_ns = depth->latency_ns;
     }
     if (depth->phase == DEPTH_CLIMB) {
-        climb_on(depth, read_bytes, now_ns);
+        climb_on(depth, now_ns);
     } else if (depth->phase == DEPTH_DESCEND) {
         descend_on(depth, now_ns);
     } else {
@@ -175,15 +185,11 @@ static void end_window(struct depth *depth, uint64_t now_ns) {
     }
 }
 
-/** The first reads of all, issued at once into an empty queue. */
-static void note_first(struct depth *depth, const struct depth_read *read) {
-    if (read->number >= FIRST_READS || depth->first_reads == FIRST_COUNTED) {
-        return;
-    }
-    depth->first_sum_ns += (double)read->latency_ns;
-    depth->first_reads++;
-    if (depth->first_reads == FIRST_COUNTED) {
-        depth->base_latency_ns = depth->first_sum_ns / FIRST_COUNTED;
+static void note_first(struct depth *depth, uint64_t latency_ns) {
+    if (depth->first_reads < FIRST_READS) {
+        depth->first_sum_ns += (double)latency_ns;
+        depth->first_reads++;
+        depth->base_latency_ns = depth->first_sum_ns / depth->first_reads;
     }
 }
 
@@ -200,11 +206,11 @@ static bool is_window_over(const struct depth *depth, uint64_t age_ns) {
     return age_ns >= looks * WINDOW_NS && depth->window.reads >= looks * reads;
 }
 
-void depth_observe(struct depth *depth, const struct depth_read *read, uint64_t now_ns) {
+void depth_observe(struct depth *depth, uint64_t bytes, uint64_t latency_ns, uint64_t now_ns) {
     if (depth->phase == DEPTH_FIXED) {
         return;
     }
-    note_first(depth, read);
+    note_first(depth, latency_ns);
     depth->window.reads++;
     if (depth->settle_reads > 0) {
         if (depth->window.reads >= depth->settle_reads) {
@@ -212,8 +218,9 @@ void depth_observe(struct depth *depth, const struct depth_read *read, uint64_t 
         }
         return;
     }
-    depth->window.bytes += read->bytes;
-    depth->window.latency_ns += (double)read->latency_ns;
+    depth->window.bytes += bytes;
+    depth->window.latency_ns += (double)latency_ns;
+    depth->window.least_ns = latency_ns < depth->window.least_ns ? latency_ns : depth->window.least_ns;
     uint64_t age_ns = now_ns - depth->window.began_ns;
     if (is_failing(depth, age_ns) || is_window_over(depth, age_ns)) {
         end_window(depth, now_ns);

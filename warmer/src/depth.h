@@ -15,19 +15,13 @@
 /** What the search is doing. */
 enum depth_phase { DEPTH_FIXED, DEPTH_CLIMB, DEPTH_DESCEND, DEPTH_HOLD };
 
-/** One read that came back. */
-struct depth_read {
-    uint64_t bytes;
-    uint64_t latency_ns;
-    uint64_t number; /**< In the order of issue, from 0. */
-};
-
 /** What came back in a stretch of time. */
 struct depth_window {
     uint64_t began_ns;
     uint64_t bytes;
     uint64_t reads;
     double latency_ns; /**< Sum. */
+    uint64_t least_ns; /**< Latency of the quickest read. */
 };
 
 /** Looks for the lowest number of reads in flight that gives the highest throughput. */
@@ -37,13 +31,15 @@ struct depth {
     unsigned level;   /**< current == 1 << level, unless fixed. */
     double best_rate; /**< Bytes a nanosecond at the best level so far. */
     unsigned best_level;
-    unsigned low_level;    /**< Levels below this one are known, or reckoned, to be too shallow. */
+    unsigned low_level;    /**< Levels below this one are known to be too shallow. */
     uint64_t settle_reads; /**< Reads issued at the depth before that are still to come back. */
     struct depth_window window;
     double rate;            /**< Bytes a nanosecond in the last whole window; 0 before the first. */
     double latency_ns;      /**< Mean in the last whole window. */
+    double spread_ns;       /**< How far the quickest read of that window was below the mean. */
+    double read_bytes;      /**< Mean size of its reads. */
     double base_latency_ns; /**< Of a read that queues behind no other, as far as known; 0: not yet. */
-    double first_sum_ns;    /**< Latencies of the first reads, of which the base is made. */
+    double first_sum_ns;    /**< Latencies of the reads that came back first, of which the base is made. */
     unsigned first_reads;
     uint64_t held_ns;     /**< When the search last came to rest. */
     uint64_t hold_ns;     /**< How long it rests. */
@@ -56,7 +52,7 @@ void depth_init_fixed(struct depth *depth, unsigned reads);
 /** Search. */
 void depth_init_auto(struct depth *depth, uint64_t now_ns);
 
-/** A read came back; may change `depth->current`. */
-void depth_observe(struct depth *depth, const struct depth_read *read, uint64_t now_ns);
+/** A read of `bytes` came back; may change `depth->current`. */
+void depth_observe(struct depth *depth, uint64_t bytes, uint64_t latency_ns, uint64_t now_ns);
 
 #endif

@@ -110,13 +110,13 @@ static uint32_t finish_blocks(struct run *run, struct slot *slot, uint32_t bytes
 /** Data came: all that was asked for, or a part whose rest is read at once. */
 static void take_data(struct run *run, struct slot *slot, uint32_t bytes, uint64_t now_ns) {
     struct warm_progress *progress = &run->result->progress;
-    struct depth_read read = {bytes, now_ns - slot->issued_ns, slot->number};
+    uint64_t latency_ns = now_ns - slot->issued_ns;
     bool is_short = bytes < warm_slot_rest(run, slot);
     progress->reads++;
     progress->short_reads += is_short;
     progress->bytes_read += bytes;
-    latency_add(&progress->latency, read.latency_ns);
-    depth_observe(&run->depth, &read, now_ns);
+    latency_add(&progress->latency, latency_ns);
+    depth_observe(&run->depth, bytes, latency_ns, now_ns);
     uint32_t left = finish_blocks(run, slot, bytes);
     if (slot->count == 0) {
         return;

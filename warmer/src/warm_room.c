@@ -72,7 +72,6 @@ void warm_room_look(struct run *run, uint64_t now_ns) {
 void warm_room_enter(struct run *run, struct slot *slot) {
     uint32_t index = (uint32_t)(slot - run->slots);
     run->reading++;
-    slot->number = run->issued++;
     slot->is_slow = false;
     slot->older = run->newest;
     slot->newer = SLOT_NONE;

@@ -22,7 +22,6 @@ struct slot {
     uint64_t block;      /**< The first of them. */
     uint64_t issued_ns;
     uint64_t due_ns;       /**< When a waiting slot may be read again. */
-    uint64_t number;       /**< Of the read, in the order of issue. */
     bool is_alone;         /**< Read block by block, because reading them together failed. */
     bool is_slow;          /**< Takes so long that it does not count against the depth. */
     uint32_t older, newer; /**< Reading slots that are not slow, in the order of issue. */
@@ -38,7 +37,6 @@ struct run {
     unsigned reading, waiting;
     unsigned slow;           /**< Of those reading, the ones set aside. */
     uint32_t oldest, newest; /**< Ends of the list of reading slots that are not slow. */
-    uint64_t issued;         /**< Reads so far. */
     uint64_t began_ns;
     struct depth depth;
     struct pace pace;
