@@ -97,6 +97,7 @@ static void count(const struct request *request, uint64_t now_ns) {
     traffic->seconds += (double)(now_ns - request->arrived_ns) / (double)NANOSECONDS * operations;
     if (request->is_write)
         return;
+    volume->last_read_ns = now_ns;
     for (uint64_t block = first_block(request); block < end_block(request); block++) {
         struct part part = part_of(request, block);
 
@@ -188,6 +189,8 @@ void volume_read(struct volume *volume, void *handle, uint64_t offset, size_t le
     uint64_t now_ns = request->arrived_ns, end = end_block(request);
     bool is_sequential = streams_note_read(&volume->streams, offset, length);
 
+    if (!volume->first_read_ns)
+        volume->first_read_ns = now_ns;
     if (faults_fail_read(&volume->faults, first_block(request), end)) {
         schedule_failure(request, now_ns);
         return;

@@ -34,6 +34,9 @@ struct volume {
     /* Every request that is not answered yet. */
     struct request *pending;
     uint64_t pending_count;
+    /* When the first read came and when the last one was answered, by clock_now_ns; 0 before. */
+    uint64_t first_read_ns;
+    uint64_t last_read_ns;
     /* Background initialisation: its next turn, and how far it has come. */
     struct timer background;
     uint64_t background_block;
