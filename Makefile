@@ -16,7 +16,7 @@ PYTEST_ARGS ?=
 # Each pytest worker runs an embedded AWS of its own.
 WORKERS ?= 2
 
-.PHONY: help setup run test test-python test-agent lint format schemas build deploy clean
+.PHONY: help setup run bench test test-python test-agent lint format schemas build deploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,10 @@ setup: ## install everything that run and test need (Debian packages too, when r
 run: ## restore a volume on the embedded AWS, watched live (ARGS="--strategy … --size-gib … --json")
 	@local/setup.sh >&2
 	@$(PYTHON) -m local.run $(ARGS)
+
+bench: ## the agent beside dd and fio, about half an hour (ARGS="--quick --rounds … --volume … --json")
+	@local/setup.sh --with-bench >&2
+	@$(PYTHON) -m local.bench $(ARGS)
 
 test: setup ## everything: unit, contract, lint, embedded AWS, workflows, agent, sanitizers
 	@$(MAKE) --no-print-directory test-agent

@@ -3,7 +3,7 @@
 # step; steps that are done already are skipped, each by a stamp that holds what the step was made from.
 set -eu
 
-# usage: local/setup.sh [--with-sam] [--with-linters]
+# usage: local/setup.sh [--with-sam] [--with-linters] [--with-bench]
 
 cd "$(dirname "$0")/.."
 
@@ -26,6 +26,14 @@ losetup:mount
 unshare:util-linux
 strace:strace
 "
+
+BENCH_NEEDED="
+fio:fio
+/usr/bin/time:time
+"
+case " $* " in
+    *" --with-bench "*) NEEDED="$NEEDED$BENCH_NEEDED" ;;
+esac
 
 step() {
     printf '%s\n' "$*"
@@ -128,6 +136,7 @@ for extra in "$@"; do
     case $extra in
         --with-sam) make_environment "$SAM_VENV" sam requirements/sam.txt ;;
         --with-linters) install_asl_validator ;;
+        --with-bench) ;; # its packages are installed by now
         *) fail "unknown option $extra" ;;
     esac
 done

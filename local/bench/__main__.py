@@ -1,0 +1,89 @@
+"""`python -m local.bench`: exit status 0 when measured, 1 when not, 2 for bad options, 130 if stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from dataclasses import asdict
+from types import FrameType
+from typing import Any
+
+from local.bench import report
+from local.bench.goals import evaluate
+from local.bench.options import Options, parse
+from local.bench.politeness import check_politeness
+from local.bench.record import summarise
+from local.bench.rounds import run_rounds
+from local.bench.session import Session
+from local.bench.tools import ROOT, require_tools
+from local.bench.view import View
+from local.dataplane import DataPlaneError
+
+MEASURED, NOT_MEASURED, STOPPED = 0, 1, 130
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+POLITENESS_SECONDS = 6.0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and return the exit status."""
+    options = parse(arguments)
+    view = View(sys.stderr if options.as_json else sys.stdout, options.specs, options.rounds)
+    for number in SIGNALS:
+        signal.signal(number, _stop)
+    status, found = MEASURED, {}
+    try:
+        found = _measure(options, view)
+    except KeyboardInterrupt:
+        view.say("Stopped. Everything that was started has been ended.")
+        status, found = STOPPED, {"verdict": "stopped"}
+    except (DataPlaneError, OSError) as problem:
+        view.say(f"The benchmark cannot run here: {problem}")
+        status, found = NOT_MEASURED, {"verdict": "failed", "problem": str(problem)}
+    if options.as_json:
+        print(json.dumps(found), flush=True)
+    return status
+
+
+def _measure(options: Options, view: View) -> dict[str, Any]:
+    require_tools(options.agent)
+    with Session(options.state_dir / "state", options.agent) as session:
+        if options.check_politeness:
+            return _politeness(session, options, view)
+        facts = report.machine_facts(session.agent)
+        runs = run_rounds(
+            session, options.specs, options.rounds, lambda name: name in options.tools, view.run
+        )
+    summaries = summarise(runs, options.specs)
+    goals = evaluate(summaries, options.specs)
+    view.table(summaries)
+    view.goals(goals)
+    found = report.result(facts, options.specs, runs, summaries, goals)
+    report.save_json(options.state_dir / "result.json", found)
+    folder = ROOT / "docs" if options.write_docs else options.state_dir
+    page = report.write(folder, facts, options.specs, summaries, goals)
+    view.say(f"Report: {page}, and for programs {options.state_dir / 'result.json'}")
+    return found
+
+
+def _politeness(session: Session, options: Options, view: View) -> dict[str, Any]:
+    view.say(
+        "An application's 4 KiB reads of warm blocks, one at a time, while the rest of the volume is warmed:"
+    )
+    found = check_politeness(
+        session, options.size_gib, options.polite_latency_ms, POLITENESS_SECONDS, view.say
+    )
+    value = {"politeness": [asdict(one) for one in found]}
+    report.save_json(options.state_dir / "politeness.json", value)
+    return value
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    """Unwind to the clean-up; a second Ctrl-C must not interrupt that."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())
