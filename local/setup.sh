@@ -25,14 +25,11 @@ mkfs.ext4:e2fsprogs
 losetup:mount
 unshare:util-linux
 strace:strace
-"
-
-BENCH_NEEDED="
-fio:fio
 /usr/bin/time:time
 "
+
 case " $* " in
-    *" --with-bench "*) NEEDED="$NEEDED$BENCH_NEEDED" ;;
+    *" --with-bench "*) NEEDED="$NEEDED fio:fio" ;;
 esac
 
 step() {

@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _measure(options: Options, view: View) -> dict[str, Any]:
-    require_tools(options.agent)
+    require_tools(options.agent, ["fio"] if options.check_politeness else options.tools)
     with Session(options.state_dir / "state", options.agent) as session:
         if options.check_politeness:
             return _politeness(session, options, view)

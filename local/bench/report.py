@@ -39,7 +39,10 @@ def machine_facts(agent: Path) -> Json:
 
 
 def _version(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    except FileNotFoundError:
+        return f"no {command[0]}"
 
 
 def result(
