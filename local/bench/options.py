@@ -1,4 +1,4 @@
-"""The options of `make bench`."""
+"""`make bench`: the warm-up agent beside dd and fio on cold volumes, interleaved and repeated."""
 
 from __future__ import annotations
 

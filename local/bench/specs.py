@@ -88,7 +88,7 @@ SPECS = (
         size_gib=2,
         written_fraction=0.25,
         tools=(DD, FIO_AWS, FIO_BEST_MAP, *READERS),
-        once=(PARALLEL_DD, FIO_BEST),
+        once=(PARALLEL_DD,),
     ),
     VolumeSpec(
         name="quarter-tail",
@@ -97,7 +97,7 @@ SPECS = (
         written_fraction=0.25,
         settings=TAILED,
         tools=(FIO_BEST_MAP, *READERS),
-        once=(DD, PARALLEL_DD, FIO_AWS, FIO_BEST),
+        once=(DD, PARALLEL_DD, FIO_AWS),
     ),
     VolumeSpec(
         name="changing",
@@ -135,7 +135,7 @@ SPECS = (
         settings=WIDE,
         on_file=True,
         tools=(FIO_AWS, FIO_BEST_MAP, *READERS),
-        once=(DD, PARALLEL_DD, FIO_BEST),
+        once=(DD, PARALLEL_DD),
     ),
 )
 """In the order in which they are measured and shown."""
