@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from local.bench.specs import VolumeSpec, physical_limit
 from local.bench.wording import TOOL_TEXT
 
 AGENT_COLOUR, PEER_COLOUR, LIMIT_COLOUR = "#1b7f5c", "#9aa5b1", "#c0392b"
-WIDTH_INCHES, BAR_INCHES, HEAD_INCHES = 8.0, 0.26, 0.85
+WIDTH_INCHES, BAR_INCHES, HEAD_INCHES = 8.0, 0.26, 0.95
+TITLE_LETTERS = 66
 
 
 def draw(path: Path, summaries: Summaries, specs: Sequence[VolumeSpec]) -> None:
@@ -60,7 +62,8 @@ def _panel(axis: Any, spec: VolumeSpec, rows: Sequence[Summary]) -> None:
         )
     axis.set_xlim(0, max(summary.seconds.high for summary in rows) * 1.12)
     size = f"{spec.size_bytes / (1 << 30):g} GiB"
-    axis.set_title(f"{spec.name} ({size}): {spec.text}", loc="left", fontsize=9, fontweight="bold")
+    title = textwrap.fill(f"{spec.name} ({size}): {spec.text}", TITLE_LETTERS)
+    axis.set_title(title, loc="left", fontsize=9, fontweight="bold")
     axis.set_xlabel(
         f"seconds to fully warm; dashed: the physical limit of full reads, {limit:.1f} s", fontsize=8
     )

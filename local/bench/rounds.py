@@ -57,7 +57,8 @@ def run_once(session: Session, spec: VolumeSpec, tool: Tool, number: int) -> Run
         cpu_before, began_ns = volume.cpu_seconds(), time.monotonic_ns()
         with volume.changing(spec.changed_limits, spec.change_after_seconds):
             usage = run(commands, volume.folder, timeout_seconds)
-        stats = volume.stats()
+        stats, account = volume.stats(), agent_result(volume.folder)
+        complaint = str(account.get("error") or _last_line(volume))
         return Run(
             volume=spec.name,
             tool=tool.name,
@@ -68,8 +69,8 @@ def run_once(session: Session, spec: VolumeSpec, tool: Tool, number: int) -> Run
             cpu_seconds=usage.cpu_seconds,
             peak_mib=usage.peak_mib,
             volume_cpu_seconds=volume.cpu_seconds() - cpu_before,
-            void=why_void(usage.status, stats, _last_line(volume), touch=is_touch(tool.name)),
-            note=note_of(tool, agent_result(volume.folder)),
+            void=why_void(usage.status, stats, complaint, touch=is_touch(tool.name)),
+            note=note_of(tool, account),
         )
 
 
