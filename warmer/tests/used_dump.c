@@ -1,0 +1,67 @@
+/**
+ * used_dump IMAGE: what used_scan says of an image, as text for the command-line tests: `known` or `unknown`,
+ * `found …`, `note …`, `missing N` (blocks that hold something but are not called used), then
+ * `used START COUNT` and `metadata START COUNT` lines in blocks of 512 KiB.
+ */
+#include "used.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static int read_file(void *context, uint64_t offset, void *buffer, size_t length) {
+    FILE *file = context;
+    if (fseeko(file, (off_t)offset, SEEK_SET) != 0 || fread(buffer, 1, length, file) != length) {
+        return -EIO;
+    }
+    return 0;
+}
+
+static void print_runs(const struct block_set *set) {
+    uint64_t block = block_set_next(set, 0);
+    while (block != BLOCK_NONE) {
+        uint64_t end = block + 1;
+        while (block_set_contains(set, end)) {
+            end++;
+        }
+        printf("used %" PRIu64 " %" PRIu64 "\n", block, end - block);
+        block = block_set_next(set, end);
+    }
+}
+
+/** Blocks with a byte that is not zero, and which are not in the set. */
+static uint64_t count_missing(FILE *file, const struct source *source, const struct block_set *set) {
+    static unsigned char bytes[BLOCK_BYTES];
+    uint64_t missing = 0;
+    for (uint64_t block = 0; block < block_set_capacity(set); block++) {
+        uint32_t length = block_length(block, source->bytes);
+        if (!block_set_contains(set, block) && read_file(file, block * BLOCK_BYTES, bytes, length) == 0) {
+            missing += bytes[0] != 0 || memcmp(bytes, bytes + 1, length - 1) != 0;
+        }
+    }
+    return missing;
+}
+
+int main(int count, char **arguments) {
+    FILE *file = count == 2 ? fopen(arguments[1], "rb") : NULL;
+    if (file == NULL || fseeko(file, 0, SEEK_END) != 0) {
+        return 2;
+    }
+    struct source source = {.read = read_file, .context = file, .bytes = (uint64_t)ftello(file)};
+    struct used used;
+    if (used_init(&used, source.bytes) != 0) {
+        return 2;
+    }
+    puts(used_scan(&source, &used) ? "known" : "unknown");
+    printf("found %s\nnote %s\n", used.found, used.note);
+    printf("missing %" PRIu64 "\n", count_missing(file, &source, used.blocks));
+    print_runs(used.blocks);
+    for (size_t i = 0; i < used.metadata.length; i++) {
+        printf("metadata %" PRIu64 " %" PRIu64 "\n", used.metadata.items[i].start,
+               used.metadata.items[i].count);
+    }
+    used_clear(&used);
+    fclose(file);
+    return 0;
+}
