@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <io.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <windows.h>
@@ -49,8 +48,6 @@ static void prepare_terminal(void) {
 }
 
 void console_prepare(int *count, char ***arguments) {
-    /* Without this, fopen takes a path for the machine's old code page. */
-    setlocale(LC_CTYPE, ".UTF-8");
     _setmode(_fileno(stdin), _O_BINARY);
     _setmode(_fileno(stdout), _O_BINARY);
     _setmode(_fileno(stderr), _O_BINARY);

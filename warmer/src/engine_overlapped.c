@@ -1,9 +1,8 @@
 /**
  * Overlapped reads, whose completions come in batches from the device's completion port.
  *
- * A read that ReadFile refuses at once posts no completion (Windows documents that only for handles with
- * FILE_SKIP_COMPLETION_PORT_ON_SUCCESS is it otherwise), so submit hands the refusal back through the same
- * queue as the port's answers.
+ * A read that ReadFile refuses at once posts no completion on Windows, so reap hands the refusal back before
+ * it asks the port. Wine posts one all the same; a completion of what is not being read is passed over.
  */
 #include "engine_overlapped.h"
 
@@ -12,6 +11,7 @@
 #include "windows_error.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <windows.h>
 
@@ -23,6 +23,7 @@ struct request {
     OVERLAPPED overlapped;
     struct request *next_free;
     uint32_t tag;
+    bool is_reading;
 };
 
 struct overlapped_engine {
@@ -49,6 +50,7 @@ static struct request *take_request(struct overlapped_engine *engine) {
 }
 
 static void give_back(struct overlapped_engine *engine, struct request *request) {
+    request->is_reading = false;
     request->next_free = engine->free_requests;
     engine->free_requests = request;
 }
@@ -63,6 +65,7 @@ static int overlapped_submit(struct engine *base, const struct engine_read *read
     BOOL done = ReadFile(device_handle(engine->settings.device), engine->settings.buffer, read->length_bytes,
                          NULL, &request->overlapped);
     if (done || GetLastError() == ERROR_IO_PENDING) {
+        request->is_reading = true;
         engine->in_flight++;
         return 0;
     }
@@ -72,15 +75,20 @@ static int overlapped_submit(struct engine *base, const struct engine_read *read
     return 0;
 }
 
-static struct engine_completion finish(struct overlapped_engine *engine, OVERLAPPED *overlapped) {
+/** What a completion says; false if it is about a read that is not under way. */
+static bool finish(struct overlapped_engine *engine, OVERLAPPED *overlapped,
+                   struct engine_completion *completion) {
     struct request *request = (struct request *)overlapped;
     DWORD bytes = 0;
+    if (!request->is_reading || !HasOverlappedIoCompleted(overlapped)) {
+        return false;
+    }
     BOOL done = GetOverlappedResult(device_handle(engine->settings.device), overlapped, &bytes, FALSE);
-    struct engine_completion completion = {request->tag,
-                                           result_of(done ? ERROR_SUCCESS : GetLastError(), bytes)};
+    *completion =
+        (struct engine_completion){request->tag, result_of(done ? ERROR_SUCCESS : GetLastError(), bytes)};
     engine->in_flight--;
     give_back(engine, request);
-    return completion;
+    return true;
 }
 
 /** Completions from the port; count or -errno. */
@@ -94,10 +102,11 @@ static int take_batch(struct overlapped_engine *engine, struct engine_completion
         DWORD error = GetLastError();
         return error == WAIT_TIMEOUT ? 0 : -windows_errno(error);
     }
+    int finished = 0;
     for (ULONG i = 0; i < count; i++) {
-        done[i] = finish(engine, entries[i].lpOverlapped);
+        finished += finish(engine, entries[i].lpOverlapped, &done[finished]);
     }
-    return (int)count;
+    return finished;
 }
 
 static int overlapped_reap(struct engine *base, struct engine_completion *done, unsigned capacity,
@@ -123,8 +132,12 @@ static void release(struct overlapped_engine *engine) {
 static void overlapped_close(struct engine *base) {
     struct overlapped_engine *engine = (struct overlapped_engine *)base;
     struct engine_completion done[BATCH];
-    while (engine->in_flight > 0 && take_batch(engine, done, BATCH, INFINITE) >= 0) {
+    int failure = 0;
+    while (engine->in_flight > 0 && failure >= 0) {
+        failure = take_batch(engine, done, BATCH, INFINITE);
     }
+    /* Nothing may be left in the port that points to what is freed now. */
+    take_batch(engine, done, BATCH, 0);
     release(engine);
 }
 

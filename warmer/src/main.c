@@ -21,7 +21,7 @@
  *   state.c            what is read survives a kill; state_file_*.c: a file in memory
  *   progress.c json.c  a bar or JSON lines
  *   block_set.c extents.c latency.c random.c diag.c   the small tools
- *   clock_*.c interrupt_*.c console_*.c windows_error.c   the small differences between systems
+ *   clock_*.c console_*.c file_*.c interrupt_*.c windows_error.c   the small differences between systems
  *
  * Rules: nothing below main exits or prints a refusal (it fills a struct diag), there are no option globals,
  * no function body asks which system it is built for, and results are 0, a positive answer or -errno.

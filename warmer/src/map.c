@@ -6,6 +6,8 @@
  */
 #include "map.h"
 
+#include "file.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -143,7 +145,7 @@ static int parse_file(struct map_parser *parser, const char *path, struct diag *
     if (strcmp(path, "-") == 0) {
         return parse_stream(parser, stdin, "standard input", diag);
     }
-    FILE *stream = fopen(path, "rb");
+    FILE *stream = file_open(path);
     if (stream == NULL) {
         return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot open %s: %s", path, strerror(errno));
     }

@@ -24,13 +24,14 @@ static void *buffer;
 
 /** A sparse file with a known byte in each block, and a part of a block at its end. */
 static void make_file(void) {
-    int descriptor = mkstemp(path);
+    FILE *stream = fdopen(mkstemp(path), "r+b");
     for (unsigned block = 0; block < FILE_BLOCKS; block++) {
-        unsigned char byte = (unsigned char)(block + 1);
-        CHECK_EQ(pwrite(descriptor, &byte, 1, (off_t)block * (off_t)BLOCK_BYTES), 1);
+        CHECK_EQ(fseeko(stream, (off_t)block * (off_t)BLOCK_BYTES, SEEK_SET), 0);
+        CHECK_EQ(fputc((unsigned char)(block + 1), stream), (unsigned char)(block + 1));
     }
-    CHECK_EQ(ftruncate(descriptor, (off_t)FILE_BLOCKS * (off_t)BLOCK_BYTES + 777), 0);
-    close(descriptor);
+    CHECK_EQ(fseeko(stream, (off_t)FILE_BLOCKS * (off_t)BLOCK_BYTES + 776, SEEK_SET), 0);
+    CHECK_EQ(fputc(0, stream), 0);
+    CHECK_EQ(fclose(stream), 0);
 }
 
 static struct engine *open_engine(void) {

@@ -135,7 +135,9 @@ static void a_file_that_is_not_there_cannot_be_opened(void) {
     CHECK_EQ(map_load("/nonexistent/map", set, &diag), WARMER_CANNOT_OPEN);
     CHECK_TEXT(diag.text, "cannot open /nonexistent/map: No such file or directory");
     CHECK_EQ(map_load("/", set, &diag), WARMER_CANNOT_OPEN);
-    CHECK_TEXT(diag.text, "cannot read /: Is a directory");
+    /* Windows refuses earlier. */
+    CHECK(strcmp(diag.text, "cannot read /: Is a directory") == 0 ||
+          strcmp(diag.text, "cannot open /: Permission denied") == 0);
     block_set_destroy(set);
 }
 

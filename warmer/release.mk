@@ -1,0 +1,53 @@
+# The release binaries, and the tests with them.
+#
+#   make release        build/release/warmer-linux-x86_64, -linux-arm64 and -windows-x86_64.exe
+#   make check-release  each of them run as a user would; the last line reads "N passed, N failed"
+#
+# One host builds every target: zig brings its own C libraries (musl, mingw-w64) and headers. Its version is pinned
+# by whoever installs it (ZIG="python -m ziglang" or zig); the same sources and version give the same bytes,
+# wherever the tree lies. musl's ioctl takes an int, which clang's sign warning dislikes.
+
+ZIG ?= zig
+RELEASE := $(BUILD)/release
+RELEASE_FLAGS := -Wno-sign-conversion -O2 -g0 -static -s -Wl,--gc-sections -ffunction-sections -fdata-sections \
+	-ffile-prefix-map=$(CURDIR)=.
+RELEASE_SOURCES = $(addprefix src/,$(addsuffix .c,main $(COMMON) $($(1))))
+HEADERS := $(wildcard src/*.h)
+
+# Named as EC2 names an instance's architecture: DescribeInstances says arm64 where compilers say aarch64.
+BINARIES := $(addprefix $(RELEASE)/warmer-,linux-x86_64 linux-arm64 windows-x86_64.exe)
+ZIG_ARCHITECTURE = $(patsubst arm64,aarch64,$*)
+
+# What runs a binary that is not this machine's. Both are Debian packages: qemu-user and wine64.
+QEMU_ARM64 ?= qemu-aarch64
+WINE ?= /usr/lib/wine/wine64
+WINE_FOLDER := $(abspath $(BUILD)/wine)
+
+.PHONY: release check-release
+release: $(BINARIES)
+
+$(BUILD)/release $(BUILD)/release-tests:
+	@mkdir -p $@
+
+$(RELEASE)/warmer-linux-%: $(call RELEASE_SOURCES,linux) $(HEADERS) VERSION Makefile release.mk | $(RELEASE)
+	@echo "  release $@"
+	@$(ZIG) cc -target $(ZIG_ARCHITECTURE)-linux-musl $(STANDARD) $(WARNINGS) $(RELEASE_FLAGS) -o $@ \
+		$(call RELEASE_SOURCES,linux) $(LIBRARIES_linux)
+
+$(RELEASE)/warmer-windows-%.exe: $(call RELEASE_SOURCES,windows) $(HEADERS) VERSION Makefile release.mk | $(RELEASE)
+	@echo "  release $@"
+	@$(ZIG) cc -target $(ZIG_ARCHITECTURE)-windows-gnu $(STANDARD) $(WARNINGS) $(RELEASE_FLAGS) -o $@ \
+		$(call RELEASE_SOURCES,windows) $(LIBRARIES_windows)
+
+# The unit tests that know no system, and those of Windows's engines, as Windows programs.
+WINDOWS_BUILD := $(BUILD)/windows
+WINDOWS_TESTS := $(addprefix $(WINDOWS_BUILD)/tests/test_,$(TESTS) $(TESTS_windows))
+.PHONY: windows-tests
+windows-tests:
+	@$(MAKE) --no-print-directory test-programs SYSTEM=windows BUILD=$(WINDOWS_BUILD) \
+		CC="$(ZIG) cc -target x86_64-windows-gnu" AR="$(ZIG) ar" CFLAGS="-O1 -g0"
+
+check-release: $(BINARIES) $(BUILD)/tests/deny windows-tests | $(BUILD)/release-tests
+	@RELEASE=$(abspath $(RELEASE)) WORK=$(abspath $(BUILD)/release-tests) DENY=$(abspath $(BUILD)/tests/deny) \
+		QEMU_ARM64="$(QEMU_ARM64)" WINE="$(WINE)" WINEPREFIX=$(WINE_FOLDER) ZIG="$(ZIG)" \
+		tests/release/run.sh $(abspath $(WINDOWS_TESTS))

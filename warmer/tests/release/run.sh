@@ -1,0 +1,82 @@
+#!/bin/sh
+# Runs the release binaries as a user would: this machine's own directly, the other Linux one under qemu-user, the
+# Windows one under wine. Called by `make check-release`; the arguments are the unit tests built for Windows.
+#
+# Each test becomes a small program of its own in $WORK, named by system and test, for ../run.sh to count.
+set -eu
+here=$(dirname "$(readlink -f "$0")")
+
+need() { # COMMAND PACKAGE
+    if ! command -v "$1" >/dev/null 2>&1; then
+        echo "check-release: $1 is missing: install Debian's $2 (\`local/setup.sh --with-cross\` does), or name yours" >&2
+        exit 1
+    fi
+}
+
+# wrap NAME: makes a program of the shell lines on standard input.
+wrap() {
+    { echo '#!/bin/sh'; cat; } >"$WORK/$1"
+    chmod 755 "$WORK/$1"
+}
+
+need "$QEMU_ARM64" qemu-user
+need "$WINE" wine64
+rm -rf "$WORK"
+mkdir -p "$WORK/bin"
+cd "$WORK"
+
+# No filter of system calls can be laid under an emulator; 77 is what deny says where there are none.
+wrap bin/no-deny <<-LINES
+	exit 77
+LINES
+wrap bin/warmer-arm64 <<-LINES
+	exec $QEMU_ARM64 $RELEASE/warmer-linux-arm64 "\$@"
+LINES
+wrap bin/wine <<-LINES
+	export WINEPREFIX=$WINEPREFIX WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml='
+	exec $WINE "\$@"
+LINES
+wrap bin/warmer-windows <<-LINES
+	exec $WORK/bin/wine $RELEASE/warmer-windows-x86_64.exe "\$@"
+LINES
+
+# linux_tests SYSTEM WARMER DENY
+linux_tests() {
+    for script in "$here"/../cli/test_*.sh; do
+        wrap "$1-$(basename "$script" .sh)" <<-LINES
+			export WARMER=$2 DENY=$3
+			exec $script
+		LINES
+    done
+}
+
+case $(uname -m) in
+    x86_64)
+        linux_tests linux-x86_64 "$RELEASE/warmer-linux-x86_64" "$DENY"
+        linux_tests linux-arm64 "$WORK/bin/warmer-arm64" "$WORK/bin/no-deny"
+        ;;
+    *)
+        echo "check-release: wine64 and these tests need an x86-64 machine; this one is $(uname -m)" >&2
+        exit 1
+        ;;
+esac
+
+for program in "$@"; do
+    wrap "windows-$(basename "$program")" <<-LINES
+		cd $WORK && exec bin/wine $program
+	LINES
+done
+wrap windows-cli <<-LINES
+	export WARMER=$WORK/bin/warmer-windows DENY=$WORK/bin/no-deny
+	exec $here/windows.sh
+LINES
+wrap reproducible <<-LINES
+	export RELEASE=$RELEASE ZIG='$ZIG'
+	exec $here/reproducible.sh
+LINES
+
+if [ ! -e "$WINEPREFIX/system.reg" ]; then
+    mkdir -p "$WINEPREFIX"
+    bin/wine wineboot -i >"$WORK/wineboot.log" 2>&1 || { cat "$WORK/wineboot.log" >&2; exit 1; }
+fi
+"$here/../run.sh" "$WORK"/reproducible "$WORK"/linux-* "$WORK"/windows-*

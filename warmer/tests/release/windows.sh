@@ -1,0 +1,109 @@
+#!/bin/sh
+# The Windows binary from outside, on files: wine shows that it is right, not how fast it is (wine reads one block
+# of a file after the other), and it has no disks to open.
+# shellcheck source=../cli/lib.sh
+. "$(dirname "$(readlink -f "$0")")/../cli/lib.sh"
+
+mib=1048576
+truncate -s 64M disk
+printf '0 3\n10 1\n100 28\n' >map
+
+run "$WARMER" --version
+expect_true the_version_is_printed grep -qx 'warmer [0-9]*\.[0-9]*\.[0-9]*' out
+expect_true lines_end_as_on_every_system sh -c "! grep -q \"\$(printf '\\r')\" out"
+
+run "$WARMER" inspect disk
+expect_true a_file_is_inspected test "$status" -eq 0 -a "$(field type)" = file -a "$(field sizeBytes)" -eq 67108864 \
+    -a "$(field directIo)" = true
+expect_true the_engines_are_overlapped_and_threads sh -c \
+    "grep -o '\"name\":\"[a-z_]*\",\"description\":\"[^\"]*\",\"usable\":true' out | cut -d '\"' -f 4 | xargs | grep -qx 'overlapped threads'"
+expect_true its_whole_path_is_known grep -qF 'disk","volumeId":null' out
+
+for engine in overlapped threads; do
+    run "$WARMER" warm disk --map map --engine $engine --depth 8
+    expect_true "a_map_is_read_and_nothing_else_by_$engine" test "$status" -eq 0 -a "$(field verdict)" = complete \
+        -a "$(field bytesRead)" -eq $((16 * mib)) -a "$(field reads)" -eq 32 -a "$(field engine)" = $engine
+    truncate -s $((mib + 777)) odd
+    run "$WARMER" warm odd --engine $engine
+    expect_true "a_partial_last_block_counts_its_own_bytes_by_$engine" test "$status" -eq 0 \
+        -a "$(field bytesDone)" -eq $((mib + 777)) -a "$(field blocksDone)" -eq 3
+done
+
+run "$WARMER" warm disk
+expect_true without_a_map_the_whole_device_is_read_by_the_best_engine test "$status" -eq 0 \
+    -a "$(field bytesRead)" -eq $((64 * mib)) -a "$(field engine)" = overlapped -a "$(field engineNote)" = ''
+
+"$WARMER" warm disk --map - <map >out 2>err
+status=$?
+expect_true a_map_may_come_on_standard_input test "$status" -eq 0 -a "$(field blocksDone)" -eq 32
+
+cp map 'Größe 1.map'
+cp disk 'Gerät'
+run "$WARMER" warm 'Gerät' --map 'Größe 1.map' --state 'Züge'
+expect_true names_of_files_are_utf_8 test "$status" -eq 0 -a "$(field blocksDone)" -eq 32 -a -e 'Züge'
+
+ln -s disk nvme-vol0123456789abcdef0
+run "$WARMER" inspect nvme-vol0123456789abcdef0
+expect_true the_volume_is_known_by_its_name test "$(field volumeId)" = vol-0123456789abcdef0
+
+run "$WARMER" warm missing
+reason='cannot open missing: No such file or directory'
+expect a_device_that_is_not_there_cannot_be_opened 3 \
+    "{\"event\":\"result\",\"command\":\"warm\",\"verdict\":\"refused\",\"error\":\"$reason\"}" "warmer: $reason"
+
+printf '127 2\n' >beyond
+run "$WARMER" warm disk --map beyond
+reason='beyond: line 1: extent 127 2 reaches beyond the device, which has 128 blocks'
+expect a_map_beyond_the_device_is_refused 2 \
+    "{\"event\":\"result\",\"command\":\"warm\",\"verdict\":\"refused\",\"error\":\"$reason\"}" "warmer: $reason"
+
+run "$WARMER" verify disk --samples 50 --max-p99-ms 10000
+expect_true a_quick_device_is_fast test "$status" -eq 0 -a "$(field verdict)" = fast -a "$(field samples)" -eq 50
+run "$WARMER" verify disk --samples 20 --max-p99-ms 0.000001
+expect_true a_limit_that_no_device_meets_means_slow test "$status" -eq 1 -a "$(field verdict)" = slow
+
+# start: a slow warm-up in the background, until some blocks are read.
+start() {
+    : >out
+    "$WARMER" warm disk --max-mib-s 16 --progress json --state state >out 2>err &
+    pid=$!
+    tries=0
+    while ! grep -q '"blocksDone":[1-9]' out && [ $tries -lt 100 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+}
+
+start
+run_beside() {
+    "$WARMER" "$@" >beside 2>&1
+    beside=$?
+}
+run_beside warm disk
+expect_true a_second_start_on_the_same_device_is_refused sh -c "test $beside -eq 3 && grep -q 'another warmer is reading it' beside"
+cp disk other
+run_beside warm other --state state
+expect_true a_state_that_is_in_use_is_refused sh -c "test $beside -eq 3 && grep -q 'another warmer is using it' beside"
+kill -INT "$pid"
+wait "$pid"
+status=$?
+done_first=$(field bytesDone)
+expect_true ctrl_c_ends_with_status_4_and_what_was_read test "$status" -eq 4 -a "$(field verdict)" = interrupted \
+    -a "$done_first" -gt 0 -a "$done_first" -lt $((64 * mib))
+run "$WARMER" warm disk --state state
+expect_true the_same_command_goes_on test "$status" -eq 0 -a "$(field bytesResumed)" -eq "$done_first" \
+    -a "$(field bytesRead)" -eq $((64 * mib - done_first))
+
+rm state
+start
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+seen=$(tail -n 1 out | sed -E 's/.*"bytesDone":([0-9]+).*/\1/')
+run "$WARMER" warm disk --state state
+expect_true a_kill_loses_nothing_that_was_reported test "$status" -eq 0 -a "$(field bytesResumed)" -ge "$seen" \
+    -a "$(field bytesDone)" -eq $((64 * mib))
+
+truncate -s 33M grown
+run "$WARMER" warm grown --state state
+expect_true a_state_of_another_device_is_refused sh -c \
+    'test '"$status"' -eq 3 && grep -q "it belongs to another device" err'
