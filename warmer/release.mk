@@ -44,7 +44,7 @@ WINDOWS_BUILD := $(BUILD)/windows
 WINDOWS_TESTS := $(addprefix $(WINDOWS_BUILD)/tests/test_,$(TESTS) $(TESTS_windows))
 .PHONY: windows-tests
 windows-tests:
-	@$(MAKE) --no-print-directory test-programs SYSTEM=windows BUILD=$(WINDOWS_BUILD) \
+	@$(MAKE) --no-print-directory -j2 test-programs SYSTEM=windows BUILD=$(WINDOWS_BUILD) \
 		CC="$(ZIG) cc -target x86_64-windows-gnu" AR="$(ZIG) ar" CFLAGS="-O1 -g0"
 
 check-release: $(BINARIES) $(BUILD)/tests/deny windows-tests | $(BUILD)/release-tests

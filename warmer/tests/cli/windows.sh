@@ -1,8 +1,8 @@
 #!/bin/sh
 # The Windows binary from outside, on files: wine shows that it is right, not how fast it is (wine reads one block
 # of a file after the other), and it has no disks to open.
-# shellcheck source=../cli/lib.sh
-. "$(dirname "$(readlink -f "$0")")/../cli/lib.sh"
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
 
 mib=1048576
 truncate -s 64M disk
