@@ -74,6 +74,14 @@ bool block_set_contains(const struct block_set *set, uint64_t block) {
     return block < set->capacity && (set->bits[block / WORD_BITS] >> (block % WORD_BITS) & 1) != 0;
 }
 
+void block_set_intersect(struct block_set *set, const struct block_set *other) {
+    set->count = 0;
+    for (uint64_t word = 0; word < set->words; word++) {
+        set->bits[word] &= other->bits[word];
+        set->count += (uint64_t)__builtin_popcountll(set->bits[word]);
+    }
+}
+
 bool block_set_remove(struct block_set *set, uint64_t block) {
     if (!block_set_contains(set, block)) {
         return false;

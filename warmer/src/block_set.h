@@ -34,6 +34,9 @@ void block_set_add(struct block_set *set, uint64_t start, uint64_t count);
 /** Take one block out; true if it was in. */
 bool block_set_remove(struct block_set *set, uint64_t block);
 
+/** Take out what is not in `other`, which has the same capacity. */
+void block_set_intersect(struct block_set *set, const struct block_set *other);
+
 /** Is this block in the set? False beyond the capacity. */
 bool block_set_contains(const struct block_set *set, uint64_t block);
 

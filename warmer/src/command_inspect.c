@@ -4,6 +4,9 @@
 #include "engine.h"
 #include "identity.h"
 #include "json.h"
+#include "nvme.h"
+#include "nvme_log.h"
+#include "nvme_report.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,6 +61,13 @@ static void put_identity(struct json *json, const struct identity *identity) {
     json_bool(json, "readOnly", identity->is_read_only);
 }
 
+/** EBS's counters, where the device has them; `page` takes a page. */
+static void put_statistics(struct json *json, const struct device *device, uint8_t *page) {
+    struct nvme_log log;
+    bool has_log = nvme_read_log(device, page) == 0 && nvme_log_parse(page, NVME_LOG_BYTES, &log);
+    nvme_report_put(json, has_log ? &log : NULL);
+}
+
 static void report(const struct options *options, const struct device *device,
                    const struct identity *identity, void *buffer) {
     struct json json = {.stream = stdout};
@@ -74,6 +84,7 @@ static void report(const struct options *options, const struct device *device,
     json_bool(&json, "directIo", device_is_direct(device));
     json_text(&json, "deviceNote", device_note(device));
     put_engines(&json, device, buffer);
+    put_statistics(&json, device, buffer);
     json_close(&json, '}');
     json_end_line(&json);
 }

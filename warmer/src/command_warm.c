@@ -8,6 +8,7 @@
 #include "lock.h"
 #include "map.h"
 #include "plan.h"
+#include "scope.h"
 #include "state.h"
 #include "warm.h"
 
@@ -27,6 +28,7 @@ struct job {
     struct lock *lock;
     struct block_set *wanted;
     struct extents first;
+    struct scope_result scope;
     struct state *state;
     struct plan *plan;
     void *buffer;
@@ -53,11 +55,20 @@ static int load_map(struct job *job, struct diag *diag) {
             return failure;
         }
     }
+    job->scope.scope = job->options->map_path != NULL ? "written" : "whole";
     if (job->options->map_path != NULL) {
         return map_load(job->options->map_path, job->wanted, diag);
     }
     block_set_add(job->wanted, 0, blocks);
     return 0;
+}
+
+/** Leave out what file systems do not use, where that is asked for. */
+static int narrow(struct job *job, struct diag *diag) {
+    if (job->options->scope != SCOPE_USED) {
+        return 0;
+    }
+    return scope_narrow(job->device, job->options->engine, job->wanted, &job->first, &job->scope, diag);
 }
 
 /** Take out what earlier runs read, and begin the count with it. */
@@ -109,6 +120,9 @@ static int prepare(struct job *job, struct diag *diag) {
     }
     if (failure == 0) {
         failure = load_map(job, diag);
+    }
+    if (failure == 0) {
+        failure = narrow(job, diag);
     }
     if (failure == 0) {
         failure = load_state(job, diag);
@@ -217,6 +231,7 @@ static void report(const struct job *job) {
     progress_put_latency(&json, "latencyMs", &latency);
     json_unsigned(&json, "probeReads", progress->probes.count);
     progress_put_latency(&json, "probeLatencyMs", &probes);
+    scope_put(&json, &job->scope);
     json_close(&json, '}');
     json_end_line(&json);
 }

@@ -9,4 +9,7 @@ int command_warm(const struct options *options, struct diag *diag);
 int command_verify(const struct options *options, struct diag *diag);
 int command_inspect(const struct options *options, struct diag *diag);
 
+/** Prints a list for --first, and nothing else where it succeeds. */
+int command_extents(const struct options *options, struct diag *diag);
+
 #endif

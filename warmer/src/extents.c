@@ -38,8 +38,10 @@ void extents_sort(struct extents *list) {
     size_t kept = 0;
     for (size_t i = 1; i < list->length; i++) {
         struct extent *last = &list->items[kept];
-        if (last->start + last->count == list->items[i].start) {
-            last->count += list->items[i].count;
+        uint64_t end = last->start + last->count;
+        if (end >= list->items[i].start) {
+            uint64_t other = list->items[i].start + list->items[i].count;
+            last->count = (other > end ? other : end) - last->start;
         } else {
             list->items[++kept] = list->items[i];
         }

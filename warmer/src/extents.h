@@ -20,7 +20,7 @@ struct extents {
 /** Append a run, joined to the last one where they touch; 0 or -ENOMEM. */
 int extents_append(struct extents *list, uint64_t start, uint64_t count);
 
-/** Sort by start and join runs that touch. */
+/** Sort by start and join runs that touch or overlap. */
 void extents_sort(struct extents *list);
 
 /** Free the memory and leave an empty list. */

@@ -8,7 +8,12 @@
  *   command_warm.c     `warmer warm`: puts the parts below together and reports
  *   command_verify.c   `warmer verify`: random 4 KiB reads, percentiles, verdict
  *   command_inspect.c  `warmer inspect`: what the device is, which engines work
+ *   command_extents.c  `warmer extents`: where files lie; file_extents_*.c: as the system says
  *   map.c              text of extents -> blocks, every refusal with its line; pure
+ *   scope.c            `--scope used`: takes out of the map what no file system uses
+ *   cold_source.c      reads metadata from a cold device, many reads at a time
+ *   used_scan.c        partitions and file systems -> used.c, a set of blocks
+ *   partitions.c ext4_*.c xfs_*.c ntfs_*.c   what lies where on disk; through a source.h, pure
  *   plan.c             which block next; pure
  *   warm.c             the loop: submit, reap, drain; warm_account.c: what became of each read
  *   depth.c pace.c     how many reads at a time, how many bytes a second; pure
@@ -17,6 +22,7 @@
  *   engine_*.c         io_uring, overlapped, threads (thread_<system>.c has what they are made of)
  *   device_*.c         open (read-only), size, read; one file per system
  *   identity*.c        which EBS volume the device is
+ *   nvme_log.c         EBS's statistics, decoded; nvme_*.c: asked for, nvme_report.c: shown
  *   lock_*.c           one warm-up a device
  *   state.c            what is read survives a kill; state_file_*.c: a file in memory
  *   progress.c json.c  a bar or JSON lines
@@ -56,6 +62,8 @@ static int dispatch(const struct options *options, struct diag *diag) {
         return command_verify(options, diag);
     case COMMAND_INSPECT:
         return command_inspect(options, diag);
+    case COMMAND_EXTENTS:
+        return command_extents(options, diag);
     case COMMAND_VERSION:
         puts("warmer " WARMER_VERSION);
         return WARMER_OK;

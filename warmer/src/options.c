@@ -20,7 +20,7 @@
 
 static const char *const command_names[] = {
     [COMMAND_WARM] = "warm", [COMMAND_VERIFY] = "verify",     [COMMAND_INSPECT] = "inspect",
-    [COMMAND_HELP] = "help", [COMMAND_VERSION] = "--version",
+    [COMMAND_HELP] = "help", [COMMAND_VERSION] = "--version", [COMMAND_EXTENTS] = "extents",
 };
 
 const char *options_command_name(enum command command) {
@@ -110,6 +110,24 @@ static bool store_engine(struct options *options, const char *value) {
     return strcmp(value, "auto") == 0 || engine_find(value) != NULL;
 }
 
+static bool store_scope(struct options *options, const char *value) {
+    static const char *const scopes[] = {
+        [SCOPE_WRITTEN] = "written", [SCOPE_USED] = "used", [SCOPE_WHOLE] = "whole"};
+    for (unsigned scope = 0; scope < sizeof scopes / sizeof scopes[0]; scope++) {
+        if (strcmp(value, scopes[scope]) == 0) {
+            options->scope = (enum scope)scope;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool store_touch(struct options *options, const char *value) {
+    (void)value;
+    options->touch = true;
+    return true;
+}
+
 static bool store_samples(struct options *options, const char *value) {
     uint64_t samples = 0;
     bool good = parse_unsigned(value, MAX_SAMPLES, &samples) && samples > 0;
@@ -126,7 +144,7 @@ static bool store_seed(struct options *options, const char *value) {
     return parse_unsigned(value, UINT64_MAX, &options->seed);
 }
 
-/** One option: who takes it, what it allows, where it goes. */
+/** One option: who takes it, what it allows (NULL: it is a flag), where it goes. */
 struct option {
     const char *name;
     unsigned commands;
@@ -143,6 +161,8 @@ static const struct option option_table[] = {
     {"--state", FOR_WARM, "a file", store_state},
     {"--progress", FOR_WARM, "bar, json or none", store_progress},
     {"--engine", FOR_WARM, "auto or an engine that `warmer inspect` lists", store_engine},
+    {"--scope", FOR_WARM, "written, used or whole", store_scope},
+    {"--touch", FOR_WARM, NULL, store_touch},
     {"--samples", FOR_VERIFY, "1 to 10000000", store_samples},
     {"--max-p99-ms", FOR_VERIFY, "a number above 0", store_max_p99_ms},
     {"--seed", FOR_VERIFY, "0 to 18446744073709551615", store_seed},
@@ -156,6 +176,12 @@ static const struct option *find_option(const char *text, size_t length) {
         }
     }
     return NULL;
+}
+
+static int store_flag(const struct option *option, const char *value, struct options *options,
+                      struct diag *diag) {
+    option->store(options, "");
+    return value == NULL ? 0 : diag_refuse(diag, WARMER_USAGE, "%s takes no value", option->name);
 }
 
 /** Parse `--name value` or `--name=value` at `*index`, which moves to the last argument used. */
@@ -173,6 +199,9 @@ static int parse_option(int count, char *const *arguments, int *index, struct op
                            options_command_name(options->command));
     }
     const char *value = equals != NULL ? equals + 1 : NULL;
+    if (option->allowed == NULL) {
+        return store_flag(option, value, options, diag);
+    }
     if (value == NULL && *index + 1 < count) {
         value = arguments[++*index];
     }
@@ -196,7 +225,15 @@ static int parse_command(const char *word, struct options *options, struct diag 
             return 0;
         }
     }
-    return diag_refuse(diag, WARMER_USAGE, "unknown command %s: allowed are warm, verify and inspect", word);
+    return diag_refuse(diag, WARMER_USAGE, "unknown command %s: allowed are warm, verify, inspect and extents",
+                       word);
+}
+
+/** `extents` has no options, so its files stand side by side. */
+static int take_file(char *const *argument, struct options *options) {
+    options->files = options->file_count == 0 ? argument : options->files;
+    options->file_count++;
+    return 0;
 }
 
 static int take_device(const char *path, struct options *options, struct diag *diag) {
@@ -213,6 +250,9 @@ static int take_device(const char *path, struct options *options, struct diag *d
 
 /** What no single option can know. */
 static int check_together(const struct options *options, struct diag *diag) {
+    if (options->command == COMMAND_EXTENTS) {
+        return options->file_count > 0 ? 0 : diag_refuse(diag, WARMER_USAGE, "which files? `warmer extents FILE...`");
+    }
     if (options->device == NULL) {
         return diag_refuse(diag, WARMER_USAGE, "which device? `warmer %s DEVICE`",
                            options_command_name(options->command));
@@ -220,6 +260,9 @@ static int check_together(const struct options *options, struct diag *diag) {
     if (options->map_path != NULL && options->first_path != NULL && strcmp(options->map_path, "-") == 0 &&
         strcmp(options->first_path, "-") == 0) {
         return diag_refuse(diag, WARMER_USAGE, "--map and --first cannot both be standard input");
+    }
+    if (options->scope == SCOPE_WHOLE && options->map_path != NULL) {
+        return diag_refuse(diag, WARMER_USAGE, "--scope whole takes no --map: it reads every block");
     }
     return 0;
 }
@@ -241,8 +284,11 @@ int options_parse(int count, char *const *arguments, struct options *options, st
             options->command = COMMAND_HELP;
             return 0;
         }
-        failure = arguments[i][0] == '-' ? parse_option(count, arguments, &i, options, diag)
-                                         : take_device(arguments[i], options, diag);
+        bool is_option = arguments[i][0] == '-';
+        bool is_file = !is_option && options->command == COMMAND_EXTENTS;
+        failure = is_option ? parse_option(count, arguments, &i, options, diag)
+                  : is_file ? take_file(&arguments[i], options)
+                            : take_device(arguments[i], options, diag);
     }
     return failure != 0 ? failure : check_together(options, diag);
 }
@@ -254,6 +300,8 @@ const char *options_help(void) {
            "    --map FILE|-                    lines of `start count` in 512 KiB blocks; without: all "
            "blocks\n"
            "    --first FILE|-                  extents to read before the others, same format, any order\n"
+           "    --scope written|used|whole      the map (default), what file systems use of it, or the device\n"
+           "    --touch                         one page a block, where this device shows that it is enough\n"
            "    --depth auto|N                  reads in flight; auto searches for the best (default)\n"
            "    --max-mib-s N                   read at most this much a second\n"
            "    --polite-latency-ms N           read less while other reads of 4 KiB would take longer than "
@@ -267,6 +315,7 @@ const char *options_help(void) {
            "    --max-p99-ms N                  fast means a 99th percentile of at most this (default 10)\n"
            "    --seed N                        choose the same blocks again\n"
            "  warmer inspect DEVICE             what it is: volume, size, limits, usable engines\n"
+           "  warmer extents FILE...            where files lie on their disk, as a list for --first\n"
            "  warmer --version | --help\n"
            "\n"
            "The last line on standard output is one JSON object with the verdict. Exit status: 0 all read "

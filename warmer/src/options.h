@@ -3,12 +3,21 @@
 
 #include "diag.h"
 #include "progress.h"
+#include "scope.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /** What to do. */
-enum command { COMMAND_WARM, COMMAND_VERIFY, COMMAND_INSPECT, COMMAND_HELP, COMMAND_VERSION };
+enum command {
+    COMMAND_WARM,
+    COMMAND_VERIFY,
+    COMMAND_INSPECT,
+    COMMAND_EXTENTS,
+    COMMAND_HELP,
+    COMMAND_VERSION
+};
 
 /** The command line, checked. Strings are the caller's. */
 struct options {
@@ -17,7 +26,11 @@ struct options {
     const char *map_path;   /**< NULL: the whole device; "-": standard input. */
     const char *first_path; /**< NULL: nothing before the rest. */
     const char *state_path; /**< NULL: nothing is remembered. */
+    char *const *files;     /**< Of `extents`. */
+    size_t file_count;
     const char *engine;
+    enum scope scope;
+    bool touch; /**< Read one page of each block where that is enough. */
     unsigned depth;           /**< 0: auto. */
     double max_mib_s;         /**< 0: no limit. */
     double polite_latency_ms; /**< 0: nobody to be polite to. */

@@ -53,6 +53,18 @@ static void values_come_after_a_space_or_an_equals_sign(void) {
     CHECK(options.has_seed && options.seed == 0);
 }
 
+static void extents_takes_any_number_of_files(void) {
+    struct options options;
+    struct diag diag;
+    CHECK_EQ(parse(WORDS("extents", "a", "b", "c"), &options, &diag), 0);
+    CHECK_EQ(options.command, COMMAND_EXTENTS);
+    CHECK_EQ(options.file_count, 3);
+    CHECK_TEXT(options.files[2], "c");
+    CHECK_EQ(parse(WORDS("warm", "--touch", "d", "--scope", "used"), &options, &diag), 0);
+    CHECK(options.touch && options.scope == SCOPE_USED);
+    CHECK_TEXT(options.device, "d");
+}
+
 static void help_and_version_need_no_device(void) {
     struct options options;
     struct diag diag;
@@ -72,7 +84,7 @@ struct refusal {
 
 static const struct refusal refusals[] = {
     {{NULL}, "no command: try warmer --help"},
-    {{"heat", "d"}, "unknown command heat: allowed are warm, verify and inspect"},
+    {{"heat", "d"}, "unknown command heat: allowed are warm, verify, inspect and extents"},
     {{"warm"}, "which device? `warmer warm DEVICE`"},
     {{"warm", ""}, "the device's name is empty"},
     {{"warm", "a", "b"}, "one device at a time: a and b were given"},
@@ -94,6 +106,11 @@ static const struct refusal refusals[] = {
      "--engine steam: allowed is auto or an engine that `warmer inspect` lists"},
     {{"warm", "d", "--map", ""}, "--map : allowed is a file or -"},
     {{"warm", "d", "--map", "-", "--first", "-"}, "--map and --first cannot both be standard input"},
+    {{"warm", "d", "--scope", "some"}, "--scope some: allowed is written, used or whole"},
+    {{"warm", "d", "--scope=whole", "--map", "m"}, "--scope whole takes no --map: it reads every block"},
+    {{"warm", "d", "--touch=4"}, "--touch takes no value"},
+    {{"extents"}, "which files? `warmer extents FILE...`"},
+    {{"extents", "f", "--map", "m"}, "--map is not an option of `warmer extents`"},
     {{"warm", "d", "--samples", "4"}, "--samples is not an option of `warmer warm`"},
     {{"verify", "d", "--depth", "4"}, "--depth is not an option of `warmer verify`"},
     {{"verify", "d", "--samples", "0"}, "--samples 0: allowed is 1 to 10000000"},
@@ -115,7 +132,8 @@ static void wrong_use_is_refused_with_what_is_allowed(void) {
 static void the_help_names_every_option(void) {
     static const char *const names[] = {
         "--map",      "--first",  "--depth",   "--max-mib-s",  "--state", "--polite-latency-ms",
-        "--progress", "--engine", "--samples", "--max-p99-ms", "--seed"};
+        "--progress", "--engine", "--samples", "--max-p99-ms", "--seed",
+        "--scope",    "--touch"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         CHECK(strstr(options_help(), names[i]) != NULL);
     }
@@ -124,6 +142,7 @@ static void the_help_names_every_option(void) {
 int main(void) {
     RUN(everything_has_a_default);
     RUN(values_come_after_a_space_or_an_equals_sign);
+    RUN(extents_takes_any_number_of_files);
     RUN(help_and_version_need_no_device);
     RUN(wrong_use_is_refused_with_what_is_allowed);
     RUN(the_help_names_every_option);

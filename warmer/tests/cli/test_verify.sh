@@ -46,7 +46,7 @@ if [ "$status" -ne 77 ]; then
     expected="$expected\"directIo\":$direct,\"deviceNote\":\"$device_note\","
     expected="$expected\"engines\":[{\"name\":\"io_uring\",\"description\":\"Linux's submission and completion rings\",\"usable\":false,"
     expected="$expected\"note\":\"Function not implemented\"},{\"name\":\"threads\","
-    expected="$expected\"description\":\"a pool of threads with one blocking read each\",\"usable\":true,\"note\":\"\"}]}"
+    expected="$expected\"description\":\"a pool of threads with one blocking read each\",\"usable\":true,\"note\":\"\"}],\"nvmeStatistics\":null}"
     expect inspect_says_what_it_is_and_what_works 0 "$expected" ''
 fi
 

@@ -1,0 +1,51 @@
+/** `--scope used`: from what the file systems say to what is read. */
+#include "scope.h"
+
+#include "used.h"
+
+#include <stdio.h>
+
+static void take_result(const struct used *used, bool is_known, struct scope_result *result) {
+    if (is_known) {
+        result->scope = "used";
+    }
+    snprintf(result->file_systems, sizeof result->file_systems, "%s", is_known ? used->found : "");
+    snprintf(result->note, sizeof result->note, "%s", used->note);
+}
+
+/** The file systems' own structures come after what the user wants first; without memory, in their place. */
+static void append_metadata(struct used *used, struct extents *first) {
+    extents_sort(&used->metadata);
+    for (size_t i = 0; i < used->metadata.length; i++) {
+        const struct extent *extent = &used->metadata.items[i];
+        if (extents_append(first, extent->start, extent->count) != 0) {
+            return;
+        }
+    }
+}
+
+int scope_narrow(const struct device *device, const char *engine, struct block_set *wanted,
+                 struct extents *first, struct scope_result *result, struct diag *diag) {
+    struct used used = {0};
+    struct cold_source *cold = cold_source_open(device, engine, NULL);
+    int failure = cold == NULL || used_init(&used, device_bytes(device)) != 0;
+    if (failure == 0) {
+        struct source source = cold_source_of(cold);
+        bool is_known = used_scan(&source, &used);
+        result->metadata = cold_source_counts(cold);
+        take_result(&used, is_known, result);
+        block_set_intersect(wanted, used.blocks);
+        append_metadata(&used, first);
+    }
+    used_clear(&used);
+    cold_source_close(cold);
+    return failure == 0 ? 0 : diag_refuse(diag, WARMER_CANNOT_OPEN, "out of memory");
+}
+
+void scope_put(struct json *json, const struct scope_result *result) {
+    json_text(json, "scope", result->scope);
+    json_text(json, "scopeNote", result->note);
+    json_text_or_null(json, "fileSystems", result->file_systems);
+    json_unsigned(json, "metadataReads", result->metadata.reads);
+    json_unsigned(json, "metadataBytesRead", result->metadata.bytes);
+}
