@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from local.bench.cold_volume import ColdVolume, cold_volume
 from local.bench.measure import run
 from local.bench.record import SCREENED, Run, best_setting, is_touch
 from local.bench.session import Session
-from local.bench.specs import TOUCH, VolumeSpec, physical_limit
+from local.bench.specs import DD, TOUCH, VolumeSpec, physical_limit
 from local.bench.tools import Json, Tool, agent_result, knows_touch, tool_settings
 
 PATIENCE = 60.0
@@ -52,7 +53,9 @@ def tools_of_round(
 def run_once(session: Session, spec: VolumeSpec, tool: Tool, number: int) -> Run:
     """One tool on one fresh volume; within a round all tools meet the same latencies in the same places."""
     timeout_seconds = 60 + PATIENCE * physical_limit(spec).seconds
-    with cold_volume(session.volumes, spec, f"vol-{number}", session.backing) as volume:
+    # dd reads through the page cache of a block device, which no file of the volume has.
+    placed = replace(spec, on_file=spec.on_file and tool.name != DD)
+    with cold_volume(session.volumes, placed, f"vol-{number}", session.backing) as volume:
         commands = tool.commands(volume, spec)
         cpu_before, began_ns = volume.cpu_seconds(), time.monotonic_ns()
         with volume.changing(spec.changed_limits, spec.change_after_seconds):

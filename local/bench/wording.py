@@ -39,7 +39,8 @@ METHOD = """\
 - CPU seconds and MiB (largest resident set, by GNU time) are those of the tool's processes together, from
   start to end, without the volume's.
 - The fast volumes are measured on the volume's file: a loop device has 128 tags, which caps what is in
-  flight at 32 MiB. Bytes are zeros in memory, so that the volume's own process does not become the limit."""
+  flight at 32 MiB. dd, which reads through the page cache, has a block device there, too. Bytes are zeros in
+  memory, so that the volume's own process does not become the limit."""
 
 
 def spread_text(spread: Spread) -> str:
