@@ -2,6 +2,8 @@
  * used_dump IMAGE: what used_scan says of an image, as text for the command-line tests: `known` or `unknown`,
  * `found …`, `note …`, `missing N` (blocks that hold something but are not called used), then
  * `used START COUNT` and `metadata START COUNT` lines in blocks of 512 KiB.
+ *
+ * used_dump IMAGE INPUT also writes an input for fuzz_used: the sectors that were read, unless they are zero.
  */
 #include "used.h"
 
@@ -10,8 +12,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SECTOR_BYTES 512u
+#define MAX_SECTORS (1u << 24)
+
+static bool was_read[MAX_SECTORS];
+
 static int read_file(void *context, uint64_t offset, void *buffer, size_t length) {
     FILE *file = context;
+    for (uint64_t i = offset / SECTOR_BYTES; i <= (offset + length - 1) / SECTOR_BYTES && i < MAX_SECTORS;
+         i++) {
+        was_read[i] = true;
+    }
     if (fseeko(file, (off_t)offset, SEEK_SET) != 0 || fread(buffer, 1, length, file) != length) {
         return -EIO;
     }
@@ -43,8 +54,31 @@ static uint64_t count_missing(FILE *file, const struct source *source, const str
     return missing;
 }
 
+static void put_number(FILE *input, uint32_t number) {
+    for (unsigned i = 0; i < 4; i++) {
+        fputc((int)(number >> (8 * i) & 0xff), input);
+    }
+}
+
+static int write_input(FILE *file, const struct source *source, const char *path) {
+    unsigned char sector[SECTOR_BYTES];
+    FILE *input = fopen(path, "wb");
+    if (input == NULL) {
+        return 2;
+    }
+    put_number(input, (uint32_t)(source->bytes / SECTOR_BYTES));
+    for (uint32_t i = 0; i < MAX_SECTORS; i++) {
+        if (was_read[i] && read_file(file, (uint64_t)i * SECTOR_BYTES, sector, sizeof sector) == 0 &&
+            (sector[0] != 0 || memcmp(sector, sector + 1, sizeof sector - 1) != 0)) {
+            put_number(input, i);
+            fwrite(sector, 1, sizeof sector, input);
+        }
+    }
+    return fclose(input) == 0 ? 0 : 2;
+}
+
 int main(int count, char **arguments) {
-    FILE *file = count == 2 ? fopen(arguments[1], "rb") : NULL;
+    FILE *file = count == 2 || count == 3 ? fopen(arguments[1], "rb") : NULL;
     if (file == NULL || fseeko(file, 0, SEEK_END) != 0) {
         return 2;
     }
@@ -54,6 +88,7 @@ int main(int count, char **arguments) {
         return 2;
     }
     puts(used_scan(&source, &used) ? "known" : "unknown");
+    int failure = count == 3 ? write_input(file, &source, arguments[2]) : 0;
     printf("found %s\nnote %s\n", used.found, used.note);
     printf("missing %" PRIu64 "\n", count_missing(file, &source, used.blocks));
     print_runs(used.blocks);
@@ -63,5 +98,5 @@ int main(int count, char **arguments) {
     }
     used_clear(&used);
     fclose(file);
-    return 0;
+    return failure;
 }
