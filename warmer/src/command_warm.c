@@ -10,8 +10,9 @@
 #include "plan.h"
 #include "scope.h"
 #include "state.h"
-#include "warm.h"
+#include "warm_touch.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,7 @@ struct job {
     struct block_set *wanted;
     struct extents first;
     struct scope_result scope;
+    struct warm_touch touch;
     struct state *state;
     struct plan *plan;
     void *buffer;
@@ -143,6 +145,27 @@ static void observe(void *context, const struct warm_progress *now) {
     }
 }
 
+/** One page, for touches; the buffer's content is nobody's. */
+static int read_page(void *context, uint64_t offset) {
+    const struct job *job = context;
+    int64_t got = device_read(job->device, job->buffer, TOUCH_BYTES, offset);
+    return got == TOUCH_BYTES ? 0 : -EIO;
+}
+
+static int read_blocks(struct job *job, struct warm_settings *settings) {
+    if (!job->options->touch) {
+        return warm_run(settings, &job->result);
+    }
+    job->touch.wanted = job->wanted;
+    job->touch.first = &job->first;
+    job->touch.device = (struct touch_device){.read = read_page,
+                                              .context = job,
+                                              .bytes = settings->device_bytes,
+                                              .now_ns = clock_now_ns,
+                                              .seed = clock_now_ns()};
+    return warm_touch_run(settings, &job->touch, &job->result);
+}
+
 static int run(struct job *job, struct diag *diag) {
     struct warm_settings settings = {
         .engine = job->engine,
@@ -162,7 +185,7 @@ static int run(struct job *job, struct diag *diag) {
     };
     progress_init(&job->progress, job->options->progress);
     interrupt_catch();
-    int failure = warm_run(&settings, &job->result);
+    int failure = read_blocks(job, &settings);
     progress_end(&job->progress);
     return failure == 0 ? 0 : out_of_memory(diag);
 }
@@ -232,6 +255,7 @@ static void report(const struct job *job) {
     json_unsigned(&json, "probeReads", progress->probes.count);
     progress_put_latency(&json, "probeLatencyMs", &probes);
     scope_put(&json, &job->scope);
+    touch_put(&json, &job->touch.result);
     json_close(&json, '}');
     json_end_line(&json);
 }

@@ -16,6 +16,7 @@
  *   partitions.c ext4_*.c xfs_*.c ntfs_*.c   what lies where on disk; through a source.h, pure
  *   plan.c             which block next; pure
  *   warm.c             the loop: submit, reap, drain; warm_account.c: what became of each read
+ *   touch.c            `--touch`: is one page a block enough here? warm_touch.c: then so it is done
  *   depth.c pace.c     how many reads at a time, how many bytes a second; pure
  *   polite.c           less while the application's reads would wait; pure
  *   engine.h           what an engine is; engines_<system>.c lists this build's

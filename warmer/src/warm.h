@@ -46,6 +46,7 @@ struct warm_settings {
     uint32_t alignment_bytes;
     unsigned max_in_flight;   /**< The engine takes one more than this, for a probe. */
     unsigned fixed_depth;     /**< 0: search. */
+    uint32_t touch_bytes;     /**< 0: whole blocks; else only so much from the beginning of each. */
     double max_mib_s;         /**< 0: no limit. */
     double polite_latency_ms; /**< 0: no limit. */
     uint64_t (*now_ns)(void);

@@ -17,10 +17,16 @@ static void release(struct run *run, struct slot *slot) {
     run->free_slots[run->free_count++] = (uint32_t)(slot - run->slots);
 }
 
+uint32_t warm_block_bytes(const struct run *run, uint64_t block) {
+    uint32_t length = block_length(block, run->settings->device_bytes);
+    uint32_t touch = run->settings->touch_bytes;
+    return touch > 0 && touch < length ? touch : length;
+}
+
 uint32_t warm_slot_rest(const struct run *run, const struct slot *slot) {
     uint32_t others = slot->is_alone ? 0 : slot->count - 1;
     uint64_t last = slot->block + others;
-    return others * BLOCK_BYTES + block_length(last, run->settings->device_bytes) - slot->done_bytes;
+    return others * BLOCK_BYTES + warm_block_bytes(run, last) - slot->done_bytes;
 }
 
 /** The slot's first block is over, one way or the other: on to the next, or the slot is free. */
@@ -96,13 +102,13 @@ static void retry_or_fail(struct run *run, struct slot *slot, int error, uint64_
 /** Finish each block that `bytes` more reach to the end of; what is left over belongs to the next one. */
 static uint32_t finish_blocks(struct run *run, struct slot *slot, uint32_t bytes) {
     while (slot->count > 0) {
-        uint32_t length = block_length(slot->block, run->settings->device_bytes);
+        uint32_t length = warm_block_bytes(run, slot->block);
         uint32_t missing = length - slot->done_bytes;
         if (bytes < missing) {
             return bytes;
         }
         bytes -= missing;
-        finish_block(run, slot, length);
+        finish_block(run, slot, block_length(slot->block, run->settings->device_bytes));
     }
     return 0;
 }

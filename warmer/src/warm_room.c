@@ -22,14 +22,16 @@ static bool is_searching(const struct run *run) {
 
 unsigned warm_room_blocks(const struct run *run) {
     /* Small steps where somebody asked for an even or a modest use of the volume. */
-    bool is_free = is_searching(run) && run->settings->max_mib_s <= 0 && run->polite.limit_ns == 0;
+    bool is_free = is_searching(run) && run->settings->max_mib_s <= 0 && run->polite.limit_ns == 0 &&
+                   run->settings->touch_bytes == 0;
     double latency_ns = run->depth.latency_ns;
     return is_free && latency_ns > 0 && latency_ns < WARM_NS ? WARM_RUN_BLOCKS : 1;
 }
 
 /** Would a block that starts now and is as slow as the slowest so far come back after all the others? */
 static bool is_ending(const struct run *run) {
-    double left_bytes = (double)plan_remaining(run->settings->plan) * BLOCK_BYTES;
+    uint32_t each = run->settings->touch_bytes > 0 ? run->settings->touch_bytes : BLOCK_BYTES;
+    double left_bytes = (double)plan_remaining(run->settings->plan) * each;
     double slowest_ns = (double)run->result->progress.latency.max_ns;
     return is_searching(run) && left_bytes <= run->depth.rate * slowest_ns;
 }

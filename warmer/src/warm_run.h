@@ -44,6 +44,9 @@ struct run {
     uint64_t probed_ns; /**< When the probe in flight was issued. */
 };
 
+/** Bytes that are read of a block: all, or what a touch reads. */
+uint32_t warm_block_bytes(const struct run *run, uint64_t block);
+
 /** Bytes that the slot's next read asks for. */
 uint32_t warm_slot_rest(const struct run *run, const struct slot *slot);
 

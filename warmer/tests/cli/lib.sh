@@ -79,5 +79,5 @@ warm_result() {
     printf '"engine":"%s","engineNote":"%s","directIo":%s,"deviceNote":"%s",%s,' "${11}" "${12}" \
         "${14:-$direct}" "${15-$device_note}" "$latency"
     printf '"probeReads":0,"probeLatencyMs":{"p50":N,"p90":N,"p99":N,"max":N,"mean":N},'
-    printf '"scope":"S","scopeNote":"","fileSystems":null,"metadataReads":0,"metadataBytesRead":0}\n'
+    printf '"scope":"S","scopeNote":"","fileSystems":null,"metadataReads":0,"metadataBytesRead":0,"touch":null}\n'
 }
