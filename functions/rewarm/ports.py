@@ -115,10 +115,16 @@ class Instances(Protocol):
 
 
 class Commands(Protocol):
-    """SSM Run Command with this stack's document."""
+    """SSM Run Command with this stack's documents."""
 
     def send(
-        self, instance_id: str, parameters: Mapping[str, str], *, comment: str, timeout_seconds: int
+        self,
+        instance_id: str,
+        parameters: Mapping[str, str],
+        *,
+        platform: str,
+        comment: str,
+        timeout_seconds: int,
     ) -> str:
         """The command's id. Not idempotent (SendCommand has no token). Raises AgentUnreachableError."""
 

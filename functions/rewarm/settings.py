@@ -47,9 +47,12 @@ class Settings:
         return self._required("ARTIFACTS_BUCKET")
 
     @property
-    def warmer_document(self) -> str:
-        """Name of the SSM document."""
-        return self._required("WARMER_DOCUMENT")
+    def warmer_documents(self) -> dict[str, str]:
+        """Names of the SSM documents by the instance's platform."""
+        return {
+            "linux": self._required("WARMER_DOCUMENT"),
+            "windows": self._required("WARMER_WINDOWS_DOCUMENT"),
+        }
 
     @property
     def restore_state_machine_arn(self) -> str:

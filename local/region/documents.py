@@ -12,6 +12,7 @@ import yaml
 from local.region.core import Core, Json, stamp
 from local.region.errors import ApiError
 from local.region.operations import operation
+from local.region.scripts import POWERSHELL
 
 TIMEOUT_PATTERN = "([1-9][0-9]{0,4})|(1[0-6][0-9]{4})|(17[0-1][0-9]{3})|(172[0-7][0-9]{2})|(172800)"
 
@@ -209,11 +210,11 @@ def parse(content: str, form: str) -> Json:
 def platforms(data: Json) -> list[str]:
     """The platforms that a document's steps run on."""
     actions = {step.get("action") for step in data.get("mainSteps") or ()}
-    return ["Windows"] if actions == {"aws:runPowerShellScript"} else ["Linux", "MacOS"]
+    return ["Windows"] if actions == {POWERSHELL} else ["Linux", "MacOS"]
 
 
 def _check_step(step: Json) -> None:
-    if step.get("action") != "aws:runShellScript":
+    if step.get("action") not in ("aws:runShellScript", POWERSHELL):
         raise ApiError("InvalidDocumentContent", f"The action {step.get('action')} is not modelled")
     if not step.get("name") or not (step.get("inputs") or {}).get("runCommand"):
         raise ApiError("InvalidDocumentContent", "A step needs a name and inputs.runCommand")

@@ -13,7 +13,7 @@ from typing import Protocol
 from local.dataplane import CommandHandle, DataPlaneError
 from local.region.core import Core
 from local.region.resources import Instance
-from local.region.scripts import Step
+from local.region.scripts import POWERSHELL, Step
 
 FINAL = ("Success", "Cancelled", "TimedOut", "Failed")
 
@@ -152,6 +152,11 @@ class Runner:
         self._core.later(lambda: self._launch(one, run))
 
     def _launch(self, one: Invocation, run: StepRun) -> None:
+        if run.step.action == POWERSHELL:
+            with self._core.transaction():
+                run.stderr = "failed to run commands: there is no PowerShell on this instance"
+                self._step_over(one, run, "Failed", "Failed", 1)
+            return
         settings = self._core.settings
         environment = {
             "AWS_SSM_INSTANCE_ID": one.instance.instance_id,

@@ -13,6 +13,8 @@ from typing import Any
 from local.region.core import Json
 from local.region.errors import ApiError
 
+POWERSHELL = "aws:runPowerShellScript"
+"""Documents may have such steps; there is no PowerShell that could run them."""
 TIMEOUT_SECONDS = (5, 172_800)
 DEFAULT_TIMEOUT_SECONDS = 3_600
 REFERENCE = re.compile(r"\{\{\s*([A-Za-z0-9_:.-]+)\s*\}\}")
@@ -23,6 +25,7 @@ class Step:
     """One step, ready to run."""
 
     name: str
+    action: str
     script: str
     timeout_seconds: int
     skipped: bool
@@ -62,6 +65,7 @@ def _step(one: Json, values: dict[str, Any], platform: str) -> Step:
         commands.insert(0, f"cd '{directory}' || exit 1")
     return Step(
         name=one["name"],
+        action=one["action"],
         script="\n".join(commands) + "\n",
         timeout_seconds=execution_timeout(_fill(str(inputs.get("timeoutSeconds", "")), values)),
         skipped=not _applies(one.get("precondition"), values, platform),

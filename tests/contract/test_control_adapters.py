@@ -20,14 +20,20 @@ COMMAND = "11111111-2222-3333-4444-555555555555"
 MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:rewarm-restore"
 
 
+DOCUMENTS = {"linux": "rewarm-WarmerDocument", "windows": "rewarm-WarmerWindowsDocument"}
+
+
 class TestCommands:
-    def test_sends_this_stacks_document(self) -> None:
+    @pytest.mark.parametrize("platform", ["linux", "windows"])
+    def test_sends_this_stacks_document_of_the_platform(self, platform: str) -> None:
         ssm = Aws("ssm").on("SendCommand", {"Command": {"CommandId": COMMAND}})
-        commands = SsmCommands(ssm.client, "rewarm-WarmerDocument")
-        sent = commands.send(INSTANCE, {"action": "warm"}, comment="c" * 150, timeout_seconds=5)
+        commands = SsmCommands(ssm.client, DOCUMENTS)
+        sent = commands.send(
+            INSTANCE, {"action": "warm"}, platform=platform, comment="c" * 150, timeout_seconds=5
+        )
         assert sent == COMMAND
         assert ssm.params("SendCommand") == [{
-            "DocumentName": "rewarm-WarmerDocument", "InstanceIds": [INSTANCE], "Parameters": {"action":
+            "DocumentName": DOCUMENTS[platform], "InstanceIds": [INSTANCE], "Parameters": {"action":
             ["warm"]}, "Comment": "c" * 100, "TimeoutSeconds": 30,
         }]  # fmt: skip
 
@@ -43,11 +49,19 @@ class TestCommands:
     def test_says_why_it_cannot_send(self, code: str, error: type[Exception]) -> None:
         ssm = Aws("ssm").on("SendCommand", ApiError(code))
         with pytest.raises(error):
-            SsmCommands(ssm.client, "document").send(INSTANCE, {}, comment="", timeout_seconds=300)
+            SsmCommands(ssm.client, DOCUMENTS).send(
+                INSTANCE, {}, platform="linux", comment="", timeout_seconds=300
+            )
+
+    def test_says_where_there_is_no_document_for_a_platform(self) -> None:
+        with pytest.raises(errors.AgentUnreachableError, match="no SSM document for plan9 instances"):
+            SsmCommands(Aws("ssm").client, DOCUMENTS).send(
+                INSTANCE, {}, platform="plan9", comment="", timeout_seconds=300
+            )
 
     def test_an_invocation_may_not_exist_yet(self) -> None:
         ssm = Aws("ssm").on("GetCommandInvocation", ApiError("InvocationDoesNotExist"))
-        assert SsmCommands(ssm.client, "document").status(COMMAND, INSTANCE) is None
+        assert SsmCommands(ssm.client, DOCUMENTS).status(COMMAND, INSTANCE) is None
 
     def test_reads_the_invocation(self) -> None:
         running = {"Status": "InProgress", "StatusDetails": "InProgress", "ResponseCode": -1}
@@ -56,7 +70,7 @@ class TestCommands:
             "StandardErrorContent": "no",
         }  # fmt: skip
         ssm = Aws("ssm").on("GetCommandInvocation", running, failed)
-        commands = SsmCommands(ssm.client, "document")
+        commands = SsmCommands(ssm.client, DOCUMENTS)
         first, second = commands.status(COMMAND, INSTANCE), commands.status(COMMAND, INSTANCE)
         assert first is not None
         assert second is not None
@@ -67,7 +81,7 @@ class TestCommands:
         ssm = Aws("ssm").on(
             "CancelCommand", {}, ApiError("InvalidCommandId"), ApiError("AccessDeniedException")
         )
-        commands = SsmCommands(ssm.client, "document")
+        commands = SsmCommands(ssm.client, DOCUMENTS)
         commands.cancel(COMMAND, INSTANCE)
         commands.cancel(COMMAND, INSTANCE)
         with pytest.raises(errors.AccessDeniedError):

@@ -18,31 +18,51 @@ from tests.contract import repository
 from tests.contract.repository import ROOT, Json
 from tests.support.loopback import Loopback, QuietHandler
 
+BOTH = pytest.mark.parametrize("name", ["WarmerDocument", "WarmerWindowsDocument"])
 
-def document() -> Json:
-    content: Json = repository.resources("AWS::SSM::Document")["WarmerDocument"]["Content"]
+
+def document(name: str = "WarmerDocument") -> Json:
+    content: Json = repository.resources("AWS::SSM::Document")[name]["Content"]
     return content
 
 
-def script() -> str:
-    steps = document()["mainSteps"]
+def script(name: str = "WarmerDocument") -> str:
+    """GetCommandInvocation needs no step's name where a document has one step (botocore PluginName)."""
+    steps = document(name)["mainSteps"]
     assert len(steps) == 1
     return "\n".join(steps[0]["inputs"]["runCommand"])
 
 
-class TestDocument:
-    def test_every_parameter_is_bounded_and_used(self) -> None:
-        parameters, text = document()["parameters"], json.dumps(document()["mainSteps"])
+@BOTH
+class TestEachDocument:
+    def test_every_parameter_is_bounded_and_used(self, name: str) -> None:
+        parameters, text = document(name)["parameters"], json.dumps(document(name)["mainSteps"])
         assert set(re.findall(r"{{ (\w+) }}", text)) == set(parameters)
-        for name, parameter in parameters.items():
+        for key, parameter in parameters.items():
             pattern = parameter["allowedPattern"]
-            assert pattern.startswith("^"), name
-            assert pattern.endswith("$"), name
+            assert pattern.startswith("^"), key
+            assert pattern.endswith("$"), key
             for hostile in ("';rm -rf /;'", "$(id)", "a`id`", "a|b", "a\nb", '"'):
-                assert not re.search(pattern, hostile), f"{name} lets {hostile!r} in"
+                assert not re.search(pattern, hostile), f"{key} lets {hostile!r} in"
 
-    def test_real_values_fit(self) -> None:
-        parameters = document()["parameters"]
+    def test_every_parameter_stands_in_single_quotes_once(self, name: str) -> None:
+        lines = [line for line in script(name).splitlines() if "{{" in line]
+        assert lines
+        for line in lines:
+            assert re.fullmatch(r"\$?(\w+) ?= ?'\{\{ \w+ \}\}'", line), line
+
+    def test_it_runs_on_its_own_platform_within_the_time_asked_for(self, name: str) -> None:
+        (step,) = document(name)["mainSteps"]
+        platform, action = {
+            "WarmerDocument": ("Linux", "aws:runShellScript"),
+            "WarmerWindowsDocument": ("Windows", "aws:runPowerShellScript"),
+        }[name]
+        assert step["precondition"] == {"StringEquals": ["platformType", platform]}
+        assert step["action"] == action
+        assert step["inputs"]["timeoutSeconds"] == "{{ executionTimeout }}"
+
+    def test_real_values_fit(self, name: str) -> None:
+        parameters = document(name)["parameters"]
         url = (
             "https://b.s3.us-east-1.amazonaws.com/restores/restore-1/0/blocks.map?X-Amz-Algorithm=AWS4-HMAC-SHA256"
             "&X-Amz-Credential=AKIA%2F20261121%2Fus-east-1%2Fs3%2Faws4_request&X-Amz-Security-Token=IQo%2Fa%2B%3D"
@@ -52,13 +72,15 @@ class TestDocument:
             "agentSha256": "0" * 64, "progressUrl": "none", "executionTimeout": "172800",
             "arguments": "--samples 64 --max-p99-ms 20.5 --depth auto",
         }  # fmt: skip
-        for name, value in values.items():
-            assert re.search(parameters[name]["allowedPattern"], value), name
+        for key, value in values.items():
+            assert re.search(parameters[key]["allowedPattern"], value), key
         assert re.search(parameters["progressUrl"]["allowedPattern"], url)
 
-    def test_it_stays_below_the_size_limit(self) -> None:
-        assert len(json.dumps(document())) < 48 * 1024, "64 KB with run-time parameters"
+    def test_it_stays_below_the_size_limit(self, name: str) -> None:
+        assert len(json.dumps(document(name))) < 48 * 1024, "64 KB with run-time parameters"
 
+
+class TestShell:
     def test_shellcheck_finds_nothing(self, tmp_path: Path) -> None:
         path = tmp_path / "warmer.sh"
         path.write_text(script(), encoding="utf-8")
@@ -69,6 +91,50 @@ class TestDocument:
         )
         assert done.stdout == ""
         assert done.returncode == 0
+
+
+class TestPowerShell:
+    """No PowerShell is to be had from the package registries, so the script is read and not run."""
+
+    text = script("WarmerWindowsDocument")
+
+    def code(self) -> str:
+        """Without comments and strings; what a string evaluates stays out too."""
+        return re.sub(r"(?m)^\s*#.*$|'[^'\n]*'|\"(?:`.|[^\"\n`])*\"", "", self.text)
+
+    def test_brackets_are_balanced(self) -> None:
+        open_ones: list[str] = []
+        for character in self.code():
+            if character in "({[":
+                open_ones.append({"(": ")", "{": "}", "[": "]"}[character])
+            elif character in ")}]":
+                assert open_ones.pop() == character
+        assert open_ones == []
+
+    def test_it_calls_only_what_windows_powershell_5_brings_or_it_defines(self) -> None:
+        brought = {
+            "Get-Content", "Get-Disk", "Get-FileHash", "Invoke-WebRequest", "Join-Path", "Move-Item",
+            "New-Item", "Remove-Item", "Select-Object", "Select-String", "Split-Path", "Start-Process",
+            "Start-Sleep", "Test-Path", "Where-Object",
+        }  # fmt: skip
+        defined = set(re.findall(r"(?m)^function ([A-Z]\w+-\w+)", self.text))
+        called = set(re.findall(r"(?<![\w-])[A-Z]\w+-[A-Z]\w+", self.code()))
+        assert called - defined <= brought
+        assert defined <= called
+
+    def test_every_variable_is_set_somewhere(self) -> None:
+        known = {"_", "null", "env", "script", "ErrorActionPreference", "ProgressPreference"}
+        assigned = set(re.findall(r"\$(?:script:)?(\w+)\s*\+?=", self.text))
+        assigned |= set(re.findall(r"(?:string|int)\] \$(\w+)", self.text))
+        assigned |= set(re.findall(r"foreach \(\$(\w+) in", self.text))
+        used = set(re.findall(r"\$(?:script:)?(\w+)", self.text))
+        assert used - assigned <= known
+
+    def test_it_finds_the_disk_checks_the_agent_and_hides_the_signatures(self) -> None:
+        assert r"\\.\PHYSICALDRIVE$($disk.Number)" in self.text
+        assert "(Get-FileHash -Algorithm SHA256 -Path $Path).Hash -eq $agentSha256" in self.text
+        assert not re.search(r"(?i)(write|error).*\$(agent|map|progress)?url", self.text)
+        assert self.text.isascii()
 
 
 AGENT = r"""#!/bin/sh

@@ -34,8 +34,9 @@ def test_links_lead_somewhere(path):
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_make_targets_exist(path):
-    makefile = ROOT / ("warmer" if "warmer" in path.parts else "") / "Makefile"
-    targets = set(re.findall(r"^([a-z-]+):", makefile.read_text(encoding="utf-8"), re.MULTILINE))
+    folder = ROOT / ("warmer" if "warmer" in path.parts else "")
+    text = "\n".join(one.read_text(encoding="utf-8") for one in (folder / "Makefile", *folder.glob("*.mk")))
+    targets = set(re.findall(r"^([a-z-]+):", text, re.MULTILINE))
     named = set(re.findall(r"`make ([a-z][a-z-]*)", path.read_text(encoding="utf-8")))
     assert named <= targets
 

@@ -19,7 +19,7 @@ def document(*steps: dict[str, Any], **parameters: Any) -> str:
 
 def step(name: str, *commands: str, **fields: Any) -> dict[str, Any]:
     inputs = {"runCommand": list(commands), **fields.pop("inputs", {})}
-    return {"action": "aws:runShellScript", "name": name, "inputs": inputs, **fields}
+    return {"action": "aws:runShellScript", "name": name, "inputs": inputs} | fields
 
 
 def waiting_lab(**settings: Any) -> Lab:
@@ -236,6 +236,20 @@ def test_who_can_be_sent_commands() -> None:
     assert len(lab.plane.commands) == 1
     lab.region.change_instance(INSTANCE, platform="Windows")
     assert code(InstanceIds=[INSTANCE]) == "UnsupportedPlatformType"
+
+
+def test_powershell_steps_are_kept_and_fail_on_windows() -> None:
+    lab = Lab(plane=FakeDataPlane(lambda script: (0, script)))
+    lab.instance()
+    lab.region.change_instance(INSTANCE, platform="Windows")
+    body = document(step("warm", "Get-Disk", action="aws:runPowerShellScript"))
+    lab.ssm("CreateDocument", Name="Warm", Content=body, DocumentType="Command")
+    command = send(lab, "Warm")
+    lab.wait(1)
+    shown = seen(lab, command)
+    assert (shown["Status"], shown["ResponseCode"]) == ("Failed", 1)
+    assert "no PowerShell" in shown["StandardErrorContent"]
+    assert lab.plane.commands == []
 
 
 def test_documents_have_versions() -> None:

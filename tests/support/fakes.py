@@ -232,8 +232,15 @@ class FakeCommands:
     failure: Exception | None = None
 
     def send(
-        self, instance_id: str, parameters: Mapping[str, str], *, comment: str, timeout_seconds: int
+        self,
+        instance_id: str,
+        parameters: Mapping[str, str],
+        *,
+        platform: str,
+        comment: str,
+        timeout_seconds: int,
     ) -> str:
+        assert platform in ("linux", "windows")
         assert len(comment) <= 100
         assert 30 <= timeout_seconds <= 2_592_000
         if self.failure is not None:

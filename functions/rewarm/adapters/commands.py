@@ -1,4 +1,4 @@
-"""SSM Run Command with this stack's document."""
+"""SSM Run Command with this stack's documents."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
+from rewarm.domain.errors import AgentUnreachableError
 from rewarm.domain.model import CommandStatus
 
 if TYPE_CHECKING:
@@ -22,17 +23,27 @@ _NOTHING_TO_CANCEL_CODES = {"InvalidCommandId", "InvalidInstanceId", "DuplicateI
 class SsmCommands:
     """The port Commands."""
 
-    def __init__(self, ssm: SSMClient, document: str) -> None:
+    def __init__(self, ssm: SSMClient, documents: Mapping[str, str]) -> None:
+        """`documents` by the platform of the instance."""
         self._ssm = ssm
-        self._document = document
+        self._documents = documents
 
     def send(
-        self, instance_id: str, parameters: Mapping[str, str], *, comment: str, timeout_seconds: int
+        self,
+        instance_id: str,
+        parameters: Mapping[str, str],
+        *,
+        platform: str,
+        comment: str,
+        timeout_seconds: int,
     ) -> str:
         """The command's id; it must reach the instance in `timeout_seconds`. Raises AgentUnreachableError."""
+        document = self._documents.get(platform)
+        if document is None:
+            raise AgentUnreachableError(f"there is no SSM document for {platform} instances")
         with naming_errors():
             answer = self._ssm.send_command(
-                DocumentName=self._document,
+                DocumentName=document,
                 InstanceIds=[instance_id],
                 Parameters={name: [value] for name, value in parameters.items()},
                 Comment=comment[:_COMMENT_LENGTH],

@@ -57,7 +57,7 @@ def instances() -> Ec2Instances:
 
 def commands() -> SsmCommands:
     """Port Commands."""
-    return SsmCommands(_client("ssm"), settings.warmer_document)
+    return SsmCommands(_client("ssm"), settings.warmer_documents)
 
 
 def metrics() -> CloudWatchMetrics:

@@ -66,6 +66,7 @@ def send(
     return ports.commands.send(
         instance_id,
         parameters,
+        platform=platform,
         comment=f"rewarm {command.action} {volume_id} for {restore_id}"[:100],
         timeout_seconds=DELIVERY_SECONDS,
     )

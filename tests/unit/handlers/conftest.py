@@ -20,6 +20,7 @@ ENVIRONMENT = {
     "IDEMPOTENCY_TABLE": "idempotency",
     "ARTIFACTS_BUCKET": "artifacts",
     "WARMER_DOCUMENT": "rewarm-WarmerDocument",
+    "WARMER_WINDOWS_DOCUMENT": "rewarm-WarmerWindowsDocument",
     "RESTORE_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:restore",
     "POWERTOOLS_TRACE_DISABLED": "true",
 }
