@@ -249,6 +249,7 @@ static void report(const struct job *job) {
     put_failures(&json, &job->result);
     json_text(&json, "engine", job->engine->ops->name);
     json_text(&json, "engineNote", job->engine_note);
+    json_text(&json, "engineFeatures", job->engine->features != NULL ? job->engine->features : "");
     json_bool(&json, "directIo", device_is_direct(job->device));
     json_text(&json, "deviceNote", device_note(job->device));
     progress_put_latency(&json, "latencyMs", &latency);

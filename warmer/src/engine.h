@@ -31,6 +31,7 @@ struct engine_settings {
 /** An open engine; each engine begins its own structure with this. */
 struct engine {
     const struct engine_ops *ops;
+    const char *features; /**< What it found here and uses, for the report; NULL: nothing to say. */
 };
 
 /** How an engine reads. The contract in comments; every hook is required. */

@@ -4,9 +4,10 @@
  * What must be there, or the engine says -EINVAL and another is taken: one mapping for both rings,
  * completions that are never dropped (both Linux 5.5) and the read operation (5.6). What is used where
  * present: a registered buffer and file (each read then costs less), waits with a time limit in the same call
- * (5.11; before that, poll on the ring), and a raised number of kernel workers (5.15). The last matters most
- * on a file system that cannot read asynchronously, such as FUSE: the kernel then reads in its own workers,
- * four a processor unless told.
+ * (5.11; before that, poll on the ring), a raised number of kernel workers (5.15), completions without
+ * interrupts (5.19) or only when asked for (6.1), and waits that collect several completions (6.12). The
+ * workers matter most on a file system that cannot read asynchronously, such as FUSE: the kernel then reads
+ * in its own workers, four a processor unless told.
  */
 #include "engine_io_uring.h"
 
@@ -17,6 +18,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,13 +30,53 @@
 
 #define REQUIRED_FEATURES (IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP)
 
+/* Newer than the headers of some systems; the kernel that runs is asked anyway. */
+#ifndef IORING_SETUP_COOP_TASKRUN
+#define IORING_SETUP_COOP_TASKRUN (1u << 8)
+#endif
+#ifndef IORING_SETUP_SINGLE_ISSUER
+#define IORING_SETUP_SINGLE_ISSUER (1u << 12)
+#endif
+#ifndef IORING_SETUP_DEFER_TASKRUN
+#define IORING_SETUP_DEFER_TASKRUN (1u << 13)
+#endif
+#ifndef IORING_FEAT_MIN_TIMEOUT
+#define IORING_FEAT_MIN_TIMEOUT (1u << 15)
+#endif
+
+/** How a ring is asked for, the best first; older kernels refuse flags that they do not know with EINVAL. */
+static const struct ring_kind {
+    unsigned flags;
+    const char *name;
+} ring_kinds[] = {
+    {IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, "deferred completions"},
+    {IORING_SETUP_COOP_TASKRUN, "cooperative completions"},
+    {0, "plain completions"},
+};
+
+/** With this many reads in flight for each completion, waiting for one more costs nothing that can be seen.
+ */
+#define READS_PER_COMPLETION 16u
+#define MOST_COMPLETIONS 8u
+#define COLLECT_US 500u
+
+/** The argument of a wait as Linux 6.12 has it; before that, the third field was padding that must be 0. */
+struct wait_argument {
+    uint64_t signal_mask;
+    uint32_t signal_mask_bytes;
+    uint32_t collect_us;
+    uint64_t limit;
+};
+
 /** The kernel has NSIG / 8 bytes of signal mask. */
 #define KERNEL_SIGSET_BYTES 8u
 
 struct uring_engine {
     struct engine base;
     int ring;
+    const struct ring_kind *kind;
     bool has_timed_wait;
+    bool has_collecting_wait;
     bool has_fixed_file;
     bool has_fixed_buffer;
     int device;
@@ -47,6 +90,7 @@ struct uring_engine {
     struct io_uring_cqe *completions;
     unsigned unsubmitted; /**< In the submission ring, not yet handed to the kernel. */
     unsigned in_flight;   /**< Submitted or unsubmitted, not yet reaped. */
+    char features[128];
 };
 
 static int ring_register(const struct uring_engine *engine, unsigned operation, const void *argument,
@@ -87,6 +131,17 @@ static void register_extras(struct uring_engine *engine, const struct engine_set
     ring_register(engine, IORING_REGISTER_IOWQ_MAX_WORKERS, workers, 2);
 }
 
+/** For the report: what this kernel gives. */
+static void describe(struct uring_engine *engine) {
+    snprintf(engine->features, sizeof engine->features, "%s%s%s; %s", engine->kind->name,
+             engine->has_fixed_buffer ? "; registered buffer" : "",
+             engine->has_fixed_file ? "; registered file" : "",
+             engine->has_collecting_wait ? "collecting waits"
+             : engine->has_timed_wait    ? "timed waits"
+                                         : "polled waits");
+    engine->base.features = engine->features;
+}
+
 static int map_rings(struct uring_engine *engine, const struct io_uring_params *params) {
     size_t submit_bytes = params->sq_off.array + params->sq_entries * sizeof(unsigned);
     size_t done_bytes = params->cq_off.cqes + params->cq_entries * sizeof(struct io_uring_cqe);
@@ -120,22 +175,38 @@ static void find_indexes(struct uring_engine *engine, const struct io_uring_para
     engine->completions = (void *)(rings + params->cq_off.cqes);
 }
 
-/** Make the ring; 0 or -errno. */
-static int set_up(struct uring_engine *engine, const struct engine_settings *settings) {
-    struct io_uring_params params = {0};
-    long ring = syscall(SYS_io_uring_setup, settings->max_in_flight, &params);
-    if (ring < 0) {
-        return -errno;
+/** Ask for the best kind of ring that there is; 0 or -errno. */
+static int make_ring(struct uring_engine *engine, unsigned entries, struct io_uring_params *params) {
+    long ring = -1;
+    for (size_t i = 0; ring < 0 && i < sizeof ring_kinds / sizeof ring_kinds[0]; i++) {
+        engine->kind = &ring_kinds[i];
+        *params = (struct io_uring_params){.flags = ring_kinds[i].flags};
+        ring = syscall(SYS_io_uring_setup, entries, params);
+        if (ring < 0 && errno != EINVAL) {
+            break;
+        }
     }
     engine->ring = (int)ring;
+    return ring < 0 ? -errno : 0;
+}
+
+/** Make the ring and all that belongs to it; 0 or -errno. */
+static int set_up(struct uring_engine *engine, const struct engine_settings *settings) {
+    struct io_uring_params params;
+    int failure = make_ring(engine, settings->max_in_flight, &params);
+    if (failure != 0) {
+        return failure;
+    }
     if ((params.features & REQUIRED_FEATURES) != REQUIRED_FEATURES || !can_read(engine)) {
         return -EINVAL;
     }
     engine->has_timed_wait = (params.features & IORING_FEAT_EXT_ARG) != 0;
-    int failure = map_rings(engine, &params);
+    engine->has_collecting_wait = engine->has_timed_wait && (params.features & IORING_FEAT_MIN_TIMEOUT) != 0;
+    failure = map_rings(engine, &params);
     if (failure == 0) {
         find_indexes(engine, &params);
         register_extras(engine, settings);
+        describe(engine);
     }
     return failure;
 }
@@ -178,13 +249,23 @@ static struct timespec to_timespec(uint64_t nanoseconds) {
                              .tv_nsec = (long)(nanoseconds % NS_PER_SECOND)};
 }
 
+/** How many completions to wait for, if they come at once: with many reads in flight one call brings several.
+ */
+static unsigned completions_wanted(const struct uring_engine *engine) {
+    unsigned wanted = engine->has_collecting_wait ? engine->in_flight / READS_PER_COMPLETION : 1;
+    return wanted < 1 ? 1 : wanted < MOST_COMPLETIONS ? wanted : MOST_COMPLETIONS;
+}
+
 /** Submit, then wait for a completion at most `wait_ns`, in one call. */
 static int wait_timed(struct uring_engine *engine, uint64_t wait_ns) {
     struct __kernel_timespec limit = {.tv_sec = (int64_t)(wait_ns / NS_PER_SECOND),
                                       .tv_nsec = (long long)(wait_ns % NS_PER_SECOND)};
-    struct io_uring_getevents_arg argument = {.sigmask_sz = KERNEL_SIGSET_BYTES,
-                                              .ts = (uint64_t)(uintptr_t)&limit};
-    return ring_enter(engine, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &argument, sizeof argument);
+    unsigned wanted = completions_wanted(engine);
+    struct wait_argument argument = {.signal_mask_bytes = KERNEL_SIGSET_BYTES,
+                                     .collect_us = wanted > 1 ? COLLECT_US : 0,
+                                     .limit = (uint64_t)(uintptr_t)&limit};
+    return ring_enter(engine, wanted, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &argument,
+                      sizeof argument);
 }
 
 /** The same with kernels before 5.11: the ring's descriptor becomes readable. */
@@ -211,7 +292,9 @@ static int uring_reap(struct engine *base, struct engine_completion *done, unsig
     int failure = 0;
     bool ready = *engine->done_head != __atomic_load_n(engine->done_tail, __ATOMIC_ACQUIRE);
     if (ready || wait_ns == 0) {
-        failure = engine->unsubmitted > 0 ? ring_enter(engine, 0, 0, NULL, 0) : 0;
+        /* GETEVENTS, because deferred completions appear only when they are asked for. */
+        failure =
+            engine->unsubmitted > 0 || !ready ? ring_enter(engine, 0, IORING_ENTER_GETEVENTS, NULL, 0) : 0;
     } else {
         failure = engine->has_timed_wait ? wait_timed(engine, wait_ns) : wait_polling(engine, wait_ns);
     }

@@ -69,15 +69,15 @@ device_note=$(field deviceNote)
 latency='"latencyMs":{"p50":N,"p90":N,"p99":N,"max":N,"mean":N}'
 
 # warm_result VERDICT DEVICE DONE TOTAL BLOCKS_DONE BLOCKS_TOTAL READS FAILED LIST ERROR ENGINE NOTE
-#             DEPTH [DIRECT DEVICE_NOTE]
+#             DEPTH [DIRECT DEVICE_NOTE FEATURES]
 warm_result() {
     printf '{"event":"result","command":"warm","verdict":"%s","device":"%s","volumeId":null,' "$1" "$2"
     printf '"bytesDone":%s,"bytesTotal":%s,"blocksDone":%s,"blocksTotal":%s,' "$3" "$4" "$5" "$6"
     printf '"bytesResumed":0,"bytesRead":%s,"reads":%s,"shortReads":0,"retries":0,' "$3" "$7"
     printf '"elapsedSeconds":N,"mibPerSecond":N,"depth":%s,"errors":%s,' "${13}" "$8"
     printf '"failedBlockCount":%s,"failedBlocks":%s,"failedBlocksTruncated":false,"error":%s,' "$8" "$9" "${10}"
-    printf '"engine":"%s","engineNote":"%s","directIo":%s,"deviceNote":"%s",%s,' "${11}" "${12}" \
-        "${14:-$direct}" "${15-$device_note}" "$latency"
+    printf '"engine":"%s","engineNote":"%s","engineFeatures":"%s","directIo":%s,"deviceNote":"%s",%s,' "${11}" "${12}" \
+        "${16-}" "${14:-$direct}" "${15-$device_note}" "$latency"
     printf '"probeReads":0,"probeLatencyMs":{"p50":N,"p90":N,"p99":N,"max":N,"mean":N},'
     printf '"scope":"S","scopeNote":"","fileSystems":null,"metadataReads":0,"metadataBytesRead":0,"touch":null}\n'
 }

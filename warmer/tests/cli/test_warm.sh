@@ -58,7 +58,8 @@ fi
 run "$WARMER" warm disk --map map --depth 4
 if [ "$(field engine)" = io_uring ]; then
     expect io_uring_reads_the_map_and_nothing_else 0 \
-        "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null io_uring '' 4)" ''
+        "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null io_uring '' 4 "$direct" \
+            "$device_note" "$(field engineFeatures)")" ''
 else
     echo "skip io_uring: $(field engineNote)"
 fi
