@@ -3,7 +3,7 @@
 source=$(dirname "$(readlink -f "$0")")/../..
 copy=$(mktemp -d "${TMPDIR:-/tmp}/warmer-another-folder-XXXXXX")
 trap 'rm -rf "$copy"' EXIT
-cp -r "$source/src" "$source/Makefile" "$source/release.mk" "$source/VERSION" "$copy"
+cp -r "$source/src" "$source/Makefile" "$source/"*.mk "$source/VERSION" "$copy"
 
 if ! make -C "$copy" release BUILD=out ZIG="$ZIG" ZIG_LOCAL_CACHE_DIR="$copy/cache" >"$copy/log" 2>&1; then
     sed 's/^/# /' "$copy/log"
