@@ -15,7 +15,8 @@
  *   used_scan.c        partitions and file systems -> used.c, a set of blocks
  *   partitions.c ext4_*.c xfs_*.c ntfs_*.c   what lies where on disk; through a source.h, pure
  *   plan.c             which block next; pure
- *   warm.c             the loop: submit, reap, drain; warm_account.c: what became of each read
+ *   warm.c             the loop: submit, reap, drain; warm_account.c: what became of each read;
+ *                      warm_room.c: how many more may start, and how large
  *   touch.c            `--touch`: is one page a block enough here? warm_touch.c: then so it is done
  *   depth.c pace.c     how many reads at a time, how many bytes a second; pure
  *   polite.c           less while the application's reads would wait; pure

@@ -20,6 +20,8 @@ static struct {
     double rate;
     double slower_rate; /**< From `slower_at_ns` on. */
     uint64_t slower_at_ns;
+    unsigned slow_in_100; /**< Fetches that take two seconds. */
+    uint64_t blocks;
     uint64_t free_ns[1024]; /**< When each fetcher is free. */
     double moved_ns;        /**< When the last byte so far is moved. */
     struct random random;
@@ -38,6 +40,9 @@ static struct fake_reply cold_volume(const struct engine_read *read, unsigned nt
     uint64_t now_ns = fake_now_ns();
     /* Between half and one and a half of the mean. */
     uint64_t fetch_ns = model.fetch_ns / 2 + random_below(&model.random, model.fetch_ns);
+    if (random_below(&model.random, 100) < model.slow_in_100) {
+        fetch_ns = 2 * NS_PER_SECOND;
+    }
     uint64_t fetched_ns = later(now_ns, model.free_ns[best]) + fetch_ns;
     model.free_ns[best] = fetched_ns;
     double rate = now_ns >= model.slower_at_ns ? model.slower_rate : model.rate;
@@ -54,6 +59,7 @@ static void set_model(unsigned fetches, uint64_t fetch_ns, double mib_s) {
     model.rate = model.slower_rate = MIB_S(mib_s);
     model.slower_at_ns = UINT64_MAX;
     model.random.state = 1;
+    model.blocks = BLOCKS;
 }
 
 static unsigned depth_at_end;
@@ -77,13 +83,13 @@ static bool is_over(void) {
 static double run(unsigned depth, uint64_t seconds) {
     fake_reset(&fake, cold_volume);
     stop_at_ns = seconds * NS_PER_SECOND;
-    struct block_set *wanted = block_set_create(BLOCKS);
-    block_set_add(wanted, 0, BLOCKS);
+    struct block_set *wanted = block_set_create(model.blocks);
+    block_set_add(wanted, 0, model.blocks);
     struct plan *plan = plan_create(wanted, NULL);
-    struct warm_result result = {.progress = {.blocks_total = BLOCKS}};
+    struct warm_result result = {.progress = {.blocks_total = model.blocks}};
     struct warm_settings settings = {.engine = &fake.base,
                                      .plan = plan,
-                                     .device_bytes = BLOCKS * (uint64_t)BLOCK_BYTES,
+                                     .device_bytes = model.blocks * BLOCK_BYTES,
                                      .alignment_bytes = 4096,
                                      .max_in_flight = depth > 0 ? depth : DEPTH_AUTO_LIMIT,
                                      .fixed_depth = depth,
@@ -137,6 +143,47 @@ static void the_search_starts_again_when_the_volume_changes(void) {
     CHECK_EQ(depth_at_end, 256);
 }
 
+static void a_volume_that_got_slower_is_read_shallower(void) {
+    set_model(256, 91 * MS, 1000);
+    model.blocks = 60000;
+    model.slower_at_ns = 10 * NS_PER_SECOND;
+    model.slower_rate = MIB_S(125);
+    double mib_s = run(0, 40);
+    CHECK_BETWEEN(mib_s, 0.96 * (10 * 1000 + 30 * 125) / 40, 345);
+    CHECK_BETWEEN(depth_at_end, 16, 64);
+}
+
+/** A common volume to its end, in seconds. */
+static double seconds_to_read(uint64_t blocks, unsigned slow_in_100) {
+    set_model(64, 91 * MS, 125);
+    model.blocks = blocks;
+    model.slow_in_100 = slow_in_100;
+    run(0, 1000);
+    return (double)fake_now_ns() / 1e9;
+}
+
+static void slow_blocks_hold_no_others_back(void) {
+    double limit = 2500 / 250.0;
+    CHECK_BETWEEN(seconds_to_read(2500, 0), limit, 1.03 * limit);
+    /* Neither on the way nor at the end, where the last one could begin when all others are done. */
+    CHECK_BETWEEN(seconds_to_read(2500, 1), limit, 1.05 * limit);
+}
+
+static void a_short_run_on_a_fast_volume_is_at_its_limit_too(void) {
+    set_model(256, 91 * MS, 1000);
+    model.blocks = 2048;
+    run(0, 1000);
+    CHECK_BETWEEN((double)fake_now_ns() / 1e9, 1.024, 1.2);
+}
+
+static void a_volume_that_fetches_few_at_a_time_is_at_its_limit(void) {
+    set_model(64, 91 * MS, 1000);
+    model.blocks = 8192;
+    run(0, 1000);
+    double limit = 8192 * 0.091 / 64;
+    CHECK_BETWEEN((double)fake_now_ns() / 1e9, 0.98 * limit, limit / 0.97);
+}
+
 static void a_fixed_depth_stays(void) {
     set_model(256, 91 * MS, 1000);
     run(7, 10);
@@ -150,6 +197,10 @@ int main(void) {
     RUN(a_limit_of_fetches_is_not_queued_beyond);
     RUN(a_warm_disk_needs_few_reads);
     RUN(the_search_starts_again_when_the_volume_changes);
+    RUN(a_volume_that_got_slower_is_read_shallower);
+    RUN(slow_blocks_hold_no_others_back);
+    RUN(a_short_run_on_a_fast_volume_is_at_its_limit_too);
+    RUN(a_volume_that_fetches_few_at_a_time_is_at_its_limit);
     RUN(a_fixed_depth_stays);
     return CHECK_RESULT();
 }

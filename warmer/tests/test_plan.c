@@ -57,6 +57,24 @@ static void an_empty_plan_ends_at_once(void) {
     block_set_destroy(wanted);
 }
 
+static void gives_neighbours_together_but_for_what_is_first(void) {
+    struct block_set *wanted = set_of(100, 10, 5);
+    block_set_add(wanted, 16, 1);
+    struct extents first = {0};
+    extents_append(&first, 11, 2);
+    struct plan *plan = plan_create(wanted, &first);
+    const uint64_t starts[] = {11, 12, 10, 13, 16, BLOCK_NONE};
+    const uint32_t counts[] = {1, 1, 1, 2, 1, 0};
+    for (size_t i = 0; i < 6; i++) {
+        uint32_t count = 99;
+        CHECK_EQ(plan_next_run(plan, 2, &count), starts[i]);
+        CHECK_EQ(count, counts[i]);
+    }
+    plan_destroy(plan);
+    extents_clear(&first);
+    block_set_destroy(wanted);
+}
+
 static void extents_join_sort_and_stay_apart(void) {
     struct extents list = {0};
     extents_append(&list, 7, 1);
@@ -80,6 +98,7 @@ int main(void) {
     RUN(gives_the_first_extents_first_in_their_own_order);
     RUN(leaves_out_first_blocks_that_nobody_wrote);
     RUN(an_empty_plan_ends_at_once);
+    RUN(gives_neighbours_together_but_for_what_is_first);
     RUN(extents_join_sort_and_stay_apart);
     return CHECK_RESULT();
 }

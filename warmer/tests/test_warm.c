@@ -308,6 +308,70 @@ static void an_engine_that_gives_up_is_reported(void) {
     end_trial(&trial);
 }
 
+static struct fake_reply warm_already(const struct engine_read *read, unsigned nth) {
+    (void)nth;
+    return (struct fake_reply){(int32_t)read->length_bytes, 6 * MS};
+}
+
+static struct trial make_long_trial(fake_script *script) {
+    struct trial trial = make_trial(script);
+    trial.blocks = 30001;
+    trial.device_bytes = 30000 * (uint64_t)BLOCK_BYTES + 5000;
+    trial.depth = 0;
+    return trial;
+}
+
+static void warm_blocks_are_read_in_larger_pieces(void) {
+    struct trial trial = make_long_trial(warm_already);
+    run_trial(&trial);
+    expect_complete(&trial);
+    CHECK_BETWEEN(trial.result.progress.reads, 15000, 25000);
+    CHECK_EQ(trial.result.progress.retries, 0);
+    end_trial(&trial);
+}
+
+static void cold_blocks_are_read_one_by_one(void) {
+    struct trial trial = make_long_trial(shuffled);
+    run_trial(&trial);
+    expect_complete(&trial);
+    CHECK_EQ(trial.result.progress.reads, trial.blocks);
+    end_trial(&trial);
+}
+
+/** One block is broken, and with it every read that takes it in. */
+static struct fake_reply warm_but_broken(const struct engine_read *read, unsigned nth) {
+    (void)nth;
+    uint64_t broken = 25000 * (uint64_t)BLOCK_BYTES;
+    bool is_broken = read->offset_bytes <= broken && broken < read->offset_bytes + read->length_bytes;
+    return (struct fake_reply){is_broken ? -EIO : (int32_t)read->length_bytes, 6 * MS};
+}
+
+static void a_broken_block_in_a_larger_piece_fails_alone(void) {
+    struct trial trial = make_long_trial(warm_but_broken);
+    run_trial(&trial);
+    CHECK_EQ(trial.result.progress.blocks_done, trial.blocks - 1);
+    CHECK_EQ(trial.result.failed.length, 1);
+    CHECK_EQ(trial.result.failed.items[0].start, 25000);
+    CHECK_EQ(trial.result.failed.items[0].count, 1);
+    CHECK_EQ(trial.result.progress.bytes_done, trial.device_bytes - BLOCK_BYTES);
+    end_trial(&trial);
+}
+
+/** Answers with 700,000 of a mebibyte: a whole block and a part of the next. */
+static struct fake_reply warm_in_parts(const struct engine_read *read, unsigned nth) {
+    (void)nth;
+    uint32_t part = read->length_bytes > 700000 ? 700000 : read->length_bytes;
+    return (struct fake_reply){(int32_t)part, 6 * MS};
+}
+
+static void a_short_larger_piece_is_continued_where_it_ended(void) {
+    struct trial trial = make_long_trial(warm_in_parts);
+    run_trial(&trial);
+    expect_complete(&trial);
+    CHECK(trial.result.progress.short_reads > 1000);
+    end_trial(&trial);
+}
+
 /** Bytes done at the end of each second of a paced run. */
 static uint64_t bytes_at_second[64];
 
@@ -349,6 +413,10 @@ int main(void) {
     RUN(an_interrupted_retry_is_left_unread);
     RUN(a_full_submission_queue_is_tried_again);
     RUN(an_engine_that_gives_up_is_reported);
+    RUN(warm_blocks_are_read_in_larger_pieces);
+    RUN(cold_blocks_are_read_one_by_one);
+    RUN(a_broken_block_in_a_larger_piece_fails_alone);
+    RUN(a_short_larger_piece_is_continued_where_it_ended);
     RUN(the_rate_limit_holds_over_any_five_seconds);
     return CHECK_RESULT();
 }
