@@ -3,7 +3,7 @@
 # step; steps that are done already are skipped, each by a stamp that holds what the step was made from.
 set -eu
 
-# usage: local/setup.sh [--with-sam] [--with-linters] [--with-cross] [--with-bench]
+# usage: local/setup.sh [--with-sam] [--with-linters] [--with-file-systems] [--with-cross] [--with-bench]
 
 cd "$(dirname "$0")/.."
 
@@ -34,6 +34,11 @@ esac
 # What runs the agent's binaries of other systems; they are tested on x86-64 only, where Debian has both.
 case "$(uname -m) $* " in
     x86_64*" --with-cross "*) NEEDED="$NEEDED qemu-aarch64:qemu-user /usr/lib/wine/wine64:wine64" ;;
+esac
+
+# What the agent's tests make file systems and partitions with, and trace it with.
+case " $* " in
+    *" --with-file-systems "*) NEEDED="$NEEDED mkfs.xfs:xfsprogs mkntfs:ntfs-3g sfdisk:fdisk strace:strace" ;;
 esac
 
 step() {
@@ -137,7 +142,7 @@ for extra in "$@"; do
     case $extra in
         --with-sam) make_environment "$SAM_VENV" sam requirements/sam.txt ;;
         --with-linters) install_asl_validator ;;
-        --with-bench | --with-cross) ;; # their packages are installed by now
+        --with-bench | --with-cross | --with-file-systems) ;; # their packages are installed by now
         *) fail "unknown option $extra" ;;
     esac
 done
