@@ -225,8 +225,8 @@ static int parse_command(const char *word, struct options *options, struct diag 
             return 0;
         }
     }
-    return diag_refuse(diag, WARMER_USAGE, "unknown command %s: allowed are warm, verify, inspect and extents",
-                       word);
+    return diag_refuse(diag, WARMER_USAGE,
+                       "unknown command %s: allowed are warm, verify, inspect and extents", word);
 }
 
 /** `extents` has no options, so its files stand side by side. */
@@ -251,7 +251,9 @@ static int take_device(const char *path, struct options *options, struct diag *d
 /** What no single option can know. */
 static int check_together(const struct options *options, struct diag *diag) {
     if (options->command == COMMAND_EXTENTS) {
-        return options->file_count > 0 ? 0 : diag_refuse(diag, WARMER_USAGE, "which files? `warmer extents FILE...`");
+        return options->file_count > 0
+                   ? 0
+                   : diag_refuse(diag, WARMER_USAGE, "which files? `warmer extents FILE...`");
     }
     if (options->device == NULL) {
         return diag_refuse(diag, WARMER_USAGE, "which device? `warmer %s DEVICE`",
@@ -300,7 +302,8 @@ const char *options_help(void) {
            "    --map FILE|-                    lines of `start count` in 512 KiB blocks; without: all "
            "blocks\n"
            "    --first FILE|-                  extents to read before the others, same format, any order\n"
-           "    --scope written|used|whole      the map (default), what file systems use of it, or the device\n"
+           "    --scope written|used|whole      the map (default), what file systems use of it, or the "
+           "device\n"
            "    --touch                         one page a block, where this device shows that it is enough\n"
            "    --depth auto|N                  reads in flight; auto searches for the best (default)\n"
            "    --max-mib-s N                   read at most this much a second\n"

@@ -30,7 +30,7 @@ struct options {
     size_t file_count;
     const char *engine;
     enum scope scope;
-    bool touch; /**< Read one page of each block where that is enough. */
+    bool touch;               /**< Read one page of each block where that is enough. */
     unsigned depth;           /**< 0: auto. */
     double max_mib_s;         /**< 0: no limit. */
     double polite_latency_ms; /**< 0: nobody to be polite to. */
