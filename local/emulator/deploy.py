@@ -124,6 +124,10 @@ class _Uploader:
         self._s3.put_object(Bucket=ARTIFACTS_BUCKET, Key=key, Body=content)
         return f"s3://{ARTIFACTS_BUCKET}/{key}"
 
+    def url(self, content: bytes, suffix: str) -> str:
+        """The same, named as CloudFormation wants a template."""
+        return self.put(content, suffix).replace("s3://", "https://s3.amazonaws.com/")
+
 
 def _create_change_set(
     cloudformation: CloudFormationClient, stack: str, template: dict[str, Any], parameters: Mapping[str, str]
@@ -134,7 +138,8 @@ def _create_change_set(
             StackName=stack,
             ChangeSetName=name,
             ChangeSetType="UPDATE" if _exists(cloudformation, stack) else "CREATE",
-            TemplateBody=json.dumps(template, default=str),
+            # As `sam deploy` does: a template of more than 51,200 bytes is taken from S3 only.
+            TemplateURL=_Uploader().url(json.dumps(template, default=str).encode(), ".json"),
             Capabilities=["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"],
             Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
         )
