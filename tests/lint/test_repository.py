@@ -20,6 +20,8 @@ FORBIDDEN = {
     ),
     "work that is left over": re.compile(r"\b(TODO|FIXME|XXX)\b"),
 }
+CORPUS = "corpus"
+"""Folders of inputs that fuzzing has found; they are bytes, not text."""
 BINARY = {".bin", ".gz", ".ico", ".jpg", ".png", ".woff2", ".zip"}
 
 
@@ -32,7 +34,7 @@ def test_the_top_level_is_complete(name):
 def test_nothing_forbidden(what):
     found = []
     for path in files("*"):
-        if path.suffix in BINARY or path.name == "test_repository.py":
+        if _is_binary(path) or path.name == "test_repository.py":
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             if FORBIDDEN[what].search(line):
@@ -54,6 +56,10 @@ def test_what_ships_is_what_is_tested():
     assert pins[0].items() <= pins[1].items()
 
 
+def _is_binary(path):
+    return path.suffix in BINARY or CORPUS in path.parts
+
+
 def _pins(path):
     found = re.findall(r"^([a-z0-9._-]+)(?:\[.*?\])?==(\S+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     return dict(found)
@@ -62,7 +68,7 @@ def _pins(path):
 def test_text_files_end_with_one_line_feed_and_hold_no_trailing_blanks():
     wrong = []
     for path in files("*"):
-        if path.suffix in BINARY or path.name in {"LICENSE", "package-lock.json"}:
+        if _is_binary(path) or path.name in {"LICENSE", "package-lock.json"}:
             continue
         text = path.read_text(encoding="utf-8")
         if text and (
