@@ -36,9 +36,9 @@ case "$(uname -m) $* " in
     x86_64*" --with-cross "*) NEEDED="$NEEDED qemu-aarch64:qemu-user /usr/lib/wine/wine64:wine64" ;;
 esac
 
-# What the agent's tests make file systems and partitions with, and trace it with.
+# What the agent's tests make file systems and partitions with.
 case " $* " in
-    *" --with-file-systems "*) NEEDED="$NEEDED mkfs.xfs:xfsprogs mkntfs:ntfs-3g sfdisk:fdisk strace:strace" ;;
+    *" --with-file-systems "*) NEEDED="$NEEDED mkfs.xfs:xfsprogs mkntfs:ntfs-3g sfdisk:fdisk" ;;
 esac
 
 step() {
