@@ -4,22 +4,17 @@
 #include "commands.h"
 #include "identity.h"
 #include "interrupt.h"
-#include "json.h"
 #include "lock.h"
 #include "map.h"
 #include "plan.h"
 #include "scope.h"
 #include "state.h"
+#include "warm_report.h"
 #include "warm_touch.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-/** Runs of unreadable blocks that are listed; the count is always whole. */
-#define LISTED_FAILURES 100u
-#define MIB 1048576.0
 
 /** All that one warm-up holds, and lets go of in one place. */
 struct job {
@@ -166,6 +161,11 @@ static int read_blocks(struct job *job, struct warm_settings *settings) {
     return warm_touch_run(settings, &job->touch, &job->result);
 }
 
+static const char *find_gone(void *context, int error) {
+    const struct job *job = context;
+    return device_gone(job->device, error);
+}
+
 static int run(struct job *job, struct diag *diag) {
     struct warm_settings settings = {
         .engine = job->engine,
@@ -178,6 +178,8 @@ static int run(struct job *job, struct diag *diag) {
         .polite_latency_ms = job->options->polite_latency_ms,
         .now_ns = clock_now_ns,
         .is_interrupted = interrupt_requested,
+        .find_gone = find_gone,
+        .gone_context = job,
         .remember = job->state != NULL ? remember : NULL,
         .remember_context = job,
         .observe = observe,
@@ -190,99 +192,18 @@ static int run(struct job *job, struct diag *diag) {
     return failure == 0 ? 0 : out_of_memory(diag);
 }
 
-static const char *verdict(const struct warm_result *result) {
-    if (result->was_interrupted) {
-        return "interrupted";
-    }
-    return result->progress.blocks_done == result->progress.blocks_total ? "complete" : "incomplete";
-}
-
-static void put_failures(struct json *json, const struct warm_result *result) {
-    const struct extents *failed = &result->failed;
-    json_unsigned(json, "failedBlockCount", result->progress.blocks_failed);
-    json_open(json, "failedBlocks", '[');
-    for (size_t i = 0; i < failed->length && i < LISTED_FAILURES; i++) {
-        json_open(json, NULL, '[');
-        json_unsigned(json, NULL, failed->items[i].start);
-        json_unsigned(json, NULL, failed->items[i].count);
-        json_close(json, ']');
-    }
-    json_close(json, ']');
-    json_bool(json, "failedBlocksTruncated", failed->length > LISTED_FAILURES);
-    int error = result->engine_error != 0 ? result->engine_error : result->first_error;
-    if (error != 0) {
-        json_text(json, "error", strerror(error));
-    } else {
-        json_null(json, "error");
-    }
-}
-
-static void put_counts(struct json *json, const struct warm_progress *progress) {
-    double seconds = (double)progress->elapsed_ns / (double)NS_PER_SECOND;
-    json_unsigned(json, "bytesDone", progress->bytes_done);
-    json_unsigned(json, "bytesTotal", progress->bytes_total);
-    json_unsigned(json, "blocksDone", progress->blocks_done);
-    json_unsigned(json, "blocksTotal", progress->blocks_total);
-    json_unsigned(json, "bytesResumed", progress->bytes_resumed);
-    json_unsigned(json, "bytesRead", progress->bytes_read);
-    json_unsigned(json, "reads", progress->reads);
-    json_unsigned(json, "shortReads", progress->short_reads);
-    json_unsigned(json, "retries", progress->retries);
-    json_number(json, "elapsedSeconds", seconds);
-    json_number(json, "mibPerSecond", seconds > 0 ? (double)progress->bytes_read / MIB / seconds : 0);
-    json_unsigned(json, "depth", progress->depth);
-    json_unsigned(json, "errors", progress->blocks_failed);
-}
-
-static void report(const struct job *job) {
-    struct json json = {.stream = stdout};
-    const struct warm_progress *progress = &job->result.progress;
-    struct latency_summary latency = latency_summarise(&progress->latency);
-    struct latency_summary probes = latency_summarise(&progress->probes);
-    json_open(&json, NULL, '{');
-    json_text(&json, "event", "result");
-    json_text(&json, "command", "warm");
-    json_text(&json, "verdict", verdict(&job->result));
-    json_text(&json, "device", job->options->device);
-    json_text_or_null(&json, "volumeId", job->identity.volume_id);
-    put_counts(&json, progress);
-    put_failures(&json, &job->result);
-    json_text(&json, "engine", job->engine->ops->name);
-    json_text(&json, "engineNote", job->engine_note);
-    json_text(&json, "engineFeatures", job->engine->features != NULL ? job->engine->features : "");
-    json_bool(&json, "directIo", device_is_direct(job->device));
-    json_text(&json, "deviceNote", device_note(job->device));
-    progress_put_latency(&json, "latencyMs", &latency);
-    json_unsigned(&json, "probeReads", progress->probes.count);
-    progress_put_latency(&json, "probeLatencyMs", &probes);
-    scope_put(&json, &job->scope);
-    touch_put(&json, &job->touch.result);
-    json_close(&json, '}');
-    json_end_line(&json);
-}
-
-/** Say on standard error what a person must know. */
-static void explain(const struct job *job) {
-    const struct warm_result *result = &job->result;
-    if (result->engine_error != 0) {
-        fprintf(stderr, "warmer: the engine %s gave up: %s\n", job->engine->ops->name,
-                strerror(result->engine_error));
-    }
-    if (result->progress.blocks_failed > 0) {
-        fprintf(stderr, "warmer: blocks that could not be read: %" PRIu64 " (first error: %s)\n",
-                result->progress.blocks_failed, strerror(result->first_error));
-    }
-    if (result->was_interrupted) {
-        fprintf(stderr, "warmer: interrupted; %s\n",
-                job->state != NULL ? "the state is saved, the same command goes on" : "without --state");
-    }
-}
-
-static int exit_status(const struct warm_result *result) {
-    if (result->was_interrupted) {
-        return WARMER_INTERRUPTED;
-    }
-    return result->progress.blocks_done == result->progress.blocks_total ? WARMER_OK : WARMER_UNREADABLE;
+static int tell(const struct job *job) {
+    struct warm_report report = {
+        .options = job->options,
+        .device = job->device,
+        .identity = &job->identity,
+        .engine = job->engine,
+        .engine_note = job->engine_note,
+        .scope = &job->scope,
+        .touch = &job->touch.result,
+        .result = &job->result,
+    };
+    return warm_report_put(&report);
 }
 
 static void let_go(struct job *job) {
@@ -304,9 +225,7 @@ int command_warm(const struct options *options, struct diag *diag) {
         status = run(&job, diag);
     }
     if (status == 0) {
-        report(&job);
-        explain(&job);
-        status = exit_status(&job.result);
+        status = tell(&job);
     }
     let_go(&job);
     return status;

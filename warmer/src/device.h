@@ -40,6 +40,12 @@ int device_descriptor(const struct device *device);
 /** Read at an offset, blocking; bytes read or -errno. */
 int64_t device_read(const struct device *device, void *buffer, size_t length, uint64_t offset);
 
+/**
+ * Is the device no longer there? For use after a read has failed with the errno `error`, 0 where it found the
+ * device's end. NULL while the device is there and as large as it was, else why it is not.
+ */
+const char *device_gone(const struct device *device, int error);
+
 /** Memory that direct reads may go to; NULL when memory is short. Freed with device_free_buffer. */
 void *device_alloc_buffer(size_t bytes);
 void device_free_buffer(void *buffer);

@@ -26,9 +26,18 @@ struct device {
     uint64_t bytes;
     uint32_t alignment_bytes;
     bool is_block;
+    bool has_entry; /**< Had the kernel an entry for it under /sys when it was opened? */
     struct stat status;
     char note[160];
 };
+
+/** Does the kernel list the block device? Some containers show no /sys at all. */
+static bool find_entry(const struct device *device) {
+    char path[64];
+    snprintf(path, sizeof path, "/sys/dev/block/%u:%u", major(device->status.st_rdev),
+             minor(device->status.st_rdev));
+    return access(path, F_OK) == 0;
+}
 
 /** Open directly, or through the page cache with a note where the file system refuses. */
 static int open_descriptor(struct device *device, const char *path) {
@@ -71,6 +80,7 @@ static int measure(struct device *device) {
         return -errno;
     }
     device->alignment_bytes = (uint32_t)sector_bytes;
+    device->has_entry = find_entry(device);
     return 0;
 }
 
@@ -148,6 +158,30 @@ int device_descriptor(const struct device *device) {
 int64_t device_read(const struct device *device, void *buffer, size_t length, uint64_t offset) {
     ssize_t got = pread(device->descriptor, buffer, length, (off_t)offset);
     return got < 0 ? -errno : got;
+}
+
+/** The size now; 0 where there is none. */
+static uint64_t measure_again(const struct device *device) {
+    struct stat status;
+    uint64_t bytes = 0;
+    if (device->is_block) {
+        return ioctl(device->descriptor, BLKGETSIZE64, &bytes) == 0 ? bytes : 0;
+    }
+    return fstat(device->descriptor, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+const char *device_gone(const struct device *device, int error) {
+    if (error == ENODEV || error == ENXIO) {
+        return "it does not answer any more";
+    }
+    uint64_t bytes = measure_again(device);
+    if (bytes == 0) {
+        return "it has no size any more";
+    }
+    if (device->has_entry && !find_entry(device)) {
+        return "the system does not list it any more";
+    }
+    return bytes < device->bytes ? "it is smaller than when it was opened" : NULL;
 }
 
 void *device_alloc_buffer(size_t bytes) {

@@ -237,6 +237,33 @@ int64_t device_read(const struct device *device, void *buffer, size_t length, ui
     return bytes;
 }
 
+/** The size now; 0 where there is none, UINT64_MAX where the disk does not say. */
+static uint64_t measure_again(const struct device *device) {
+    if (!device->is_block) {
+        BY_HANDLE_FILE_INFORMATION file;
+        bool is_known = GetFileInformationByHandle(device->handle, &file);
+        return is_known ? (uint64_t)file.nFileSizeHigh << 32 | file.nFileSizeLow : 0;
+    }
+    GET_LENGTH_INFORMATION length = {0};
+    int64_t got = device_ask(device, IOCTL_DISK_GET_LENGTH_INFO, NULL, 0, &length, sizeof length);
+    if (got > 0) {
+        return (uint64_t)length.Length.QuadPart;
+    }
+    return got == -ENXIO || got == -ENOENT ? 0 : UINT64_MAX;
+}
+
+const char *device_gone(const struct device *device, int error) {
+    /* windows_errno has one number for all that Windows says of a disk that was taken away. */
+    if (error == ENODEV || error == ENXIO) {
+        return "it does not answer any more";
+    }
+    uint64_t bytes = measure_again(device);
+    if (bytes == 0) {
+        return "it has no size any more";
+    }
+    return bytes < device->bytes ? "it is smaller than when it was opened" : NULL;
+}
+
 void *device_alloc_buffer(size_t bytes) {
     return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }

@@ -5,7 +5,7 @@
  *
  *   main.c             this map; command line in, exit status out
  *   options.c          arguments -> struct options; pure
- *   command_warm.c     `warmer warm`: puts the parts below together and reports
+ *   command_warm.c     `warmer warm`: puts the parts below together; warm_report.c: and says how it ended
  *   command_verify.c   `warmer verify`: random 4 KiB reads, percentiles, verdict
  *   command_inspect.c  `warmer inspect`: what the device is, which engines work
  *   command_extents.c  `warmer extents`: where files lie; file_extents_*.c: as the system says

@@ -143,16 +143,16 @@ static void loop(struct run *run) {
     struct warm_result *result = run->result;
     for (;;) {
         uint64_t wait_ns = TICK_NS;
-        result->was_interrupted = run->settings->is_interrupted();
-        if (!result->was_interrupted) {
+        bool is_stopped = run->settings->is_interrupted() || result->gone != NULL;
+        if (!is_stopped) {
             wait_ns = start_reads(run, run->settings->now_ns());
         }
         show(run);
         bool is_exhausted = run->waiting == 0 && plan_remaining(run->settings->plan) == 0;
         bool is_quiet = run->reading == 0 && !run->polite.is_probing;
-        if (is_quiet && (result->was_interrupted || is_exhausted)) {
-            /* A signal that comes when all is read changes nothing. */
-            result->was_interrupted = !is_exhausted;
+        if (is_quiet && (is_stopped || is_exhausted)) {
+            /* A signal that comes when all is read, or nothing more can be, changes nothing. */
+            result->was_interrupted = !is_exhausted && result->gone == NULL;
             return;
         }
         int failure = reap(run, wait_ns);

@@ -38,6 +38,13 @@ typedef void warm_remember(void *context, uint64_t block);
 /** Shows progress; called often, must be quick. */
 typedef void warm_observe(void *context, const struct warm_progress *progress);
 
+/**
+ * Is the device no longer there? Asked when a block has failed for good, with the errno of its read, or 0
+ * where the device ended before it. NULL while it is there, else why it is not, which lives as long as the
+ * device.
+ */
+typedef const char *warm_find_gone(void *context, int error);
+
 /** What the loop works with; all of it the caller's. */
 struct warm_settings {
     struct engine *engine;
@@ -51,6 +58,8 @@ struct warm_settings {
     double polite_latency_ms; /**< 0: no limit. */
     uint64_t (*now_ns)(void);
     bool (*is_interrupted)(void);
+    warm_find_gone *find_gone; /**< May be NULL: then each block answers for itself. */
+    void *gone_context;
     warm_remember *remember; /**< May be NULL. */
     void *remember_context;
     warm_observe *observe; /**< May be NULL. */
@@ -62,6 +71,7 @@ struct warm_result {
     struct warm_progress progress; /**< Set bytes_total and the resumed part before the run. */
     struct extents failed;         /**< Blocks that could not be read, ascending; the caller clears it. */
     bool was_interrupted;
+    const char *gone; /**< Why the device is no longer there; what was not read by then is not in `failed`. */
     int first_error;  /**< errno of the first block that failed, or 0. */
     int engine_error; /**< errno if the engine itself gave up, or 0. */
 };

@@ -76,8 +76,25 @@ static bool is_passing(int error) {
            error == ETIMEDOUT || error == ECANCELED;
 }
 
-/** The read of these blocks failed for good: one of them, but which? Alone each answers for itself. */
+/** Without the device no block has failed by itself: all that are left are merely not read. */
+static bool is_gone(struct run *run, int error) {
+    struct warm_result *result = run->result;
+    if (result->gone == NULL && run->settings->find_gone != NULL) {
+        result->gone = run->settings->find_gone(run->settings->gone_context, error);
+    }
+    return result->gone != NULL;
+}
+
+/**
+ * The read of these blocks failed for good, with `error`, 0 for the device's end: one of them, but which?
+ * Alone each answers for itself.
+ */
 static void settle_failure(struct run *run, struct slot *slot, int error, uint64_t now_ns) {
+    if (is_gone(run, error)) {
+        release(run, slot);
+        return;
+    }
+    error = error == 0 ? ENXIO : error;
     if (slot->count == 1 || slot->is_alone) {
         fail_block(run, slot, error, now_ns);
         return;
@@ -157,7 +174,7 @@ void warm_account(struct run *run, const struct engine_completion *completion, u
         take_data(run, slot, (uint32_t)completion->result, now_ns);
     } else if (completion->result == 0) {
         /* The device ended before the size that it was opened with. */
-        settle_failure(run, slot, ENXIO, now_ns);
+        settle_failure(run, slot, 0, now_ns);
     } else {
         retry_or_fail(run, slot, -completion->result, now_ns);
     }

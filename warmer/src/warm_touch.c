@@ -55,7 +55,7 @@ int warm_touch_run(struct warm_settings *settings, struct warm_touch *touch, str
     touching.touch_bytes = TOUCH_BYTES;
     touching.remember = NULL;
     int failure = warm_run(&touching, result);
-    if (failure != 0 || result->was_interrupted || result->engine_error != 0) {
+    if (failure != 0 || result->was_interrupted || result->engine_error != 0 || result->gone != NULL) {
         return failure;
     }
     if (touch_verify(&touch->device, touch->wanted, &touch->result)) {

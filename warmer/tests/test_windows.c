@@ -27,6 +27,7 @@ static void errors_that_pass_are_told_from_those_that_stay(void) {
     CHECK_EQ(windows_errno(ERROR_IO_DEVICE), EIO);
     CHECK_EQ(windows_errno(ERROR_SECTOR_NOT_FOUND), EIO);
     CHECK_EQ(windows_errno(ERROR_DEVICE_NOT_CONNECTED), ENXIO);
+    CHECK_EQ(windows_errno(ERROR_DEVICE_NOT_AVAILABLE), ENXIO);
     CHECK_EQ(windows_errno(ERROR_ACCESS_DENIED), EACCES);
     CHECK_EQ(windows_errno(0xffffffff), EIO);
 }
@@ -96,6 +97,23 @@ static void reads_are_plain_and_the_handle_cannot_write(void) {
     CHECK_EQ(unlink(path), 0);
 }
 
+static void a_file_cut_short_is_noticed(void) {
+    char path[] = "warmer-short-XXXXXX";
+    struct device *device = NULL;
+    struct diag diag = {{0}};
+    make_file(path, 5000);
+    CHECK_EQ(device_open(path, &device, &diag), 0);
+    CHECK(device_gone(device, EIO) == NULL);
+    CHECK(device_gone(device, 0) == NULL);
+    CHECK_TEXT(device_gone(device, windows_errno(ERROR_DEVICE_REMOVED)), "it does not answer any more");
+    CHECK_EQ(truncate(path, 4000), 0);
+    CHECK_TEXT(device_gone(device, 0), "it is smaller than when it was opened");
+    CHECK_EQ(truncate(path, 0), 0);
+    CHECK_TEXT(device_gone(device, EIO), "it has no size any more");
+    device_close(device);
+    CHECK_EQ(unlink(path), 0);
+}
+
 static void one_warm_up_a_device(void) {
     char path[] = "warmer-lock-XXXXXX";
     struct device *device = NULL;
@@ -148,6 +166,7 @@ int main(void) {
     RUN(the_clock_runs);
     RUN(what_is_no_device_is_refused);
     RUN(reads_are_plain_and_the_handle_cannot_write);
+    RUN(a_file_cut_short_is_noticed);
     RUN(one_warm_up_a_device);
     RUN(what_is_remembered_is_taken_out_the_next_time);
     return CHECK_RESULT();

@@ -1,0 +1,27 @@
+#ifndef WARMER_WARM_REPORT_H
+#define WARMER_WARM_REPORT_H
+
+#include "device.h"
+#include "engine.h"
+#include "identity.h"
+#include "options.h"
+#include "scope.h"
+#include "touch.h"
+#include "warm.h"
+
+/** What is known when a warm-up is over. */
+struct warm_report {
+    const struct options *options;
+    const struct device *device;
+    const struct identity *identity;
+    const struct engine *engine;
+    const char *engine_note;
+    const struct scope_result *scope;
+    const struct touch_result *touch;
+    const struct warm_result *result;
+};
+
+/** Print the result on standard output, and on standard error what a person must know; the exit status. */
+int warm_report_put(const struct warm_report *report);
+
+#endif

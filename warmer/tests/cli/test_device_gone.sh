@@ -1,0 +1,70 @@
+#!/bin/sh
+# The device disappears or shrinks in the middle of a warm-up of 16 MiB/s.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+mib=1048576
+total=$((32 * mib))
+
+# start DEVICE OPTIONS…: begin in the background and wait until some blocks are read.
+start() {
+    : >out
+    "$WARMER" warm "$@" --max-mib-s 16 --progress json --state state >out 2>err &
+    pid=$!
+    tries=0
+    while ! grep -q '"blocksDone":[1-9]' out && [ $tries -lt 100 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+}
+
+# expect_gone NAME WHY: the run that was started ends soon, counts what it did not read, and lists none of it.
+expect_gone() {
+    wait "$pid"
+    status=$?
+    done_first=$(field bytesDone)
+    expect_true "$1_the_run_is_incomplete" test "$status" -eq 1 -a "$(field verdict)" = incomplete
+    expect_true "$1_the_error_says_so" grep -q "\"error\":\"the device disappeared: $2\"" out
+    expect_true "$1_no_block_is_listed" test "$(field failedBlockCount)" -eq 0 -a "$(field errors)" -eq 0 \
+        -a "$done_first" -gt 0 -a "$done_first" -lt $total
+    left=$(((total - done_first + 524287) / 524288))
+    expect_true "$1_a_person_is_told" grep -qx \
+        "warmer: the device disappeared: $2; blocks not read: $left; the state is saved, the same command goes on" err
+}
+
+# expect_resumed NAME DEVICE: with the device back, the same command goes on.
+expect_resumed() {
+    run "$WARMER" warm "$2" --state state
+    expect_true "$1_the_same_command_goes_on" test "$status" -eq 0 -a "$(field verdict)" = complete \
+        -a "$(field bytesResumed)" -eq "$done_first" -a "$(field bytesRead)" -eq $((total - done_first))
+    rm -f state
+}
+
+for engine in threads auto; do
+    truncate -s $total disk
+    start disk --engine $engine
+    truncate -s $mib disk
+    expect_gone "a_file_cut_short_under_$engine" 'it is smaller than when it was opened'
+    truncate -s $total disk
+    expect_resumed "a_file_made_whole_again_under_$engine" disk
+done
+
+if ! loop=$(losetup --find --show --read-only disk 2>/dev/null); then
+    echo "skip block devices that disappear: no loop device to be had"
+    exit 0
+fi
+trap 'losetup --detach "$loop"; rm -rf "$work"' EXIT
+# A loop device is detached only when its last user closes it; its size follows its file at once.
+for size in 0 $mib; do
+    start "$loop"
+    truncate -s $size disk
+    losetup --set-capacity "$loop"
+    if [ "$size" -eq 0 ]; then
+        expect_gone a_block_device_without_a_size 'it has no size any more'
+    else
+        expect_gone a_block_device_that_shrank 'it is smaller than when it was opened'
+    fi
+    truncate -s $total disk
+    losetup --set-capacity "$loop"
+    expect_resumed "a_block_device_of_${size}_bytes_that_is_back" "$loop"
+done
