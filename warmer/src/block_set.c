@@ -1,16 +1,18 @@
-#include "block_set.h"
+/**
+ * Two levels: a pointer for every 1,024 blocks, to their bits. Where none or all are in, it points to bits
+ * that every set shares and nobody writes to, so that whoever only looks need not care.
+ */
+#include "block_set_chunks.h"
 
+#include "bytes.h"
+
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WORD_BITS 64u
-
-struct block_set {
-    uint64_t capacity;
-    uint64_t count;
-    uint64_t words;
-    uint64_t *bits;
-};
+#define FOUR_FULL UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX
+const uint64_t block_set_nothing[CHUNK_WORDS];
+const uint64_t block_set_everything[CHUNK_WORDS] = {FOUR_FULL, FOUR_FULL, FOUR_FULL, FOUR_FULL};
 
 struct block_set *block_set_create(uint64_t blocks) {
     struct block_set *set = calloc(1, sizeof *set);
@@ -18,28 +20,66 @@ struct block_set *block_set_create(uint64_t blocks) {
         return NULL;
     }
     set->capacity = blocks;
-    set->words = blocks / WORD_BITS + (blocks % WORD_BITS != 0);
-    if (set->words <= SIZE_MAX / sizeof *set->bits) {
-        set->bits = calloc(set->words + 1, sizeof *set->bits);
+    set->chunk_count = blocks / CHUNK_BLOCKS + (blocks % CHUNK_BLOCKS != 0);
+    if (set->chunk_count < SIZE_MAX / sizeof *set->chunks) {
+        set->chunks = malloc((size_t)(set->chunk_count + 1) * sizeof *set->chunks);
     }
-    if (set->bits == NULL) {
+    if (set->chunks == NULL) {
         free(set);
         return NULL;
+    }
+    for (uint64_t i = 0; i < set->chunk_count; i++) {
+        set->chunks[i] = block_set_nothing;
     }
     return set;
 }
 
+/** Let go of what a chunk takes, and share `shared` in its place. */
+static void share(struct block_set *set, uint64_t index, const uint64_t *shared) {
+    if (!block_set_is_shared(set->chunks[index])) {
+        free((uint64_t *)set->chunks[index]);
+    }
+    set->chunks[index] = shared;
+}
+
+/** The chunk's bits, to be written to; NULL when memory is short. */
+static uint64_t *own(struct block_set *set, uint64_t index) {
+    if (block_set_is_shared(set->chunks[index])) {
+        uint64_t *bits = malloc(CHUNK_BYTES);
+        if (bits == NULL) {
+            return NULL;
+        }
+        memcpy(bits, set->chunks[index], CHUNK_BYTES);
+        set->chunks[index] = bits;
+    }
+    return (uint64_t *)set->chunks[index];
+}
+
 void block_set_destroy(struct block_set *set) {
     if (set != NULL) {
-        free(set->bits);
+        for (uint64_t i = 0; i < set->chunk_count; i++) {
+            share(set, i, block_set_nothing);
+        }
+        free(set->chunks);
         free(set);
     }
 }
 
 struct block_set *block_set_copy(const struct block_set *set) {
     struct block_set *copy = block_set_create(set->capacity);
+    for (uint64_t i = 0; copy != NULL && i < set->chunk_count; i++) {
+        copy->chunks[i] = set->chunks[i];
+        if (!block_set_is_shared(set->chunks[i])) {
+            copy->chunks[i] = block_set_nothing;
+            uint64_t *bits = own(copy, i);
+            if (bits == NULL) {
+                block_set_destroy(copy);
+                return NULL;
+            }
+            memcpy(bits, set->chunks[i], CHUNK_BYTES);
+        }
+    }
     if (copy != NULL) {
-        memcpy(copy->bits, set->bits, set->words * sizeof *set->bits);
         copy->count = set->count;
     }
     return copy;
@@ -53,90 +93,137 @@ uint64_t block_set_count(const struct block_set *set) {
     return set->count;
 }
 
-/** Set `mask` in one word and count what is new. */
-static void add_mask(struct block_set *set, uint64_t word, uint64_t mask) {
-    set->count += (uint64_t)__builtin_popcountll(mask & ~set->bits[word]);
-    set->bits[word] |= mask;
+/** Share a chunk that is as `shared` is. */
+static void collapse(struct block_set *set, uint64_t index, const uint64_t *shared) {
+    if (memcmp(set->chunks[index], shared, CHUNK_BYTES) == 0) {
+        share(set, index, shared);
+    }
 }
 
-void block_set_add(struct block_set *set, uint64_t start, uint64_t count) {
-    while (count > 0) {
-        uint64_t first_bit = start % WORD_BITS;
-        uint64_t take = WORD_BITS - first_bit < count ? WORD_BITS - first_bit : count;
-        uint64_t ones = take == WORD_BITS ? UINT64_MAX : (UINT64_C(1) << take) - 1;
-        add_mask(set, start / WORD_BITS, ones << first_bit);
+/** Put `take` blocks from `first` of a chunk in, or take them out; 0 or -ENOMEM. */
+static int change_part(struct block_set *set, uint64_t index, uint64_t first, uint64_t take,
+                       const uint64_t *goal) {
+    uint64_t *bits = set->chunks[index] == goal ? NULL : own(set, index);
+    if (bits == NULL) {
+        return set->chunks[index] == goal ? 0 : -ENOMEM;
+    }
+    bool may_collapse = false;
+    while (take > 0) {
+        uint64_t word = first / WORD_BITS;
+        uint64_t bit = first % WORD_BITS;
+        uint64_t here = WORD_BITS - bit < take ? WORD_BITS - bit : take;
+        uint64_t ones = here == WORD_BITS ? UINT64_MAX : (UINT64_C(1) << here) - 1;
+        uint64_t changed = (bits[word] ^ *goal) & ones << bit;
+        bits[word] ^= changed;
+        uint64_t many = changed == 0 || here == 1 ? changed != 0 : (uint64_t)__builtin_popcountll(changed);
+        set->count = goal == block_set_everything ? set->count + many : set->count - many;
+        may_collapse |= bits[word] == *goal;
+        first += here;
+        take -= here;
+    }
+    if (may_collapse) {
+        collapse(set, index, goal);
+    }
+    return 0;
+}
+
+/** Make blocks what they are in `goal`: in or out; 0 or -ENOMEM. */
+static int change(struct block_set *set, uint64_t start, uint64_t count, const uint64_t *goal) {
+    int failure = 0;
+    while (count > 0 && failure == 0) {
+        uint64_t index = start / CHUNK_BLOCKS;
+        uint64_t first = start % CHUNK_BLOCKS;
+        uint64_t take = CHUNK_BLOCKS - first < count ? CHUNK_BLOCKS - first : count;
+        if (take == CHUNK_BLOCKS) {
+            set->count = set->count - block_set_count_bits(set->chunks[index]) + block_set_count_bits(goal);
+            share(set, index, goal);
+        } else {
+            failure = change_part(set, index, first, take, goal);
+        }
         start += take;
         count -= take;
     }
+    return failure;
 }
 
-bool block_set_contains(const struct block_set *set, uint64_t block) {
-    return block < set->capacity && (set->bits[block / WORD_BITS] >> (block % WORD_BITS) & 1) != 0;
+int block_set_add(struct block_set *set, uint64_t start, uint64_t count) {
+    return change(set, start, count, block_set_everything);
 }
 
-void block_set_intersect(struct block_set *set, const struct block_set *other) {
-    set->count = 0;
-    for (uint64_t word = 0; word < set->words; word++) {
-        set->bits[word] &= other->bits[word];
-        set->count += (uint64_t)__builtin_popcountll(set->bits[word]);
-    }
+int block_set_remove(struct block_set *set, uint64_t start, uint64_t count) {
+    return change(set, start, count, block_set_nothing);
 }
 
-bool block_set_remove(struct block_set *set, uint64_t block) {
-    if (!block_set_contains(set, block)) {
-        return false;
-    }
-    set->bits[block / WORD_BITS] &= ~(UINT64_C(1) << (block % WORD_BITS));
-    set->count--;
-    return true;
-}
-
-uint64_t block_set_next(const struct block_set *set, uint64_t from) {
-    if (from >= set->capacity) {
-        return BLOCK_NONE;
-    }
-    uint64_t word = from / WORD_BITS;
-    uint64_t bits = set->bits[word] & (UINT64_MAX << (from % WORD_BITS));
-    while (bits == 0) {
-        if (++word == set->words) {
-            return BLOCK_NONE;
+int block_set_reserve(struct block_set *set, uint64_t start, uint64_t count) {
+    uint64_t end = count == 0 ? 0 : (start + count - 1) / CHUNK_BLOCKS + 1;
+    for (uint64_t i = start / CHUNK_BLOCKS; i < end; i++) {
+        if (set->chunks[i] == block_set_nothing && own(set, i) == NULL) {
+            return -ENOMEM;
         }
-        bits = set->bits[word];
     }
-    return word * WORD_BITS + (uint64_t)__builtin_ctzll(bits);
+    return 0;
 }
 
-uint64_t block_set_nth(const struct block_set *set, uint64_t rank) {
-    if (rank >= set->count) {
-        return BLOCK_NONE;
+int block_set_intersect(struct block_set *set, const struct block_set *other) {
+    set->count = 0;
+    for (uint64_t i = 0; i < set->chunk_count; i++) {
+        if (other->chunks[i] == block_set_nothing) {
+            share(set, i, block_set_nothing);
+        } else if (set->chunks[i] != block_set_nothing && other->chunks[i] != block_set_everything) {
+            uint64_t *bits = own(set, i);
+            if (bits == NULL) {
+                return -ENOMEM;
+            }
+            for (unsigned word = 0; word < CHUNK_WORDS; word++) {
+                bits[word] &= other->chunks[i][word];
+            }
+            collapse(set, i, block_set_nothing);
+        }
+        set->count += block_set_count_bits(set->chunks[i]);
     }
-    uint64_t word = 0;
-    uint64_t here = (uint64_t)__builtin_popcountll(set->bits[0]);
-    while (rank >= here) {
-        rank -= here;
-        here = (uint64_t)__builtin_popcountll(set->bits[++word]);
-    }
-    uint64_t bits = set->bits[word];
-    for (; rank > 0; rank--) {
-        bits &= bits - 1;
-    }
-    return word * WORD_BITS + (uint64_t)__builtin_ctzll(bits);
+    return 0;
 }
 
-uint64_t blocks_of_bytes(uint64_t bytes) {
-    return bytes / BLOCK_BYTES + (bytes % BLOCK_BYTES != 0);
-}
-
-uint32_t block_length(uint64_t block, uint64_t device_bytes) {
-    uint64_t rest = device_bytes - block * BLOCK_BYTES;
-    return rest < BLOCK_BYTES ? (uint32_t)rest : BLOCK_BYTES;
-}
-
-uint64_t block_set_bytes(const struct block_set *set, uint64_t device_bytes) {
-    uint64_t bytes = set->count * BLOCK_BYTES;
-    uint64_t last = blocks_of_bytes(device_bytes) - 1;
-    if (device_bytes > 0 && block_set_contains(set, last)) {
-        bytes -= BLOCK_BYTES - block_length(last, device_bytes);
+/** Move the blocks of `moved`, all of which are in; 0 or -ENOMEM. */
+static int move_chunk(struct block_set *set, uint64_t index, const uint64_t *moved, struct block_set *other) {
+    if (other->chunks[index] == block_set_nothing && memcmp(moved, set->chunks[index], CHUNK_BYTES) == 0) {
+        other->chunks[index] = set->chunks[index];
+        set->chunks[index] = block_set_nothing;
+        return 0;
     }
-    return bytes;
+    uint64_t *from = own(set, index);
+    uint64_t *to = own(other, index);
+    if (from == NULL || to == NULL) {
+        return -ENOMEM;
+    }
+    for (unsigned word = 0; word < CHUNK_WORDS; word++) {
+        from[word] &= ~moved[word];
+        to[word] |= moved[word];
+    }
+    collapse(set, index, block_set_nothing);
+    collapse(other, index, block_set_everything);
+    return 0;
+}
+
+int block_set_move(struct block_set *set, uint64_t start, const uint8_t *bits, uint64_t bytes,
+                   struct block_set *other) {
+    int failure = 0;
+    uint64_t index = start / CHUNK_BLOCKS;
+    for (uint64_t at = 0; at < bytes && failure == 0; at += CHUNK_BYTES, index++) {
+        uint8_t whole[CHUNK_BYTES] = {0};
+        uint64_t moved[CHUNK_WORDS];
+        memcpy(whole, bits + at, bytes - at < CHUNK_BYTES ? bytes - at : CHUNK_BYTES);
+        for (unsigned word = 0; word < CHUNK_WORDS; word++) {
+            moved[word] = little64(whole + 8 * (size_t)word) & set->chunks[index][word];
+        }
+        uint64_t count = block_set_count_bits(moved);
+        if (count > 0) {
+            failure = move_chunk(set, index, moved, other);
+        }
+        if (failure == 0) {
+            set->count -= count;
+            other->count += count;
+        }
+    }
+    return failure;
 }

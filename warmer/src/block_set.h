@@ -11,8 +11,10 @@
 #define BLOCK_NONE UINT64_MAX
 
 /**
- * The blocks of a device as one bit each: 16 MiB for the largest EBS volume (64 TiB), whatever the number of
- * extents, so a map of 134 million one-block extents costs no more than a map of one extent.
+ * Blocks of a device, one bit each where some of 1,024 neighbours are in and some are not; where all or none
+ * are, the 1,024 take a pointer. So of the largest EBS volume (64 TiB) a set takes 1 MiB, and at most 288
+ * bytes more for each extent in it, but never more than 19 MiB in all: a map of 134 million one-block extents
+ * costs no more than one of a hundred thousand.
  */
 struct block_set;
 
@@ -28,20 +30,34 @@ uint64_t block_set_capacity(const struct block_set *set);
 /** How many blocks are in the set. */
 uint64_t block_set_count(const struct block_set *set);
 
-/** Add `count` blocks from `start`; they must lie within the capacity. */
-void block_set_add(struct block_set *set, uint64_t start, uint64_t count);
+/** Add `count` blocks from `start`, which must lie within the capacity; 0, or -ENOMEM with some added. */
+int block_set_add(struct block_set *set, uint64_t start, uint64_t count);
 
-/** Take one block out; true if it was in. */
-bool block_set_remove(struct block_set *set, uint64_t block);
+/** Take these blocks out, which must lie within the capacity; 0, or -ENOMEM with some taken out. */
+int block_set_remove(struct block_set *set, uint64_t start, uint64_t count);
 
-/** Take out what is not in `other`, which has the same capacity. */
-void block_set_intersect(struct block_set *set, const struct block_set *other);
+/** From now on, adding these blocks one by one or in runs needs no memory; 0 or -ENOMEM. */
+int block_set_reserve(struct block_set *set, uint64_t start, uint64_t count);
+
+/** Take out what is not in `other`, which has the same capacity; 0 or -ENOMEM. */
+int block_set_intersect(struct block_set *set, const struct block_set *other);
+
+/**
+ * Move to `other`, which has the same capacity, the blocks from `start` whose bits are set in `bits`, lowest
+ * first, 8 a byte. `start` and the number of bits are multiples of 1,024, but for the capacity's end. 0 or
+ * -ENOMEM.
+ */
+int block_set_move(struct block_set *set, uint64_t start, const uint8_t *bits, uint64_t bytes,
+                   struct block_set *other);
 
 /** Is this block in the set? False beyond the capacity. */
 bool block_set_contains(const struct block_set *set, uint64_t block);
 
 /** The lowest block at or after `from` that is in the set, or BLOCK_NONE. */
 uint64_t block_set_next(const struct block_set *set, uint64_t from);
+
+/** The same among the blocks before `end`. */
+uint64_t block_set_next_before(const struct block_set *set, uint64_t from, uint64_t end);
 
 /** The block with exactly `rank` lower ones in the set, or BLOCK_NONE. Linear in the capacity. */
 uint64_t block_set_nth(const struct block_set *set, uint64_t rank);

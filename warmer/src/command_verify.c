@@ -52,7 +52,8 @@ static int prepare(struct check *check, struct diag *diag) {
         return diag_refuse(diag, WARMER_CANNOT_OPEN, "out of memory");
     }
     if (check->options->map_path == NULL) {
-        block_set_add(check->blocks, 0, blocks);
+        failure = block_set_add(check->blocks, 0, blocks);
+        failure = failure == 0 ? 0 : diag_refuse(diag, WARMER_CANNOT_OPEN, "out of memory");
     } else {
         failure = map_load(check->options->map_path, check->blocks, diag);
     }
@@ -74,8 +75,7 @@ static uint64_t choose_block(struct check *check, struct random *random) {
     }
     uint64_t rank = random_below(random, block_set_count(check->unused));
     uint64_t block = block_set_nth(check->unused, rank);
-    block_set_remove(check->unused, block);
-    return block;
+    return block_set_remove(check->unused, block, 1) == 0 ? block : BLOCK_NONE;
 }
 
 /** A 4 KiB piece of the block, chosen evenly. */

@@ -23,6 +23,7 @@ struct job {
     struct identity identity;
     struct lock *lock;
     struct block_set *wanted;
+    struct block_set *done; /**< Blocks of the map that earlier runs read. */
     struct extents first;
     struct scope_result scope;
     struct warm_touch touch;
@@ -43,7 +44,8 @@ static int out_of_memory(struct diag *diag) {
 static int load_map(struct job *job, struct diag *diag) {
     uint64_t blocks = blocks_of_bytes(device_bytes(job->device));
     job->wanted = block_set_create(blocks);
-    if (job->wanted == NULL) {
+    job->done = block_set_create(blocks);
+    if (job->wanted == NULL || job->done == NULL) {
         return out_of_memory(diag);
     }
     if (job->options->first_path != NULL) {
@@ -56,8 +58,7 @@ static int load_map(struct job *job, struct diag *diag) {
     if (job->options->map_path != NULL) {
         return map_load(job->options->map_path, job->wanted, diag);
     }
-    block_set_add(job->wanted, 0, blocks);
-    return 0;
+    return block_set_add(job->wanted, 0, blocks) == 0 ? 0 : out_of_memory(diag);
 }
 
 /** Leave out what file systems do not use, where that is asked for. */
@@ -81,12 +82,16 @@ static int load_state(struct job *job, struct diag *diag) {
     const char *name = job->identity.volume_id[0] != '\0' ? job->identity.volume_id : job->identity.real_path;
     snprintf(identity.name, sizeof identity.name, "%s", name);
     int failure = state_open(job->options->state_path, &identity, &job->state, diag);
-    if (failure == 0) {
-        progress->blocks_done = state_subtract(job->state, job->wanted);
-        progress->bytes_resumed = progress->bytes_total - block_set_bytes(job->wanted, bytes);
-        progress->bytes_done = progress->bytes_resumed;
+    if (failure != 0) {
+        return failure;
     }
-    return failure;
+    if (state_subtract(job->state, job->wanted, job->done) != 0) {
+        return out_of_memory(diag);
+    }
+    progress->blocks_done = block_set_count(job->done);
+    progress->bytes_resumed = block_set_bytes(job->done, bytes);
+    progress->bytes_done = progress->bytes_resumed;
+    return 0;
 }
 
 static unsigned max_in_flight(const struct options *options) {
@@ -95,8 +100,8 @@ static unsigned max_in_flight(const struct options *options) {
 
 static int open_engine(struct job *job, struct diag *diag) {
     job->buffer = device_alloc_buffer(WARM_BUFFER_BYTES);
-    job->plan = plan_create(job->wanted, &job->first);
-    if (job->buffer == NULL || job->plan == NULL) {
+    job->plan = plan_create(job->wanted);
+    if (job->buffer == NULL || job->plan == NULL || plan_put_first(job->plan, &job->first) != 0) {
         return out_of_memory(diag);
     }
     struct engine_settings settings = {.device = job->device,
@@ -211,6 +216,7 @@ static void let_go(struct job *job) {
     plan_destroy(job->plan);
     state_close(job->state);
     block_set_destroy(job->wanted);
+    block_set_destroy(job->done);
     extents_clear(&job->first);
     extents_clear(&job->result.failed);
     device_free_buffer(job->buffer);

@@ -28,7 +28,7 @@
  *   lock_*.c           one warm-up a device
  *   state.c            what is read survives a kill; state_file_*.c: a file in memory
  *   progress.c json.c  a bar or JSON lines
- *   block_set.c extents.c latency.c random.c diag.c   the small tools
+ *   block_set*.c extents.c latency.c random.c diag.c   the small tools
  *   clock_*.c console_*.c file_*.c interrupt_*.c windows_error.c   the small differences between systems
  *
  * Rules: nothing below main exits or prints a refusal (it fills a struct diag), there are no option globals,

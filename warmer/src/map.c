@@ -155,8 +155,7 @@ static int parse_file(struct map_parser *parser, const char *path, struct diag *
 }
 
 static int add_to_set(void *context, uint64_t start, uint64_t count) {
-    block_set_add(context, start, count);
-    return 0;
+    return block_set_add(context, start, count);
 }
 
 static int add_to_list(void *context, uint64_t start, uint64_t count) {

@@ -9,11 +9,15 @@
 /** Which block to read next: each block of the map once, what is wanted first before the rest. */
 struct plan;
 
+/** Plan to read the blocks of `wanted`, which must stay as it is meanwhile; NULL when memory is short. */
+struct plan *plan_create(const struct block_set *wanted);
+
 /**
- * Plan to read the blocks of `wanted`, those in `first` before the others in the order of that list. Blocks
- * of `first` that are not wanted are left out. Both are copied; NULL when memory is short.
+ * Give these blocks before the others, in the order of the list, but after what was put first before. Blocks
+ * that are not wanted, or were given already, are left out. May be called at any time. The list is copied; 0,
+ * or -ENOMEM and then the order stays as it was.
  */
-struct plan *plan_create(const struct block_set *wanted, const struct extents *first);
+int plan_put_first(struct plan *plan, const struct extents *list);
 
 /** Free the plan; NULL is allowed. */
 void plan_destroy(struct plan *plan);

@@ -3,6 +3,7 @@
 
 #include "used.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 static void take_result(const struct used *used, bool is_known, struct scope_result *result) {
@@ -28,13 +29,13 @@ int scope_narrow(const struct device *device, const char *engine, struct block_s
                  struct extents *first, struct scope_result *result, struct diag *diag) {
     struct used used = {0};
     struct cold_source *cold = cold_source_open(device, engine, NULL);
-    int failure = cold == NULL || used_init(&used, device_bytes(device)) != 0;
+    int failure = cold == NULL ? -ENOMEM : used_init(&used, device_bytes(device));
     if (failure == 0) {
         struct source source = cold_source_of(cold);
         bool is_known = used_scan(&source, &used);
         result->metadata = cold_source_counts(cold);
         take_result(&used, is_known, result);
-        block_set_intersect(wanted, used.blocks);
+        failure = used.is_short ? -ENOMEM : block_set_intersect(wanted, used.blocks);
         append_metadata(&used, first);
     }
     used_clear(&used);

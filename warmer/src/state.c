@@ -19,6 +19,11 @@
 #define HEADER_BYTES 4096u
 #define SAVE_INTERVAL_NS (5 * NS_PER_SECOND)
 
+/** The mapping is looked at piece by piece, so that a large volume's 16 MiB are never in memory at once. */
+#define PIECE_BYTES (1u << 19)
+#define PAGE_BYTES 4096u
+#define MOST_PAGES 64u
+
 /** The first bytes of the file. */
 struct header {
     char magic[16];
@@ -33,6 +38,8 @@ struct state {
     uint64_t blocks;
     uint8_t *bits; /**< NULL until the file is mapped. */
     uint64_t saved_ns;
+    uint64_t page;  /**< Of the bits: where the last one was set. */
+    unsigned pages; /**< Looked at since memory was given back. */
 };
 
 static int refuse(struct state *state, const char *path, const char *reason, struct diag *diag) {
@@ -120,18 +127,24 @@ int state_open(const char *path, const struct state_identity *identity, struct s
     return 0;
 }
 
-uint64_t state_subtract(const struct state *state, struct block_set *wanted) {
-    uint64_t removed = 0;
-    for (uint64_t block = block_set_next(wanted, 0); block != BLOCK_NONE;
-         block = block_set_next(wanted, block + 1)) {
-        if ((state->bits[block / 8] >> (block % 8) & 1) != 0) {
-            removed += block_set_remove(wanted, block);
-        }
+int state_subtract(const struct state *state, struct block_set *wanted, struct block_set *done) {
+    uint64_t bytes = (state->blocks + 7) / 8;
+    int failure = 0;
+    for (uint64_t at = 0; at < bytes && failure == 0; at += PIECE_BYTES) {
+        uint64_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+        failure = block_set_move(wanted, at * 8, state->bits + at, piece, done);
+        state_file_release(state->file);
     }
-    return removed;
+    return failure;
 }
 
 void state_remember(struct state *state, uint64_t block) {
+    uint64_t page = block / 8 / PAGE_BYTES;
+    if (page != state->page && ++state->pages >= MOST_PAGES) {
+        state_file_release(state->file);
+        state->pages = 1;
+    }
+    state->page = page;
     state->bits[block / 8] |= (uint8_t)(1u << (block % 8));
 }
 

@@ -23,8 +23,8 @@ struct state_identity {
 int state_open(const char *path, const struct state_identity *identity, struct state **opened,
                struct diag *diag);
 
-/** Take the blocks that are already read out of `wanted`; how many that were. */
-uint64_t state_subtract(const struct state *state, struct block_set *wanted);
+/** Move the blocks that are already read from `wanted` to `done`; 0, or -ENOMEM with some of them moved. */
+int state_subtract(const struct state *state, struct block_set *wanted, struct block_set *done);
 
 /** This block is read to its end. */
 void state_remember(struct state *state, uint64_t block);

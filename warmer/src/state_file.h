@@ -25,6 +25,10 @@ int state_file_make(struct state_file *file, uint64_t size, const void *head, si
 /** Map all `size` bytes; NULL and errno when that fails. Unmapped with state_file_close. */
 void *state_file_map(struct state_file *file, size_t size);
 
+/** Give back the memory that the mapping takes; the system keeps what was written, and brings back what is
+ * read. */
+void state_file_release(struct state_file *file);
+
 /** Make what was written to the mapping safe against a crash of the machine. */
 void state_file_sync(struct state_file *file);
 

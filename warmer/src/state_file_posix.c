@@ -87,6 +87,10 @@ void *state_file_map(struct state_file *file, size_t size) {
     return memory;
 }
 
+void state_file_release(struct state_file *file) {
+    madvise(file->memory, file->bytes, MADV_DONTNEED);
+}
+
 void state_file_sync(struct state_file *file) {
     msync(file->memory, file->bytes, MS_SYNC);
 }

@@ -12,6 +12,7 @@ struct state_file {
     HANDLE handle;
     HANDLE mapping;
     void *memory;
+    size_t bytes;
 };
 
 /** Open for this process alone; NULL or why not. */
@@ -97,7 +98,13 @@ void *state_file_map(struct state_file *file, size_t size) {
     if (file->memory == NULL) {
         errno = windows_errno(GetLastError());
     }
+    file->bytes = size;
     return file->memory;
+}
+
+void state_file_release(struct state_file *file) {
+    /* Pages that were never locked leave the working set (VirtualUnlock's documentation). */
+    (void)VirtualUnlock(file->memory, file->bytes);
 }
 
 void state_file_sync(struct state_file *file) {

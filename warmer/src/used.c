@@ -31,12 +31,12 @@ static struct extent blocks_of_range(const struct source *source, uint64_t offse
 
 void used_add(struct used *used, const struct source *source, uint64_t offset, uint64_t length) {
     struct extent blocks = blocks_of_range(source, offset, length);
-    block_set_add(used->blocks, blocks.start, blocks.count);
+    used->is_short |= block_set_add(used->blocks, blocks.start, blocks.count) != 0;
 }
 
 void used_add_metadata(struct used *used, const struct source *source, uint64_t offset, uint64_t length) {
     struct extent blocks = blocks_of_range(source, offset, length);
-    block_set_add(used->blocks, blocks.start, blocks.count);
+    used_add(used, source, offset, length);
     struct extents *list = &used->metadata;
     if (blocks.count > 0 && list->length > 0) {
         /* Neighbouring structures share blocks: only what the last one did not name is new. */

@@ -19,6 +19,7 @@
 struct used {
     struct block_set *blocks; /**< Of the whole device. */
     struct extents metadata;  /**< Blocks that hold the file systems' own structures. */
+    bool is_short;            /**< Memory was, so that blocks in use may be missing. */
     char found[192];          /**< What was understood, for people: "ext4, ntfs". */
     char note[384];           /**< What was not, and why. */
 };

@@ -28,8 +28,9 @@ static int read_all(struct warm_settings *settings, const struct warm_touch *tou
                     struct warm_result *result, const struct warm_progress *before) {
     struct plan *touched = settings->plan;
     uint64_t elapsed_ns = result->progress.elapsed_ns;
-    struct plan *plan = plan_create(touch->wanted, touch->first);
-    if (plan == NULL) {
+    struct plan *plan = plan_create(touch->wanted);
+    if (plan == NULL || plan_put_first(plan, touch->first) != 0) {
+        plan_destroy(plan);
         return -ENOMEM;
     }
     result->progress.blocks_done = before->blocks_done;

@@ -85,7 +85,7 @@ static double run(unsigned depth, uint64_t seconds) {
     stop_at_ns = seconds * NS_PER_SECOND;
     struct block_set *wanted = block_set_create(model.blocks);
     block_set_add(wanted, 0, model.blocks);
-    struct plan *plan = plan_create(wanted, NULL);
+    struct plan *plan = plan_create(wanted);
     struct warm_result result = {.progress = {.blocks_total = model.blocks}};
     struct warm_settings settings = {.engine = &fake.base,
                                      .plan = plan,

@@ -31,7 +31,7 @@ static double run(double mib_s, double limit_ms, struct warm_result *result) {
     bytes_per_ns = mib_s * 1048576.0 / 1e9;
     struct block_set *wanted = block_set_create(BLOCKS);
     block_set_add(wanted, 0, BLOCKS);
-    struct plan *plan = plan_create(wanted, NULL);
+    struct plan *plan = plan_create(wanted);
     struct warm_settings settings = {.engine = &fake.base,
                                      .plan = plan,
                                      .device_bytes = BLOCKS * (uint64_t)BLOCK_BYTES,

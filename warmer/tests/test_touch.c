@@ -107,7 +107,7 @@ static struct touch_result run(enum model wanted, struct warm_result *result) {
     struct extents first = {0};
     block_set_add(set, 0, BLOCKS);
     struct warm_touch touch = {.device = device_of(wanted), .wanted = set, .first = &first};
-    struct plan *plan = plan_create(set, &first);
+    struct plan *plan = plan_create(set);
     struct warm_settings settings = {.engine = &fake.base,
                                      .plan = plan,
                                      .device_bytes = (uint64_t)BLOCKS * BLOCK_BYTES,

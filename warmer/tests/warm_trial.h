@@ -47,7 +47,7 @@ static inline void run_trial(struct trial *trial) {
     struct block_set *wanted = block_set_create(trial->blocks);
     block_set_add(wanted, 0, trial->blocks);
     remembered = block_set_create(trial->blocks);
-    struct plan *plan = plan_create(wanted, NULL);
+    struct plan *plan = plan_create(wanted);
     struct warm_settings settings = {
         .engine = &fake.base,
         .plan = plan,
