@@ -9,14 +9,27 @@
 #define IN_FLIGHT 64u
 #define WAIT_NS UINT64_C(50000000)
 
-struct cold_source {
-    const struct device *device;
-    const struct block_set *within;
-    struct engine *engine; /**< NULL: none works. */
-    void *scratch;         /**< What touches read goes here and is thrown away. */
-    uint8_t *window;       /**< The bytes of the device from `start`, as many as `length`. */
+/** What nobody announced is read in pieces of at least this: small structures lie side by side. */
+#define PIECE_BYTES 65536u
+
+/** A file system's reader goes to and fro between its beginning and another place. */
+#define WINDOWS 2u
+
+/** Bytes of the device from `start` on, as many as `length`. */
+struct window {
+    uint8_t *bytes;
     uint64_t start;
     uint64_t length;
+};
+
+struct cold_source {
+    const struct device *device;
+    cold_may_read *may_read; /**< NULL: all may be read. */
+    void *context;
+    struct engine *engine; /**< NULL: none works. */
+    void *scratch;         /**< What touches read goes here and is thrown away. */
+    struct window windows[WINDOWS];
+    unsigned newest;         /**< The window used last. */
     struct extents expected; /**< Ascending; a read goes on to the end of its range. */
     uint32_t alignment;
     struct cold_counts counts;
@@ -34,8 +47,8 @@ static uint64_t align_up(const struct cold_source *cold, uint64_t bytes) {
     return (bytes + cold->alignment - 1) / cold->alignment * cold->alignment;
 }
 
-static bool may_read(const struct cold_source *cold, uint64_t offset) {
-    return cold->within == NULL || block_set_contains(cold->within, offset / BLOCK_BYTES);
+static bool is_allowed(const struct cold_source *cold, uint64_t offset) {
+    return cold->may_read == NULL || cold->may_read(cold->context, offset / BLOCK_BYTES);
 }
 
 /** The next piece, whole sectors of it; false when there is none. */
@@ -52,7 +65,7 @@ static bool next_piece(const struct cold_source *cold, struct pieces *pieces, st
         stop = stop < end ? stop : end;
         pieces->offset = align_up(cold, stop);
         from -= from % cold->alignment;
-        if (may_read(cold, from)) {
+        if (is_allowed(cold, from)) {
             *read =
                 (struct engine_read){.offset_bytes = from, .length_bytes = (uint32_t)(pieces->offset - from)};
             return true;
@@ -120,41 +133,58 @@ static uint64_t expected_end(const struct cold_source *cold, uint64_t offset) {
     return low == 0 ? 0 : cold->expected.items[low - 1].start + cold->expected.items[low - 1].count;
 }
 
-/** Fill the window from `offset` on, with at least a byte of it; 0 or -errno. */
-static int fill(struct cold_source *cold, uint64_t offset, uint64_t wanted) {
+/** Fill a window from `offset` on, with at least a byte of it; 0 or -errno. */
+static int fill(struct cold_source *cold, struct window *window, uint64_t offset, uint64_t wanted) {
     uint64_t start = offset - offset % cold->alignment;
+    uint64_t least = offset + (wanted > PIECE_BYTES ? wanted : PIECE_BYTES);
     uint64_t end = expected_end(cold, offset);
-    end = end > offset + wanted ? end : offset + wanted;
+    end = end >= offset + wanted ? end : least;
     uint64_t limit = (start / BLOCK_BYTES + 1) * BLOCK_BYTES;
     uint64_t length = align_up(cold, (end < limit ? end : limit) - start);
-    cold->length = 0;
-    if (!may_read(cold, start)) {
+    window->length = 0;
+    if (!is_allowed(cold, start)) {
         return -ENODATA;
     }
-    int64_t got = device_read(cold->device, cold->window, length, start);
+    int64_t got = device_read(cold->device, window->bytes, length, start);
     if (got < 0 || (uint64_t)got <= offset - start) {
         return got < 0 ? (int)got : -EIO;
     }
-    cold->start = start;
-    cold->length = (uint64_t)got;
+    window->start = start;
+    window->length = (uint64_t)got;
     cold->counts.reads++;
     cold->counts.bytes += (uint64_t)got;
     return 0;
 }
 
+/** A window that holds `offset`, filled if need be in place of the one used longer ago; NULL and the reason.
+ */
+static const struct window *find_window(struct cold_source *cold, uint64_t offset, uint64_t wanted,
+                                        int *failure) {
+    for (unsigned i = 0; i < WINDOWS; i++) {
+        const struct window *window = &cold->windows[i];
+        if (offset >= window->start && offset - window->start < window->length) {
+            cold->newest = i;
+            return window;
+        }
+    }
+    cold->newest = (cold->newest + 1) % WINDOWS;
+    struct window *window = &cold->windows[cold->newest];
+    *failure = fill(cold, window, offset, wanted);
+    return *failure == 0 ? window : NULL;
+}
+
 static int cold_read(void *context, uint64_t offset, void *buffer, size_t length) {
     struct cold_source *cold = context;
     uint8_t *to = buffer;
+    int failure = 0;
     while (length > 0) {
-        if (offset < cold->start || offset >= cold->start + cold->length) {
-            int failure = fill(cold, offset, length);
-            if (failure != 0) {
-                return failure;
-            }
+        const struct window *window = find_window(cold, offset, length, &failure);
+        if (window == NULL) {
+            return failure;
         }
-        uint64_t here = cold->start + cold->length - offset;
+        uint64_t here = window->start + window->length - offset;
         here = here < length ? here : length;
-        memcpy(to, cold->window + (offset - cold->start), here);
+        memcpy(to, window->bytes + (offset - window->start), here);
         to += here;
         offset += here;
         length -= here;
@@ -174,18 +204,23 @@ static void open_engine(struct cold_source *cold, const char *name) {
     }
 }
 
-struct cold_source *cold_source_open(const struct device *device, const char *engine,
-                                     const struct block_set *within) {
+struct cold_source *cold_source_open(const struct device *device, const char *engine, cold_may_read *may_read,
+                                     void *context) {
     struct cold_source *cold = calloc(1, sizeof *cold);
     if (cold == NULL) {
         return NULL;
     }
     cold->device = device;
-    cold->within = within;
+    cold->may_read = may_read;
+    cold->context = context;
     cold->alignment = device_alignment_bytes(device);
     cold->scratch = device_alloc_buffer(BLOCK_BYTES);
-    cold->window = device_alloc_buffer(BLOCK_BYTES);
-    if (cold->scratch == NULL || cold->window == NULL) {
+    bool has_room = cold->scratch != NULL;
+    for (unsigned i = 0; i < WINDOWS; i++) {
+        cold->windows[i].bytes = device_alloc_buffer(BLOCK_BYTES);
+        has_room &= cold->windows[i].bytes != NULL;
+    }
+    if (!has_room) {
         cold_source_close(cold);
         return NULL;
     }
@@ -208,7 +243,9 @@ void cold_source_close(struct cold_source *cold) {
     }
     engine_close(cold->engine);
     device_free_buffer(cold->scratch);
-    device_free_buffer(cold->window);
+    for (unsigned i = 0; i < WINDOWS; i++) {
+        device_free_buffer(cold->windows[i].bytes);
+    }
     extents_clear(&cold->expected);
     free(cold);
 }

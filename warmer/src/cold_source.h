@@ -17,12 +17,15 @@ struct cold_counts {
     uint64_t bytes;
 };
 
+/** May this block be read? Asked before each read, by whoever reads. */
+typedef bool cold_may_read(void *context, uint64_t block);
+
 /**
- * Open over `device`, which outlives it, with the engine called `engine`. Only blocks of `within` are read,
- * others answer an error; NULL: all may be. NULL when memory is short. Without an engine it reads one by one.
+ * Open over `device`, which outlives it, with the engine called `engine`. Blocks that may not be read answer
+ * an error; without `may_read` all may be. NULL when memory is short. Without an engine it reads one by one.
  */
-struct cold_source *cold_source_open(const struct device *device, const char *engine,
-                                     const struct block_set *within);
+struct cold_source *cold_source_open(const struct device *device, const char *engine, cold_may_read *may_read,
+                                     void *context);
 
 /** The source, for as long as it is open. */
 struct source cold_source_of(struct cold_source *cold);

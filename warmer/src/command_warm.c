@@ -6,6 +6,7 @@
 #include "interrupt.h"
 #include "lock.h"
 #include "map.h"
+#include "metadata_finder.h"
 #include "plan.h"
 #include "scope.h"
 #include "state.h"
@@ -26,6 +27,9 @@ struct job {
     struct block_set *done; /**< Blocks of the map that earlier runs read. */
     struct extents first;
     struct scope_result scope;
+    struct metadata metadata;       /**< What --scope used has found. */
+    struct metadata_finder *finder; /**< Who looks for it otherwise; NULL: nobody. */
+    struct metadata_first metadata_first;
     struct warm_touch touch;
     struct state *state;
     struct plan *plan;
@@ -66,7 +70,7 @@ static int narrow(struct job *job, struct diag *diag) {
     if (job->options->scope != SCOPE_USED) {
         return 0;
     }
-    return scope_narrow(job->device, job->options->engine, job->wanted, &job->first, &job->scope, diag);
+    return scope_narrow(job->device, job->options->engine, job->wanted, &job->metadata, &job->scope, diag);
 }
 
 /** Take out what earlier runs read, and begin the count with it. */
@@ -166,6 +170,29 @@ static int read_blocks(struct job *job, struct warm_settings *settings) {
     return warm_touch_run(settings, &job->touch, &job->result);
 }
 
+/** What the file systems keep for themselves, once it is known. */
+static bool put_metadata(void *context, struct plan *plan, uint64_t *bytes) {
+    struct job *job = context;
+    struct metadata_first *first = &job->metadata_first;
+    if (job->finder == NULL) {
+        first->file_systems = job->metadata.found;
+        first->blocks = metadata_count(&job->metadata, job->wanted);
+        (void)plan_put_first(plan, &job->metadata.blocks);
+        return true;
+    }
+    const struct metadata_found *found = metadata_finder_poll(job->finder);
+    if (found == NULL) {
+        return false;
+    }
+    /* Asked again for a second plan, these reads are not new. */
+    *bytes = first->file_systems == NULL ? found->counts.bytes : 0;
+    first->file_systems = found->metadata.found;
+    first->blocks = found->blocks;
+    /* Without memory for it only the order is lost. */
+    (void)plan_put_first(plan, &found->metadata.blocks);
+    return true;
+}
+
 static const char *find_gone(void *context, int error) {
     const struct job *job = context;
     return device_gone(job->device, error);
@@ -183,6 +210,8 @@ static int run(struct job *job, struct diag *diag) {
         .polite_latency_ms = job->options->polite_latency_ms,
         .now_ns = clock_now_ns,
         .is_interrupted = interrupt_requested,
+        .put_first = put_metadata,
+        .first_context = job,
         .find_gone = find_gone,
         .gone_context = job,
         .remember = job->state != NULL ? remember : NULL,
@@ -190,6 +219,9 @@ static int run(struct job *job, struct diag *diag) {
         .observe = observe,
         .observe_context = job,
     };
+    if (job->options->scope != SCOPE_USED && block_set_count(job->wanted) > 0) {
+        job->finder = metadata_finder_start(job->device, job->wanted, job->done);
+    }
     progress_init(&job->progress, job->options->progress);
     interrupt_catch();
     int failure = read_blocks(job, &settings);
@@ -197,7 +229,17 @@ static int run(struct job *job, struct diag *diag) {
     return failure == 0 ? 0 : out_of_memory(diag);
 }
 
-static int tell(const struct job *job) {
+/** The finder's reads count even where what it found came too late. */
+static void end_finder(struct job *job) {
+    const struct metadata_found *found = job->finder == NULL ? NULL : metadata_finder_end(job->finder);
+    if (found != NULL) {
+        job->scope.counts.reads += found->counts.reads;
+        job->scope.counts.bytes += found->counts.bytes;
+    }
+}
+
+static int tell(struct job *job) {
+    end_finder(job);
     struct warm_report report = {
         .options = job->options,
         .device = job->device,
@@ -205,6 +247,7 @@ static int tell(const struct job *job) {
         .engine = job->engine,
         .engine_note = job->engine_note,
         .scope = &job->scope,
+        .metadata_first = &job->metadata_first,
         .touch = &job->touch.result,
         .result = &job->result,
     };
@@ -212,12 +255,14 @@ static int tell(const struct job *job) {
 }
 
 static void let_go(struct job *job) {
+    metadata_finder_close(job->finder);
     engine_close(job->engine);
     plan_destroy(job->plan);
     state_close(job->state);
     block_set_destroy(job->wanted);
     block_set_destroy(job->done);
     extents_clear(&job->first);
+    extents_clear(&job->metadata.blocks);
     extents_clear(&job->result.failed);
     device_free_buffer(job->buffer);
     lock_release(job->lock);

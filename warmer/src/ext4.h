@@ -1,9 +1,10 @@
 #ifndef WARMER_EXT4_H
 #define WARMER_EXT4_H
 
-/** What ext4_used.c, ext4_layout.c and ext4_journal.c share. Nobody else includes this. */
+/** What the files that read ext4 share. Nobody else includes this. */
 #include "diag.h"
 #include "source.h"
+#include "used.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,6 +85,10 @@ struct ext4_group ext4_decode_group(const struct ext4 *fs, const uint8_t *descri
 /** Read a block of the file system from its place; 0 or -errno. */
 int ext4_read_block(const struct ext4 *fs, uint64_t block, uint8_t *buffer);
 
+/** The blocks that the journal lies in, in its order; 0, or -1 with the reason. The caller clears the list.
+ */
+int ext4_find_journal(const struct ext4 *fs, struct extents *pieces, struct diag *diag);
+
 /** Find the copies in the journal; 0, or -1 with the reason. */
 int ext4_read_journal(struct ext4 *fs, struct diag *diag);
 
@@ -92,5 +97,35 @@ const struct ext4_journal_copy *ext4_find_copies(const struct ext4 *fs, uint64_t
 
 /** Read one copy as it was before it was put in the journal; 0 or -errno. */
 int ext4_read_copy(const struct ext4 *fs, const struct ext4_journal_copy *copy, uint8_t *buffer);
+
+/** Groups looked at together, so that a cold device fetches what is read of them together. */
+#define EXT4_BATCH_GROUPS 4096u
+
+/** A file system being gone through, group by group. */
+struct ext4_scan {
+    struct ext4 fs;
+    struct used *used;
+    struct ext4_group *groups; /**< Of one batch. */
+    uint8_t *block;            /**< A block being looked at. */
+    struct diag *diag;
+};
+
+/** Open, and make room; 1 if it is ext4, 0 if not, -1 with the reason. Closed with ext4_end in any case. */
+int ext4_begin(struct ext4_scan *scan, const struct source *source);
+
+/** Free what the scan takes. */
+void ext4_end(struct ext4_scan *scan);
+
+/** How many groups one batch has: whole descriptor blocks. */
+uint64_t ext4_batch(const struct ext4_scan *scan);
+
+/** Announce a block; 0 or -ENOMEM. */
+int ext4_expect(struct ext4_scan *scan, struct extents *list, uint64_t block);
+
+/** The descriptors of `count` groups from `first`, which begins a descriptor block. */
+int ext4_read_groups(struct ext4_scan *scan, uint64_t first, uint64_t count);
+
+/** Where a group's metadata lies; all of it within the file system. */
+int ext4_add_group(struct ext4_scan *scan, uint64_t number, const struct ext4_group *group);
 
 #endif

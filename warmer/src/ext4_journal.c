@@ -12,15 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INODE_BLOCK_OFFSET 0x28u
-#define INODE_BLOCK_BYTES 60u
-#define INODE_USES_EXTENTS 0x80000u
-#define EXTENT_MAGIC 0xf30au
-#define EXTENT_BYTES 12u
-#define MAX_EXTENT_DEPTH 5u
-/** More pieces than a journal ever lies in. */
-#define MAX_PIECES 4096u
-
 #define JOURNAL_MAGIC 0xc03b3998u
 #define HEADER_BYTES 12u
 #define TYPE_DESCRIPTOR 1u
@@ -58,72 +49,16 @@ static int refuse(struct journal *journal, const char *reason) {
     return diag_refuse(journal->diag, -1, "ext4: its journal must be replayed, and %s", reason);
 }
 
-static int take_extents(struct journal *journal, const uint8_t *node, uint32_t node_bytes, unsigned depth);
-
-/** One entry of an extent tree's node: a run of blocks, or a node further down. */
-static int take_entry(struct journal *journal, const uint8_t *entry, unsigned depth) {
-    struct ext4 *fs = journal->fs;
-    if (depth == 0) {
-        uint64_t count = little16(entry + 4);
-        uint64_t start = (uint64_t)little16(entry + 6) << 32 | little32(entry + 8);
-        bool is_good = count > 0 && count <= 32768 && little32(entry) == journal->length &&
-                       start < fs->blocks && count <= fs->blocks - start &&
-                       journal->pieces.length < MAX_PIECES;
-        if (!is_good || extents_append(&journal->pieces, start, count) != 0) {
-            return refuse(journal, "its inode is damaged");
-        }
-        journal->length += count;
-        return 0;
-    }
-    uint8_t *below = malloc(fs->block_bytes);
-    uint64_t block = (uint64_t)little16(entry + 8) << 32 | little32(entry + 4);
-    int failure = below == NULL ? -ENOMEM : ext4_read_block(fs, block, below);
-    failure = failure != 0 ? refuse(journal, "its inode cannot be read")
-                           : take_extents(journal, below, fs->block_bytes, depth - 1);
-    free(below);
-    return failure;
-}
-
-/** A node of an extent tree, which must be `depth` above the leaves. */
-static int take_extents(struct journal *journal, const uint8_t *node, uint32_t node_bytes, unsigned depth) {
-    uint32_t entries = little16(node + 2);
-    if (little16(node) != EXTENT_MAGIC || little16(node + 6) != depth || entries == 0 ||
-        entries > (node_bytes - EXTENT_BYTES) / EXTENT_BYTES) {
-        return refuse(journal, "its inode is damaged");
-    }
-    int failure = 0;
-    for (uint32_t i = 0; i < entries && failure == 0; i++) {
-        failure = take_entry(journal, node + EXTENT_BYTES * (i + 1), depth);
-    }
-    return failure;
-}
-
-/** Read the journal's inode and find its blocks. */
+/** The blocks that the journal lies in. */
 static int find_pieces(struct journal *journal) {
-    struct ext4 *fs = journal->fs;
-    uint64_t number = (uint64_t)fs->journal_inode - 1;
-    uint64_t group = number / fs->inodes_per_group;
-    if (fs->journal_inode == 0 || group >= fs->groups) {
-        return refuse(journal, "it is on another device");
+    struct diag reason = {{0}};
+    if (ext4_find_journal(journal->fs, &journal->pieces, &reason) != 0) {
+        return refuse(journal, reason.text);
     }
-    uint64_t descriptor_block = ext4_descriptor_block(fs, group / fs->descriptors_per_block);
-    if (ext4_read_block(fs, descriptor_block, journal->block) != 0) {
-        return refuse(journal, "its inode cannot be read");
+    for (size_t i = 0; i < journal->pieces.length; i++) {
+        journal->length += journal->pieces.items[i].count;
     }
-    uint64_t within = group % fs->descriptors_per_block * fs->descriptor_bytes;
-    uint64_t table = ext4_decode_group(fs, journal->block + within).inode_table;
-    uint64_t offset = number % fs->inodes_per_group * fs->inode_bytes;
-    if (table >= fs->blocks || ext4_read_block(fs, table + offset / fs->block_bytes, journal->block) != 0) {
-        return refuse(journal, "its inode cannot be read");
-    }
-    const uint8_t *inode = journal->block + offset % fs->block_bytes;
-    uint8_t root[INODE_BLOCK_BYTES];
-    memcpy(root, inode + INODE_BLOCK_OFFSET, sizeof root);
-    unsigned depth = little16(root + 6);
-    if ((little32(inode + 0x20) & INODE_USES_EXTENTS) == 0 || depth > MAX_EXTENT_DEPTH) {
-        return refuse(journal, "its inode is of an old kind");
-    }
-    return take_extents(journal, root, sizeof root, depth);
+    return 0;
 }
 
 /** Where a block of the journal lies in the file system. */

@@ -13,6 +13,8 @@
  *   scope.c            `--scope used`: takes out of the map what no file system uses
  *   cold_source.c      reads metadata from a cold device, many reads at a time
  *   used_scan.c        partitions and file systems -> used.c, a set of blocks
+ *   metadata.c         the same -> where they keep their own structures, which come first;
+ *                      metadata_finder.c: found while the first reads are under way
  *   partitions.c ext4_*.c xfs_*.c ntfs_*.c   what lies where on disk; through a source.h, pure
  *   plan.c             which block next; pure
  *   warm.c             the loop: submit, reap, drain; warm_account.c: what became of each read;

@@ -1,13 +1,24 @@
 #ifndef WARMER_NTFS_H
 #define WARMER_NTFS_H
 
-/** What ntfs_used.c and ntfs_record.c share. Nobody else includes this. */
+/** What the files that read NTFS share. Nobody else includes this. */
+#include "diag.h"
 #include "source.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define NTFS_MAX_RECORD_BYTES 65536u
+
+/** Records of the system files, by their place in the master file table. */
+#define NTFS_RECORD_MFT 0u
+#define NTFS_RECORD_MIRROR 1u
+#define NTFS_RECORD_LOG_FILE 2u
+#define NTFS_RECORD_VOLUME 3u
+#define NTFS_RECORD_BITMAP 6u
+
+/** What is in use at the beginning: the boot sector and the loader. */
+#define NTFS_BOOT_FILE_BYTES 8192u
 
 #define NTFS_ATTRIBUTE_LIST 0x20u
 #define NTFS_VOLUME_INFORMATION 0x70u
@@ -19,6 +30,18 @@ struct ntfs_runs {
     size_t length;
     size_t capacity;
     uint64_t clusters; /**< Of all runs. */
+};
+
+/** An open file system. */
+struct ntfs {
+    const struct source *source;
+    struct diag *diag;
+    uint64_t clusters;
+    uint64_t mft_cluster;
+    uint32_t cluster_bytes;
+    uint32_t record_bytes;
+    struct ntfs_runs mft;
+    uint8_t *record; /**< The one read last. */
 };
 
 /** An unnamed attribute of a record. */
@@ -40,5 +63,21 @@ int ntfs_decode_runs(const struct ntfs_attribute *attribute, uint64_t clusters, 
 
 /** Free the runs. */
 void ntfs_clear_runs(struct ntfs_runs *runs);
+
+/** Read the boot sector and find the master file table; 1 if it is NTFS, 0 if not, -1 with the reason. */
+int ntfs_open(struct ntfs *fs, const struct source *source, struct diag *diag);
+
+/** Free what it takes, whatever ntfs_open answered. */
+void ntfs_close(struct ntfs *fs);
+
+/** Where byte `offset` of a file with these runs lies; UINT64_MAX beyond its end. `*rest`: bytes from there.
+ */
+uint64_t ntfs_place(const struct ntfs *fs, const struct ntfs_runs *runs, uint64_t offset, uint64_t *rest);
+
+/** Read record `number`; a part of a file elsewhere (an attribute list) is not followed. 0 or -1. */
+int ntfs_read_record(struct ntfs *fs, uint64_t number);
+
+/** The runs of the data of record `number`, whose size goes to `*bytes`; 0 or -1. */
+int ntfs_read_runs(struct ntfs *fs, uint64_t number, struct ntfs_runs *runs, uint64_t *bytes);
 
 #endif

@@ -209,3 +209,17 @@ int partitions_read(const struct source *device, struct partitions *partitions, 
     int failure = is_gpt ? read_gpt(device, partitions, diag) : read_mbr(device, sector, partitions, diag);
     return failure == 0 ? check_order(partitions, diag) : failure;
 }
+
+bool partition_has_manager(const struct source *part) {
+    uint8_t start[4096 + 8];
+    if (source_read(part, 0, start, sizeof start) != 0) {
+        return false;
+    }
+    bool is_managed = memcmp(start, "LUKS\xba\xbe", 6) == 0 ||
+                      memcmp(start + 4096, "\xfc\x4e\x2b\xa9", 4) == 0 ||
+                      memcmp(start, "\xfc\x4e\x2b\xa9", 4) == 0;
+    for (unsigned sector = 0; sector < 4; sector++) {
+        is_managed |= memcmp(start + (size_t)sector * 512, "LABELONE", 8) == 0;
+    }
+    return is_managed;
+}

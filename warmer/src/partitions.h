@@ -21,4 +21,7 @@ struct partitions {
 /** Read the tables; 0, or -1 with the reason where there is one that cannot be followed. */
 int partitions_read(const struct source *device, struct partitions *partitions, struct diag *diag);
 
+/** Does a manager of volumes own this partition, whatever an older file system left of its superblock? */
+bool partition_has_manager(const struct source *part);
+
 #endif

@@ -5,8 +5,8 @@
 #include "cold_source.h"
 #include "device.h"
 #include "diag.h"
-#include "extents.h"
 #include "json.h"
+#include "metadata.h"
 
 /** How much of the device is read. */
 enum scope {
@@ -19,17 +19,17 @@ enum scope {
 struct scope_result {
     const char *scope; /**< "written", "used" or "whole": what was really read. */
     char file_systems[192];
-    char note[384]; /**< Why less, or something else, than what was asked for. */
-    struct cold_counts metadata;
+    char note[384];            /**< Why less, or something else, than what was asked for. */
+    struct cold_counts counts; /**< Of metadata, read beforehand or meanwhile. */
 };
 
 /**
- * Take out of `wanted` what no file system uses, and append where the file systems have their own structures
- * to `first`. Where nothing can be believed, `wanted` stays as it is and the note says why; 0, or
- * WARMER_CANNOT_OPEN when memory is short.
+ * Take out of `wanted` what no file system uses, and say where the file systems have their own structures.
+ * Where nothing can be believed, `wanted` stays as it is and the note says why; 0, or WARMER_CANNOT_OPEN when
+ * memory is short.
  */
 int scope_narrow(const struct device *device, const char *engine, struct block_set *wanted,
-                 struct extents *first, struct scope_result *result, struct diag *diag);
+                 struct metadata *metadata, struct scope_result *result, struct diag *diag);
 
 /** The members of the report. */
 void scope_put(struct json *json, const struct scope_result *result);

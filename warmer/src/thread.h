@@ -29,7 +29,7 @@ bool monitor_wait_until(struct monitor *monitor, unsigned condition, uint64_t du
 void monitor_signal(struct monitor *monitor, unsigned condition);
 void monitor_broadcast(struct monitor *monitor, unsigned condition);
 
-/** A thread that leaves the process's signals to the others, with room for one read on its stack. */
+/** A thread that leaves the process's signals to the others, with a small stack: buffers are for the heap. */
 struct thread;
 
 /** Run `serve`; 0 or -errno. */

@@ -31,7 +31,7 @@ static struct extent blocks_of_range(const struct source *source, uint64_t offse
 
 void used_add(struct used *used, const struct source *source, uint64_t offset, uint64_t length) {
     struct extent blocks = blocks_of_range(source, offset, length);
-    used->is_short |= block_set_add(used->blocks, blocks.start, blocks.count) != 0;
+    used->is_short |= used->blocks != NULL && block_set_add(used->blocks, blocks.start, blocks.count) != 0;
 }
 
 void used_add_metadata(struct used *used, const struct source *source, uint64_t offset, uint64_t length) {

@@ -17,7 +17,7 @@
  * that he does not understand a part adds that part whole, and no block that holds something is left out.
  */
 struct used {
-    struct block_set *blocks; /**< Of the whole device. */
+    struct block_set *blocks; /**< Of the whole device; NULL: only `metadata` is asked for. */
     struct extents metadata;  /**< Blocks that hold the file systems' own structures. */
     bool is_short;            /**< Memory was, so that blocks in use may be missing. */
     char found[192];          /**< What was understood, for people: "ext4, ntfs". */
@@ -61,6 +61,10 @@ enum used_answer {
 typedef enum used_answer used_reader(const struct source *source, struct used *used, struct diag *diag);
 
 used_reader ext4_read_used, xfs_read_used, ntfs_read_used;
+
+/** The same signature, but they find no more than where the metadata lies, with as few reads as that takes.
+ */
+used_reader ext4_find_metadata, xfs_find_metadata, ntfs_find_metadata;
 
 /**
  * Read the partition tables and file systems of a whole device. True when at least one file system was

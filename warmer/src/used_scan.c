@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MIB UINT64_C(1048576)
 
@@ -19,25 +18,10 @@ static const struct {
 
 #define READERS (sizeof readers / sizeof readers[0])
 
-/** A manager of volumes owns this partition, whatever an older file system left of its superblock. */
-static bool has_manager(const struct source *part) {
-    uint8_t start[4096 + 8];
-    if (source_read(part, 0, start, sizeof start) != 0) {
-        return false;
-    }
-    bool is_managed = memcmp(start, "LUKS\xba\xbe", 6) == 0 ||
-                      memcmp(start + 4096, "\xfc\x4e\x2b\xa9", 4) == 0 ||
-                      memcmp(start, "\xfc\x4e\x2b\xa9", 4) == 0;
-    for (unsigned sector = 0; sector < 4; sector++) {
-        is_managed |= memcmp(start + (size_t)sector * 512, "LABELONE", 8) == 0;
-    }
-    return is_managed;
-}
-
 /** One partition, called `name` in the note; true if its file system was understood. */
 static bool scan_part(const struct source *part, struct used *used, const char *name) {
     bool is_known = false;
-    bool is_refused = has_manager(part);
+    bool is_refused = partition_has_manager(part);
     if (is_refused) {
         used_note(used, "%s: it belongs to a volume manager", name);
     }

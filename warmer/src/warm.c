@@ -13,6 +13,10 @@
 /** Longest wait for a completion, so that a signal or a due report is seen in time. */
 #define TICK_NS (50 * NS_PER_MILLISECOND)
 
+/** How long reads wait until it is known which of them come first, and how often that is asked. */
+#define FIRST_WAIT_NS (10 * NS_PER_MILLISECOND)
+#define FIRST_LOOK_NS (NS_PER_MILLISECOND / 2)
+
 /** Completions taken at a time. */
 #define BATCH 64u
 
@@ -104,8 +108,31 @@ static void start_new(struct run *run, uint64_t now_ns) {
     }
 }
 
+/**
+ * Is it known what comes first? A warm device says so in a few milliseconds; for a cold one a warm-up that
+ * may read as fast as it can does not wait, because what comes first then still comes before nearly all the
+ * rest.
+ */
+static bool knows_first(struct run *run, uint64_t now_ns) {
+    const struct warm_settings *settings = run->settings;
+    uint64_t bytes = 0;
+    if (!run->awaits_first) {
+        return true;
+    }
+    if (settings->put_first(settings->first_context, settings->plan, &bytes)) {
+        run->awaits_first = false;
+        pace_charge(&run->pace, bytes, now_ns);
+        return true;
+    }
+    bool is_patient = settings->max_mib_s > 0 || settings->polite_latency_ms > 0;
+    return !is_patient && now_ns - run->began_ns >= FIRST_WAIT_NS;
+}
+
 /** Start all that may start; how long to wait for a completion at most. */
 static uint64_t start_reads(struct run *run, uint64_t now_ns) {
+    if (!knows_first(run, now_ns)) {
+        return FIRST_LOOK_NS;
+    }
     submit_probe(run, now_ns);
     warm_room_look(run, now_ns);
     uint64_t next_ns = start_waiting(run, now_ns);
@@ -181,6 +208,7 @@ int warm_run(const struct warm_settings *settings, struct warm_result *result) {
     struct run run = {.settings = settings,
                       .result = result,
                       .began_ns = settings->now_ns(),
+                      .awaits_first = settings->put_first != NULL,
                       .oldest = SLOT_NONE,
                       .newest = SLOT_NONE};
     int failure = allocate(&run);

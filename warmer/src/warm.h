@@ -45,6 +45,12 @@ typedef void warm_observe(void *context, const struct warm_progress *progress);
  */
 typedef const char *warm_find_gone(void *context, int error);
 
+/**
+ * Put into the plan what comes before the rest, if that is known by now; false while it is not, and then this
+ * is asked again. `bytes`: what was read to know it.
+ */
+typedef bool warm_put_first(void *context, struct plan *plan, uint64_t *bytes);
+
 /** What the loop works with; all of it the caller's. */
 struct warm_settings {
     struct engine *engine;
@@ -58,6 +64,8 @@ struct warm_settings {
     double polite_latency_ms; /**< 0: no limit. */
     uint64_t (*now_ns)(void);
     bool (*is_interrupted)(void);
+    warm_put_first *put_first; /**< May be NULL: the plan has its order. */
+    void *first_context;
     warm_find_gone *find_gone; /**< May be NULL: then each block answers for itself. */
     void *gone_context;
     warm_remember *remember; /**< May be NULL. */

@@ -76,6 +76,17 @@ static void put_means(struct json *json, const struct warm_report *report) {
     json_text(json, "deviceNote", device_note(report->device));
 }
 
+static void put_metadata_first(struct json *json, const struct metadata_first *first) {
+    if (first->file_systems == NULL || first->file_systems[0] == '\0') {
+        json_null(json, "metadataFirst");
+        return;
+    }
+    json_open(json, "metadataFirst", '{');
+    json_text(json, "fileSystem", first->file_systems);
+    json_unsigned(json, "blocks", first->blocks);
+    json_close(json, '}');
+}
+
 static void put_result(const struct warm_report *report) {
     struct json json = {.stream = stdout};
     const struct warm_progress *progress = &report->result->progress;
@@ -94,6 +105,7 @@ static void put_result(const struct warm_report *report) {
     json_unsigned(&json, "probeReads", progress->probes.count);
     progress_put_latency(&json, "probeLatencyMs", &probes);
     scope_put(&json, report->scope);
+    put_metadata_first(&json, report->metadata_first);
     touch_put(&json, report->touch);
     json_close(&json, '}');
     json_end_line(&json);

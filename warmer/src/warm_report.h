@@ -9,6 +9,12 @@
 #include "touch.h"
 #include "warm.h"
 
+/** What came before the rest because file systems keep it for themselves. */
+struct metadata_first {
+    const char *file_systems; /**< Which; empty or NULL: none was understood, or not in time. */
+    uint64_t blocks;          /**< How many blocks of those that were to be read. */
+};
+
 /** What is known when a warm-up is over. */
 struct warm_report {
     const struct options *options;
@@ -17,6 +23,7 @@ struct warm_report {
     const struct engine *engine;
     const char *engine_note;
     const struct scope_result *scope;
+    const struct metadata_first *metadata_first;
     const struct touch_result *touch;
     const struct warm_result *result;
 };

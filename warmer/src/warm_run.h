@@ -41,6 +41,7 @@ struct run {
     struct depth depth;
     struct pace pace;
     struct polite polite;
+    bool awaits_first;  /**< What comes before the rest is not known yet. */
     uint64_t probed_ns; /**< When the probe in flight was issued. */
 };
 

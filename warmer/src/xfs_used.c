@@ -16,17 +16,12 @@
 #include <string.h>
 
 #define SUPER_BYTES 512u
-#define MAGIC_SUPER 0x58465342u
 #define MAGIC_AGF 0x58414746u
 #define MAGIC_TREE 0x41425442u
 #define MAGIC_TREE_V5 0x41423342u
 #define HEADER_BYTES 16u
 #define HEADER_BYTES_V5 56u
 #define MAX_LEVELS 9u
-/** 64 TiB in groups of 16 MiB, the smallest there are. */
-#define MAX_GROUPS (1u << 22)
-/** ftype sparse-inodes meta-uuid bigtime nrext64 exchange parent; with needsrepair nothing is certain. */
-#define INCOMPAT_UNDERSTOOD 0xefu
 
 /** An allocation group while its tree is read. */
 struct group {
@@ -63,10 +58,6 @@ static int refuse(struct scan *scan, const char *reason) {
     return diag_refuse(scan->diag, -1, "xfs: %s", reason);
 }
 
-static uint64_t byte_of(const struct scan *scan, uint64_t group, uint64_t block) {
-    return (group * scan->fs.group_blocks + block) * scan->fs.block_bytes;
-}
-
 static int push(struct scan *scan, struct nodes *list, uint32_t group, uint32_t block) {
     if (block >= scan->groups[group].blocks || list->length >= scan->fs.blocks) {
         return refuse(scan, "a tree leads outside");
@@ -84,73 +75,16 @@ static int push(struct scan *scan, struct nodes *list, uint32_t group, uint32_t 
     return 0;
 }
 
-static bool is_power_of_two(uint64_t value) {
-    return value != 0 && (value & (value - 1)) == 0;
-}
-
-/** Numbers that fit each other and the partition. */
-static int check_super(struct scan *scan, const uint8_t *super) {
-    struct xfs *fs = &scan->fs;
-    uint64_t log_start = big64(super + 48);
-    uint64_t log_blocks = big32(super + 96);
-    uint32_t shift = super[124];
-    bool sizes = is_power_of_two(fs->block_bytes) && fs->block_bytes >= 512 &&
-                 fs->block_bytes <= XFS_MAX_BLOCK_BYTES && is_power_of_two(fs->sector_bytes) &&
-                 fs->sector_bytes >= 512 && fs->sector_bytes <= fs->block_bytes * 8 && shift < 32;
-    if (!sizes || fs->groups == 0 || fs->groups > MAX_GROUPS || fs->group_blocks < 64) {
-        return refuse(scan, "its superblock contradicts itself");
-    }
-    uint64_t before = (uint64_t)(fs->groups - 1) * fs->group_blocks;
-    if (fs->blocks <= before || fs->blocks - before > fs->group_blocks ||
-        fs->blocks > fs->source->bytes / fs->block_bytes) {
-        return refuse(scan, "it is larger than what holds it");
-    }
-    uint64_t log_block = log_start >> shift;
-    log_block = log_block * fs->group_blocks + (log_start & ((UINT64_C(1) << shift) - 1));
-    if (log_start == 0) {
-        return refuse(scan, "its log is on another device");
-    }
-    if (log_start >> shift >= fs->groups || log_blocks == 0 || log_block > fs->blocks ||
-        log_blocks > fs->blocks - log_block) {
-        return refuse(scan, "its log lies outside");
-    }
-    fs->log_offset = log_block * fs->block_bytes;
-    fs->log_bytes = log_blocks * fs->block_bytes;
-    return 0;
-}
-
-static int open_super(struct scan *scan, const struct source *source) {
-    uint8_t super[SUPER_BYTES];
-    struct xfs *fs = &scan->fs;
-    if (source_read(source, 0, super, sizeof super) != 0 || big32(super) != MAGIC_SUPER) {
-        return 0;
-    }
-    uint32_t version = big16(super + 100) & 0xfu;
-    *fs = (struct xfs){.source = source,
-                       .blocks = big64(super + 8),
-                       .block_bytes = big32(super + 4),
-                       .sector_bytes = big16(super + 102),
-                       .group_blocks = big32(super + 84),
-                       .groups = big32(super + 88),
-                       .is_v5 = version == 5};
-    bool is_known = version == 4 || (version == 5 && (big32(super + 216) & ~INCOMPAT_UNDERSTOOD) == 0);
-    if (!is_known || super[126] != 0) {
-        return refuse(scan, "it has features that are not known here, needs repair or is being made");
-    }
-    return check_super(scan, super) == 0 ? 1 : -1;
-}
-
 /** The header of a group's free space. */
 static int read_group_header(struct scan *scan, uint32_t number) {
     const struct xfs *fs = &scan->fs;
     struct group *group = &scan->groups[number];
-    uint64_t offset = byte_of(scan, number, 0) + fs->sector_bytes;
+    uint64_t offset = xfs_byte_of(&scan->fs, number, 0) + fs->sector_bytes;
     if (source_read(fs->source, offset, scan->block, SUPER_BYTES) != 0) {
         return refuse(scan, "a group's header cannot be read");
     }
     const uint8_t *header = scan->block;
-    uint64_t blocks = fs->blocks - (uint64_t)number * fs->group_blocks;
-    group->blocks = (uint32_t)(blocks < fs->group_blocks ? blocks : fs->group_blocks);
+    group->blocks = xfs_group_blocks(fs, number);
     group->root = big32(header + 16);
     group->levels = big32(header + 28);
     group->claimed_free = big32(header + 52);
@@ -158,16 +92,14 @@ static int read_group_header(struct scan *scan, uint32_t number) {
         group->levels == 0 || group->levels > MAX_LEVELS) {
         return refuse(scan, "a group's header is damaged");
     }
-    /* Superblock, headers, and the roots of the trees, which mkfs puts behind them. */
-    used_add_metadata(scan->used, fs->source, byte_of(scan, number, 0),
-                      4 * (uint64_t)fs->sector_bytes + 8 * (uint64_t)fs->block_bytes);
+    used_add_metadata(scan->used, fs->source, xfs_byte_of(fs, number, 0), xfs_leading_bytes(fs));
     return 0;
 }
 
 static int read_group_headers(struct scan *scan) {
     struct extents list = {0};
     for (uint32_t i = 0; i < scan->fs.groups; i++) {
-        uint64_t offset = byte_of(scan, i, 0) + scan->fs.sector_bytes;
+        uint64_t offset = xfs_byte_of(&scan->fs, i, 0) + scan->fs.sector_bytes;
         if (extents_append(&list, offset, SUPER_BYTES) != 0) {
             break;
         }
@@ -188,7 +120,7 @@ static int take_free(struct scan *scan, uint32_t number, const uint8_t *record) 
     if (start < group->cursor || count == 0 || start + count > group->blocks) {
         return refuse(scan, "its free extents do not ascend");
     }
-    used_add(scan->used, scan->fs.source, byte_of(scan, number, group->cursor),
+    used_add(scan->used, scan->fs.source, xfs_byte_of(&scan->fs, number, group->cursor),
              (start - group->cursor) * scan->fs.block_bytes);
     group->cursor = start + count;
     group->free += count;
@@ -218,7 +150,7 @@ static int read_nodes(struct scan *scan, unsigned level) {
     const struct xfs *fs = &scan->fs;
     struct extents list = {0};
     for (size_t i = 0; i < scan->now.length; i++) {
-        uint64_t offset = byte_of(scan, scan->now.items[i].group, scan->now.items[i].block);
+        uint64_t offset = xfs_byte_of(&scan->fs, scan->now.items[i].group, scan->now.items[i].block);
         if (extents_append(&list, offset, fs->block_bytes) != 0) {
             break;
         }
@@ -227,7 +159,7 @@ static int read_nodes(struct scan *scan, unsigned level) {
     int failure = 0;
     for (size_t i = 0; i < scan->now.length && failure == 0; i++) {
         const struct node *node = &scan->now.items[i];
-        uint64_t offset = byte_of(scan, node->group, node->block);
+        uint64_t offset = xfs_byte_of(&scan->fs, node->group, node->block);
         used_add_metadata(scan->used, fs->source, offset, fs->block_bytes);
         failure = source_read(fs->source, offset, scan->block, fs->block_bytes);
         failure = failure != 0 ? refuse(scan, "a tree cannot be read") : take_node(scan, node->group, level);
@@ -262,7 +194,7 @@ static int finish_groups(struct scan *scan) {
         if (group->free != group->claimed_free) {
             return refuse(scan, "a group's free extents and their sum disagree");
         }
-        used_add(scan->used, scan->fs.source, byte_of(scan, i, group->cursor),
+        used_add(scan->used, scan->fs.source, xfs_byte_of(&scan->fs, i, group->cursor),
                  (group->blocks - group->cursor) * scan->fs.block_bytes);
     }
     return 0;
@@ -290,7 +222,7 @@ static int read_all(struct scan *scan) {
 
 enum used_answer xfs_read_used(const struct source *source, struct used *used, struct diag *diag) {
     struct scan scan = {.used = used, .diag = diag};
-    int known = open_super(&scan, source);
+    int known = xfs_open(&scan.fs, source, diag);
     if (known > 0 && read_all(&scan) != 0) {
         known = -1;
     }

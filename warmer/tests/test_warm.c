@@ -154,6 +154,79 @@ static void a_short_larger_piece_is_continued_where_it_ended(void) {
     end_trial(&trial);
 }
 
+/** Blocks 300 to 309 come first; that is known at `known_at_ns`. */
+static uint64_t known_at_ns;
+static unsigned times_told;
+
+static bool put_first(void *context, struct plan *plan, uint64_t *bytes) {
+    (void)context;
+    struct extents list = {0};
+    if (fake_now_ns() < known_at_ns) {
+        return false;
+    }
+    extents_append(&list, 300, 10);
+    CHECK_EQ(plan_put_first(plan, &list), 0);
+    extents_clear(&list);
+    *bytes = 10 * (uint64_t)BLOCK_BYTES;
+    times_told++;
+    return true;
+}
+
+static struct trial make_first_trial(uint64_t at_ns) {
+    struct trial trial = make_trial(whole);
+    trial.put_first = put_first;
+    trial.depth = 1;
+    known_at_ns = at_ns;
+    times_told = 0;
+    return trial;
+}
+
+/** Reads 10 from the `nth` on are of the blocks that come first. */
+static void expect_first_at(unsigned nth) {
+    CHECK_EQ(times_told, 1);
+    for (unsigned i = 0; i < 10; i++) {
+        CHECK_EQ(fake.order[nth + i], (300 + i) * (uint64_t)BLOCK_BYTES);
+    }
+}
+
+static void what_comes_first_is_waited_for_a_little(void) {
+    struct trial trial = make_first_trial(6 * MS);
+    run_trial(&trial);
+    expect_complete(&trial);
+    expect_first_at(0);
+    CHECK_BETWEEN(fake_now_ns(), 6 * MS + BLOCKS * 5 * MS, 8 * MS + BLOCKS * 5 * MS);
+    end_trial(&trial);
+}
+
+static void what_is_known_later_comes_next(void) {
+    struct trial trial = make_first_trial(30 * MS);
+    run_trial(&trial);
+    expect_complete(&trial);
+    /* Four reads of 5 ms each after the first 10 ms. */
+    expect_first_at(4);
+    CHECK_EQ(fake.submitted, BLOCKS);
+    end_trial(&trial);
+}
+
+static void a_modest_warm_up_waits_for_it(void) {
+    struct trial trial = make_first_trial(300 * MS);
+    trial.max_mib_s = 50;
+    run_trial(&trial);
+    expect_complete(&trial);
+    expect_first_at(0);
+    /* The 5 MiB that were read to know it count: 250 MiB take 5 s, these a tenth of one more. */
+    CHECK_BETWEEN(fake_now_ns(), 5310 * MS, 5450 * MS);
+    end_trial(&trial);
+    trial = make_first_trial(300 * MS);
+    trial.polite_latency_ms = 20;
+    run_trial(&trial);
+    expect_complete(&trial);
+    /* After the first block come probes of it, too. */
+    CHECK_EQ(times_told, 1);
+    CHECK_EQ(fake.order[0], 300 * (uint64_t)BLOCK_BYTES);
+    end_trial(&trial);
+}
+
 int main(void) {
     RUN(reads_each_block_exactly_once);
     RUN(completions_out_of_order_are_accounted);
@@ -165,5 +238,8 @@ int main(void) {
     RUN(cold_blocks_are_read_one_by_one);
     RUN(a_broken_block_in_a_larger_piece_fails_alone);
     RUN(a_short_larger_piece_is_continued_where_it_ended);
+    RUN(what_comes_first_is_waited_for_a_little);
+    RUN(what_is_known_later_comes_next);
+    RUN(a_modest_warm_up_waits_for_it);
     return CHECK_RESULT();
 }

@@ -3,8 +3,11 @@
  * `found …`, `note …`, `missing N` (blocks that hold something but are not called used), then
  * `used START COUNT` and `metadata START COUNT` lines in blocks of 512 KiB.
  *
+ * `first START COUNT` lines are what metadata_find says: where the file systems keep their own structures.
+ *
  * used_dump IMAGE INPUT also writes an input for fuzz_used: the sectors that were read, unless they are zero.
  */
+#include "metadata.h"
 #include "used.h"
 
 #include <errno.h>
@@ -88,14 +91,21 @@ int main(int count, char **arguments) {
         return 2;
     }
     puts(used_scan(&source, &used) ? "known" : "unknown");
+    struct metadata metadata;
+    metadata_find(&source, &metadata);
     int failure = count == 3 ? write_input(file, &source, arguments[2]) : 0;
-    printf("found %s\nnote %s\n", used.found, used.note);
+    printf("found %s\nnote %s\nfirst_found %s\n", used.found, used.note, metadata.found);
     printf("missing %" PRIu64 "\n", count_missing(file, &source, used.blocks));
     print_runs(used.blocks);
     for (size_t i = 0; i < used.metadata.length; i++) {
         printf("metadata %" PRIu64 " %" PRIu64 "\n", used.metadata.items[i].start,
                used.metadata.items[i].count);
     }
+    for (size_t i = 0; i < metadata.blocks.length; i++) {
+        printf("first %" PRIu64 " %" PRIu64 "\n", metadata.blocks.items[i].start,
+               metadata.blocks.items[i].count);
+    }
+    extents_clear(&metadata.blocks);
     used_clear(&used);
     fclose(file);
     return failure;

@@ -33,7 +33,9 @@ struct trial {
     unsigned depth;
     double max_mib_s;
     warm_observe *observe;
+    double polite_latency_ms;
     warm_find_gone *find_gone;
+    warm_put_first *put_first;
     struct warm_result result;
 };
 
@@ -58,7 +60,9 @@ static inline void run_trial(struct trial *trial) {
         .max_mib_s = trial->max_mib_s,
         .now_ns = fake_now_ns,
         .is_interrupted = is_interrupted,
+        .polite_latency_ms = trial->polite_latency_ms,
         .find_gone = trial->find_gone,
+        .put_first = trial->put_first,
         .remember = remember,
         .observe = trial->observe,
     };

@@ -7,7 +7,7 @@ cd "$work" || exit 1
 # What differs from run to run becomes N; C libraries word one error differently.
 normalise() {
     sed -E -e 's,I/O error,Input/output error,' -e 's/"(elapsedSeconds|mibPerSecond|iops|p50|p90|p99|max|mean|etaSeconds|seed)":[0-9.]+/"\1":N/g' \
-        -e 's/"scope":"(written|whole)"/"scope":"S"/'
+        -e 's/"scope":"(written|whole)"/"scope":"S"/' -e 's/"(metadataReads|metadataBytesRead)":[0-9]+/"\1":N/g'
 }
 
 # run COMMAND…: leaves its exit status in $status, its output in ./out and ./err.
@@ -79,5 +79,6 @@ warm_result() {
     printf '"engine":"%s","engineNote":"%s","engineFeatures":"%s","directIo":%s,"deviceNote":"%s",%s,' "${11}" "${12}" \
         "${16-}" "${14:-$direct}" "${15-$device_note}" "$latency"
     printf '"probeReads":0,"probeLatencyMs":{"p50":N,"p90":N,"p99":N,"max":N,"mean":N},'
-    printf '"scope":"S","scopeNote":"","fileSystems":null,"metadataReads":0,"metadataBytesRead":0,"touch":null}\n'
+    printf '"scope":"S","scopeNote":"","fileSystems":null,"metadataReads":N,"metadataBytesRead":N,'
+    printf '"metadataFirst":null,"touch":null}\n'
 }

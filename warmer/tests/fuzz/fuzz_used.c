@@ -1,9 +1,28 @@
 /** Partition tables and file systems: whatever a device holds, the answer is a set of its blocks. */
 #include "fuzz_image.h"
 #include "fuzz_target.h"
+#include "metadata.h"
 #include "used.h"
 
 #include <stdlib.h>
+
+/** What comes first is a list of the device's blocks, ascending and disjoint. */
+static void check_metadata(const struct source *source) {
+    struct metadata metadata;
+    uint64_t end = 0;
+    metadata_find(source, &metadata);
+    for (size_t i = 0; i < metadata.blocks.length; i++) {
+        const struct extent *extent = &metadata.blocks.items[i];
+        if (extent->count == 0 || extent->start < end) {
+            abort();
+        }
+        end = extent->start + extent->count;
+    }
+    if (end > blocks_of_bytes(source->bytes) || (end > 0 && metadata.found[0] == '\0')) {
+        abort();
+    }
+    extents_clear(&metadata.blocks);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     struct fuzz_image image;
@@ -19,5 +38,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         abort();
     }
     used_clear(&used);
+    check_metadata(&source);
     return 0;
 }
