@@ -13,6 +13,8 @@
 #include <stdlib.h>
 
 #define SAMPLES 8u
+/** Reads elsewhere in the block of a sample. */
+#define PLACES 3u
 #define CHECKS 32u
 /** With fewer blocks than this, measuring takes as long as reading. */
 #define MIN_BLOCKS 64u
@@ -34,10 +36,10 @@ static double time_read(const struct touch_device *device, uint64_t offset) {
 
 /** The slowest of three reads elsewhere in a block that was touched; below zero when one fails. */
 static double time_rest(const struct touch_device *device, uint64_t block) {
-    static const uint64_t places[] = {BLOCK_BYTES / 4, BLOCK_BYTES - TOUCH_BYTES,
-                                      BLOCK_BYTES / 2 + TOUCH_BYTES};
+    static const uint64_t places[PLACES] = {BLOCK_BYTES / 4, BLOCK_BYTES - TOUCH_BYTES,
+                                            BLOCK_BYTES / 2 + TOUCH_BYTES};
     double slowest = 0;
-    for (unsigned i = 0; i < sizeof places / sizeof places[0]; i++) {
+    for (unsigned i = 0; i < PLACES; i++) {
         double ms = time_read(device, block * BLOCK_BYTES + places[i]);
         if (ms < 0) {
             return ms;
@@ -64,9 +66,12 @@ static double median(const double *values, unsigned count) {
 
 /** A block of the set from the `index`th of `parts` equal parts of it; never the device's last, partial one.
  */
-static uint64_t choose(const struct block_set *set, struct random *random, unsigned index, unsigned parts) {
+static uint64_t choose(const struct touch_device *device, const struct block_set *set, struct random *random,
+                       unsigned index, unsigned parts) {
     uint64_t share = block_set_count(set) / parts;
-    return block_set_nth(set, index * share + random_below(random, share));
+    uint64_t block = block_set_nth(set, index * share + random_below(random, share));
+    bool is_partial = block_length(block, device->bytes) < BLOCK_BYTES;
+    return is_partial ? block_set_nth(set, index * share) : block;
 }
 
 static void refuse(struct touch_result *result, const char *reason) {
@@ -103,7 +108,7 @@ void touch_measure(const struct touch_device *device, const struct block_set *wa
         return;
     }
     for (unsigned i = 0; i < SAMPLES; i++) {
-        uint64_t block = choose(wanted, &random, i, SAMPLES);
+        uint64_t block = choose(device, wanted, &random, i, SAMPLES);
         first[i] = time_read(device, block * BLOCK_BYTES);
         rest[i] = first[i] < 0 ? -1 : time_rest(device, block);
         if (rest[i] < 0) {
@@ -111,6 +116,7 @@ void touch_measure(const struct touch_device *device, const struct block_set *wa
             return;
         }
         result->samples++;
+        result->sample_bytes += (1 + PLACES) * TOUCH_BYTES;
     }
     judge(result, first, rest);
 }
@@ -119,12 +125,14 @@ bool touch_verify(const struct touch_device *device, const struct block_set *tou
                   struct touch_result *result) {
     struct random random = {device->seed + 1};
     uint64_t count = block_set_count(touched);
+    result->sample_bytes = 0;
     unsigned checks = count < CHECKS ? (unsigned)count : CHECKS;
     for (unsigned i = 0; i < checks; i++) {
-        uint64_t block = choose(touched, &random, i, checks);
+        uint64_t block = choose(device, touched, &random, i, checks);
         uint64_t page = 1 + random_below(&random, BLOCK_BYTES / TOUCH_BYTES - 1);
         double ms = time_read(device, block * BLOCK_BYTES + page * TOUCH_BYTES);
         result->checks++;
+        result->sample_bytes += TOUCH_BYTES;
         result->slow_checks += ms < 0 || ms >= result->first_ms / 2;
     }
     if (result->slow_checks > checks / CHECKS_PER_ALLOWED_SLOW) {

@@ -25,12 +25,13 @@ struct touch_device {
 /** What was measured, and what came of it. */
 struct touch_result {
     bool was_asked;
-    bool is_used;     /**< One page a block was read. */
-    bool fell_back;   /**< It turned out not to be enough: all was read after all. */
-    unsigned samples; /**< Cold blocks tried before. */
-    double first_ms;  /**< Median of their first reads. */
-    double rest_ms;   /**< Median of the slowest of three later reads elsewhere in the same block. */
-    unsigned checks;  /**< Blocks tried afterwards. */
+    bool is_used;          /**< One page a block was read. */
+    bool fell_back;        /**< It turned out not to be enough: all was read after all. */
+    unsigned samples;      /**< Cold blocks tried before. */
+    uint64_t sample_bytes; /**< Read by the last trial, before or after. */
+    double first_ms;       /**< Median of their first reads. */
+    double rest_ms;        /**< Median of the slowest of three later reads elsewhere in the same block. */
+    unsigned checks;       /**< Blocks tried afterwards. */
     unsigned slow_checks;
     char note[128]; /**< Why touches are not, or no longer, used. */
 };

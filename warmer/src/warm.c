@@ -32,10 +32,12 @@ static void hand_over(struct run *run, const struct engine_read *read, uint64_t 
 static void submit(struct run *run, struct slot *slot, uint64_t now_ns) {
     uint32_t alignment = run->settings->alignment_bytes;
     uint32_t rest = warm_slot_rest(run, slot);
+    slot->asked_bytes = rest < run->pace.piece_bytes ? rest : run->pace.piece_bytes;
+    pace_charge(&run->pace, slot->asked_bytes, now_ns);
     struct engine_read read = {
         .offset_bytes = slot->block * BLOCK_BYTES + slot->done_bytes,
         /* The last block may end between two multiples; the read then simply ends with the device. */
-        .length_bytes = (rest + alignment - 1) / alignment * alignment,
+        .length_bytes = (slot->asked_bytes + alignment - 1) / alignment * alignment,
         .tag = (uint32_t)(slot - run->slots),
     };
     slot->state = SLOT_READING;
@@ -57,6 +59,7 @@ static void submit_probe(struct run *run, uint64_t now_ns) {
         .tag = run->slot_count,
     };
     run->probed_ns = now_ns;
+    pace_charge(&run->pace, read.length_bytes, now_ns);
     hand_over(run, &read, now_ns);
 }
 
@@ -67,7 +70,8 @@ static unsigned allowed_depth(const struct run *run) {
 }
 
 static bool has_room(const struct run *run, uint64_t now_ns) {
-    return run->reading < allowed_depth(run) && polite_allows(&run->polite, now_ns);
+    return run->reading < allowed_depth(run) && polite_allows(&run->polite, now_ns) &&
+           pace_allows(&run->pace, now_ns);
 }
 
 /** Read again what is due; the earliest time that something else is. */
@@ -91,7 +95,7 @@ static uint64_t start_waiting(struct run *run, uint64_t now_ns) {
 }
 
 static bool may_start(const struct run *run, uint64_t now_ns) {
-    return has_room(run, now_ns) && run->free_count > 0 && pace_allows(&run->pace, now_ns);
+    return has_room(run, now_ns) && run->free_count > 0;
 }
 
 static void start_new(struct run *run, uint64_t now_ns) {
@@ -103,7 +107,6 @@ static void start_new(struct run *run, uint64_t now_ns) {
         }
         struct slot *slot = &run->slots[run->free_slots[--run->free_count]];
         *slot = (struct slot){.block = block, .count = count};
-        pace_charge(&run->pace, warm_slot_rest(run, slot), now_ns);
         submit(run, slot, now_ns);
     }
 }
@@ -137,7 +140,8 @@ static uint64_t start_reads(struct run *run, uint64_t now_ns) {
     warm_room_look(run, now_ns);
     uint64_t next_ns = start_waiting(run, now_ns);
     start_new(run, now_ns);
-    bool is_paced = plan_remaining(run->settings->plan) > 0 && !pace_allows(&run->pace, now_ns);
+    bool has_more = plan_remaining(run->settings->plan) > 0 || run->waiting > 0;
+    bool is_paced = has_more && !pace_allows(&run->pace, now_ns);
     if (is_paced && run->pace.due_ns < next_ns) {
         next_ns = run->pace.due_ns;
     }
@@ -215,6 +219,7 @@ int warm_run(const struct warm_settings *settings, struct warm_result *result) {
     if (failure == 0) {
         polite_init(&run.polite, settings->polite_latency_ms, settings->max_in_flight, run.began_ns);
         pace_init(&run.pace, settings->max_mib_s, run.began_ns);
+        pace_charge(&run.pace, settings->bytes_before, run.began_ns);
         if (settings->fixed_depth > 0) {
             depth_init_fixed(&run.depth, settings->fixed_depth);
         } else {

@@ -61,6 +61,7 @@ struct warm_settings {
     unsigned fixed_depth;     /**< 0: search. */
     uint32_t touch_bytes;     /**< 0: whole blocks; else only so much from the beginning of each. */
     double max_mib_s;         /**< 0: no limit. */
+    uint64_t bytes_before;    /**< Read right before, which counts for the limit. */
     double polite_latency_ms; /**< 0: no limit. */
     uint64_t (*now_ns)(void);
     bool (*is_interrupted)(void);

@@ -134,7 +134,7 @@ static uint32_t finish_blocks(struct run *run, struct slot *slot, uint32_t bytes
 static void take_data(struct run *run, struct slot *slot, uint32_t bytes, uint64_t now_ns) {
     struct warm_progress *progress = &run->result->progress;
     uint64_t latency_ns = now_ns - slot->issued_ns;
-    bool is_short = bytes < warm_slot_rest(run, slot);
+    bool is_short = bytes < slot->asked_bytes;
     progress->reads++;
     progress->short_reads += is_short;
     progress->bytes_read += bytes;
@@ -170,6 +170,8 @@ void warm_account(struct run *run, const struct engine_completion *completion, u
     }
     struct slot *slot = &run->slots[completion->tag];
     warm_room_leave(run, slot);
+    uint32_t came = completion->result > 0 ? (uint32_t)completion->result : 0;
+    pace_refund(&run->pace, came < slot->asked_bytes ? slot->asked_bytes - came : 0);
     if (completion->result > 0) {
         take_data(run, slot, (uint32_t)completion->result, now_ns);
     } else if (completion->result == 0) {

@@ -16,10 +16,11 @@ enum slot_state { SLOT_FREE, SLOT_WAITING, SLOT_READING };
 /** A run of blocks on its way: one, or a few neighbours where that is quicker. */
 struct slot {
     enum slot_state state;
-    unsigned attempts;   /**< Passing errors in a row. */
-    uint32_t done_bytes; /**< Of the first block that is not read to its end; a multiple of the alignment. */
-    uint32_t count;      /**< Blocks that are not read to their end. */
-    uint64_t block;      /**< The first of them. */
+    unsigned attempts;    /**< Passing errors in a row. */
+    uint32_t done_bytes;  /**< Of the first block that is not read to its end; a multiple of the alignment. */
+    uint32_t asked_bytes; /**< By the read under way: all that is left, or a piece of it. */
+    uint32_t count;       /**< Blocks that are not read to their end. */
+    uint64_t block;       /**< The first of them. */
     uint64_t issued_ns;
     uint64_t due_ns;       /**< When a waiting slot may be read again. */
     bool is_alone;         /**< Read block by block, because reading them together failed. */
@@ -48,7 +49,7 @@ struct run {
 /** Bytes that are read of a block: all, or what a touch reads. */
 uint32_t warm_block_bytes(const struct run *run, uint64_t block);
 
-/** Bytes that the slot's next read asks for. */
+/** Bytes that are left for the slot's next reads. */
 uint32_t warm_slot_rest(const struct run *run, const struct slot *slot);
 
 /** How many blocks the next read may take together. */

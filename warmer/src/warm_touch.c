@@ -39,6 +39,7 @@ static int read_all(struct warm_settings *settings, const struct warm_touch *tou
     result->first_error = 0;
     extents_clear(&result->failed);
     settings->plan = plan;
+    settings->bytes_before = touch->result.sample_bytes;
     int failure = warm_run(settings, result);
     result->progress.elapsed_ns += elapsed_ns;
     settings->plan = touched;
@@ -48,6 +49,7 @@ static int read_all(struct warm_settings *settings, const struct warm_touch *tou
 
 int warm_touch_run(struct warm_settings *settings, struct warm_touch *touch, struct warm_result *result) {
     touch_measure(&touch->device, touch->wanted, &touch->result);
+    settings->bytes_before = touch->result.sample_bytes;
     if (!touch->result.is_used) {
         return warm_run(settings, result);
     }

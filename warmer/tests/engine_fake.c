@@ -21,6 +21,8 @@ static int fake_submit(struct engine *base, const struct engine_read *read) {
     }
     if (fake->submitted < FAKE_MAX_BLOCKS) {
         fake->order[fake->submitted] = read->offset_bytes;
+        fake->lengths[fake->submitted] = read->length_bytes;
+        fake->at_ns[fake->submitted] = now_ns;
     }
     fake->submitted++;
     fake->pending[fake->in_flight].completion = (struct engine_completion){read->tag, reply.result};
@@ -47,6 +49,7 @@ static int fake_reap(struct engine *base, struct engine_completion *done, unsign
     }
     uint64_t until_ns = earliest(fake, now_ns + wait_ns);
     now_ns = until_ns > now_ns ? until_ns : now_ns;
+    now_ns += fake->most_late_ns > 0 ? random_below(&fake->lateness, fake->most_late_ns) : 0;
     unsigned count = 0;
     for (unsigned i = 0; i < fake->in_flight && count < capacity;) {
         if (fake->pending[i].due_ns > now_ns) {

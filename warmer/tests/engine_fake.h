@@ -3,6 +3,7 @@
 
 #include "block_set.h"
 #include "engine.h"
+#include "random.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,6 +36,10 @@ struct fake_engine {
     uint16_t reads_of_block[FAKE_MAX_BLOCKS];
     uint32_t bytes_of_block[FAKE_MAX_BLOCKS]; /**< Answered with data. */
     uint64_t order[FAKE_MAX_BLOCKS];          /**< Offsets in the order of submission. */
+    uint32_t lengths[FAKE_MAX_BLOCKS];        /**< In the same order, as the next. */
+    uint64_t at_ns[FAKE_MAX_BLOCKS];
+    uint64_t most_late_ns; /**< Up to so much later than due reap comes back: a busy machine. */
+    struct random lateness;
 };
 
 /** Begin: no reads, time zero. */

@@ -32,6 +32,7 @@ struct trial {
     uint64_t device_bytes;
     unsigned depth;
     double max_mib_s;
+    uint64_t bytes_before;
     warm_observe *observe;
     double polite_latency_ms;
     warm_find_gone *find_gone;
@@ -58,6 +59,7 @@ static inline void run_trial(struct trial *trial) {
         .max_in_flight = trial->depth > 0 ? trial->depth : DEPTH_AUTO_LIMIT,
         .fixed_depth = trial->depth,
         .max_mib_s = trial->max_mib_s,
+        .bytes_before = trial->bytes_before,
         .now_ns = fake_now_ns,
         .is_interrupted = is_interrupted,
         .polite_latency_ms = trial->polite_latency_ms,
