@@ -4,7 +4,7 @@
  * Where things are, from here down:
  *
  *   main.c             this map; command line in, exit status out
- *   options.c          arguments -> struct options; pure
+ *   options.c          arguments -> struct options; options_help.c: what they mean; pure
  *   command_warm.c     `warmer warm`: puts the parts below together; warm_report.c: and says how it ended
  *   command_verify.c   `warmer verify`: random 4 KiB reads, percentiles, verdict
  *   command_inspect.c  `warmer inspect`: what the device is, which engines work
@@ -23,15 +23,13 @@
  *   depth.c pace.c     how many reads at a time, how many bytes a second; pure
  *   polite.c           less while the application's reads would wait; pure
  *   engine.h           what an engine is; engines_<system>.c lists this build's
- *   engine_*.c         io_uring, overlapped, threads (thread_<system>.c has what they are made of)
- *   device_*.c         open (read-only), size, read; one file per system
- *   identity*.c        which EBS volume the device is
- *   nvme_log.c         EBS's statistics, decoded; nvme_*.c: asked for, nvme_report.c: shown
- *   lock_*.c           one warm-up a device
- *   state.c            what is read survives a kill; state_file_*.c: a file in memory
- *   progress.c json.c  a bar or JSON lines
- *   block_set*.c extents.c latency.c random.c diag.c   the small tools
- *   clock_*.c console_*.c file_*.c interrupt_*.c windows_error.c   the small differences between systems
+ *   engine_*.c         io_uring (io_uring_ring.c makes its rings), overlapped, threads (made of
+ * thread_<system>.c) device_*.c         open (read-only), size, read; one file per system identity*.c which
+ * EBS volume the device is nvme_log.c         EBS's statistics, decoded; nvme_*.c: asked for, nvme_report.c:
+ * shown lock_*.c           one warm-up a device state.c            what is read survives a kill;
+ * state_file_*.c: a file in memory progress.c json.c  a bar or JSON lines block_set*.c extents.c latency.c
+ * random.c diag.c   the small tools clock_*.c console_*.c file_*.c interrupt_*.c windows_error.c   the small
+ * differences between systems
  *
  * Rules: nothing below main exits or prints a refusal (it fills a struct diag), there are no option globals,
  * no function body asks which system it is built for, and results are 0, a positive answer or -errno.

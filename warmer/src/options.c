@@ -294,34 +294,3 @@ int options_parse(int count, char *const *arguments, struct options *options, st
     }
     return failure != 0 ? failure : check_together(options, diag);
 }
-
-const char *options_help(void) {
-    return "warmer reads a volume's written blocks so that none is slow at its first use. It never writes.\n"
-           "\n"
-           "  warmer warm DEVICE [options]      read every block of the map once\n"
-           "    --map FILE|-                    lines of `start count` in 512 KiB blocks; without: all "
-           "blocks\n"
-           "    --first FILE|-                  extents to read before the others, same format, any order\n"
-           "    --scope written|used|whole      the map (default), what file systems use of it, or the "
-           "device\n"
-           "    --touch                         one page a block, where this device shows that it is enough\n"
-           "    --depth auto|N                  reads in flight; auto searches for the best (default)\n"
-           "    --max-mib-s N                   read at most this much a second\n"
-           "    --polite-latency-ms N           read less while other reads of 4 KiB would take longer than "
-           "this\n"
-           "    --state FILE                    remember what is read, to go on after an interruption\n"
-           "    --progress bar|json|none        default: bar on a terminal, else none\n"
-           "    --engine auto|NAME              how to read; `warmer inspect` lists the names\n"
-           "  warmer verify DEVICE [options]    random 4 KiB reads, one at a time: is it fast?\n"
-           "    --map FILE|-                    sample only these blocks\n"
-           "    --samples N                     how many reads (default 200)\n"
-           "    --max-p99-ms N                  fast means a 99th percentile of at most this (default 10)\n"
-           "    --seed N                        choose the same blocks again\n"
-           "  warmer inspect DEVICE             what it is: volume, size, limits, usable engines\n"
-           "  warmer extents FILE...            where files lie on their disk, as a list for --first\n"
-           "  warmer --version | --help\n"
-           "\n"
-           "The last line on standard output is one JSON object with the verdict. Exit status: 0 all read "
-           "(fast),\n"
-           "1 some blocks unreadable (slow), 2 wrong use, 3 cannot open, 4 interrupted.\n";
-}

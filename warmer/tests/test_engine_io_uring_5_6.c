@@ -18,6 +18,7 @@
 #define IORING_REGISTER_FILES 0xffffu
 #define IORING_REGISTER_IOWQ_MAX_WORKERS 0xffffu
 #include "../src/engine_io_uring.c"
+#include "../src/io_uring_ring.c"
 
 #define ENGINE engine_io_uring
 #include "engine_cases.h"
