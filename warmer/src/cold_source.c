@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IN_FLIGHT 64u
+#define IN_FLIGHT 256u
 #define WAIT_NS UINT64_C(50000000)
 
 /** What nobody announced is read in pieces of at least this: small structures lie side by side. */

@@ -99,7 +99,7 @@ const struct ext4_journal_copy *ext4_find_copies(const struct ext4 *fs, uint64_t
 int ext4_read_copy(const struct ext4 *fs, const struct ext4_journal_copy *copy, uint8_t *buffer);
 
 /** Groups looked at together, so that a cold device fetches what is read of them together. */
-#define EXT4_BATCH_GROUPS 4096u
+#define EXT4_BATCH_GROUPS 16384u
 
 /** A file system being gone through, group by group. */
 struct ext4_scan {
