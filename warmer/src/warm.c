@@ -14,8 +14,8 @@
 #define TICK_NS (50 * NS_PER_MILLISECOND)
 
 /** How long reads wait until it is known which of them come first, and how often that is asked. */
-#define FIRST_WAIT_NS (10 * NS_PER_MILLISECOND)
-#define FIRST_LOOK_NS (NS_PER_MILLISECOND / 2)
+#define FIRST_WAIT_NS (2 * NS_PER_MILLISECOND)
+#define FIRST_LOOK_NS (NS_PER_MILLISECOND / 4)
 
 /** Completions taken at a time. */
 #define BATCH 64u
@@ -112,7 +112,7 @@ static void start_new(struct run *run, uint64_t now_ns) {
 }
 
 /**
- * Is it known what comes first? A warm device says so in a few milliseconds; for a cold one a warm-up that
+ * Is it known what comes first? A warm device says so in a millisecond or two; for a cold one a warm-up that
  * may read as fast as it can does not wait, because what comes first then still comes before nearly all the
  * rest.
  */

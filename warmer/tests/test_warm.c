@@ -190,11 +190,11 @@ static void expect_first_at(unsigned nth) {
 }
 
 static void what_comes_first_is_waited_for_a_little(void) {
-    struct trial trial = make_first_trial(6 * MS);
+    struct trial trial = make_first_trial(3 * MS / 2);
     run_trial(&trial);
     expect_complete(&trial);
     expect_first_at(0);
-    CHECK_BETWEEN(fake_now_ns(), 6 * MS + BLOCKS * 5 * MS, 8 * MS + BLOCKS * 5 * MS);
+    CHECK_BETWEEN(fake_now_ns(), BLOCKS * 5 * MS + MS, BLOCKS * 5 * MS + 2 * MS);
     end_trial(&trial);
 }
 
@@ -202,8 +202,8 @@ static void what_is_known_later_comes_next(void) {
     struct trial trial = make_first_trial(30 * MS);
     run_trial(&trial);
     expect_complete(&trial);
-    /* Four reads of 5 ms each after the first 10 ms. */
-    expect_first_at(4);
+    /* Six reads of 5 ms each after the first 2 ms. */
+    expect_first_at(6);
     CHECK_EQ(fake.submitted, BLOCKS);
     end_trial(&trial);
 }
