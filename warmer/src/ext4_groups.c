@@ -25,7 +25,8 @@ int ext4_begin(struct ext4_scan *scan, const struct source *source) {
         return known;
     }
     scan->block = malloc(scan->fs.block_bytes);
-    scan->groups = calloc(ext4_batch(scan), sizeof *scan->groups);
+    uint64_t batch = ext4_batch(scan) < scan->fs.groups ? ext4_batch(scan) : scan->fs.groups;
+    scan->groups = calloc(batch, sizeof *scan->groups);
     if (scan->block == NULL || scan->groups == NULL) {
         return refuse(scan, "out of memory");
     }

@@ -139,14 +139,11 @@ static int read_bitmap(struct scan *scan) {
         }
     }
     source_expect(scan->fs.source, &list);
-    return read_windows(scan, bytes);
+    scan->window = malloc(bytes < WINDOW_BYTES ? bytes + 1 : WINDOW_BYTES);
+    return scan->window == NULL ? refuse(scan, "out of memory") : read_windows(scan, bytes);
 }
 
 static int read_all(struct scan *scan) {
-    scan->window = malloc(WINDOW_BYTES);
-    if (scan->window == NULL) {
-        return refuse(scan, "out of memory");
-    }
     used_add_metadata(scan->used, scan->fs.source, 0, NTFS_BOOT_FILE_BYTES);
     add_runs(scan, &scan->fs.mft);
     int failure = check_volume(scan);

@@ -70,8 +70,8 @@ static unsigned allowed_depth(const struct run *run) {
 }
 
 static bool has_room(const struct run *run, uint64_t now_ns) {
-    return run->reading < allowed_depth(run) && polite_allows(&run->polite, now_ns) &&
-           pace_allows(&run->pace, now_ns);
+    return run->result->gone == NULL && run->reading < allowed_depth(run) &&
+           polite_allows(&run->polite, now_ns) && pace_allows(&run->pace, now_ns);
 }
 
 /** Read again what is due; the earliest time that something else is. */
