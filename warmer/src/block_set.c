@@ -34,10 +34,38 @@ struct block_set *block_set_create(uint64_t blocks) {
     return set;
 }
 
+/** Each slab has twice the room of the one before, up to 256 KiB. */
+#define FEWEST_CHUNKS 8u
+#define MOST_CHUNKS 2048u
+
+/** Room for a chunk; NULL when memory is short. */
+static uint64_t *take_chunk(struct block_set *set) {
+    uint64_t *chunk = set->spare;
+    if (chunk != NULL) {
+        memcpy(&set->spare, chunk, sizeof set->spare);
+        return chunk;
+    }
+    if (set->slab_used == set->slab_chunks) {
+        uint32_t twice = set->slab_chunks == 0 ? FEWEST_CHUNKS : set->slab_chunks * 2;
+        uint32_t chunks = twice < MOST_CHUNKS ? twice : MOST_CHUNKS;
+        struct block_slab *slab = malloc(sizeof *slab + (size_t)chunks * CHUNK_BYTES);
+        if (slab == NULL) {
+            return NULL;
+        }
+        slab->next = set->slabs;
+        set->slabs = slab;
+        set->slab_chunks = chunks;
+        set->slab_used = 0;
+    }
+    return set->slabs->words + (size_t)set->slab_used++ * CHUNK_WORDS;
+}
+
 /** Let go of what a chunk takes, and share `shared` in its place. */
 static void share(struct block_set *set, uint64_t index, const uint64_t *shared) {
     if (!block_set_is_shared(set->chunks[index])) {
-        free((uint64_t *)set->chunks[index]);
+        uint64_t *chunk = (uint64_t *)set->chunks[index];
+        memcpy(chunk, &set->spare, sizeof set->spare);
+        set->spare = chunk;
     }
     set->chunks[index] = shared;
 }
@@ -45,7 +73,7 @@ static void share(struct block_set *set, uint64_t index, const uint64_t *shared)
 /** The chunk's bits, to be written to; NULL when memory is short. */
 static uint64_t *own(struct block_set *set, uint64_t index) {
     if (block_set_is_shared(set->chunks[index])) {
-        uint64_t *bits = malloc(CHUNK_BYTES);
+        uint64_t *bits = take_chunk(set);
         if (bits == NULL) {
             return NULL;
         }
@@ -57,8 +85,10 @@ static uint64_t *own(struct block_set *set, uint64_t index) {
 
 void block_set_destroy(struct block_set *set) {
     if (set != NULL) {
-        for (uint64_t i = 0; i < set->chunk_count; i++) {
-            share(set, i, block_set_nothing);
+        while (set->slabs != NULL) {
+            struct block_slab *slab = set->slabs;
+            set->slabs = slab->next;
+            free(slab);
         }
         free(set->chunks);
         free(set);
@@ -186,9 +216,9 @@ int block_set_intersect(struct block_set *set, const struct block_set *other) {
 
 /** Move the blocks of `moved`, all of which are in; 0 or -ENOMEM. */
 static int move_chunk(struct block_set *set, uint64_t index, const uint64_t *moved, struct block_set *other) {
-    if (other->chunks[index] == block_set_nothing && memcmp(moved, set->chunks[index], CHUNK_BYTES) == 0) {
-        other->chunks[index] = set->chunks[index];
-        set->chunks[index] = block_set_nothing;
+    if (memcmp(moved, block_set_everything, CHUNK_BYTES) == 0) {
+        share(set, index, block_set_nothing);
+        share(other, index, block_set_everything);
         return 0;
     }
     uint64_t *from = own(set, index);

@@ -12,8 +12,8 @@
 
 /**
  * Blocks of a device, one bit each where some of 1,024 neighbours are in and some are not; where all or none
- * are, the 1,024 take a pointer. So of the largest EBS volume (64 TiB) a set takes 1 MiB, and at most 288
- * bytes more for each extent in it, but never more than 19 MiB in all: a map of 134 million one-block extents
+ * are, the 1,024 take a pointer. So of the largest EBS volume (64 TiB) a set takes 1 MiB, and at most 256
+ * bytes more for each extent in it, but never more than 17 MiB in all: a map of 134 million one-block extents
  * costs no more than one of a hundred thousand.
  */
 struct block_set;

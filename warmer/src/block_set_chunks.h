@@ -12,11 +12,23 @@
 #define CHUNK_BLOCKS (CHUNK_WORDS * WORD_BITS)
 #define CHUNK_BYTES (CHUNK_BLOCKS / 8)
 
+/** Room for many chunks: one by one they would take a quarter more, or with some C libraries twice as much.
+ */
+struct block_slab {
+    struct block_slab *next;
+    uint64_t words[];
+};
+
 struct block_set {
     uint64_t capacity;
     uint64_t count;
     uint64_t chunk_count;
     const uint64_t **chunks;
+    struct block_slab *slabs; /**< The newest first. */
+    uint32_t slab_chunks;     /**< Chunks that the newest has room for. */
+    uint32_t slab_used;
+    uint64_t *spare; /**< A list of chunks that were let go of, each of which begins with the address of the
+                        next. */
 };
 
 /** What chunks share of which no block is in, or every one. */
