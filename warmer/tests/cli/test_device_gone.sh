@@ -55,12 +55,14 @@ if ! loop=$(losetup --find --show --read-only disk 2>/dev/null); then
     exit 0
 fi
 trap 'losetup --detach "$loop"; rm -rf "$work"' EXIT
-# A loop device is detached only when its last user closes it. Its size follows its file when it is told so; a block
-# that is read before has failed by itself.
+# A loop device is detached only when its last user closes it. Its size follows its file when it is told so, for
+# which the warm-up stands still: a block that is read in between has failed by itself.
 for size in 0 $mib; do
     start "$loop"
+    kill -STOP "$pid"
     truncate -s $size disk
     losetup --set-capacity "$loop"
+    kill -CONT "$pid"
     if [ "$size" -eq 0 ]; then
         expect_gone a_block_device_without_a_size 'it has no size any more' 4
     else
