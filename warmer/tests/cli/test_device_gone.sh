@@ -60,7 +60,7 @@ trap 'losetup --detach "$loop"; rm -rf "$work"' EXIT
 for size in 0 $mib; do
     start "$loop"
     kill -STOP "$pid"
-    truncate -s $size disk
+    truncate -s "$size" disk
     losetup --set-capacity "$loop"
     kill -CONT "$pid"
     if [ "$size" -eq 0 ]; then

@@ -44,8 +44,8 @@ expect_first() {
     [ -z "$tracer" ] && return
     $tracer -f -o trace "$WARMER" warm disk --engine threads --depth 1 --max-mib-s 100000 >out 2>err
     grep -oE 'pread64.*, 524288, [0-9]+\) += 524288$' trace | sed -E 's/.*, ([0-9]+)\) += 524288$/\1/' |
-        awk '{ print $1 / 524288 }' | head -n "$(sed -E 's/.*"fileSystem":"[^"]*","blocks":([0-9]+).*/\1/' out)" | sort >read
-    expect_true "$1_it_is_read_before_the_rest" test "$(comm -23 expected read | wc -l)" -eq 0
+        awk '{ print $1 / 524288 }' | head -n "$(sed -E 's/.*"fileSystem":"[^"]*","blocks":([0-9]+).*/\1/' out)" | sort >begun
+    expect_true "$1_it_is_read_before_the_rest" test "$(comm -23 expected begun | wc -l)" -eq 0
 }
 
 tracer=
