@@ -61,6 +61,12 @@ class Volume:
     def fetches(self) -> int:
         return int(self.made.first_touch.ask("stats")["fetches_started"])
 
+    @property
+    def rereads(self) -> tuple[int, int]:
+        """Blocks read more than once, and the bytes of all reads but the first."""
+        stats = self.made.first_touch.ask("stats")
+        return stats["reread_blocks"], stats["reread_bytes"]
+
     def stop(self) -> int:
         os.close(self._descriptor)
         return self.made.first_touch.stop()
@@ -168,6 +174,21 @@ def test_a_block_counts_as_read_when_every_byte_of_it_was_read(make: Make) -> No
     volume.read(0, BLOCK_BYTES)
     volume.read(2 * BLOCK_BYTES, BLOCK_BYTES)
     assert volume.counters.read_blocks == 1
+
+
+def test_what_is_read_again_is_counted(make: Make) -> None:
+    volume = make(extents=((0, 2),))
+    volume.read(0, BLOCK_BYTES)
+    volume.read(BLOCK_BYTES, 256 * KIB)
+    assert volume.rereads == (0, 0)
+    volume.read(2 * BLOCK_BYTES, BLOCK_BYTES)
+    volume.read(2 * BLOCK_BYTES, BLOCK_BYTES)
+    volume.read(2 * KIB, 4 * KIB)  # no page of it whole
+    assert volume.rereads == (0, 0)
+    volume.read(256 * KIB, BLOCK_BYTES)
+    assert volume.rereads == (2, 512 * KIB)
+    volume.read(BLOCK_BYTES, BLOCK_BYTES)
+    assert volume.rereads == (2, 768 * KIB)
 
 
 def test_half_a_page_does_not_count_as_read(make: Make) -> None:

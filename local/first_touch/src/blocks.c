@@ -25,6 +25,7 @@ int block_map_create(struct block_map *map, uint64_t count) {
         .written = must_calloc(words, sizeof(uint64_t)),
         .local = must_calloc(words, sizeof(uint64_t)),
         .read = must_calloc(words, sizeof(uint64_t)),
+        .reread = must_calloc(words, sizeof(uint64_t)),
         .blocks = blocks,
     };
     return 0;
@@ -37,6 +38,7 @@ void block_map_destroy(struct block_map *map) {
     free(map->written);
     free(map->local);
     free(map->read);
+    free(map->reread);
 }
 
 void block_map_set_written(struct block_map *map, uint64_t block) {
@@ -77,10 +79,23 @@ void block_map_set_local(struct block_map *map, uint64_t block, struct page_mask
         set_all_local(map, block);
 }
 
+static void count_reread(struct block_map *map, uint64_t block, unsigned pages) {
+    if (pages == 0)
+        return;
+    map->reread_pages += pages;
+    if (get_bit(map->reread, block))
+        return;
+    set_bit(map->reread, block);
+    map->reread_count++;
+}
+
 void block_map_set_read(struct block_map *map, uint64_t block, struct page_mask pages) {
     struct page_mask *read = &map->blocks[block].read;
 
-    if (!get_bit(map->written, block) || get_bit(map->read, block))
+    if (!get_bit(map->written, block))
+        return;
+    count_reread(map, block, page_mask_count(page_mask_and(*read, pages)));
+    if (get_bit(map->read, block))
         return;
     *read = page_mask_or(*read, pages);
     if (page_mask_count(*read) < BLOCK_PAGES)

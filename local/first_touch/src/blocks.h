@@ -34,11 +34,16 @@ struct block_map {
     uint64_t *written;
     uint64_t *local;
     uint64_t *read;
+    /* Some page was read more than once. */
+    uint64_t *reread;
     struct block *blocks;
     uint64_t written_count;
-    /* Both count written blocks only. */
+    /* All of these count written blocks only. */
     uint64_t local_count;
     uint64_t read_count;
+    uint64_t reread_count;
+    /* Pages read that had been read before, as often as that happened. */
+    uint64_t reread_pages;
     /* How far block_map_initialize has come, so that frequent small steps stay cheap. */
     uint64_t initialized_count;
     uint64_t initialized_end;
