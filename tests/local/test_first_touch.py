@@ -191,6 +191,17 @@ def test_what_is_read_again_is_counted(make: Make) -> None:
     assert volume.rereads == (2, 768 * KIB)
 
 
+def test_what_is_asked_for_counts_before_it_is_given(make: Make) -> None:
+    volume = make(settings=FirstTouchSettings(mean_latency_ms=400, latency_sigma=0))
+    with ThreadPoolExecutor() as pool:
+        reading = pool.submit(volume.read, 0, 64 * KIB)
+        while not (stats := volume.made.first_touch.ask("stats"))["asked_bytes"]:
+            time.sleep(0.001)
+        assert (stats["asked_bytes"], stats["read_bytes"]) in {(64 * KIB, 0), (64 * KIB, 64 * KIB)}
+        reading.result()
+    assert volume.counters.read_bytes == 64 * KIB
+
+
 def test_half_a_page_does_not_count_as_read(make: Make) -> None:
     volume = make(extents=((0, 1),))
     volume.read(2 * KIB, BLOCK_BYTES - 2 * KIB)

@@ -22,14 +22,15 @@ static const char *answer_stats(struct volume *volume, const char *arguments, ch
     (void)arguments;
     snprintf(answer, ANSWER_BYTES,
              "{\"read_ops\": %" PRIu64 ", \"read_bytes\": %" PRIu64
-             ", \"read_seconds\": %.9f, \"read_errors\": %" PRIu64 ", \"write_ops\": %" PRIu64
-             ", \"write_bytes\": %" PRIu64 ", \"write_seconds\": %.9f, \"write_errors\": %" PRIu64
-             ", \"written_blocks\": %" PRIu64 ", \"fetched_blocks\": %" PRIu64 ", \"read_blocks\": %" PRIu64
-             ", \"reread_blocks\": %" PRIu64 ", \"reread_bytes\": %" PRIu64 ", \"in_flight\": %" PRIu64
-             ", \"fetches_started\": %" PRIu64 ", \"fetches_in_flight\": %" PRIu64
-             ", \"first_read_ns\": %" PRIu64 ", \"last_read_ns\": %" PRIu64 "}\n",
-             reads->operations, reads->bytes, reads->seconds, reads->errors, writes->operations,
-             writes->bytes, writes->seconds, writes->errors, volume->blocks.written_count,
+             ", \"read_seconds\": %.9f, \"read_errors\": %" PRIu64 ", \"asked_bytes\": %" PRIu64
+             ", \"write_ops\": %" PRIu64 ", \"write_bytes\": %" PRIu64
+             ", \"write_seconds\": %.9f, \"write_errors\": %" PRIu64 ", \"written_blocks\": %" PRIu64
+             ", \"fetched_blocks\": %" PRIu64 ", \"read_blocks\": %" PRIu64 ", \"reread_blocks\": %" PRIu64
+             ", \"reread_bytes\": %" PRIu64 ", \"in_flight\": %" PRIu64 ", \"fetches_started\": %" PRIu64
+             ", \"fetches_in_flight\": %" PRIu64 ", \"first_read_ns\": %" PRIu64
+             ", \"last_read_ns\": %" PRIu64 "}\n",
+             reads->operations, reads->bytes, reads->seconds, reads->errors, volume->asked_bytes,
+             writes->operations, writes->bytes, writes->seconds, writes->errors, volume->blocks.written_count,
              volume->blocks.local_count, volume->blocks.read_count, volume->blocks.reread_count,
              volume->blocks.reread_pages * PAGE_BYTES, volume->pending_count, volume->fetcher.started,
              volume->fetcher.running_count, volume->first_read_ns, volume->last_read_ns);

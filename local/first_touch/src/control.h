@@ -1,6 +1,7 @@
 /* The line protocol of the control socket; every line is answered by one line of JSON.
  *
- *   stats                              counters since the start; when it was first and last read
+ *   stats                              counters since the start, what was read more than once among them;
+ *                                      when it was first and last read
  *   limits IOPS MIB_S                  change the limits from now on
  *   initialize FRACTION                the first share (0 to 1) of the written blocks is local now
  *   fault eio FIRST COUNT [TIMES]      reads that touch these blocks answer EIO (TIMES requests, or always)

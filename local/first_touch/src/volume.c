@@ -189,6 +189,7 @@ void volume_read(struct volume *volume, void *handle, uint64_t offset, size_t le
     uint64_t now_ns = request->arrived_ns, end = end_block(request);
     bool is_sequential = streams_note_read(&volume->streams, offset, length);
 
+    volume->asked_bytes += length;
     if (!volume->first_read_ns)
         volume->first_read_ns = now_ns;
     if (faults_fail_read(&volume->faults, first_block(request), end)) {

@@ -31,6 +31,8 @@ struct volume {
     struct streams streams;
     struct traffic reads;
     struct traffic writes;
+    /* Of all reads that have come, answered or not. */
+    uint64_t asked_bytes;
     /* Every request that is not answered yet. */
     struct request *pending;
     uint64_t pending_count;
