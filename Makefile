@@ -31,7 +31,7 @@ run: ## restore a volume on the embedded AWS, watched live (ARGS="--strategy …
 	@local/setup.sh >&2
 	@$(PYTHON) -m local.run $(ARGS)
 
-bench: ## the agent beside dd and fio, about half an hour (ARGS="--quick --rounds … --volume … --json")
+bench: ## the agent beside dd and fio, about half an hour (ARGS="--quick --volume … --check-kill 100")
 	@local/setup.sh --with-bench >&2
 	@$(PYTHON) -m local.bench $(ARGS)
 

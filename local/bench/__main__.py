@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from dataclasses import asdict
 from types import FrameType
 from typing import Any
 
 from local.bench import report
+from local.bench.checks import is_check, run_check, tools_of_check
 from local.bench.goals import evaluate
 from local.bench.options import Options, parse
-from local.bench.politeness import check_politeness
 from local.bench.record import summarise
 from local.bench.rounds import run_rounds
 from local.bench.session import Session
@@ -22,7 +21,6 @@ from local.dataplane import DataPlaneError
 
 MEASURED, NOT_MEASURED, STOPPED = 0, 1, 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-POLITENESS_SECONDS = 6.0
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -46,10 +44,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _measure(options: Options, view: View) -> dict[str, Any]:
-    require_tools(options.agent, ["fio"] if options.check_politeness else options.tools)
+    if is_check(options):
+        return _check(options, view)
+    require_tools(options.agent, options.tools)
     with Session(options.state_dir / "state", options.agent) as session:
-        if options.check_politeness:
-            return _politeness(session, options, view)
         facts = report.machine_facts(session.agent)
         runs = run_rounds(
             session, options.specs, options.rounds, lambda name: name in options.tools, view.run
@@ -66,16 +64,13 @@ def _measure(options: Options, view: View) -> dict[str, Any]:
     return found
 
 
-def _politeness(session: Session, options: Options, view: View) -> dict[str, Any]:
-    view.say(
-        "An application's 4 KiB reads of warm blocks, one at a time, while the rest of the volume is warmed:"
-    )
-    found = check_politeness(
-        session, options.size_gib, options.polite_latency_ms, POLITENESS_SECONDS, view.say
-    )
-    value = {"politeness": [asdict(one) for one in found]}
-    report.save_json(options.state_dir / "politeness.json", value)
-    return value
+def _check(options: Options, view: View) -> dict[str, Any]:
+    require_tools(options.agent, tools_of_check(options))
+    with Session(options.state_dir / "state", options.agent) as session:
+        found = run_check(session, options, view.say)
+    for name, results in found.items():
+        report.save_json(options.state_dir / f"{name}.json", {name: results})
+    return found
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:

@@ -27,6 +27,10 @@ class Options:
     write_docs: bool
     check_politeness: bool
     polite_latency_ms: float
+    check_rate_limit: float | None
+    """The limit in MiB/s."""
+    check_kill: int | None
+    """How often."""
 
 
 def parse(arguments: list[str] | None = None) -> Options:
@@ -45,6 +49,8 @@ def parse(arguments: list[str] | None = None) -> Options:
         write_docs=complete or given.write_docs,
         check_politeness=given.check_politeness,
         polite_latency_ms=given.polite_latency_ms,
+        check_rate_limit=given.check_rate_limit,
+        check_kill=given.check_kill,
     )
 
 
@@ -71,11 +77,21 @@ def _parser() -> argparse.ArgumentParser:
     add("--quick", action="store_true", help="one round on volumes of a quarter of the size: does it work?")
     add("--json", action="store_true", help="the last line on standard output is one JSON object")
     add("--write-docs", action="store_true", help="write docs/ even if this is not the complete benchmark")
-    add("--check-politeness", action="store_true", help="instead: what a warm-up leaves to an application")
-    add("--polite-latency-ms", type=_positive, default=5.0, help="of --check-politeness (%(default)s)")
+    _add_checks(parser)
     add("--agent", type=Path, default=AGENT, help="the agent's binary (warmer/build/warmer)")
     add("--state-dir", type=Path, default=ROOT / ".local" / "bench", help="folder of its own (.local/bench)")
     return parser
+
+
+def _add_checks(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("other measurements, instead")
+    add = group.add_mutually_exclusive_group().add_argument
+    add("--check-politeness", action="store_true", help="what a warm-up leaves to an application")
+    add("--check-rate-limit", type=_positive, metavar="MIB_S", help="how closely --max-mib-s is kept")
+    add("--check-kill", type=_whole, metavar="KILLS", help="kill the agent so often and let it go on")
+    group.add_argument(
+        "--polite-latency-ms", type=_positive, default=5.0, help="of --check-politeness (%(default)s)"
+    )
 
 
 def _whole(text: str) -> int:

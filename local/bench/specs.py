@@ -19,7 +19,8 @@ LONGEST_RUN_BLOCKS = 32
 DD, PARALLEL_DD, FIO_AWS = "dd", "parallel-dd", "fio-aws"
 FIO_BEST, FIO_BEST_MAP = "fio-best", "fio-best-map"
 IO_URING, THREADS, TOUCH = "agent-io_uring", "agent-threads", "agent-touch"
-READERS = (IO_URING, THREADS, TOUCH)
+ENGINES = (IO_URING, THREADS)
+READERS = (*ENGINES, TOUCH)
 COMMON = VolumeLimits(iops=3_000, throughput_mib_s=125)
 DOUBLED = VolumeLimits(iops=6_000, throughput_mib_s=250)
 FAST = VolumeLimits(iops=16_000, throughput_mib_s=1_000)

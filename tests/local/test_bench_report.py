@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from local.bench import report
+from local.bench.checks import is_check, tools_of_check
 from local.bench.goals import evaluate
 from local.bench.options import parse
 from local.bench.plot import draw
@@ -141,10 +142,22 @@ def test_quick_is_one_round_of_a_quarter_of_the_size():
     ]
 
 
+def test_other_measurements_are_asked_for_one_at_a_time():
+    assert not is_check(parse([]))
+    assert parse(["--check-rate-limit", "40"]).check_rate_limit == 40
+    assert parse(["--check-kill", "100"]).check_kill == 100
+    for arguments in (["--check-politeness"], ["--check-rate-limit", "40"], ["--check-kill", "100"]):
+        assert is_check(parse(arguments))
+    assert tools_of_check(parse(["--check-politeness"])) == ["fio-aws"]
+    assert tools_of_check(parse(["--check-kill", "3"])) == ["agent-io_uring", "agent-threads"]
+    assert tools_of_check(parse(["--check-kill", "3", "--tool", "agent-threads"])) == ["agent-threads"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["--rounds", "0"], ["--rounds", "many"], ["--size-gib", "-1"], ["--size-gib", "65"], ["--size-gib", "x"],
-     ["--volume", "slow"], ["--tool", "cp"], ["--polite-latency-ms", "0"]],
+     ["--volume", "slow"], ["--tool", "cp"], ["--polite-latency-ms", "0"],
+     ["--check-kill", "0"], ["--check-rate-limit", "-1"], ["--check-kill", "9", "--check-politeness"]],
 )  # fmt: skip
 def test_options_that_make_no_sense_are_refused(arguments):
     with pytest.raises(SystemExit, match="2"):
