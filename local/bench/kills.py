@@ -29,7 +29,7 @@ JITTER_SECONDS = 0.05
 PATIENCE_SECONDS = 600.0
 """No run lasts longer without another kill or its end."""
 ALLOWED = 0.01
-GIB_PER_KILL = 3.0
+GIB_PER_KILL = 4.0
 TEN_TIMES = FirstTouchSettings(mean_latency_ms=9.1, read_latency_ms=0.1)
 
 
