@@ -45,6 +45,11 @@
 #define FEWEST_READS 32u
 #define MOST_READS 256u
 
+/** The rate of so few reads is off by a few per cent (their latencies differ by half), which is more than what
+ * a step down may cost: where it is close, so many are looked at. */
+#define CLOSE_READS 1536u
+#define CLEARLY_HOLDS 1.06
+
 /** The first rest is short, because the first search saw little; each later one is twice as long. */
 #define FIRST_HOLD_NS (15 * NS_PER_SECOND)
 #define LONGEST_HOLD_NS (60 * NS_PER_SECOND)
@@ -199,11 +204,19 @@ static bool is_failing(const struct depth *depth, uint64_t age_ns) {
            (double)depth->window.bytes < CLEARLY_FAILS * depth->best_rate * (double)age_ns;
 }
 
+/** Does this step down do about as well as the best so far, so that only more reads can tell? */
+static bool is_close(const struct depth *depth, uint64_t age_ns) {
+    double same = depth->best_rate * (double)age_ns;
+    double bytes = (double)depth->window.bytes;
+    return depth->phase == DEPTH_DESCEND && depth->window.reads < CLOSE_READS &&
+           bytes >= CLEARLY_FAILS * same && bytes < CLEARLY_HOLDS * same;
+}
+
 static bool is_window_over(const struct depth *depth, uint64_t age_ns) {
     uint64_t looks = depth->phase == DEPTH_DESCEND ? DESCENT_LOOKS : 1;
     uint64_t reads = 2 * (uint64_t)depth->current;
     reads = reads < FEWEST_READS ? FEWEST_READS : reads > MOST_READS ? MOST_READS : reads;
-    return age_ns >= looks * WINDOW_NS && depth->window.reads >= looks * reads;
+    return age_ns >= looks * WINDOW_NS && depth->window.reads >= looks * reads && !is_close(depth, age_ns);
 }
 
 void depth_observe(struct depth *depth, uint64_t bytes, uint64_t latency_ns, uint64_t now_ns) {
