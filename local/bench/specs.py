@@ -25,6 +25,7 @@ COMMON = VolumeLimits(iops=3_000, throughput_mib_s=125)
 DOUBLED = VolumeLimits(iops=6_000, throughput_mib_s=250)
 FAST = VolumeLimits(iops=16_000, throughput_mib_s=1_000)
 WIDE = FirstTouchSettings(fetch_concurrency=256)
+ALONE = FirstTouchSettings(neighbours=0)
 TAILED = FirstTouchSettings(tail_probability=0.01, tail_seconds=2.0)
 
 
@@ -111,11 +112,20 @@ SPECS = (
     VolumeSpec(
         name="fast-64",
         text="1,000 MiB/s, 16,000 IOPS, fully written, 64 fetches at a time",
-        size_gib=1,
+        size_gib=4,
         limits=FAST,
         on_file=True,
         tools=(DD, FIO_AWS, FIO_BEST, *READERS),
         once=(PARALLEL_DD,),
+    ),
+    VolumeSpec(
+        name="fast-64-alone",
+        text="as fast-64, but no block is fetched ahead of a sequential reader",
+        size_gib=4,
+        limits=FAST,
+        settings=ALONE,
+        on_file=True,
+        tools=(FIO_AWS, FIO_BEST, *READERS),
     ),
     VolumeSpec(
         name="fast-256",
