@@ -45,8 +45,8 @@
 #define FEWEST_READS 32u
 #define MOST_READS 256u
 
-/** The rate of so few reads is off by a few per cent (their latencies differ by half), which is more than what
- * a step down may cost: where it is close, so many are looked at. */
+/** The rate of so few reads is off by a few per cent (their latencies differ by half), which is more than
+ * what a step down may cost: where it is close, so many are looked at. */
 #define CLOSE_READS 1536u
 #define CLEARLY_HOLDS 1.06
 

@@ -63,14 +63,14 @@ static void submit_probe(struct run *run, uint64_t now_ns) {
     hand_over(run, &read, now_ns);
 }
 
-static unsigned allowed_depth(const struct run *run) {
+static unsigned allowed_depth(const struct run *run, uint64_t now_ns) {
     unsigned polite = polite_depth(&run->polite);
-    unsigned room = warm_room_depth(run);
+    unsigned room = warm_room_depth(run, now_ns);
     return polite < room ? polite : room;
 }
 
 static bool has_room(const struct run *run, uint64_t now_ns) {
-    return run->result->gone == NULL && run->reading < allowed_depth(run) &&
+    return run->result->gone == NULL && run->reading < allowed_depth(run, now_ns) &&
            polite_allows(&run->polite, now_ns) && pace_allows(&run->pace, now_ns);
 }
 
@@ -213,8 +213,8 @@ int warm_run(const struct warm_settings *settings, struct warm_result *result) {
                       .result = result,
                       .began_ns = settings->now_ns(),
                       .awaits_first = settings->put_first != NULL,
-                      .oldest = SLOT_NONE,
-                      .newest = SLOT_NONE};
+                      .usual_reads = {SLOT_NONE, SLOT_NONE},
+                      .slow_reads = {SLOT_NONE, SLOT_NONE}};
     int failure = allocate(&run);
     if (failure == 0) {
         polite_init(&run.polite, settings->polite_latency_ms, settings->max_in_flight, run.began_ns);

@@ -13,6 +13,9 @@
 #define SLOW_TIMES 4.0
 #define SLOW_AT_LEAST_NS (20.0 * (double)NS_PER_MILLISECOND)
 
+/** The last blocks are started so much earlier than the slowest read takes: starting them takes time, too. */
+#define START_TIMES 1.5
+
 /** Reads are larger where even these come back so fast: the blocks are warm, no fetch waits for another. */
 #define WARM_NS (8.0 * (double)NS_PER_MILLISECOND)
 
@@ -28,30 +31,51 @@ unsigned warm_room_blocks(const struct run *run) {
     return is_free && latency_ns > 0 && latency_ns < WARM_NS ? WARM_RUN_BLOCKS : 1;
 }
 
-/** Would a block that starts now and is as slow as the slowest so far come back after all the others? */
-static bool is_ending(const struct run *run) {
-    uint32_t each = run->settings->touch_bytes > 0 ? run->settings->touch_bytes : BLOCK_BYTES;
-    double left_bytes = (double)plan_remaining(run->settings->plan) * each;
-    double slowest_ns = (double)run->result->progress.latency.max_ns;
-    return is_searching(run) && left_bytes <= run->depth.rate * slowest_ns;
+/** Longest that a read took so far, those in flight included: nobody knows how slow they will become. */
+static double slowest_ns(const struct run *run, uint64_t now_ns) {
+    uint64_t slowest = run->result->progress.latency.max_ns;
+    if (run->slow_reads.oldest != SLOT_NONE) {
+        uint64_t age_ns = now_ns - run->slots[run->slow_reads.oldest].issued_ns;
+        slowest = age_ns > slowest ? age_ns : slowest;
+    }
+    return (double)slowest;
 }
 
-unsigned warm_room_depth(const struct run *run) {
+/** Would a block that starts now and is as slow as the slowest so far come back after all the others? */
+static bool is_ending(const struct run *run, uint64_t now_ns) {
+    uint32_t each = run->settings->touch_bytes > 0 ? run->settings->touch_bytes : BLOCK_BYTES;
+    double left_bytes = (double)plan_remaining(run->settings->plan) * each;
+    return is_searching(run) && left_bytes <= run->depth.rate * START_TIMES * slowest_ns(run, now_ns);
+}
+
+unsigned warm_room_depth(const struct run *run, uint64_t now_ns) {
     unsigned most = run->settings->max_in_flight;
-    unsigned room = is_ending(run) ? most : run->depth.current + run->slow;
+    unsigned room = is_ending(run, now_ns) ? most : run->depth.current + run->slow;
     return room < most ? room : most;
 }
 
-static void unlink_slot(struct run *run, struct slot *slot) {
+static void append(struct run *run, struct slot_list *list, struct slot *slot) {
+    uint32_t index = (uint32_t)(slot - run->slots);
+    slot->older = list->newest;
+    slot->newer = SLOT_NONE;
+    if (list->newest != SLOT_NONE) {
+        run->slots[list->newest].newer = index;
+    } else {
+        list->oldest = index;
+    }
+    list->newest = index;
+}
+
+static void take_out(struct run *run, struct slot_list *list, const struct slot *slot) {
     if (slot->older != SLOT_NONE) {
         run->slots[slot->older].newer = slot->newer;
     } else {
-        run->oldest = slot->newer;
+        list->oldest = slot->newer;
     }
     if (slot->newer != SLOT_NONE) {
         run->slots[slot->newer].older = slot->older;
     } else {
-        run->newest = slot->older;
+        list->newest = slot->older;
     }
 }
 
@@ -59,37 +83,27 @@ void warm_room_look(struct run *run, uint64_t now_ns) {
     double slow_ns = SLOW_TIMES * run->depth.latency_ns;
     slow_ns = slow_ns > SLOW_AT_LEAST_NS ? slow_ns : SLOW_AT_LEAST_NS;
     /* Not more than the search's own, or a volume that stalls would be met with ever more reads. */
-    while (is_searching(run) && run->depth.latency_ns > 0 && run->oldest != SLOT_NONE &&
+    while (is_searching(run) && run->depth.latency_ns > 0 && run->usual_reads.oldest != SLOT_NONE &&
            run->slow < run->depth.current) {
-        struct slot *slot = &run->slots[run->oldest];
+        struct slot *slot = &run->slots[run->usual_reads.oldest];
         if ((double)(now_ns - slot->issued_ns) < slow_ns) {
             return;
         }
-        unlink_slot(run, slot);
+        take_out(run, &run->usual_reads, slot);
+        append(run, &run->slow_reads, slot);
         slot->is_slow = true;
         run->slow++;
     }
 }
 
 void warm_room_enter(struct run *run, struct slot *slot) {
-    uint32_t index = (uint32_t)(slot - run->slots);
     run->reading++;
     slot->is_slow = false;
-    slot->older = run->newest;
-    slot->newer = SLOT_NONE;
-    if (run->newest != SLOT_NONE) {
-        run->slots[run->newest].newer = index;
-    } else {
-        run->oldest = index;
-    }
-    run->newest = index;
+    append(run, &run->usual_reads, slot);
 }
 
 void warm_room_leave(struct run *run, struct slot *slot) {
     run->reading--;
-    if (slot->is_slow) {
-        run->slow--;
-    } else {
-        unlink_slot(run, slot);
-    }
+    run->slow -= slot->is_slow;
+    take_out(run, slot->is_slow ? &run->slow_reads : &run->usual_reads, slot);
 }

@@ -25,7 +25,12 @@ struct slot {
     uint64_t due_ns;       /**< When a waiting slot may be read again. */
     bool is_alone;         /**< Read block by block, because reading them together failed. */
     bool is_slow;          /**< Takes so long that it does not count against the depth. */
-    uint32_t older, newer; /**< Reading slots that are not slow, in the order of issue. */
+    uint32_t older, newer; /**< In the list of the slow ones or of the others. */
+};
+
+/** Reading slots in the order of issue. */
+struct slot_list {
+    uint32_t oldest, newest;
 };
 
 /** One warm-up under way. */
@@ -36,8 +41,8 @@ struct run {
     uint32_t *free_slots; /**< A stack. */
     unsigned slot_count, free_count;
     unsigned reading, waiting;
-    unsigned slow;           /**< Of those reading, the ones set aside. */
-    uint32_t oldest, newest; /**< Ends of the list of reading slots that are not slow. */
+    unsigned slow; /**< Of those reading, the ones set aside. */
+    struct slot_list usual_reads, slow_reads;
     uint64_t began_ns;
     struct depth depth;
     struct pace pace;
@@ -56,7 +61,7 @@ uint32_t warm_slot_rest(const struct run *run, const struct slot *slot);
 unsigned warm_room_blocks(const struct run *run);
 
 /** How many reads may be in flight now. */
-unsigned warm_room_depth(const struct run *run);
+unsigned warm_room_depth(const struct run *run, uint64_t now_ns);
 
 /** Set aside the reads that by now take far longer than others. */
 void warm_room_look(struct run *run, uint64_t now_ns);
