@@ -41,9 +41,9 @@ METHOD = """\
 - The volumes fetch ahead of a sequential reader, because dd is as fast as published only so. That serves
   AWS's fio command, too: on fast-64 its 32 reads of 1 MiB then keep the 64 fetches busy, and no reader can be
   much faster. On fast-64-alone nothing is fetched ahead, and a read that has one block waits for its other.
-- The fast volumes and the one with a tail are measured on the volume's file: a loop device has 128 tags, which
-  caps what is in flight at 32 MiB. dd, which reads through the page cache, has a block device there, too.
-  Bytes are zeros in memory, so that the volume's own process does not become the limit."""
+- The fast volumes and the one with a tail are measured on the volume's file: a loop device has 128 tags,
+  which caps what is in flight at 32 MiB. dd, which reads through the page cache, has a block device there,
+  too. Bytes are zeros in memory, so that the volume's own process does not become the limit."""
 
 
 def spread_text(spread: Spread) -> str:
