@@ -145,6 +145,9 @@ static void observe(void *context, const struct warm_progress *now) {
     struct job *job = context;
     progress_observe(&job->progress, now);
     if (job->state != NULL) {
+        if (now->rest_depth > 0) {
+            state_remember_depth(job->state, now->rest_depth);
+        }
         state_save(job->state, clock_now_ns(), false);
     }
 }
@@ -206,6 +209,7 @@ static int run(struct job *job, struct diag *diag) {
         .alignment_bytes = device_alignment_bytes(job->device),
         .max_in_flight = max_in_flight(job->options),
         .fixed_depth = job->options->depth,
+        .start_depth = job->state != NULL ? state_depth(job->state) : 0,
         .max_mib_s = job->options->max_mib_s,
         .polite_latency_ms = job->options->polite_latency_ms,
         .now_ns = clock_now_ns,

@@ -23,6 +23,8 @@
 #include <stdbool.h>
 
 #define START_LEVEL 8u /* 256 reads: what gp3's 1,000 MiB/s need at 91 ms a fetch */
+/** Where an earlier run found less: a search that climbs from below takes long. */
+#define LOWEST_START_LEVEL 4u
 #define WINDOW_NS (300 * NS_PER_MILLISECOND)
 
 /** So many reads make the base. Where hundreds are in flight, the first to come back are the lucky ones ...
@@ -81,9 +83,13 @@ static void set_level(struct depth *depth, unsigned level, uint64_t now_ns) {
     begin_window(depth, before > 0 ? before : depth->current, now_ns);
 }
 
-void depth_init_auto(struct depth *depth, uint64_t now_ns) {
+void depth_init_auto(struct depth *depth, unsigned reads, uint64_t now_ns) {
+    unsigned level = reads > 0 ? LOWEST_START_LEVEL : START_LEVEL;
     *depth = (struct depth){.phase = DEPTH_CLIMB, .hold_ns = FIRST_HOLD_NS};
-    set_level(depth, START_LEVEL, now_ns);
+    while (level + 1 < DEPTH_LEVELS && 1u << (level + 1) <= reads) {
+        level++;
+    }
+    set_level(depth, level, now_ns);
 }
 
 static void hold(struct depth *depth, uint64_t now_ns) {

@@ -49,8 +49,8 @@ struct depth {
 /** Always `reads` in flight. */
 void depth_init_fixed(struct depth *depth, unsigned reads);
 
-/** Search. */
-void depth_init_auto(struct depth *depth, uint64_t now_ns);
+/** Search, from `reads` on where an earlier run came to rest there; 0: not known. */
+void depth_init_auto(struct depth *depth, unsigned reads, uint64_t now_ns);
 
 /** A read of `bytes` came back; may change `depth->current`. */
 void depth_observe(struct depth *depth, uint64_t bytes, uint64_t latency_ns, uint64_t now_ns);

@@ -28,7 +28,7 @@
 struct header {
     char magic[16];
     uint32_t block_bytes;
-    uint32_t reserved;
+    uint32_t depth; /**< At which the last search came to rest; 0: not known. */
     struct state_identity identity;
 };
 
@@ -36,7 +36,8 @@ struct state {
     struct state_file *file;
     size_t bytes;
     uint64_t blocks;
-    uint8_t *bits; /**< NULL until the file is mapped. */
+    struct header *header; /**< NULL until the file is mapped. */
+    uint8_t *bits;         /**< NULL until the file is mapped. */
     uint64_t saved_ns;
     uint64_t page;  /**< Of the bits: where the last one was set. */
     unsigned pages; /**< Looked at since memory was given back. */
@@ -80,6 +81,7 @@ static const char *check_file(const struct state *state, const struct state_iden
         memcmp(found.magic, expected.magic, sizeof found.magic) != 0) {
         return "it is not a state file of this program";
     }
+    expected.depth = found.depth;
     if (memcmp(&found, &expected, sizeof found) != 0 || size != state->bytes) {
         return "it belongs to another device";
     }
@@ -107,6 +109,7 @@ static const char *prepare(struct state *state, const char *path, const struct s
     if (memory == NULL) {
         return strerror(errno);
     }
+    state->header = (struct header *)(void *)memory;
     state->bits = memory + HEADER_BYTES;
     return NULL;
 }
@@ -146,6 +149,14 @@ void state_remember(struct state *state, uint64_t block) {
     }
     state->page = page;
     state->bits[block / 8] |= (uint8_t)(1u << (block % 8));
+}
+
+unsigned state_depth(const struct state *state) {
+    return state->header->depth;
+}
+
+void state_remember_depth(struct state *state, unsigned depth) {
+    state->header->depth = depth;
 }
 
 void state_save(struct state *state, uint64_t now_ns, bool now) {

@@ -29,6 +29,12 @@ int state_subtract(const struct state *state, struct block_set *wanted, struct b
 /** This block is read to its end. */
 void state_remember(struct state *state, uint64_t block);
 
+/** The reads in flight at which the last search came to rest; 0: not known. Anything may be in a file. */
+unsigned state_depth(const struct state *state);
+
+/** The search came to rest at this many reads in flight: so many are lost to a kill, not 256. */
+void state_remember_depth(struct state *state, unsigned depth);
+
 /** Make the file safe against a crash of the machine, at most every few seconds unless `now`. */
 void state_save(struct state *state, uint64_t now_ns, bool now);
 

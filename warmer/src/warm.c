@@ -165,6 +165,7 @@ static void show(struct run *run) {
     progress->elapsed_ns = run->settings->now_ns() - run->began_ns;
     unsigned polite = polite_depth(&run->polite);
     progress->depth = polite < run->depth.current ? polite : run->depth.current;
+    progress->rest_depth = run->depth.phase == DEPTH_HOLD ? run->depth.current : progress->rest_depth;
     if (run->settings->observe != NULL) {
         run->settings->observe(run->settings->observe_context, progress);
     }
@@ -223,7 +224,7 @@ int warm_run(const struct warm_settings *settings, struct warm_result *result) {
         if (settings->fixed_depth > 0) {
             depth_init_fixed(&run.depth, settings->fixed_depth);
         } else {
-            depth_init_auto(&run.depth, run.began_ns);
+            depth_init_auto(&run.depth, settings->start_depth, run.began_ns);
         }
         loop(&run);
         extents_sort(&result->failed);

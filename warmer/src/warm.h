@@ -27,7 +27,8 @@ struct warm_progress {
     uint64_t short_reads;   /**< Of these, ones that needed another for the rest. */
     uint64_t retries;       /**< Reads repeated after a passing error. */
     uint64_t elapsed_ns;
-    unsigned depth; /**< Reads in flight now aimed at. */
+    unsigned depth;      /**< Reads in flight now aimed at. */
+    unsigned rest_depth; /**< At which the search came to rest last; 0: not yet. */
     struct latency latency;
     struct latency probes; /**< Of the small reads that politeness measures with. */
 };
@@ -59,6 +60,7 @@ struct warm_settings {
     uint32_t alignment_bytes;
     unsigned max_in_flight;   /**< The engine takes one more than this, for a probe. */
     unsigned fixed_depth;     /**< 0: search. */
+    unsigned start_depth;     /**< Where the search begins; 0: not known. */
     uint32_t touch_bytes;     /**< 0: whole blocks; else only so much from the beginning of each. */
     double max_mib_s;         /**< 0: no limit. */
     uint64_t bytes_before;    /**< Read right before, which counts for the limit. */

@@ -64,10 +64,13 @@ static void set_model(unsigned fetches, uint64_t fetch_ns, double mib_s) {
 
 static unsigned depth_at_end;
 static unsigned depth_at_19_s;
+static unsigned most_depth;
+static unsigned start_depth;
 
 static void watch(void *context, const struct warm_progress *progress) {
     (void)context;
     depth_at_end = progress->depth;
+    most_depth = progress->depth > most_depth ? progress->depth : most_depth;
     if (progress->elapsed_ns < 19 * NS_PER_SECOND) {
         depth_at_19_s = progress->depth;
     }
@@ -93,6 +96,7 @@ static double run(unsigned depth, uint64_t seconds) {
                                      .alignment_bytes = 4096,
                                      .max_in_flight = depth > 0 ? depth : DEPTH_AUTO_LIMIT,
                                      .fixed_depth = depth,
+                                     .start_depth = start_depth,
                                      .now_ns = fake_now_ns,
                                      .is_interrupted = is_over,
                                      .observe = watch};
@@ -184,6 +188,36 @@ static void a_volume_that_fetches_few_at_a_time_is_at_its_limit(void) {
     CHECK_BETWEEN((double)fake_now_ns() / 1e9, 0.98 * limit, limit / 0.97);
 }
 
+static void a_search_goes_on_where_an_earlier_one_came_to_rest(void) {
+    set_model(64, 91 * MS, 125);
+    start_depth = 32;
+    most_depth = 0;
+    double mib_s = run(0, 30);
+    CHECK_BETWEEN(mib_s, 0.95 * 125, 126);
+    /* A kill loses what is in flight: one step up is tried, not 256. */
+    CHECK_BETWEEN(most_depth, 32, 64);
+    start_depth = 0;
+}
+
+static void a_volume_that_became_faster_meanwhile_is_found_out(void) {
+    set_model(256, 91 * MS, 1000);
+    start_depth = 32;
+    double mib_s = run(0, 15);
+    CHECK_BETWEEN(mib_s, 750, 1001);
+    CHECK_EQ(depth_at_end, 256);
+    start_depth = 0;
+}
+
+static void any_depth_to_start_from_is_safe(void) {
+    set_model(64, 91 * MS, 125);
+    start_depth = UINT32_MAX;
+    CHECK_BETWEEN(run(0, 30), 0.95 * 125, 126);
+    set_model(64, 91 * MS, 125);
+    start_depth = 1;
+    CHECK_BETWEEN(run(0, 30), 0.95 * 125, 126);
+    start_depth = 0;
+}
+
 static void a_fixed_depth_stays(void) {
     set_model(256, 91 * MS, 1000);
     run(7, 10);
@@ -201,6 +235,9 @@ int main(void) {
     RUN(slow_blocks_hold_no_others_back);
     RUN(a_short_run_on_a_fast_volume_is_at_its_limit_too);
     RUN(a_volume_that_fetches_few_at_a_time_is_at_its_limit);
+    RUN(a_search_goes_on_where_an_earlier_one_came_to_rest);
+    RUN(a_volume_that_became_faster_meanwhile_is_found_out);
+    RUN(any_depth_to_start_from_is_safe);
     RUN(a_fixed_depth_stays);
     return CHECK_RESULT();
 }

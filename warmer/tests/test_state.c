@@ -55,6 +55,17 @@ static void what_is_remembered_is_taken_out_the_next_time(void) {
     unlink(path);
 }
 
+static void the_depth_is_remembered_too(void) {
+    struct state *state = open_state(&volume);
+    CHECK_EQ(state_depth(state), 0);
+    state_remember_depth(state, 64);
+    state_close(state);
+    state = open_state(&volume);
+    CHECK_EQ(state_depth(state), 64);
+    state_close(state);
+    unlink(path);
+}
+
 static void the_file_is_private_and_small(void) {
     struct stat status;
     state_close(open_state(&volume));
@@ -126,6 +137,7 @@ int main(void) {
     }
     snprintf(path, sizeof path, "%s/state", folder);
     RUN(what_is_remembered_is_taken_out_the_next_time);
+    RUN(the_depth_is_remembered_too);
     RUN(the_file_is_private_and_small);
     RUN(another_device_is_refused);
     RUN(what_is_no_state_file_is_left_alone);
