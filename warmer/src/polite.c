@@ -17,8 +17,14 @@
 /** Intervals differ by this much: probes in step with the reads would always meet the same queue. */
 #define JITTER_NS (40 * NS_PER_MILLISECOND)
 #define START_DEPTH 4.0
+/** A small read waits behind no more than this: half a millisecond at 125 MiB/s. */
+#define PIECE_BYTES 65536u
 #define CUT 0.67
-#define GROW 0.25
+/** Slowly once the limit was met: with a third to win back, one probe in thirty or so meets it again ... */
+#define GROW 0.1
+/** ... and quickly before that, or when nothing was in the way for five seconds. */
+#define GROW_FREE 1.0
+#define FREE_ANSWERS 50u
 
 /** Cut before the limit is reached: between two probes an application may read too. */
 #define MARGIN 0.75
@@ -30,6 +36,7 @@ void polite_init(struct polite *polite, double limit_ms, unsigned most, uint64_t
     *polite = (struct polite){
         .limit_ns = (uint64_t)(limit_ms * (double)NS_PER_MILLISECOND),
         .most = most,
+        .piece_bytes = limit_ms > 0 ? PIECE_BYTES : UINT32_MAX,
         .allowed = START_DEPTH < most ? START_DEPTH : most,
         .next_ns = now_ns,
     };
@@ -79,8 +86,13 @@ void polite_answer(struct polite *polite, uint64_t latency_ns, uint64_t now_ns) 
     polite->is_probing = false;
     if ((double)latency_ns > MARGIN * (double)polite->limit_ns) {
         polite->allowed = polite->allowed * CUT > LEAST ? polite->allowed * CUT : LEAST;
+        polite->quick_answers = 0;
+        polite->has_cut = true;
     } else {
-        polite->allowed += polite->allowed < 1 ? polite->allowed * GROW : GROW;
+        polite->quick_answers++;
+        bool is_free = !polite->has_cut || polite->quick_answers > FREE_ANSWERS;
+        double grow = is_free ? GROW_FREE : GROW;
+        polite->allowed += polite->allowed < 1 ? polite->allowed * grow : grow;
         polite->allowed = polite->allowed < polite->most ? polite->allowed : polite->most;
     }
     if (polite->allowed < 1) {

@@ -14,12 +14,15 @@
 
 /** Keeps what an application's small read waits for under a limit. */
 struct polite {
-    uint64_t limit_ns;  /**< 0: no limit, nothing is probed. */
-    unsigned most;      /**< Reads in flight at most, with nobody to be polite to. */
-    double allowed;     /**< Reads in flight that are allowed now; below 1: one, with pauses. */
-    uint64_t next_ns;   /**< When the next probe is due. */
-    uint64_t resume_ns; /**< No read starts before this. */
-    bool is_probing;    /**< A probe is on its way. */
+    uint64_t limit_ns;      /**< 0: no limit, nothing is probed. */
+    unsigned most;          /**< Reads in flight at most, with nobody to be polite to. */
+    double allowed;         /**< Reads in flight that are allowed now; below 1: one, with pauses. */
+    uint32_t piece_bytes;   /**< No read of the warm-up may be larger. */
+    uint64_t next_ns;       /**< When the next probe is due. */
+    uint64_t resume_ns;     /**< No read starts before this. */
+    bool is_probing;        /**< A probe is on its way. */
+    bool has_cut;           /**< The limit was met once. */
+    unsigned quick_answers; /**< In a row. */
     struct random jitter;
     uint64_t seen; /**< Blocks noted so far. */
     uint64_t targets[POLITE_TARGETS];

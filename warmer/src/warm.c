@@ -29,10 +29,16 @@ static void hand_over(struct run *run, const struct engine_read *read, uint64_t 
     }
 }
 
+/** The most that one read may take: little where somebody asked for an even or a modest use of the volume. */
+static uint32_t piece_bytes(const struct run *run) {
+    uint32_t paced = run->pace.piece_bytes;
+    return paced < run->polite.piece_bytes ? paced : run->polite.piece_bytes;
+}
+
 static void submit(struct run *run, struct slot *slot, uint64_t now_ns) {
     uint32_t alignment = run->settings->alignment_bytes;
     uint32_t rest = warm_slot_rest(run, slot);
-    slot->asked_bytes = rest < run->pace.piece_bytes ? rest : run->pace.piece_bytes;
+    slot->asked_bytes = rest < piece_bytes(run) ? rest : piece_bytes(run);
     pace_charge(&run->pace, slot->asked_bytes, now_ns);
     struct engine_read read = {
         .offset_bytes = slot->block * BLOCK_BYTES + slot->done_bytes,
