@@ -98,8 +98,13 @@ static int load_state(struct job *job, struct diag *diag) {
     return 0;
 }
 
-static unsigned max_in_flight(const struct options *options) {
-    return options->depth > 0 ? options->depth : DEPTH_AUTO_LIMIT;
+/** The search goes no further than the system's own queue: beyond it reads are not even in order. */
+static unsigned max_in_flight(const struct job *job) {
+    if (job->options->depth > 0) {
+        return job->options->depth;
+    }
+    uint64_t blocks = device_queue_bytes(job->device) / BLOCK_BYTES;
+    return blocks > 0 && blocks < DEPTH_AUTO_LIMIT ? (unsigned)blocks : DEPTH_AUTO_LIMIT;
 }
 
 static int open_engine(struct job *job, struct diag *diag) {
@@ -112,7 +117,7 @@ static int open_engine(struct job *job, struct diag *diag) {
                                        .buffer = job->buffer,
                                        .buffer_bytes = WARM_BUFFER_BYTES,
                                        /* One more than the blocks: the probe of politeness. */
-                                       .max_in_flight = max_in_flight(job->options) + 1};
+                                       .max_in_flight = max_in_flight(job) + 1};
     return engine_open(job->options->engine, &settings, &job->engine, job->engine_note,
                        sizeof job->engine_note, diag);
 }
@@ -207,7 +212,7 @@ static int run(struct job *job, struct diag *diag) {
         .plan = job->plan,
         .device_bytes = device_bytes(job->device),
         .alignment_bytes = device_alignment_bytes(job->device),
-        .max_in_flight = max_in_flight(job->options),
+        .max_in_flight = max_in_flight(job),
         .fixed_depth = job->options->depth,
         .start_depth = job->state != NULL ? state_depth(job->state) : 0,
         .max_mib_s = job->options->max_mib_s,

@@ -24,7 +24,7 @@
 
 #define START_LEVEL 8u /* 256 reads: what gp3's 1,000 MiB/s need at 91 ms a fetch */
 /** Where an earlier run found less: a search that climbs from below takes long. */
-#define LOWEST_START_LEVEL 4u
+#define LOWEST_START 16u
 #define WINDOW_NS (300 * NS_PER_MILLISECOND)
 
 /** So many reads make the base. Where hundreds are in flight, the first to come back are the lucky ones ...
@@ -76,6 +76,11 @@ static void begin_window(struct depth *depth, uint64_t settle_reads, uint64_t no
     depth->window = (struct depth_window){.began_ns = now_ns, .least_ns = UINT64_MAX};
 }
 
+/** Is there a level above this one? */
+static bool may_climb(const struct depth *depth, unsigned level) {
+    return level + 1 < DEPTH_LEVELS && 1u << (level + 1) <= depth->most;
+}
+
 static void set_level(struct depth *depth, unsigned level, uint64_t now_ns) {
     unsigned before = depth->current;
     depth->level = level;
@@ -83,10 +88,11 @@ static void set_level(struct depth *depth, unsigned level, uint64_t now_ns) {
     begin_window(depth, before > 0 ? before : depth->current, now_ns);
 }
 
-void depth_init_auto(struct depth *depth, unsigned reads, uint64_t now_ns) {
-    unsigned level = reads > 0 ? LOWEST_START_LEVEL : START_LEVEL;
-    *depth = (struct depth){.phase = DEPTH_CLIMB, .hold_ns = FIRST_HOLD_NS};
-    while (level + 1 < DEPTH_LEVELS && 1u << (level + 1) <= reads) {
+void depth_init_auto(struct depth *depth, unsigned most, unsigned reads, uint64_t now_ns) {
+    unsigned level = 0;
+    unsigned start = reads == 0 ? 1u << START_LEVEL : reads > LOWEST_START ? reads : LOWEST_START;
+    *depth = (struct depth){.phase = DEPTH_CLIMB, .most = most, .hold_ns = FIRST_HOLD_NS};
+    while (may_climb(depth, level) && 1u << (level + 1) <= start) {
         level++;
     }
     set_level(depth, level, now_ns);
@@ -130,7 +136,7 @@ static void climb_on(struct depth *depth, uint64_t now_ns) {
         /* Where most of the time is spent in a queue already, a longer one gives nothing. */
         bool is_queueing =
             depth->base_latency_ns > 0 && depth->latency_ns > QUEUEING * depth->base_latency_ns;
-        if (depth->level + 1 < DEPTH_LEVELS && !is_queueing) {
+        if (may_climb(depth, depth->level) && !is_queueing) {
             set_level(depth, depth->level + 1, now_ns);
             return;
         }
@@ -161,13 +167,22 @@ static void rest_is_over(struct depth *depth, uint64_t now_ns) {
     restart(depth, depth->level, now_ns);
 }
 
+/** Where a search begins that knows nothing, or higher. */
+static unsigned begin_level(const struct depth *depth) {
+    unsigned level = depth->level;
+    while (level < START_LEVEL && may_climb(depth, level)) {
+        level++;
+    }
+    return level;
+}
+
 static void hold_on(struct depth *depth, uint64_t now_ns) {
     bool rose = depth->rate > depth->best_rate * ROSE;
     bool fell = depth->rate < depth->best_rate * FELL;
     depth->odd_windows = rose || fell ? depth->odd_windows + 1 : 0;
     if (rose && depth->odd_windows >= ROSE_WINDOWS) {
         depth->hold_ns = FIRST_HOLD_NS;
-        restart(depth, depth->level > START_LEVEL ? depth->level : START_LEVEL, now_ns);
+        restart(depth, begin_level(depth), now_ns);
     } else if (fell && depth->odd_windows >= FELL_WINDOWS) {
         depth->hold_ns = FIRST_HOLD_NS;
         restart(depth, depth->level, now_ns);

@@ -28,6 +28,7 @@ struct depth_window {
 struct depth {
     enum depth_phase phase;
     unsigned current;
+    unsigned most;
     unsigned level;   /**< current == 1 << level, unless fixed. */
     double best_rate; /**< Bytes a nanosecond at the best level so far. */
     unsigned best_level;
@@ -49,8 +50,8 @@ struct depth {
 /** Always `reads` in flight. */
 void depth_init_fixed(struct depth *depth, unsigned reads);
 
-/** Search, from `reads` on where an earlier run came to rest there; 0: not known. */
-void depth_init_auto(struct depth *depth, unsigned reads, uint64_t now_ns);
+/** Search among 1 to `most`, from `reads` on where an earlier run came to rest there; 0: not known. */
+void depth_init_auto(struct depth *depth, unsigned most, unsigned reads, uint64_t now_ns);
 
 /** A read of `bytes` came back; may change `depth->current`. */
 void depth_observe(struct depth *depth, uint64_t bytes, uint64_t latency_ns, uint64_t now_ns);

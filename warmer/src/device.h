@@ -34,6 +34,12 @@ bool device_is_block(const struct device *device);
 /** A number that tells this device from every other one on this machine. */
 void device_key(const struct device *device, char *key, size_t size);
 
+/**
+ * Bytes that the system keeps in flight for the device; 0: not known, or no limit. Reads beyond it wait, and
+ * not always in turn.
+ */
+uint64_t device_queue_bytes(const struct device *device);
+
 /** The file descriptor, for engines that speak to this operating system directly. */
 int device_descriptor(const struct device *device);
 

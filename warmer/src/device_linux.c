@@ -4,6 +4,7 @@
  * The promise is kept here: this is the only open of the device in the program, it is O_RDONLY, and the only
  * ioctls are the three that ask for sizes.
  */
+#include "block_set.h"
 #include "device.h"
 
 #include <errno.h>
@@ -153,6 +154,32 @@ void device_key(const struct device *device, char *key, size_t size) {
 
 int device_descriptor(const struct device *device) {
     return device->descriptor;
+}
+
+/** A number from the kernel's folder for the device's queue, a partition's being its disk's; 0 without. */
+static uint64_t queue_limit(const struct device *device, const char *name) {
+    static const char *const folders[] = {"queue", "../queue"};
+    uint64_t value = 0;
+    for (unsigned i = 0; i < sizeof folders / sizeof folders[0] && value == 0; i++) {
+        char path[96];
+        snprintf(path, sizeof path, "/sys/dev/block/%u:%u/%s/%s", major(device->status.st_rdev),
+                 minor(device->status.st_rdev), folders[i], name);
+        FILE *file = fopen(path, "re");
+        if (file != NULL) {
+            value = fscanf(file, "%" SCNu64, &value) == 1 ? value : 0;
+            fclose(file);
+        }
+    }
+    return value;
+}
+
+uint64_t device_queue_bytes(const struct device *device) {
+    if (!device->is_block) {
+        return 0;
+    }
+    uint64_t request_kib = queue_limit(device, "max_sectors_kb");
+    uint64_t block_kib = BLOCK_BYTES / 1024;
+    return queue_limit(device, "nr_requests") * (request_kib < block_kib ? request_kib : block_kib) * 1024;
 }
 
 int64_t device_read(const struct device *device, void *buffer, size_t length, uint64_t offset) {

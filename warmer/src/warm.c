@@ -230,7 +230,7 @@ int warm_run(const struct warm_settings *settings, struct warm_result *result) {
         if (settings->fixed_depth > 0) {
             depth_init_fixed(&run.depth, settings->fixed_depth);
         } else {
-            depth_init_auto(&run.depth, settings->start_depth, run.began_ns);
+            depth_init_auto(&run.depth, settings->max_in_flight, settings->start_depth, run.began_ns);
         }
         loop(&run);
         extents_sort(&result->failed);

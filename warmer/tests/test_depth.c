@@ -66,6 +66,7 @@ static unsigned depth_at_end;
 static unsigned depth_at_19_s;
 static unsigned most_depth;
 static unsigned start_depth;
+static unsigned queue = DEPTH_AUTO_LIMIT;
 
 static void watch(void *context, const struct warm_progress *progress) {
     (void)context;
@@ -94,7 +95,7 @@ static double run(unsigned depth, uint64_t seconds) {
                                      .plan = plan,
                                      .device_bytes = model.blocks * BLOCK_BYTES,
                                      .alignment_bytes = 4096,
-                                     .max_in_flight = depth > 0 ? depth : DEPTH_AUTO_LIMIT,
+                                     .max_in_flight = depth > 0 ? depth : queue,
                                      .fixed_depth = depth,
                                      .start_depth = start_depth,
                                      .now_ns = fake_now_ns,
@@ -218,6 +219,16 @@ static void any_depth_to_start_from_is_safe(void) {
     start_depth = 0;
 }
 
+static void the_search_stays_within_the_systems_queue(void) {
+    set_model(256, 91 * MS, 1000);
+    queue = 100;
+    most_depth = 0;
+    double mib_s = run(0, 20);
+    CHECK_EQ(most_depth, 64);
+    CHECK_BETWEEN(mib_s, 0.95 * 64 / 2 / 0.091, 1.1 * 100 / 2 / 0.091);
+    queue = DEPTH_AUTO_LIMIT;
+}
+
 static void a_fixed_depth_stays(void) {
     set_model(256, 91 * MS, 1000);
     run(7, 10);
@@ -238,6 +249,7 @@ int main(void) {
     RUN(a_search_goes_on_where_an_earlier_one_came_to_rest);
     RUN(a_volume_that_became_faster_meanwhile_is_found_out);
     RUN(any_depth_to_start_from_is_safe);
+    RUN(the_search_stays_within_the_systems_queue);
     RUN(a_fixed_depth_stays);
     return CHECK_RESULT();
 }

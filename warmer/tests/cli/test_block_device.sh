@@ -24,6 +24,12 @@ for engine in threads auto; do
         -a "$(field bytesRead)" -eq $((mib + 512)) -a "$(field reads)" -eq 3 -a "$(field verdict)" = complete
 done
 
+# Beyond what the kernel keeps in flight for the disk, reads would not even be in order.
+echo 4 >"/sys/block/${loop#/dev/}/queue/nr_requests" 2>/dev/null
+queue=$(cat "/sys/block/${loop#/dev/}/queue/nr_requests")
+run "$WARMER" warm "$loop"
+expect_true the_depth_stays_within_the_queue test "$status" -eq 0 -a "$(field depth)" -le "$queue"
+
 run "$WARMER" verify "$loop" --samples 30 --max-p99-ms 10000
 expect_true a_block_device_is_verified test "$status" -eq 0 -a "$(field verdict)" = fast
 
