@@ -25,9 +25,12 @@ for engine in threads auto; do
 done
 
 # Beyond what the kernel keeps in flight for the disk, reads would not even be in order.
-echo 4 >"/sys/block/${loop#/dev/}/queue/nr_requests" 2>/dev/null
-queue=$(cat "/sys/block/${loop#/dev/}/queue/nr_requests")
+limit=/sys/block/${loop#/dev/}/queue/nr_requests
+before=$(cat "$limit")
+echo 4 >"$limit" 2>/dev/null
+queue=$(cat "$limit")
 run "$WARMER" warm "$loop"
+echo "$before" >"$limit" 2>/dev/null # the next one to use this loop device would inherit it
 expect_true the_depth_stays_within_the_queue test "$status" -eq 0 -a "$(field depth)" -le "$queue"
 
 run "$WARMER" verify "$loop" --samples 30 --max-p99-ms 10000
