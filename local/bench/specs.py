@@ -105,7 +105,7 @@ SPECS = (
     VolumeSpec(
         name="quarter-large",
         text="as quarter, and larger: touching measures a second first, whatever the size",
-        size_gib=8,
+        size_gib=10,
         written_fraction=0.25,
         tools=(FIO_BEST_MAP, *READERS),
         once=(DD, PARALLEL_DD, FIO_AWS),
