@@ -37,6 +37,15 @@ class FactSources:
     quotas: Quotas
 
 
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One volume with everything that its plan follows from."""
+
+    volume: VolumeAssignment
+    facts: VolumeFacts
+    objective: Objective
+
+
 def plan_volumes(
     request: RestoreRequest,
     volumes: Sequence[VolumeAssignment],
@@ -47,17 +56,31 @@ def plan_volumes(
 ) -> ChooseStrategyResult:
     """Raises NoStrategyFitsError."""
     book = sources.prices.book(now=now)
-    plans = [
-        _plan(
+    return plan_cases(gather(request, volumes, sources, deadline_at=deadline_at, now=now), book, now=now)
+
+
+def gather(
+    request: RestoreRequest,
+    volumes: Sequence[VolumeAssignment],
+    sources: FactSources,
+    *,
+    deadline_at: datetime | None,
+    now: datetime,
+) -> list[Case]:
+    """What is asked of AWS for each volume, once; the plan and what is told beside it come from the same."""
+    return [
+        Case(
             volume,
-            choose(
-                _facts(request, volume, volumes, sources, now),
-                _objective(request, volume, volumes, deadline_at, now),
-                book,
-            ),
+            _facts(request, volume, volumes, sources, now),
+            _objective(request, volume, volumes, deadline_at, now),
         )
         for volume in volumes
     ]
+
+
+def plan_cases(cases: Sequence[Case], book: PriceBook, *, now: datetime) -> ChooseStrategyResult:
+    """Raises NoStrategyFitsError."""
+    plans = [_plan(case.volume, choose(case.facts, case.objective, book)) for case in cases]
     return ChooseStrategyResult(plans=plans, summary=_summary(plans, book, now))
 
 
