@@ -36,6 +36,8 @@ from rewarm.contracts.results import (
     VolumeReport,
 )
 from rewarm.contracts.values import (
+    Basis,
+    Boost,
     Candidate,
     CostPart,
     Failure,
@@ -57,6 +59,8 @@ __all__ = [
     "AnnounceResult",
     "AttachVolumeEvent",
     "AttachVolumeResult",
+    "Basis",
+    "Boost",
     "Candidate",
     "CheckVolumeEvent",
     "CheckVolumeResult",

@@ -86,11 +86,27 @@ class CostPart(Contract):
     arithmetic: str
 
 
+class Boost(Contract):
+    """The settings that the volume has until it is warm; afterwards it goes back to those of `volume`."""
+
+    volume_type: str
+    iops: int
+    throughput_mib_s: int | None = None
+
+
+class Basis(Contract):
+    """What an estimate rests on: shipped priors, or so many finished restores of this account."""
+
+    source: Literal["priors", "history"] = "priors"
+    restores: int = Field(default=0, ge=0)
+
+
 class Plan(Contract):
     """One strategy with its numbers, ready to be carried out."""
 
     strategy: Strategy
     initialization_rate_mib_s: int | None = None
+    boost: Boost | None = None
     usable_seconds: int
     ready_p50_seconds: int
     ready_p90_seconds: int
@@ -98,6 +114,7 @@ class Plan(Contract):
     cost_parts: list[CostPart] = Field(default_factory=list)
     why: str
     deadline_missed: bool = False
+    basis: Basis = Basis()
 
 
 class Candidate(Contract):
@@ -108,11 +125,14 @@ class Candidate(Contract):
     chosen: bool
     reason: str
     initialization_rate_mib_s: int | None = None
+    boost: Boost | None = None
     usable_seconds: int | None = None
     ready_p50_seconds: int | None = None
     ready_p90_seconds: int | None = None
     cost_usd: Usd | None = None
+    cost_parts: list[CostPart] = Field(default_factory=list)
     cost_arithmetic: str = ""
+    basis: Basis = Basis()
 
 
 class VolumePlan(Contract):

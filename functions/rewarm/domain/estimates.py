@@ -10,7 +10,17 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from rewarm.domain import cost, priors
-from rewarm.domain.model import GIB, MIB, FastSnapshotRestore, InstanceEbsLimits, PriceBook, Strategy
+from rewarm.domain.model import (
+    GIB,
+    MIB,
+    Boost,
+    FastSnapshotRestore,
+    InstanceEbsLimits,
+    PriceBook,
+    Strategy,
+    VolumeSettings,
+)
+from rewarm.domain.timings import PRIORS, Basis, Timings
 from rewarm.domain.units import duration_text
 from rewarm.domain.volume_types import SSD_IO_KIB, VolumeSpeed
 
@@ -21,6 +31,17 @@ FSR_MAX_SIZE_GIB = 16_384
 FSR_MAX_IOPS = 64_000
 FSR_MAX_MIB_S = 1_000
 """EBS user guide, "Fast snapshot restore": up to 16 TiB; full benefit to 64,000 IOPS and 1,000 MiB/s."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloneSource:
+    """A living volume that CopyVolumes could copy."""
+
+    volume_id: str
+    size_gib: int
+    speed: VolumeSpeed
+    being_copied: bool = False
+    """EBS user guide, "Copy volumes": one copy of a volume at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +58,28 @@ class VolumeFacts:
     agent_available: bool
     verified: bool
     """The volume is measured at the end, which takes time too."""
+    settings: VolumeSettings | None = None
+    """What the volume is to have; the boost goes above it. None: no boost."""
+    snapshot_id: str = ""
+    availability_zone: str = ""
+    instance_id: str | None = None
     max_warm_up_mib_s: int | None = None
     fast_restore: FastSnapshotRestore | None = None
-    fast_restore_quota: int = 5
-    rate_quota_mib_s: int = 5_000
+    fast_restore_quota_left: int = 5
+    """Snapshots that may still be enabled in this Region."""
+    rate_quota_left_mib_s: int = 5_000
+    """What running creations leave of the Region's initialization rate."""
+    clone_source: CloneSource | None = None
+    """The source volume, where it lives in the target's zone."""
+    clone_quota_left: int = 5
+    timings: Timings = PRIORS
     volumes_of_snapshot: int = 1
     """Volumes of this restore that come from the same snapshot in the same zone."""
+    snapshots_of_restore: int = 1
+    """Of this restore: snapshots for which fast snapshot restore is not enabled yet."""
     volumes_of_restore: int = 1
+    written_beside: tuple[int, ...] = ()
+    """Written bytes of this restore's other volumes on the same instance, ascending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +100,8 @@ class Estimate:
     times: Times
     parts: tuple[cost.CostPart, ...]
     rate_mib_s: int | None = None
+    boost: Boost | None = None
+    basis: Basis = PRIORS.basis
 
     @property
     def cost_usd(self) -> Decimal:
@@ -147,11 +185,11 @@ def _instance_mib_s(throughput_mib_s: float | None, iops: int | None) -> float:
 
 def provisioned_rate(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Estimate | Infeasible:
     """The lowest rate that meets the deadline (price grows with the rate), else the highest affordable."""
-    most = min(MAX_RATE_MIB_S, facts.rate_quota_mib_s // max(1, facts.volumes_of_restore))
+    most = min(MAX_RATE_MIB_S, facts.rate_quota_left_mib_s // max(1, facts.volumes_of_restore))
     if most < MIN_RATE_MIB_S:
         return Infeasible(
             Strategy.PROVISIONED_RATE,
-            f"the Region's quota of {facts.rate_quota_mib_s} MiB/s leaves {most} MiB/s for each of "
+            f"the Region's quota of {facts.rate_quota_left_mib_s} MiB/s leaves {most} MiB/s for each of "
             f"{facts.volumes_of_restore} volumes; the lowest rate is {MIN_RATE_MIB_S}",
         )
     needed = _lowest_rate(facts, limits.deadline_seconds, most)
@@ -223,7 +261,7 @@ def _fsr_refusal(facts: VolumeFacts) -> str | None:
         )
     if facts.fast_restore is not None and facts.fast_restore.state == "disabling":
         return "fast snapshot restore of this snapshot is being disabled in this zone just now"
-    if facts.fast_restore_quota < 1:
+    if facts.fast_restore_quota_left < 1:
         return "the account's quota of snapshots with fast snapshot restore is 0 in this Region"
     if facts.speed.iops > FSR_MAX_IOPS or facts.speed.sustained_mib_s > FSR_MAX_MIB_S:
         return (

@@ -20,6 +20,8 @@ class Strategy(StrEnum):
     WARM_UP_AGENT = "warm-up-agent"
     PROVISIONED_RATE = "provisioned-rate"
     FAST_SNAPSHOT_RESTORE = "fast-snapshot-restore"
+    VOLUME_CLONE = "volume-clone"
+    BOOSTED_WARM_UP = "boosted-warm-up"
 
 
 class OnFailure(StrEnum):
@@ -69,6 +71,15 @@ class VolumeSettings:
     kms_key_id: str | None = None
     multi_attach: bool = False
     tags: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Boost:
+    """What the volume is created with until it is warm, above its settings; throughput where the type has it."""
+
+    volume_type: str
+    iops: int
+    throughput_mib_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +196,5 @@ class PriceBook:
     storage_usd_per_gib_month: dict[str, Decimal]
     iops_usd_per_month: dict[str, Decimal]
     throughput_usd_per_mib_s_month: dict[str, Decimal]
+    clone_usd_per_gib: Decimal | None = None
+    """For each GiB of a volume clone, once; None where AWS names no price."""

@@ -104,8 +104,8 @@ def _facts(
         verified=request.verify.samples > 0,
         max_warm_up_mib_s=request.warm_up.max_mib_per_second,
         fast_restore=sources.fast_restores.describe(*place, now=now),
-        fast_restore_quota=sources.quotas.fast_snapshot_restores(),
-        rate_quota_mib_s=sources.quotas.initialization_rate_mib_s(),
+        fast_restore_quota_left=sources.quotas.fast_snapshot_restores(),
+        rate_quota_left_mib_s=sources.quotas.initialization_rate_mib_s(),
         volumes_of_snapshot=sum((other.snapshot_id, other.availability_zone) == place for other in volumes),
         volumes_of_restore=len(volumes),
     )

@@ -53,8 +53,8 @@ def any_facts(draw):
         agent_available=with_instance and draw(st.booleans()),
         max_warm_up_mib_s=draw(st.one_of(st.none(), st.integers(1, 1_000))),
         fast_restore=fast_restore,
-        fast_restore_quota=draw(st.integers(0, 5)),
-        rate_quota_mib_s=draw(st.integers(0, 5_000)),
+        fast_restore_quota_left=draw(st.integers(0, 5)),
+        rate_quota_left_mib_s=draw(st.integers(0, 5_000)),
         volumes_of_snapshot=draw(st.integers(1, 12)),
         volumes_of_restore=12,
     )
@@ -121,7 +121,7 @@ class TestReferenceCases:
         ("changes", "reason"),
         [
             ({"snapshot_size_gib": 16_385}, "at most 16,384 GiB"),
-            ({"fast_restore_quota": 0}, "quota"),
+            ({"fast_restore_quota_left": 0}, "quota"),
             ({"fast_restore": FastSnapshotRestore("disabling")}, "being disabled"),
             ({"speed": VolumeSpeed(64_001, 1_000.0, 1_000.0)}, "benefit ends at 64,000 IOPS"),
             ({"speed": VolumeSpeed(64_000, 1_001.0, 1_001.0)}, "and 1,000 MiB/s"),

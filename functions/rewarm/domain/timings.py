@@ -1,0 +1,79 @@
+"""Times that AWS does not promise: priors with where they come from, until an account has its own history.
+
+P50 is what to expect, P90 what to promise. History only makes another `Timings`, with its `basis`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rewarm.domain.model import BLOCK_BYTES, MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """A figure as it is in 5 and in 9 of 10 cases; the second is always the worse one."""
+
+    p50: float
+    p90: float
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What the figures rest on: priors, or so many restores of this account."""
+
+    source: Literal["priors", "history"] = "priors"
+    restores: int = 0
+
+
+FIRST_TOUCH_SECONDS = 0.091
+"""Measured: 11 random 4 KiB reads a second at depth 1 right after a restore (gp3, published 2025)."""
+FIRST_TOUCH_CONCURRENCY = 64
+"""Measured prior: fetches of one volume from S3 that proceed side by side."""
+_FIRST_TOUCH_MIB_S = FIRST_TOUCH_CONCURRENCY * (BLOCK_BYTES / MIB) / FIRST_TOUCH_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Durations in seconds and rates in MiB/s; the defaults are the priors."""
+
+    create_seconds: Quantiles = Quantiles(10, 60)
+    """CreateVolume until `available`: seconds, though botocore's waiter allows for 10 minutes."""
+    attach_seconds: Quantiles = Quantiles(5, 30)
+    """AttachVolume until `attached`."""
+    delivery_seconds: Quantiles = Quantiles(5, 60)
+    """SendCommand until the agent reads, with the download of a binary of less than 1 MiB."""
+    first_touch_mib_s: Quantiles = Quantiles(_FIRST_TOUCH_MIB_S, _FIRST_TOUCH_MIB_S / 1.5)
+    """What S3 gives one volume: 64 x 0.5 MiB / 91 ms = 352 MiB/s. AWS says that the default rate
+    "fluctuates"; a bad day takes half as long again."""
+    warm_up_share: Quantiles = Quantiles(1.0, 1.0)
+    """Share of the lowest limit (volume, instance, S3, the user's own) that the agent reaches."""
+    metric_delay_seconds: Quantiles = Quantiles(120, 300)
+    """From the agent's end to the datapoint of a whole quiet minute (AWS names no delay)."""
+    status_delay_seconds: Quantiles = Quantiles(120, 300)
+    """DescribeVolumeStatus lags by "up to 5 minutes" (EBS user guide, "Monitor the status of
+    initialization")."""
+    verify_seconds: Quantiles = Quantiles(10, 60)
+    """Delivery of the command and 256 reads of a millisecond or two."""
+    rate_delivered: Quantiles = Quantiles(1.0, 0.9)
+    """Share of a provisioned rate (EBS user guide, "Provisioned Rate": on average within 10 % of the rate,
+    99 % of the time)."""
+    fsr_optimizing_seconds_per_tib: Quantiles = Quantiles(3_600, 3_960)
+    """EBS user guide, "View fast snapshot restore": 60 minutes per TiB; no promise, so a tenth more."""
+    fsr_poll_seconds: Quantiles = Quantiles(0, 60)
+    """The credit metric comes by the minute."""
+    background_seconds_per_tib: Quantiles = Quantiles(8 * 3_600, 24 * 3_600)
+    """100 GiB were back at full speed within 24 hours (published 2025); "unpredictable", says AWS. For each
+    TiB of data, and at least once."""
+    clone_first_tib_seconds: Quantiles = Quantiles(3 * 3_600, 6 * 3_600)
+    """EBS user guide, "Copy volumes": up to 6 hours for the first TiB. AWS names no usual time; half of the
+    most is assumed (unverified)."""
+    clone_next_tib_seconds: Quantiles = Quantiles(0.6 * 3_600, 1.2 * 3_600)
+    """The same page: 1.2 hours more for each TiB up to 16 TiB."""
+    clone_most_seconds: Quantiles = Quantiles(12 * 3_600, 24 * 3_600)
+    """The same page: 24 hours above 16 TiB."""
+    basis: Basis = Basis()
+
+
+PRIORS = Timings()
