@@ -70,6 +70,9 @@ class DataPlane(Protocol):
     ) -> None:
         """Make the volume; `warm` means that every block is local from the start (FSR, or no snapshot)."""
 
+    def copy_volume(self, volume_id: str, source_id: str, size_gib: int, limits: VolumeLimits) -> None:
+        """Make the volume with the bytes that the other one has now; every block is local (CopyVolumes)."""
+
     def delete_volume(self, volume_id: str) -> None:
         """Remove the volume and its bytes. Unknown ids are ignored."""
 

@@ -69,11 +69,16 @@ class Machine:
         self, volume_id: str, size_gib: int, image: SnapshotImage | None, limits: VolumeLimits, *, warm: bool
     ) -> None:
         """Make the volume; `warm` means that every block is local from the start (FSR, or no snapshot)."""
-        request = VolumeRequest(volume_id=volume_id, size_gib=size_gib, image=image, limits=limits, warm=warm)
-        volume, note = make_volume(self._volumes_dir / _safe(volume_id), request, self.settings)
-        with self._lock:
-            self._volumes[volume_id] = volume
-            self.note = note or self.note
+        self._make(
+            VolumeRequest(volume_id=volume_id, size_gib=size_gib, image=image, limits=limits, warm=warm)
+        )
+
+    def copy_volume(self, volume_id: str, source_id: str, size_gib: int, limits: VolumeLimits) -> None:
+        """Make the volume with the bytes that the other one has now; every block is local (CopyVolumes)."""
+        image = self._volume(source_id).image
+        self._make(
+            VolumeRequest(volume_id=volume_id, size_gib=size_gib, image=image, limits=limits, warm=True)
+        )
 
     def delete_volume(self, volume_id: str) -> None:
         """Remove the volume and its bytes. Unknown ids are ignored."""
@@ -178,6 +183,13 @@ class Machine:
         sweep(self.state_dir)
         self._remove_mount_points()
         self._state_lock.close()
+
+    def _make(self, request: VolumeRequest) -> None:
+        folder = self._volumes_dir / _safe(request.volume_id)
+        volume, note = make_volume(folder, request, self.settings)
+        with self._lock:
+            self._volumes[request.volume_id] = volume
+            self.note = note or self.note
 
     def _volume(self, volume_id: str) -> Volume:
         with self._lock:

@@ -38,6 +38,8 @@ class Volume(Protocol):
 
     path: Path
     """The file that an instance's device is made of."""
+    image: SnapshotImage
+    """Its bytes as they are now, and the blocks that its snapshot holds: what a copy is made from."""
 
     def counters(self) -> VolumeCounters:
         """What was really done to it."""
@@ -72,6 +74,7 @@ class FirstTouchVolume:
         arguments += settings.arguments(request.volume_id) + (["--warm"] if request.warm else [])
         self.first_touch = FirstTouch(folder, request.volume_id, arguments, program)
         self.path = self.first_touch.path
+        self.image = SnapshotImage(request.volume_id, request.size_gib, runs, folder / "backing")
 
     def counters(self) -> VolumeCounters:
         stats = self.first_touch.ask("stats")
@@ -100,6 +103,8 @@ class PlainVolume:
         self.path = folder / request.volume_id
         (folder / "backing").rename(self.path)
         os.truncate(self.path, request.size_gib * GIB)
+        runs = request.image.extents if request.image else ()
+        self.image = SnapshotImage(request.volume_id, request.size_gib, runs, self.path)
         self._counters = VolumeCounters(
             written_blocks=request.written_blocks, fetched_blocks=request.written_blocks
         )
@@ -132,10 +137,18 @@ def add_counters(left: VolumeCounters, right: VolumeCounters) -> VolumeCounters:
 def make_backing(path: Path, image: SnapshotImage | None, size_gib: int) -> None:
     """The volume's bytes: a sparse copy of the snapshot, or zeros where it has no data here."""
     if image is not None and image.path is not None:
-        run_tool("cp", "--reflink=auto", "--sparse=always", image.path, path, timeout_seconds=3600)
+        for segment in _segments(image.path):
+            target = path.with_name(path.name + segment.name.removeprefix(image.path.name))
+            run_tool("cp", "--reflink=auto", "--sparse=always", segment, target, timeout_seconds=3600)
     else:
         path.touch(mode=0o600)
     os.truncate(path, min(size_gib * GIB, MAX_FILE_BYTES))
+
+
+def _segments(path: Path) -> list[Path]:
+    """The file, and those in which first-touch keeps what lies beyond 8 TiB: path.1, path.2, …"""
+    beyond = [other for other in path.parent.glob(f"{path.name}.*") if other.suffix[1:].isdigit()]
+    return [path, *sorted(beyond)]
 
 
 def delete_folder(folder: Path) -> None:

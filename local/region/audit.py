@@ -9,7 +9,7 @@ from local.region.commands import Commands
 from local.region.core import Core, Json
 from local.region.fast_restore import ACTIVE
 from local.region.prices import Prices
-from local.region.resources import FastRestore, Volume
+from local.region.resources import FastRestore, Volume, VolumePerformance
 from local.region.settings import GIB_BYTES
 from local.region.tables import Tables
 
@@ -80,13 +80,7 @@ class Audit:
         if volume.active_time is None:
             return []
         end = volume.delete_time if volume.delete_time is not None else self._core.now()
-        rows = [
-            _item(
-                volume.volume_id,
-                "storage",
-                self._storage_usd(volume) * (end - volume.create_time) / MONTH_SECONDS,
-            )
-        ]
+        rows = self._settings_over_time(volume, end)
         if volume.rate_mib_s is not None and volume.snapshot is not None:
             usd = (
                 self._prices.initialization_usd()
@@ -97,9 +91,20 @@ class Audit:
             rows.append(_item(volume.volume_id, "initialization-rate", usd, f"{volume.rate_mib_s} MiB/s"))
         return rows
 
-    def _storage_usd(self, volume: Volume) -> float:
-        """USD a month for size, IOPS and throughput as they are now."""
-        chosen = volume.performance
+    def _settings_over_time(self, volume: Volume, end: float) -> list[Json]:
+        """What the volume costs as it is now, and what it cost more than that (or less) as it was before."""
+        *earlier, (since, present) = _billed_settings(volume)
+        month_usd = self._storage_usd(present)
+        rows = [_item(volume.volume_id, "storage", month_usd * (end - volume.create_time) / MONTH_SECONDS)]
+        ends = [*(start for start, _ in earlier), since][1:]
+        for (start, chosen), until in zip(earlier, ends, strict=True):
+            usd = (self._storage_usd(chosen) - month_usd) * (until - start) / MONTH_SECONDS
+            note = f"{_in_words(chosen)} for {(until - start) / 60:.1f} min"
+            rows.append(_item(volume.volume_id, "earlier-settings", usd, note))
+        return rows
+
+    def _storage_usd(self, chosen: VolumePerformance) -> float:
+        """USD a month for size, IOPS and throughput."""
         usage = {"io1": "piops", "standard": "gp2"}.get(chosen.volume_type, chosen.volume_type)
         usd = chosen.size_gib * self._prices.usd(f"EBS:VolumeUsage.{usage}")
         if chosen.volume_type == "gp3":
@@ -123,6 +128,24 @@ class Audit:
         return _item(
             name, "fast-restore", hours * self._prices.usd("EBS:FastSnapshotRestore"), f"{hours:.2f} hours"
         )
+
+
+def _billed_settings(volume: Volume) -> list[tuple[float, VolumePerformance]]:
+    """Since when which settings are billed.
+
+    EBS user guide, "Modify an Amazon EBS volume": "You are charged for the new volume configuration after
+    volume modification starts."
+    """
+    changes = [one for one in volume.modifications if one.state != "failed"]
+    first = changes[0].original if changes else volume.performance
+    return [(volume.create_time, first), *((one.start, one.target) for one in changes)]
+
+
+def _in_words(chosen: VolumePerformance) -> str:
+    parts = [chosen.volume_type, f"{chosen.size_gib} GiB"]
+    parts += [f"{chosen.iops:,} IOPS"] if chosen.iops is not None else []
+    parts += [f"{chosen.throughput_mib_s:,} MiB/s"] if chosen.throughput_mib_s is not None else []
+    return ", ".join(parts)
 
 
 def _item(resource: str, kind: str, usd: float, note: str = "") -> Json:

@@ -23,7 +23,7 @@ class FaultRule:
     """One fault.
 
     `target` is an operation name, or `event:<detail type>`, `volume:creation`, `volume:initialization`,
-    `fast-restore:enable` or `command:delivery`.
+    `volume:modification`, `fast-restore:enable` or `command:delivery`.
     """
 
     target: str

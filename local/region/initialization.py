@@ -12,12 +12,17 @@ from local.dataplane import DataPlaneError
 from local.region.core import Core, Json, iso, request_id
 from local.region.faults import Faults
 from local.region.resources import Initialization, Volume
+from local.region.settings import VolumeSettings
 from local.region.tables import Tables
+from local.region.volume_types import limits_now
 
 APPLY_STEP = 0.005
 """The data plane hears of progress in steps of half a per cent: every step costs it work."""
 
 READ_POLL_SECONDS = 1.0
+
+VOLUME_COPY = "volume-copy"
+"""InitializationType of a volume copy (botocore shape InitializationType)."""
 
 
 class Initializations:
@@ -31,20 +36,14 @@ class Initializations:
 
     def begin(self, volume: Volume, now: float) -> None:
         """Start when the volume becomes active; empty volumes need none."""
-        if volume.snapshot is None:
+        if volume.snapshot is None and volume.source is None:
             return
-        settings = self._core.settings.volume
-        total = volume.snapshot.written_bytes
-        rate = (
-            volume.rate_mib_s * settings.provisioned_rate_accuracy
-            if volume.rate_mib_s
-            else settings.background_mib_s
-        )
-        kind = "provisioned-rate" if volume.rate_mib_s else "default"
+        kind, rate, total = self._how(volume)
         state = Initialization(kind, rate, total, now, reported_at=now)
         volume.initialization = state
         if volume.fast_restored or total == 0:
             state.completed, state.reported_progress, state.reported_completed = now, 100, True
+            self._lift_ceiling(volume)
             return
         self._stall(state)
         self._plan_end(volume, state)
@@ -86,6 +85,29 @@ class Initializations:
             status["EstimatedTimeToCompleteInSeconds"] = math.ceil(left)
         return detail, status
 
+    def _how(self, volume: Volume) -> tuple[str, float, int]:
+        """InitializationType, MiB/s and bytes."""
+        settings, total = self._core.settings.volume, volume.written_bytes
+        if volume.source is not None:
+            seconds = copy_seconds(total, settings)
+            return VOLUME_COPY, total / 1024**2 / seconds if seconds else 0.0, total
+        if volume.rate_mib_s:
+            return "provisioned-rate", volume.rate_mib_s * settings.provisioned_rate_accuracy, total
+        return "default", settings.background_mib_s, total
+
+    def _lift_ceiling(self, volume: Volume) -> None:
+        if volume.copy_ceiling is None:
+            return
+        volume.copy_ceiling = None
+        self._core.later(lambda: self._set_limits(volume))
+
+    def _set_limits(self, volume: Volume) -> None:
+        try:
+            self._core.dataplane.set_limits(volume.volume_id, limits_now(volume))
+        except DataPlaneError:
+            if volume.volume_id in self._tables.volumes and volume.state != "deleting":
+                raise
+
     def _report(self, state: Initialization, now: float) -> None:
         """AWS refreshes the information at most every few minutes: show what was true at the last refresh."""
         lag = self._core.settings.volume.status_lag_seconds
@@ -111,6 +133,7 @@ class Initializations:
             return
         state.completed = now
         self._core.later(lambda: self._push(volume, 1.0))
+        self._lift_ceiling(volume)
         delay = self._core.settings.volume.initialize_event_delay_seconds
         self._core.at(now + delay, lambda _due: self._announce(volume, now))
 
@@ -158,9 +181,18 @@ class Initializations:
             state = volume.initialization
             if state is None or state.completed is not None or not counters.written_blocks:
                 return
+            if state.kind == VOLUME_COPY:  # its blocks can be read at once, wherever they are
+                return
             state.read_fraction = max(state.read_fraction, counters.fetched_blocks / counters.written_blocks)
             if state.read_fraction >= 1.0:
                 self._complete(volume, self._core.now())
+
+
+def copy_seconds(data_bytes: int, settings: VolumeSettings) -> float:
+    """How long the initialization of a volume copy takes (EBS user guide, "Copy an Amazon EBS volume")."""
+    tib = data_bytes / 1024**4
+    further = max(0.0, min(tib, 16.0) - 1.0)
+    return min(1.0, tib) * settings.copy_seconds_first_tib + further * settings.copy_seconds_next_tib
 
 
 def _under_way(volume: Volume) -> bool:

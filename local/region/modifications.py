@@ -5,11 +5,12 @@ from __future__ import annotations
 from local.dataplane import DataPlaneError
 from local.region.core import Core, Json, optional_stamp, refuse_dry_run, request_id, stamp
 from local.region.errors import ApiError, invalid, missing
+from local.region.faults import Faults
 from local.region.filters import Getter, keep_matching, page
 from local.region.operations import operation
 from local.region.resources import Modification, Volume, VolumePerformance
 from local.region.tables import Tables
-from local.region.volume_types import VOLUME_TYPES, choose, limits_of
+from local.region.volume_types import VOLUME_TYPES, choose, limits_now
 
 DAY_SECONDS = 86_400
 
@@ -17,9 +18,10 @@ DAY_SECONDS = 86_400
 class Modifications:
     """Changes of size, type and performance of volumes that live on."""
 
-    def __init__(self, core: Core, tables: Tables) -> None:
+    def __init__(self, core: Core, tables: Tables, faults: Faults) -> None:
         self._core = core
         self._tables = tables
+        self._faults = faults
 
     @operation("ec2", "ModifyVolume")
     def modify_volume(self, params: Json) -> Json:
@@ -79,6 +81,10 @@ class Modifications:
     def _optimize(self, volume: Volume, one: Modification, due: float) -> None:
         if volume.volume_id not in self._tables.volumes:
             return
+        if self._faults.take("volume:modification", effects=("volume-error",)) is not None:
+            one.state, one.end = "failed", due
+            self._notify(volume, "failed")
+            return
         volume.performance = one.target
         one.state, one.optimizing_start = "optimizing", due
         one.optimizing_seconds = (
@@ -91,7 +97,7 @@ class Modifications:
 
     def _limit(self, volume: Volume) -> None:
         try:
-            self._core.dataplane.set_limits(volume.volume_id, limits_of(volume.performance))
+            self._core.dataplane.set_limits(volume.volume_id, limits_now(volume))
         except DataPlaneError:
             if volume.volume_id in self._tables.volumes:
                 raise

@@ -30,6 +30,7 @@ from local.region.snapshots import Snapshots
 from local.region.tables import Tables
 from local.region.tags import Tags
 from local.region.throttling import Throttle
+from local.region.volume_copies import VolumeCopies
 from local.region.volume_status import VolumeStatus
 from local.region.volumes import Volumes
 
@@ -78,7 +79,8 @@ class Region(Seeding):
             self._commands,
             self._parameters,
             Snapshots(core, tables),
-            Modifications(core, tables),
+            Modifications(core, tables, self.faults),
+            VolumeCopies(core, tables, self._volumes),
             Tags(core, tables),
             Quotas(core),
             Instances(core, tables, self._volumes, self._attachments),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from local.dataplane import BLOCK_BYTES, Extent, SnapshotImage
+from local.dataplane import BLOCK_BYTES, Extent, SnapshotImage, VolumeLimits
 from local.region.settings import GIB_BYTES
 
 
@@ -122,6 +122,11 @@ class Volume:
     encrypted: bool = False
     kms_key_id: str | None = None
     snapshot: Snapshot | None = None
+    source: Volume | None = None
+    """The volume that this one is a copy of."""
+    copied_bytes: int = 0
+    copy_ceiling: VolumeLimits | None = None
+    """What a copy may do at most until it is initialised."""
     rate_mib_s: int | None = None
     fast_restored: bool = False
     state: str = "creating"
@@ -137,6 +142,11 @@ class Volume:
     def size_gib(self) -> int:
         """The volume's size."""
         return self.performance.size_gib
+
+    @property
+    def written_bytes(self) -> int:
+        """The data that it was made with; what was written since is known to the data plane only."""
+        return self.snapshot.written_bytes if self.snapshot is not None else self.copied_bytes
 
 
 @dataclass(slots=True)

@@ -38,6 +38,10 @@ class VolumeSettings:
     modifying_seconds: float = 30.0  # published: a change of IOPS shows in the next minute
     optimizing_seconds_per_tib: float = 21_600.0  # AWS: about 6 hours for a full 1 TiB
     modifications_per_day: int = 4
+    copy_seconds_first_tib: float = 21_600.0  # AWS: up to 6 hours for the first TiB of data
+    copy_seconds_next_tib: float = 4_320.0  # AWS: 1.2 hours for each further TiB, up to 16
+    copy_state_error_code: str = "IncorrectState"
+    # UNVERIFIED: the code for a second copy of one source, and for a source that is itself being copied.
     rate_quota_error_code: str = "VolumeLimitExceeded"  # UNVERIFIED: AWS says only "the request fails"
     rate_capacity_error_code: str = "InsufficientVolumeCapacity"  # UNVERIFIED, as above
 

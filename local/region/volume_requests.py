@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from local.dataplane import VolumeLimits
 from local.region.core import Core, Json, new_id
 from local.region.errors import ApiError, invalid, missing, not_together
 from local.region.resources import Snapshot, Volume
 from local.region.tables import Tables
-from local.region.volume_types import choose
+from local.region.volume_types import choose, limits_now, lowest
 
 DEFAULT_TYPE = "gp2"
 """botocore, CreateVolume: "Default: gp2"."""
+
+COPY_BASELINE = VolumeLimits(3_000, 125)
+"""EBS user guide, "Copy an Amazon EBS volume": performance of a copy that is being initialised, at most."""
 
 RATES_MIB_S = (100, 300)
 """botocore, CreateVolume: VolumeInitializationRate is 100 to 300 MiB/s."""
@@ -39,6 +43,34 @@ def build(params: Json, core: Core, tables: Tables) -> Volume:
         kms_key_id=key,
         snapshot=snapshot,
         rate_mib_s=_rate(params, snapshot),
+        tags=tags_for(params.get("TagSpecifications"), "volume"),
+    )
+
+
+def build_copy(params: Json, source: Volume, core: Core) -> Volume:
+    """The volume that a CopyVolumes request asks for (EBS user guide, "Copy an Amazon EBS volume")."""
+    size_gib = params.get("Size") or source.size_gib
+    if size_gib < source.size_gib:
+        raise invalid(f"Size {size_gib} is smaller than the source volume: {source.size_gib} GiB")
+    performance = choose(
+        params.get("VolumeType") or DEFAULT_TYPE,
+        size_gib,
+        params.get("Iops"),
+        params.get("Throughput"),
+        multi_attach=bool(params.get("MultiAttachEnabled")),
+    )
+    key = params.get("KmsKeyId") or source.kms_key_id
+    encrypted = bool(source.encrypted or params.get("Encrypted") or params.get("KmsKeyId"))
+    return Volume(
+        volume_id=new_id("vol"),
+        zone=source.zone,
+        performance=performance,
+        create_time=core.now(),
+        encrypted=encrypted,
+        kms_key_id=key_arn(key or "alias/aws/ebs", core) if encrypted else None,
+        source=source,
+        copied_bytes=source.written_bytes,
+        copy_ceiling=lowest(COPY_BASELINE, limits_now(source)),
         tags=tags_for(params.get("TagSpecifications"), "volume"),
     )
 

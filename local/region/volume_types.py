@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from local.dataplane import VolumeLimits
 from local.region.errors import ApiError, invalid, missing, not_together
-from local.region.resources import VolumePerformance
+from local.region.resources import Volume, VolumePerformance
 
 GIB_PER_TIB = 1_024
 
@@ -75,6 +75,17 @@ VOLUME_TYPES = {
 def limits_of(chosen: VolumePerformance) -> VolumeLimits:
     """What the volume may do on the data plane."""
     return VOLUME_TYPES[chosen.volume_type].limits(chosen)
+
+
+def limits_now(volume: Volume) -> VolumeLimits:
+    """What this volume may do at present: a copy that is being initialised has a ceiling."""
+    full, ceiling = limits_of(volume.performance), volume.copy_ceiling
+    return full if ceiling is None else lowest(full, ceiling)
+
+
+def lowest(*limits: VolumeLimits) -> VolumeLimits:
+    """The lowest of each."""
+    return VolumeLimits(min(one.iops for one in limits), min(one.throughput_mib_s for one in limits))
 
 
 def choose(

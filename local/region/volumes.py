@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from local.dataplane import DataPlaneError
+from local.dataplane import DataPlane, DataPlaneError
 from local.region import volume_requests
 from local.region.core import Core, Json, refuse_dry_run, request_id, stamp
 from local.region.errors import ApiError, invalid
@@ -15,7 +15,7 @@ from local.region.initialization import Initializations
 from local.region.operations import operation
 from local.region.resources import Attachment, Volume
 from local.region.tables import Tables
-from local.region.volume_types import limits_of
+from local.region.volume_types import limits_now, limits_of
 
 LOG = logging.getLogger(__name__)
 
@@ -44,14 +44,16 @@ class Volumes:
     @operation("ec2", "CreateVolume")
     def create_volume(self, params: Json) -> Json:
         """Make a volume, empty or from a snapshot; the same client token makes it only once."""
-        known = self._known(params)
+        known = self.known(params)
         if known is not None:
-            return self._created(known)
+            return self.created(known)
         volume = volume_requests.build(params, self._core, self._tables)
         self._check_rate(volume)
         refuse_dry_run(params)
-        self._start(volume, params.get("ClientToken"), params)
-        return self._created(volume)
+        if volume.snapshot is not None and volume.rate_mib_s is None:
+            volume.fast_restored = self._fast_restores.use_credit(volume.snapshot.snapshot_id, volume.zone)
+        self.begin(volume, params)
+        return self.created(volume)
 
     @operation("ec2", "DescribeVolumes")
     def describe_volumes(self, params: Json) -> Json:
@@ -109,9 +111,10 @@ class Volumes:
     def describe(self, volume: Volume) -> Json:
         """The volume as DescribeVolumes shows it."""
         attachments = [describe_attachment(volume, one) for one in volume.attachments.values()]
-        return {**self._created(volume), "FastRestored": volume.fast_restored, "Attachments": attachments}
+        return {**self.created(volume), "FastRestored": volume.fast_restored, "Attachments": attachments}
 
-    def _known(self, params: Json) -> Volume | None:
+    def known(self, params: Json) -> Volume | None:
+        """The volume that a request with the same client token has made."""
         token = params.get("ClientToken")
         if token is None:
             return None
@@ -139,12 +142,12 @@ class Volumes:
                 f"The volume initialization rates of concurrent requests would exceed {quota:g} MiB/s",
             )
 
-    def _start(self, volume: Volume, token: str | None, params: Json) -> None:
+    def begin(self, volume: Volume, params: Json) -> None:
+        """Let the volume come into being, under the request's client token."""
         self._tables.volumes[volume.volume_id] = volume
+        token = params.get("ClientToken")
         if token is not None:
             self._tokens[token] = (_comparable(params), volume.volume_id)
-        if volume.snapshot is not None and volume.rate_mib_s is None:
-            volume.fast_restored = self._fast_restores.use_credit(volume.snapshot.snapshot_id, volume.zone)
         if self._faults.take("volume:creation", effects=("volume-error",)) is not None:
             self._core.at(
                 volume.create_time + self._core.settings.volume.creation_seconds, lambda _: self._fail(volume)
@@ -154,12 +157,8 @@ class Volumes:
 
     def _make(self, volume: Volume) -> None:
         """Outside the lock: the data plane may take its time."""
-        image = volume.snapshot.image if volume.snapshot else None
-        warm = image is None or volume.fast_restored
         try:
-            self._core.dataplane.create_volume(
-                volume.volume_id, volume.size_gib, image, limits_of(volume.performance), warm=warm
-            )
+            _fill(self._core.dataplane, volume)
         except DataPlaneError:
             LOG.exception("the data plane could not make %s", volume.volume_id)
             with self._core.transaction():
@@ -191,7 +190,8 @@ class Volumes:
         detail = {"result": result, "cause": "", "event": event, "request-id": request_id()}
         self._core.emit("EBS Volume Notification", detail, [self._core.arn(f"volume/{volume.volume_id}")])
 
-    def _created(self, volume: Volume) -> Json:
+    def created(self, volume: Volume) -> Json:
+        """The volume as CreateVolume and CopyVolumes show it."""
         chosen = volume.performance
         return {
             "VolumeId": volume.volume_id,
@@ -205,6 +205,7 @@ class Volumes:
             "State": volume.state,
             "CreateTime": stamp(volume.create_time),
             "SnapshotId": volume.snapshot.snapshot_id if volume.snapshot else "",
+            "SourceVolumeId": volume.source.volume_id if volume.source else None,
             "Encrypted": volume.encrypted,
             "KmsKeyId": volume.kms_key_id,
             "VolumeInitializationRate": volume.rate_mib_s,
@@ -222,6 +223,16 @@ def describe_attachment(volume: Volume, one: Attachment) -> Json:
         "AttachTime": stamp(one.attach_time),
         "DeleteOnTermination": one.delete_on_termination,
     }
+
+
+def _fill(dataplane: DataPlane, volume: Volume) -> None:
+    """Give the volume its bytes; those of a copy can be read at once, wherever they are."""
+    name, size_gib, limits = volume.volume_id, volume.size_gib, limits_now(volume)
+    if volume.source is not None and volume.source.has_data:
+        dataplane.copy_volume(name, volume.source.volume_id, size_gib, limits)
+        return
+    image = volume.snapshot.image if volume.snapshot else None
+    dataplane.create_volume(name, size_gib, image, limits, warm=image is None or volume.fast_restored)
 
 
 def _comparable(params: Json) -> Json:

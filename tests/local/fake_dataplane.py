@@ -75,6 +75,10 @@ class FakeDataPlane:
         with self._lock:
             self.volumes[volume_id] = volume
 
+    def copy_volume(self, volume_id: str, source_id: str, size_gib: int, limits: VolumeLimits) -> None:
+        self._fail("copy_volume")
+        self.create_volume(volume_id, size_gib, self._volume(source_id).image, limits, warm=True)
+
     def delete_volume(self, volume_id: str) -> None:
         with self._lock:
             self.volumes.pop(volume_id, None)

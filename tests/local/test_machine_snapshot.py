@@ -24,6 +24,7 @@ from local.snapshot_image import (
 )
 
 VOLUME, INSTANCE = "vol-0123456789abcdef0", "i-0123456789abcdef0"
+SOURCE = "vol-0fedcba9876543210"
 LIMITS = VolumeLimits(iops=16_000, throughput_mib_s=1000)
 TREE = FileTree(share=0.03, seed=5)
 
@@ -92,6 +93,18 @@ def test_a_restored_volume_has_the_files_of_its_snapshot(machine: Machine, image
     restore(machine, image)
     assert compare_files(machine, INSTANCE, VOLUME, load_manifest(image)) == []
     assert machine.counters(VOLUME).read_blocks > 0
+    machine.detach_volume(VOLUME, INSTANCE)
+
+
+def test_a_copy_has_what_its_source_has_and_outlives_it(machine: Machine, image: SnapshotImage) -> None:
+    machine.create_volume(SOURCE, 1, image, LIMITS, warm=False)
+    machine.copy_volume(VOLUME, SOURCE, 2, LIMITS)
+    assert machine.counters(SOURCE).fetched_blocks == 0
+    machine.delete_volume(SOURCE)
+    counters = machine.counters(VOLUME)
+    assert counters.fetched_blocks == counters.written_blocks == sum(count for _, count in image.extents)
+    machine.attach_volume(VOLUME, INSTANCE, "/dev/sdf")
+    assert compare_files(machine, INSTANCE, VOLUME, load_manifest(image)) == []
     machine.detach_volume(VOLUME, INSTANCE)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from local.region import ApiError
+from local.region.faults import FaultRule
 from tests.local.region_lab import Lab
 
 
@@ -74,3 +75,30 @@ def test_what_is_refused() -> None:
     assert refused(lab, "vol-0000000000000dead", Size=20) == "InvalidVolume.NotFound"
     with pytest.raises(ApiError, match="does not exist"):
         change(lab, volume)
+
+
+def test_a_change_may_fail_and_is_then_not_in_force() -> None:
+    lab = Lab()
+    volume = lab.volume(Size=10, VolumeType="gp3", Throughput=500)
+    lab.region.faults.add(FaultRule("volume:modification", "volume-error"))
+    lab.ec2("ModifyVolume", VolumeId=volume, Throughput=125)
+    lab.wait(30)
+    assert change(lab, volume)["ModificationState"] == "failed"
+    assert lab.shown(volume)["Throughput"] == 500
+    lab.ec2("ModifyVolume", VolumeId=volume, Throughput=125)
+    lab.wait(30)
+    assert lab.shown(volume)["Throughput"] == 125
+
+
+def test_the_meter_bills_each_setting_for_its_time() -> None:
+    """Half an hour with more, and the present settings for the whole time."""
+    lab = Lab()
+    volume = lab.volume(Size=10, VolumeType="gp3", Iops=4_000, Throughput=1_000)
+    lab.wait(1_798)
+    lab.ec2("ModifyVolume", VolumeId=volume, Iops=3_000, Throughput=125)
+    lab.wait(1_800)
+    rows = {item["kind"]: item for item in lab.region.money()["items"] if item["resource"] == volume}
+    month = 30 * 24 * 3_600
+    assert rows["storage"]["usd"] == pytest.approx(10 * 0.08 * 3_600 / month)
+    assert rows["earlier-settings"]["usd"] == pytest.approx((1_000 * 0.005 + 875 * 0.04) * 1_800 / month)
+    assert rows["earlier-settings"]["note"] == "gp3, 10 GiB, 4,000 IOPS, 1,000 MiB/s for 30.0 min"

@@ -138,6 +138,10 @@ def walk_ec2(made: Recorded, lab: Lab, snapshot: str) -> None:
     lab.wait(2)
     made.ask("ec2", "describe_volumes", Filters=[{"Name": "tag:rewarm", "Values": ["*"]}])
     made.ask("ec2", "describe_volume_status", VolumeIds=[volume])
+    made.ask(
+        "ec2", "copy_volumes", SourceVolumeId=volume, VolumeType="gp3", Throughput=250, ClientToken="copy",
+        TagSpecifications=tags,
+    )  # fmt: skip
     made.ask("ec2", "modify_volume", VolumeId=volume, Iops=4_000)
     made.ask("ec2", "describe_volumes_modifications")
     made.ask("ec2", "describe_snapshots", OwnerIds=["self"])
