@@ -5,10 +5,11 @@ P50 is what to expect, P90 what to promise. History only makes another `Timings`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
-from rewarm.domain.model import BLOCK_BYTES, MIB
+from rewarm.domain.model import BLOCK_BYTES, MIB, Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,9 @@ class Timings:
     status_delay_seconds: Quantiles = Quantiles(120, 300)
     """DescribeVolumeStatus lags by "up to 5 minutes" (EBS user guide, "Monitor the status of
     initialization")."""
+    measure_seconds: Quantiles = Quantiles(10, 60)
+    """Delivery of the command and two dozen reads of the cold volume, before the agent is sent for; where EBS
+    loads by itself, it does so meanwhile."""
     verify_seconds: Quantiles = Quantiles(10, 60)
     """Delivery of the command and 256 reads of a millisecond or two."""
     rate_delivered: Quantiles = Quantiles(1.0, 0.9)
@@ -64,8 +68,9 @@ class Timings:
     fsr_poll_seconds: Quantiles = Quantiles(0, 60)
     """The credit metric comes by the minute."""
     background_seconds_per_tib: Quantiles = Quantiles(8 * 3_600, 24 * 3_600)
-    """100 GiB were back at full speed within 24 hours (published 2025); "unpredictable", says AWS. For each
-    TiB of data, and at least once."""
+    """100 GiB were back at full speed within 24 hours (published 2025); "unpredictable", says AWS."""
+    background_least_seconds: Quantiles = Quantiles(8 * 3_600, 24 * 3_600)
+    """The same for less than 1 TiB: that time goes with the size is known only from an account's history."""
     clone_first_tib_seconds: Quantiles = Quantiles(3 * 3_600, 6 * 3_600)
     """EBS user guide, "Copy volumes": up to 6 hours for the first TiB. AWS names no usual time; half of the
     most is assumed (unverified)."""
@@ -74,6 +79,13 @@ class Timings:
     clone_most_seconds: Quantiles = Quantiles(12 * 3_600, 24 * 3_600)
     """The same page: 24 hours above 16 TiB."""
     basis: Basis = Basis()
+    restores: Mapping[Strategy, int] = field(default_factory=dict)
+    """Finished restores that the figures of a strategy rest on."""
+
+    def basis_of(self, strategy: Strategy) -> Basis:
+        """What an estimate of the strategy rests on."""
+        count = self.restores.get(strategy, 0)
+        return Basis("history", count) if count else Basis()
 
 
 PRIORS = Timings()
