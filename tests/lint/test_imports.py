@@ -20,12 +20,17 @@ MAY_IMPORT = {
     "contracts": {"contracts", "domain"},
     "steps": {"contracts", "domain", "ports", "steps"},
     "adapters": {"adapters", "domain", "ports"},
+    "charts": {"charts", "contracts", "domain"},
 }
 """Layer -> layers of this package that it may import. Handlers wire all together and may import all."""
 
 PART_OF = {"pydantic_core": "pydantic"}
 OWN = {"functions", "local", "rewarm", "tests", "types_boto3", "botocore_stubs"}
-ONLY_IN = {"boto3": {"adapters", "handlers"}, "botocore": {"adapters", "handlers"}}
+ONLY_IN = {
+    "boto3": {"adapters", "handlers"},
+    "botocore": {"adapters", "handlers"},
+    "matplotlib": {"charts"},
+}
 """Third party package -> the layers that may import it."""
 
 

@@ -11,8 +11,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
 
 from local.run.recording import Json, RestoreRecord, StateVisit
-from local.run.report.svg import COLOURS, style, to_svg
 from local.run.wording import PHASES, phase_of
+from rewarm.charts.svg import COLOURS, style, to_svg
 
 MINUTE_SECONDS = 60.0
 SIZES = {"wide": 9.6, "narrow": 4.4}

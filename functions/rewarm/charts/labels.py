@@ -1,0 +1,109 @@
+"""Labels beside marks: each takes the free place nearest to its mark, in the order given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from rewarm.charts.svg import COLOURS
+
+_GAP_POINTS = 9.0
+_ROW_POINTS = 13.0
+_ROWS = 7
+_NEAR_POINTS = _GAP_POINTS + _ROW_POINTS
+"""A label that is farther away has a line to its mark."""
+_BESIDE = ((-7.0, "left"), (7.0, "right"), (10.0, "left"), (-10.0, "right"), (40.0, "left"), (-40.0, "right"))
+"""How far a label begins or ends from its mark, in points."""
+_PAD_PIXELS = 3.0
+_HIDES = 1_000.0
+_CROSSES = 25.0
+"""Costs of a place: to hide something is worst, to lie on a line is bad, to be far is a pity."""
+
+Place = tuple[float, float, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Words for the mark at `x`, `y`, in the axes' own units."""
+
+    x: float
+    y: float
+    text: str
+    colour: str
+    bold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacles:
+    """What a label must not cover (boxes), and what it should not (vertical lines); in pixels."""
+
+    boxes: Sequence[Bbox] = ()
+    verticals: Sequence[float] = ()
+
+
+def place(axes: Axes, labels: Sequence[Label], obstacles: Obstacles) -> None:
+    """Write the labels. The axes' limits, and all that shares the figure, must be final."""
+    figure = axes.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    renderer: Any = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+    figure.draw_without_rendering()
+    frame = axes.get_window_extent()
+    taken = list(obstacles.boxes)
+    for label in labels:
+        written = axes.annotate(
+            label.text, (label.x, label.y), xytext=(0, 0), textcoords="offset points", color=label.colour,
+            fontsize=9, fontweight="bold" if label.bold else "normal", linespacing=1.25,
+            annotation_clip=False, zorder=6,
+            bbox={"facecolor": COLOURS["card"], "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
+            arrowprops={"arrowstyle": "-", "color": label.colour, "linewidth": 0.7, "shrinkB": 5},
+        )  # fmt: skip
+        boxes = {at: _box_at(written, at, renderer) for at in _places()}
+        best = min(boxes, key=lambda at: _cost(at, boxes[at], frame, taken, obstacles.verticals))
+        _move(written, best)
+        assert written.arrow_patch is not None
+        written.arrow_patch.set_visible(abs(best[1]) > _NEAR_POINTS)
+        taken.append(boxes[best])
+
+
+def _places() -> list[Place]:
+    """Offsets in points, the nearest first: row by row above and below the mark."""
+    return [
+        (across, sign * (_GAP_POINTS + _ROW_POINTS * row), side)
+        for row in range(_ROWS)
+        for sign in (1, -1)
+        for across, side in _BESIDE
+    ]
+
+
+def _move(written: Any, at: Place) -> None:
+    across, up, side = at
+    written.set_position((across, up))
+    written.set_ha(side)
+    written.set_ma("left")
+    written.set_va("bottom" if up > 0 else "top")
+
+
+def _box_at(written: Any, at: Place, renderer: Any) -> Bbox:
+    """Of the words alone, without the line that leads to the mark."""
+    _move(written, at)
+    written.update_positions(renderer)
+    box = Text.get_window_extent(written, renderer)
+    return Bbox.from_extents(
+        box.x0 - _PAD_PIXELS, box.y0 - _PAD_PIXELS, box.x1 + _PAD_PIXELS, box.y1 + _PAD_PIXELS
+    )
+
+
+def _cost(at: Place, box: Bbox, frame: Bbox, taken: Sequence[Bbox], verticals: Sequence[float]) -> float:
+    beyond = (frame.x0 - box.x0, box.x1 - frame.x1, frame.y0 - box.y0, box.y1 - frame.y1)
+    outside = float(sum(max(0.0, pixels) for pixels in beyond))
+    hidden = sum(bool(box.overlaps(other)) for other in taken)
+    crossed = sum(bool(box.x0 <= vertical <= box.x1) for vertical in verticals)
+    far = abs(at[0]) / 2 + abs(at[1])
+    return _HIDES * hidden + _HIDES * (outside > 0) + outside + _CROSSES * crossed + far
