@@ -23,6 +23,7 @@ from rewarm.domain.model import (
     Volume,
     VolumeSettings,
 )
+from rewarm.domain.performance import Performance, VolumeModification
 
 JsonObject = dict[str, Any]
 
@@ -79,6 +80,9 @@ class VolumeStore(Protocol):
         SnapshotNotFoundError.
         """
 
+    def copy(self, source_volume_id: str, settings: VolumeSettings, *, client_token: str) -> str:
+        """CopyVolumes; the copy's id. Raises VolumeCopyUnavailableError, CapacityUnavailableError, …"""
+
     def get(self, volume_id: str) -> Volume:
         """Raises VolumeNotFoundError."""
 
@@ -97,8 +101,21 @@ class VolumeStore(Protocol):
     def tag(self, volume_id: str, tags: Mapping[str, str]) -> None:
         """Raises VolumeNotFoundError."""
 
+    def untag(self, volume_id: str, key: str) -> None:
+        """Does nothing where the volume or the tag is gone."""
+
     def initialization_status(self, volume_id: str) -> InitializationStatus:
         """What EC2 says of the initialization, up to 5 minutes late. Raises VolumeNotFoundError."""
+
+
+class VolumeModifications(Protocol):
+    """Changes of volumes that live on."""
+
+    def latest(self, volume_id: str) -> VolumeModification | None:
+        """None where the volume was never changed. Raises VolumeNotFoundError."""
+
+    def start(self, volume_id: str, target: Performance) -> None:
+        """ModifyVolume, not idempotent. Raises ModificationPostponedError, VolumeNotFoundError."""
 
 
 class Instances(Protocol):

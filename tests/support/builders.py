@@ -27,6 +27,7 @@ from tests.support.fakes import (
     FakeInstances,
     FakeMessages,
     FakeMetrics,
+    FakeModifications,
     FakePrices,
     FakeQuotas,
     FakeSnapshots,
@@ -54,6 +55,7 @@ class World:
     snapshots: FakeSnapshots = field(default_factory=FakeSnapshots)
     fast_restores: FakeFastRestores = field(default_factory=FakeFastRestores)
     volumes: FakeVolumes = field(default_factory=lambda: FakeVolumes(NOW))
+    modifications: FakeModifications = field(init=False)
     instances: FakeInstances = field(default_factory=FakeInstances)
     commands: FakeCommands = field(default_factory=FakeCommands)
     metrics: FakeMetrics = field(default_factory=FakeMetrics)
@@ -65,6 +67,7 @@ class World:
     executions: FakeExecutions = field(default_factory=FakeExecutions)
 
     def __post_init__(self) -> None:
+        self.modifications = FakeModifications(self.volumes)
         self.snapshots.add(snapshot())
         self.instances.add(instance())
 

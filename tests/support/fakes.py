@@ -14,6 +14,7 @@ from rewarm.domain.errors import (
     DeviceInUseError,
     FastSnapshotRestoreUnavailableError,
     InitializationRateUnavailableError,
+    ModificationPostponedError,
     RequestRefusedError,
     RestoreNotFoundError,
     SnapshotNotFoundError,
@@ -35,6 +36,7 @@ from rewarm.domain.model import (
     Volume,
     VolumeSettings,
 )
+from rewarm.domain.performance import Performance, VolumeModification
 
 JsonObject = dict[str, Any]
 
@@ -119,6 +121,8 @@ class FakeVolumes:
     slow_detach: bool = False
     supplies_rates: bool = True
     failure: Exception | None = None
+    copied: dict[str, str] = field(default_factory=dict)
+    """Source of each copy."""
     _numbers: Iterable[int] = field(default_factory=lambda: itertools.count(1))
 
     def create(
@@ -145,6 +149,25 @@ class FakeVolumes:
         self.rates[volume_id] = initialization_rate_mib_s
         self.volumes[volume_id] = Volume(
             volume_id, self.new_state, availability_zone, settings, snapshot_id, False, (), self.now
+        )
+        return volume_id
+
+    def copy(self, source_volume_id: str, settings: VolumeSettings, *, client_token: str) -> str:
+        asked = (source_volume_id, settings)
+        if client_token in self.tokens:
+            before, volume_id = self.tokens[client_token]
+            if before != asked:
+                raise RequestRefusedError("IdempotentParameterMismatch")
+            return volume_id
+        if self.failure is not None:
+            raise self.failure
+        source = self.get(source_volume_id)
+        assert settings.size_gib >= source.settings.size_gib
+        volume_id = f"vol-{next(iter(self._numbers)):017x}"
+        self.tokens[client_token] = (asked, volume_id)
+        self.copied[volume_id] = source_volume_id
+        self.volumes[volume_id] = Volume(
+            volume_id, self.new_state, source.availability_zone, settings, None, None, (), self.now
         )
         return volume_id
 
@@ -190,9 +213,53 @@ class FakeVolumes:
         settings = self.get(volume_id).settings
         self.change(volume_id, settings=replace(settings, tags={**settings.tags, **tags}))
 
+    def untag(self, volume_id: str, key: str) -> None:
+        if volume_id in self.volumes:
+            settings = self.get(volume_id).settings
+            left = {name: value for name, value in settings.tags.items() if name != key}
+            self.change(volume_id, settings=replace(settings, tags=left))
+
     def initialization_status(self, volume_id: str) -> InitializationStatus:
         self.get(volume_id)
         return self.statuses.get(volume_id, InitializationStatus(None, None, None, None))
+
+
+@dataclass
+class FakeModifications:
+    """Port VolumeModifications; a change is `modifying` until a test says more."""
+
+    volumes: FakeVolumes
+    changes: dict[str, VolumeModification] = field(default_factory=dict)
+    started: list[tuple[str, Performance]] = field(default_factory=list)
+    failure: Exception | None = None
+
+    def latest(self, volume_id: str) -> VolumeModification | None:
+        self.volumes.get(volume_id)
+        return self.changes.get(volume_id)
+
+    def start(self, volume_id: str, target: Performance) -> None:
+        self.volumes.get(volume_id)
+        if self.failure is not None:
+            raise self.failure
+        change = self.changes.get(volume_id)
+        if change is not None and change.under_way:
+            raise ModificationPostponedError(f"IncorrectModificationState: {change.state}")
+        self.started.append((volume_id, target))
+        self.changes[volume_id] = VolumeModification("modifying", target)
+
+    def become(self, volume_id: str, state: str) -> None:
+        """The change goes on; its settings are in force from `optimizing` on."""
+        change = replace(self.changes[volume_id], state=state)
+        self.changes[volume_id] = change
+        if change.in_force:
+            now = self.volumes.get(volume_id).settings
+            told = replace(
+                now,
+                volume_type=change.target.volume_type,
+                iops=change.target.iops,
+                throughput_mib_s=change.target.throughput_mib_s,
+            )
+            self.volumes.change(volume_id, settings=told)
 
 
 @dataclass

@@ -26,6 +26,7 @@ from rewarm.domain.errors import (
     AgentUnreachableError,
     CapacityUnavailableError,
     DeviceInUseError,
+    ModificationPostponedError,
     QuotaExceededError,
     RequestRefusedError,
     RestoreError,
@@ -35,6 +36,7 @@ from rewarm.domain.errors import (
     TargetNotFoundError,
     TargetNotUsableError,
     ThrottledError,
+    VolumeCopyUnavailableError,
     VolumeNotFoundError,
 )
 
@@ -95,6 +97,15 @@ _RULES = (
         CapacityUnavailableError,
         _codes("InsufficientVolumeCapacity InsufficientCapacity InsufficientCapacityException"),
     ),
+    _Rule(
+        VolumeCopyUnavailableError,
+        _codes(
+            "CopyVolumesLimitExceeded IncorrectState IncorrectModificationState UnsupportedOperation"
+            " InvalidVolume.NotFound InvalidVolumeID.Malformed OperationNotPermitted InvalidAction"
+        ),
+        frozenset({"CopyVolumes"}),
+    ),
+    _Rule(ModificationPostponedError, _codes("IncorrectModificationState VolumeModificationRateExceeded")),
     _Rule(TargetNotUsableError, _codes("AttachmentLimitExceeded"), frozenset({"AttachVolume"})),
     _Rule(
         QuotaExceededError,

@@ -62,6 +62,12 @@ class Ec2VolumeStore:
         with _naming_rate_errors(initialization_rate_mib_s):
             return self._ec2.create_volume(**request, ClientToken=client_token)["VolumeId"]
 
+    def copy(self, source_volume_id: str, settings: VolumeSettings, *, client_token: str) -> str:
+        """The copy's id; the same token gives the same copy."""
+        request = {"SourceVolumeId": source_volume_id, **_settings(settings)}
+        with naming_errors():
+            return self._ec2.copy_volumes(**request, ClientToken=client_token)["Volumes"][0]["VolumeId"]
+
     def get(self, volume_id: str) -> Volume:
         """Raises VolumeNotFoundError."""
         with naming_errors():
@@ -111,6 +117,14 @@ class Ec2VolumeStore:
         with naming_errors():
             self._ec2.create_tags(Resources=[volume_id], Tags=tag_list(tags))
 
+    def untag(self, volume_id: str, key: str) -> None:
+        """Does nothing where the volume or the tag is gone."""
+        try:
+            with naming_errors():
+                self._ec2.delete_tags(Resources=[volume_id], Tags=[{"Key": key}])
+        except VolumeNotFoundError:
+            return
+
     def initialization_status(self, volume_id: str) -> InitializationStatus:
         """What EC2 says of the initialization, up to 5 minutes late. Raises VolumeNotFoundError."""
         with naming_errors():
@@ -137,10 +151,17 @@ class Ec2VolumeStore:
 
 
 def _creation(snapshot_id: str, availability_zone: str, settings: VolumeSettings) -> dict[str, Any]:
-    """CreateVolume's parameters; what AWS has a default for is left out."""
-    request: dict[str, Any] = {
+    """CreateVolume's parameters."""
+    return {
         "SnapshotId": snapshot_id,
         "AvailabilityZone": availability_zone,
+        **_settings(settings),
+    }
+
+
+def _settings(settings: VolumeSettings) -> dict[str, Any]:
+    """As CreateVolume and CopyVolumes take them; what AWS has a default for is left out."""
+    request: dict[str, Any] = {
         "VolumeType": settings.volume_type,
         "Size": settings.size_gib,
         "TagSpecifications": [{"ResourceType": "volume", "Tags": tag_list(settings.tags)}],

@@ -34,6 +34,18 @@ class InitializationRateUnavailableError(RestoreError):
     """The Region cannot supply the provisioned initialization rate (quota or capacity)."""
 
 
+class VolumeCopyUnavailableError(RestoreError):
+    """The source volume cannot be copied now: it is gone, elsewhere, or a quota of copies is used up."""
+
+
+class BoostUnavailableError(RestoreError):
+    """EC2 gives no volume with the performance of the boost (quota, or limits of the Region)."""
+
+
+class ModificationPostponedError(RestoreError):
+    """EC2 changes the volume later only: a change is under way, or four were made within a day."""
+
+
 class FastSnapshotRestoreUnavailableError(RestoreError):
     """Fast snapshot restore could not be enabled, or gave no benefit to the volume."""
 

@@ -23,6 +23,11 @@ class Strategy(StrEnum):
     VOLUME_CLONE = "volume-clone"
     BOOSTED_WARM_UP = "boosted-warm-up"
 
+    @property
+    def reads_with_agent(self) -> bool:
+        """The warm-up agent reads the blocks on the instance."""
+        return self in {Strategy.WARM_UP_AGENT, Strategy.BOOSTED_WARM_UP}
+
 
 class OnFailure(StrEnum):
     """What becomes of a volume whose restore failed before it was announced as attached."""

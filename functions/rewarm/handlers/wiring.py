@@ -24,6 +24,7 @@ from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.adapters.slack import SlackWebhook
 from rewarm.adapters.snapshot_blocks import THREADS
 from rewarm.adapters.topics import ChatTopic, NotificationTopic
+from rewarm.adapters.volume_modifications import Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.settings import Settings
 
@@ -48,6 +49,11 @@ def fast_restores() -> Ec2FastSnapshotRestores:
 def volumes() -> Ec2VolumeStore:
     """Port VolumeStore."""
     return Ec2VolumeStore(_client("ec2"))
+
+
+def modifications() -> Ec2VolumeModifications:
+    """Port VolumeModifications."""
+    return Ec2VolumeModifications(_client("ec2"))
 
 
 def instances() -> Ec2Instances:

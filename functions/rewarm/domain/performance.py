@@ -1,0 +1,76 @@
+"""A volume's performance: as ModifyVolume takes it, as the tag `rewarm:boost` keeps it, and in words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rewarm.domain.model import Boost, VolumeSettings
+
+BOOST_TAG = "rewarm:boost"
+"""On a volume that was created with more than it is to have: what to go back to, as `as_text` writes it."""
+_TEXT = re.compile(r"(?P<type>[a-z0-9]+)(?: iops=(?P<iops>\d+))?(?: throughputMibS=(?P<throughput>\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """Type, IOPS and throughput; None where the type has no such setting, or AWS's default is meant."""
+
+    volume_type: str
+    iops: int | None = None
+    throughput_mib_s: int | None = None
+
+    def fits(self, settings: VolumeSettings | Performance) -> bool:
+        """The settings are these already; what is None here may be anything."""
+        return (
+            self.volume_type == settings.volume_type
+            and self.iops in (None, settings.iops)
+            and self.throughput_mib_s in (None, settings.throughput_mib_s)
+        )
+
+    @property
+    def as_text(self) -> str:
+        """`gp3 iops=3000 throughputMibS=125`, for a tag's value."""
+        iops = f" iops={self.iops}" if self.iops is not None else ""
+        throughput = f" throughputMibS={self.throughput_mib_s}" if self.throughput_mib_s is not None else ""
+        return f"{self.volume_type}{iops}{throughput}"
+
+    @property
+    def in_words(self) -> str:
+        """`gp3 with 3,000 IOPS and 125 MiB/s`."""
+        parts = [f"{self.iops:,} IOPS"] if self.iops is not None else []
+        parts += [f"{self.throughput_mib_s:,} MiB/s"] if self.throughput_mib_s is not None else []
+        return f"{self.volume_type} with {' and '.join(parts)}" if parts else self.volume_type
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeModification:
+    """The latest change of a volume; `state` is modifying, optimizing, completed or failed."""
+
+    state: str
+    target: Performance
+    message: str | None = None
+
+    @property
+    def in_force(self) -> bool:
+        """The new settings count; EBS may still be moving blocks."""
+        return self.state in {"optimizing", "completed"}
+
+    @property
+    def under_way(self) -> bool:
+        """EC2 takes no other change of this volume now."""
+        return self.state in {"modifying", "optimizing"}
+
+
+def performance_of(settings: VolumeSettings | Boost) -> Performance:
+    """Of a volume, or of a boost."""
+    return Performance(settings.volume_type, settings.iops, settings.throughput_mib_s)
+
+
+def parse_performance(text: str) -> Performance:
+    """What `as_text` wrote. Raises ValueError."""
+    found = _TEXT.fullmatch(text)
+    if found is None:
+        raise ValueError(f'"{text}" is not written as {Performance("gp3", 3_000, 125).as_text}')
+    iops, throughput = found["iops"], found["throughput"]
+    return Performance(found["type"], int(iops) if iops else None, int(throughput) if throughput else None)
