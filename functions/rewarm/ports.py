@@ -6,13 +6,14 @@ further errors are named at the method.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from rewarm.domain.extents import Runs
+from rewarm.domain.measured import Measured
 from rewarm.domain.model import (
     CommandStatus,
-    Extent,
     FastSnapshotRestore,
     InitializationStatus,
     Instance,
@@ -43,8 +44,13 @@ class SnapshotCatalog(Protocol):
     def of_image(self, image_id: str) -> dict[str, str]:
         """Device name to snapshot id of an AMI. Raises SnapshotNotFoundError."""
 
-    def written_extents(self, snapshot_id: str) -> list[Extent]:
-        """Written blocks, ascending, disjoint, merged (ListSnapshotBlocks). Raises SnapshotNotFoundError."""
+    def written_extents(
+        self, snapshot_id: str, *, size_gib: int, full_size_bytes: int | None
+    ) -> Iterator[Runs]:
+        """Written blocks, ascending, disjoint, merged, a part at a time: there may be millions of runs.
+
+        `full_size_bytes` is FullSnapshotSizeInBytes, None where it is unknown. Raises SnapshotNotFoundError.
+        """
 
 
 class FastSnapshotRestores(Protocol):
@@ -185,8 +191,8 @@ class Artifacts(Protocol):
     def get_json(self, key: str) -> JsonObject | None:
         """None where there is no such object, or it is not JSON (a progress line cut short)."""
 
-    def put_map(self, key: str, extents: Iterable[Extent]) -> None:
-        """Writes a block map as the agent reads it: `start count` a line."""
+    def put_map(self, key: str, parts: Iterable[Runs]) -> int:
+        """Writes a block map as the agent reads it, `start count` a line; returns how many blocks it has."""
 
     def agent(self, platform: str, architecture: str) -> tuple[str, str]:
         """(key, sha256) of the agent's binary. Raises TargetNotUsableError where there is none for it."""

@@ -21,6 +21,7 @@ from rewarm.adapters.artifacts import S3Artifacts
 from rewarm.adapters.items import from_item, to_item
 from rewarm.adapters.restores import RELEASED_SECONDS, DynamoRestoreTable
 from rewarm.domain import errors
+from rewarm.domain.extents import Runs
 from rewarm.domain.model import Extent
 from tests.contract.answers import ApiError, Aws
 
@@ -63,8 +64,29 @@ class TestArtifacts:
         assert artifacts.get_json("progress.json") is None
 
     def test_a_map_has_one_extent_a_line(self, artifacts: S3Artifacts) -> None:
-        artifacts.put_map("blocks.map", [Extent(0, 3), Extent(7, 1)])
+        assert artifacts.put_map("blocks.map", [Runs([Extent(0, 3)]), Runs([Extent(7, 1)])]) == 4
         assert boto3.client("s3").get_object(Bucket=BUCKET, Key="blocks.map")["Body"].read() == b"0 3\n7 1\n"
+
+    def test_a_large_map_is_written_in_parts_as_it_comes(self, artifacts: S3Artifacts) -> None:
+        runs = 900_000
+        parts = (
+            Runs(Extent(block * 2, 1) for block in range(at, at + 100_000)) for at in range(0, runs, 100_000)
+        )
+        assert artifacts.put_map("blocks.map", parts) == runs
+        written = boto3.client("s3").get_object(Bucket=BUCKET, Key="blocks.map")
+        lines = written["Body"].read().decode().splitlines()
+        assert written["ContentType"] == "text/plain"
+        assert written["ETag"].endswith('-2"'), "not a multipart upload"
+        assert lines == [f"{block * 2} 1" for block in range(runs)]
+
+    def test_a_map_whose_listing_fails_is_not_written(self, artifacts: S3Artifacts) -> None:
+        def parts() -> Iterator[Runs]:
+            yield Runs([Extent(0, 3)])
+            raise errors.ThrottledError("slow down")
+
+        with pytest.raises(errors.ThrottledError, match="slow down"):
+            artifacts.put_map("blocks.map", parts())
+        assert boto3.client("s3").list_objects_v2(Bucket=BUCKET)["KeyCount"] == 0
 
     def test_addresses_are_signed_with_version_4_and_for_a_week_at_most(self, artifacts: S3Artifacts) -> None:
         query = parse_qs(urlsplit(artifacts.download_url("blocks.map", expires_seconds=10**9)).query)

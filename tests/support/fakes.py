@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -22,6 +22,8 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
     VolumeNotFoundError,
 )
+from rewarm.domain.extents import Runs
+from rewarm.domain.measured import Measured
 from rewarm.domain.model import (
     Attachment,
     CommandStatus,
@@ -48,6 +50,7 @@ class FakeSnapshots:
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
     images: dict[str, dict[str, str]] = field(default_factory=dict)
     extents: dict[str, list[Extent]] = field(default_factory=dict)
+    listed: list[str] = field(default_factory=list)
 
     def add(self, snapshot: Snapshot, extents: Iterable[Extent] = (Extent(0, 4),)) -> Snapshot:
         self.snapshots[snapshot.snapshot_id] = snapshot
@@ -70,9 +73,13 @@ class FakeSnapshots:
             raise SnapshotNotFoundError(f"there is no image {image_id}")
         return dict(self.images[image_id])
 
-    def written_extents(self, snapshot_id: str) -> list[Extent]:
-        self.get(snapshot_id)
-        return list(self.extents[snapshot_id])
+    def written_extents(
+        self, snapshot_id: str, *, size_gib: int, full_size_bytes: int | None
+    ) -> Iterator[Runs]:
+        found = self.get(snapshot_id)
+        assert (size_gib, full_size_bytes) == (found.size_gib, found.full_size_bytes)
+        self.listed.append(snapshot_id)
+        return iter([Runs(self.extents[snapshot_id])])
 
 
 @dataclass
@@ -389,8 +396,9 @@ class FakeArtifacts:
     def get_json(self, key: str) -> JsonObject | None:
         return self.objects.get(key)
 
-    def put_map(self, key: str, extents: Iterable[Extent]) -> None:
-        self.maps[key] = list(extents)
+    def put_map(self, key: str, parts: Iterable[Runs]) -> int:
+        self.maps[key] = [extent for part in parts for extent in part]
+        return sum(extent.block_count for extent in self.maps[key])
 
     def agent(self, platform: str, architecture: str) -> tuple[str, str]:
         if (platform, architecture) not in self.agents:

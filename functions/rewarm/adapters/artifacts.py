@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
+from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
+from rewarm.adapters.map_text import MapText
 from rewarm.domain import agent_output
 from rewarm.domain.errors import TargetNotUsableError
-from rewarm.domain.model import Extent
+from rewarm.domain.extents import Runs
+from rewarm.domain.model import MIB
 from rewarm.ports import JsonObject
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ AGENT_INDEX_KEY = "agents/index.json"
 _LARGEST_JSON = 16_384
 """The agent's lines have some hundred bytes. Whoever has the upload address can write more, and what does not
 fit a state's payload ends an execution without any Catch (States.DataLimitExceeded)."""
+_UPLOAD = TransferConfig(multipart_threshold=8 * MIB, multipart_chunksize=8 * MIB, max_concurrency=2)
+_UPLOAD.max_in_memory_upload_chunks = 4  # each holds a part until it is sent
 LONGEST_SIGNATURE_SECONDS = 604_800
 """S3 refuses presigned addresses for more than 7 days."""
 
@@ -48,10 +53,21 @@ class S3Artifacts:
                 raise
         return agent_output.parsed(body) if len(body) <= _LARGEST_JSON else None
 
-    def put_map(self, key: str, extents: Iterable[Extent]) -> None:
-        """Writes a block map as the agent reads it: `start count` a line."""
-        lines = (f"{extent.start_block} {extent.block_count}\n" for extent in extents)
-        self._put(key, "".join(lines), "text/plain")
+    def put_map(self, key: str, parts: Iterable[Runs]) -> int:
+        """Writes a block map as the agent reads it, `start count` a line; returns how many blocks it names.
+
+        It goes out as it comes in, in several parts where it is large: it may have some hundred megabytes.
+        """
+        text = MapText(parts)
+        with naming_errors():
+            self._s3.upload_fileobj(
+                cast("IO[bytes]", text),
+                self._bucket,
+                key,
+                ExtraArgs={"ContentType": "text/plain"},
+                Config=_UPLOAD,
+            )
+        return text.block_count
 
     def agent(self, platform: str, architecture: str) -> tuple[str, str]:
         """(key, sha256) of the agent's binary. Raises TargetNotUsableError where there is none for it."""

@@ -10,6 +10,8 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+from rewarm.adapters.block_pages import keep_indices
+
 ATTEMPTS = 3
 CONNECT_SECONDS = 4
 READ_SECONDS = 15
@@ -48,5 +50,8 @@ def price_list_client() -> Any:
 
 
 def block_list_client(threads: int) -> Any:
-    """One connection for each thread that lists blocks."""
-    return boto3.client("ebs", config=config(max_pool_connections=threads))
+    """One connection for each thread that lists blocks; trying again and the pace are theirs."""
+    once = {"mode": "standard", "total_max_attempts": 1}
+    ebs: Any = boto3.client("ebs", config=config(max_pool_connections=threads, retries=once))
+    ebs.meta.events.register("before-parse.ebs.ListSnapshotBlocks", keep_indices)
+    return ebs

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.snapshot_blocks import BlockLister
 from rewarm.adapters.tags import tags_of
 from rewarm.domain.errors import SnapshotNotFoundError
-from rewarm.domain.model import Extent, Snapshot
+from rewarm.domain.extents import Runs
+from rewarm.domain.model import Snapshot
 
 if TYPE_CHECKING:
     from mypy_boto3_ebs.client import EBSClient
@@ -57,9 +58,11 @@ class Ec2SnapshotCatalog:
             if "SnapshotId" in mapping.get("Ebs", {})
         }
 
-    def written_extents(self, snapshot_id: str) -> list[Extent]:
-        """The written blocks, ascending, disjoint, merged. Raises SnapshotNotFoundError."""
-        return self._blocks.extents(snapshot_id)
+    def written_extents(
+        self, snapshot_id: str, *, size_gib: int, full_size_bytes: int | None
+    ) -> Iterator[Runs]:
+        """The written blocks, ascending, disjoint, merged, a part at a time. Raises SnapshotNotFoundError."""
+        return self._blocks.extents(snapshot_id, size_gib=size_gib, full_size_bytes=full_size_bytes)
 
     def _own(self, *filters: FilterTypeDef) -> list[Snapshot]:
         # Unpaginated calls share a tighter request limit (EC2 API reference, request throttling).

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from rewarm.contracts import SelectSnapshotEvent, SelectSnapshotResult, VolumeAssignment
-from rewarm.domain import extents
 from rewarm.domain.errors import TargetNotUsableError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports import Artifacts, Instances, SnapshotCatalog, VolumeStore
@@ -22,11 +23,8 @@ def select_snapshot(
     assignments = assign_volumes(
         event.request, restore_id=event.restore_id, snapshots=snapshots, instances=instances, volumes=volumes
     )
-    return SelectSnapshotResult(
-        volumes=[
-            with_agent(_with_map(assignment, snapshots, artifacts), artifacts) for assignment in assignments
-        ]
-    )
+    mapped = _with_maps(assignments, snapshots, artifacts)
+    return SelectSnapshotResult(volumes=[with_agent(assignment, artifacts) for assignment in mapped])
 
 
 def with_agent(assignment: VolumeAssignment, artifacts: Artifacts) -> VolumeAssignment:
@@ -40,12 +38,29 @@ def with_agent(assignment: VolumeAssignment, artifacts: Artifacts) -> VolumeAssi
     return assignment.model_copy(update={"agent_available": True})
 
 
+def _with_maps(
+    assignments: Sequence[VolumeAssignment], snapshots: SnapshotCatalog, artifacts: Artifacts
+) -> Iterator[VolumeAssignment]:
+    """Volumes of the same snapshot share its map: listing the blocks of a large one takes a minute."""
+    known: dict[str, VolumeAssignment] = {}
+    for assignment in assignments:
+        same = known.get(assignment.snapshot_id)
+        if same is None:
+            same = known[assignment.snapshot_id] = _with_map(assignment, snapshots, artifacts)
+        found = ("map_key", "written_blocks", "data_bytes", "data_bytes_from")
+        yield assignment.model_copy(update={name: getattr(same, name) for name in found})
+
+
 def _with_map(
     assignment: VolumeAssignment, snapshots: SnapshotCatalog, artifacts: Artifacts
 ) -> VolumeAssignment:
-    written = snapshots.written_extents(assignment.snapshot_id)
-    artifacts.put_map(assignment.map_key, written)
-    blocks = extents.block_count(written)
+    from_aws = assignment.data_bytes_from == "fullSnapshotSize"
+    written = snapshots.written_extents(
+        assignment.snapshot_id,
+        size_gib=assignment.snapshot_size_gib,
+        full_size_bytes=assignment.data_bytes if from_aws else None,
+    )
+    blocks = artifacts.put_map(assignment.map_key, written)
     changes: dict[str, object] = {"written_blocks": blocks}
     if assignment.data_bytes_from == "volumeSize":
         changes |= {"data_bytes": blocks * BLOCK_BYTES, "data_bytes_from": "writtenBlocks"}

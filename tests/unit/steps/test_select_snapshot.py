@@ -99,6 +99,14 @@ class TestSource:
         (volume,) = select(world, source={"imageId": "ami-0123456789abcdef0", "devices": ["/dev/sdg"]})
         assert (volume.snapshot_id, volume.device) == (SNAPSHOT_ID, "/dev/sdg")
 
+    def test_lists_the_blocks_of_a_snapshot_once_for_all_its_volumes(self):
+        world = World()
+        world.snapshots.images["ami-0123456789abcdef0"] = {"/dev/sdg": SNAPSHOT_ID, "/dev/sdh": SNAPSHOT_ID}
+        first, second = select(world, source={"imageId": "ami-0123456789abcdef0"})
+        assert world.snapshots.listed == [SNAPSHOT_ID]
+        assert first.map_key == second.map_key
+        assert (first.written_blocks, second.written_blocks) == (4, 4)
+
     def test_refuses_a_device_that_the_image_does_not_have(self):
         world = World()
         world.snapshots.images["ami-0123456789abcdef0"] = {"/dev/xvda": OTHER}
