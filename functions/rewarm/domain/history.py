@@ -2,9 +2,9 @@
 
 Each figure is learned by itself: the observations of the restores that are most alike (at most NEAREST, each
 with its weight) together with the prior, by the quantiles of domain/quantiles.py. Where a duration is a fixed
-delay on top of one that grows with the size, short ones teach the delay and long ones the growth: in each, the
-other part is small. Failed and cancelled restores are no records; what a fault stretched is one wild value
-among others, which moves a median to its neighbour at most.
+delay on top of one that grows with the size, short ones teach the delay and long ones the growth: in each,
+the other part is small. Failed and cancelled restores are no records; what a fault stretched is one wild
+value among others, which moves a median to its neighbour at most.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rewarm.domain.measured import Likeness, Measured, Phase, weight
+from rewarm.domain.measured import BY_AGENT, Likeness, Measured, Phase, weight
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.quantiles import Observation, shrunk
 from rewarm.domain.timings import PRIORS, Quantiles, Timings
@@ -24,7 +24,6 @@ LONG_SECONDS = 3_600.0
 """From here on, minutes of delay are small beside what grows with the size."""
 LIMIT_MET_SHARE = 0.8
 """A reader this close to what volume and instance allow was held back by them, else by S3."""
-AGENT = frozenset({Strategy.WARM_UP_AGENT, Strategy.BOOSTED_WARM_UP})
 TIB = 1024 * GIB
 
 Figure = Callable[[Measured], float | None]
@@ -60,7 +59,10 @@ class History:
             value = figure(record)
             return 1 / value if value else None
 
-        found = shrunk(self.observations(inverse), Quantiles(1 / prior.p50, 1 / prior.p90))
+        observations = self.observations(inverse)
+        if not observations:
+            return prior
+        found = shrunk(observations, Quantiles(1 / prior.p50, 1 / prior.p90))
         return Quantiles(1 / found.p50, 1 / found.p90)
 
 
@@ -82,9 +84,9 @@ def learned(
 
 def _counts(records: Sequence[Measured]) -> Mapping[Strategy, int]:
     """Restores behind each strategy's own figures; both that use the agent learn from each other."""
-    by_agent = sum(record.strategy in AGENT for record in records)
+    by_agent = sum(record.strategy in BY_AGENT for record in records)
     return {
-        strategy: by_agent if strategy in AGENT else sum(record.strategy is strategy for record in records)
+        strategy: by_agent if strategy in BY_AGENT else sum(record.strategy is strategy for record in records)
         for strategy in Strategy
     }
 
@@ -173,14 +175,16 @@ def _by_fast_restore(history: History, priors: Timings) -> Timings:
             return None
         return max(0.0, taken - lead)
 
-    def stretch(record: Measured) -> float | None:
-        lead, taken = record.lead_seconds, record.of(Phase.PREPARE)
-        return taken / lead if lead is not None and taken is not None and lead >= LONG_SECONDS else None
-
     least = priors.fsr_optimizing_seconds_per_tib
-    factor = history.duration(stretch, Quantiles(1.0, least.p90 / least.p50))
+
+    def stretched(record: Measured) -> float | None:
+        lead, taken = record.lead_seconds, record.of(Phase.PREPARE)
+        if lead is None or taken is None or lead < LONG_SECONDS:
+            return None
+        return least.p50 * taken / lead
+
     return replace(
         priors,
         fsr_poll_seconds=history.duration(delay, priors.fsr_poll_seconds),
-        fsr_optimizing_seconds_per_tib=Quantiles(least.p50 * factor.p50, least.p50 * factor.p90),
+        fsr_optimizing_seconds_per_tib=history.duration(stretched, least),
     )

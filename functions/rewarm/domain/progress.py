@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+
+from rewarm.domain.model import MIB
 
 MOST_POINTS = 24
 
@@ -28,7 +31,4 @@ def with_point(points: Sequence[Point], seconds: float, bytes_done: int) -> list
 
 def rates_mib_s(points: Sequence[Point]) -> list[float]:
     """The mean rate from each point to the next."""
-    return [
-        (after[1] - before[1]) / (1 << 20) / (after[0] - before[0])
-        for before, after in zip(points, points[1:], strict=False)
-    ]
+    return [(after[1] - before[1]) / MIB / (after[0] - before[0]) for before, after in pairwise(points)]

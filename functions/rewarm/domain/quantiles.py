@@ -1,11 +1,11 @@
 """Robust quantiles of few weighted observations, drawn towards a prior that counts as some more of them.
 
-The prior is added as pseudo-observations (Gelman et al., "Bayesian Data Analysis", 3rd ed., 2.4: a prior worth
-so many observations), so that one restore does not overturn it and twenty do. Quantiles are order statistics
-of the weighted sample, without interpolation: then raising an observation never lowers a quantile, and one
-wild value moves the median no further than to its neighbour. The upper quantile takes the rank p (n + 1)
-(Hyndman & Fan 1996, "Sample Quantiles in Statistical Packages", type 6, after Weibull): the next observation
-is below it with probability p, where the usual rank p n is too low for small n.
+The prior is added as pseudo-observations (Gelman et al., "Bayesian Data Analysis", 3rd ed., 2.4: a prior
+worth so many observations), so that one restore does not overturn it and twenty do. Quantiles are order
+statistics of the weighted sample, without interpolation: then raising an observation never lowers a
+quantile, and one wild value moves the median no further than to its neighbour. The upper quantile takes the
+rank p (n + 1) (Hyndman & Fan 1996, "Sample Quantiles in Statistical Packages", type 6, after Weibull): the
+next observation is below it with probability p, where the usual rank p n is too low for small n.
 """
 
 from __future__ import annotations
