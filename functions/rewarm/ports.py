@@ -268,6 +268,16 @@ class RestoreTable(Protocol):
         """
 
 
+class History(Protocol):
+    """What this account's finished restores measured."""
+
+    def records(self) -> list[Measured]:
+        """The latest ones of every strategy, oldest first."""
+
+    def add(self, records: Sequence[Measured]) -> None:
+        """Keeps them; the oldest ones of a strategy go when there are too many."""
+
+
 class Messages(Protocol):
     """Everyone who listens."""
 

@@ -1,7 +1,7 @@
 """What Rewarm remembers, in one DynamoDB table.
 
-Every item has the key `pk`: restore#<id>, event#<id>, runbook#<alarm> or fsr#<snapshot>#<zone>. Restores and
-events expire (TTL attribute `expiresAt`), runbooks never do.
+Every item has the key `pk`: restore#<id>, event#<id>, runbook#<alarm>, fsr#<snapshot>#<zone> or
+history#<strategy> (adapters/history.py). All but runbooks expire (TTL attribute `expiresAt`).
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.event_bus import EventBus
 from rewarm.adapters.executions import StepFunctionsExecutions
 from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
+from rewarm.adapters.history import DynamoHistory
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.messages import Channel, MessageFanOut
 from rewarm.adapters.metrics import CloudWatchMetrics
@@ -89,6 +90,11 @@ def artifacts() -> S3Artifacts:
 def table() -> DynamoRestoreTable:
     """Port RestoreTable."""
     return DynamoRestoreTable(_client("dynamodb"), settings.restores_table)
+
+
+def history() -> DynamoHistory:
+    """Port History."""
+    return DynamoHistory(_client("dynamodb"), settings.restores_table)
 
 
 def executions() -> StepFunctionsExecutions:

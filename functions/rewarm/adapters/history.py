@@ -1,0 +1,151 @@
+"""What finished restores measured, in the table: one item a strategy, `history#<strategy>`.
+
+A record is appended by one atomic update, and the oldest ones are taken off by updates that hold only while
+the list is too long, so that writers at the same time lose nothing. The item expires when no restore of the
+strategy has finished for as long as reports are kept.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from rewarm.adapters.aws_errors import code_of, naming_errors
+from rewarm.adapters.items import from_item, to_attribute
+from rewarm.adapters.restores import RESTORE_SECONDS
+from rewarm.domain.measured import Likeness, Measured, Phase
+from rewarm.domain.model import Strategy
+from rewarm.domain.units import iso
+from rewarm.ports import JsonObject
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+LOG = logging.getLogger(__name__)
+MOST_RECORDS = 60
+"""Three times what an estimate takes; with all its points a record has about a kilobyte, an item up to 400
+(DynamoDB developer guide, "Constraints")."""
+MOST_ATTEMPTS = 5
+"""DynamoDB may leave keys unanswered under load (botocore: BatchGetItem UnprocessedKeys)."""
+
+
+class DynamoHistory:
+    """The port History."""
+
+    def __init__(self, dynamodb: DynamoDBClient, table: str, clock: Callable[[], float] = time.time) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+        self._clock = clock
+
+    def records(self) -> list[Measured]:
+        """Of every strategy; what cannot be read, because another version wrote it, is left out."""
+        found = [record for item in self._items() for one in item.get("records", []) for record in _read(one)]
+        return sorted(found, key=lambda record: (record.at, record.name))
+
+    def add(self, records: Sequence[Measured]) -> None:
+        """Appends; the oldest ones go when there are too many."""
+        for strategy in dict.fromkeys(record.strategy for record in records):
+            of_strategy = [_written(record) for record in records if record.strategy is strategy]
+            key = {"pk": {"S": _key(strategy)}}
+            self._append(key, of_strategy[-MOST_RECORDS:])
+            while self._drop_oldest(key):
+                pass
+
+    def _append(self, key: dict[str, Any], records: list[JsonObject]) -> None:
+        with naming_errors():
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=key,
+                UpdateExpression="SET records = list_append(if_not_exists(records, :none), :new), "
+                "expiresAt = :expires",
+                ExpressionAttributeValues={
+                    ":none": {"L": []},
+                    ":new": to_attribute(records),
+                    ":expires": to_attribute(int(self._clock()) + RESTORE_SECONDS),
+                },
+            )
+
+    def _drop_oldest(self, key: dict[str, Any]) -> bool:
+        with naming_errors():
+            try:
+                self._dynamodb.update_item(
+                    TableName=self._table,
+                    Key=key,
+                    UpdateExpression="REMOVE records[0]",
+                    ConditionExpression="size(records) > :most",
+                    ExpressionAttributeValues={":most": to_attribute(MOST_RECORDS)},
+                )
+            except ClientError as error:
+                if code_of(error) == "ConditionalCheckFailedException":
+                    return False
+                raise
+        return True
+
+    def _items(self) -> Iterator[JsonObject]:
+        wanted: Mapping[str, Any] = {self._table: {"Keys": [{"pk": {"S": _key(one)}} for one in Strategy]}}
+        for _attempt in range(MOST_ATTEMPTS):
+            with naming_errors():
+                answer = self._dynamodb.batch_get_item(RequestItems=wanted)
+            yield from (from_item(item) for item in answer["Responses"].get(self._table, []))
+            wanted = answer.get("UnprocessedKeys") or {}
+            if not wanted:
+                return
+        LOG.warning("a part of the history was left unanswered: %s", ", ".join(wanted))
+
+
+def _key(strategy: Strategy) -> str:
+    return f"history#{strategy}"
+
+
+def _written(record: Measured) -> JsonObject:
+    return {
+        "name": record.name,
+        "at": iso(record.at),
+        "strategy": record.strategy.value,
+        "volumeType": record.likeness.volume_type,
+        "availabilityZone": record.likeness.availability_zone,
+        "instanceType": record.likeness.instance_type,
+        "writtenBytes": record.written_bytes,
+        "dataBytes": record.data_bytes,
+        "snapshotSizeGib": record.snapshot_size_gib,
+        "seconds": {phase.value: seconds for phase, seconds in record.seconds.items()},
+        "leadSeconds": record.lead_seconds,
+        "readLimitMibS": record.read_limit_mib_s,
+        "rateMibS": record.rate_mib_s,
+        "points": [list(point) for point in record.points],
+        "estimatedP50Seconds": record.estimated_p50_seconds,
+        "estimatedP90Seconds": record.estimated_p90_seconds,
+        "actualSeconds": record.actual_seconds,
+    }
+
+
+def _read(item: JsonObject) -> Iterator[Measured]:
+    try:
+        yield _record(item)
+    except (KeyError, TypeError, ValueError) as error:
+        LOG.warning("a record of the history cannot be read: %s: %s", type(error).__name__, error)
+
+
+def _record(item: JsonObject) -> Measured:
+    return Measured(
+        name=item["name"],
+        at=datetime.fromisoformat(item["at"]),
+        strategy=Strategy(item["strategy"]),
+        likeness=Likeness(item["volumeType"], item["availabilityZone"], item["instanceType"]),
+        written_bytes=int(item["writtenBytes"]),
+        data_bytes=int(item["dataBytes"]),
+        snapshot_size_gib=int(item["snapshotSizeGib"]),
+        seconds={Phase(name): float(value) for name, value in item["seconds"].items()},
+        lead_seconds=item["leadSeconds"],
+        read_limit_mib_s=item["readLimitMibS"],
+        rate_mib_s=item["rateMibS"],
+        points=tuple((float(seconds), int(done)) for seconds, done in item["points"]),
+        estimated_p50_seconds=float(item["estimatedP50Seconds"]),
+        estimated_p90_seconds=float(item["estimatedP90Seconds"]),
+        actual_seconds=float(item["actualSeconds"]),
+    )

@@ -1,0 +1,155 @@
+"""What finished restores measured, on moto's DynamoDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from rewarm.adapters.history import MOST_ATTEMPTS, MOST_RECORDS, DynamoHistory
+from rewarm.adapters.restores import RESTORE_SECONDS
+from rewarm.domain import errors
+from rewarm.domain.measured import Likeness, Measured, Phase
+from rewarm.domain.model import GIB, Strategy
+from tests.contract.answers import ApiError, Aws
+
+TABLE = "restores"
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+RECORD = Measured(
+    name="restore-1/0",
+    at=NOW,
+    strategy=Strategy.WARM_UP_AGENT,
+    likeness=Likeness("gp3", "us-east-1a", "m5.large"),
+    written_bytes=40 * GIB,
+    data_bytes=41 * GIB,
+    snapshot_size_gib=100,
+    seconds={Phase.CREATE: 2.5, Phase.READ: 330.125},
+    read_limit_mib_s=125.0,
+    points=((0.0, 0), (1.5, 1 << 20)),
+    estimated_p50_seconds=480,
+    estimated_p90_seconds=840,
+    actual_seconds=431.25,
+)
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIATEST")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+
+
+@pytest.fixture
+def dynamodb() -> Iterator[Any]:
+    with mock_aws():
+        client = boto3.client("dynamodb")
+        client.create_table(
+            TableName=TABLE,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        )
+        yield client
+
+
+@pytest.fixture
+def history(dynamodb: Any) -> DynamoHistory:
+    return DynamoHistory(dynamodb, TABLE, clock=lambda: 1_000.0)
+
+
+def numbered(number: int, **changes: Any) -> Measured:
+    return replace(RECORD, name=f"restore-{number}/0", at=NOW + timedelta(minutes=number), **changes)
+
+
+def item(dynamodb: Any, strategy: Strategy = Strategy.WARM_UP_AGENT) -> dict[str, Any]:
+    key = {"pk": {"S": f"history#{strategy}"}}
+    return dict(dynamodb.get_item(TableName=TABLE, Key=key)["Item"])
+
+
+def test_there_is_none_at_first(history: DynamoHistory) -> None:
+    assert history.records() == []
+
+
+def test_a_record_comes_back_as_it_was(history: DynamoHistory) -> None:
+    bare = replace(
+        RECORD,
+        name="restore-2/0",
+        strategy=Strategy.FAST_SNAPSHOT_RESTORE,
+        likeness=Likeness("io2", "us-east-1b", None),
+        seconds={Phase.PREPARE: 490.0},
+        lead_seconds=400.5,
+        read_limit_mib_s=None,
+        rate_mib_s=100,
+        points=(),
+        at=NOW + timedelta(seconds=1),
+    )
+    history.add([RECORD, bare])
+    assert history.records() == [RECORD, bare]
+
+
+def test_they_are_of_every_strategy_and_the_oldest_first(history: DynamoHistory) -> None:
+    of_each = [numbered(number, strategy=strategy) for number, strategy in enumerate(Strategy)]
+    history.add(list(reversed(of_each)))
+    assert history.records() == of_each
+
+
+def test_the_oldest_ones_go_when_there_are_too_many(history: DynamoHistory, dynamodb: Any) -> None:
+    for number in range(MOST_RECORDS + 5):
+        history.add([numbered(number)])
+    found = history.records()
+    assert len(found) == MOST_RECORDS
+    assert (found[0].name, found[-1].name) == ("restore-5/0", f"restore-{MOST_RECORDS + 4}/0")
+    assert item(dynamodb)["expiresAt"] == {"N": str(1_000 + RESTORE_SECONDS)}
+
+
+def test_more_than_fit_at_once_leave_the_latest(history: DynamoHistory) -> None:
+    history.add([numbered(number) for number in range(MOST_RECORDS * 2)])
+    assert next(record.name for record in history.records()) == f"restore-{MOST_RECORDS}/0"
+
+
+def test_writers_at_the_same_time_lose_nothing() -> None:
+    """Nothing is read before it is written: DynamoDB carries out each update by itself."""
+    aws = Aws("dynamodb").on("UpdateItem", {}, {}, ApiError("ConditionalCheckFailedException"))
+    DynamoHistory(aws.client, TABLE).add([RECORD])
+    append, drop, refused = aws.params("UpdateItem")
+    assert {name for name, _ in aws.calls} == {"UpdateItem"}
+    assert append["UpdateExpression"].startswith(
+        "SET records = list_append(if_not_exists(records, :none), :new)"
+    )
+    assert "ConditionExpression" not in append
+    assert drop == refused
+    assert drop["ConditionExpression"] == "size(records) > :most"
+
+
+def test_what_another_version_wrote_is_left_out(history: DynamoHistory, dynamodb: Any) -> None:
+    history.add([RECORD])
+    dynamodb.update_item(
+        TableName=TABLE,
+        Key={"pk": {"S": "history#warm-up-agent"}},
+        UpdateExpression="SET records = list_append(records, :new)",
+        ExpressionAttributeValues={":new": {"L": [{"M": {"name": {"S": "restore-9/0"}}}, {"S": "?"}]}},
+    )
+    assert history.records() == [RECORD]
+
+
+def test_keys_left_unanswered_are_asked_for_again_and_then_given_up() -> None:
+    left = {TABLE: {"Keys": [{"pk": {"S": "history#background"}}]}}
+    aws = Aws("dynamodb").on("BatchGetItem", {"Responses": {TABLE: []}, "UnprocessedKeys": left})
+    assert DynamoHistory(aws.client, TABLE).records() == []
+    first, *others = aws.params("BatchGetItem")
+    assert len(first["RequestItems"][TABLE]["Keys"]) == len(Strategy)
+    assert [one["RequestItems"] for one in others] == [left] * (MOST_ATTEMPTS - 1)
+
+
+@pytest.mark.parametrize("code", ["ProvisionedThroughputExceededException", "ThrottlingException"])
+def test_a_refusal_has_a_name(code: str) -> None:
+    aws = Aws("dynamodb").on("BatchGetItem", ApiError(code)).on("UpdateItem", ApiError(code))
+    with pytest.raises(errors.ThrottledError):
+        DynamoHistory(aws.client, TABLE).records()
+    with pytest.raises(errors.ThrottledError):
+        DynamoHistory(aws.client, TABLE).add([RECORD])
