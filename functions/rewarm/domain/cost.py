@@ -8,13 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 
-from rewarm.domain.model import PriceBook
-from rewarm.domain.units import count_text, gib, price_text, round_usd, usd_text
+from rewarm.domain.model import Boost, PriceBook, VolumeSettings
+from rewarm.domain.units import MICRO_DOLLAR, count_text, gib, price_text, round_usd, usd_text
 
 BLOCKS_PER_LIST_REQUEST = 10_000
 """The most that one answer holds (botocore: ebs ListSnapshotBlocks MaxResults 100-10,000)."""
+HOURS_A_MONTH = 730
+"""EBS pricing page, in its examples: a month has 730 hours."""
+BASE_IOPS = {"gp3": 3_000}
+BASE_THROUGHPUT_MIB_S = 125
+"""EBS user guide, "General Purpose SSD volumes": what each gp3 volume has at no extra price."""
 FSR_MINIMUM_MINUTES = 60
 """EBS user guide, "Fast snapshot restore": billed by the minute, with a minimum of one hour."""
 
@@ -46,28 +51,95 @@ def list_blocks(book: PriceBook, written_blocks: int) -> CostPart:
 def provisioned_rate(book: PriceBook, data_bytes: int, rate_mib_s: int) -> CostPart:
     """EBS user guide, "Provisioned Rate for Volume Initialization": snapshot data x rate, billed in full."""
     data_gib = gib(data_bytes)
-    usd = round_usd(data_gib * rate_mib_s * book.rate_usd_per_gib_mib_s)
+    usd = provisioned_rate_usd(book, data_bytes, rate_mib_s)
     arithmetic = f"{data_gib:.3f} GiB x {rate_mib_s} MiB/s x {price_text(book.rate_usd_per_gib_mib_s)}"
     return CostPart("Provisioned initialization rate", usd, arithmetic)
 
 
-def fast_snapshot_restore(book: PriceBook, enabled_seconds: float, sharers: int = 1) -> CostPart:
+def provisioned_rate_usd(book: PriceBook, data_bytes: int, rate_mib_s: int) -> Decimal:
+    """The sum alone, for those who compare many rates."""
+    return round_usd(gib(data_bytes) * rate_mib_s * book.rate_usd_per_gib_mib_s)
+
+
+def fast_snapshot_restore(
+    book: PriceBook, enabled_seconds: float, sharers: int = 1, position: int = 0
+) -> CostPart:
     """From the call that enables it to its release; several volumes of one snapshot and zone share one price.
 
     AWS says "billed for each minute that it is enabled" and leaves open whether enabling and optimizing
-    count; counted here, so that the bill is never higher than the plan.
+    count; counted here, so that the bill is never higher than the plan. The shares add up to the price.
     """
     minutes = max(FSR_MINIMUM_MINUTES, math.ceil(enabled_seconds / 60))
-    usd = round_usd(book.fsr_usd_per_hour * minutes / 60 / sharers)
+    whole = round_usd(book.fsr_usd_per_hour * minutes / 60)
+    upper, lower = (_down(whole * place / sharers) for place in (position + 1, position))
     arithmetic = f"{minutes:,} min / 60 x {price_text(book.fsr_usd_per_hour)}"
     if sharers > 1:
         arithmetic += f" / {sharers} volumes of the same snapshot"
-    return CostPart("Fast snapshot restore", usd, arithmetic)
+    return CostPart("Fast snapshot restore", upper - lower, arithmetic)
+
+
+def _down(amount: Decimal) -> Decimal:
+    return amount.quantize(MICRO_DOLLAR, rounding=ROUND_DOWN)
 
 
 def already_enabled_elsewhere() -> CostPart:
     """Somebody else has enabled it, and pays for it."""
     return CostPart("Fast snapshot restore", Decimal(0), "enabled already, so nothing is added")
+
+
+def boost(book: PriceBook, settings: VolumeSettings, raised: Boost, seconds: float) -> CostPart:
+    """What is above the settings, by the hour, from creation until it is lowered (EBS pricing: provisioned
+    IOPS and throughput are billed by the second, at a price for a month).
+    """
+    more_iops, more_mib_s = _above(settings, raised)
+    terms = [
+        f"{more:,} {unit} x {price_text(prices[raised.volume_type])}"
+        for more, unit, prices in (
+            (more_mib_s, "MiB/s", book.throughput_usd_per_mib_s_month),
+            (more_iops, "IOPS", book.iops_usd_per_month),
+        )
+        if more
+    ]
+    hours = math.ceil(seconds) / 3_600
+    arithmetic = f"({' + '.join(terms)}) a month / {HOURS_A_MONTH} h x {hours:.2f} h"
+    return CostPart("Boosted performance", boost_usd(book, settings, raised, seconds), arithmetic)
+
+
+def boost_usd(book: PriceBook, settings: VolumeSettings, raised: Boost, seconds: float) -> Decimal:
+    """The sum alone, for those who compare many boosts."""
+    more_iops, more_mib_s = _above(settings, raised)
+    kind, month = raised.volume_type, Decimal(0)
+    if more_iops:
+        month += more_iops * book.iops_usd_per_month[kind]
+    if more_mib_s:
+        month += more_mib_s * book.throughput_usd_per_mib_s_month[kind]
+    return round_usd(month * math.ceil(seconds) / (HOURS_A_MONTH * 3_600))
+
+
+def missing_boost_price(book: PriceBook, settings: VolumeSettings, raised: Boost) -> str | None:
+    """The name of a price that the boost needs and the book has not."""
+    more_iops, more_mib_s = _above(settings, raised)
+    if more_iops and raised.volume_type not in book.iops_usd_per_month:
+        return f"IOPS of {raised.volume_type}"
+    if more_mib_s and raised.volume_type not in book.throughput_usd_per_mib_s_month:
+        return f"throughput of {raised.volume_type}"
+    return None
+
+
+def _above(settings: VolumeSettings, raised: Boost) -> tuple[int, int]:
+    iops = raised.iops - (settings.iops or BASE_IOPS.get(settings.volume_type, 0))
+    if raised.throughput_mib_s is None:
+        return max(0, iops), 0
+    mib_s = raised.throughput_mib_s - (settings.throughput_mib_s or BASE_THROUGHPUT_MIB_S)
+    return max(0, iops), max(0, mib_s)
+
+
+def volume_clone(book: PriceBook, size_gib: int) -> CostPart:
+    """CopyVolumes; AWS's pages name no price that could be shipped, so it is the user's figure or unknown."""
+    price = book.clone_usd_per_gib
+    if price is None:
+        return CostPart("Volume clone", Decimal(0), "AWS names no price here, so it is not counted")
+    return CostPart("Volume clone", round_usd(price * size_gib), f"{size_gib:,} GiB x {price_text(price)}")
 
 
 def in_words(parts: Iterable[CostPart]) -> str:

@@ -80,7 +80,7 @@ class VolumeSettings:
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """What the volume is created with until it is warm, above its settings; throughput where the type has it."""
+    """What the volume is created with, above its settings, until it is warm; throughput is gp3's."""
 
     volume_type: str
     iops: int

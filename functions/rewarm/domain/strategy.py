@@ -2,35 +2,24 @@
 
 Rule: of the strategies within the budget, the cheapest whose P90 meets the deadline; if none does, the one
 with the earliest P90, marked as too late, or a refusal where the request is strict. Ties: earlier P90, then
-earlier P50, then the order of ESTIMATORS. The budget is held against what the choice can change.
+earlier P50, then the order of ESTIMATORS. Several volumes: see rewarm.domain.allocation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from types import MappingProxyType
 
-from rewarm.domain.errors import NoStrategyFitsError
-from rewarm.domain.estimates import ESTIMATORS, Estimate, Estimator, Infeasible, Limits, VolumeFacts
+from rewarm.domain import reasons
+from rewarm.domain.allocation import allocate, rank
+from rewarm.domain.estimates import Estimate, Outcome
+from rewarm.domain.estimators import ESTIMATORS
+from rewarm.domain.facts import VolumeFacts, beside_each_other
 from rewarm.domain.model import PriceBook, Strategy
-from rewarm.domain.units import duration_text, usd_text
+from rewarm.domain.objective import Objective, is_late, over_budget
 
-
-@dataclass(frozen=True, slots=True)
-class Objective:
-    """What the request wants. `fixed` names one strategy; None leaves the choice to us."""
-
-    deadline_seconds: float | None = None
-    budget_usd: Decimal | None = None
-    fixed: Strategy | None = None
-    strict: bool = False
-
-    @property
-    def limits(self) -> Limits:
-        """For the estimators."""
-        return Limits(self.deadline_seconds, self.budget_usd)
+__all__ = ["Considered", "Decision", "Objective", "PlannedEstimate", "choose", "choose_all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,139 +50,90 @@ class Decision:
     considered: tuple[Considered, ...]
 
 
-def choose(
-    facts: VolumeFacts,
-    objective: Objective,
-    book: PriceBook,
-    estimators: Mapping[Strategy, Estimator] = MappingProxyType(dict(ESTIMATORS)),
-) -> Decision:
-    """Raises NoStrategyFitsError."""
-    outcomes = {name: estimator(facts, book, objective.limits) for name, estimator in estimators.items()}
-    possible = [
+def choose(facts: VolumeFacts, objective: Objective, book: PriceBook) -> Decision:
+    """For one volume, beside others only so far as its facts say. Raises NoStrategyFitsError."""
+    return _choose([facts], objective, book)[0]
+
+
+def choose_all(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBook) -> list[Decision]:
+    """For all volumes of a restore; deadline and budget are for them together. Raises NoStrategyFitsError."""
+    return _choose(beside_each_other(volumes), objective, book)
+
+
+def _choose(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBook) -> list[Decision]:
+    chosen = allocate(volumes, objective, book)
+    if chosen is None or (objective.strict and any(is_late(best, objective) for best in chosen)):
+        raise _refusal(volumes, objective, book)
+    return [
+        _explained(facts, best, own, book)
+        for facts, best, own in zip(volumes, chosen, _own_objectives(chosen, objective), strict=True)
+    ]
+
+
+def _own_objectives(chosen: Sequence[Estimate], objective: Objective) -> list[Objective]:
+    """What the budget leaves each volume: its own price, and an even part of what nobody needs.
+
+    So even if every volume falls back at once, all together stay within the budget.
+    """
+    if objective.budget_usd is None:
+        return [objective] * len(chosen)
+    spare = objective.budget_usd - sum((best.decidable_usd for best in chosen), Decimal(0))
+    return [replace(objective, budget_usd=best.decidable_usd + spare / len(chosen)) for best in chosen]
+
+
+def _outcomes(facts: VolumeFacts, objective: Objective, book: PriceBook) -> dict[Strategy, Outcome]:
+    return {name: estimator(facts, book, objective.limits) for name, estimator in ESTIMATORS.items()}
+
+
+def _explained(facts: VolumeFacts, best: Estimate, objective: Objective, book: PriceBook) -> Decision:
+    outcomes = _outcomes(facts, objective, book) | {best.strategy: best}
+    others = [
         outcome
         for name, outcome in outcomes.items()
         if isinstance(outcome, Estimate)
-        and objective.fixed in {None, name}
-        and not _over_budget(outcome, objective)
+        and outcome is not best
+        and objective.allows(name)
+        and not over_budget(outcome, objective)
     ]
-    ranked = sorted(possible, key=lambda estimate: _rank(estimate, objective, list(outcomes)))
-    if not ranked or (objective.strict and _is_late(ranked[0], objective)):
-        raise _no_strategy(outcomes, objective)
-    best, *others = ranked
     if objective.strict:
-        others = [estimate for estimate in others if not _is_late(estimate, objective)]
-    why = _why(best, ranked, objective)
-    considered = [
-        Considered(name, _estimate(outcome), outcome is best, _verdict(outcome, best, why, objective))
-        for name, outcome in outcomes.items()
-    ]
+        others = [one for one in others if not is_late(one, objective)]
+    why = reasons.why(best, [best, *others], objective)
     return Decision(
-        plan=PlannedEstimate(best, why, _is_late(best, objective)),
-        fallbacks=tuple(_as_fallback(estimate, best, objective) for estimate in others),
-        considered=tuple(considered),
+        plan=PlannedEstimate(best, why, is_late(best, objective)),
+        fallbacks=tuple(
+            PlannedEstimate(one, reasons.as_fallback(one, best, objective), is_late(one, objective))
+            for one in sorted(others, key=lambda one: _turn(one, objective))
+        ),
+        considered=tuple(
+            Considered(
+                name,
+                outcome if isinstance(outcome, Estimate) else None,
+                outcome is best,
+                reasons.verdict(outcome, best, why, objective),
+            )
+            for name, outcome in outcomes.items()
+        ),
     )
 
 
-def _estimate(outcome: Estimate | Infeasible) -> Estimate | None:
-    return outcome if isinstance(outcome, Estimate) else None
-
-
-def _over_budget(estimate: Estimate, objective: Objective) -> bool:
-    return objective.budget_usd is not None and estimate.decidable_usd > objective.budget_usd
-
-
-def _is_late(estimate: Estimate, objective: Objective) -> bool:
-    return objective.deadline_seconds is not None and estimate.times.ready_p90 > objective.deadline_seconds
-
-
-def _rank(
-    estimate: Estimate, objective: Objective, order: list[Strategy]
-) -> tuple[bool, Decimal | float, Decimal | float, float, int]:
+def _turn(estimate: Estimate, objective: Objective) -> tuple[bool, float, tuple[Decimal, float, float, int]]:
     """In time before late; among those in time price counts first, among the late ones time."""
-    late, times, price = _is_late(estimate, objective), estimate.times, estimate.decidable_usd
-    first: tuple[Decimal | float, Decimal | float] = (
-        (times.ready_p90, price) if late else (price, times.ready_p90)
-    )
-    return (late, *first, times.ready_p50, order.index(estimate.strategy))
+    late = is_late(estimate, objective)
+    return (late, estimate.times.ready_p90 if late else 0.0, rank(estimate))
 
 
-def _why(best: Estimate, ranked: list[Estimate], objective: Objective) -> str:
-    ready = f"full speed within {duration_text(best.times.ready_p90)} in 9 of 10 cases"
-    price = usd_text(best.decidable_usd) if best.decidable_usd else "no extra cost"
-    rate = f" at {best.rate_mib_s} MiB/s" if best.rate_mib_s else ""
-    if objective.fixed is not None:
-        tail = f"; too late by {_lateness(best, objective)}" if _is_late(best, objective) else ""
-        return f"The request asks for {best.strategy}{rate}: {ready}, {price}{tail}."
-    if _is_late(best, objective):
-        within = " within the budget" if objective.budget_usd is not None else ""
-        return (
-            f"No strategy{within} meets the deadline; {best.strategy}{rate} comes closest: "
-            f"{ready}, {_lateness(best, objective)} too late, {price}."
-        )
-    deadline = objective.deadline_seconds
-    allowed = f"; the deadline leaves {duration_text(deadline)}" if deadline is not None else ""
-    same_price = any(other is not best and other.decidable_usd == best.decidable_usd for other in ranked)
-    manner = "no dearer than any other and the fastest of these" if same_price else "the cheapest"
-    in_time = " in time" if deadline is not None else ""
-    return f"{best.strategy}{rate} is {manner}{in_time}: {ready}{allowed}, {price}."
-
-
-def _lateness(estimate: Estimate, objective: Objective) -> str:
-    return duration_text(estimate.times.ready_p90 - max(0.0, objective.deadline_seconds or 0.0))
-
-
-def _verdict(outcome: Estimate | Infeasible, best: Estimate, why: str, objective: Objective) -> str:
-    if isinstance(outcome, Infeasible):
-        return f"Not possible: {outcome.reason}."
-    if outcome is best:
-        return why
-    if objective.fixed not in {None, outcome.strategy}:
-        return f"Not asked for: the request names {objective.fixed}."
-    return _why_not(outcome, best, objective)
-
-
-def _why_not(estimate: Estimate, best: Estimate, objective: Objective) -> str:
-    if _over_budget(estimate, objective):
-        budget = usd_text(objective.budget_usd or Decimal(0))
-        return f"Over budget: it costs {usd_text(estimate.decidable_usd)}, and {budget} is allowed."
-    ready, best_ready = duration_text(estimate.times.ready_p90), duration_text(best.times.ready_p90)
-    if _is_late(estimate, objective) and not _is_late(best, objective):
-        return (
-            f"Too late: full speed only within {ready}, {_lateness(estimate, objective)} after the deadline."
-        )
-    if _is_late(estimate, objective):
-        return f"Too late as well, and slower: {ready} against {best_ready}."
-    if estimate.decidable_usd > best.decidable_usd:
-        more = usd_text(estimate.decidable_usd - best.decidable_usd)
-        return f"Dearer by {more}; it would be at full speed within {ready}."
-    return f"Slower at the same price: {ready} against {best_ready}."
-
-
-def _as_fallback(estimate: Estimate, best: Estimate, objective: Objective) -> PlannedEstimate:
-    why = f"Takes over if {best.strategy} cannot be had. {_why_not(estimate, best, objective)}"
-    return PlannedEstimate(estimate, why, _is_late(estimate, objective))
-
-
-def _no_strategy(
-    outcomes: Mapping[Strategy, Estimate | Infeasible], objective: Objective
-) -> NoStrategyFitsError:
-    names = [objective.fixed] if objective.fixed is not None else list(outcomes)
-    reasons = "; ".join(f"{name}: {_refusal(outcomes[name], objective)}" for name in names)
-    if objective.fixed is not None:
-        return NoStrategyFitsError(reasons, field="objective.strategy")
-    late = any(
-        isinstance(outcome, Estimate) and not _over_budget(outcome, objective)
-        for outcome in outcomes.values()
-    )
-    field = "objective.readyWithinMinutes" if late else "objective.maxCostUsd"
-    return NoStrategyFitsError(f"no strategy fits. {reasons}", field=field)
-
-
-def _refusal(outcome: Estimate | Infeasible, objective: Objective) -> str:
-    if isinstance(outcome, Infeasible):
-        return outcome.reason
-    if _over_budget(outcome, objective):
-        budget = usd_text(objective.budget_usd or Decimal(0))
-        return f"costs {usd_text(outcome.decidable_usd)}, over the budget of {budget}"
-    ready = duration_text(outcome.times.ready_p90)
-    return f"full speed only within {ready}, {_lateness(outcome, objective)} too late"
+def _refusal(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBook) -> Exception:
+    """Of the volume that is to blame where one is; the same whatever their order."""
+    for facts in sorted(volumes, key=repr):
+        outcomes = _outcomes(facts, objective, book)
+        fitting = [
+            one
+            for name, one in outcomes.items()
+            if isinstance(one, Estimate)
+            and objective.allows(name)
+            and not over_budget(one, objective)
+            and not (objective.strict and is_late(one, objective))
+        ]
+        if not fitting:
+            return reasons.nothing_fits(outcomes, objective)
+    return reasons.too_dear_together(len(volumes), objective)

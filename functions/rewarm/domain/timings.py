@@ -65,8 +65,8 @@ class Timings:
     99 % of the time)."""
     fsr_optimizing_seconds_per_tib: Quantiles = Quantiles(3_600, 3_960)
     """EBS user guide, "View fast snapshot restore": 60 minutes per TiB; no promise, so a tenth more."""
-    fsr_poll_seconds: Quantiles = Quantiles(0, 60)
-    """The credit metric comes by the minute."""
+    fsr_poll_seconds: Quantiles = Quantiles(60, 180)
+    """The credit metric comes by the minute, and is looked at again no sooner."""
     background_seconds_per_tib: Quantiles = Quantiles(8 * 3_600, 24 * 3_600)
     """100 GiB were back at full speed within 24 hours (published 2025); "unpredictable", says AWS."""
     background_least_seconds: Quantiles = Quantiles(8 * 3_600, 24 * 3_600)

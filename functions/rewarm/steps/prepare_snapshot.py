@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 from rewarm.contracts import PrepareSnapshotEvent, PrepareSnapshotResult
 from rewarm.domain.errors import FastSnapshotRestoreUnavailableError
-from rewarm.domain.estimates import fsr_credits_per_hour
+from rewarm.domain.fast_restore import fsr_credits_per_hour
 from rewarm.domain.model import FastSnapshotRestore
-from rewarm.domain.priors import FSR_OPTIMIZING_SECONDS_PER_TIB
+from rewarm.domain.timings import PRIORS
 from rewarm.domain.units import duration_text, iso
 from rewarm.ports import FastSnapshotRestores, JsonObject, RestoreTable
 from rewarm.steps.records import (
@@ -140,7 +140,7 @@ def _judge(found: FastSnapshotRestore | None, size_gib: int, now: datetime) -> t
 
 
 def _optimizing(size_gib: int) -> timedelta:
-    return timedelta(seconds=size_gib / 1024 * FSR_OPTIMIZING_SECONDS_PER_TIB)
+    return timedelta(seconds=size_gib / 1024 * PRIORS.fsr_optimizing_seconds_per_tib.p50)
 
 
 def _wait(duration: timedelta) -> int:

@@ -1,0 +1,155 @@
+"""How long each strategy takes and what it costs, from facts alone; a table with one estimator each."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping
+from decimal import Decimal
+from types import MappingProxyType
+
+from rewarm.domain import cost
+from rewarm.domain.estimates import Estimate, Estimator, Infeasible, Limits, Outcome, Times, listing, timed
+from rewarm.domain.facts import VolumeFacts
+from rewarm.domain.fast_restore import fast_snapshot_restore
+from rewarm.domain.measured import Phase
+from rewarm.domain.model import GIB, MIB, PriceBook, Strategy
+from rewarm.domain.timings import Quantiles
+from rewarm.domain.volume_types import VolumeSpeed
+from rewarm.domain.warm_up import boosted_warm_up, warm_up_agent
+
+MIN_RATE_MIB_S = 100
+MAX_RATE_MIB_S = 300
+"""botocore: ec2 CreateVolume VolumeInitializationRate, 100-300 MiB/s."""
+TIB_GIB = 1_024
+CLONE_GROWS_TO_TIB = 16
+CLONE_SPEED = VolumeSpeed(3_000, 125.0, 125.0)
+"""EBS user guide, "Copy volumes": until it is initialized, no more than this, the source or the copy."""
+
+
+def background(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome:
+    """EBS loads by itself; nobody knows how fast."""
+    del limits
+    tib, least = facts.data_bytes / (TIB_GIB * GIB), facts.timings.background_least_seconds
+    each, known = facts.timings.background_seconds_per_tib, facts.timings.basis_of(Strategy.BACKGROUND)
+    loading = Quantiles(max(least.p50, each.p50 * tib), max(least.p90, each.p90 * tib))
+    times = timed(facts, ((Phase.LOAD, loading if facts.data_bytes else Quantiles(0, 0)),))
+    return Estimate(Strategy.BACKGROUND, times, (listing(facts, book),), basis=known)
+
+
+def provisioned_rate(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome:
+    """The lowest rate that meets the deadline (price grows with the rate), else the highest affordable."""
+    most = most_rate(facts)
+    if most < MIN_RATE_MIB_S:
+        return Infeasible(
+            Strategy.PROVISIONED_RATE,
+            f"the Region's quota leaves {facts.rate_quota_left_mib_s} MiB/s, which is {most} MiB/s for "
+            f"each of {facts.volumes_of_restore} volumes; the lowest rate is {MIN_RATE_MIB_S}",
+        )
+    rate = most
+    if limits.deadline_seconds is None:
+        rate = MIN_RATE_MIB_S
+    else:
+        rate = min(most, _lowest_rate(facts, limits.deadline_seconds))
+    estimate = at_rate(facts, book, rate)
+    budget = limits.budget_usd
+    if budget is None or estimate.decidable_usd <= budget:
+        return estimate
+    return at_rate(facts, book, _highest_affordable_rate(facts, book, budget, most))
+
+
+def most_rate(facts: VolumeFacts) -> int:
+    """Each volume of the restore gets an even part of what the Region's quota leaves."""
+    return min(MAX_RATE_MIB_S, facts.rate_quota_left_mib_s // max(1, facts.volumes_of_restore))
+
+
+def at_rate(facts: VolumeFacts, book: PriceBook, rate_mib_s: int) -> Estimate:
+    """One of 100 to 300 MiB/s."""
+    parts = (listing(facts, book), cost.provisioned_rate(book, facts.data_bytes, rate_mib_s))
+    times, known = rate_times(facts, rate_mib_s), facts.timings.basis_of(Strategy.PROVISIONED_RATE)
+    return Estimate(Strategy.PROVISIONED_RATE, times, parts, rate_mib_s, basis=known)
+
+
+def rate_times(facts: VolumeFacts, rate_mib_s: int) -> Times:
+    """With this rate. EBS loads it by itself, so neither volume nor instance limit it."""
+    share, lag = facts.timings.rate_delivered, facts.timings.status_delay_seconds
+    seconds = facts.data_bytes / MIB / rate_mib_s
+    loading = Quantiles(seconds / share.p50 + lag.p50, seconds / share.p90 + lag.p90)
+    return timed(facts, ((Phase.LOAD, loading),))
+
+
+def _lowest_rate(facts: VolumeFacts, deadline_seconds: float) -> int:
+    """That meets the deadline; one above the highest where none does."""
+    lowest, highest = MIN_RATE_MIB_S, MAX_RATE_MIB_S + 1
+    while lowest < highest:
+        middle = (lowest + highest) // 2
+        if rate_times(facts, middle).ready_p90 <= deadline_seconds:
+            highest = middle
+        else:
+            lowest = middle + 1
+    return lowest
+
+
+def _highest_affordable_rate(facts: VolumeFacts, book: PriceBook, budget: Decimal, most: int) -> int:
+    """The lowest rate where none is affordable; the caller sees the price."""
+    rates = range(MIN_RATE_MIB_S, most + 1)
+    affordable = bisect_right(
+        rates, budget, key=lambda rate: cost.provisioned_rate_usd(book, facts.data_bytes, rate)
+    )
+    return rates[max(0, affordable - 1)]
+
+
+def volume_clone(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome:
+    """A copy of the source volume as it is now, by EBS itself."""
+    source = facts.clone_source
+    refusal = _clone_refusal(facts, book, limits)
+    if source is None or refusal is not None:
+        return Infeasible(Strategy.VOLUME_CLONE, refusal or "")
+    timings, tib = facts.timings, source.size_gib / TIB_GIB
+    first, following = timings.clone_first_tib_seconds, timings.clone_next_tib_seconds
+    more = max(0, math.ceil(tib) - 1)
+    loading = Quantiles(first.p50 + following.p50 * more, first.p90 + following.p90 * more)
+    if tib > CLONE_GROWS_TO_TIB:
+        loading = timings.clone_most_seconds
+    lag = timings.status_delay_seconds
+    iops = min(one.iops for one in (CLONE_SPEED, source.speed, facts.speed))
+    mib_s = min(one.sustained_mib_s for one in (CLONE_SPEED, source.speed, facts.speed))
+    return Estimate(
+        Strategy.VOLUME_CLONE,
+        timed(facts, ((Phase.LOAD, Quantiles(loading.p50 + lag.p50, loading.p90 + lag.p90)),)),
+        (listing(facts, book), cost.volume_clone(book, source.size_gib)),
+        basis=timings.basis_of(Strategy.VOLUME_CLONE),
+        note=f"it holds what is on {source.volume_id} now, not the snapshot's data, and until it is "
+        f"initialized it runs at {iops:,} IOPS and {mib_s:,.0f} MiB/s at most",
+    )
+
+
+def _clone_refusal(facts: VolumeFacts, book: PriceBook, limits: Limits) -> str | None:
+    source = facts.clone_source
+    if source is None:
+        return "the source volume is not alive in the target's Availability Zone"
+    if source.being_copied:
+        return f"{source.volume_id} is being copied already, and EBS makes one copy at a time"
+    if facts.clones_of_restore > facts.clone_quota_left:
+        return (
+            f"the Region's quota leaves {facts.clone_quota_left} copies, and this restore would need "
+            f"{facts.clones_of_restore}"
+        )
+    if facts.settings is not None and facts.settings.size_gib < source.size_gib:
+        return f"the source volume has grown to {source.size_gib:,} GiB, and a copy cannot be smaller"
+    if book.clone_usd_per_gib is None and limits.budget_usd is not None:
+        return "AWS names no price for volume clones here, so no budget can be kept"
+    return None
+
+
+ESTIMATORS: Mapping[Strategy, Estimator] = MappingProxyType(
+    {
+        Strategy.WARM_UP_AGENT: warm_up_agent,
+        Strategy.BACKGROUND: background,
+        Strategy.BOOSTED_WARM_UP: boosted_warm_up,
+        Strategy.PROVISIONED_RATE: provisioned_rate,
+        Strategy.FAST_SNAPSHOT_RESTORE: fast_snapshot_restore,
+        Strategy.VOLUME_CLONE: volume_clone,
+    }
+)
+"""In this order where price and time are the same: what we can watch first, what costs money last."""
