@@ -49,7 +49,10 @@ class TestPermissions:
         }  # fmt: skip
         assert needed <= granted
 
-    @pytest.mark.parametrize("action", ["ec2:DeleteVolume", "ec2:DetachVolume", "ec2:AttachVolume"])
+    @pytest.mark.parametrize(
+        "action",
+        ["ec2:DeleteVolume", "ec2:DetachVolume", "ec2:AttachVolume", "ec2:ModifyVolume", "ec2:DeleteTags"],
+    )
     def test_only_volumes_of_this_stack_are_touched(self, action: str) -> None:
         found = 0
         for properties in functions().values():
@@ -64,7 +67,8 @@ class TestPermissions:
             for statement in statements(properties):
                 if "ec2:CreateTags" in actions(statement):
                     condition = statement["Condition"]["StringEquals"]
-                    assert STACK_TAG in condition or condition["ec2:CreateAction"] == "CreateVolume"
+                    creating = set(listed(condition.get("ec2:CreateAction", [])))
+                    assert STACK_TAG in condition or creating == {"CreateVolume", "CopyVolumes"}
 
     @pytest.mark.parametrize(
         ("action", "users"),
@@ -79,6 +83,8 @@ class TestPermissions:
              {"ChooseStrategy", "PrepareSnapshot", "DispatchWarmer", "PollInitialization", "Api"}),
             ("ec2:EnableFastSnapshotRestores", {"PrepareSnapshot"}),
             ("ec2:DisableFastSnapshotRestores", {"Release", "CleanUp"}),
+            ("ec2:ModifyVolume", {"Release", "CleanUp"}),
+            ("ec2:CopyVolumes", {"CreateVolume"}),
             ("ssm:SendCommand", {"DispatchWarmer", "VerifyVolume"}),
         ],
     )  # fmt: skip
@@ -100,6 +106,7 @@ class TestPermissions:
     def test_what_a_handler_is_wired_to_it_may_use(self) -> None:
         needed = {
             "snapshots": "ec2:DescribeSnapshots", "instances": "ec2:DescribeInstance", "volumes": "ec2:",
+            "modifications": "ec2:ModifyVolume",
             "fast_restores": "ec2:DescribeFastSnapshotRestores", "commands": "ssm:", "prices": "pricing:",
             "metrics": "cloudwatch:GetMetricData", "quotas": "servicequotas:", "artifacts": "s3:",
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from rewarm.contracts import (
+    Boost,
     DispatchWarmerResult,
     NewVolume,
     Plan,
@@ -159,6 +160,12 @@ def plan(strategy: Strategy = Strategy.WARM_UP_AGENT, **changes: Any) -> Plan:
         "why": f"{strategy} is the cheapest.",
     }
     return Plan(**{**values, **changes})
+
+
+def boosted_plan(**changes: Any) -> Plan:
+    """A boost of `assignment()`'s volume."""
+    boost = Boost(volume_type="gp3", iops=4_000, throughput_mib_s=1_000)
+    return plan(Strategy.BOOSTED_WARM_UP, **{"boost": boost, **changes})
 
 
 def volume_plan(**changes: Any) -> VolumePlan:

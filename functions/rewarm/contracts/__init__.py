@@ -21,6 +21,7 @@ from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import (
     AnnounceResult,
     AttachVolumeResult,
+    BoostRelease,
     CheckVolumeResult,
     ChooseStrategyResult,
     CleanUpResult,
@@ -61,6 +62,7 @@ __all__ = [
     "AttachVolumeResult",
     "Basis",
     "Boost",
+    "BoostRelease",
     "Candidate",
     "CheckVolumeEvent",
     "CheckVolumeResult",

@@ -8,7 +8,12 @@ from pydantic import Field
 
 from rewarm.contracts.base import Instant, JsonObject, StepEvent
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult, VerifyVolumeResult
+from rewarm.contracts.results import (
+    DispatchWarmerResult,
+    PollInitializationResult,
+    ReleaseResult,
+    VerifyVolumeResult,
+)
 from rewarm.contracts.values import Plan, Trigger, VolumeAssignment, VolumePlan
 
 Announcement = Literal["plan", "fallback", "attached", "ready", "failed"]
@@ -107,9 +112,12 @@ class PollInitializationEvent(StepEvent):
 
 
 class ReleaseEvent(StepEvent):
-    """Asks to give back what costs money by the hour."""
+    """Asks to give back what costs money by the hour; `previous` is the result of the call before."""
 
     volume: VolumeAssignment
+    volume_id: str | None = None
+    plan: Plan | None = None
+    previous: ReleaseResult | None = None
 
 
 class CleanUpEvent(StepEvent):

@@ -126,10 +126,23 @@ class PollInitializationResult(Contract):
     agent_finished_at: Instant | None = None
 
 
+class BoostRelease(Contract):
+    """What became of the boost of a volume that is at full speed; the settings are in words."""
+
+    state: Literal["lowering", "lowered", "not-lowered"]
+    boosted: str
+    target: str
+    reason: str = ""
+
+
 class ReleaseResult(Contract):
-    """What was given back."""
+    """What was given back, and whether to ask again."""
 
     released: list[str]
+    finished: bool
+    wait_seconds: WaitSeconds
+    first_tried_at: Instant
+    boost: BoostRelease | None = None
 
 
 class CleanUpResult(Contract):
@@ -155,6 +168,7 @@ class VolumeReport(Contract):
     latency_before_ms: JsonObject | None = None
     latency_after_ms: JsonObject | None = None
     verified: str | None = None
+    boost: BoostRelease | None = None
     failure: Failure | None = None
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
+from rewarm.domain import model
 from rewarm.domain.model import Strategy, VolumeSettings
 
 TriggerKind = Literal["api", "alarm", "schedule"]
@@ -92,6 +93,10 @@ class Boost(Contract):
     volume_type: str
     iops: int
     throughput_mib_s: int | None = None
+
+    def values(self) -> model.Boost:
+        """As the domain has it."""
+        return model.Boost(self.volume_type, self.iops, self.throughput_mib_s)
 
 
 class Basis(Contract):

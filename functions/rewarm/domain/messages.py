@@ -10,8 +10,11 @@ from enum import StrEnum
 from textwrap import shorten
 
 from rewarm.domain.model import Strategy
+from rewarm.domain.performance import BoostOutcome
 from rewarm.domain.units import clock_text, duration_text, elapsed_text, size_text, usd_text
 
+COPY_PACE = "at up to 3,000 IOPS and 125 MiB/s until everything is copied"
+"""EBS user guide, "Copy an Amazon EBS volume"."""
 RELEASED = "Fast snapshot restore is disabled again, if it was enabled for this volume alone."
 
 
@@ -51,11 +54,17 @@ class PlannedVolume:
     ready_p90_seconds: int
     cost_usd: Decimal
     why: str
+    source_volume_id: str | None = None
 
     @property
     def is_fast_at_once(self) -> bool:
         """Usable only when every block is there."""
         return self.how.startswith(Strategy.FAST_SNAPSHOT_RESTORE)
+
+    @property
+    def is_copy(self) -> bool:
+        """Copied from the living source volume, as that is now."""
+        return self.how.startswith(Strategy.VOLUME_CLONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +103,7 @@ class ReadyFacts:
     after: Latency | None
     unmeasured_because: str | None
     reasons: Sequence[str]
+    boost: BoostOutcome | None = None
 
 
 def plan(restore_id: str, facts: PlanFacts) -> Message:
@@ -115,7 +125,8 @@ def plan(restore_id: str, facts: PlanFacts) -> Message:
         fields.insert(1, ("Deadline", clock_text(facts.deadline_at) + missed))
     done = "Send the request again without dryRun to carry it out."
     speed = "at full speed" if first.is_fast_at_once else "slowly at first"
-    usable = f"The volume can be used in about {duration_text(first.usable_seconds)}, {speed}."
+    pace = COPY_PACE if first.is_copy else speed
+    usable = f"The volume can be used in about {duration_text(first.usable_seconds)}, {pace}."
     return Message(
         event="plan",
         restore_id=restore_id,
@@ -159,20 +170,24 @@ def attached(
     restore_id: str, volume_id: str, device: str, instance_id: str, volume: PlannedVolume
 ) -> Message:
     """Usable, and still cold."""
+    full_speed = f"Full speed in about {duration_text(volume.ready_p50_seconds)} by {volume.how}."
     cold = (
         "It is still slow: data that has not been read before may come at as few as 10 reads a second; "
-        "writes are at full speed. "
-        f"Full speed in about {duration_text(volume.ready_p50_seconds)} by {volume.how}."
+        f"writes are at full speed. {full_speed}"
     )
     at_once = "It should be at full speed at once; that is measured now."
     speed = at_once if volume.is_fast_at_once else cold
+    origin, data_as_of = f"restored from {volume.snapshot_id}", clock_text(volume.snapshot_started_at)
+    if volume.is_copy:
+        speed = f"It can be read {COPY_PACE}. {full_speed}"
+        origin, data_as_of = f"a copy of {volume.source_volume_id}", "the moment of the copy"
     return Message(
         event="attached",
         restore_id=restore_id,
         title=f"{volume_id} is attached to {instance_id} and can be used",
-        text=f"{volume_id}, restored from {volume.snapshot_id}, is {device} on {instance_id}. {speed}",
+        text=f"{volume_id}, {origin}, is {device} on {instance_id}. {speed}",
         severity=Severity.INFO,
-        fields=(("Device", device), ("Data as of", clock_text(volume.snapshot_started_at))),
+        fields=(("Device", device), ("Data as of", data_as_of)),
         next_steps=(
             "Mount it if you need the data now.",
             "From now on it is never deleted by a failing restore: it is yours.",
@@ -187,6 +202,9 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
     lines = [f"{facts.volume_id} ({facts.volume.where}) is at full speed after {elapsed_text(took)}."]
     lines.append(_proof(facts))
     lines.append(f"Known because: {'; '.join(facts.reasons)}.")
+    costs_on = facts.boost is not None and not facts.boost.is_lowered
+    if facts.boost is not None:
+        lines.append(facts.boost.sentence)
     fields = [
         ("Time", f"{elapsed_text(took)}; estimated {duration_text(facts.volume.ready_p50_seconds)}"),
         ("How", facts.volume.how),
@@ -199,10 +217,16 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
         restore_id=restore_id,
         title=f"{facts.volume_id} is at full speed",
         text="\n".join(lines),
-        severity=Severity.WARNING if late else Severity.GOOD,
+        severity=Severity.WARNING if late or costs_on else Severity.GOOD,
         fields=tuple(fields),
-        next_steps=(RELEASED,) if facts.volume.is_fast_at_once else (),
+        next_steps=_after_ready(facts),
     )
+
+
+def _after_ready(facts: ReadyFacts) -> tuple[str, ...]:
+    if facts.boost is not None and not facts.boost.is_lowered:
+        return (f"Lower {facts.volume_id} to {facts.boost.target} with ModifyVolume.",)
+    return (RELEASED,) if facts.volume.is_fast_at_once else ()
 
 
 def _proof(facts: ReadyFacts) -> str:

@@ -62,6 +62,24 @@ class VolumeModification:
         return self.state in {"modifying", "optimizing"}
 
 
+@dataclass(frozen=True, slots=True)
+class BoostOutcome:
+    """A boost and what became of it once the volume was warm; the settings are in words."""
+
+    boosted: str
+    target: str
+    is_lowered: bool
+    reason: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        if not self.is_lowered:
+            return f"It is still boosted to {self.boosted}, which goes on costing money: {self.reason}."
+        tail = f" ({self.reason})" if self.reason else ""
+        return f"It was boosted to {self.boosted} for the warm-up and is lowered to {self.target}{tail}."
+
+
 def performance_of(settings: VolumeSettings | Boost) -> Performance:
     """Of a volume, or of a boost."""
     return Performance(settings.volume_type, settings.iops, settings.throughput_mib_s)

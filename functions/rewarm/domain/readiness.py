@@ -77,7 +77,7 @@ class Readiness:
 
 def judge(seen: Observation) -> Readiness:
     """The rule of the strategy."""
-    if seen.strategy is Strategy.WARM_UP_AGENT:
+    if seen.strategy.reads_with_agent:
         return _by_agent(seen)
     if seen.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
         return _by_fast_restore(seen)

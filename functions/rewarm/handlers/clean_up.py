@@ -8,6 +8,7 @@ from rewarm.observability import step_handler
 from rewarm.steps.clean_up import clean_up
 
 _VOLUMES = wiring.volumes()
+_MODIFICATIONS = wiring.modifications()
 _COMMANDS = wiring.commands()
 _FAST_RESTORES = wiring.fast_restores()
 _TABLE = wiring.table()
@@ -16,4 +17,11 @@ _TABLE = wiring.table()
 @step_handler(CleanUpEvent)
 def lambda_handler(event: CleanUpEvent) -> CleanUpResult:
     """What was removed and what stays."""
-    return clean_up(event, volumes=_VOLUMES, commands=_COMMANDS, fast_restores=_FAST_RESTORES, table=_TABLE)
+    return clean_up(
+        event,
+        volumes=_VOLUMES,
+        modifications=_MODIFICATIONS,
+        commands=_COMMANDS,
+        fast_restores=_FAST_RESTORES,
+        table=_TABLE,
+    )

@@ -8,10 +8,18 @@ from rewarm.observability import step_handler
 from rewarm.steps.release import release
 
 _FAST_RESTORES = wiring.fast_restores()
+_VOLUMES = wiring.volumes()
+_MODIFICATIONS = wiring.modifications()
 _TABLE = wiring.table()
 
 
 @step_handler(ReleaseEvent)
 def lambda_handler(event: ReleaseEvent) -> ReleaseResult:
     """What was given back."""
-    return release(event, fast_restores=_FAST_RESTORES, table=_TABLE)
+    return release(
+        event,
+        fast_restores=_FAST_RESTORES,
+        volumes=_VOLUMES,
+        modifications=_MODIFICATIONS,
+        table=_TABLE,
+    )

@@ -13,6 +13,7 @@ from rewarm.contracts import (
     Plan,
     PlanSummary,
     PollInitializationResult,
+    ReleaseResult,
     Trigger,
     VerifyVolumeResult,
     VolumeAssignment,
@@ -22,6 +23,7 @@ from rewarm.contracts.base import Contract, Instant, JsonObject
 from rewarm.domain import messages as wording
 from rewarm.domain.failures import explain
 from rewarm.domain.messages import Message
+from rewarm.domain.performance import BoostOutcome, performance_of
 from rewarm.domain.units import clock_text, iso
 from rewarm.ports import Messages, RestoreTable
 from rewarm.steps.records import Status, clean_up_attribute
@@ -64,6 +66,8 @@ class ReadyDetails(Contract):
     initialization: PollInitializationResult
     before: VerifyVolumeResult | None = None
     after: VerifyVolumeResult | None = None
+    released: ReleaseResult | None = None
+    ready_at: Instant | None = None
     started_at: Instant
     deadline_at: Instant | None = None
 
@@ -164,7 +168,8 @@ def _ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObjec
         volume_id=details.volume_id,
         volume=_planned(details.volume, details.plan),
         started_at=details.started_at,
-        ready_at=event.now,
+        ready_at=details.ready_at or event.now,
+        boost=_boost(details.released),
         deadline_at=details.deadline_at,
         before=_latency(details.before.result if details.before else None),
         after=_latency(after.result if after else None),
@@ -210,15 +215,24 @@ def _left_and_removed(
     return removed, kept
 
 
+def _boost(released: ReleaseResult | None) -> BoostOutcome | None:
+    boost = released.boost if released else None
+    if boost is None:
+        return None
+    return BoostOutcome(boost.boosted, boost.target, boost.state == "lowered", boost.reason)
+
+
 def _planned(volume: VolumeAssignment, plan: Plan) -> wording.PlannedVolume:
     where = f"{volume.device} on {volume.instance_id}" if volume.instance_id else volume.availability_zone
     rate = f" at {plan.initialization_rate_mib_s} MiB/s" if plan.initialization_rate_mib_s else ""
+    boost = f" as {performance_of(plan.boost.values()).in_words}" if plan.boost else ""
     return wording.PlannedVolume(
         snapshot_id=volume.snapshot_id,
         snapshot_started_at=volume.snapshot_started_at,
         data_bytes=volume.data_bytes,
         where=where,
-        how=f"{plan.strategy}{rate}",
+        how=f"{plan.strategy}{rate}{boost}",
+        source_volume_id=volume.source_volume_id,
         usable_seconds=plan.usable_seconds,
         ready_p50_seconds=plan.ready_p50_seconds,
         ready_p90_seconds=plan.ready_p90_seconds,

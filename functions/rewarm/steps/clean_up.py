@@ -19,7 +19,9 @@ from rewarm.domain.errors import (
     VolumeNotFoundError,
 )
 from rewarm.domain.model import OnFailure, Volume
-from rewarm.ports import Commands, FastSnapshotRestores, RestoreTable, VolumeStore
+from rewarm.domain.performance import BOOST_TAG, performance_of
+from rewarm.ports import Commands, FastSnapshotRestores, RestoreTable, VolumeModifications, VolumeStore
+from rewarm.steps.boost import lower
 from rewarm.steps.records import attribute, clean_up_attribute
 from rewarm.steps.release import release_fast_restore
 
@@ -42,6 +44,7 @@ def clean_up(
     event: CleanUpEvent,
     *,
     volumes: VolumeStore,
+    modifications: VolumeModifications,
     commands: Commands,
     fast_restores: FastSnapshotRestores,
     table: RestoreTable,
@@ -54,7 +57,8 @@ def clean_up(
     account = _Account()
     _cancel_command(event, commands, account)
     for volume in _volumes_made(event, volumes, account):
-        _remove_volume(event, volume, volumes, account)
+        if not _remove_volume(event, volume, volumes, account):
+            _lower_boost(volume, volumes, modifications, account)
     _release(event, fast_restores, table, account)
     return _settle(event, account, table)
 
@@ -88,29 +92,51 @@ def _volumes_made(event: CleanUpEvent, volumes: VolumeStore, account: _Account) 
     return [volume for volume in found.values() if volume.state not in GONE]
 
 
-def _remove_volume(event: CleanUpEvent, volume: Volume, volumes: VolumeStore, account: _Account) -> None:
-    name = volume.volume_id
+def _remove_volume(event: CleanUpEvent, volume: Volume, volumes: VolumeStore, account: _Account) -> bool:
+    """False where the volume stays."""
+    reason = _reason_to_keep(event, volume)
     try:
-        reason = _reason_to_keep(event, volume)
         if reason is not None:
-            volumes.tag(name, {FAILED_TAG: event.restore_id})
-            account.kept.append(f"volume {name} ({reason}; tagged {FAILED_TAG})")
-            return
-        if any(one.state != "detached" for one in volume.attachments):
-            for attachment in volume.attachments:
-                volumes.detach(name, attachment.instance_id)
-            volume = volumes.get(name)
-        if volume.state == "creating" or any(one.state != "detached" for one in volume.attachments):
-            account.busy.append(f"{name} is still being {'detached' if volume.attachments else 'created'}")
-            return
-        volumes.delete(name)
-        account.removed.append(f"volume {name}")
+            volumes.tag(volume.volume_id, {FAILED_TAG: event.restore_id})
+            account.kept.append(f"volume {volume.volume_id} ({reason}; tagged {FAILED_TAG})")
+        else:
+            _delete_volume(volume, volumes, account)
     except VolumeNotFoundError:
-        account.removed.append(f"volume {name}")
+        account.removed.append(f"volume {volume.volume_id}")
     except (*RETRIED, RequestRefusedError, DeviceInUseError) as error:
-        account.busy.append(f"volume {name}: {error}")
+        account.busy.append(f"volume {volume.volume_id}: {error}")
     except RestoreError as error:
-        account.left.append(f"volume {name}: {error}")
+        account.left.append(f"volume {volume.volume_id}: {error}")
+    return reason is None
+
+
+def _delete_volume(volume: Volume, volumes: VolumeStore, account: _Account) -> None:
+    name = volume.volume_id
+    if any(one.state != "detached" for one in volume.attachments):
+        for attachment in volume.attachments:
+            volumes.detach(name, attachment.instance_id)
+        volume = volumes.get(name)
+    if volume.state == "creating" or any(one.state != "detached" for one in volume.attachments):
+        account.busy.append(f"{name} is still being {'detached' if volume.attachments else 'created'}")
+        return
+    volumes.delete(name)
+    account.removed.append(f"volume {name}")
+
+
+def _lower_boost(
+    volume: Volume, volumes: VolumeStore, modifications: VolumeModifications, account: _Account
+) -> None:
+    """Of a volume that stays; EC2 bills the lower settings from the start of the modification."""
+    target = volume.settings.tags.get(BOOST_TAG)
+    if target is None:
+        return
+    name = volume.volume_id
+    outcome = lower(name, volumes=volumes, modifications=modifications)
+    if outcome.state == "lowered" or outcome.accepted:
+        account.removed.append(f"boost of {name} (it goes back to {target})")
+        return
+    told = f"boost of {name} ({performance_of(volume.settings).in_words}, to be {target}): {outcome.reason}"
+    (account.left if outcome.state == "not-lowered" else account.busy).append(told)
 
 
 def _reason_to_keep(event: CleanUpEvent, volume: Volume) -> str | None:

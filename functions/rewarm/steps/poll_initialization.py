@@ -41,7 +41,7 @@ def poll_initialization(
 ) -> PollInitializationResult:
     """Raises AgentFailedError, AgentUnreachableError, InitializationStalledError, RestoreCancelledError."""
     stop_if_cancelled(table, event.restore_id)
-    if event.plan.strategy is Strategy.WARM_UP_AGENT and event.dispatch is not None:
+    if event.plan.strategy.reads_with_agent and event.dispatch is not None:
         seen, account = _watch_agent(event, event.dispatch, commands, metrics, artifacts)
     else:
         seen, account = _watch_volume(event, volumes), None
@@ -214,9 +214,9 @@ def _stop_if_stalled(event: PollInitializationEvent, result: PollInitializationR
     standing = event.now - result.last_progress_at
     expected = timedelta(seconds=event.plan.ready_p90_seconds)
     patience = SHORTEST_STALL
-    if event.plan.strategy is Strategy.PROVISIONED_RATE:
+    if event.plan.strategy in {Strategy.PROVISIONED_RATE, Strategy.VOLUME_CLONE}:
         patience = max(SHORTEST_STALL, expected)
-    elif event.plan.strategy is not Strategy.WARM_UP_AGENT:
+    elif not event.plan.strategy.reads_with_agent:
         patience = max(timedelta(days=1), BACKGROUND_STALL_FACTOR * expected)
     if standing > patience:
         raise InitializationStalledError(

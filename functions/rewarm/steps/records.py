@@ -41,6 +41,11 @@ def preparation_attribute(index: int) -> str:
     return f"fastSnapshotRestore{index}"
 
 
+def boost_attribute(index: int) -> str:
+    """A volume made with more performance than it is to have: with what, and whether it is lowered."""
+    return f"boost{index}"
+
+
 def initialization_attribute(index: int) -> str:
     """How far the initialization was at the last poll."""
     return f"initialization{index}"

@@ -1,18 +1,71 @@
-"""States `Release` and `Release Snapshot`: fast snapshot restore off, where it is ours and unused."""
+"""States `Release` and `Release Snapshot`: fast snapshot restore off, a boost taken back.
+
+A ready volume never fails for a boost that cannot be taken back: what goes on costing money is told instead.
+"""
 
 from __future__ import annotations
 
-from rewarm.contracts import ReleaseEvent, ReleaseResult, VolumeAssignment
-from rewarm.ports import FastSnapshotRestores, RestoreTable
-from rewarm.steps.records import attribute, fast_restore_user, preparation_attribute
+from datetime import datetime, timedelta
+
+from rewarm.contracts import BoostRelease, ReleaseEvent, ReleaseResult, VolumeAssignment
+from rewarm.domain.performance import performance_of
+from rewarm.domain.units import duration_text, iso
+from rewarm.ports import FastSnapshotRestores, RestoreTable, VolumeModifications, VolumeStore
+from rewarm.steps.boost import lower
+from rewarm.steps.records import attribute, boost_attribute, fast_restore_user, preparation_attribute
+
+WAIT_SECONDS = 10
+PATIENCE = timedelta(minutes=15)
+"""EBS user guide, "Monitor the progress of volume modifications": `optimizing` is reached within seconds to
+minutes; the message that the volume is ready waits no longer."""
 
 
 def release(
-    event: ReleaseEvent, *, fast_restores: FastSnapshotRestores, table: RestoreTable
+    event: ReleaseEvent,
+    *,
+    fast_restores: FastSnapshotRestores,
+    volumes: VolumeStore,
+    modifications: VolumeModifications,
+    table: RestoreTable,
 ) -> ReleaseResult:
     """Idempotent; does nothing for the strategies that leave nothing running."""
-    released = release_fast_restore(event.restore_id, event.volume, fast_restores=fast_restores, table=table)
-    return ReleaseResult(released=released)
+    earlier = event.previous.released if event.previous else []
+    now = release_fast_restore(event.restore_id, event.volume, fast_restores=fast_restores, table=table)
+    boost = _release_boost(event, volumes, modifications)
+    if boost is not None:
+        told = {"volumeId": event.volume_id, **boost.to_json(), "at": iso(event.now)}
+        table.update(event.restore_id, {boost_attribute(event.volume.index): told})
+    if boost is not None and boost.state == "lowered":
+        now.append(f"boost of {event.volume_id} taken back: {boost.target} instead of {boost.boosted}")
+    return ReleaseResult(
+        released=list(dict.fromkeys([*earlier, *now])),
+        finished=boost is None or boost.state != "lowering",
+        wait_seconds=WAIT_SECONDS,
+        first_tried_at=_first_tried_at(event),
+        boost=boost,
+    )
+
+
+def _first_tried_at(event: ReleaseEvent) -> datetime:
+    return event.previous.first_tried_at if event.previous else event.now
+
+
+def _release_boost(
+    event: ReleaseEvent, volumes: VolumeStore, modifications: VolumeModifications
+) -> BoostRelease | None:
+    if event.plan is None or event.plan.boost is None or event.volume_id is None:
+        return None
+    outcome = lower(event.volume_id, volumes=volumes, modifications=modifications)
+    state, reason = outcome.state, outcome.reason
+    waited = event.now - _first_tried_at(event)
+    if state == "lowering" and waited >= PATIENCE:
+        state, reason = "not-lowered", f"not within {duration_text(waited.total_seconds())}: {reason}"
+    return BoostRelease(
+        state=state,
+        boosted=performance_of(event.plan.boost.values()).in_words,
+        target=performance_of(event.volume.volume.settings()).in_words,
+        reason=reason,
+    )
 
 
 def release_fast_restore(

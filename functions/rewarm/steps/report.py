@@ -13,8 +13,9 @@ from rewarm.domain.units import iso
 from rewarm.ports import Artifacts, RestoreTable
 from rewarm.steps.records import Status
 
-BILLED_EVEN_IF_FAILED = frozenset({Strategy.PROVISIONED_RATE, Strategy.FAST_SNAPSHOT_RESTORE})
-"""The rate is billed in full once the volume is active, fast snapshot restore for an hour at least."""
+BILLED_EVEN_IF_FAILED = frozenset(Strategy) - {Strategy.BACKGROUND, Strategy.WARM_UP_AGENT}
+"""The rate is billed in full once the volume is active, a copy when it is made, fast snapshot restore for an
+hour at least, a boost from the first second."""
 NO_RESULT: JsonObject = {"verdict": "failed", "error": "States.Runtime", "cause": "The volume has no result."}
 
 
@@ -80,6 +81,7 @@ def _volume(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> VolumeR
         latency_before_ms=_latency(_part(result, "before")),
         latency_after_ms=_latency(after),
         verified=after.get("verdict"),
+        boost=_part(result, "released").get("boost"),
         failure=None if ready else _failure(result),
     )
 

@@ -8,10 +8,12 @@ from rewarm.contracts import CleanUpEvent, CreateVolumeEvent, PrepareSnapshotEve
 from rewarm.domain.errors import (
     AccessDeniedError,
     IncompleteCleanUpError,
+    ModificationPostponedError,
     ServiceUnavailableError,
     ThrottledError,
 )
 from rewarm.domain.model import Attachment, Strategy
+from rewarm.domain.performance import Performance
 from rewarm.steps.clean_up import clean_up
 from rewarm.steps.create_volume import create_volume
 from rewarm.steps.prepare_snapshot import prepare_snapshot
@@ -25,19 +27,22 @@ from tests.support.builders import (
     ZONE,
     World,
     assignment,
+    boosted_plan,
     dispatch,
     plan,
     request,
 )
 
+TARGET_TEXT = "gp3 iops=3000 throughputMibS=125"
 
-def create(world, *, index=0, attempt=0):
+
+def create(world, *, index=0, attempt=0, chosen=None):
     event = CreateVolumeEvent(
         restore_id=RESTORE_ID,
         now=NOW,
         request=request(),
         volume=assignment(index=index),
-        plan=plan(),
+        plan=chosen or plan(),
         attempt=attempt,
     )
     return create_volume(event, volumes=world.volumes, table=world.table, stack_name="rewarm").volume_id
@@ -56,6 +61,7 @@ def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, **change
     return clean_up(
         event,
         volumes=world.volumes,
+        modifications=world.modifications,
         commands=world.commands,
         fast_restores=world.fast_restores,
         table=world.table,
@@ -133,6 +139,34 @@ class TestCleanUp:
         )
         prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table)
         assert clean(world).removed[-1] == f"fast snapshot restore of {SNAPSHOT_ID} in {ZONE} disabled"
+
+    def test_lowers_the_boost_of_a_volume_that_stays(self, world):
+        boosted = create(world, attempt=1, chosen=boosted_plan())
+        world.volumes.attach(boosted, INSTANCE_ID, DEVICE)
+        result = clean(world, volume_id=boosted, announced=True)
+        assert result.kept == [f"volume {boosted} (it is usable and may hold new data; tagged rewarm:failed)"]
+        assert result.removed[-1] == f"boost of {boosted} (it goes back to {TARGET_TEXT})"
+        assert world.modifications.started == [(boosted, Performance("gp3", 3_000, 125))]
+        clean(world, volume_id=boosted, announced=True)
+        assert len(world.modifications.started) == 1
+
+    def test_does_not_lower_what_it_deletes(self, world):
+        create(world, attempt=1, chosen=boosted_plan())
+        clean(world)
+        assert world.volumes.volumes == {}
+        assert world.modifications.started == []
+
+    def test_is_retried_while_a_boost_cannot_be_lowered_yet(self, world):
+        boosted = create(world, attempt=1, chosen=boosted_plan())
+        world.modifications.failure = ModificationPostponedError("IncorrectModificationState")
+        with pytest.raises(ServiceUnavailableError, match=f"boost of {boosted} .gp3 with 4,000 IOPS"):
+            clean(world, volume_id=boosted, announced=True)
+
+    def test_names_a_boost_that_stays(self, world):
+        boosted = create(world, attempt=1, chosen=boosted_plan())
+        world.modifications.failure = AccessDeniedError("ec2:ModifyVolume")
+        with pytest.raises(IncompleteCleanUpError, match=r"to be gp3 iops=3000.*ec2:ModifyVolume"):
+            clean(world, volume_id=boosted, announced=True)
 
     def test_one_failure_keeps_nothing_else_from_being_removed(self, world):
         world.commands.failure = AccessDeniedError("ssm:CancelCommand")

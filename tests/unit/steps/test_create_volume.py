@@ -6,22 +6,38 @@ import pytest
 
 from rewarm.contracts import CreateVolumeEvent
 from rewarm.domain.errors import (
+    BoostUnavailableError,
     CapacityUnavailableError,
     InitializationRateUnavailableError,
+    QuotaExceededError,
+    RequestRefusedError,
     RestoreCancelledError,
+    VolumeCopyUnavailableError,
 )
-from rewarm.domain.model import Strategy
+from rewarm.domain.model import Strategy, VolumeSettings
 from rewarm.steps.create_volume import client_token, create_volume
-from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, World, assignment, plan, request
+from tests.support.builders import (
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    SOURCE_VOLUME_ID,
+    VOLUME_ID,
+    ZONE,
+    World,
+    assignment,
+    boosted_plan,
+    plan,
+    request,
+)
 
 
-def create(world, *, strategy=Strategy.WARM_UP_AGENT, attempt=0, volume=None):
+def create(world, *, strategy=Strategy.WARM_UP_AGENT, attempt=0, volume=None, chosen=None):
     event = CreateVolumeEvent(
         restore_id=RESTORE_ID,
         now=NOW,
         request=request(),
         volume=volume or assignment(),
-        plan=plan(strategy),
+        plan=chosen or plan(strategy),
         attempt=attempt,
     )
     return create_volume(event, volumes=world.volumes, table=world.table, stack_name="rewarm")
@@ -97,3 +113,86 @@ class TestCreateVolume:
         with pytest.raises(RestoreCancelledError, match="cancelled"):
             create(world)
         assert world.volumes.volumes == {}
+
+
+class TestBoost:
+    def test_the_volume_has_the_boost_and_says_what_to_go_back_to(self):
+        world = World()
+        create(world, chosen=boosted_plan())
+        settings = world.volumes.volumes[VOLUME_ID].settings
+        assert (settings.volume_type, settings.iops, settings.throughput_mib_s) == ("gp3", 4_000, 1_000)
+        assert settings.tags["rewarm:boost"] == "gp3 iops=3000 throughputMibS=125"
+        assert world.table.records[RESTORE_ID]["boost0"] == {
+            "volumeId": VOLUME_ID,
+            "state": "boosted",
+            "boosted": "gp3 with 4,000 IOPS and 1,000 MiB/s",
+            "target": "gp3 with 3,000 IOPS and 125 MiB/s",
+            "at": "2026-11-21T03:00:00Z",
+        }
+
+    def test_without_a_boost_there_is_neither_tag_nor_record(self):
+        world = World()
+        create(world)
+        assert "rewarm:boost" not in world.volumes.volumes[VOLUME_ID].settings.tags
+        assert "boost0" not in world.table.records[RESTORE_ID]
+
+    @pytest.mark.parametrize("refusal", [QuotaExceededError, RequestRefusedError])
+    def test_a_refused_boost_leaves_the_next_plan_its_chance(self, refusal):
+        world = World()
+        world.volumes.failure = refusal("MaxIOPSLimitExceeded")
+        with pytest.raises(BoostUnavailableError, match=r"4,000 IOPS and 1,000 MiB/s cannot be had: MaxIOPS"):
+            create(world, chosen=boosted_plan())
+        with pytest.raises(refusal):
+            create(world)
+
+
+def clone_world(size_gib=100, zone=ZONE):
+    """The source volume lives."""
+    world = World()
+    source = world.volumes.create(
+        SNAPSHOT_ID,
+        zone,
+        VolumeSettings("gp3", size_gib, 3_000, 125),
+        initialization_rate_mib_s=None,
+        client_token="source",
+    )
+    return world, assignment(source_volume_id=source)
+
+
+class TestClone:
+    def test_copies_the_source_as_it_is_now(self):
+        world, volume = clone_world()
+        made = create(world, strategy=Strategy.VOLUME_CLONE, volume=volume).volume_id
+        assert world.volumes.copied == {made: volume.source_volume_id}
+        tags = world.volumes.volumes[made].settings.tags
+        assert tags["rewarm:source-volume-id"] == volume.source_volume_id
+        assert "rewarm:snapshot-id" not in tags
+
+    def test_a_retried_state_copies_once(self):
+        world, volume = clone_world()
+        first, second = (create(world, strategy=Strategy.VOLUME_CLONE, volume=volume) for _ in range(2))
+        assert first == second
+        assert len(world.volumes.copied) == 1
+
+    def test_a_source_that_has_grown_decides_the_size(self):
+        world, volume = clone_world(size_gib=150)
+        made = create(world, strategy=Strategy.VOLUME_CLONE, volume=volume).volume_id
+        assert world.volumes.volumes[made].settings.size_gib == 150
+
+    def test_a_source_that_is_gone_cannot_be_copied(self):
+        with pytest.raises(VolumeCopyUnavailableError, match=f"source volume {SOURCE_VOLUME_ID} is gone"):
+            create(World(), strategy=Strategy.VOLUME_CLONE)
+        with pytest.raises(VolumeCopyUnavailableError, match="names no source volume"):
+            create(World(), strategy=Strategy.VOLUME_CLONE, volume=assignment(source_volume_id=None))
+
+    def test_a_source_in_another_zone_cannot_be_copied(self):
+        world, volume = clone_world(zone="ap-northeast-1c")
+        with pytest.raises(VolumeCopyUnavailableError, match="is in ap-northeast-1c, and a copy stays there"):
+            create(world, strategy=Strategy.VOLUME_CLONE, volume=volume)
+        assert world.volumes.copied == {}
+
+    def test_a_refused_copy_is_told(self):
+        world, volume = clone_world()
+        world.volumes.failure = VolumeCopyUnavailableError("CopyVolumesLimitExceeded")
+        with pytest.raises(VolumeCopyUnavailableError, match="CopyVolumesLimitExceeded"):
+            create(world, strategy=Strategy.VOLUME_CLONE, volume=volume)
