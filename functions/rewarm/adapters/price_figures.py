@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.model import PriceBook
+from rewarm.domain.model import PriceBook, PriceFigure
 
 FALLBACK_REGION = "us-east-1"
 _SHIPPED = Path(__file__).parent.parent / "prices.json"
@@ -19,16 +19,7 @@ _PARTS_PER_GIB = 1_024
 _PLAUSIBLE_FACTOR = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One price in US dollars."""
-
-    usd: Decimal
-    as_of: datetime
-    source: str
-
-
-Figures = dict[str, Figure]
+Figures = dict[str, PriceFigure]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +57,7 @@ def shipped(region: str) -> Figures:
     for name, (usd, key) in (known or data["regions"][FALLBACK_REGION]).items():
         source = data["sources"][key]
         as_of = datetime.fromisoformat(source["asOf"]).replace(tzinfo=UTC)
-        figures[name] = Figure(Decimal(usd), as_of, note + source["name"])
+        figures[name] = PriceFigure(Decimal(usd), as_of, note + source["name"])
     return figures
 
 
@@ -87,10 +78,10 @@ def overrides(text: str, now: datetime) -> Figures:
             f"found {unknown}; allowed is a JSON object with these names: {', '.join(sorted(known))}",
             field="PriceOverrides",
         )
-    return {name: Figure(_price(name, value), now, "your own prices") for name, value in given.items()}
+    return {name: PriceFigure(_price(name, value), now, "your own prices") for name, value in given.items()}
 
 
-def listed(products: Iterable[str], expected: Mapping[str, Figure]) -> Figures:
+def listed(products: Iterable[str], expected: Mapping[str, PriceFigure]) -> Figures:
     """What the Price List's JSON documents say, where it is plausible beside what we expect.
 
     A figure far from the expected one is in a unit that we do not know (AWS documents no unit for the
@@ -103,13 +94,13 @@ def listed(products: Iterable[str], expected: Mapping[str, Figure]) -> Figures:
         usd = _lowest_tier(document)
         if usage is None or usd is None:
             continue
-        figure = Figure(usd * usage.factor, _published(document), "AWS Price List")
+        figure = PriceFigure(usd * usage.factor, _published(document), "AWS Price List")
         if _plausible(figure.usd, expected.get(usage.name)):
             found[usage.name] = figure
     return found
 
 
-def book(region: str, figures: Mapping[str, Figure]) -> PriceBook:
+def book(region: str, figures: Mapping[str, PriceFigure]) -> PriceBook:
     """The figures as the domain takes them."""
     return PriceBook(
         region=region,
@@ -121,6 +112,7 @@ def book(region: str, figures: Mapping[str, Figure]) -> PriceBook:
         storage_usd_per_gib_month=_group(figures, "storageUsdPerGibMonth"),
         iops_usd_per_month=_group(figures, "iopsUsdPerMonth"),
         throughput_usd_per_mib_s_month=_group(figures, "throughputUsdPerMibSMonth"),
+        figures=dict(figures),
     )
 
 
@@ -158,13 +150,13 @@ def _published(document: Mapping[str, Any]) -> datetime:
     return datetime.fromisoformat(document["publicationDate"])
 
 
-def _plausible(usd: Decimal, expected: Figure | None) -> bool:
+def _plausible(usd: Decimal, expected: PriceFigure | None) -> bool:
     if expected is None or expected.usd == 0:
         return True
     return expected.usd / _PLAUSIBLE_FACTOR <= usd <= expected.usd * _PLAUSIBLE_FACTOR
 
 
-def _group(figures: Mapping[str, Figure], prefix: str) -> dict[str, Decimal]:
+def _group(figures: Mapping[str, PriceFigure], prefix: str) -> dict[str, Decimal]:
     return {
         name.removeprefix(f"{prefix}."): figure.usd
         for name, figure in figures.items()
@@ -172,7 +164,7 @@ def _group(figures: Mapping[str, Figure], prefix: str) -> dict[str, Decimal]:
     }
 
 
-def _sources(figures: Mapping[str, Figure]) -> str:
+def _sources(figures: Mapping[str, PriceFigure]) -> str:
     """Those of what a strategy costs; storage costs the same whatever the strategy."""
     names = {"fsrUsdPerHour": "fast snapshot restore", "rateUsdPerGibMibS": "initialization rate"}
     return "; ".join(f"{label}: {figures[name].source}" for name, label in names.items())

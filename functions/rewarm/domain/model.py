@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
 BLOCK_BYTES = 524_288
 """Block size of the EBS direct APIs (EBS user guide, "Use EBS direct APIs": blocks of 512 KiB)."""
+PRICE_FRESH = timedelta(days=90)
+"""An older price is marked."""
 GIB = 1 << 30
 MIB = 1 << 20
 
@@ -189,6 +192,19 @@ class CommandStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class PriceFigure:
+    """One price in US dollars, with where it comes from."""
+
+    usd: Decimal
+    as_of: datetime
+    source: str
+
+    def is_stale(self, now: datetime) -> bool:
+        """Prices change seldom, but they do."""
+        return now - self.as_of > PRICE_FRESH
+
+
+@dataclass(frozen=True, slots=True)
 class PriceBook:
     """Prices of one Region in US dollars; `as_of` dates the oldest figure."""
 
@@ -203,3 +219,5 @@ class PriceBook:
     throughput_usd_per_mib_s_month: dict[str, Decimal]
     clone_usd_per_gib: Decimal | None = None
     """For each GiB of a volume clone, once; None where AWS names no price."""
+    figures: Mapping[str, PriceFigure] = field(default_factory=dict)
+    """All of them by their names in prices.json."""
