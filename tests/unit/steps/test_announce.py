@@ -21,10 +21,12 @@ from tests.support.builders import (
     NOW,
     RESTORE_ID,
     SNAPSHOT_ID,
+    SOURCE_VOLUME_ID,
     VOLUME_ID,
     World,
     assignment,
     at,
+    boosted_plan,
     measurement,
     plan,
     request,
@@ -103,7 +105,11 @@ class TestPlan:
 
     @pytest.mark.parametrize(
         ("strategy", "speed"),
-        [(Strategy.FAST_SNAPSHOT_RESTORE, "at full speed"), (Strategy.WARM_UP_AGENT, "slowly at first")],
+        [
+            (Strategy.FAST_SNAPSHOT_RESTORE, "at full speed"),
+            (Strategy.WARM_UP_AGENT, "slowly at first"),
+            (Strategy.VOLUME_CLONE, "at up to 3,000 IOPS and 125 MiB/s until everything is copied"),
+        ],
     )
     def test_says_how_fast_the_volume_will_be_when_it_can_be_used(self, strategy, speed):
         world = World()
@@ -184,6 +190,14 @@ class TestAttached:
             "It should be at full speed at once; that is measured now."
         )
 
+    def test_says_how_fast_a_copy_is_and_what_it_holds(self):
+        world = World()
+        say(world, "attached", self.details(Strategy.VOLUME_CLONE))
+        message = world.messages.sent[0]
+        assert f"{VOLUME_ID}, a copy of {SOURCE_VOLUME_ID}, is /dev/sdf" in message["text"]
+        assert "at up to 3,000 IOPS and 125 MiB/s until everything is copied." in message["text"]
+        assert {"name": "Data as of", "value": "the moment of the copy"} in message["fields"]
+
 
 class TestReady:
     def test_gives_the_proof(self):
@@ -219,6 +233,39 @@ class TestReady:
         world = World()
         say(world, "ready", ready_details(before=None, after=None))
         assert "there is no instance to measure it on" in world.messages.sent[0]["text"]
+
+
+class TestBoost:
+    def details(self, state, reason=""):
+        boost = {"state": state, "boosted": "gp3 with 4,000 IOPS", "target": "gp3", "reason": reason}
+        released = {"released": [], "finished": True, "waitSeconds": 1, "firstTriedAt": NOW.isoformat()}
+        the_plan = boosted_plan().to_json()
+        return ready_details(
+            plan=the_plan, released={**released, "boost": boost}, readyAt="2026-11-21T03:04:00Z"
+        )
+
+    def test_says_that_it_is_lowered_and_counts_the_time_without_it(self):
+        world = World()
+        say(world, "ready", self.details("lowered"))
+        message = world.messages.sent[0]
+        assert (
+            "It was boosted to gp3 with 4,000 IOPS for the warm-up and is lowered to gp3." in message["text"]
+        )
+        assert "is at full speed after 4 min 00 s." in message["text"]
+        assert (message["severity"], message["nextSteps"]) == ("good", [])
+        fields = {field["name"]: field["value"] for field in message["fields"]}
+        assert fields["How"] == "boosted-warm-up as gp3 with 4,000 IOPS and 1,000 MiB/s"
+
+    def test_warns_where_it_goes_on_costing_money(self):
+        world = World()
+        say(world, "ready", self.details("not-lowered", "ec2:ModifyVolume"))
+        message = world.messages.sent[0]
+        assert (
+            "It is still boosted to gp3 with 4,000 IOPS, which goes on costing money: ec2:ModifyVolume."
+            in message["text"]
+        )
+        assert message["severity"] == "warning"
+        assert message["nextSteps"] == [f"Lower {VOLUME_ID} to gp3 with ModifyVolume."]
 
 
 class TestFailed:

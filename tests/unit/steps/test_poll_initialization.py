@@ -51,7 +51,7 @@ def poll(world, strategy=Strategy.WARM_UP_AGENT, *, minute=0.0, previous=None, t
         volume_id=VOLUME_ID,
         plan=the_plan or plan(strategy),
         started_at=NOW,
-        dispatch=dispatch() if strategy is Strategy.WARM_UP_AGENT else None,
+        dispatch=dispatch() if strategy.reads_with_agent else None,
         previous=previous,
     )
     return poll_initialization(
@@ -69,11 +69,12 @@ def reads(minute, ops):
 
 
 class TestWarmUpAgent:
-    def test_follows_the_agents_progress(self, world):
+    @pytest.mark.parametrize("strategy", [Strategy.WARM_UP_AGENT, Strategy.BOOSTED_WARM_UP])
+    def test_follows_the_agents_progress(self, world, strategy):
         world.commands.statuses["command-1"] = RUNNING
         progress = {"event": "progress", "bytesDone": 10 * GIB, "bytesTotal": 40 * GIB, "mibPerSecond": 124.0}
         world.artifacts.objects[PROGRESS_KEY] = {**progress, "etaSeconds": 248}
-        result = poll(world, minute=2)
+        result = poll(world, strategy, minute=2)
         assert (result.ready, result.progress_percent, result.bytes_done) == (False, 25.0, 10 * GIB)
         assert (result.mib_per_second, result.eta_seconds, result.wait_seconds) == (124.0, 248, 60)
         assert result.signals.agent == world.artifacts.objects[PROGRESS_KEY]
@@ -195,7 +196,9 @@ class TestWarmUpAgent:
 
 
 class TestOtherStrategies:
-    @pytest.mark.parametrize("strategy", [Strategy.PROVISIONED_RATE, Strategy.BACKGROUND])
+    @pytest.mark.parametrize(
+        "strategy", [Strategy.PROVISIONED_RATE, Strategy.BACKGROUND, Strategy.VOLUME_CLONE]
+    )
     def test_needs_completed_and_100_percent(self, world, strategy):
         for state, progress, ready in (
             (None, None, False),
@@ -241,6 +244,13 @@ class TestOtherStrategies:
             InitializationStalledError, match=r"at 40 %: initialization state is initializing"
         ):
             poll(world, Strategy.PROVISIONED_RATE, minute=31, previous=first)
+
+    def test_a_copy_is_given_the_time_that_was_promised(self, world):
+        the_plan = plan(Strategy.VOLUME_CLONE, ready_p90_seconds=6 * 3_600)
+        first = poll(world, Strategy.VOLUME_CLONE, the_plan=the_plan)
+        poll(world, Strategy.VOLUME_CLONE, the_plan=the_plan, minute=5.9 * 60, previous=first)
+        with pytest.raises(InitializationStalledError):
+            poll(world, Strategy.VOLUME_CLONE, the_plan=the_plan, minute=6.1 * 60, previous=first)
 
     def test_background_loading_is_given_a_day(self, world):
         first = poll(world, Strategy.BACKGROUND)
