@@ -17,7 +17,7 @@ from rewarm.contracts import (
     VolumePlan,
     parse_restore_request,
 )
-from rewarm.domain.estimates import VolumeFacts
+from rewarm.domain.facts import VolumeFacts
 from rewarm.domain.model import GIB, Instance, InstanceEbsLimits, Snapshot, Strategy
 from rewarm.domain.volume_types import VolumeSpeed
 from tests.support.fakes import (
@@ -25,6 +25,7 @@ from tests.support.fakes import (
     FakeCommands,
     FakeExecutions,
     FakeFastRestores,
+    FakeHistory,
     FakeInstances,
     FakeMessages,
     FakeMetrics,
@@ -64,6 +65,7 @@ class World:
     quotas: FakeQuotas = field(default_factory=FakeQuotas)
     artifacts: FakeArtifacts = field(default_factory=FakeArtifacts)
     table: FakeTable = field(default_factory=FakeTable)
+    history: FakeHistory = field(default_factory=FakeHistory)
     messages: FakeMessages = field(default_factory=FakeMessages)
     executions: FakeExecutions = field(default_factory=FakeExecutions)
 

@@ -501,6 +501,24 @@ class FakeTable:
 
 
 @dataclass
+class FakeHistory:
+    """Port History."""
+
+    kept: list[Measured] = field(default_factory=list)
+    failure: Exception | None = None
+
+    def records(self) -> list[Measured]:
+        if self.failure is not None:
+            raise self.failure
+        return list(self.kept)
+
+    def add(self, records: Sequence[Measured]) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.kept.extend(records)
+
+
+@dataclass
 class FakeMessages:
     """Port Messages."""
 

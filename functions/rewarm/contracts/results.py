@@ -12,6 +12,7 @@ from rewarm.contracts.values import (
     Failure,
     InitializationSignals,
     Measurement,
+    PhaseReport,
     PlanSummary,
     Trigger,
     VolumeAssignment,
@@ -124,6 +125,9 @@ class PollInitializationResult(Contract):
     first_polled_at: Instant
     last_progress_at: Instant
     agent_finished_at: Instant | None = None
+    points: Annotated[
+        list[tuple[float, int]], Field(description="Seconds of loading and bytes that were there.")
+    ] = Field(default_factory=list)
 
 
 class BoostRelease(Contract):
@@ -163,6 +167,14 @@ class VolumeReport(Contract):
     estimated_p50_seconds: int | None = None
     estimated_p90_seconds: int | None = None
     actual_seconds: int | None = None
+    since_plan_seconds: Annotated[
+        float | None,
+        Field(description="From the plan, or the fallback, to full speed: what the estimate is about."),
+    ] = None
+    error_percent: Annotated[
+        float | None, Field(description="How far P50 was off, of what it took; above 0 where it took less.")
+    ] = None
+    phases: list[PhaseReport] = Field(default_factory=list)
     cost_usd: Usd
     bytes_read: int | None = None
     latency_before_ms: JsonObject | None = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
 from rewarm.domain import model
+from rewarm.domain.measured import Phase
 from rewarm.domain.model import Strategy, VolumeSettings
 
 TriggerKind = Literal["api", "alarm", "schedule"]
@@ -106,6 +107,30 @@ class Basis(Contract):
     restores: int = Field(default=0, ge=0)
 
 
+class PhaseReport(Contract):
+    """A part of a restore: estimated, and as it was; None where one of the two is missing."""
+
+    phase: Phase
+    estimated_p50_seconds: float | None = None
+    estimated_p90_seconds: float | None = None
+    actual_seconds: float | None = None
+
+
+class Timeline(Contract):
+    """When the states of a volume's restore had what they waited for; None where the way leads past them."""
+
+    model_config = {"extra": "ignore"}
+
+    began: Instant
+    prepared: Instant | None = None
+    asked: Instant | None = None
+    available: Instant | None = None
+    attached: Instant | None = None
+    measured_before: Instant | None = None
+    initialized: Instant | None = None
+    verified: Instant | None = None
+
+
 class Plan(Contract):
     """One strategy with its numbers, ready to be carried out."""
 
@@ -120,6 +145,12 @@ class Plan(Contract):
     why: str
     deadline_missed: bool = False
     basis: Basis = Basis()
+    phases: Annotated[
+        dict[Phase, tuple[float, float]], Field(description="P50 and P90 seconds of each part.")
+    ] = Field(default_factory=dict)
+    read_limit_mib_s: Annotated[
+        float | None, Field(description="What volume, instance and request allow the agent; S3 aside.")
+    ] = None
 
 
 class Candidate(Contract):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,7 +11,7 @@ from rewarm.domain import cost
 from rewarm.domain.facts import VolumeFacts
 from rewarm.domain.measured import Phase
 from rewarm.domain.model import Boost, PriceBook, Strategy
-from rewarm.domain.timings import PRIORS, Basis, Quantiles
+from rewarm.domain.timings import BY_PRIORS, Basis, Quantiles
 from rewarm.domain.units import duration_text
 
 
@@ -35,7 +36,7 @@ class Estimate:
     parts: tuple[cost.CostPart, ...]
     rate_mib_s: int | None = None
     boost: Boost | None = None
-    basis: Basis = PRIORS.basis
+    basis: Basis = BY_PRIORS
     read_limit_mib_s: float | None = None
     """What volume, instance and the user allow the agent; S3 aside."""
     note: str = ""
@@ -87,12 +88,18 @@ def timed(facts: VolumeFacts, loading: Parts, lead: Parts = ()) -> Times:
     verify: Parts = ((Phase.VERIFY, timings.verify_seconds),) if measured(facts) else ()
     phases = (*until_usable, *loading, *verify)
     return Times(
-        usable_p50=sum(part.p50 for _, part in until_usable),
-        usable_p90=sum(part.p90 for _, part in until_usable),
-        ready_p50=sum(part.p50 for _, part in phases),
-        ready_p90=sum(part.p90 for _, part in phases),
+        usable_p50=math.fsum([part.p50 for _, part in until_usable]),
+        usable_p90=math.fsum([part.p90 for _, part in until_usable]),
+        ready_p50=math.fsum([part.p50 for _, part in phases]),
+        ready_p90=math.fsum([part.p90 for _, part in phases]),
         phases=phases,
     )
+
+
+def ready_p90_if(times: Times, phase: Phase) -> Callable[[float], float]:
+    """P90 where that phase took so many seconds: the same sum to the last bit, for those who compare many."""
+    others = [part.p90 for name, part in times.phases if name is not phase]
+    return lambda seconds: math.fsum((*others, seconds))
 
 
 def measured(facts: VolumeFacts) -> bool:

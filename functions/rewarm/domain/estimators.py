@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from types import MappingProxyType
 
 from rewarm.domain import cost
-from rewarm.domain.estimates import Estimate, Estimator, Infeasible, Limits, Outcome, Times, listing, timed
+from rewarm.domain.estimates import (
+    Estimate,
+    Estimator,
+    Infeasible,
+    Limits,
+    Outcome,
+    Times,
+    listing,
+    ready_p90_if,
+    timed,
+)
 from rewarm.domain.facts import VolumeFacts
 from rewarm.domain.fast_restore import fast_snapshot_restore
 from rewarm.domain.measured import Phase
@@ -32,7 +42,8 @@ def background(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome:
     del limits
     tib, least = facts.data_bytes / (TIB_GIB * GIB), facts.timings.background_least_seconds
     each, known = facts.timings.background_seconds_per_tib, facts.timings.basis_of(Strategy.BACKGROUND)
-    loading = Quantiles(max(least.p50, each.p50 * tib), max(least.p90, each.p90 * tib))
+    lag = facts.timings.status_delay_seconds
+    loading = Quantiles(max(least.p50, each.p50 * tib) + lag.p50, max(least.p90, each.p90 * tib) + lag.p90)
     times = timed(facts, ((Phase.LOAD, loading if facts.data_bytes else Quantiles(0, 0)),))
     return Estimate(Strategy.BACKGROUND, times, (listing(facts, book),), basis=known)
 
@@ -73,21 +84,27 @@ def at_rate(facts: VolumeFacts, book: PriceBook, rate_mib_s: int) -> Estimate:
 def rate_times(facts: VolumeFacts, rate_mib_s: int) -> Times:
     """With this rate. EBS loads it by itself, so neither volume nor instance limit it."""
     share, lag = facts.timings.rate_delivered, facts.timings.status_delay_seconds
-    seconds = facts.data_bytes / MIB / rate_mib_s
-    loading = Quantiles(seconds / share.p50 + lag.p50, seconds / share.p90 + lag.p90)
-    return timed(facts, ((Phase.LOAD, loading),))
+    expected = facts.data_bytes / MIB / rate_mib_s / share.p50 + lag.p50
+    return timed(facts, ((Phase.LOAD, Quantiles(expected, _promised_loading(facts, rate_mib_s))),))
+
+
+def rate_p90(facts: VolumeFacts) -> Callable[[int], float]:
+    """P90 by rate, for those who compare many."""
+    ready = ready_p90_if(rate_times(facts, MAX_RATE_MIB_S), Phase.LOAD)
+    return lambda rate_mib_s: ready(_promised_loading(facts, rate_mib_s))
+
+
+def _promised_loading(facts: VolumeFacts, rate_mib_s: int) -> float:
+    timings = facts.timings
+    seconds = facts.data_bytes / MIB / rate_mib_s / timings.rate_delivered.p90
+    return seconds + timings.status_delay_seconds.p90
 
 
 def _lowest_rate(facts: VolumeFacts, deadline_seconds: float) -> int:
     """That meets the deadline; one above the highest where none does."""
-    lowest, highest = MIN_RATE_MIB_S, MAX_RATE_MIB_S + 1
-    while lowest < highest:
-        middle = (lowest + highest) // 2
-        if rate_times(facts, middle).ready_p90 <= deadline_seconds:
-            highest = middle
-        else:
-            lowest = middle + 1
-    return lowest
+    ready = rate_p90(facts)
+    rates = range(MIN_RATE_MIB_S, MAX_RATE_MIB_S + 1)
+    return MIN_RATE_MIB_S + bisect_left(rates, -deadline_seconds, key=lambda rate: -ready(rate))
 
 
 def _highest_affordable_rate(facts: VolumeFacts, book: PriceBook, budget: Decimal, most: int) -> int:

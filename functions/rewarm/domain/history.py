@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rewarm.domain.measured import BY_AGENT, Likeness, Measured, Phase, weight
+from rewarm.domain.measured import Likeness, Measured, Phase, weight
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.quantiles import Observation, shrunk
 from rewarm.domain.timings import PRIORS, Quantiles, Timings
@@ -84,9 +84,11 @@ def learned(
 
 def _counts(records: Sequence[Measured]) -> Mapping[Strategy, int]:
     """Restores behind each strategy's own figures; both that use the agent learn from each other."""
-    by_agent = sum(record.strategy in BY_AGENT for record in records)
+    by_agent = sum(record.strategy.reads_with_agent for record in records)
     return {
-        strategy: by_agent if strategy in BY_AGENT else sum(record.strategy is strategy for record in records)
+        strategy: by_agent
+        if strategy.reads_with_agent
+        else sum(record.strategy is strategy for record in records)
         for strategy in Strategy
     }
 
@@ -154,9 +156,11 @@ def _in_background(history: History, priors: Timings) -> Timings:
 
     def per_tib(record: Measured) -> float | None:
         taken = record.of(Phase.LOAD)
-        if record.strategy is not Strategy.BACKGROUND or taken is None or not record.data_bytes:
+        if record.strategy is not Strategy.BACKGROUND or not record.data_bytes:
             return None
-        return taken / (record.data_bytes / TIB)
+        if taken is None or taken < LONG_SECONDS:
+            return None
+        return (taken - priors.status_delay_seconds.p50) / (record.data_bytes / TIB)
 
     def nothing(record: Measured) -> float | None:
         return None if per_tib(record) is None else 0.0

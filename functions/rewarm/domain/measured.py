@@ -19,9 +19,6 @@ OTHER_INSTANCE_TYPE = 0.5
 """How much a restore says of one that differs in this: choices; the quantiles need their order only."""
 
 
-BY_AGENT = frozenset({Strategy.WARM_UP_AGENT, Strategy.BOOSTED_WARM_UP})
-
-
 class Phase(StrEnum):
     """The parts of a restore, in the order in which they happen; each strategy has some of them."""
 

@@ -104,6 +104,8 @@ class ReadyFacts:
     unmeasured_because: str | None
     reasons: Sequence[str]
     boost: BoostOutcome | None = None
+    phases: Sequence[tuple[str, float | None, float | None]] = ()
+    """Name, seconds estimated and seconds measured of each part."""
 
 
 def plan(restore_id: str, facts: PlanFacts) -> Message:
@@ -212,6 +214,8 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
     ]
     if facts.deadline_at is not None:
         fields.insert(1, ("Deadline", clock_text(facts.deadline_at) + (" (missed)" if late else " (met)")))
+    if facts.phases:
+        fields.append(("Parts of it", "; ".join(_phase(*phase) for phase in facts.phases)))
     return Message(
         event="ready",
         restore_id=restore_id,
@@ -227,6 +231,11 @@ def _after_ready(facts: ReadyFacts) -> tuple[str, ...]:
     if facts.boost is not None and not facts.boost.is_lowered:
         return (f"Lower {facts.volume_id} to {facts.boost.target} with ModifyVolume.",)
     return (RELEASED,) if facts.volume.is_fast_at_once else ()
+
+
+def _phase(name: str, estimated: float | None, actual: float | None) -> str:
+    took = "not measured" if actual is None else elapsed_text(actual)
+    return f"{name} {took}" if estimated is None else f"{name} {took} (estimated {elapsed_text(estimated)})"
 
 
 def _proof(facts: ReadyFacts) -> str:

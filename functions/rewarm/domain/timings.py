@@ -1,6 +1,6 @@
 """Times that AWS does not promise: priors with where they come from, until an account has its own history.
 
-P50 is what to expect, P90 what to promise. History only makes another `Timings`, with its `basis`.
+P50 is what to expect, P90 what to promise. History only makes another `Timings`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Basis:
     restores: int = 0
 
 
+BY_PRIORS = Basis()
 FIRST_TOUCH_SECONDS = 0.091
 """Measured: 11 random 4 KiB reads a second at depth 1 right after a restore (gp3, published 2025)."""
 FIRST_TOUCH_CONCURRENCY = 64
@@ -78,14 +79,13 @@ class Timings:
     """The same page: 1.2 hours more for each TiB up to 16 TiB."""
     clone_most_seconds: Quantiles = Quantiles(12 * 3_600, 24 * 3_600)
     """The same page: 24 hours above 16 TiB."""
-    basis: Basis = Basis()
     restores: Mapping[Strategy, int] = field(default_factory=dict)
     """Finished restores that the figures of a strategy rest on."""
 
     def basis_of(self, strategy: Strategy) -> Basis:
         """What an estimate of the strategy rests on."""
         count = self.restores.get(strategy, 0)
-        return Basis("history", count) if count else Basis()
+        return Basis("history", count) if count else BY_PRIORS
 
 
 PRIORS = Timings()

@@ -59,6 +59,7 @@ _FAST_RESTORES = wiring.fast_restores()
 _PRICES = wiring.prices()
 _QUOTAS = wiring.quotas()
 _TABLE = wiring.table()
+_HISTORY = wiring.history()
 _EXECUTIONS = wiring.executions()
 _IDEMPOTENCY = IdempotencyConfig(
     event_key_jmespath="key",
@@ -133,6 +134,7 @@ def _plan_restore() -> JsonObject:
         fast_restores=_FAST_RESTORES,
         prices=_PRICES,
         quotas=_QUOTAS,
+        history=_HISTORY,
     )
 
 

@@ -11,11 +11,17 @@ _FAST_RESTORES = wiring.fast_restores()
 _INSTANCES = wiring.instances()
 _PRICES = wiring.prices()
 _QUOTAS = wiring.quotas()
+_HISTORY = wiring.history()
 
 
 @step_handler(ChooseStrategyEvent)
 def lambda_handler(event: ChooseStrategyEvent) -> ChooseStrategyResult:
     """A plan for each volume."""
     return choose_strategy(
-        event, fast_restores=_FAST_RESTORES, instances=_INSTANCES, prices=_PRICES, quotas=_QUOTAS
+        event,
+        fast_restores=_FAST_RESTORES,
+        instances=_INSTANCES,
+        prices=_PRICES,
+        quotas=_QUOTAS,
+        history=_HISTORY,
     )

@@ -9,12 +9,13 @@ from rewarm.steps.report import report
 
 _ARTIFACTS = wiring.artifacts()
 _TABLE = wiring.table()
+_HISTORY = wiring.history()
 
 
 @step_handler(ReportEvent)
 def lambda_handler(event: ReportEvent) -> ReportResult:
     """The account of the whole restore."""
-    result = report(event, artifacts=_ARTIFACTS, table=_TABLE)
+    result = report(event, artifacts=_ARTIFACTS, table=_TABLE, history=_HISTORY)
     count("RestoresFinished", verdict=result.verdict)
     seconds = (event.now - event.started_at).total_seconds()
     count("RestoreSeconds", value=seconds, unit="Seconds", verdict=result.verdict)

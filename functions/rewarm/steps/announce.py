@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from types import MappingProxyType
 
 from rewarm.contracts import (
     AnnounceEvent,
     AnnounceResult,
+    DispatchWarmerResult,
     Failure,
     Measurement,
     Plan,
     PlanSummary,
     PollInitializationResult,
+    PrepareSnapshotResult,
     ReleaseResult,
+    Timeline,
     Trigger,
     VerifyVolumeResult,
     VolumeAssignment,
@@ -26,6 +30,7 @@ from rewarm.domain.messages import Message
 from rewarm.domain.performance import BoostOutcome, performance_of
 from rewarm.domain.units import clock_text, iso
 from rewarm.ports import Messages, RestoreTable
+from rewarm.steps import measuring
 from rewarm.steps.records import Status, clean_up_attribute
 
 ON = {"slack": True, "email": True}
@@ -68,6 +73,9 @@ class ReadyDetails(Contract):
     after: VerifyVolumeResult | None = None
     released: ReleaseResult | None = None
     ready_at: Instant | None = None
+    preparation: PrepareSnapshotResult | None = None
+    dispatch: DispatchWarmerResult | None = None
+    timeline: Timeline | None = None
     started_at: Instant
     deadline_at: Instant | None = None
 
@@ -175,8 +183,19 @@ def _ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObjec
         after=_latency(after.result if after else None),
         unmeasured_because=after.reason if after else "there is no instance to measure it on",
         reasons=details.initialization.reasons,
+        phases=_phases(details, event.now),
     )
     return wording.ready(event.restore_id, facts), {}
+
+
+def _phases(details: ReadyDetails, now: datetime) -> list[tuple[str, float | None, float | None]]:
+    if details.timeline is None:
+        return []
+    one = measuring.Ended.model_validate({**dict(details), "ready_at": details.ready_at or now})
+    return [
+        (phase.phase.value, phase.estimated_p50_seconds, phase.actual_seconds)
+        for phase in measuring.account(details.volume, one).phases()
+    ]
 
 
 def _failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
-from rewarm.ports import FastSnapshotRestores, Instances, Prices, Quotas
+from rewarm.ports import FastSnapshotRestores, History, Instances, Prices, Quotas
 from rewarm.steps.planning import FactSources, plan_volumes
 
 
@@ -14,12 +14,13 @@ def choose_strategy(
     instances: Instances,
     prices: Prices,
     quotas: Quotas,
+    history: History,
 ) -> ChooseStrategyResult:
     """Raises NoStrategyFitsError."""
     return plan_volumes(
         event.request,
         event.volumes,
-        FactSources(fast_restores, instances, prices, quotas),
+        FactSources(fast_restores, instances, prices, quotas, history),
         deadline_at=event.deadline_at,
         now=event.now,
     )

@@ -6,7 +6,7 @@ from rewarm.domain.errors import RestoreNotFoundError
 from rewarm.ports import Artifacts, JsonObject, RestoreTable
 from rewarm.steps.records import FINISHED
 
-PREFIXES = ("volume", "command", "fastSnapshotRestore", "boost", "initialization", "cleanUp")
+PREFIXES = ("volume", "command", "fastSnapshotRestore", "boost", "initialization", "measured", "cleanUp")
 
 
 def get_restore(restore_id: str, *, table: RestoreTable, artifacts: Artifacts) -> JsonObject:

@@ -8,6 +8,7 @@ from rewarm.contracts import parse_restore_request
 from rewarm.ports import (
     Artifacts,
     FastSnapshotRestores,
+    History,
     Instances,
     JsonObject,
     Prices,
@@ -32,6 +33,7 @@ def plan_restore(  # noqa: PLR0913 - one keyword a port
     fast_restores: FastSnapshotRestores,
     prices: Prices,
     quotas: Quotas,
+    history: History,
 ) -> JsonObject:
     """The plans by the snapshot's own figures: listing its blocks could outlast the caller's patience.
 
@@ -45,7 +47,7 @@ def plan_restore(  # noqa: PLR0913 - one keyword a port
     result = plan_volumes(
         request,
         [with_agent(assignment, artifacts) for assignment in assigned],
-        FactSources(fast_restores, instances, prices, quotas),
+        FactSources(fast_restores, instances, prices, quotas, history),
         deadline_at=None if minutes is None else now + timedelta(minutes=minutes),
         now=now,
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rewarm.contracts import (
+    Basis,
+    Boost,
     Candidate,
     ChooseStrategyResult,
     CostPart,
@@ -19,12 +21,14 @@ from rewarm.contracts import (
     VolumePlan,
 )
 from rewarm.domain import cost
-from rewarm.domain.estimates import VolumeFacts
+from rewarm.domain.estimates import Estimate
+from rewarm.domain.facts import VolumeFacts, beside_each_other
 from rewarm.domain.model import BLOCK_BYTES, PriceBook, Strategy
-from rewarm.domain.strategy import Considered, Decision, Objective, PlannedEstimate, choose
+from rewarm.domain.strategy import Considered, Decision, Objective, PlannedEstimate, choose_all
 from rewarm.domain.units import ceil_seconds
 from rewarm.domain.volume_types import speed
-from rewarm.ports import FastSnapshotRestores, Instances, Prices, Quotas
+from rewarm.ports import FastSnapshotRestores, History, Instances, Prices, Quotas
+from rewarm.steps.learning import known_records, timings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class FactSources:
     instances: Instances
     prices: Prices
     quotas: Quotas
+    history: History
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,73 +73,62 @@ def gather(
     now: datetime,
 ) -> list[Case]:
     """What is asked of AWS for each volume, once; the plan and what is told beside it come from the same."""
-    return [
-        Case(
-            volume,
-            _facts(request, volume, volumes, sources, now),
-            _objective(request, volume, volumes, deadline_at, now),
-        )
+    records = known_records(sources.history)
+    objective = _objective(request, deadline_at, now)
+    facts = [
+        replace(_facts(request, volume, sources, now), timings=timings_of(volume, records, now))
         for volume in volumes
+    ]
+    return [
+        Case(volume, beside, objective)
+        for volume, beside in zip(volumes, beside_each_other(facts), strict=True)
     ]
 
 
 def plan_cases(cases: Sequence[Case], book: PriceBook, *, now: datetime) -> ChooseStrategyResult:
     """Raises NoStrategyFitsError."""
-    plans = [_plan(case.volume, choose(case.facts, case.objective, book)) for case in cases]
+    decisions = choose_all([case.facts for case in cases], cases[0].objective, book)
+    plans = [_plan(case.volume, decision) for case, decision in zip(cases, decisions, strict=True)]
     return ChooseStrategyResult(plans=plans, summary=_summary(plans, book, now))
 
 
 def _facts(
     request: RestoreRequest,
     volume: VolumeAssignment,
-    volumes: Sequence[VolumeAssignment],
     sources: FactSources,
     now: datetime,
 ) -> VolumeFacts:
     place = (volume.snapshot_id, volume.availability_zone)
-    instance_type = volume.instance_type
+    settings, instance_type = volume.volume.settings(), volume.instance_type
     return VolumeFacts(
         data_bytes=volume.data_bytes,
         written_bytes=volume.written_blocks * BLOCK_BYTES,
         written_blocks=volume.written_blocks,
         snapshot_size_gib=volume.snapshot_size_gib,
-        speed=speed(volume.volume.settings()),
+        speed=speed(settings),
         instance_limits=sources.instances.ebs_limits(instance_type) if instance_type else None,
         agent_available=volume.agent_available,
         verified=request.verify.samples > 0,
+        settings=settings,
+        snapshot_id=volume.snapshot_id,
+        availability_zone=volume.availability_zone,
+        instance_id=volume.instance_id,
         max_warm_up_mib_s=request.warm_up.max_mib_per_second,
         fast_restore=sources.fast_restores.describe(*place, now=now),
         fast_restore_quota_left=sources.quotas.fast_snapshot_restores(),
         rate_quota_left_mib_s=sources.quotas.initialization_rate_mib_s(),
-        volumes_of_snapshot=sum((other.snapshot_id, other.availability_zone) == place for other in volumes),
-        volumes_of_restore=len(volumes),
     )
 
 
-def _objective(
-    request: RestoreRequest,
-    volume: VolumeAssignment,
-    volumes: Sequence[VolumeAssignment],
-    deadline_at: datetime | None,
-    now: datetime,
-) -> Objective:
+def _objective(request: RestoreRequest, deadline_at: datetime | None, now: datetime) -> Objective:
+    """For all volumes together."""
     wanted = request.objective
     return Objective(
         deadline_seconds=None if deadline_at is None else (deadline_at - now).total_seconds(),
-        budget_usd=_budget_share(wanted.max_cost_usd, volume, volumes),
+        budget_usd=wanted.max_cost_usd,
         fixed=None if wanted.strategy == "auto" else Strategy(wanted.strategy),
         strict=wanted.strict,
     )
-
-
-def _budget_share(
-    budget: Decimal | None, volume: VolumeAssignment, volumes: Sequence[VolumeAssignment]
-) -> Decimal | None:
-    """The budget is for all volumes together; each gets its part by its data."""
-    if budget is None:
-        return None
-    data = sum(other.data_bytes for other in volumes)
-    return budget * volume.data_bytes / data if data else budget / len(volumes)
 
 
 def _plan(volume: VolumeAssignment, decision: Decision) -> VolumePlan:
@@ -151,15 +145,17 @@ def _as_plan(planned: PlannedEstimate) -> Plan:
     return Plan(
         strategy=estimate.strategy,
         initialization_rate_mib_s=estimate.rate_mib_s,
+        boost=_boost(estimate),
         usable_seconds=ceil_seconds(estimate.times.usable_p50),
         ready_p50_seconds=ceil_seconds(estimate.times.ready_p50),
         ready_p90_seconds=ceil_seconds(estimate.times.ready_p90),
         cost_usd=estimate.cost_usd,
-        cost_parts=[
-            CostPart(item=part.item, usd=part.usd, arithmetic=part.arithmetic) for part in estimate.parts
-        ],
+        cost_parts=_cost_parts(estimate),
         why=planned.why,
         deadline_missed=planned.deadline_missed,
+        basis=Basis.model_validate(estimate.basis),
+        phases={phase: (round(part.p50, 1), round(part.p90, 1)) for phase, part in estimate.times.phases},
+        read_limit_mib_s=estimate.read_limit_mib_s,
     )
 
 
@@ -173,12 +169,23 @@ def _as_candidate(considered: Considered) -> Candidate:
         chosen=considered.chosen,
         reason=considered.reason,
         initialization_rate_mib_s=estimate.rate_mib_s,
+        boost=_boost(estimate),
         usable_seconds=ceil_seconds(estimate.times.usable_p50),
         ready_p50_seconds=ceil_seconds(estimate.times.ready_p50),
         ready_p90_seconds=ceil_seconds(estimate.times.ready_p90),
         cost_usd=estimate.cost_usd,
+        cost_parts=_cost_parts(estimate),
         cost_arithmetic=cost.in_words(estimate.parts),
+        basis=Basis.model_validate(estimate.basis),
     )
+
+
+def _boost(estimate: Estimate) -> Boost | None:
+    return None if estimate.boost is None else Boost.model_validate(estimate.boost)
+
+
+def _cost_parts(estimate: Estimate) -> list[CostPart]:
+    return [CostPart(item=part.item, usd=part.usd, arithmetic=part.arithmetic) for part in estimate.parts]
 
 
 def _summary(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> PlanSummary:

@@ -15,6 +15,7 @@ from rewarm.contracts.base import JsonObject
 from rewarm.domain import agent_output
 from rewarm.domain.errors import AgentFailedError, AgentUnreachableError, InitializationStalledError
 from rewarm.domain.model import BLOCK_BYTES, CommandStatus, InitializationStatus, ReadActivity, Strategy
+from rewarm.domain.progress import Point, with_point
 from rewarm.domain.readiness import AgentAccount, Observation, Readiness, is_read, judge
 from rewarm.domain.units import duration_text, iso, size_text
 from rewarm.ports import Artifacts, Commands, Metrics, RestoreTable, VolumeStore
@@ -200,7 +201,17 @@ def _result(
         if moved or finished_now or previous is None
         else previous.last_progress_at,
         agent_finished_at=seen.agent_finished_at,
+        points=_points(event, verdict, account),
     )
+
+
+def _points(event: PollInitializationEvent, verdict: Readiness, account: JsonObject | None) -> list[Point]:
+    """By the agent's own clock where it runs: what SSM needs to deliver it is no reading."""
+    seconds = agent_output.number(account, "elapsedSeconds")
+    if seconds is None:
+        seconds = (event.now - _first_polled_at(event)).total_seconds()
+    known = event.previous.points if event.previous else []
+    return with_point(known, round(seconds, 1), verdict.bytes_done)
 
 
 def _latest_read_ops(activity: Sequence[ReadActivity]) -> list[float]:

@@ -51,6 +51,11 @@ def initialization_attribute(index: int) -> str:
     return f"initialization{index}"
 
 
+def measured_attribute(index: int) -> str:
+    """Estimate against actual, part by part."""
+    return f"measured{index}"
+
+
 def clean_up_attribute(index: int) -> str:
     """What a failed restore removed and kept."""
     return f"cleanUp{index}"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 
 from rewarm.contracts import Failure, ReportEvent, ReportResult, VolumePlan, VolumeReport
 from rewarm.contracts.base import JsonObject
+from rewarm.domain.errors import RestoreError
 from rewarm.domain.failures import explain
 from rewarm.domain.model import Strategy
 from rewarm.domain.units import iso
-from rewarm.ports import Artifacts, RestoreTable
-from rewarm.steps.records import Status
+from rewarm.ports import Artifacts, History, RestoreTable
+from rewarm.steps import measuring
+from rewarm.steps.records import Status, measured_attribute
 
 BILLED_EVEN_IF_FAILED = frozenset(Strategy) - {Strategy.BACKGROUND, Strategy.WARM_UP_AGENT}
 """The rate is billed in full once the volume is active, a copy when it is made, fast snapshot restore for an
@@ -19,8 +23,10 @@ hour at least, a boost from the first second."""
 NO_RESULT: JsonObject = {"verdict": "failed", "error": "States.Runtime", "cause": "The volume has no result."}
 
 
-def report(event: ReportEvent, *, artifacts: Artifacts, table: RestoreTable) -> ReportResult:
-    """A restore is ready only where every volume is."""
+def report(
+    event: ReportEvent, *, artifacts: Artifacts, table: RestoreTable, history: History
+) -> ReportResult:
+    """A restore is ready only where every volume is; each volume that is ready teaches the next estimates."""
     volumes = [_volume(plan, _result_of(plan, event), event) for plan in event.plans]
     failure = next((volume.failure for volume in volumes if volume.failure is not None), None)
     ready = bool(volumes) and all(volume.verdict == "ready" for volume in volumes)
@@ -46,9 +52,29 @@ def report(event: ReportEvent, *, artifacts: Artifacts, table: RestoreTable) -> 
             "costUsd": str(result.cost_usd),
             "reportKey": result.report_key,
             "failure": failure.to_json() if failure else None,
+            **{measured_attribute(volume.index): _measured(volume) for volume in volumes if volume.phases},
         },
     )
+    _remember(event, history)
     return result
+
+
+def _remember(event: ReportEvent, history: History) -> None:
+    """Without it the next estimates are no better than this one's; that must not fail a restore."""
+    places = Counter((one.volume.snapshot_id, one.volume.availability_zone) for one in event.plans)
+    records = []
+    for plan in event.plans:
+        volume, ended = plan.volume, measuring.ended(_result_of(plan, event))
+        if ended is not None:
+            sharers = places[volume.snapshot_id, volume.availability_zone]
+            records.append(measuring.measured(f"{event.restore_id}/{volume.index}", volume, ended, sharers))
+    with suppress(RestoreError):
+        history.add(records)
+
+
+def _measured(volume: VolumeReport) -> JsonObject:
+    told: JsonObject = volume.to_json()
+    return {name: told[name] for name in ("sincePlanSeconds", "errorPercent", "phases")}
 
 
 def _status(result: ReportResult) -> Status:
@@ -67,6 +93,8 @@ def _volume(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> VolumeR
     ready = result.get("verdict") == "ready"
     carried_out = _part(result, "plan") or plan.plan.to_json()
     initialization, after = _part(result, "initialization"), _part(result, "after")
+    ended = measuring.ended(result)
+    account = measuring.account(plan.volume, ended) if ended is not None else None
     return VolumeReport(
         index=plan.volume.index,
         verdict="ready" if ready else "failed",
@@ -76,6 +104,9 @@ def _volume(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> VolumeR
         estimated_p50_seconds=carried_out["readyP50Seconds"],
         estimated_p90_seconds=carried_out["readyP90Seconds"],
         actual_seconds=_seconds(event.started_at, _ready_at(result, event)) if ready else None,
+        since_plan_seconds=account.since_plan_seconds if account else None,
+        error_percent=account.error_percent if account else None,
+        phases=account.phases() if account else [],
         cost_usd=_cost(carried_out, ready=ready),
         bytes_read=initialization.get("bytesDone"),
         latency_before_ms=_latency(_part(result, "before")),

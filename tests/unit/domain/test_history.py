@@ -172,7 +172,7 @@ class TestLearned:
 
     def test_in_the_background_time_goes_with_the_size_once_that_is_known(self):
         def loaded(number: int, gib: int) -> Measured:
-            taken = {Phase.LOAD: gib * 1024 / 1.2}
+            taken = {Phase.LOAD: gib * 1024 / 1.2 + PRIORS.status_delay_seconds.p50}
             return record(number, strategy=Strategy.BACKGROUND, data_bytes=gib * GIB, seconds=taken)
 
         assert timings(loaded(0, 20)).background_least_seconds == PRIORS.background_least_seconds

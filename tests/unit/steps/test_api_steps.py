@@ -44,6 +44,7 @@ def dry_run(world, body):
         fast_restores=world.fast_restores,
         prices=world.prices,
         quotas=world.quotas,
+        history=world.history,
     )
 
 

@@ -39,6 +39,7 @@ def choose(world, body=None, *, volumes=None, minutes=None, **objective):
         instances=world.instances,
         prices=world.prices,
         quotas=world.quotas,
+        history=world.history,
     )
 
 
@@ -144,5 +145,6 @@ class TestChooseStrategy:
             instances=world.instances,
             prices=world.prices,
             quotas=world.quotas,
+            history=world.history,
         )
         assert result.plans[0].plan.ready_p50_seconds >= 40 * 1024 / 10

@@ -57,7 +57,7 @@ def account(world, results, *, plans=None, minutes=30):
         plans=plans or [volume_plan()],
         results=results,
     )
-    return report(event, artifacts=world.artifacts, table=world.table)
+    return report(event, artifacts=world.artifacts, table=world.table, history=world.history)
 
 
 def two_plans():
