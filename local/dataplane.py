@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -19,7 +20,7 @@ class SnapshotImage:
 
     snapshot_id: str
     size_gib: int
-    extents: tuple[Extent, ...]
+    extents: Sequence[Extent]
     path: Path | None
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import base64
-import bisect
-import hashlib
-import itertools
-from collections.abc import Iterator
 
-from local.dataplane import BLOCK_BYTES, Extent
+from local.dataplane import BLOCK_BYTES
+from local.region.block_lists import BlockPage, blocks_from
 from local.region.core import Core, Json, stamp
 from local.region.errors import ApiError
 from local.region.operations import operation
@@ -37,13 +34,11 @@ class BlockIndex:
         self.requests += 1
         if settings.short_pages:
             size = 0 if number % 3 == 2 else max(1, size // (1 + number % 2))
-        found = list(itertools.islice(_blocks_from(snapshot.extents, first), size + 1))
+        found = blocks_from(snapshot.extents, first, size + 1)
         now = self._core.now()
         more = found[size] if len(found) > size else None
         return {
-            "Blocks": [
-                {"BlockIndex": one, "BlockToken": _block_token(snapshot, one)} for one in found[:size]
-            ],
+            "Blocks": BlockPage(snapshot.snapshot_id, found[:size]),
             "ExpiryTime": stamp(now + settings.block_token_seconds),
             "VolumeSize": snapshot.size_gib,
             "BlockSize": BLOCK_BYTES,
@@ -94,14 +89,3 @@ class BlockIndex:
     def _page_token(self, snapshot: Snapshot, block: int, number: int) -> str:
         expires = self._core.now() + self._core.settings.snapshot.page_token_seconds
         return base64.b64encode(f"{snapshot.snapshot_id}:{block}:{number}:{expires:.0f}".encode()).decode()
-
-
-def _blocks_from(extents: tuple[Extent, ...], first: int) -> Iterator[int]:
-    position = max(0, bisect.bisect_right(extents, first, key=lambda extent: extent[0]) - 1)
-    for start, count in extents[position:]:
-        yield from range(max(start, first), start + count)
-
-
-def _block_token(snapshot: Snapshot, block: int) -> str:
-    digest = hashlib.sha256(f"{snapshot.snapshot_id}:{block}".encode()).digest()
-    return base64.b64encode(digest).decode()

@@ -66,9 +66,10 @@ class Region(Seeding):
         self._commands = Commands(core, tables, documents := Documents(core), self.faults, output)
         self._parameters = Parameters(core)
         self._metrics = Metrics(core, tables, fast_restores, publish)
-        block_index, prices = BlockIndex(core, tables), Prices(core)
-        self._audit = Audit(core, tables, self._commands, block_index, prices)
-        self.operations = collect([fast_restores, documents, block_index, prices, *self._other_parts()])
+        self._block_index, prices = BlockIndex(core, tables), Prices(core)
+        self._audit = Audit(core, tables, self._commands, self._block_index, prices)
+        parts = [fast_restores, documents, self._block_index, prices, *self._other_parts()]
+        self.operations = collect(parts)
 
     def _other_parts(self) -> list[object]:
         """The parts that nothing but AWS's operations reach, and those already at hand."""
@@ -124,6 +125,11 @@ class Region(Seeding):
         """USD accrued so far: {"items": [{"resource", "kind", "usd", "note"}], "totalUsd"}."""
         self._settle()
         return self._audit.money()
+
+    @property
+    def list_requests(self) -> int:
+        """Requests of ListSnapshotBlocks that were answered."""
+        return self._block_index.requests
 
     def close(self) -> None:
         """End every running command and give lab time back; the data plane is closed by its owner."""

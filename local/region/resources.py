@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from local.dataplane import BLOCK_BYTES, Extent, SnapshotImage, VolumeLimits
+from local.region.block_lists import block_count
 from local.region.settings import GIB_BYTES
 
 
@@ -15,7 +17,7 @@ class Snapshot:
 
     snapshot_id: str
     size_gib: int
-    extents: tuple[Extent, ...]
+    extents: Sequence[Extent]
     path: Path | None
     owner_id: str
     start_time: float
@@ -42,7 +44,7 @@ class Snapshot:
     @property
     def written_bytes(self) -> int:
         """All blocks that the snapshot holds, capped at the volume's size."""
-        return min(sum(count for _, count in self.extents) * BLOCK_BYTES, self.size_gib * GIB_BYTES)
+        return min(block_count(self.extents) * BLOCK_BYTES, self.size_gib * GIB_BYTES)
 
     @property
     def image(self) -> SnapshotImage:

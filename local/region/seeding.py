@@ -8,6 +8,7 @@ from typing import Any
 
 from local.dataplane import Extent
 from local.region.attachments import Attachments
+from local.region.block_lists import Stripes
 from local.region.core import Core, new_id
 from local.region.instance_types import InstanceType
 from local.region.parameters import Parameters
@@ -47,7 +48,8 @@ class Seeding:
         if fields.get("storage_tier") == "archive":
             fields.setdefault("tiering_status", "archival-completed")
             fields.setdefault("archival_complete", fields["start_time"])
-        one = Snapshot(snapshot_id or new_id("snap"), size_gib, tuple(extents), path, **fields)
+        written = extents if isinstance(extents, Stripes) else tuple(extents)
+        one = Snapshot(snapshot_id or new_id("snap"), size_gib, written, path, **fields)
         with self._core.transaction():
             self._tables.snapshots[one.snapshot_id] = one
         return one.snapshot_id

@@ -1,0 +1,84 @@
+"""`make scale`: how long the largest snapshots take to list, and in how many requests and how much memory.
+
+The snapshot is listed by the stack's own function, at the pace that AWS's quota allows (the Region simulator
+refuses what goes faster), and its map is read back and compared with what was written.
+Exit status 0 when every listing holds its limits, 1 when not, 2 for options that make no sense.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from local.host import ROOT, Host
+from local.region import RegionSettings
+from local.scale.measure import Listing, ScaleError, as_json, list_blocks
+from local.scale.patterns import PATTERNS, pages
+
+MOST_MIB = 512
+FULL_SECONDS = 60
+QUOTA_PER_SECOND = 50
+SPARE = 1.25
+"""Listing block by block may take so much longer than the quota alone would allow."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and return the exit status."""
+    options = _parser().parse_args(arguments)
+    said = sys.stderr if options.json else sys.stdout
+    listings: list[Listing] = []
+    try:
+        # A host each: the highest memory of a process is that of its whole life.
+        for pattern in options.pattern or PATTERNS:
+            with Host(options.state_dir, region_settings=RegionSettings(throttling=True)) as host:
+                host.deploy()
+                listings.append(list_blocks(host, pattern, options.size_gib))
+            print(_line(listings[-1]), file=said, flush=True)
+    except ScaleError as problem:
+        print(f"scale: {problem}", file=sys.stderr)
+        return 1
+    if options.json:
+        print(json.dumps(as_json(listings)), flush=True)
+    return 0 if all(holds(one) for one in listings) else 1
+
+
+def holds(listing: Listing) -> bool:
+    """Whether it kept to time and memory."""
+    at_quota = SPARE * pages(listing.pattern, listing.size_gib) / QUOTA_PER_SECOND
+    limit = FULL_SECONDS if listing.pattern == "full" else max(FULL_SECONDS, at_quota)
+    return listing.seconds <= limit and listing.peak_mib <= MOST_MIB
+
+
+def _line(listing: Listing) -> str:
+    mark, what = "✓" if holds(listing) else "✗", PATTERNS[listing.pattern].description
+    return (
+        f"{mark} {listing.size_gib:,} GiB, {what}: {listing.seconds:,.1f} s, "
+        f"{listing.requests:,} requests, peak {listing.peak_mib:,.0f} MiB, map of {listing.map_mib:,.1f} MiB"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="make scale", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--size-gib", type=_size, default=16_384, help="size of the snapshot (%(default)s)")
+    parser.add_argument(
+        "--pattern", choices=list(PATTERNS), action="append", help="only this one; may be given again"
+    )
+    parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
+    parser.add_argument(
+        "--state-dir", type=Path, default=ROOT / ".local" / "scale", help="folder of its own (%(default)s)"
+    )
+    return parser
+
+
+def _size(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65_536:
+        raise argparse.ArgumentTypeError(f"found {text}, allowed are 1 to 65536 GiB")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
