@@ -57,6 +57,16 @@ class NewVolume(Contract):
         )
 
 
+class LivingSource(Contract):
+    """The snapshot's source volume, where it lives in the target's zone: a clone could be made of it."""
+
+    volume_id: str
+    volume_type: str
+    size_gib: int
+    iops: int | None = None
+    throughput_mib_s: int | None = None
+
+
 class VolumeAssignment(Contract):
     """Which snapshot becomes which volume, and where it goes."""
 
@@ -64,6 +74,7 @@ class VolumeAssignment(Contract):
     snapshot_id: str
     snapshot_started_at: Instant
     source_volume_id: str | None = None
+    living_source: LivingSource | None = None
     snapshot_size_gib: int
     data_bytes: int
     data_bytes_from: DataBytesFrom

@@ -22,8 +22,8 @@ from rewarm.contracts import (
 )
 from rewarm.domain import cost
 from rewarm.domain.estimates import Estimate
-from rewarm.domain.facts import VolumeFacts, beside_each_other
-from rewarm.domain.model import BLOCK_BYTES, PriceBook, Strategy
+from rewarm.domain.facts import CloneSource, VolumeFacts, beside_each_other
+from rewarm.domain.model import BLOCK_BYTES, PriceBook, Strategy, VolumeSettings
 from rewarm.domain.strategy import Considered, Decision, Objective, PlannedEstimate, choose_all
 from rewarm.domain.units import ceil_seconds
 from rewarm.domain.volume_types import speed
@@ -109,6 +109,7 @@ def _facts(
         instance_limits=sources.instances.ebs_limits(instance_type) if instance_type else None,
         agent_available=volume.agent_available,
         verified=request.verify.samples > 0,
+        clone_source=_clone_source(volume),
         settings=settings,
         snapshot_id=volume.snapshot_id,
         availability_zone=volume.availability_zone,
@@ -118,6 +119,15 @@ def _facts(
         fast_restore_quota_left=sources.quotas.fast_snapshot_restores(),
         rate_quota_left_mib_s=sources.quotas.initialization_rate_mib_s(),
     )
+
+
+def _clone_source(volume: VolumeAssignment) -> CloneSource | None:
+    """Whether it is being copied already is EC2's secret until CopyVolumes is called."""
+    source = volume.living_source
+    if source is None:
+        return None
+    settings = VolumeSettings(source.volume_type, source.size_gib, source.iops, source.throughput_mib_s)
+    return CloneSource(source.volume_id, source.size_gib, speed(settings))
 
 
 def _objective(request: RestoreRequest, deadline_at: datetime | None, now: datetime) -> Objective:

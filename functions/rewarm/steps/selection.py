@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from datetime import datetime
 
-from rewarm.contracts import NewVolume, PassedOverSnapshot, RestoreRequest, VolumeAssignment
+from rewarm.contracts import LivingSource, NewVolume, PassedOverSnapshot, RestoreRequest, VolumeAssignment
 from rewarm.contracts.request import Source
 from rewarm.domain.errors import InvalidRequestError, RestoreError, VolumeNotFoundError
-from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, VolumeSettings
+from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
 from rewarm.domain.selection import PassedOver, newest_usable, require_usable
 from rewarm.domain.targets import check_instance, check_zone, choose_device
 from rewarm.domain.volume_types import WantedVolume, settle
@@ -64,9 +64,12 @@ def assign_volumes(
             if place.instance is not None
             else None
         )
-        new_volume = _settle(request, one.snapshot, volumes)
+        source = _source_volume(one.snapshot, volumes)
+        new_volume = _settle(request, one.snapshot, source)
+        living = _living_source(source, place.zone)
         map_key = f"restores/{restore_id}/{index}/blocks.map"
-        assignments.append(_assignment(index, map_key, one, new_volume, place, device))
+        made = _assignment(index, map_key, one, new_volume, place, device)
+        assignments.append(made.model_copy(update={"living_source": living}))
     return assignments
 
 
@@ -170,7 +173,7 @@ def _place(request: RestoreRequest, instances: Instances) -> _Place:
     return _Place(instance.availability_zone, instance)
 
 
-def _settle(request: RestoreRequest, snapshot: Snapshot, volumes: VolumeStore) -> VolumeSettings:
+def _settle(request: RestoreRequest, snapshot: Snapshot, source: Volume | None) -> VolumeSettings:
     asked = request.volume
     wanted = WantedVolume(
         volume_type=asked.volume_type,
@@ -181,17 +184,31 @@ def _settle(request: RestoreRequest, snapshot: Snapshot, volumes: VolumeStore) -
         multi_attach=asked.multi_attach,
         tags=asked.tags,
     )
-    return settle(wanted, _source_settings(snapshot, volumes), snapshot.size_gib)
+    return settle(wanted, source.settings if source else None, snapshot.size_gib)
 
 
-def _source_settings(snapshot: Snapshot, volumes: VolumeStore) -> VolumeSettings | None:
+def _source_volume(snapshot: Snapshot, volumes: VolumeStore) -> Volume | None:
     """None where the source volume is gone; a copied snapshot names a volume that never was."""
     if snapshot.volume_id is None:
         return None
     try:
-        return volumes.get(snapshot.volume_id).settings
+        return volumes.get(snapshot.volume_id)
     except VolumeNotFoundError:
         return None
+
+
+def _living_source(source: Volume | None, zone: str) -> LivingSource | None:
+    """CopyVolumes takes volumes that are available or in use, and leaves the copy in their zone."""
+    if source is None or source.availability_zone != zone or source.state not in {"available", "in-use"}:
+        return None
+    settings = source.settings
+    return LivingSource(
+        volume_id=source.volume_id,
+        volume_type=settings.volume_type,
+        size_gib=settings.size_gib,
+        iops=settings.iops,
+        throughput_mib_s=settings.throughput_mib_s,
+    )
 
 
 def _assignment(

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import SelectSnapshotEvent
+from rewarm.contracts import LivingSource, SelectSnapshotEvent
 from rewarm.domain.errors import (
     DeviceInUseError,
     InvalidRequestError,
@@ -25,6 +25,7 @@ from tests.support.builders import (
     SOURCE_VOLUME_ID,
     TO_INSTANCE,
     TO_ZONE,
+    ZONE,
     World,
     instance,
     request,
@@ -249,3 +250,32 @@ class TestBlockMap:
         with pytest.raises(TargetNotFoundError):
             select(world, {**TO_INSTANCE, "target": {"instanceId": "i-0ffffffffffffffff"}})
         assert world.artifacts.maps == {}
+
+
+class TestLivingSource:
+    """What a clone could be made of."""
+
+    def living(self, zone=ZONE, state="available"):
+        world = World()
+        settings = VolumeSettings("gp3", 120, 4_000, 250)
+        source = world.volumes.create(
+            SNAPSHOT_ID, zone, settings, initialization_rate_mib_s=None, client_token="source"
+        )
+        world.volumes.change(source, state=state)
+        world.snapshots.add(snapshot(volume_id=source))
+        return source, select(world)[0].living_source
+
+    def test_is_named_with_its_settings(self):
+        source, living = self.living()
+        assert living == LivingSource(
+            volume_id=source, volume_type="gp3", size_gib=120, iops=4_000, throughput_mib_s=250
+        )
+
+    @pytest.mark.parametrize(
+        "changes", [{"zone": "ap-northeast-1c"}, {"state": "deleting"}, {"state": "error"}]
+    )
+    def test_is_none_where_no_copy_could_be_made_of_it(self, changes):
+        assert self.living(**changes)[1] is None
+
+    def test_is_none_where_the_source_is_gone(self):
+        assert select(World())[0].living_source is None
