@@ -14,18 +14,17 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rewarm.domain import cost
+from rewarm.domain.boost import boosts_of
 from rewarm.domain.estimates import Estimate, Limits, Outcome
-from rewarm.domain.estimators import ESTIMATORS, MIN_RATE_MIB_S, most_rate, rate_times
+from rewarm.domain.estimators import ESTIMATORS, MIN_RATE_MIB_S, most_rate, rate_p90
 from rewarm.domain.facts import VolumeFacts
 from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.objective import Objective
-from rewarm.domain.volume_types import VolumeSpeed
-from rewarm.domain.warm_up import boost_steps, warm_up_times
 
 GRADED = (Strategy.PROVISIONED_RATE, Strategy.BOOSTED_WARM_UP)
 """Strategies with a setting that trades price for time; the others have one estimate."""
@@ -60,19 +59,35 @@ def rank(estimate: Estimate) -> tuple[Decimal, float, float, int]:
 
 def allocate(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBook) -> list[Estimate] | None:
     """One estimate for each volume; None where some volume has none, or the budget is too small for any."""
-    candidates = [candidate(facts, objective, book) for facts in volumes]
-    if any(math.isinf(one.fastest) for one in candidates):
+    all_of_them = candidates(volumes, objective, book)
+    if any(math.isinf(one.fastest) for one in all_of_them):
         return None
     deadline = math.inf if objective.deadline_seconds is None else objective.deadline_seconds
-    chosen = _all_within(candidates, deadline)
+    chosen = all_within(all_of_them, deadline)
     budget = objective.budget_usd
-    if budget is not None and _usd(chosen) > budget:
-        times = sorted({time for one in candidates for time in _times(one) if time > deadline})
-        later = bisect_left(times, -budget, key=lambda time: -_usd(_all_within(candidates, time)))
-        if later == len(times):
-            return None
-        chosen = _all_within(candidates, times[later])
-    return [chosen[index] for index in range(len(candidates))]
+    if budget is None or usd(chosen) <= budget:
+        return chosen
+    times = [time for time in turning_times(all_of_them) if time > deadline]
+    later = bisect_left(times, -budget, key=lambda time: -usd(all_within(all_of_them, time)))
+    return all_within(all_of_them, times[later]) if later < len(times) else None
+
+
+def usd(estimates: Iterable[Estimate]) -> Decimal:
+    """What the choice can change of their price."""
+    return sum((one.decidable_usd for one in estimates), Decimal(0))
+
+
+def candidates(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBook) -> list[Candidate]:
+    """One for each volume; volumes that are alike share it."""
+    known: list[Candidate] = []
+    found = []
+    for facts in volumes:
+        alike = next((one for one in known if one.facts == facts), None)
+        if alike is None:
+            alike = candidate(facts, objective, book)
+            known.append(alike)
+        found.append(alike)
+    return found
 
 
 def candidate(facts: VolumeFacts, objective: Objective, book: PriceBook) -> Candidate:
@@ -98,37 +113,43 @@ def _estimate(name: Strategy, facts: VolumeFacts, book: PriceBook, limits: Limit
     return outcome if isinstance(outcome, Estimate) else None
 
 
-def _all_within(candidates: Sequence[Candidate], seconds: float) -> dict[int, Estimate]:
-    """The cheapest for all, each within its limit."""
+def all_within(volumes: Sequence[Candidate], seconds: float) -> list[Estimate]:
+    """The cheapest for all together, each within the time or its own fastest where that is later."""
     groups: dict[tuple[str, str], list[int]] = {}
-    for index, one in enumerate(candidates):
+    alone: dict[int, Estimate | None] = {}
+    for index, one in enumerate(volumes):
         groups.setdefault(one.facts.place, []).append(index)
+        if id(one) not in alone:
+            alone[id(one)] = one.within(max(seconds, one.fastest))
     chosen: dict[int, Estimate] = {}
     for indices in groups.values():
-        chosen.update(_group_within(candidates, indices, seconds))
-    return chosen
+        group = {index: volumes[index] for index in indices}
+        chosen.update(_group_within(group, {index: alone[id(one)] for index, one in group.items()}, seconds))
+    return [chosen[index] for index in range(len(volumes))]
 
 
 def _group_within(
-    candidates: Sequence[Candidate], indices: Sequence[int], seconds: float
+    group: Mapping[int, Candidate], others: Mapping[int, Estimate | None], seconds: float
 ) -> dict[int, Estimate]:
     """Volumes of one snapshot in one zone: fast snapshot restore for all that it serves, or for none."""
-    limits = {index: max(seconds, candidates[index].fastest) for index in indices}
-    others = {index: candidates[index].within(limits[index]) for index in indices}
     alone = {index: one for index, one in others.items() if one is not None}
     fast = {
-        index: one
-        for index in indices
-        if (one := candidates[index].fast_restore) is not None
-        and one.times.ready_p90 <= limits[index]
-        and _better(one, alone.get(index))
+        index: one.fast_restore
+        for index, one in group.items()
+        if one.fast_restore is not None
+        and one.fast_restore.times.ready_p90 <= max(seconds, one.fastest)
+        and _better(one.fast_restore, alone.get(index))
     }
     if not fast:
         return alone
-    together = {**alone, **(_shared(candidates, indices, fast) if _usd(fast) else fast)}
-    if len(alone) < len(indices):
+    together = {**alone, **(_shared(group, fast) if usd(fast.values()) else fast)}
+    if len(alone) < len(group):
         return together
-    return min(together, alone, key=lambda way: (_usd(way), max(one.times.ready_p90 for one in way.values())))
+    return min(together, alone, key=_way_rank)
+
+
+def _way_rank(way: Mapping[int, Estimate]) -> tuple[Decimal, float]:
+    return usd(way.values()), max(one.times.ready_p90 for one in way.values())
 
 
 def _better(fast: Estimate, other: Estimate | None) -> bool:
@@ -140,31 +161,31 @@ def _better(fast: Estimate, other: Estimate | None) -> bool:
     return other.decidable_usd > 0 or fast.times.ready_p90 < other.times.ready_p90
 
 
-def _shared(
-    candidates: Sequence[Candidate], indices: Sequence[int], fast: Mapping[int, Estimate]
-) -> dict[int, Estimate]:
+def _shared(group: Mapping[int, Candidate], fast: Mapping[int, Estimate]) -> dict[int, Estimate]:
     """One price until the group's last volume is ready, in parts that add up.
 
     It is the last of all that could take it, so that the price does not depend on who does. Who gets the odd
     millionth of a dollar follows from the volumes, not from their order.
     """
-    able = [one for index in indices if (one := candidates[index].fast_restore) is not None]
+    able = [one.fast_restore for one in group.values() if one.fast_restore is not None]
     seconds = max(one.times.ready_p90 for one in able)
-    ordered = sorted(fast, key=lambda index: candidates[index].facts.written_bytes)
+    ordered = sorted(fast, key=lambda index: group[index].facts.written_bytes)
     return {
         index: replace(
             fast[index],
             parts=(
                 *(part for part in fast[index].parts if part.sunk),
-                cost.fast_snapshot_restore(candidates[index].book, seconds, len(ordered), position),
+                cost.fast_snapshot_restore(group[index].book, seconds, len(ordered), position),
             ),
         )
         for position, index in enumerate(ordered)
     }
 
 
-def _usd(way: Mapping[int, Estimate]) -> Decimal:
-    return sum((one.decidable_usd for one in way.values()), Decimal(0))
+def turning_times(volumes: Sequence[Candidate]) -> list[float]:
+    """Every P90 that a volume can have, ascending: where the cheapest choice may change."""
+    alike = {id(one): one for one in volumes}
+    return sorted({time for one in alike.values() for time in _times(one)})
 
 
 def _times(one: Candidate) -> list[float]:
@@ -175,10 +196,8 @@ def _times(one: Candidate) -> list[float]:
         times.append(one.fast_restore.times.ready_p90)
     if Strategy.PROVISIONED_RATE in one.graded:
         rates = range(MIN_RATE_MIB_S, most_rate(facts) + 1)
-        times += [rate_times(facts, rate).ready_p90 for rate in rates]
-    steps = boost_steps(facts) if Strategy.BOOSTED_WARM_UP in one.graded else ()
-    if not isinstance(steps, str):
-        times += [
-            warm_up_times(facts, VolumeSpeed(0, float(mib_s), float(mib_s))).ready_p90 for mib_s in steps
-        ]
+        times += map(rate_p90(facts), rates)
+    boosts = boosts_of(facts, one.book) if Strategy.BOOSTED_WARM_UP in one.graded else ""
+    if not isinstance(boosts, str):
+        times += map(boosts.ready_p90, boosts.steps_mib_s)
     return times

@@ -9,6 +9,7 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from rewarm.domain import cost
+from rewarm.domain.boost import boosted_warm_up
 from rewarm.domain.estimates import (
     Estimate,
     Estimator,
@@ -26,7 +27,7 @@ from rewarm.domain.measured import Phase
 from rewarm.domain.model import GIB, MIB, PriceBook, Strategy
 from rewarm.domain.timings import Quantiles
 from rewarm.domain.volume_types import VolumeSpeed
-from rewarm.domain.warm_up import boosted_warm_up, warm_up_agent
+from rewarm.domain.warm_up import warm_up_agent
 
 MIN_RATE_MIB_S = 100
 MAX_RATE_MIB_S = 300
