@@ -55,7 +55,7 @@ def provisioned_rate(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Out
     if most < MIN_RATE_MIB_S:
         return Infeasible(
             Strategy.PROVISIONED_RATE,
-            f"the Region's quota leaves {facts.rate_quota_left_mib_s} MiB/s, which is {most} MiB/s for "
+            f"the Region's quota leaves {facts.rate_quota_left_mib_s:,} MiB/s, which is {most} MiB/s for "
             f"each of {facts.volumes_of_restore} volumes; the lowest rate is {MIN_RATE_MIB_S}",
         )
     rate = most

@@ -9,7 +9,7 @@ from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.estimates import Estimate, Infeasible, Outcome, manner
 from rewarm.domain.model import Strategy
 from rewarm.domain.objective import NEVER_BY_ITSELF, Objective, is_late, over_budget
-from rewarm.domain.units import duration_text, usd_text
+from rewarm.domain.units import duration_text, price_text, usd_text
 
 
 def why(best: Estimate, possible: Iterable[Estimate], objective: Objective) -> str:
@@ -88,12 +88,11 @@ def nothing_fits(outcomes: Mapping[Strategy, Outcome], objective: Objective) -> 
     return NoStrategyFitsError(f"no strategy fits. {reasons}", field=field)
 
 
-def too_dear_together(volumes: int, objective: Objective) -> NoStrategyFitsError:
+def too_dear_together(volumes: int, least_usd: Decimal, objective: Objective) -> NoStrategyFitsError:
     """Each volume would fit alone, and all together do not."""
-    budget = usd_text(objective.budget_usd or Decimal(0))
-    in_time = " in time" if objective.deadline_seconds is not None else ""
+    budget = price_text(objective.budget_usd or Decimal(0))
     return NoStrategyFitsError(
-        f"no strategies for all {volumes} volumes together are{in_time} within the budget of {budget}",
+        f"{volumes} volumes cost {price_text(least_usd)} together, over the budget of {budget}",
         field="objective.maxCostUsd",
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rewarm.domain import reasons
-from rewarm.domain.allocation import allocate, rank
+from rewarm.domain.allocation import allocate, rank, usd
 from rewarm.domain.estimates import Estimate, Outcome
 from rewarm.domain.estimators import ESTIMATORS
 from rewarm.domain.facts import VolumeFacts, beside_each_other
@@ -136,4 +136,6 @@ def _refusal(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBo
         ]
         if not fitting:
             return reasons.nothing_fits(outcomes, objective)
-    return reasons.too_dear_together(len(volumes), objective)
+    wanted = Objective(objective.deadline_seconds if objective.strict else None, fixed=objective.fixed)
+    least = allocate(volumes, wanted, book) or []
+    return reasons.too_dear_together(len(volumes), usd(least), objective)

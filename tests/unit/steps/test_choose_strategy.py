@@ -75,6 +75,7 @@ class TestChooseStrategy:
     def test_lets_the_others_take_over_in_order(self):
         (one,) = choose(World(), minutes=30).plans
         assert [plan.strategy for plan in one.fallbacks] == [
+            Strategy.BOOSTED_WARM_UP,
             Strategy.PROVISIONED_RATE,
             Strategy.FAST_SNAPSHOT_RESTORE,
             Strategy.BACKGROUND,
@@ -117,12 +118,34 @@ class TestChooseStrategy:
         assert sum(part.usd for part in parts) == pytest.approx(alone[1].usd, abs=Decimal("0.01"))
         assert parts[0].arithmetic.endswith("/ 4 volumes of the same snapshot")
 
-    def test_shares_the_budget_by_the_data(self):
+    def test_the_budget_is_for_all_volumes_together(self):
         volumes = [zone_assignment(index=0), zone_assignment(index=1, data_bytes=80 * GIB)]
-        result = choose(World(), TO_ZONE, volumes=volumes, strategy="provisioned-rate", maxCostUsd=0.2)
+        # (40 + 80) GiB x 100 MiB/s x $0.0000144 = $0.1728
+        result = choose(World(), TO_ZONE, volumes=volumes, strategy="provisioned-rate", maxCostUsd=0.1728)
         assert [one.plan.initialization_rate_mib_s for one in result.plans] == [100, 100]
-        with pytest.raises(NoStrategyFitsError, match=r"over the budget of \$0.057"):
-            choose(World(), TO_ZONE, volumes=volumes, strategy="provisioned-rate", maxCostUsd=0.17)
+        with pytest.raises(
+            NoStrategyFitsError,
+            match=r"^objective.maxCostUsd: 2 volumes cost \$0.1728 together, over the budget of \$0.1727",
+        ):
+            choose(World(), TO_ZONE, volumes=volumes, strategy="provisioned-rate", maxCostUsd=0.1727)
+
+    def test_a_boost_says_what_the_volume_is_created_with_and_for_how_long(self):
+        (one,) = choose(World(), minutes=14).plans
+        assert one.plan.strategy is Strategy.BOOSTED_WARM_UP
+        # 14 min less 60 + 30 + 60 + 60 + 300 + 60 s (create, attach, measure, deliver, metric, verify)
+        # leave 270 s: 40,960 MiB / 270 s = 151.7 MiB/s. 27 MiB/s x $0.048 / 730 h x 0.2331 h = $0.000414.
+        assert (one.plan.boost.volume_type, one.plan.boost.iops) == ("gp3", 3_000)
+        assert one.plan.boost.throughput_mib_s == 152
+        assert one.plan.cost_parts[1].usd == Decimal("0.000414")
+        assert one.plan.cost_parts[1].arithmetic == "(27 MiB/s x $0.048) a month / 730 h x 0.23 h"
+
+    def test_the_parts_of_the_time_add_up(self):
+        (one,) = choose(World(), minutes=30).plans
+        assert sum(p90 for _, p90 in one.plan.phases.values()) == pytest.approx(
+            one.plan.ready_p90_seconds, abs=1
+        )
+        assert one.plan.read_limit_mib_s == pytest.approx(125)
+        assert (one.plan.basis.source, one.plan.basis.restores) == ("priors", 0)
 
     def test_adds_the_volumes_up(self):
         volumes = [zone_assignment(index=0), zone_assignment(index=1)]
