@@ -19,7 +19,7 @@ PYTEST_ARGS ?=
 # Each pytest worker runs an embedded AWS of its own.
 WORKERS ?= 2
 
-.PHONY: help setup run bench scale test test-python test-agent lint format schemas build deploy clean
+.PHONY: help setup run bench scale measurements test test-python test-agent lint format schemas build deploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,10 @@ bench: ## the agent beside dd and fio, about half an hour (ARGS="--quick --volum
 scale: ## the largest snapshots on the embedded AWS, some minutes (ARGS="--size-gib … --pattern … --json")
 	@local/setup.sh >&2
 	@$(PYTHON) -m local.scale $(ARGS)
+
+measurements: ## thirty restores, estimate against actual, some ten minutes (ARGS="--restores … --seed … --json")
+	@local/setup.sh >&2
+	@$(PYTHON) -m local.measurements $(ARGS)
 
 test: setup ## everything: unit, contract, lint, embedded AWS, workflows, agent, sanitizers
 	@$(MAKE) --no-print-directory test-agent

@@ -97,7 +97,7 @@ class Measured:
 def weight(record: Measured, wanted: Likeness, now: datetime) -> float:
     """1 for a restore of today that is alike in everything, less for each difference and with age."""
     days = max(0.0, (now - record.at).total_seconds() / 86_400)
-    found = 0.5 ** (days / HALF_LIFE_DAYS)
+    found = math.pow(0.5, days / HALF_LIFE_DAYS)
     if record.likeness.volume_type != wanted.volume_type:
         found *= OTHER_VOLUME_TYPE
     if record.likeness.availability_zone != wanted.availability_zone:

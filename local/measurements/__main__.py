@@ -1,0 +1,101 @@
+"""`python -m local.measurements`: exit status 0 where the estimates hold, 1 where not, 2, 130 if stopped."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+from dataclasses import asdict
+from types import FrameType
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from local.dataplane import DataPlaneError
+from local.emulator.deploy import DeploymentError
+from local.emulator.launcher import EmulatorError
+from local.host import ROOT, Host
+from local.measurements.cases import cases
+from local.measurements.options import Options, parse
+from local.measurements.series import Outcome, Series, SeriesError
+from local.measurements.verdict import Verdict, judge
+from local.measurements.view import View
+from local.run.api import ApiRefusedError
+from local.run.recording import Json
+from local.state_dir import StateDirInUseError
+
+HOLDS, HOLDS_NOT, STOPPED = 0, 1, 130
+IDLE_SPEED = 3_600.0
+"""An hour of waiting for AWS takes a second."""
+EXPECTED = (
+    ApiRefusedError,
+    BotoCoreError,
+    ClientError,
+    DataPlaneError,
+    DeploymentError,
+    EmulatorError,
+    SeriesError,
+    StateDirInUseError,
+)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and return the exit status."""
+    options = parse(arguments)
+    (ROOT / ".local").mkdir(exist_ok=True)
+    logging.basicConfig(filename=ROOT / ".local" / "measurements.log", filemode="w", level=logging.WARNING)
+    view = View(sys.stderr if options.as_json else sys.stdout)
+    for number in SIGNALS:
+        signal.signal(number, _stop)
+    try:
+        status, found = _measure(options, view)
+    except KeyboardInterrupt:
+        view.say("Stopped. Everything that was started has been ended.")
+        status, found = STOPPED, {"verdict": "stopped"}
+    except EXPECTED as problem:
+        view.say(f"The estimates cannot be measured here: {problem}")
+        status, found = HOLDS_NOT, {"verdict": "failed", "problem": str(problem)}
+    if options.as_json:
+        print(json.dumps(found), flush=True)
+    return status
+
+
+def _measure(options: Options, view: View) -> tuple[int, Json]:
+    wanted, outcomes = cases(options.restores, options.seed), []
+    host = Host(options.state_dir, idle_speed=IDLE_SPEED)
+    try:
+        host.start()
+        host.deploy()
+        view.say(f"{len(wanted)} restores on {host.emulator.url}, one after the other; times are lab time.")
+        for outcome in Series(host).outcomes(wanted):
+            outcomes.append(outcome)
+            view.outcome(outcome, len(wanted))
+    finally:
+        host.close()
+    verdict = judge(outcomes)
+    view.table(outcomes)
+    view.verdict(verdict)
+    return (HOLDS if verdict.holds else HOLDS_NOT), _summary(outcomes, verdict)
+
+
+def _summary(outcomes: list[Outcome], verdict: Verdict) -> Json:
+    return {
+        "verdict": "holds" if verdict.holds else "does-not-hold",
+        **asdict(verdict),
+        "restores": [
+            {**asdict(one), "error_percent": one.error_percent, "within_p90": one.is_within_p90}
+            for one in outcomes
+        ],
+    }
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    """Unwind to the clean-up; a second Ctrl-C must not interrupt that."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())
