@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from rewarm.domain.extents import Runs
+from rewarm.domain.facts import QuotasLeft
 from rewarm.domain.measured import Measured
 from rewarm.domain.model import (
     CommandStatus,
@@ -173,13 +174,10 @@ class Prices(Protocol):
 
 
 class Quotas(Protocol):
-    """Service Quotas."""
+    """Service Quotas, less what is in use."""
 
-    def fast_snapshot_restores(self) -> int:
-        """How many snapshots may have FSR in this Region (L-631ECBD3; 5 where the answer is missing)."""
-
-    def initialization_rate_mib_s(self) -> int:
-        """Cumulative initialization rate of this Region (L-A37D9CF3; 5,000 where the answer is missing)."""
+    def left(self, *, now: datetime) -> QuotasLeft:
+        """What the Region's quotas leave; AWS's defaults where no answer is to be had. Raises nothing."""
 
 
 class Artifacts(Protocol):

@@ -10,7 +10,6 @@ import pytest
 from rewarm.adapters.commands import SsmCommands
 from rewarm.adapters.executions import StepFunctionsExecutions
 from rewarm.adapters.metrics import CloudWatchMetrics
-from rewarm.adapters.quotas import ServiceQuotas
 from rewarm.domain import errors
 from tests.contract.answers import ApiError, Aws
 
@@ -117,20 +116,6 @@ class TestMetrics:
             CloudWatchMetrics(cloudwatch.client).read_activity(
                 "vol-1", since=NOW, until=NOW + timedelta(hours=1)
             )
-
-
-class TestQuotas:
-    def test_reads_the_applied_values(self) -> None:
-        quotas = Aws("service-quotas").on("GetServiceQuota", {"Quota": {"Value": 12.0}})
-        assert ServiceQuotas(quotas.client).fast_snapshot_restores() == 12
-        assert ServiceQuotas(quotas.client).initialization_rate_mib_s() == 12
-        codes = [sent["QuotaCode"] for sent in quotas.params("GetServiceQuota")]
-        assert codes == ["L-631ECBD3", "L-A37D9CF3"]
-
-    @pytest.mark.parametrize("code", ["NoSuchResourceException", "AccessDeniedException", "ServiceException"])
-    def test_awss_default_stands_in(self, code: str) -> None:
-        quotas = ServiceQuotas(Aws("service-quotas").on("GetServiceQuota", ApiError(code)).client)
-        assert (quotas.fast_snapshot_restores(), quotas.initialization_rate_mib_s()) == (5, 5_000)
 
 
 class TestExecutions:

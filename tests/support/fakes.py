@@ -23,6 +23,7 @@ from rewarm.domain.errors import (
     VolumeNotFoundError,
 )
 from rewarm.domain.extents import Runs
+from rewarm.domain.facts import QuotasLeft
 from rewarm.domain.measured import Measured
 from rewarm.domain.model import (
     Attachment,
@@ -367,14 +368,11 @@ class FakePrices:
 class FakeQuotas:
     """Port Quotas."""
 
-    snapshots: int = 5
-    rate_mib_s: int = 5_000
+    quotas: QuotasLeft = QuotasLeft(5, 5_000, 5)
 
-    def fast_snapshot_restores(self) -> int:
-        return self.snapshots
-
-    def initialization_rate_mib_s(self) -> int:
-        return self.rate_mib_s
+    def left(self, *, now: datetime) -> QuotasLeft:
+        assert now.tzinfo is not None
+        return self.quotas
 
 
 @dataclass

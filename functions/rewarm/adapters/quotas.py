@@ -1,36 +1,48 @@
-"""The Region's EBS quotas from Service Quotas."""
+"""What the Region's EBS quotas leave: Service Quotas less what is in use."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeVar
 
 from rewarm.adapters.aws_errors import naming_errors
+from rewarm.adapters.quota_use import QuotaUse
 from rewarm.domain.errors import RestoreError
+from rewarm.domain.facts import QuotasLeft
 
 if TYPE_CHECKING:
+    from mypy_boto3_ec2.client import EC2Client
     from mypy_boto3_service_quotas.client import ServiceQuotasClient
 
 LOG = logging.getLogger(__name__)
 
 _FAST_SNAPSHOT_RESTORES = ("L-631ECBD3", 5)
 _INITIALIZATION_RATE = ("L-A37D9CF3", 5_000)
+_VOLUME_COPIES = ("L-39BD5252", 5)
 """Quota code and AWS's default (EBS user guide, "Quotas for Amazon EBS")."""
+Found = TypeVar("Found")
 
 
 class ServiceQuotas:
     """The port Quotas. A restore never fails because a quota could not be read: then AWS's default stands."""
 
-    def __init__(self, quotas: ServiceQuotasClient) -> None:
+    def __init__(self, quotas: ServiceQuotasClient, ec2: EC2Client) -> None:
         self._quotas = quotas
+        self._use = QuotaUse(ec2)
 
-    def fast_snapshot_restores(self) -> int:
-        """How many snapshots may have FSR in this Region."""
-        return self._value(*_FAST_SNAPSHOT_RESTORES)
-
-    def initialization_rate_mib_s(self) -> int:
-        """Cumulative initialization rate of this Region."""
-        return self._value(*_INITIALIZATION_RATE)
+    def left(self, *, now: datetime) -> QuotasLeft:
+        """All of them at this moment; never below 0."""
+        snapshots = _unless_refused(self._use.fast_restored_snapshots, 0)
+        nothing: tuple[int, frozenset[str]] = (0, frozenset())
+        rates, being_copied = _unless_refused(lambda: self._use.initializing(now=now), nothing)
+        return QuotasLeft(
+            fast_snapshot_restores=max(0, self._value(*_FAST_SNAPSHOT_RESTORES) - snapshots),
+            initialization_rate_mib_s=max(0, self._value(*_INITIALIZATION_RATE) - rates),
+            volume_copies=max(0, self._value(*_VOLUME_COPIES) - len(being_copied)),
+            being_copied=being_copied,
+        )
 
     def _value(self, code: str, default: int) -> int:
         try:
@@ -41,3 +53,12 @@ class ServiceQuotas:
             LOG.warning("quota %s could not be read, %d is assumed: %s", code, default, error)
             return default
         return int(quota.get("Value", default))
+
+
+def _unless_refused(ask: Callable[[], Found], otherwise: Found) -> Found:
+    """What is in use makes a plan better; without it a refusal of AWS leads to the next plan."""
+    try:
+        return ask()
+    except RestoreError as error:
+        LOG.warning("what is in use of a quota could not be read, nothing is assumed: %s", error)
+        return otherwise

@@ -15,6 +15,18 @@ FSR_RUNNING = frozenset({"enabling", "optimizing", "enabled"})
 
 
 @dataclass(frozen=True, slots=True)
+class QuotasLeft:
+    """What the Region's quotas leave at this moment."""
+
+    fast_snapshot_restores: int
+    """Snapshots that may still get fast snapshot restore."""
+    initialization_rate_mib_s: int
+    volume_copies: int
+    being_copied: frozenset[str] = frozenset()
+    """Volumes of which a copy is made just now."""
+
+
+@dataclass(frozen=True, slots=True)
 class CloneSource:
     """A living volume that CopyVolumes could copy."""
 

@@ -79,7 +79,7 @@ def prices() -> AwsPrices:
 
 def quotas() -> ServiceQuotas:
     """Port Quotas."""
-    return ServiceQuotas(_client("service-quotas"))
+    return ServiceQuotas(_client("service-quotas"), _client("ec2"))
 
 
 def artifacts() -> S3Artifacts:

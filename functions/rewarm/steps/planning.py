@@ -22,7 +22,7 @@ from rewarm.contracts import (
 )
 from rewarm.domain import cost
 from rewarm.domain.estimates import Estimate
-from rewarm.domain.facts import CloneSource, VolumeFacts, beside_each_other
+from rewarm.domain.facts import CloneSource, QuotasLeft, VolumeFacts, beside_each_other
 from rewarm.domain.model import BLOCK_BYTES, PriceBook, Strategy, VolumeSettings
 from rewarm.domain.strategy import Considered, Decision, Objective, PlannedEstimate, choose_all
 from rewarm.domain.units import ceil_seconds
@@ -75,8 +75,9 @@ def gather(
     """What is asked of AWS for each volume, once; the plan and what is told beside it come from the same."""
     records = known_records(sources.history)
     objective = _objective(request, deadline_at, now)
+    left = sources.quotas.left(now=now)
     facts = [
-        replace(_facts(request, volume, sources, now), timings=timings_of(volume, records, now))
+        replace(_facts(request, volume, sources, left, now), timings=timings_of(volume, records, now))
         for volume in volumes
     ]
     return [
@@ -96,6 +97,7 @@ def _facts(
     request: RestoreRequest,
     volume: VolumeAssignment,
     sources: FactSources,
+    left: QuotasLeft,
     now: datetime,
 ) -> VolumeFacts:
     place = (volume.snapshot_id, volume.availability_zone)
@@ -109,25 +111,26 @@ def _facts(
         instance_limits=sources.instances.ebs_limits(instance_type) if instance_type else None,
         agent_available=volume.agent_available,
         verified=request.verify.samples > 0,
-        clone_source=_clone_source(volume),
+        clone_source=_clone_source(volume, left),
         settings=settings,
         snapshot_id=volume.snapshot_id,
         availability_zone=volume.availability_zone,
         instance_id=volume.instance_id,
         max_warm_up_mib_s=request.warm_up.max_mib_per_second,
         fast_restore=sources.fast_restores.describe(*place, now=now),
-        fast_restore_quota_left=sources.quotas.fast_snapshot_restores(),
-        rate_quota_left_mib_s=sources.quotas.initialization_rate_mib_s(),
+        fast_restore_quota_left=left.fast_snapshot_restores,
+        rate_quota_left_mib_s=left.initialization_rate_mib_s,
+        clone_quota_left=left.volume_copies,
     )
 
 
-def _clone_source(volume: VolumeAssignment) -> CloneSource | None:
-    """Whether it is being copied already is EC2's secret until CopyVolumes is called."""
+def _clone_source(volume: VolumeAssignment, left: QuotasLeft) -> CloneSource | None:
     source = volume.living_source
     if source is None:
         return None
     settings = VolumeSettings(source.volume_type, source.size_gib, source.iops, source.throughput_mib_s)
-    return CloneSource(source.volume_id, source.size_gib, speed(settings))
+    busy = source.volume_id in left.being_copied
+    return CloneSource(source.volume_id, source.size_gib, speed(settings), being_copied=busy)
 
 
 def _objective(request: RestoreRequest, deadline_at: datetime | None, now: datetime) -> Objective:
