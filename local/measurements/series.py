@@ -11,11 +11,15 @@ from local.host import Host
 from local.measurements.cases import Case
 from local.run.lab import Lab
 from local.run.recording import Json
+from rewarm.domain.failures import explain
+from rewarm.domain.model import Strategy
 
 DETACH_SECONDS = 30.0
 PAUSE_SECONDS = 0.1
 HANGS_SECONDS = 900.0
 """Real time after which a restore is taken to hang."""
+USUAL_INSTANCE, BOOSTED_INSTANCE = "m5.large", "m5.4xlarge"
+"""A boost needs an instance whose baseline is above the volume's."""
 MAX_P99_MS = 2_000
 """A busy machine makes some reads slow; this is about durations."""
 
@@ -48,12 +52,14 @@ class SeriesError(RuntimeError):
 
 
 class Series:
-    """Somebody who restores again and again, on one instance."""
+    """Somebody who restores again and again, on the same two instances."""
 
     def __init__(self, host: Host) -> None:
         self._lab = Lab(host)
         self._host = host
-        self._instance_id = host.region.add_instance()
+        self._usual, self._boosted = (
+            host.region.add_instance(instance_type=name) for name in (USUAL_INSTANCE, BOOSTED_INSTANCE)
+        )
 
     def outcomes(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Each as soon as it is there."""
@@ -61,9 +67,10 @@ class Series:
 
     def _outcome(self, case: Case) -> Outcome:
         began = time.monotonic()
+        boosted = case.strategy is Strategy.BOOSTED_WARM_UP
         request = {
             "source": {"snapshotId": self._snapshot(case)},
-            "target": {"instanceId": self._instance_id},
+            "target": {"instanceId": self._boosted if boosted else self._usual},
             "objective": {"strategy": case.strategy.value},
             "verify": {"maxP99Ms": MAX_P99_MS},
         }
@@ -92,7 +99,8 @@ class Series:
                 raise SeriesError(f"restore {case.number} still runs after {HANGS_SECONDS:.0f} s")
             time.sleep(PAUSE_SECONDS)
         if described["status"] != "SUCCEEDED":
-            raise SeriesError(f"restore {case.number} ({case.strategy}): {described.get('cause')}")
+            why = explain(str(described.get("error")), str(described.get("cause")))
+            raise SeriesError(f"restore {case.number} ({case.strategy}): {why.sentence}")
 
     def _report(self, restore_id: str) -> Json:
         key = f"restores/{restore_id}/report.json"
