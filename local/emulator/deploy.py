@@ -2,7 +2,7 @@
 
 `sam deploy` would do it too, but polls for 10 s and needs its own packages. What SAM packages from a folder
 is packaged here the same way, with two differences, because the emulator's Lambdas are processes on this
-machine: the dependencies layer is empty, since their Python already has the same pinned packages, and the
+machine: the layers of packages are empty, since their Python already has the same pinned packages, and the
 agent layer holds the binary that was built for this machine.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudformation.client import CloudFormationClient
 
 ARTIFACTS_BUCKET = "rewarm-local-deployment"
-DEPENDENCIES_LAYER = "DependenciesLayer"
+PACKAGES_LAYERS = {"DependenciesLayer", "ChartsLayer"}
 AGENT_LAYER = "AgentLayer"
 TIMEOUT_SECONDS = 180.0
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
@@ -90,10 +90,8 @@ def zip_folder(folder: Path) -> bytes:
 
 
 def _layer(source: Source, name: str, content_uri: str) -> bytes:
-    if name == DEPENDENCIES_LAYER:
-        return _zip(
-            {"README": b"The emulator's Python has the packages of functions/requirements.txt itself.\n"}
-        )
+    if name in PACKAGES_LAYERS:
+        return _zip({"README": b"The emulator's Python has the packages of functions/ itself.\n"})
     if name == AGENT_LAYER:
         if not source.agent.is_file():
             raise DeploymentError(f"the warm-up agent {source.agent} is not built: run make -C warmer")

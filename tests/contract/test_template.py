@@ -106,7 +106,7 @@ class TestPermissions:
     def test_what_a_handler_is_wired_to_it_may_use(self) -> None:
         needed = {
             "snapshots": "ec2:DescribeSnapshots", "instances": "ec2:DescribeInstance", "volumes": "ec2:",
-            "modifications": "ec2:ModifyVolume",
+            "modifications": "ec2:ModifyVolume", "history": "dynamodb:",
             "fast_restores": "ec2:DescribeFastSnapshotRestores", "commands": "ssm:", "prices": "pricing:",
             "metrics": "cloudwatch:GetMetricData", "quotas": "servicequotas:", "artifacts": "s3:",
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
@@ -141,10 +141,31 @@ class TestFunctions:
         given = set(repository.template()["Globals"]["Function"]["Environment"]["Variables"])
         for properties in functions().values():
             given |= set(properties.get("Environment", {}).get("Variables", {}))
-        own = {name for name in given if not name.startswith("POWERTOOLS_")}
+        own = {name for name in given if not name.startswith(("POWERTOOLS_", "MPL"))}
         assert all(f'"{name}"' in settings for name in own)
         read = set(re.findall(r'(?:_required|get)\("([A-Z_]+)"', settings))
         assert read - own == {"AWS_REGION", "AWS_DEFAULT_REGION"}
+
+    def test_the_layer_of_pictures_is_only_for_those_who_draw(self) -> None:
+        charts = {"Ref": "ChartsLayer"}
+        users = {name for name, properties in functions().items() if charts in properties.get("Layers", [])}
+        drawing = {
+            name
+            for name, properties in functions().items()
+            if "rewarm.charts"
+            in (
+                ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")
+            ).read_text(encoding="utf-8")
+        }
+        assert users == drawing == {"ApiFunction"}
+
+    def test_the_layers_of_packages_have_a_recipe_and_a_list(self) -> None:
+        recipes = (ROOT / "functions" / "Makefile").read_text(encoding="utf-8")
+        for name, file in (("Dependencies", "requirements.txt"), ("Charts", "requirements-charts.txt")):
+            layer = repository.resources("AWS::Serverless::LayerVersion")[f"{name}Layer"]
+            assert layer["ContentUri"] == "functions/"
+            assert f"build-{name}Layer: REQUIREMENTS = {file}\n" in recipes
+            assert (ROOT / "functions" / file).is_file()
 
 
 class TestEvents:

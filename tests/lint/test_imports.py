@@ -107,7 +107,7 @@ def test_every_imported_package_is_pinned():
 
 
 def _requirements() -> str:
-    lists = (ROOT / "functions" / "requirements.in", ROOT / "requirements" / "dev.in")
+    lists = (*sorted((ROOT / "functions").glob("*.in")), ROOT / "requirements" / "dev.in")
     return "\n".join(path.read_text(encoding="utf-8") for path in lists)
 
 

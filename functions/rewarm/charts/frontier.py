@@ -38,6 +38,8 @@ class Frontier:
     offers: Sequence[Offer]
     deadline_seconds: float | None = None
     budget_usd: float | None = None
+    choice_usd: float = 0.0
+    """What the plan for the request's own deadline costs."""
 
 
 def draw(frontier: Frontier) -> Figure:
@@ -140,10 +142,9 @@ def _lines(axes: Axes, frontier: Frontier) -> None:
             at, 1.015, f"deadline {duration_text(at)}", transform=axes.get_xaxis_transform(),
             ha="center", va="bottom", fontsize=9, color=COLOURS["bad"],
         )  # fmt: skip
-        offer = next((one for one in reversed(frontier.offers) if one.deadline_seconds <= at), None)
-        if offer is not None:
+        if at >= frontier.offers[0].deadline_seconds:
             axes.plot(
-                at, offer.usd, marker="o", markersize=14, markerfacecolor="none", zorder=5,
+                at, frontier.choice_usd, marker="o", markersize=14, markerfacecolor="none", zorder=5,
                 markeredgecolor=COLOURS["text"], markeredgewidth=1.6, gid="choice",
             )  # fmt: skip
     if frontier.budget_usd is not None:

@@ -22,8 +22,11 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from rewarm.adapters import clients
+from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.domain import errors
+from rewarm.domain.units import shown
 from rewarm.handlers import wiring
+from rewarm.negotiation import preferred
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.steps.cancel_restore import cancel_restore
@@ -50,6 +53,7 @@ STATUS_CODES: dict[type[errors.RestoreError], int] = {
     errors.ServiceUnavailableError: 503,
 }
 """Everything else is an answer of AWS that we could not make use of: 502."""
+JSON, SVG = "application/json", "image/svg+xml"
 
 _SNAPSHOTS = wiring.snapshots()
 _INSTANCES = wiring.instances()
@@ -122,8 +126,18 @@ def _started(body: JsonObject, restore_id: str) -> JsonObject:
 
 
 @app.post("/plans")
-def _plan_restore() -> JsonObject:
-    return plan_restore(
+def _plan_restore() -> Response[str]:
+    event = app.current_event
+    kind = preferred(",".join(event.multi_value_headers.get("accept") or []), (JSON, SVG))
+    if kind is None:
+        found = event.headers.get("Accept")
+        return _error(406, "NotAcceptableError", f"found {found}; allowed is {JSON} or {SVG}", "Accept")
+    drawn = event.get_query_string_value("picture", PICTURES[0])
+    if drawn not in PICTURES:
+        raise errors.InvalidRequestError(
+            f"found {shown(drawn)}; allowed is {' or '.join(PICTURES)}", field="picture"
+        )
+    result = plan_restore(
         _body(),
         restore_id=f"plan-{uuid4().hex[:16]}",
         now=datetime.now(UTC),
@@ -135,7 +149,17 @@ def _plan_restore() -> JsonObject:
         prices=_PRICES,
         quotas=_QUOTAS,
         history=_HISTORY,
+        table=_TABLE,
     )
+    body = _drawn(result, drawn) if kind == SVG else json.dumps(result.to_json())
+    return Response(status_code=200, content_type=kind, body=body, headers={"Vary": "Accept"})
+
+
+def _drawn(result: PlanResult, name: str) -> str:
+    # matplotlib takes seconds to load: only who wants a picture waits for it.
+    from rewarm.charts.pictures import picture  # noqa: PLC0415
+
+    return picture(result, name)
 
 
 @app.get("/restores/<restore_id>")

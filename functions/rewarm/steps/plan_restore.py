@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from rewarm.contracts import parse_restore_request
+from rewarm.contracts.plans import PlanResult
 from rewarm.ports import (
     Artifacts,
     FastSnapshotRestores,
@@ -13,10 +13,13 @@ from rewarm.ports import (
     JsonObject,
     Prices,
     Quotas,
+    RestoreTable,
     SnapshotCatalog,
     VolumeStore,
 )
-from rewarm.steps.planning import FactSources, plan_volumes
+from rewarm.steps.parse_request import resolve_request
+from rewarm.steps.plan_answer import plan_answer
+from rewarm.steps.planning import FactSources
 from rewarm.steps.select_snapshot import with_agent
 from rewarm.steps.selection import assign_volumes
 
@@ -34,21 +37,19 @@ def plan_restore(  # noqa: PLR0913 - one keyword a port
     prices: Prices,
     quotas: Quotas,
     history: History,
-) -> JsonObject:
+    table: RestoreTable,
+) -> PlanResult:
     """The plans by the snapshot's own figures: listing its blocks could outlast the caller's patience.
 
     Raises every error that names a field of the request, and NoStrategyFitsError.
     """
-    request = parse_restore_request(body)
+    request = resolve_request(body, table=table)
     assigned = assign_volumes(
         request, restore_id=restore_id, snapshots=snapshots, instances=instances, volumes=volumes
     )
-    minutes = request.objective.ready_within_minutes
-    result = plan_volumes(
+    return plan_answer(
         request,
         [with_agent(assignment, artifacts) for assignment in assigned],
         FactSources(fast_restores, instances, prices, quotas, history),
-        deadline_at=None if minutes is None else now + timedelta(minutes=minutes),
         now=now,
     )
-    return {"request": request.to_json(), **result.to_json()}

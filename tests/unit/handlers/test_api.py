@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -15,6 +20,7 @@ from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, TO_INST
 from tests.unit.handlers.conftest import Context
 
 Json = dict[str, Any]
+FUNCTIONS = Path(__file__).parents[3] / "functions"
 PORTS = (
     "snapshots", "instances", "volumes", "artifacts", "fast_restores", "prices", "quotas", "table",
     "executions",
@@ -182,13 +188,84 @@ class TestErrors:
         assert (status, answer["error"]) == (404, "RouteNotFoundError")
 
 
-class TestRestores:
+class TestPlans:
+    def answer(self, api: Api, body: Any = TO_INSTANCE, query: Json | None = None, **headers: str) -> Json:
+        told = event("POST", "/plans", json.dumps(body), headers)
+        told["queryStringParameters"] = query
+        answer: Json = api.module.lambda_handler(told, api.context)
+        return answer
+
     def test_plans_without_creating(self, api: Api) -> None:
         status, body = api.call("POST", "/plans", TO_INSTANCE)
         assert status == 200
         assert body["plans"][0]["volume"]["snapshotId"] == SNAPSHOT_ID
         assert not api.world.volumes.created_by(RESTORE_ID)
 
+    @pytest.mark.parametrize("accept", ["*/*", "application/json", "image/svg+xml;q=0.5, application/json"])
+    def test_answers_json_to_who_takes_it(self, api: Api, accept: str) -> None:
+        answer = self.answer(api, Accept=accept)
+        assert answer["multiValueHeaders"]["Content-Type"] == ["application/json"]
+        assert answer["multiValueHeaders"]["Vary"] == ["Accept"]
+        assert json.loads(answer["body"])["frontier"]
+
+    @pytest.mark.parametrize(
+        ("query", "title"),
+        [
+            (None, "Cost against time to full speed"),
+            ({"picture": "plan"}, "Cost against time to full speed"),
+            ({"picture": "what-if"}, "Price against deadline"),
+        ],
+    )
+    def test_draws_for_who_wants_a_picture(self, api: Api, query: Json | None, title: str) -> None:
+        answer = self.answer(api, query=query, Accept="image/svg+xml")
+        assert answer["statusCode"] == 200
+        assert answer["multiValueHeaders"]["Content-Type"] == ["image/svg+xml"]
+        assert answer["isBase64Encoded"] is False
+        picture = ET.fromstring(answer["body"])
+        assert picture.find("{http://www.w3.org/2000/svg}title").text == title  # type: ignore[union-attr]
+
+    def test_the_same_plan_is_the_same_picture(self, api: Api) -> None:
+        first, second = (self.answer(api, Accept="image/svg+xml")["body"] for _ in range(2))
+        assert first == second
+
+    def test_loads_what_draws_only_for_a_picture(self) -> None:
+        code = (
+            "import sys; import rewarm.handlers.api; "
+            "sys.exit(any(name.startswith('matplotlib') for name in sys.modules))"
+        )
+        environment = {**os.environ, "PYTHONPATH": str(FUNCTIONS)}
+        assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+
+    def test_says_what_it_has_to_who_takes_neither(self, api: Api) -> None:
+        answer = self.answer(api, Accept="text/html")
+        assert answer["statusCode"] == 406
+        assert json.loads(answer["body"]) == {
+            "error": "NotAcceptableError",
+            "field": "Accept",
+            "message": "found text/html; allowed is application/json or image/svg+xml",
+        }
+
+    def test_refuses_a_picture_that_there_is_not(self, api: Api) -> None:
+        answer = self.answer(api, query={"picture": "portrait"}, Accept="image/svg+xml")
+        told = json.loads(answer["body"])
+        assert (answer["statusCode"], told["field"]) == (400, "picture")
+        assert told["message"] == 'picture: found "portrait"; allowed is plan or what-if'
+
+    def test_a_refusal_is_json_whatever_was_asked_for(self, api: Api) -> None:
+        answer = self.answer(api, {"source": {}}, Accept="image/svg+xml")
+        assert answer["statusCode"] == 400
+        assert json.loads(answer["body"])["error"] == "InvalidRequestError"
+
+    def test_plans_the_runbook_of_an_alarm(self, api: Api) -> None:
+        alarm = {"source": {"alarm": "database lost"}}
+        assert api.call("POST", "/plans", alarm)[0] == 404
+        api.call("PUT", "/runbooks/database%20lost", TO_INSTANCE)
+        status, body = api.call("POST", "/plans", {**alarm, "objective": {"readyWithinMinutes": 45}})
+        assert (status, body["plans"][0]["volume"]["snapshotId"]) == (200, SNAPSHOT_ID)
+        assert body["request"]["objective"]["readyWithinMinutes"] == 45
+
+
+class TestRestores:
     def test_tells_how_a_restore_fares(self, api: Api) -> None:
         assert api.call("GET", f"/restores/{RESTORE_ID}")[0] == 404
         api.world.table.put_new(RESTORE_ID, {"status": "initializing"})

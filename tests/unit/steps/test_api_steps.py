@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from decimal import Decimal
+
 import pytest
 
+from rewarm.adapters import price_figures
 from rewarm.domain.errors import (
     InvalidRequestError,
     RestoreNotFoundError,
@@ -11,12 +15,14 @@ from rewarm.domain.errors import (
     ServiceUnavailableError,
     SnapshotNotUsableError,
 )
+from rewarm.domain.model import GIB, FastSnapshotRestore, PriceFigure, Strategy
 from rewarm.steps.cancel_restore import cancel_restore
 from rewarm.steps.get_restore import get_restore
 from rewarm.steps.plan_restore import plan_restore
 from rewarm.steps.runbooks import delete_runbook, get_runbook, put_runbook
 from rewarm.steps.start_restore import start_restore
-from tests.support.builders import NOW, RESTORE_ID, TO_INSTANCE, TO_ZONE, World, snapshot
+from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, TO_INSTANCE, TO_ZONE, ZONE, World, snapshot
+from tests.support.fakes import FakePrices
 
 
 def start(world, body=None):
@@ -45,7 +51,8 @@ def dry_run(world, body):
         prices=world.prices,
         quotas=world.quotas,
         history=world.history,
-    )
+        table=world.table,
+    ).to_json()
 
 
 class TestStartRestore:
@@ -95,13 +102,66 @@ class TestPlanRestore:
     def test_shows_every_strategy_and_creates_nothing(self):
         world = World()
         answer = dry_run(world, {**TO_INSTANCE, "objective": {"readyWithinMinutes": 30}})
-        assert len(answer["plans"][0]["candidates"]) == 4
+        assert len(answer["plans"][0]["candidates"]) == len(Strategy)
         assert answer["plans"][0]["plan"]["strategy"] == "warm-up-agent"
         assert answer["summary"]["deadlineMissed"] is False
         assert world.artifacts.maps == {}
         assert world.volumes.volumes == {}
         assert world.table.records == {}
         assert world.executions.started == {}
+
+    def test_shows_the_facts_that_led_to_it(self):
+        world = World()
+        world.fast_restores.states[(SNAPSHOT_ID, ZONE)] = FastSnapshotRestore("enabled", NOW, 0.5)
+        facts = dry_run(world, TO_INSTANCE)["plans"][0]["facts"]
+        assert (facts["dataBytes"], facts["dataBytesFrom"]) == (40 * GIB, "fullSnapshotSize")
+        assert facts["writtenBytes"] == 40 * GIB
+        assert facts["snapshotSizeGib"] == 100
+        assert facts["volumeLimits"] == {"iops": 3_000, "sustainedMibS": 125.0, "burstMibS": 125.0}
+        assert facts["instanceLimits"]["instanceType"] == "m7g.large"
+        assert (
+            facts["instanceLimits"]["baselineIops"] == world.instances.ebs_limits("m7g.large").baseline_iops
+        )
+        assert facts["fastSnapshotRestore"]["state"] == "enabled"
+        assert facts["fastSnapshotRestore"]["credits"] == 0.5
+        assert facts["quotasLeft"]["initializationRateMibS"] > 0
+
+    def test_each_price_has_source_and_date_and_old_ones_are_marked(self):
+        world = World()
+        shipped = price_figures.shipped("us-east-1")
+        own = {"fsrUsdPerHour": PriceFigure(Decimal("0.70"), NOW - timedelta(days=90), "your own prices")}
+        world.prices = FakePrices(price_figures.book("us-east-1", {**shipped, **own}))
+        prices = {price["name"]: price for price in dry_run(world, TO_INSTANCE)["prices"]}
+        assert prices["fsrUsdPerHour"] == {
+            "name": "fsrUsdPerHour", "usd": "0.70", "source": "your own prices",
+            "asOf": "2026-08-23T03:00:00Z", "stale": False,
+        }  # fmt: skip
+        assert prices["rateUsdPerGibMibS"]["stale"] is True
+        assert "iopsUsdPerMonth.gp3" in prices
+        assert not [name for name in prices if name.startswith("storage") or name.endswith("io2")]
+
+    def test_the_price_of_every_deadline_agrees_with_the_plan_for_it(self):
+        offers = dry_run(World(), TO_INSTANCE)["frontier"]
+        assert len(offers) > 2
+        costs = [Decimal(offer["costUsd"]) for offer in offers]
+        deadlines = [offer["deadlineSeconds"] for offer in offers]
+        assert costs == sorted(costs, reverse=True)
+        assert deadlines == sorted(deadlines)
+        for offer in (offers[0], offers[-1]):
+            minutes = -(-offer["deadlineSeconds"] // 60)
+            answer = dry_run(World(), {**TO_INSTANCE, "objective": {"readyWithinMinutes": minutes}})
+            assert Decimal(answer["summary"]["totalCostUsd"]) <= Decimal(offer["costUsd"])
+            (choice,) = offer["choices"]
+            assert answer["plans"][0]["plan"]["strategy"] == choice["strategy"]
+
+    def test_plans_what_the_runbook_of_an_alarm_says(self):
+        world = World()
+        put_runbook("a", {**TO_INSTANCE, "objective": {"readyWithinMinutes": 30}}, table=world.table)
+        answer = dry_run(world, {"source": {"alarm": "a"}})
+        assert answer["request"]["source"]["snapshotId"] == SNAPSHOT_ID
+        assert answer["request"]["objective"]["readyWithinMinutes"] == 30
+        with pytest.raises(RunbookNotFoundError):
+            dry_run(world, {"source": {"alarm": "b"}})
 
     def test_refuses_what_cannot_be_restored(self):
         with pytest.raises(InvalidRequestError, match=r"^volume.sizeGib"):

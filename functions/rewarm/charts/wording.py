@@ -1,0 +1,55 @@
+"""How strategies are written beside marks and in tables; needs no matplotlib."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from rewarm.contracts.plans import FrontierChoice, PlannedVolume
+from rewarm.contracts.values import Boost, Candidate
+from rewarm.domain.units import usd_text
+
+
+def candidate_text(candidate: Candidate, *, separator: str = " ") -> str:
+    """`provisioned-rate (100 MiB/s)`."""
+    detail = _detail(candidate.initialization_rate_mib_s, candidate.boost)
+    return f"{candidate.strategy}{separator}({detail})" if detail else str(candidate.strategy)
+
+
+def offer_text(choices: Iterable[FrontierChoice], *, rates: bool = False) -> str:
+    """`provisioned-rate`, `3 x provisioned-rate, 1 x warm-up-agent`; with `rates`, at which ones."""
+    counts: Counter[str] = Counter()
+    for choice in choices:
+        detail = _detail(choice.initialization_rate_mib_s, choice.boost) if rates else ""
+        counts[f"{choice.strategy} ({detail})" if detail else str(choice.strategy)] += choice.volumes
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ", ".join(f"{count} x {name}" for name, count in counts.most_common())
+
+
+def alike(plans: Iterable[PlannedVolume]) -> list[list[PlannedVolume]]:
+    """Volumes of which the same is told, together; odd millionths of a dollar are no difference."""
+    groups: dict[tuple[object, ...], list[PlannedVolume]] = {}
+    for planned in plans:
+        volume = planned.volume
+        told = tuple(
+            (candidate_text(one), one.chosen, one.ready_p50_seconds, one.ready_p90_seconds, _price(one))
+            for one in planned.candidates
+        )
+        place = (volume.snapshot_id, volume.instance_id or volume.availability_zone)
+        groups.setdefault((*place, planned.facts.data_bytes, told), []).append(planned)
+    return list(groups.values())
+
+
+def _price(candidate: Candidate) -> str:
+    return "" if candidate.cost_usd is None else usd_text(candidate.cost_usd)
+
+
+def boost_text(boost: Boost) -> str:
+    """`gp3 16,000 IOPS, 1,000 MiB/s`."""
+    throughput = f", {boost.throughput_mib_s:,} MiB/s" if boost.throughput_mib_s else ""
+    return f"{boost.volume_type} {boost.iops:,} IOPS{throughput}"
+
+
+def _detail(rate_mib_s: int | None, boost: Boost | None) -> str:
+    return f"{rate_mib_s} MiB/s" if rate_mib_s else boost_text(boost) if boost else ""
