@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 
+from local.arguments import dollars, whole
 from local.host import DEFAULT_STATE_DIR
 
 STRATEGIES = ("auto", "background", "warm-up-agent", "provisioned-rate", "fast-snapshot-restore")
@@ -73,48 +72,22 @@ def _add_restore_options(parser: argparse.ArgumentParser, default: Options) -> N
     )
     parser.add_argument(
         "--size-gib",
-        type=_whole("GiB", 1, MAX_SIZE_GIB),
+        type=whole("GiB", 1, MAX_SIZE_GIB),
         default=default.size_gib,
         help=f"size of the volume, 1 to {MAX_SIZE_GIB} (%(default)s)",
     )
     parser.add_argument(
         "--written-percent",
-        type=_whole("percent", 5, 85),
+        type=whole("percent", 5, 85),
         default=default.written_percent,
         help="how much of it holds files, 5 to 85 (%(default)s)",
     )
     parser.add_argument(
         "--deadline-minutes",
-        type=_whole("minutes", 1, MAX_DEADLINE_MINUTES),
+        type=whole("minutes", 1, MAX_DEADLINE_MINUTES),
         default=default.deadline_minutes,
         help=f"objective.readyWithinMinutes, 1 to {MAX_DEADLINE_MINUTES} (%(default)s)",
     )
     parser.add_argument(
-        "--max-cost-usd", type=_dollars, default=None, help="objective.maxCostUsd (default: no limit)"
+        "--max-cost-usd", type=dollars, default=None, help="objective.maxCostUsd (default: no limit)"
     )
-
-
-def _whole(unit: str, least: int, most: int) -> Callable[[str], int]:
-    """A converter to whole numbers within limits; its complaint names what was found and what is allowed."""
-
-    def convert(text: str) -> int:
-        allowed = f"a whole number of {unit} from {least} to {most} is allowed"
-        try:
-            value = int(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"found {text!r}; {allowed}") from None
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"found {value}; {allowed}")
-        return value
-
-    return convert
-
-
-def _dollars(text: str) -> Decimal:
-    try:
-        value = Decimal(text)
-    except InvalidOperation:
-        value = Decimal("NaN")
-    if not math.isfinite(value) or value < 0:
-        raise argparse.ArgumentTypeError(f"found {text!r}; an amount of US dollars, 0 or more, is allowed")
-    return value
