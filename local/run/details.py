@@ -79,6 +79,13 @@ def _clean_up(answer: Any) -> str:
     return f"removed {', '.join(answer['removed']) or 'nothing'}{kept}"
 
 
+def _release(answer: Any) -> str:
+    told, boost = ", ".join(answer["released"]), answer.get("boost")
+    if boost and boost["state"] != "lowered":
+        told = f"boost {boost['state']}: {boost['reason']}"
+    return told or "nothing to give back"
+
+
 def _announced(answer: Any) -> str:
     return f"told {', '.join(answer['channels']) or 'nobody'}"
 
@@ -100,7 +107,7 @@ _DESCRIBE: dict[str, Callable[[Any], str]] = {
     "Dispatch Warmer": lambda answer: f"command {answer['commandId']} on {answer['instanceId']}",
     "Poll Initialization": _poll,
     "Verify Volume After": _verify,
-    "Release": lambda answer: ", ".join(answer["released"]) or "nothing to give back",
+    "Release": _release,
     "Announce Ready": _announced,
     "Report": _report,
     "Announce Failure": _announced,

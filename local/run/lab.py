@@ -15,10 +15,13 @@ from local.run.api import Api
 from local.run.options import Options
 from local.run.recording import Json, MinuteOfReads, SnapshotFacts
 from local.snapshot_image import FileTree, Manifest, load_image, load_manifest, make_ext4_image
+from rewarm.domain.model import Strategy
 
 IMAGES = ROOT / ".local" / "images"
 ALARM = "rewarm-orders-database-volume-lost"
 SOURCE_VOLUME = "vol-0a1b2c3d4e5f60718"
+USUAL_INSTANCE, BOOSTABLE_INSTANCE = "m5.large", "m5.4xlarge"
+"""The baseline of the first is below a gp3 volume's 125 MiB/s, so that no boost would do any good there."""
 SNAPSHOT_AGE_SECONDS = 6 * 3_600
 MINUTE_SECONDS = 60
 STAGE = "v1"
@@ -90,9 +93,19 @@ class Lab:
             tags={"Name": "orders-database"},
         )
 
-    def add_instance(self) -> str:
-        """The instance that waits for its volume."""
-        return self.host.region.add_instance(tags={"Name": "orders-database"})
+    def add_source_volume(self, source: Source, snapshot_id: str) -> str:
+        """The source volume, alive and whole: only such a volume can be cloned."""
+        return self.host.region.add_volume(
+            volume_id=SOURCE_VOLUME,
+            size_gib=source.image.size_gib,
+            snapshot_id=snapshot_id,
+            tags={"Name": "orders-database"},
+        )
+
+    def add_instance(self, strategy: str = "auto") -> str:
+        """The instance that waits for its volume; a boost needs one that is faster than the volume."""
+        kind = BOOSTABLE_INSTANCE if strategy == Strategy.BOOSTED_WARM_UP else USUAL_INSTANCE
+        return self.host.region.add_instance(instance_type=kind, tags={"Name": "orders-database"})
 
     def put_alarm_event(self) -> None:
         """What CloudWatch sends to EventBridge when an alarm goes off.

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from local.arguments import dollars, whole
 from local.host import DEFAULT_STATE_DIR
+from rewarm.domain.model import Strategy
 
-STRATEGIES = ("auto", "background", "warm-up-agent", "provisioned-rate", "fast-snapshot-restore")
+STRATEGIES = ("auto", *(strategy.value for strategy in Strategy))
 MAX_SIZE_GIB = 64
 """The snapshot is a real file system on this machine; more would only take long."""
 MAX_DEADLINE_MINUTES = 10_080
@@ -68,7 +69,8 @@ def _add_restore_options(parser: argparse.ArgumentParser, default: Options) -> N
         "--strategy",
         choices=STRATEGIES,
         default=default.strategy,
-        help="of the restore after the alarm (%(default)s); the second one is always provisioned-rate",
+        help="of the restore after the alarm (%(default)s); the second one is always provisioned-rate. "
+        "For volume-clone the source volume stays alive, for boosted-warm-up the instance is a larger one.",
     )
     parser.add_argument(
         "--size-gib",

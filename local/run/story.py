@@ -20,6 +20,7 @@ from local.run.report import write_report
 from local.run.view import View
 from local.run.watch import Watch
 from local.volumes import PlainVolume
+from rewarm.domain.model import Strategy
 from rewarm.domain.units import size_text
 
 REPORTS = ROOT / ".local" / "reports"
@@ -74,13 +75,17 @@ class Story:
             step.detail = f"{len(host.deploy())} outputs"
         lab = Lab(host)
         with view.setup_step("Last snapshot of it, and its instance", run) as step:
-            scene = Scene(lab, source, lab.add_snapshot(source), lab.add_instance())
+            scene = Scene(lab, source, lab.add_snapshot(source), lab.add_instance(self.options.strategy))
             run.snapshot = labs.facts_of(source, scene.snapshot_id)
             written = size_text(run.snapshot.written_blocks * BLOCK_BYTES)
             step.detail = (
                 f"{scene.snapshot_id}: {source.image.size_gib} GiB, {written} written, "
                 f"{run.snapshot.files:,} files; {scene.instance_id}"
             )
+        if self.options.strategy == Strategy.VOLUME_CLONE:
+            with view.setup_step("Source volume, which is not lost", run) as step:
+                volume_id = lab.add_source_volume(source, scene.snapshot_id)
+                step.detail = f"{volume_id} lives: a lost volume cannot be cloned"
         with view.setup_step("Runbook for an alarm", run) as step:
             request = labs.request_of_runbook(self.options, scene.instance_id)
             answer = lab.api.call("PUT", f"/runbooks/{quote(ALARM)}", request)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from local.run.recording import Json, Proof, RestoreRecord, RunRecord
 from rewarm.domain.failures import explain
+from rewarm.domain.model import Strategy
 
 
 def problems(run: RunRecord) -> list[str]:
@@ -43,7 +44,8 @@ def _proof_problems(restore: RestoreRecord, proof: Proof) -> Iterator[str]:
         yield f"{proof.files - proof.files_identical} of {proof.files} files differ from the source ({shown})"
     if proof.read_blocks is None:
         return
-    if strategy(restore) == "warm-up-agent" and proof.read_blocks != proof.written_blocks:
+    name = strategy(restore)
+    if name is not None and Strategy(name).reads_with_agent and proof.read_blocks != proof.written_blocks:
         yield f"only {proof.read_blocks} of {proof.written_blocks} written blocks were read"
     if proof.fetched_blocks < proof.written_blocks:
         yield f"only {proof.fetched_blocks} of {proof.written_blocks} written blocks are local"

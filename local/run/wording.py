@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from local.run.recording import Json, RestoreRecord, StateVisit
+from rewarm.contracts import Boost
+from rewarm.domain.performance import performance_of
 from rewarm.domain.units import duration_text, elapsed_text, size_text, usd_text
 
 TIME_NOTE = (
@@ -28,7 +30,7 @@ PHASES = {
         "Wait For Measurement After",
     },
     "Initialize": {"Dispatch Warmer", "Poll Initialization", "Wait For Initialization"},
-    "Report": {"Release", "Announce Ready", "Report", "Clean Up", "Announce Failure"},
+    "Report": {"Release", "Wait For Release", "Announce Ready", "Report", "Clean Up", "Announce Failure"},
 }
 """Which states belong together in a picture; what is in none of them passes in no time."""
 
@@ -71,8 +73,10 @@ def milliseconds(value: float | None) -> str:
 
 
 def strategy_text(plan: Json) -> str:
-    """The strategy, with its rate where it has one."""
-    rate = plan.get("initializationRateMibS")
+    """The strategy, with its rate or its boost where it has one."""
+    rate, boost = plan.get("initializationRateMibS"), plan.get("boost")
+    if boost:
+        return f"{plan['strategy']} ({performance_of(Boost.model_validate(boost).values()).in_words})"
     return f"{plan['strategy']} ({rate} MiB/s)" if rate else str(plan["strategy"])
 
 

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from local.run.lab import left_running, metered, request_by_post, request_of_runbook
-from local.run.options import Options
+from local.run.options import STRATEGIES, Options
 from rewarm.contracts import parse_restore_request
 
 INSTANCE, SNAPSHOT = "i-0123456789abcdef0", "snap-0123456789abcdef0"
@@ -41,6 +41,18 @@ def test_the_meter_counts_what_came_in_between():
         ("vol-2", "initialization-rate", "n"),
         ("ListSnapshotBlocks", "requests", ""),
     ]
+
+
+def test_what_a_boost_cost_is_not_the_storage_that_was_ordered():
+    after = {"items": [item("vol-1", "storage", 0.2), item("vol-1", "earlier-settings", 0.03)]}
+    total, _ = metered({"items": []}, after)
+    assert float(total) == 0.03
+
+
+def test_every_strategy_can_be_asked_for():
+    for strategy in STRATEGIES:
+        runbook = parse_restore_request(request_of_runbook(Options(strategy=strategy), INSTANCE))
+        assert runbook.objective.strategy == strategy
 
 
 def test_only_what_nobody_ordered_is_left_running():

@@ -283,9 +283,12 @@ class RestoreUser:
         return [event for page in pages for event in page["events"]]
 
 
-def request_for(user: RestoreUser, strategy: str, **objective: Any) -> Json:
+def request_for(
+    user: RestoreUser, strategy: str, *, instance_type: str = "m5.large", **objective: Any
+) -> Json:
     """A new snapshot onto a new instance; what there is then is marked."""
-    source, target = {"snapshotId": user.snapshot()}, {"instanceId": user.instance()}
+    source = {"snapshotId": user.snapshot()}
+    target = {"instanceId": user.instance(instance_type=instance_type)}
     user.mark()
     return {
         "source": source,

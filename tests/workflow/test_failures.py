@@ -7,52 +7,10 @@ from typing import Any
 import pytest
 
 from local.region.faults import FaultRule
-from tests.support.restores import Restore, RestoreUser, request_for, texts
+from tests.support.endings import assert_failed, assert_kept, assert_nothing_left, break_blocks
+from tests.support.restores import RestoreUser, request_for
 
 Json = dict[str, Any]
-
-
-def assert_failed(user: RestoreUser, done: Restore, error: str, *words: str) -> str:
-    """Failed everywhere for this reason, and said so; what people read."""
-    assert (done.main.status, done.main.states[-1]) == ("FAILED", "Restore Failed"), done.why
-    assert (done.main.error, done.record["failure"]["error"]) == (error, error)
-    assert done.record["status"] == "failed"
-    assert [volume.states[-1] for volume in done.volumes] == ["Volume Failed"] * len(done.volumes)
-    said = texts(user.messages(done.restore_id)[-1])
-    assert said.startswith("❌ Restore failed")
-    assert [word for word in words if word not in said] == [], said
-    assert not user.lab.slack.refused
-    return said
-
-
-def assert_nothing_left(user: RestoreUser, done: Restore) -> None:
-    assert user.left() == {}
-    assert user.volumes_of(done.restore_id) == []
-    assert "Nothing was left behind." in texts(user.messages(done.restore_id)[-1])
-
-
-def assert_kept(user: RestoreUser, done: Restore) -> str:
-    """The volume was announced, so it stays: tagged, and named in the message."""
-    volume = done.volumes[0]
-    assert "Announce Attached" in volume.states
-    (volume_id,) = user.volumes_of(done.restore_id)
-    assert user.volume(volume_id)["Tags"]["rewarm:failed"] == done.restore_id
-    assert [one["State"] for one in user.volume(volume_id)["Attachments"]] == ["attached"]
-    instance_id = done.record["request"]["target"]["instanceId"]
-    assert user.left() == {"volumes": [volume_id], "attachments": [f"{volume_id}:{instance_id}"]}
-    assert f"Left behind: volume {volume_id}" in texts(user.messages(done.restore_id)[-1])
-    return volume_id
-
-
-def break_blocks(user: RestoreUser, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    """Every volume made from now on has this fault, from before its first read."""
-    create = user.lab.machine.create_volume
-
-    def create_broken(volume_id: str, *args: Any, **kwargs: Any) -> None:
-        create(volume_id, *args, **kwargs)
-        user.lab.machine.inject_fault(volume_id, fault)
-
-    monkeypatch.setattr(user.lab.machine, "create_volume", create_broken)
 
 
 # ---------------------------------------------------------------------------------------- warm-up-agent

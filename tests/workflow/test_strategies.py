@@ -6,79 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from local.snapshot_image import compare_files, load_manifest
-from tests.support.restores import PATIENT, Restore, RestoreUser, request_for, texts
+from tests.support.endings import assert_ready
+from tests.support.restores import PATIENT, RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 SentEvents = Callable[[str], list[Json]]
-MAIN_STATES = [
-    "Take Input",
-    "Parse Request",
-    "Is Duplicate?",
-    "Select Snapshot",
-    "Choose Strategy",
-    "Announce Plan",
-]
-CHANNELS = {"eventbridge", "slack", "email", "chat"}
 MEASURED = {"Verify Volume Before", "Verify Volume After"}
-
-
-def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: SentEvents) -> str:
-    """What every strategy must have done; the volume's id."""
-    volume = done.volumes[0]
-    assert (done.main.status, volume.status) == ("SUCCEEDED", "SUCCEEDED"), done.why
-    assert done.main.states[: len(MAIN_STATES)] == MAIN_STATES
-    assert done.main.states[-3:] == ["Report", "Are All Volumes Ready?", "Restore Completed"]
-    assert volume.states[-3:] == ["Release", "Announce Ready", "Volume Ready"]
-    assert set(volume.states).isdisjoint({"Clean Up", "Release Snapshot", "Announce Fallback"})
-    assert not [visit for visit in volume.visits if visit.failures]
-    assert done.main.output["verdict"] == "ready"
-    volume_id = str(volume.output["volumeId"])
-    assert_delivered(user, done, volume_id, strategy)
-    assert_told(user, done, volume_id, sent_events)
-    return volume_id
-
-
-def assert_delivered(user: RestoreUser, done: Restore, volume_id: str, strategy: str) -> None:
-    volume, instance_id = user.volume(volume_id), done.record["request"]["target"]["instanceId"]
-    assert [(one["InstanceId"], one["State"]) for one in volume["Attachments"]] == [(instance_id, "attached")]
-    assert volume["Tags"] == {
-        "team": "orders",
-        "rewarm:restore-id": done.restore_id,
-        "rewarm:volume-index": "0",
-        "rewarm:stack": "rewarm",
-        "rewarm:strategy": strategy,
-        "rewarm:snapshot-id": volume["SnapshotId"],
-    }
-    assert user.volumes_of(done.restore_id) == [volume_id]
-    assert user.left() == {"volumes": [volume_id], "attachments": [f"{volume_id}:{instance_id}"]}
-    after = done.volumes[0].answer("Verify Volume After")
-    assert after["verdict"] == "fast"
-    assert after["result"]["samples"] == 256
-    assert after["result"]["latencyMs"]["p50"] > 0
-
-
-def assert_told(user: RestoreUser, done: Restore, volume_id: str, sent_events: SentEvents) -> None:
-    told = [texts(message) for message in user.messages(done.restore_id)]
-    assert [message.split("\n", 1)[0].split(" ", 1)[-1] for message in told][1:] == [
-        f"is attached to {done.record['request']['target']['instanceId']} and can be used",
-        f"{volume_id} is at full speed",
-    ]
-    assert told[0].startswith("Restoring: snap-")
-    assert not user.lab.slack.refused
-    assert [(one["source"], one["detail-type"]) for one in sent_events(done.restore_id)] == [
-        ("rewarm", "Rewarm Restore Plan"),
-        ("rewarm", "Rewarm Restore Attached"),
-        ("rewarm", "Rewarm Restore Ready"),
-    ]
-    announced = [done.main.answer("Announce Plan"), done.volumes[0].answer("Announce Ready")]
-    assert [set(one["channels"]) for one in announced] == [CHANNELS, CHANNELS]
-    record, report = done.record, user.report(done.restore_id)
-    assert (record["status"], record["failure"]) == ("ready", None)
-    assert [one["event"] for one in record["events"]] == ["plan", "attached", "ready"]
-    assert record["reportKey"] == f"restores/{done.restore_id}/report.json"
-    assert (report["verdict"], report["volumes"][0]["volumeId"]) == ("ready", volume_id)
-    assert report["volumes"][0]["verified"] == "fast"
-    assert report["costUsd"] == record["costUsd"] == report["plans"][0]["plan"]["costUsd"]
 
 
 def test_warm_up_agent_reads_every_written_block(user: RestoreUser, sent_events: SentEvents) -> None:
@@ -256,6 +189,8 @@ def test_a_dry_run_plans_and_creates_nothing(user: RestoreUser) -> None:
         "warm-up-agent",
         "provisioned-rate",
         "fast-snapshot-restore",
+        "volume-clone",
+        "boosted-warm-up",
     }
     assert user.region.inventory() == before
 

@@ -1,0 +1,129 @@
+"""What tests of the workflow expect of a restore that has ended: ready, or failed and tidy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.restores import Restore, RestoreUser, texts
+
+Json = dict[str, Any]
+SentEvents = Callable[[str], list[Json]]
+MAIN_STATES = [
+    "Take Input",
+    "Parse Request",
+    "Is Duplicate?",
+    "Select Snapshot",
+    "Choose Strategy",
+    "Announce Plan",
+]
+CHANNELS = {"eventbridge", "slack", "email", "chat"}
+
+
+def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: SentEvents) -> str:
+    """What every strategy must have done; the volume's id."""
+    volume = done.volumes[0]
+    assert (done.main.status, volume.status) == ("SUCCEEDED", "SUCCEEDED"), done.why
+    assert done.main.states[: len(MAIN_STATES)] == MAIN_STATES
+    assert done.main.states[-3:] == ["Report", "Are All Volumes Ready?", "Restore Completed"]
+    assert volume.states[-4:] == ["Release", "Is Released?", "Announce Ready", "Volume Ready"]
+    assert set(volume.states).isdisjoint({"Clean Up", "Release Snapshot", "Announce Fallback"})
+    assert not [visit for visit in volume.visits if visit.failures]
+    assert done.main.output["verdict"] == "ready"
+    volume_id = str(volume.output["volumeId"])
+    assert_delivered(user, done, volume_id, strategy)
+    assert_told(user, done, volume_id, sent_events)
+    return volume_id
+
+
+def assert_delivered(user: RestoreUser, done: Restore, volume_id: str, strategy: str) -> None:
+    clone = strategy == "volume-clone"
+    volume, instance_id = user.volume(volume_id), done.record["request"]["target"]["instanceId"]
+    assert [(one["InstanceId"], one["State"]) for one in volume["Attachments"]] == [(instance_id, "attached")]
+    assert volume["Tags"] == {
+        "team": "orders",
+        "rewarm:restore-id": done.restore_id,
+        "rewarm:volume-index": "0",
+        "rewarm:stack": "rewarm",
+        "rewarm:strategy": strategy,
+        **(
+            {"rewarm:source-volume-id": volume["SourceVolumeId"]}
+            if clone
+            else {"rewarm:snapshot-id": volume["SnapshotId"]}
+        ),
+    }
+    assert user.volumes_of(done.restore_id) == [volume_id]
+    assert user.left() == {"volumes": [volume_id], "attachments": [f"{volume_id}:{instance_id}"]}
+    after = done.volumes[0].answer("Verify Volume After")
+    assert after["verdict"] == "fast"
+    assert after["result"]["samples"] == 256
+    assert after["result"]["latencyMs"]["p50"] > 0
+
+
+def assert_told(user: RestoreUser, done: Restore, volume_id: str, sent_events: SentEvents) -> None:
+    told = [texts(message) for message in user.messages(done.restore_id)]
+    assert [message.split("\n", 1)[0].split(" ", 1)[-1] for message in told][1:] == [
+        f"is attached to {done.record['request']['target']['instanceId']} and can be used",
+        f"{volume_id} is at full speed",
+    ]
+    assert told[0].startswith("Restoring: snap-")
+    assert not user.lab.slack.refused
+    assert [(one["source"], one["detail-type"]) for one in sent_events(done.restore_id)] == [
+        ("rewarm", "Rewarm Restore Plan"),
+        ("rewarm", "Rewarm Restore Attached"),
+        ("rewarm", "Rewarm Restore Ready"),
+    ]
+    announced = [done.main.answer("Announce Plan"), done.volumes[0].answer("Announce Ready")]
+    assert [set(one["channels"]) for one in announced] == [CHANNELS, CHANNELS]
+    record, report = done.record, user.report(done.restore_id)
+    assert (record["status"], record["failure"]) == ("ready", None)
+    assert [one["event"] for one in record["events"]] == ["plan", "attached", "ready"]
+    assert record["reportKey"] == f"restores/{done.restore_id}/report.json"
+    assert (report["verdict"], report["volumes"][0]["volumeId"]) == ("ready", volume_id)
+    assert report["volumes"][0]["verified"] == "fast"
+    assert report["costUsd"] == record["costUsd"] == report["plans"][0]["plan"]["costUsd"]
+
+
+def assert_failed(user: RestoreUser, done: Restore, error: str, *words: str) -> str:
+    """Failed everywhere for this reason, and said so; what people read."""
+    assert (done.main.status, done.main.states[-1]) == ("FAILED", "Restore Failed"), done.why
+    assert (done.main.error, done.record["failure"]["error"]) == (error, error)
+    assert done.record["status"] == "failed"
+    assert [volume.states[-1] for volume in done.volumes] == ["Volume Failed"] * len(done.volumes)
+    said = texts(user.messages(done.restore_id)[-1])
+    assert said.startswith("❌ Restore failed")
+    assert [word for word in words if word not in said] == [], said
+    assert not user.lab.slack.refused
+    return said
+
+
+def assert_nothing_left(user: RestoreUser, done: Restore) -> None:
+    assert user.left() == {}
+    assert user.volumes_of(done.restore_id) == []
+    assert "Nothing was left behind." in texts(user.messages(done.restore_id)[-1])
+
+
+def assert_kept(user: RestoreUser, done: Restore) -> str:
+    """The volume was announced, so it stays: tagged, and named in the message."""
+    volume = done.volumes[0]
+    assert "Announce Attached" in volume.states
+    (volume_id,) = user.volumes_of(done.restore_id)
+    assert user.volume(volume_id)["Tags"]["rewarm:failed"] == done.restore_id
+    assert [one["State"] for one in user.volume(volume_id)["Attachments"]] == ["attached"]
+    instance_id = done.record["request"]["target"]["instanceId"]
+    assert user.left() == {"volumes": [volume_id], "attachments": [f"{volume_id}:{instance_id}"]}
+    assert f"Left behind: volume {volume_id}" in texts(user.messages(done.restore_id)[-1])
+    return volume_id
+
+
+def break_blocks(user: RestoreUser, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """Every volume made from now on has this fault, from before its first read."""
+    create = user.lab.machine.create_volume
+
+    def create_broken(volume_id: str, *args: Any, **kwargs: Any) -> None:
+        create(volume_id, *args, **kwargs)
+        user.lab.machine.inject_fault(volume_id, fault)
+
+    monkeypatch.setattr(user.lab.machine, "create_volume", create_broken)
