@@ -1,0 +1,87 @@
+"""Finished restores teach the next estimate: recorded by Report, read by Choose Strategy and POST /plans.
+
+EBS loads for hours of lab time here, so that the speed of this machine is nothing beside it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from local.region.faults import FaultRule
+from rewarm.domain.model import Strategy
+from tests.support.restores import Restore, RestoreUser, texts
+
+Json = dict[str, Any]
+BLOCKS_PER_GIB = 2_048
+PRIOR_HOURS = 8
+
+
+def forget(user: RestoreUser) -> None:
+    """What other tests' restores have taught."""
+    table = user.lab.outputs["RestoresTable"]
+    for strategy in Strategy:
+        user.lab.client("dynamodb").delete_item(TableName=table, Key={"pk": {"S": f"history#{strategy}"}})
+
+
+def restore(user: RestoreUser, gib: int, strategy: str = "background") -> Restore:
+    done = user.restore(request(user, gib, strategy))
+    assert done.main.status == "SUCCEEDED", done.why
+    return done
+
+
+def request(user: RestoreUser, gib: int, strategy: str) -> Json:
+    snapshot_id = user.region.add_snapshot(size_gib=gib, extents=[(0, gib * BLOCKS_PER_GIB)])
+    target = {"availabilityZone": "us-east-1a"}
+    return {
+        "source": {"snapshotId": snapshot_id},
+        "target": target,
+        "objective": {"strategy": strategy},
+    }
+
+
+def told(user: RestoreUser, done: Restore) -> tuple[Json, Json]:
+    """The plan and the volume of the report."""
+    report = user.report(done.restore_id)
+    return report["plans"][0]["plan"], report["volumes"][0]
+
+
+def test_estimates_become_those_of_the_account(user: RestoreUser) -> None:
+    forget(user)
+    errors, sizes = [], (12, 30, 16, 24)
+    for number, gib in enumerate(sizes):
+        plan, volume = told(user, restore(user, gib))
+        source = "history" if number else "priors"
+        assert plan["basis"] == {"source": source, "restores": number}
+        assert volume["sincePlanSeconds"] <= volume["estimatedP90Seconds"]
+        errors.append(abs(volume["errorPercent"]))
+    assert errors[0] > 100, "the prior knows nothing of this account"
+    assert errors[-1] < 10, errors
+    planned = user.call("POST", "/plans", request(user, 20, "background")).body["plans"][0]["plan"]
+    assert planned["basis"] == {"source": "history", "restores": len(sizes)}
+    assert planned["readyP50Seconds"] < PRIOR_HOURS * 3_600
+
+
+def test_estimate_against_actual_is_told_part_by_part(user: RestoreUser) -> None:
+    forget(user)
+    done = restore(user, 30, "provisioned-rate")
+    _, volume = told(user, done)
+    phases = {one["phase"]: one for one in volume["phases"]}
+    assert list(phases) == ["create", "load"]
+    load = phases["load"]
+    assert load["actualSeconds"] >= 30 * 1_024 / 100
+    assert sum(one["actualSeconds"] for one in phases.values()) <= volume["sincePlanSeconds"]
+    assert done.record["volumes"][0]["measured"]["phases"] == volume["phases"]
+    assert "Parts of it" in texts(user.messages(done.restore_id)[-1])
+    points = user.report(done.restore_id)["results"][0]["initialization"]["points"]
+    assert points[-1][1] == 30 << 30
+    assert [done_bytes for _, done_bytes in points] == sorted(done_bytes for _, done_bytes in points)
+
+
+def test_a_failed_restore_teaches_nothing(user: RestoreUser) -> None:
+    forget(user)
+    user.region.faults.add(FaultRule("volume:creation", effect="volume-error"))
+    done = user.restore(request(user, 12, "provisioned-rate"))
+    assert done.main.status == "FAILED"
+    user.region.faults.clear()
+    plan, _ = told(user, restore(user, 12, "provisioned-rate"))
+    assert plan["basis"] == {"source": "priors", "restores": 0}
