@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from rewarm.domain import estimators, fast_restore, warm_up
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.estimates import Infeasible, Limits
-from rewarm.domain.model import GIB, FastSnapshotRestore, Strategy
-from rewarm.domain.strategy import Objective, choose
+from rewarm.domain.facts import CloneSource
+from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, Strategy, VolumeSettings
+from rewarm.domain.strategy import Objective, choose, choose_all
 from rewarm.domain.volume_types import VolumeSpeed
 from tests.support.builders import NOW, facts
 from tests.support.fakes import tokyo_prices
@@ -142,3 +144,99 @@ class TestReferenceCases:
     )
     def test_a_budget_is_named_only_where_there_is_one(self, budget, words):
         assert decide(facts(), 60, budget).plan.why.startswith(words)
+
+
+class TestVolumeClone:
+    SOURCE = CloneSource("vol-1", 1_024, VolumeSpeed(16_000, 1_000.0, 1_000.0))
+
+    def clone(self, limits=Limits(), book=BOOK, **changes):  # noqa: B008 - frozen
+        return estimators.volume_clone(no_instance(**{"clone_source": self.SOURCE, **changes}), book, limits)
+
+    @pytest.mark.parametrize(
+        ("size_gib", "p50_hours", "p90_hours"),
+        # Up to 6 h for the first TiB and 1.2 h for each further one to 16 TiB, 24 h above; half is expected.
+        [(100, 3, 6), (1_024, 3, 6), (4_096, 4.8, 9.6), (16_384, 12, 24), (65_536, 12, 24)],
+    )
+    def test_takes_as_long_as_aws_says_at_most(self, size_gib, p50_hours, p90_hours):
+        times = self.clone(clone_source=replace(self.SOURCE, size_gib=size_gib)).times
+        # create 10 / 60 s, status 120 / 300 s
+        assert times.ready_p50 - 130 == pytest.approx(p50_hours * HOUR)
+        assert times.ready_p90 - 360 == pytest.approx(p90_hours * HOUR)
+        assert times.usable_p50 == 10
+
+    def test_says_what_it_holds_and_how_slow_it_is_until_then(self):
+        assert self.clone().note == (
+            "it holds what is on vol-1 now, not the snapshot's data, and until it is initialized it runs at "
+            "3,000 IOPS and 125 MiB/s at most"
+        )
+
+    def test_counts_the_users_own_price(self):
+        priced = replace(BOOK, clone_usd_per_gib=Decimal("0.002"))
+        assert self.clone(book=priced).decidable_usd == Decimal("2.048")
+        assert self.clone().parts[1].arithmetic == "AWS names no price here, so it is not counted"
+
+    @pytest.mark.parametrize(
+        ("changes", "limits", "reason"),
+        [
+            ({"clone_source": None}, Limits(), "not alive in the target's Availability Zone"),
+            ({"clone_source": replace(SOURCE, being_copied=True)}, Limits(), "one copy at a time"),
+            ({"clone_quota_left": 0}, Limits(), "quota leaves 0 copies, and this restore would need 1"),
+            ({"settings": VolumeSettings("gp3", 1_000)}, Limits(), "has grown to 1,024 GiB"),
+            ({}, Limits(budget_usd=Decimal(100)), "no price for volume clones"),
+        ],
+    )
+    def test_is_refused_with_the_reason(self, changes, limits, reason):
+        outcome = self.clone(limits, **changes)
+        assert isinstance(outcome, Infeasible)
+        assert reason in outcome.reason
+
+    def test_is_taken_only_where_the_request_names_it(self):
+        there = no_instance(clone_source=self.SOURCE)
+        asked = decide(there, fixed=Strategy.VOLUME_CLONE)
+        assert asked.plan.estimate.strategy is Strategy.VOLUME_CLONE
+        assert "not the snapshot's data" in asked.plan.why
+        assert asked.fallbacks == ()
+        unasked = decide(there, 7 * HOUR, fixed=None)
+        reasons = {one.strategy: one.reason for one in unasked.considered}
+        assert reasons[Strategy.VOLUME_CLONE].startswith(
+            "Only where the request names it: it holds what is on"
+        )
+
+    def test_several_at_once_need_the_quota_for_all(self):
+        volumes = [no_instance(clone_source=replace(self.SOURCE, volume_id=f"vol-{n}")) for n in range(6)]
+        with pytest.raises(NoStrategyFitsError, match=r"leaves 5 copies, and this restore would need 6"):
+            choose_all(volumes, Objective(fixed=Strategy.VOLUME_CLONE), BOOK)
+
+
+class TestSeveralVolumes:
+    def test_a_snapshot_too_many_for_the_quota_keeps_all_from_fast_snapshot_restore(self):
+        volumes = [no_instance(snapshot_id=f"snap-{n}", fast_restore_quota_left=2) for n in range(3)]
+        with pytest.raises(NoStrategyFitsError, match=r"leaves 2 in this Region, and .* would need 3"):
+            choose_all(volumes, Objective(fixed=Strategy.FAST_SNAPSHOT_RESTORE), BOOK)
+
+    def test_a_snapshot_that_has_it_already_needs_no_quota(self):
+        enabled = FastSnapshotRestore("enabled", NOW, 10.0)
+        (one,) = choose_all(
+            [no_instance(fast_restore=enabled, fast_restore_quota_left=0)], Objective(240.0), BOOK
+        )
+        assert one.plan.estimate.strategy is Strategy.FAST_SNAPSHOT_RESTORE
+
+    def test_agents_side_by_side_promise_no_more_than_the_instance_has(self):
+        limits = InstanceEbsLimits(125.0, 125.0, 20_000, 20_000)
+        alone = facts(instance_limits=limits, instance_id="i-1")
+        # 328 s alone, 655 s side by side, and 570 s in common.
+        assert choose(alone, Objective(1_000.0), BOOK).plan.estimate.strategy is Strategy.WARM_UP_AGENT
+        for decision in choose_all([alone, alone], Objective(1_000.0), BOOK):
+            assert decision.plan.estimate.strategy is Strategy.PROVISIONED_RATE
+
+    def test_one_that_reads_on_another_instance_is_no_burden(self):
+        limits = InstanceEbsLimits(125.0, 125.0, 20_000, 20_000)
+        volumes = [facts(instance_limits=limits, instance_id=name) for name in ("i-1", "i-2")]
+        for decision in choose_all(volumes, Objective(1_000.0), BOOK):
+            assert decision.plan.estimate.strategy is Strategy.WARM_UP_AGENT
+
+    def test_the_last_millionth_of_a_dollar_is_shared_too(self):
+        volumes = [no_instance(snapshot_id="snap-1") for _ in range(7)]
+        decisions = choose_all(volumes, Objective(fixed=Strategy.FAST_SNAPSHOT_RESTORE), BOOK)
+        # $0.90 an hour, one hour: 7 credits are there after 42 min.
+        assert sum(one.plan.estimate.decidable_usd for one in decisions) == Decimal("0.90")
