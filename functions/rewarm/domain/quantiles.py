@@ -1,8 +1,8 @@
 """Robust quantiles of few weighted observations, drawn towards a prior that counts as some more of them.
 
 The prior is added as pseudo-observations (Gelman et al., "Bayesian Data Analysis", 3rd ed., 2.4: a prior
-worth so many observations), so that one restore does not overturn it and twenty do. Quantiles are order
-statistics of the weighted sample, without interpolation: then raising an observation never lowers a
+worth so many observations), so that one restore does not overturn it and two that agree do. Quantiles are
+order statistics of the weighted sample, without interpolation: then raising an observation never lowers a
 quantile, and one wild value moves the median no further than to its neighbour. The upper quantile takes the
 rank p (n + 1) (Hyndman & Fan 1996, "Sample Quantiles in Statistical Packages", type 6, after Weibull): the
 next observation is below it with probability p, where the usual rank p n is too low for small n.
@@ -29,9 +29,10 @@ class Observation:
     weight: float = 1.0
 
 
-PRIOR_WEIGHT = 2.0
-"""The prior counts as much as two restores that are alike and recent: a choice, not a measurement."""
-_PRIOR_MEDIAN_PART = 0.8
+PRIOR_WEIGHT = 1.5
+"""The prior counts as one and a half restores that are alike and recent: one does not overturn what is
+expected, two that agree do, and nine do what is promised. A choice, not a measurement."""
+_PRIOR_MEDIAN_PART = 0.9
 """Of the prior's weight at its P50; the rest at its P90, so that without observations both are as given."""
 
 
