@@ -19,10 +19,10 @@ PYTEST_ARGS ?=
 # Each pytest worker runs an embedded AWS of its own.
 WORKERS ?= 2
 
-.PHONY: help setup run bench scale measurements test test-python test-agent lint format schemas build deploy clean
+.PHONY: help setup run plan bench scale measurements test test-python test-agent lint format strategies-docs schemas build deploy clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install everything that run and test need (Debian packages too, when root)
 	@local/setup.sh --with-sam --with-linters --with-cross --with-file-systems
@@ -30,6 +30,10 @@ setup: ## install everything that run and test need (Debian packages too, when r
 run: ## restore a volume on the embedded AWS, watched live (ARGS="--strategy … --size-gib … --json")
 	@local/setup.sh >&2
 	@$(PYTHON) -m local.run $(ARGS)
+
+plan: ## every strategy with time and price, nothing is made (ARGS="--data-gib … --deadline-minutes … --what-if")
+	@local/setup.sh --only-python >&2
+	@$(PYTHON) -m local.plan $(ARGS)
 
 bench: ## the agent beside dd and fio, about half an hour (ARGS="--quick --volume … --check-kill 100")
 	@local/setup.sh --with-bench >&2
@@ -63,6 +67,9 @@ format: ## rewrite Python and C in the house style
 	@$(VENV)/bin/ruff format .
 	@$(MAKE) --no-print-directory -C warmer format CLANG_FORMAT="$(CLANG_FORMAT)"
 	@$(CLANG_FORMAT) -i $(C_FORMATTED)
+
+strategies-docs: ## write the tables and pictures of docs/strategies.md from the rules
+	@$(PYTHON) -m local.plan --docs
 
 schemas: ## write events/*.schema.json and the examples beside them from the code
 	@PYTHONPATH=functions $(PYTHON) -m rewarm.schemas events/

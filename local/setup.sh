@@ -4,6 +4,7 @@
 set -eu
 
 # usage: local/setup.sh [--with-sam] [--with-linters] [--with-file-systems] [--with-cross] [--with-bench]
+#        local/setup.sh --only-python: needs no root, for commands that neither mount nor compile
 
 cd "$(dirname "$0")/.."
 
@@ -34,6 +35,10 @@ esac
 # What runs the agent's binaries of other systems; they are tested on x86-64 only, where Debian has both.
 case "$(uname -m) $* " in
     x86_64*" --with-cross "*) NEEDED="$NEEDED qemu-aarch64:qemu-user /usr/lib/wine/wine64:wine64" ;;
+esac
+
+case " $* " in
+    *" --only-python "*) NEEDED= ;;
 esac
 
 # What the agent's tests make file systems and partitions with.
@@ -142,6 +147,7 @@ for extra in "$@"; do
     case $extra in
         --with-sam) make_environment "$SAM_VENV" sam requirements/sam.txt ;;
         --with-linters) install_asl_validator ;;
+        --only-python) exit 0 ;;
         --with-bench | --with-cross | --with-file-systems) ;; # their packages are installed by now
         *) fail "unknown option $extra" ;;
     esac

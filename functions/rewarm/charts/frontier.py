@@ -107,10 +107,12 @@ def _obstacles(axes: Axes, frontier: Frontier) -> Obstacles:
     for offer, until in zip(frontier.offers, ends, strict=True):
         (left, low), (right, _) = to_pixels([(offer.deadline_seconds, offer.usd), (until, offer.usd)])
         boxes.append(Bbox.from_extents(left - 6, low - 6, right, low + 6))
-    changes = [run[0].deadline_seconds for run, _ in _runs(frontier, end)][1:]
+    boxes += [text.get_window_extent() for text in axes.texts if text.get_gid() == "nothing"]
+    changes = [run[0].deadline_seconds for run, _ in _runs(frontier, end)]
     at = frontier.deadline_seconds
     verticals = [to_pixels((seconds, 0))[0] for seconds in [*changes, *([at] if at else [])]]
-    return Obstacles(boxes, verticals)
+    frame, first = axes.get_window_extent(), to_pixels((frontier.offers[0].deadline_seconds, 0))[0]
+    return Obstacles(boxes, verticals, [Bbox.from_extents(frame.x0, frame.y0, first, frame.y1)])
 
 
 def _drops(axes: Axes, offers: Sequence[Offer]) -> None:
@@ -128,9 +130,9 @@ def _none_in_time(axes: Axes, first: Offer) -> None:
         gid="none-in-time",
     )  # fmt: skip
     axes.text(
-        (low * first.deadline_seconds) ** 0.5, 0.5, "no strategy\nis in time",
-        transform=axes.get_xaxis_transform(), ha="center", va="center", rotation=90, fontsize=9,
-        color=COLOURS["bad"],
+        (low * first.deadline_seconds) ** 0.5, 0.03, "no strategy\nis in time",
+        transform=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=9, color=COLOURS["bad"],
+        gid="nothing",
     )  # fmt: skip
 
 

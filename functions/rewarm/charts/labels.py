@@ -16,7 +16,7 @@ from rewarm.charts.svg import COLOURS
 
 _GAP_POINTS = 9.0
 _ROW_POINTS = 13.0
-_ROWS = 7
+_ROWS = 16
 _NEAR_POINTS = _GAP_POINTS + _ROW_POINTS
 """A label that is farther away has a line to its mark."""
 _BESIDE = ((-7.0, "left"), (7.0, "right"), (10.0, "left"), (-10.0, "right"), (40.0, "left"), (-40.0, "right"))
@@ -24,7 +24,8 @@ _BESIDE = ((-7.0, "left"), (7.0, "right"), (10.0, "left"), (-10.0, "right"), (40
 _PAD_PIXELS = 3.0
 _HIDES = 1_000.0
 _CROSSES = 25.0
-"""Costs of a place: to hide something is worst, to lie on a line is bad, to be far is a pity."""
+_LEFTWARDS = 8.0
+"""Costs of a place: to hide something is worst, to lie on a line is bad, to be far away a pity."""
 
 Place = tuple[float, float, str]
 
@@ -42,10 +43,11 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Obstacles:
-    """What a label must not cover (boxes), and what it should not (vertical lines); in pixels."""
+    """What a label must not cover (boxes), and what it should not (lines, places of others); in pixels."""
 
     boxes: Sequence[Bbox] = ()
     verticals: Sequence[float] = ()
+    others: Sequence[Bbox] = ()
 
 
 def place(axes: Axes, labels: Sequence[Label], obstacles: Obstacles) -> None:
@@ -65,7 +67,7 @@ def place(axes: Axes, labels: Sequence[Label], obstacles: Obstacles) -> None:
             arrowprops={"arrowstyle": "-", "color": label.colour, "linewidth": 0.7, "shrinkB": 5},
         )  # fmt: skip
         boxes = {at: _box_at(written, at, renderer) for at in _places()}
-        best = min(boxes, key=lambda at: _cost(at, boxes[at], frame, taken, obstacles.verticals))
+        best = min(boxes, key=lambda at: _cost(at, boxes[at], frame, taken, obstacles))
         _move(written, best)
         assert written.arrow_patch is not None
         written.arrow_patch.set_visible(abs(best[1]) > _NEAR_POINTS)
@@ -100,10 +102,11 @@ def _box_at(written: Any, at: Place, renderer: Any) -> Bbox:
     )
 
 
-def _cost(at: Place, box: Bbox, frame: Bbox, taken: Sequence[Bbox], verticals: Sequence[float]) -> float:
+def _cost(at: Place, box: Bbox, frame: Bbox, taken: Sequence[Bbox], obstacles: Obstacles) -> float:
     beyond = (frame.x0 - box.x0, box.x1 - frame.x1, frame.y0 - box.y0, box.y1 - frame.y1)
     outside = float(sum(max(0.0, pixels) for pixels in beyond))
     hidden = sum(bool(box.overlaps(other)) for other in taken)
-    crossed = sum(bool(box.x0 <= vertical <= box.x1) for vertical in verticals)
-    far = abs(at[0]) / 2 + abs(at[1])
+    crossed = sum(bool(box.x0 <= vertical <= box.x1) for vertical in obstacles.verticals)
+    crossed += 2 * sum(bool(box.overlaps(other)) for other in obstacles.others)
+    far = abs(at[0]) / 2 + abs(at[1]) + (_LEFTWARDS if at[2] == "right" else 0)
     return _HIDES * hidden + _HIDES * (outside > 0) + outside + _CROSSES * crossed + far

@@ -11,9 +11,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from rewarm.charts.svg import COLOURS
 
-LEAST_USD = 0.01
+LEAST_USD = 0.001
 """Below this the price axis is linear, so that "nothing" has a place on it."""
-_DOLLARS = (0, *(10.0**power for power in range(-2, 7)))
+_DOLLARS = (0, *(10.0**power for power in range(-3, 7)))
 _SECONDS = (
     10, 30, 60, 180, 600, 1_800, 3_600, 3 * 3_600, 8 * 3_600, 86_400, 3 * 86_400, 10 * 86_400, 30 * 86_400,
     90 * 86_400, 365 * 86_400,
@@ -52,27 +52,36 @@ def time_axis(axes: Axes, least_seconds: float, most_seconds: float, *, label: s
     low, high = least_seconds / 1.7, most_seconds * 1.7
     axes.set_xscale("log")
     axes.set_xlim(low, high)
-    axes.xaxis.set_major_locator(FixedLocator([at for at in _SECONDS if low <= at <= high]))
+    axes.xaxis.set_major_locator(FixedLocator(seconds_ticks(low, high)))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(_tick))
+    axes.xaxis.set_major_formatter(FuncFormatter(seconds_tick))
     axes.set_xlabel(label)
 
 
 def price_axis(axes: Axes, most_usd: float) -> None:
-    """Logarithmic from a cent up, linear from nothing to a cent."""
-    high = max(most_usd * 3, 10 * LEAST_USD)
+    """Logarithmic from LEAST_USD up, linear below it; with room for words above the dearest."""
+    high = max(most_usd * 8, 100 * LEAST_USD)
     axes.set_yscale("symlog", linthresh=LEAST_USD, linscale=0.5)
     axes.set_ylim(-0.35 * LEAST_USD, high)
     axes.yaxis.set_major_locator(FixedLocator([usd for usd in _DOLLARS if usd <= high]))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(_dollars))
+    axes.yaxis.set_major_formatter(FuncFormatter(dollars_tick))
     axes.set_ylabel("extra cost, US dollars (logarithmic)")
 
 
-def _tick(seconds: float, _position: int) -> str:
+def seconds_ticks(low: float, high: float) -> list[float]:
+    """Where people look for a mark."""
+    return [at for at in _SECONDS if low <= at <= high]
+
+
+def seconds_tick(seconds: float, _position: int) -> str:
+    """`10 min`, `3 h`."""
     size, name = next((unit for unit in _UNITS if seconds >= unit[0]), _UNITS[-1])
     return f"{seconds / size:g} {name}"
 
 
-def _dollars(usd: float, _position: int) -> str:
-    return f"${usd:,.0f}" if usd >= 1 or usd == 0 else f"${usd:.2f}"
+def dollars_tick(usd: float, _position: int) -> str:
+    """`$0.01`, `$100`."""
+    if usd >= 1 or usd == 0:
+        return f"${usd:,.0f}"
+    return f"${usd:.2f}" if usd >= 0.01 else f"${usd:g}"

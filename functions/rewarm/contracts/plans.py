@@ -1,4 +1,4 @@
-"""What POST /plans answers: each volume's plan beside the facts that led to it, and what other deadlines cost."""
+"""What POST /plans answers: each volume's plan, the facts behind it, and what other deadlines cost."""
 
 from __future__ import annotations
 

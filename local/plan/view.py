@@ -1,0 +1,211 @@
+"""The plan on the terminal: the facts, every strategy with its arithmetic and verdict, the what-if."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import TextIO
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rewarm.charts.wording import alike, candidate_text, offer_text
+from rewarm.contracts.plans import FrontierOffer, PlannedVolume, PlanResult, Price
+from rewarm.contracts.values import Candidate, CostPart
+from rewarm.domain.units import count_text, duration_text, price_text, size_text, usd_text
+
+PLAIN_COLUMNS = 120
+OFFERS_OF_A_RUN = 6
+"""Of the hundreds of rates that a deadline can call for."""
+PRICE_NAMES = {
+    "fsrUsdPerHour": "fast snapshot restore, hour",
+    "rateUsdPerGibMibS": "initialization rate, GiB x MiB/s",
+    "listBlocksUsdPerThousand": "ListSnapshotBlocks, 1,000 requests",
+    "cloneUsdPerGib": "volume clone, GiB",
+    "iopsUsdPerMonth": "IOPS, month",
+    "throughputUsdPerMibSMonth": "MiB/s, month",
+}
+
+
+class View:
+    """Writes to one stream."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.console = Console(file=stream, highlight=False, soft_wrap=False)
+        if not self.console.is_terminal:
+            self.console.width = PLAIN_COLUMNS
+
+    def say(self, text: str) -> None:
+        """One sentence."""
+        self.console.print(escape(text), soft_wrap=True)
+
+    def plan(self, result: PlanResult) -> None:
+        """Facts, table and choice of each volume, alike ones once; then the prices behind them."""
+        for group in alike(result.plans):
+            self.console.print(facts_table(group))
+            self.console.print(strategies_table(group[0]))
+        self.console.print(f"[bold]{escape(result.summary.why)}[/]")
+        if len(result.plans) > 1:
+            self.say(f"Together: {usd_text(result.summary.total_cost_usd)}.")
+        self.console.print(prices_table(result.prices))
+
+    def what_if(self, result: PlanResult) -> None:
+        """The price of every deadline."""
+        self.console.print(frontier_table(result.frontier))
+
+    def written(self, paths: Iterable[str]) -> None:
+        """Where the pictures are."""
+        for path in paths:
+            self.say(f"Picture: {path}")
+
+
+def facts_table(group: Sequence[PlannedVolume]) -> Table:
+    """What the estimates follow from."""
+    first = group[0]
+    volume, target = first.volume, first.volume.instance_id or first.volume.availability_zone
+    number = f"{len(group)} volumes, each: " if len(group) > 1 else ""
+    table = _table(f"{number}{volume.snapshot_id} → {target}")
+    table.show_header = False
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
+    for name, value in facts_lines(first):
+        table.add_row(name, escape(value))
+    return table
+
+
+def facts_lines(planned: PlannedVolume) -> list[tuple[str, str]]:
+    """(what, how much)."""
+    facts, volume_type = planned.facts, planned.volume.volume.volume_type
+    limits, instance, fast = facts.volume_limits, facts.instance_limits, facts.fast_snapshot_restore
+    credit = "" if fast.credits is None else f", {fast.credits:g} credits"
+    left = facts.quotas_left
+    quotas = (
+        f"{count_text(left.fast_snapshot_restores, 'snapshot')} with fast snapshot restore, "
+        f"{left.initialization_rate_mib_s:,} MiB/s of initialization rate, "
+        f"{count_text(left.volume_clones, 'clone')}"
+    )
+    lines = [
+        ("data", f"{size_text(facts.data_bytes)} on a volume of {facts.snapshot_size_gib:,} GiB"),
+        ("written blocks", size_text(facts.written_bytes)),
+        (
+            "volume",
+            f"{volume_type}: {limits.iops:,} IOPS, {_mib_s(limits.sustained_mib_s, limits.burst_mib_s)}",
+        ),
+        ("instance", "none: the volume goes into the zone alone"),
+        ("fast snapshot restore", f"{fast.state}{credit}"),
+        ("quotas left", quotas),
+        ("estimates rest on", bases_text(planned.candidates)),
+    ]
+    if instance is not None:
+        speed = _mib_s(instance.baseline_throughput_mib_s, instance.maximum_throughput_mib_s)
+        agent = "" if facts.agent_available else "; no agent for it"
+        lines[3] = ("instance", f"{instance.instance_type}: {speed} to EBS{agent}")
+    return lines
+
+
+def bases_text(candidates: Sequence[Candidate]) -> str:
+    """`shipped priors`; where an account has a history, how many restores for which strategy."""
+    learned = [
+        f"{count_text(one.basis.restores, 'restore')} of this account ({one.strategy})"
+        for one in candidates
+        if one.basis.source == "history"
+    ]
+    return ", ".join(learned) or "shipped priors"
+
+
+def strategies_table(planned: PlannedVolume) -> Table:
+    """Every strategy with its verdict."""
+    table = _table("")
+    table.add_column("strategy", no_wrap=True)
+    for name in ("usable", "P50", "P90", "cost"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict, and how the cost adds up", ratio=1)
+    every = common_parts(planned.candidates)
+    for candidate in planned.candidates:
+        own = [part for part in candidate.cost_parts if part not in every]
+        table.add_row(*_row(candidate, own), style=_style(candidate))
+    if every:
+        table.caption = f"Each cost includes {parts_text(every)}."
+        table.caption_justify = "left"
+    return table
+
+
+def common_parts(candidates: Sequence[Candidate]) -> list[CostPart]:
+    """What every strategy that can be had costs alike."""
+    first, *others = [candidate.cost_parts for candidate in candidates if candidate.feasible] or [[]]
+    return [part for part in first if all(part in parts for parts in others)]
+
+
+def parts_text(parts: Iterable[CostPart]) -> str:
+    """Each sum with its arithmetic."""
+    return "; ".join(f"{part.item}: {part.arithmetic} = {usd_text(part.usd)}" for part in parts)
+
+
+def _row(candidate: Candidate, parts: Sequence[CostPart]) -> tuple[str, ...]:
+    times = (candidate.usable_seconds, candidate.ready_p50_seconds, candidate.ready_p90_seconds)
+    return (
+        f"{'→' if candidate.chosen else ' '} " + candidate_text(candidate, separator="\n    "),
+        *("-" if seconds is None else duration_text(seconds) for seconds in times),
+        "-" if candidate.cost_usd is None else usd_text(candidate.cost_usd),
+        escape(candidate.reason) + (f"\n[dim]{escape(parts_text(parts))}[/]" if parts else ""),
+    )
+
+
+def _style(candidate: Candidate) -> str:
+    return "bold green" if candidate.chosen else "" if candidate.feasible else "dim"
+
+
+def frontier_table(offers: Sequence[FrontierOffer]) -> Table:
+    """The least cost of each deadline; of many offers of one strategy, some."""
+    table = _table("What other deadlines cost")
+    table.add_column("deadline from", justify="right", no_wrap=True)
+    table.add_column("cost", justify="right", no_wrap=True)
+    table.add_column("strategy", ratio=1)
+    if offers:
+        table.add_row(f"under {duration_text(offers[0].deadline_seconds)}", "-", "no strategy is in time")
+    for offer in shown_offers(offers):
+        table.add_row(
+            duration_text(offer.deadline_seconds),
+            usd_text(offer.cost_usd),
+            offer_text(offer.choices, rates=True),
+        )
+    return table
+
+
+def shown_offers(offers: Sequence[FrontierOffer]) -> Iterator[FrontierOffer]:
+    """The first and the last of each run of the same strategies, and some between."""
+    for _, grouped in groupby(offers, key=lambda offer: offer_text(offer.choices)):
+        run = list(grouped)
+        steps = min(OFFERS_OF_A_RUN, len(run)) - 1
+        places = {round(step * (len(run) - 1) / steps) for step in range(steps + 1)} if steps else {0}
+        yield from (run[place] for place in sorted(places))
+
+
+def prices_table(prices: Sequence[Price]) -> Table:
+    """The figures, each with source and date; old ones marked."""
+    table = _table("Prices, US dollars")
+    for name in ("price of", "per unit", "as of", "source"):
+        table.add_column(name, justify="right" if name == "per unit" else "left", no_wrap=name != "source")
+    for price in prices:
+        mark = " [yellow](over 90 days old)[/]" if price.stale else ""
+        name = price_name(price.name)
+        table.add_row(name, price_text(price.usd), f"{price.as_of:%Y-%m-%d}", escape(price.source) + mark)
+    return table
+
+
+def price_name(name: str) -> str:
+    """In words."""
+    kind, _, volume_type = name.partition(".")
+    return f"{volume_type} {PRICE_NAMES.get(kind, kind)}".strip()
+
+
+def _mib_s(least: float | None, most: float | None) -> str:
+    """`125 MiB/s`, `75 to 1,192 MiB/s`."""
+    if least is None or most is None:
+        return "MiB/s not known"
+    return f"{least:,.0f} MiB/s" if round(least) == round(most) else f"{least:,.0f} to {most:,.0f} MiB/s"
+
+
+def _table(title: str) -> Table:
+    return Table(title=title or None, title_justify="left", title_style="bold")
