@@ -15,7 +15,7 @@ from local.measurements.verdict import (
     MOST_MEDIAN_ERROR_PERCENT,
     Verdict,
 )
-from rewarm.domain.units import elapsed_text
+from rewarm.domain.units import count_text, elapsed_text
 
 WIDTH = 120
 
@@ -41,10 +41,10 @@ class View:
 
     def table(self, outcomes: Sequence[Outcome]) -> None:
         """All of them."""
-        table = Table(title="Estimate against actual", title_justify="left")
+        table = Table(title="Estimate against actual; error of P50", title_justify="left")
         for heading in ("#", "strategy"):
-            table.add_column(heading)
-        for heading in ("GiB", "written", "P50", "P90", "actual", "error of P50", "in P90", "basis"):
+            table.add_column(heading, no_wrap=True)
+        for heading in ("GiB", "written", "P50", "P90", "actual", "error", "in P90", "basis"):
             table.add_column(heading, justify="right")
         for one in outcomes:
             table.add_row(*_cells(one))
@@ -74,7 +74,7 @@ def _cells(one: Outcome) -> list[str]:
         elapsed_text(one.actual_seconds),
         f"{one.error_percent:+.1f} %",
         "yes" if one.is_within_p90 else "no",
-        f"{one.basis_restores} restores" if one.basis_restores else "priors",
+        count_text(one.basis_restores, "restore") if one.basis_restores else "priors",
     ]
 
 
