@@ -79,11 +79,12 @@ def test_stack_outputs_and_parameters_that_are_named_exist():
     assert set(re.findall(r"(\w+)=(?:https|you@)", readme)) <= known
 
 
-def test_the_options_that_are_named_exist():
-    source = (ROOT / "local" / "run" / "options.py").read_text(encoding="utf-8")
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_the_options_that_are_named_exist(command):
+    source = (ROOT / "local" / command / "options.py").read_text(encoding="utf-8")
     for name in ("README.md", "docs/operations.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
-        for options in re.findall(r"make run ARGS=([^`]+)`", text):
+        for options in re.findall(rf"make {command} ARGS=([^`]+)`", text):
             for option in re.findall(r"--[a-z-]+", options):
                 assert option in source, option
 

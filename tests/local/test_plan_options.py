@@ -24,7 +24,8 @@ def test_all_options(tmp_path):
             "--volume-type", "gp3", "--iops", "6000", "--throughput", "500", "--region", "ap-northeast-1",
             "--zone", "ap-northeast-1a", "--instance-type", "m5.large", "--deadline-minutes", "120",
             "--budget", "4.5", "--volumes", "12", "--fsr-state", "enabled",
-            "--credits", "2.5", "--strategy", "background", "--strict", "--what-if", "--json", "--svg", str(tmp_path / "plan.svg"),
+            "--credits", "2.5", "--strategy", "background", "--strict", "--what-if", "--json",
+            "--svg", str(tmp_path / "plan.svg"),
         ]
     )  # fmt: skip
     assert options == Options(
