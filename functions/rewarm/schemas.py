@@ -9,6 +9,7 @@ from typing import Any
 
 from rewarm import contracts
 from rewarm.contracts.base import Contract
+from rewarm.contracts.plans import PlanResult
 from rewarm.examples import contract_examples, input_examples
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -23,7 +24,7 @@ def schema_of(model: type[Contract], *, mode: str = "validation") -> dict[str, A
 
 
 def results() -> dict[str, type[Contract]]:
-    """What each step answers, by name."""
+    """What each step and POST /plans answer, by name."""
     return {
         "parse-request-result": contracts.ParseRequestResult,
         "select-snapshot-result": contracts.SelectSnapshotResult,
@@ -39,6 +40,7 @@ def results() -> dict[str, type[Contract]]:
         "release-result": contracts.ReleaseResult,
         "clean-up-result": contracts.CleanUpResult,
         "report-result": contracts.ReportResult,
+        "plan-result": PlanResult,
     }
 
 
