@@ -6,13 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import ReportEvent, Trigger
+from rewarm.contracts import AnnounceEvent, ReportEvent, Trigger
 from rewarm.domain.errors import ThrottledError
 from rewarm.domain.measured import Likeness, Phase
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.timings import BY_PRIORS
 from rewarm.domain.units import iso
 from rewarm.steps import measuring
+from rewarm.steps.announce import announce
 from rewarm.steps.get_restore import get_restore
 from rewarm.steps.learning import known_records, timings_of
 from rewarm.steps.report import report
@@ -225,6 +226,23 @@ class TestReport:
         world = World()
         world.history.failure = ThrottledError("dynamodb:UpdateItem")
         assert finished(world, by_agent()).verdict == "ready"
+
+
+class TestMessage:
+    def test_it_says_what_each_part_took_and_was_estimated(self):
+        world, result = World(), by_agent()
+        names = ("plan", "volumeId", "initialization", "dispatch", "timeline", "readyAt")
+        details = {name: result[name] for name in names}
+        details |= {"volume": assignment().to_json(), "startedAt": when(0)}
+        event = AnnounceEvent(
+            restore_id=RESTORE_ID, now=at(9), event="ready", request=request(), details=details
+        )
+        announce(event, table=world.table, messages=world.messages)
+        fields = {field["name"]: field["value"] for field in world.messages.sent[0]["fields"]}
+        assert fields["Parts of it"] == (
+            "create 7 s (estimated 10 s); attach 4 s; measure 14 s; deliver 10 s; "
+            "read 5 min 30 s (estimated 5 min 28 s); settle 88 s (estimated 2 min 00 s); verify 15 s"
+        )
 
 
 class TestLearning:
