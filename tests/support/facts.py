@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -30,7 +29,7 @@ TOKYO = replace(
 )
 """With a price for a clone too, which AWS's pages do not name: any will do where it is only compared."""
 HOUR = 3_600
-SIZES_GIB = (1, 8, 100, 1_024, 4_096, 16_384, 32_768)
+SIZES_GIB = (1_024, 1, 100, 8, 4_096, 16_384, 32_768)
 SETTINGS = (
     ("gp3", None, None),
     ("gp3", 3_000, 125),
@@ -43,6 +42,7 @@ SETTINGS = (
     ("st1", None, None),
 )
 INSTANCES = (
+    InstanceEbsLimits(500.0, 500.0, 20_000, 20_000),
     None,
     InstanceEbsLimits(None, None, None, None),
     InstanceEbsLimits(43.0, 260.0, 2_000, 11_800),
@@ -65,17 +65,19 @@ TIMINGS = (
     Timings(first_touch_mib_s=Quantiles(60.0, 20.0), rate_delivered=Quantiles(1.0, 0.95)),
 )
 
-deadlines = st.one_of(
-    st.none(), st.integers(1, 4 * HOUR).map(float), st.integers(4 * HOUR, 20 * 24 * HOUR).map(float)
-)
-budgets = st.one_of(
-    st.none(),
-    st.integers(0, 400).map(Decimal),
-    st.integers(0, 3_000_000).map(micro_dollars := (lambda n: Decimal(n).scaleb(-6))),
-)
+
+def _log(number: int, least: float, most: float) -> float:
+    """0 to 1,000, evenly by the factor: short deadlines and small budgets are where choices differ."""
+    return least * (most / least) ** (number / 1_000)
 
 
-RATE_QUOTAS_MIB_S = (0, 99, 150, 700, 5_000)
+deadlines = st.integers(0, 1_000).map(
+    lambda number: _log(number, 100, 10 * 24 * HOUR) if number % 7 else None
+)
+budgets = st.integers(0, 1_000).map(
+    lambda number: Decimal(round(_log(number, 1, 400_000_000))) / 1_000_000 if number % 4 else None
+)
+RATE_QUOTAS_MIB_S = (5_000, 99, 150, 700, 0)
 _KINDS = (SIZES_GIB, SETTINGS, INSTANCES, FAST_RESTORES, TIMINGS)
 _STATES = (range(4), RATE_QUOTAS_MIB_S, range(256))
 
@@ -89,20 +91,43 @@ def _pick(number: int, choices: Sequence[Sequence[Any]]) -> list[Any]:
     return found
 
 
-def _count(choices: Sequence[Sequence[Any]]) -> int:
-    return math.prod(len(choice) for choice in choices)
+VOLUME_BYTES = 9
+"""Of each volume: how it is related to the one before, and everything about it."""
 
 
-@st.composite
-def any_facts(draw: st.DrawFn, **fixed: Any) -> VolumeFacts:
-    """One volume. Three draws only: they are what takes time where there are ten thousand cases."""
-    kind = draw(st.integers(0, _count(_KINDS) - 1))
-    state = draw(st.integers(0, _count(_STATES) - 1))
-    size_gib, settings, instance, fast_restore, timings = _pick(kind, _KINDS)
-    fsr_quota, rate_quota, bits = _pick(state, _STATES)
+def any_facts(**fixed: Any) -> st.SearchStrategy[VolumeFacts]:
+    """One volume. A single draw: drawing is what takes time where there are ten thousand cases."""
+    return st.binary(min_size=VOLUME_BYTES, max_size=VOLUME_BYTES).map(lambda raw: _volume(raw, **fixed))
+
+
+def any_restore(most: int = 4) -> st.SearchStrategy[list[VolumeFacts]]:
+    """Volumes with what AWS says of all alike: a snapshot's state in a zone, an instance's limits, quotas."""
+    size = most * VOLUME_BYTES
+    return st.binary(min_size=size, max_size=size).map(
+        lambda raw: _restore(raw[: (1 + (1 + raw[0]) % most) * VOLUME_BYTES])
+    )
+
+
+def _restore(raw: bytes) -> list[VolumeFacts]:
+    volumes: list[VolumeFacts] = []
+    for start in range(0, len(raw), VOLUME_BYTES):
+        part = raw[start : start + VOLUME_BYTES]
+        kind = part[0] % 3
+        if not volumes:
+            volumes.append(_volume(part))
+        elif kind == 0:
+            volumes.append(volumes[-1])
+        else:
+            volumes.append(_volume(part, **_shared(volumes[0], same_snapshot=kind == 1)))
+    return beside_each_other(volumes)
+
+
+def _volume(raw: bytes, **fixed: Any) -> VolumeFacts:
+    size_gib, settings, instance, fast_restore, timings = _pick(int.from_bytes(raw[1:4], "big"), _KINDS)
+    fsr_quota, rate_quota, bits = _pick(int.from_bytes(raw[4:7], "big"), _STATES)
     volume_type, iops, throughput = settings
     wanted = VolumeSettings(volume_type, max(size_gib, 125 if volume_type == "st1" else 4), iops, throughput)
-    data_bytes = size_gib * GIB * draw(st.integers(0, 1_000)) // 1_000
+    data_bytes = size_gib * GIB * max(0, 1_000 - int.from_bytes(raw[7:9], "big") // 50) // 1_000
     blocks = data_bytes // BLOCK_BYTES
     values: dict[str, Any] = {
         "data_bytes": data_bytes,
@@ -113,7 +138,7 @@ def any_facts(draw: st.DrawFn, **fixed: Any) -> VolumeFacts:
         "settings": wanted,
         "instance_limits": instance,
         "instance_id": None if instance is None else f"i-{INSTANCES.index(instance)}",
-        "agent_available": instance is not None and bits & 7 != 0,
+        "agent_available": instance is not None and bits & 7 != 7,
         "verified": bits & 8 == 0,
         "max_warm_up_mib_s": 50 if bits & 48 == 48 else None,
         "fast_restore": fast_restore,
@@ -125,16 +150,6 @@ def any_facts(draw: st.DrawFn, **fixed: Any) -> VolumeFacts:
         "availability_zone": "ap-northeast-1a",
     }
     return VolumeFacts(**{**values, **fixed})
-
-
-@st.composite
-def any_restore(draw: st.DrawFn, most: int = 4) -> list[VolumeFacts]:
-    """Volumes with what AWS says of all alike: a snapshot's state in a zone, an instance's limits, quotas."""
-    volumes = [draw(any_facts())]
-    for kind in draw(st.lists(st.integers(0, 2), max_size=most - 1)):
-        same = _shared(volumes[0], same_snapshot=kind == 1)
-        volumes.append(volumes[-1] if kind == 0 else draw(any_facts(**same)))
-    return beside_each_other(volumes)
 
 
 def _shared(first: VolumeFacts, *, same_snapshot: bool) -> dict[str, Any]:
