@@ -14,6 +14,8 @@ from rewarm.domain.extents import Runs
 from rewarm.domain.facts import QuotasLeft
 from rewarm.domain.measured import Measured
 from rewarm.domain.model import (
+    ArchiveRestore,
+    BinnedSnapshot,
     CommandStatus,
     FastSnapshotRestore,
     InitializationStatus,
@@ -34,7 +36,16 @@ class SnapshotCatalog(Protocol):
     """EC2 snapshots and images."""
 
     def get(self, snapshot_id: str) -> Snapshot:
-        """Raises SnapshotNotFoundError."""
+        """Raises SnapshotNotFoundError; SnapshotNotUsableError where it is another account's, not shared."""
+
+    def in_recycle_bin(self, snapshot_id: str | None = None) -> list[BinnedSnapshot]:
+        """What the Recycle Bin holds, of this snapshot or of all; nothing where we may not look."""
+
+    def archive_restore(self, snapshot_id: str) -> ArchiveRestore | None:
+        """None where no RestoreSnapshotTier is at work."""
+
+    def key_problem(self, kms_key_id: str) -> str | None:
+        """Why no volume can be encrypted or decrypted with the KMS key now; None where one can."""
 
     def of_volume(self, volume_id: str) -> list[Snapshot]:
         """All snapshots of a volume that this account owns, in any state."""
@@ -45,13 +56,8 @@ class SnapshotCatalog(Protocol):
     def of_image(self, image_id: str) -> dict[str, str]:
         """Device name to snapshot id of an AMI. Raises SnapshotNotFoundError."""
 
-    def written_extents(
-        self, snapshot_id: str, *, size_gib: int, full_size_bytes: int | None
-    ) -> Iterator[Runs]:
-        """Written blocks, ascending, disjoint, merged, a part at a time: there may be millions of runs.
-
-        `full_size_bytes` is FullSnapshotSizeInBytes, None where it is unknown. Raises SnapshotNotFoundError.
-        """
+    def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
+        """Written blocks, ascending, disjoint, merged, a part at a time. Raises SnapshotNotFoundError."""
 
 
 class FastSnapshotRestores(Protocol):
@@ -292,6 +298,3 @@ class Executions(Protocol):
 
     def start(self, restore_id: str, execution_input: JsonObject) -> str:
         """The execution's ARN; the same id with the same input starts nothing new."""
-
-
-Records = Sequence[JsonObject]

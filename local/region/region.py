@@ -18,12 +18,14 @@ from local.region.faults import Faults
 from local.region.initialization import Initializations
 from local.region.instances import Instances
 from local.region.invocations import OutputSink
+from local.region.keys import Keys
 from local.region.metrics import Metrics, Publish
 from local.region.modifications import Modifications
 from local.region.operations import collect
 from local.region.parameters import Parameters
 from local.region.prices import Prices
 from local.region.quotas import Quotas
+from local.region.recycle_bin import RecycleBin
 from local.region.seeding import Seeding
 from local.region.settings import RegionSettings
 from local.region.snapshots import Snapshots
@@ -80,6 +82,8 @@ class Region(Seeding):
             self._commands,
             self._parameters,
             Snapshots(core, tables),
+            RecycleBin(core, tables),
+            Keys(core, tables),
             Modifications(core, tables, self.faults),
             VolumeCopies(core, tables, self._volumes),
             Tags(core, tables),

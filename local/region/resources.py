@@ -40,6 +40,8 @@ class Snapshot:
     tiering_start: float | None = None
     tiering_progress: int | None = None
     archival_complete: float | None = None
+    bin_entered: float | None = None
+    bin_leaves: float | None = None
 
     @property
     def written_bytes(self) -> int:
@@ -50,6 +52,21 @@ class Snapshot:
     def image(self) -> SnapshotImage:
         """The snapshot as the data plane takes it."""
         return SnapshotImage(self.snapshot_id, self.size_gib, self.extents, self.path)
+
+
+@dataclass(slots=True)
+class Key:
+    """A KMS key (botocore shape KeyMetadata); `allowed` says whether this account may use it."""
+
+    arn: str
+    state: str = "Enabled"
+    deletion_date: float | None = None
+    allowed: bool = True
+
+    @property
+    def usable(self) -> bool:
+        """KMS developer guide, "Key states": those in which it encrypts and decrypts."""
+        return self.allowed and self.state in ("Enabled", "Updating")
 
 
 @dataclass(slots=True)

@@ -12,8 +12,9 @@ from local.region.block_lists import Stripes
 from local.region.core import Core, new_id
 from local.region.instance_types import InstanceType
 from local.region.parameters import Parameters
-from local.region.resources import Attachment, Image, ImageDevice, Instance, Snapshot, Volume
+from local.region.resources import Attachment, Image, ImageDevice, Instance, Key, Snapshot, Volume
 from local.region.tables import Tables
+from local.region.volume_requests import key_arn
 from local.region.volume_types import choose
 from local.region.volumes import Volumes
 
@@ -62,6 +63,20 @@ class Seeding:
                 if not hasattr(one, name):
                     raise AttributeError(f"a snapshot has no field {name!r}")
                 setattr(one, name, value)
+
+    def delete_snapshot(self, snapshot_id: str, *, retention_days: float = 7) -> None:
+        """Put a snapshot into the Recycle Bin, as a retention rule does with one that is deleted."""
+        now = self._core.now()
+        self.change_snapshot(
+            snapshot_id, state="recoverable", bin_entered=now, bin_leaves=now + retention_days * 86_400
+        )
+
+    def put_key(self, key_id: str, **fields: Any) -> str:
+        """Put a KMS key into the Region, or change it; the fields are those of `resources.Key`."""
+        arn = key_arn(key_id, self._core)
+        with self._core.transaction():
+            self._tables.keys[arn] = Key(arn, **fields)
+        return arn
 
     def add_instance(
         self,

@@ -70,6 +70,7 @@ class SnapshotSettings:
     restores_in_progress: int = 5
     archive_state_error_code: str = "IncorrectState"  # UNVERIFIED
     restore_quota_error_code: str = "SnapshotTierRestoreLimitExceeded"  # UNVERIFIED
+    recycle_bin_shown: bool = False  # UNVERIFIED: whether DescribeSnapshots shows what is in the Recycle Bin
     list_blocks_page: int = 10_000  # UNVERIFIED page size when MaxResults is not given
     short_pages: bool = False  # AWS: a page may hold fewer blocks than MaxResults, or none
     page_token_seconds: float = 3_600.0

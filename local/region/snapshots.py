@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from local.region.core import Core, Json, optional_stamp, refuse_dry_run, stamp
-from local.region.errors import ApiError, invalid, missing, not_together
+from local.region.errors import ApiError, invalid, missing, not_together, snapshot_not_found
 from local.region.filters import Getter, keep_matching, page, tag_list
 from local.region.operations import operation
+from local.region.recycle_bin import is_binned
 from local.region.resources import Snapshot
 from local.region.tables import Tables
 
@@ -29,6 +30,11 @@ class Snapshots:
             if wanted
             else list(self._tables.snapshots.values())
         )
+        if not self._core.settings.snapshot.recycle_bin_shown:
+            hidden = [one.snapshot_id for one in items if is_binned(one)]
+            if wanted and hidden:
+                raise snapshot_not_found(hidden[0])
+            items = [one for one in items if one.snapshot_id not in hidden]
         items = [one for one in items if self._visible(one, params)]
         items = keep_matching(items, params.get("Filters"), _FILTERS, lambda one: one.tags)
         items, token = page(items, params, scope="snapshots", low=self._core.settings.minimum_page)

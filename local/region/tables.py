@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from local.region.errors import ApiError, instance_not_found, snapshot_not_found, volume_not_found
 from local.region.instance_types import INSTANCE_TYPES, InstanceType
-from local.region.resources import FastRestore, Image, Instance, Snapshot, Volume
+from local.region.resources import FastRestore, Image, Instance, Key, Snapshot, Volume
 
 
 @dataclass(slots=True)
@@ -22,6 +22,8 @@ class Tables:
     past_fast_restores: list[FastRestore] = field(default_factory=list)
     instances: dict[str, Instance] = field(default_factory=dict)
     images: dict[str, Image] = field(default_factory=dict)
+    keys: dict[str, Key] = field(default_factory=dict)
+    """KMS keys by ARN. A key that is not here is an ordinary one."""
     instance_types: dict[str, InstanceType] = field(default_factory=lambda: dict(INSTANCE_TYPES))
 
     def volume(self, volume_id: str) -> Volume:

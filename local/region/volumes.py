@@ -148,12 +148,19 @@ class Volumes:
         token = params.get("ClientToken")
         if token is not None:
             self._tokens[token] = (_comparable(params), volume.volume_id)
-        if self._faults.take("volume:creation", effects=("volume-error",)) is not None:
+        faulty = self._faults.take("volume:creation", effects=("volume-error",)) is not None
+        if faulty or not self._has_keys(volume):
             self._core.at(
                 volume.create_time + self._core.settings.volume.creation_seconds, lambda _: self._fail(volume)
             )
             return
         self._core.later(lambda: self._make(volume))
+
+    def _has_keys(self, volume: Volume) -> bool:
+        """EC2 authenticates KMS keys asynchronously (botocore CreateVolume KmsKeyId)."""
+        names = [volume.kms_key_id, volume.snapshot.kms_key_id if volume.snapshot else None]
+        keys = [self._tables.keys.get(volume_requests.key_arn(name, self._core)) for name in names if name]
+        return all(key is None or key.usable for key in keys)
 
     def _make(self, volume: Volume) -> None:
         """Outside the lock: the data plane may take its time."""

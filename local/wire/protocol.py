@@ -35,6 +35,7 @@ SERVICES = {
     "ec2": "ec2",
     "ebs": "ebs",
     "ssm": "ssm",
+    "kms": "kms",
     "pricing": "pricing",
     "servicequotas": "service-quotas",
 }

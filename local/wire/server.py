@@ -27,7 +27,7 @@ class _Quiet(WSGIRequestHandler):
 
 
 class Server:
-    """A running server; `url` is what AWS_ENDPOINT_URL_EC2, _EBS, _SSM, _PRICING and _SERVICE_QUOTAS take."""
+    """A running server; `url` is what AWS_ENDPOINT_URL_EC2 takes, and the others of host.REGION_SERVICES."""
 
     def __init__(self, server: BaseWSGIServer) -> None:
         self._server = server

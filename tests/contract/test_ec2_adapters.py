@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
 from rewarm.domain.model import VolumeSettings
@@ -22,13 +21,6 @@ PLACE = (SNAPSHOT, ZONE)
 GP3 = VolumeSettings("gp3", 100, iops=4_000, throughput_mib_s=250, tags={"Name": "data"})
 
 
-def snapshot(**changes: Any) -> dict[str, Any]:
-    return {
-        "SnapshotId": SNAPSHOT, "VolumeId": "vol-0fedcba9876543210", "State": "completed", "VolumeSize": 100,
-        "StartTime": NOW, "Progress": "100%", "OwnerId": "123456789012", "Encrypted": False, **changes,
-    }  # fmt: skip
-
-
 def volume(*attachments: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {
         "VolumeId": VOLUME, "State": "available", "AvailabilityZone": ZONE, "VolumeType": "gp3", "Size": 100,
@@ -40,64 +32,6 @@ def volume(*attachments: dict[str, Any], **changes: Any) -> dict[str, Any]:
 ATTACHED = {
     "InstanceId": INSTANCE, "Device": "/dev/sdf", "State": "attached", "VolumeId": VOLUME, "AttachTime": NOW,
 }  # fmt: skip
-
-
-class TestSnapshots:
-    def test_reads_every_field(self) -> None:
-        told = snapshot(
-            FullSnapshotSizeInBytes=7,
-            StorageTier="archive",
-            CompletionTime=NOW,
-            Tags=[{"Key": "a", "Value": "b"}],
-        )
-        ec2 = Aws("ec2").on("DescribeSnapshots", {"Snapshots": [told]})
-        found = Ec2SnapshotCatalog(ec2.client, Aws("ebs").client).get(SNAPSHOT)
-        assert (found.full_size_bytes, found.storage_tier, found.tags) == (7, "archive", {"a": "b"})
-        assert (found.progress_percent, found.size_gib, found.state_message) == (100, 100, None)
-
-    def test_an_old_snapshot_may_lack_its_full_size_and_its_progress(self) -> None:
-        ec2 = Aws("ec2").on("DescribeSnapshots", {"Snapshots": [snapshot(Progress="", State="pending")]})
-        found = Ec2SnapshotCatalog(ec2.client, Aws("ebs").client).get(SNAPSHOT)
-        assert (found.full_size_bytes, found.progress_percent) == (None, 0)
-
-    @pytest.mark.parametrize("answer", [{"Snapshots": []}, ApiError("InvalidSnapshot.NotFound")])
-    def test_a_missing_snapshot_has_its_own_error(self, answer: Any) -> None:
-        catalog = Ec2SnapshotCatalog(Aws("ec2").on("DescribeSnapshots", answer).client, Aws("ebs").client)
-        with pytest.raises(errors.SnapshotNotFoundError):
-            catalog.get(SNAPSHOT)
-
-    def test_lists_the_snapshots_of_a_volume_page_by_page(self) -> None:
-        pages = {"Snapshots": [snapshot()], "NextToken": "more"}, {"Snapshots": [snapshot(State="error")]}
-        ec2 = Aws("ec2").on("DescribeSnapshots", *pages)
-        found = Ec2SnapshotCatalog(ec2.client, Aws("ebs").client).of_volume("vol-0fedcba9876543210")
-        assert [one.state for one in found] == ["completed", "error"]
-        first, second = ec2.params("DescribeSnapshots")
-        assert first["OwnerIds"] == ["self"]
-        assert first["Filters"] == [{"Name": "volume-id", "Values": ["vol-0fedcba9876543210"]}]
-        assert second["NextToken"] == "more"
-
-    def test_asks_for_every_tag(self) -> None:
-        ec2 = Aws("ec2").on("DescribeSnapshots", {"Snapshots": []})
-        assert Ec2SnapshotCatalog(ec2.client, Aws("ebs").client).with_tags({"a": "1", "b": "2"}) == []
-        names = [one["Name"] for one in ec2.params("DescribeSnapshots")[0]["Filters"]]
-        assert names == ["tag:a", "tag:b"]
-
-    def test_an_image_tells_its_snapshots_by_device(self) -> None:
-        mappings = [
-            {"DeviceName": "/dev/xvda", "Ebs": {"SnapshotId": SNAPSHOT}},
-            {"DeviceName": "/dev/sdb", "VirtualName": "ephemeral0"},
-            {"DeviceName": "/dev/sdc", "Ebs": {"VolumeSize": 8}},
-        ]
-        ec2 = Aws("ec2").on("DescribeImages", {"Images": [{"BlockDeviceMappings": mappings}]})
-        found = Ec2SnapshotCatalog(ec2.client, Aws("ebs").client).of_image("ami-0123456789abcdef0")
-        assert found == {"/dev/xvda": SNAPSHOT}
-
-    def test_a_missing_image_counts_as_a_missing_snapshot(self) -> None:
-        ec2 = Aws("ec2").on("DescribeImages", ApiError("InvalidAMIID.NotFound"), {"Images": []})
-        catalog = Ec2SnapshotCatalog(ec2.client, Aws("ebs").client)
-        for _ in range(2):
-            with pytest.raises(errors.SnapshotNotFoundError):
-                catalog.of_image("ami-0123456789abcdef0")
 
 
 class TestCreateVolume:

@@ -169,6 +169,10 @@ def walk_fast_restore_and_archive(made: Recorded, lab: Lab, snapshot: str) -> No
     archived = lab.snapshot(storage_tier="archive")
     made.ask("ec2", "restore_snapshot_tier", SnapshotId=archived, TemporaryRestoreDays=3)
     made.ask("ec2", "describe_snapshot_tier_status")
+    deleted = lab.snapshot()
+    lab.region.delete_snapshot(deleted)
+    made.ask("ec2", "list_snapshots_in_recycle_bin", MaxResults=5)
+    made.ask("ec2", "restore_snapshot_from_recycle_bin", SnapshotId=deleted)
 
 
 def walk_instances(made: Recorded) -> None:
@@ -213,6 +217,7 @@ def walk_others(made: Recorded, snapshot: str) -> None:
     )  # fmt: skip
     made.ask("service-quotas", "get_service_quota", ServiceCode="ebs", QuotaCode="L-A37D9CF3")
     made.ask("service-quotas", "list_service_quotas", ServiceCode="ebs")
+    made.ask("kms", "describe_key", KeyId="alias/aws/ebs")
 
 
 def test_every_operation_answers_in_its_output_shape(recorded: Recorded) -> None:

@@ -26,7 +26,9 @@ from rewarm.domain.extents import Runs
 from rewarm.domain.facts import QuotasLeft
 from rewarm.domain.measured import Measured
 from rewarm.domain.model import (
+    ArchiveRestore,
     Attachment,
+    BinnedSnapshot,
     CommandStatus,
     Extent,
     FastSnapshotRestore,
@@ -52,6 +54,10 @@ class FakeSnapshots:
     images: dict[str, dict[str, str]] = field(default_factory=dict)
     extents: dict[str, list[Extent]] = field(default_factory=dict)
     listed: list[str] = field(default_factory=list)
+    binned: list[BinnedSnapshot] = field(default_factory=list)
+    archive_restores: dict[str, ArchiveRestore] = field(default_factory=dict)
+    key_problems: dict[str, str] = field(default_factory=dict)
+    keys_asked: list[str] = field(default_factory=list)
 
     def add(self, snapshot: Snapshot, extents: Iterable[Extent] = (Extent(0, 4),)) -> Snapshot:
         self.snapshots[snapshot.snapshot_id] = snapshot
@@ -62,6 +68,16 @@ class FakeSnapshots:
         if snapshot_id not in self.snapshots:
             raise SnapshotNotFoundError(f"there is no snapshot {snapshot_id}")
         return self.snapshots[snapshot_id]
+
+    def in_recycle_bin(self, snapshot_id: str | None = None) -> list[BinnedSnapshot]:
+        return [one for one in self.binned if snapshot_id in {None, one.snapshot_id}]
+
+    def archive_restore(self, snapshot_id: str) -> ArchiveRestore | None:
+        return self.archive_restores.get(snapshot_id)
+
+    def key_problem(self, kms_key_id: str) -> str | None:
+        self.keys_asked.append(kms_key_id)
+        return self.key_problems.get(kms_key_id)
 
     def of_volume(self, volume_id: str) -> list[Snapshot]:
         return [one for one in self.snapshots.values() if one.volume_id == volume_id]
@@ -74,9 +90,7 @@ class FakeSnapshots:
             raise SnapshotNotFoundError(f"there is no image {image_id}")
         return dict(self.images[image_id])
 
-    def written_extents(
-        self, snapshot_id: str, *, size_gib: int, full_size_bytes: int | None
-    ) -> Iterator[Runs]:
+    def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         found = self.get(snapshot_id)
         assert (size_gib, full_size_bytes) == (found.size_gib, found.full_size_bytes)
         self.listed.append(snapshot_id)
@@ -368,7 +382,7 @@ class FakePrices:
 class FakeQuotas:
     """Port Quotas."""
 
-    quotas: QuotasLeft = QuotasLeft(5, 5_000, 5)
+    quotas: QuotasLeft = field(default_factory=lambda: QuotasLeft(5, 5_000, 5))
 
     def left(self, *, now: datetime) -> QuotasLeft:
         assert now.tzinfo is not None

@@ -2,38 +2,89 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rewarm.adapters.aws_errors import naming_errors
+from rewarm.adapters.kms_keys import DescribesKeys, KmsKeys
 from rewarm.adapters.snapshot_blocks import BlockLister
 from rewarm.adapters.tags import tags_of
-from rewarm.domain.errors import SnapshotNotFoundError
+from rewarm.domain.errors import (
+    AccessDeniedError,
+    RequestRefusedError,
+    SnapshotNotFoundError,
+    SnapshotNotUsableError,
+)
 from rewarm.domain.extents import Runs
-from rewarm.domain.model import Snapshot
+from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, Snapshot
 
 if TYPE_CHECKING:
     from mypy_boto3_ebs.client import EBSClient
     from mypy_boto3_ec2.client import EC2Client
-    from mypy_boto3_ec2.type_defs import FilterTypeDef, SnapshotTypeDef
+    from mypy_boto3_ec2.type_defs import (
+        FilterTypeDef,
+        SnapshotRecycleBinInfoTypeDef,
+        SnapshotTypeDef,
+    )
+
+LOG = logging.getLogger(__name__)
 
 _PAGE = 1_000
+_RESTORING = frozenset({"temporary-restore-in-progress", "permanent-restore-in-progress"})
+"""botocore: ec2 TieringOperationStatus."""
 
 
 class Ec2SnapshotCatalog:
     """The port SnapshotCatalog."""
 
-    def __init__(self, ec2: EC2Client, ebs: EBSClient, blocks: BlockLister | None = None) -> None:
+    def __init__(self, ec2: EC2Client, ebs: EBSClient, kms: DescribesKeys) -> None:
         self._ec2 = ec2
-        self._blocks = blocks or BlockLister(ebs)
+        self._blocks = BlockLister(ebs)
+        self._keys = KmsKeys(kms)
 
     def get(self, snapshot_id: str) -> Snapshot:
-        """Raises SnapshotNotFoundError."""
+        """Raises SnapshotNotFoundError; SnapshotNotUsableError where it is another account's, not shared.
+
+        botocore, ec2 DescribeSnapshots: an id that does not exist is an error, one "for which you do not have
+        access" is only left out.
+        """
         with naming_errors():
             found = self._ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"]
         if not found:
-            raise SnapshotNotFoundError(f"there is no snapshot {snapshot_id} that this account may use")
+            raise SnapshotNotUsableError(
+                f"{snapshot_id} cannot be restored: it belongs to another account, which does not share it "
+                "with this one; its owner can: aws ec2 modify-snapshot-attribute --snapshot-id "
+                f"{snapshot_id} --attribute createVolumePermission"
+            )
         return _snapshot(found[0])
+
+    def in_recycle_bin(self, snapshot_id: str | None = None) -> list[BinnedSnapshot]:
+        """What the Recycle Bin holds, of this snapshot or of all; nothing where we may not look."""
+        paginator = self._ec2.get_paginator("list_snapshots_in_recycle_bin")
+        wanted = {"SnapshotIds": [snapshot_id]} if snapshot_id is not None else {"MaxResults": _PAGE}
+        try:
+            with naming_errors():
+                pages = paginator.paginate(**wanted)
+                return [_binned(found) for page in pages for found in page["Snapshots"]]
+        except (AccessDeniedError, RequestRefusedError, SnapshotNotFoundError) as error:
+            LOG.info("the Recycle Bin could not be looked into: %s", error)
+            return []
+
+    def archive_restore(self, snapshot_id: str) -> ArchiveRestore | None:
+        """None where no RestoreSnapshotTier is at work."""
+        with naming_errors():
+            answer = self._ec2.describe_snapshot_tier_status(
+                Filters=[{"Name": "snapshot-id", "Values": [snapshot_id]}]
+            )
+        for found in answer["SnapshotTierStatuses"]:
+            if found.get("LastTieringOperationStatus", "") in _RESTORING:
+                return ArchiveRestore(found["LastTieringStartTime"], found.get("LastTieringProgress", 0))
+        return None
+
+    def key_problem(self, kms_key_id: str) -> str | None:
+        """Why no volume can be encrypted or decrypted with the KMS key now; None where one can."""
+        return self._keys.problem(kms_key_id)
 
     def of_volume(self, volume_id: str) -> list[Snapshot]:
         """All snapshots of a volume that this account owns, in any state."""
@@ -58,10 +109,8 @@ class Ec2SnapshotCatalog:
             if "SnapshotId" in mapping.get("Ebs", {})
         }
 
-    def written_extents(
-        self, snapshot_id: str, *, size_gib: int, full_size_bytes: int | None
-    ) -> Iterator[Runs]:
-        """The written blocks, ascending, disjoint, merged, a part at a time. Raises SnapshotNotFoundError."""
+    def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
+        """Written blocks, ascending, disjoint, merged, a part at a time. Raises SnapshotNotFoundError."""
         return self._blocks.extents(snapshot_id, size_gib=size_gib, full_size_bytes=full_size_bytes)
 
     def _own(self, *filters: FilterTypeDef) -> list[Snapshot]:
@@ -90,6 +139,16 @@ def _snapshot(found: SnapshotTypeDef) -> Snapshot:
         owner_id=found.get("OwnerId", ""),
         progress_percent=_percent(found.get("Progress", "")),
         tags=tags_of(found.get("Tags")),
+        description=found.get("Description", ""),
+    )
+
+
+def _binned(found: SnapshotRecycleBinInfoTypeDef) -> BinnedSnapshot:
+    return BinnedSnapshot(
+        snapshot_id=found["SnapshotId"],
+        volume_id=found.get("VolumeId"),
+        entered_at=found["RecycleBinEnterTime"],
+        leaves_at=found["RecycleBinExitTime"],
     )
 
 

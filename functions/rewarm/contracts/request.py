@@ -46,7 +46,9 @@ class Source(Contract):
         default=None, description="The newest snapshot that carries every one of these tags."
     )
     instance_id: InstanceId | None = Field(
-        default=None, description="The newest snapshot of each volume attached to this instance."
+        default=None,
+        description="The newest CreateSnapshots call that left a snapshot of each volume attached to this "
+        "instance; else the newest snapshot of each, and the plan says so.",
     )
     devices: Annotated[list[StrictStr], Field(min_length=1, max_length=28)] | None = Field(
         default=None, description="With instanceId or imageId: only these device names."

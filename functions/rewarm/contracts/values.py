@@ -88,6 +88,11 @@ class VolumeAssignment(Contract):
     agent_available: bool = False
     device: str | None = None
     volume: NewVolume
+    chosen_because: str = Field(default="", description="Why it is this snapshot.")
+    consistent_set: bool | None = Field(
+        default=None,
+        description="Whether the snapshots of all volumes were taken together; null for one volume.",
+    )
     passed_over: list[PassedOverSnapshot] = Field(default_factory=list)
 
 

@@ -66,6 +66,26 @@ class Snapshot:
     owner_id: str
     progress_percent: int
     tags: dict[str, str]
+    description: str = ""
+    """Given to every snapshot of one CreateSnapshots call alike (botocore: ec2 CreateSnapshots)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BinnedSnapshot:
+    """A deleted snapshot that the Recycle Bin still holds, as ListSnapshotsInRecycleBin tells it."""
+
+    snapshot_id: str
+    volume_id: str | None
+    entered_at: datetime
+    leaves_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveRestore:
+    """RestoreSnapshotTier at work, as DescribeSnapshotTierStatus tells it."""
+
+    started_at: datetime
+    progress_percent: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from rewarm.domain.errors import SnapshotNotFoundError, SnapshotNotUsableError
-from rewarm.domain.model import Snapshot
+from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, Snapshot
 from rewarm.domain.units import clock_text
+
+Refusal = Callable[[Snapshot], str | None]
+"""Why no volume can be made of a snapshot now; None where one can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,62 +37,118 @@ def unusable(snapshot: Snapshot) -> str | None:
     if snapshot.state == "error":
         return f"it is in error{f' ({snapshot.state_message})' if snapshot.state_message else ''}"
     if snapshot.state == "recoverable":
-        return "it is in the Recycle Bin and must be recovered first"
+        return f"it is in the Recycle Bin; recover it first: {_recover_command(snapshot.snapshot_id)}"
     if snapshot.state == "recovering":
         return "it is being recovered from the Recycle Bin"
     if snapshot.state != "completed":
         return f"its state is {snapshot.state}"
     if snapshot.storage_tier == "archive":
-        return "it is archived; restoring it to the standard tier (RestoreSnapshotTier) takes up to 72 hours"
+        return archived(snapshot.snapshot_id)
     return None
 
 
-def require_usable(snapshot: Snapshot, *, field: str) -> Snapshot:
-    """The snapshot itself. Raises SnapshotNotUsableError."""
-    reason = unusable(snapshot)
-    if reason is not None:
-        raise SnapshotNotUsableError(
-            f"{snapshot.snapshot_id} cannot be restored: {reason}; allowed is a completed snapshot "
-            "in the standard tier",
-            field=field,
+def archived(snapshot_id: str, restoring: ArchiveRestore | None = None) -> str:
+    """The way back, its wait and its quota (EBS user guide, "Archive Amazon EBS snapshots": up to 72 hours,
+    depending on the size; 5 restores in progress an account).
+    """
+    if restoring is not None:
+        return (
+            "it is archived; it is being restored to the standard tier since "
+            f"{clock_text(restoring.started_at)} ({restoring.progress_percent} % done), "
+            "which takes up to 72 hours"
         )
+    return (
+        "it is archived; restore it to the standard tier first, which takes up to 72 hours, 5 at a time in "
+        f"an account: aws ec2 restore-snapshot-tier --snapshot-id {snapshot_id} --temporary-restore-days 7 "
+        "(or --permanent-restore)"
+    )
+
+
+def in_recycle_bin(binned: BinnedSnapshot) -> str:
+    """The way back, and until when it is there."""
+    return (
+        f"it was deleted at {clock_text(binned.entered_at)} and is in the Recycle Bin until "
+        f"{clock_text(binned.leaves_at)}; recover it first: {_recover_command(binned.snapshot_id)}"
+    )
+
+
+def _recover_command(snapshot_id: str) -> str:
+    return f"aws ec2 restore-snapshot-from-recycle-bin --snapshot-id {snapshot_id}"
+
+
+def refused(snapshot_id: str, reason: str, *, field: str) -> SnapshotNotUsableError:
+    """The error that says so."""
+    return SnapshotNotUsableError(
+        f"{snapshot_id} cannot be restored: {reason}; allowed is a completed snapshot "
+        "in the standard tier that this account may use",
+        field=field,
+    )
+
+
+def require_usable(snapshot: Snapshot, *, field: str, refusal: Refusal = unusable) -> Snapshot:
+    """The snapshot itself. Raises SnapshotNotUsableError."""
+    reason = refusal(snapshot)
+    if reason is not None:
+        raise refused(snapshot.snapshot_id, reason, field=field)
     return snapshot
 
 
-def newest_usable(candidates: Iterable[Snapshot], *, at: datetime | None, what: str, field: str) -> Selection:
+def newest_usable(
+    candidates: Iterable[Snapshot],
+    *,
+    at: datetime | None,
+    what: str,
+    field: str,
+    refusal: Refusal = unusable,
+    binned: Sequence[BinnedSnapshot] = (),
+) -> Selection:
     """The newest usable snapshot that was started not later than `at`; ties go to the lower id.
 
     Raises SnapshotNotFoundError where there is none at all, SnapshotNotUsableError where none can be used.
     """
-    ordered = sorted(candidates, key=lambda snapshot: snapshot.snapshot_id)
-    ordered.sort(key=lambda snapshot: snapshot.started_at, reverse=True)
-    if not ordered:
+    ordered = newest_first(candidates)
+    gone = _gone(ordered, binned)
+    if not ordered and not gone:
         raise SnapshotNotFoundError(f"no snapshot of {what} belongs to this account", field=field)
-    reasons = {snapshot.snapshot_id: _reason_against(snapshot, at) for snapshot in ordered}
+    reasons = {snapshot.snapshot_id: _reason_against(snapshot, at, refusal) for snapshot in ordered}
     chosen = next((snapshot for snapshot in ordered if reasons[snapshot.snapshot_id] is None), None)
     if chosen is None:
-        raise _none_left(ordered, reasons, at, what, field)
+        raise _none_left(ordered, {**reasons, **gone}, at, what, field)
     older = f"older than {chosen.snapshot_id}"
     return Selection(
         snapshot=chosen,
         passed_over=tuple(
-            PassedOver(snapshot.snapshot_id, reasons[snapshot.snapshot_id] or older)
-            for snapshot in ordered
-            if snapshot.snapshot_id != chosen.snapshot_id
+            PassedOver(snapshot_id, reason or older)
+            for snapshot_id, reason in [*gone.items(), *reasons.items()]
+            if snapshot_id != chosen.snapshot_id
         ),
     )
 
 
-def _reason_against(snapshot: Snapshot, at: datetime | None) -> str | None:
+def newest_first(candidates: Iterable[Snapshot]) -> list[Snapshot]:
+    """By the time at which they were started; ties by id."""
+    ordered = sorted(candidates, key=lambda snapshot: snapshot.snapshot_id)
+    ordered.sort(key=lambda snapshot: snapshot.started_at, reverse=True)
+    return ordered
+
+
+def _gone(ordered: Sequence[Snapshot], binned: Sequence[BinnedSnapshot]) -> dict[str, str]:
+    """Those in the Recycle Bin, the last deleted first; when they were taken, AWS does not tell."""
+    shown = {snapshot.snapshot_id for snapshot in ordered}
+    found = sorted(binned, key=lambda one: (-one.entered_at.timestamp(), one.snapshot_id))
+    return {one.snapshot_id: in_recycle_bin(one) for one in found if one.snapshot_id not in shown}
+
+
+def _reason_against(snapshot: Snapshot, at: datetime | None, refusal: Refusal) -> str | None:
     if at is not None and snapshot.started_at > at:
         return f"taken at {clock_text(snapshot.started_at)}, later than asked for ({clock_text(at)})"
-    return unusable(snapshot)
+    return refusal(snapshot)
 
 
 def _none_left(
     ordered: list[Snapshot], reasons: dict[str, str | None], at: datetime | None, what: str, field: str
 ) -> SnapshotNotFoundError | SnapshotNotUsableError:
-    if at is not None and all(snapshot.started_at > at for snapshot in ordered):
+    if at is not None and len(reasons) == len(ordered) and all(one.started_at > at for one in ordered):
         return SnapshotNotFoundError(
             f"no snapshot of {what} is as old as {clock_text(at)}; the oldest is {ordered[-1].snapshot_id} "
             f"of {clock_text(ordered[-1].started_at)}",

@@ -39,7 +39,7 @@ def _client(service: str) -> Any:
 
 def snapshots() -> Ec2SnapshotCatalog:
     """Port SnapshotCatalog."""
-    return Ec2SnapshotCatalog(_client("ec2"), clients.block_list_client(THREADS))
+    return Ec2SnapshotCatalog(_client("ec2"), clients.block_list_client(THREADS), _client("kms"))
 
 
 def fast_restores() -> Ec2FastSnapshotRestores:

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import datetime
 
 from rewarm.contracts import LivingSource, NewVolume, PassedOverSnapshot, RestoreRequest, VolumeAssignment
-from rewarm.contracts.request import Source
 from rewarm.domain.errors import InvalidRequestError, RestoreError, VolumeNotFoundError
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
-from rewarm.domain.selection import PassedOver, newest_usable, require_usable
+from rewarm.domain.selection import PassedOver
 from rewarm.domain.targets import check_instance, check_zone, choose_device
 from rewarm.domain.volume_types import WantedVolume, settle
 from rewarm.ports import Instances, SnapshotCatalog, VolumeStore
+from rewarm.steps.sources import Chosen, at_field, choose_sources
 
 MAX_PASSED_OVER = 10
 """So many are named; a payload of Step Functions holds 256 KiB."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """A snapshot to restore, and the device name that its data had."""
-
-    snapshot: Snapshot
-    passed_over: tuple[PassedOver, ...] = ()
-    device: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +38,14 @@ def assign_volumes(
 
     Raises every error that names a field of the request.
     """
-    chosen = _choose_sources(request.source, snapshots, instances)
+    chosen = choose_sources(request.source, snapshots, instances)
     if len(chosen) > 1 and request.target.device is not None:
         raise InvalidRequestError(
             f"found {request.target.device} for {len(chosen)} volumes; leave it out, "
             "each gets a name of its own",
             field="target.device",
         )
+    _check_key(request, snapshots)
     place = _place(request, instances)
     assignments: list[VolumeAssignment] = []
     for index, one in enumerate(chosen):
@@ -73,90 +64,12 @@ def assign_volumes(
     return assignments
 
 
-def _choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Instances) -> list[_Chosen]:
-    if source.snapshot_id is not None:
-        field = "source.snapshotId"
-        return [_Chosen(require_usable(_get(snapshots, source.snapshot_id, field), field=field))]
-    if source.volume_id is not None:
-        return [_newest_of_volume(snapshots, source.volume_id, _at(source), "source.volumeId")]
-    if source.tags is not None:
-        what = ", ".join(f"{key}={value}" for key, value in sorted(source.tags.items()))
-        found = newest_usable(
-            snapshots.with_tags(source.tags), at=None, what=f"the tags {what}", field="source.tags"
-        )
-        return [_Chosen(found.snapshot, found.passed_over)]
-    if source.instance_id is not None:
-        return _sources_of_instance(source.instance_id, source.devices, snapshots, instances)
-    if source.image_id is not None:
-        return _sources_of_image(source.image_id, source.devices, snapshots)
-    raise InvalidRequestError(
-        f'the runbook of "{source.alarm}" is not known here; send the request that it holds',
-        field="source.alarm",
-    )
-
-
-def _at(source: Source) -> datetime | None:
-    return source.at if isinstance(source.at, datetime) else None
-
-
-def _newest_of_volume(
-    snapshots: SnapshotCatalog, volume_id: str, at: datetime | None, field: str, device: str | None = None
-) -> _Chosen:
-    found = newest_usable(snapshots.of_volume(volume_id), at=at, what=volume_id, field=field)
-    return _Chosen(found.snapshot, found.passed_over, device)
-
-
-def _sources_of_instance(
-    instance_id: str, devices: list[str] | None, snapshots: SnapshotCatalog, instances: Instances
-) -> list[_Chosen]:
-    field = "source.instanceId"
-    try:
-        instance = instances.get(instance_id)
-    except RestoreError as error:
-        raise _at_field(error, field) from error
-    wanted = _wanted_devices(instance.devices, devices, instance_id, field)
-    return [
-        _newest_of_volume(snapshots, volume_id, None, field, device) for device, volume_id in wanted.items()
-    ]
-
-
-def _sources_of_image(image_id: str, devices: list[str] | None, snapshots: SnapshotCatalog) -> list[_Chosen]:
-    field = "source.imageId"
-    try:
-        mapping = snapshots.of_image(image_id)
-    except RestoreError as error:
-        raise _at_field(error, field) from error
-    wanted = _wanted_devices(mapping, devices, image_id, field)
-    return [
-        _Chosen(require_usable(_get(snapshots, snapshot_id, field), field=field), (), device)
-        for device, snapshot_id in wanted.items()
-    ]
-
-
-def _wanted_devices(
-    mapping: dict[str, str], devices: list[str] | None, owner: str, field: str
-) -> dict[str, str]:
-    if not mapping:
-        raise InvalidRequestError(f"{owner} has no EBS volumes", field=field)
-    for device in devices or []:
-        if device not in mapping:
-            allowed = ", ".join(sorted(mapping))
-            raise InvalidRequestError(
-                f'found "{device}"; {owner} has volumes at {allowed}', field="source.devices"
-            )
-    return {device: mapping[device] for device in sorted(mapping) if devices is None or device in devices}
-
-
-def _get(snapshots: SnapshotCatalog, snapshot_id: str, field: str) -> Snapshot:
-    try:
-        return snapshots.get(snapshot_id)
-    except RestoreError as error:
-        raise _at_field(error, field) from error
-
-
-def _at_field(error: RestoreError, field: str) -> RestoreError:
-    """The same error, naming the field of the request that led to it."""
-    return error if error.field is not None else type(error)(str(error), field=field)
+def _check_key(request: RestoreRequest, snapshots: SnapshotCatalog) -> None:
+    """CreateVolume takes any key, and fails later without a word (botocore: ec2 CreateVolume KmsKeyId)."""
+    key = request.volume.kms_key_id
+    problem = snapshots.key_problem(key) if key is not None else None
+    if problem is not None:
+        raise InvalidRequestError(f'found "{key}": {problem}', field="volume.kmsKeyId")
 
 
 def _place(request: RestoreRequest, instances: Instances) -> _Place:
@@ -168,7 +81,7 @@ def _place(request: RestoreRequest, instances: Instances) -> _Place:
     try:
         instance = instances.get(target.instance_id)
     except RestoreError as error:
-        raise _at_field(error, "target.instanceId") from error
+        raise at_field(error, "target.instanceId") from error
     check_instance(instance)
     return _Place(instance.availability_zone, instance)
 
@@ -214,7 +127,7 @@ def _living_source(source: Volume | None, zone: str) -> LivingSource | None:
 def _assignment(
     index: int,
     map_key: str,
-    chosen: _Chosen,
+    chosen: Chosen,
     new_volume: VolumeSettings,
     place: _Place,
     device: str | None,
@@ -239,6 +152,8 @@ def _assignment(
         architecture=instance.architecture if instance else None,
         device=device,
         volume=NewVolume.model_validate(new_volume),
+        chosen_because=chosen.because,
+        consistent_set=chosen.consistent_set,
         passed_over=[PassedOverSnapshot.model_validate(one) for one in _named(chosen.passed_over)],
     )
 
