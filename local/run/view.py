@@ -139,7 +139,8 @@ class View:
         for volume_plan in plans:
             self.console.print(_plan_table(volume_plan))
         if summary:
-            source = f"{summary['priceSource']}, as of {summary['priceBookAsOf'][:10]}"
+            old = " (more than 90 days old)" if summary.get("priceBookStale") else ""
+            source = f"{summary['priceSource']}, as of {summary['priceBookAsOf'][:10]}{old}"
             self.console.print(f"[dim]Prices: {escape(source)}[/]")
 
     def ended(self, restore: RestoreRecord) -> None:

@@ -204,7 +204,14 @@ class PlanSummary(Contract):
     deadline_missed: bool
     why: str
     price_book_as_of: Instant
+    price_book_stale: bool = Field(
+        default=False, description="A price that the plans were reckoned with is more than 90 days old."
+    )
     price_source: str
+    notes: list[str] = Field(
+        default_factory=list,
+        description="Old prices, newer snapshots passed over and why, volumes that are of different times.",
+    )
 
 
 class Failure(Contract):

@@ -79,6 +79,7 @@ class PlanFacts:
     deadline_missed: bool
     prices: str
     dry_run: bool
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ def plan(restore_id: str, facts: PlanFacts) -> Message:
     sentences += [_plan_line(volume, numbered=many > 1) for volume in facts.volumes[:10]]
     if many > 10:
         sentences.append(f"And {many - 10} volumes more.")
+    sentences += facts.notes
     fields = [
         ("Full speed expected by", clock_text(facts.ready_p90_at) + " (9 of 10 cases)"),
         ("Extra cost", usd_text(facts.total_cost_usd)),

@@ -136,8 +136,10 @@ def _plan(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject
         ready_p90_at=summary.ready_p90_at,
         deadline_at=details.deadline_at,
         deadline_missed=summary.deadline_missed,
-        prices=f"{summary.price_source}, {clock_text(summary.price_book_as_of)[:10]}",
+        prices=f"{summary.price_source}, {clock_text(summary.price_book_as_of)[:10]}"
+        + (" (more than 90 days old)" if summary.price_book_stale else ""),
         dry_run=event.request is not None and event.request.dry_run,
+        notes=summary.notes,
     )
     plans = [
         {"index": one.volume.index, "snapshotId": one.volume.snapshot_id, "plan": one.plan.to_json()}

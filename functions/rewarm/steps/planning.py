@@ -29,6 +29,7 @@ from rewarm.domain.units import ceil_seconds
 from rewarm.domain.volume_types import speed
 from rewarm.ports import FastSnapshotRestores, History, Instances, Prices, Quotas
 from rewarm.steps.learning import known_records, timings_of
+from rewarm.steps.plan_notes import plan_notes, stale_prices
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,9 @@ def _summary(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> Pla
         deadline_missed=any(plan.plan.deadline_missed for plan in plans),
         why=_why(plans),
         price_book_as_of=book.as_of,
+        price_book_stale=bool(stale_prices(plans, book, now)),
         price_source=book.source,
+        notes=plan_notes(plans, book, now),
     )
 
 

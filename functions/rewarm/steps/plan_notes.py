@@ -1,0 +1,70 @@
+"""What a plan's reader should know beside its numbers: old prices, and which snapshots were passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from rewarm.contracts import VolumePlan
+from rewarm.domain.model import PriceBook, Strategy
+from rewarm.domain.units import clock_text
+
+MOST_PASSED_OVER = 5
+_OLDER = "older than "
+
+
+def stale_prices(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> list[str]:
+    """In words, each figure more than 90 days old that a strategy's cost was reckoned with."""
+    found = []
+    for name, label in _figures(plans).items():
+        figure = book.figures.get(name)
+        if figure is not None and figure.is_stale(now):
+            found.append(f"{label} of {clock_text(figure.as_of)[:10]}")
+    return found
+
+
+def plan_notes(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> list[str]:
+    """Sentences; none where there is nothing out of the ordinary."""
+    notes = [*_sets(plans), *_passed_over(plans)]
+    stale = stale_prices(plans, book, now)
+    if stale:
+        notes.append(
+            f"Prices more than 90 days old: {', '.join(stale)}; AWS may have changed them "
+            "(PriceOverrides takes your own)."
+        )
+    return notes
+
+
+def _figures(plans: Sequence[VolumePlan]) -> dict[str, str]:
+    """The figures behind every strategy that can be had, by their names in prices.json."""
+    had = {one.strategy for plan in plans for one in plan.candidates if one.feasible}
+    figures = {"listBlocksUsdPerThousand": "ListSnapshotBlocks"}
+    if Strategy.FAST_SNAPSHOT_RESTORE in had:
+        figures["fsrUsdPerHour"] = "fast snapshot restore"
+    if Strategy.PROVISIONED_RATE in had:
+        figures["rateUsdPerGibMibS"] = "initialization rate"
+    for boost in (one.boost for plan in plans for one in plan.candidates if one.boost is not None):
+        figures[f"iopsUsdPerMonth.{boost.volume_type}"] = f"IOPS of {boost.volume_type}"
+        if boost.throughput_mib_s is not None:
+            name = f"throughputUsdPerMibSMonth.{boost.volume_type}"
+            figures[name] = f"throughput of {boost.volume_type}"
+    return figures
+
+
+def _sets(plans: Sequence[VolumePlan]) -> Iterator[str]:
+    if any(plan.volume.consistent_set is False for plan in plans):
+        times = sorted(plan.volume.snapshot_started_at for plan in plans)
+        yield (
+            "The snapshots are not a consistent set: no CreateSnapshots call left a usable snapshot of every "
+            f"volume, so the data is of {clock_text(times[0])} to {clock_text(times[-1])}."
+        )
+
+
+def _passed_over(plans: Sequence[VolumePlan]) -> Iterator[str]:
+    """Those that somebody may have expected to be restored: not merely older ones."""
+    for plan in plans:
+        newer = [one for one in plan.volume.passed_over if not one.reason.startswith(_OLDER)]
+        for one in newer[:MOST_PASSED_OVER]:
+            yield f"{one.snapshot_id} was passed over: {one.reason}."
+        if len(newer) > MOST_PASSED_OVER:
+            yield f"And {len(newer) - MOST_PASSED_OVER} more of {plan.volume.source_volume_id}."
