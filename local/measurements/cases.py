@@ -31,6 +31,7 @@ SIZES_GIB: Mapping[Strategy, tuple[int, int]] = MappingProxyType(
 )
 """The agent's reads are real, at the volume's real speed here, so its volumes are small; all else only waits
 for AWS, and that is skipped ahead."""
+HAVE_A_SETTING = frozenset({Strategy.PROVISIONED_RATE, Strategy.BOOSTED_WARM_UP})
 WRITTEN_SHARES = (0.2, 0.6)
 MOST_READ_GIB = 6
 
@@ -43,6 +44,8 @@ class Case:
     strategy: Strategy
     size_gib: int
     written_gib: int
+    is_hurried: bool = False
+    """Asked for within a minute, so that the highest rate or boost is taken; else it is the lowest."""
 
     @property
     def extents(self) -> list[tuple[int, int]]:
@@ -69,4 +72,4 @@ def _case(number: int, strategy: Strategy, chance: random.Random) -> Case:
     written = max(1, round(size * chance.uniform(*WRITTEN_SHARES)))
     if strategy.reads_with_agent:
         written = min(written, MOST_READ_GIB)
-    return Case(number, strategy, size, written)
+    return Case(number, strategy, size, written, strategy in HAVE_A_SETTING and chance.random() < 0.5)

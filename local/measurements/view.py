@@ -33,7 +33,7 @@ class View:
     def outcome(self, one: Outcome, count: int) -> None:
         """What just ended, part by part."""
         self.say(
-            f"{one.case.number:>3} of {count}  {one.case.strategy}, {one.case.written_gib:,} of "
+            f"{one.case.number:>3} of {count}  {_name(one)}, {one.case.written_gib:,} of "
             f"{one.case.size_gib:,} GiB: {elapsed_text(one.actual_seconds)}, estimated "
             f"{elapsed_text(one.p50_seconds)} ({one.error_percent:+.0f} %), {one.real_seconds:.0f} s in fact"
         )
@@ -63,10 +63,14 @@ class View:
         self.say("The estimates hold." if verdict.holds else "The estimates do not hold.")
 
 
+def _name(one: Outcome) -> str:
+    return f"{one.case.strategy}{', fastest' if one.case.is_hurried else ''}"
+
+
 def _cells(one: Outcome) -> list[str]:
     return [
         str(one.case.number),
-        one.case.strategy.value,
+        _name(one),
         f"{one.case.size_gib:,}",
         f"{one.case.written_gib:,}",
         elapsed_text(one.p50_seconds),

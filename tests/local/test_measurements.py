@@ -8,7 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from local.measurements.cases import BLOCKS_PER_GIB, MOST_READ_GIB, SHARES, SIZES_GIB, Case, cases
+from local.measurements.cases import (
+    BLOCKS_PER_GIB,
+    HAVE_A_SETTING,
+    MOST_READ_GIB,
+    SHARES,
+    SIZES_GIB,
+    Case,
+    cases,
+)
 from local.measurements.options import parse
 from local.measurements.series import Outcome
 from local.measurements.verdict import HISTORY_RESTORES, judge
@@ -37,6 +45,8 @@ class TestCases:
     def test_thirty_hold_each_strategys_share(self):
         assert sum(SHARES.values()) == 30
         assert Counter(case.strategy for case in cases(60, 3)[30:]) == SHARES
+        hurried = {case.strategy for case in cases(60, 3) if case.is_hurried}
+        assert hurried == HAVE_A_SETTING
 
     @pytest.mark.parametrize("case", cases(60, 5), ids=lambda case: f"{case.number}-{case.strategy}")
     def test_each_fits_its_snapshot(self, case):
