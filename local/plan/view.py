@@ -48,6 +48,8 @@ class View:
         self.console.print(f"[bold]{escape(result.summary.why)}[/]")
         if len(result.plans) > 1:
             self.say(f"Together: {usd_text(result.summary.total_cost_usd)}.")
+        for note in result.summary.notes:
+            self.say(f"Note: {note}")
         self.console.print(prices_table(result.prices))
 
     def what_if(self, result: PlanResult) -> None:

@@ -59,6 +59,7 @@ def test_the_table_has_every_strategy_with_its_sum_and_its_verdict(run, tmp_path
     assert "Not possible: the source volume" in flat
     assert "Each cost includes ListSnapshotBlocks requests: 21 requests x $0.0006 / 1,000" in flat
     assert "(over 90 days old)" in flat
+    assert "Note: " in told
     assert f"Picture: {tmp_path / 'plan.svg'}" in told
     assert not (tmp_path / "plan-what-if.svg").exists()
 
