@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from local.host import ROOT, Host
-from local.region import RegionSettings
-from local.scale.measure import Listing, ScaleError, as_json, list_blocks
+from local.host import ROOT
+from local.scale.measure import Listing, ScaleError, as_json, measure_alone
 from local.scale.patterns import PATTERNS, pages
 
 MOST_MIB = 512
@@ -30,11 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
     said = sys.stderr if options.json else sys.stdout
     listings: list[Listing] = []
     try:
-        # A host each: the highest memory of a process is that of its whole life.
         for pattern in options.pattern or PATTERNS:
-            with Host(options.state_dir, region_settings=RegionSettings(throttling=True)) as host:
-                host.deploy()
-                listings.append(list_blocks(host, pattern, options.size_gib))
+            listings.append(_measure(pattern, options.size_gib, options.state_dir))
             print(_line(listings[-1]), file=said, flush=True)
     except ScaleError as problem:
         print(f"scale: {problem}", file=sys.stderr)
@@ -42,6 +40,13 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         print(json.dumps(as_json(listings)), flush=True)
     return 0 if all(holds(one) for one in listings) else 1
+
+
+def _measure(pattern: str, size_gib: int, state_dir: Path) -> Listing:
+    """In a process of its own, which holds one embedded AWS only; it ends the function's process too."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(measure_alone, pattern, size_gib, state_dir).result()
 
 
 def holds(listing: Listing) -> bool:

@@ -14,6 +14,7 @@ import boto3
 from botocore.config import Config
 
 from local.host import Host
+from local.region import RegionSettings
 from local.region.block_lists import block_count
 from local.scale.patterns import BLOCKS_PER_GIB, PATTERNS, lines, same_lines
 
@@ -37,6 +38,13 @@ class Listing:
     peak_mib: float
     """Highest resident memory of the function's process, Python and libraries included."""
     map_mib: float
+
+
+def measure_alone(pattern: str, size_gib: int, state_dir: Path) -> Listing:
+    """Start the embedded AWS, list one snapshot, end it."""
+    with Host(state_dir, region_settings=RegionSettings(throttling=True)) as host:
+        host.deploy()
+        return list_blocks(host, pattern, size_gib)
 
 
 def list_blocks(host: Host, pattern: str, size_gib: int) -> Listing:
