@@ -39,6 +39,7 @@ class Snapshot:
 
     def __init__(self, blocks: set[int], size_gib: int, page: int) -> None:
         self.blocks, self.size_gib, self.page = sorted(blocks), size_gib, page
+        self.empty_pages = True
         self.requests: list[dict[str, Any]] = []
         self.lock = threading.Lock()
 
@@ -57,7 +58,9 @@ class Snapshot:
             "ExpiryTime": EXPIRY, "VolumeSize": self.size_gib, "BlockSize": 524_288,
         }  # fmt: skip
         if more:
-            answer["NextToken"] = f"{more[0]}{'' if empty or len(more) % 3 else ' empty'}"
+            answer["NextToken"] = (
+                f"{more[0]}{'' if empty or len(more) % 3 or not self.empty_pages else ' empty'}"
+            )
         return answer
 
 
@@ -129,6 +132,14 @@ def test_a_range_goes_on_by_token_and_stops_at_its_end(monkeypatch: pytest.Monke
     )
     # Not one chain runs far into the next range: one page beyond its end at most.
     assert len(snapshot.requests) < 2_048 / 16 * 2 + len(starts) * 2
+
+
+def test_a_page_that_ends_with_its_range_is_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot_blocks, "PAGE_BLOCKS", 16)
+    answer = Snapshot(set(range(2_048)), 1, 16)
+    monkeypatch.setattr(answer, "empty_pages", False)
+    assert listed(lister(answer), 1) == [Extent(0, 2_048)]
+    assert len(answer.requests) == 2_048 / 16
 
 
 def test_nothing_is_listed_far_ahead_of_what_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,9 +78,8 @@ class BlockLister:
         """The written blocks from `start` up to `stop`, which is not included."""
         found = Runs()
         for indices in self._pages.onwards(snapshot_id, start):
-            inside = _before(indices, stop)
-            found.extend(runs_of(inside))
-            if len(inside) < len(indices) or ended.is_set():
+            found.extend(runs_of(_before(indices, stop)))
+            if indices[-1] + 1 >= stop or ended.is_set():
                 break
         return found
 
