@@ -17,7 +17,7 @@ from local.measurements.verdict import (
 )
 from rewarm.domain.units import count_text, elapsed_text
 
-WIDTH = 120
+WIDTH = 130
 
 
 class View:
@@ -45,7 +45,7 @@ class View:
         for heading in ("#", "strategy"):
             table.add_column(heading, no_wrap=True)
         for heading in ("GiB", "written", "P50", "P90", "actual", "error", "in P90", "basis"):
-            table.add_column(heading, justify="right")
+            table.add_column(heading, justify="right", no_wrap=True)
         for one in outcomes:
             table.add_row(*_cells(one))
         self._console.print(table)
@@ -64,7 +64,7 @@ class View:
 
 
 def _name(one: Outcome) -> str:
-    return f"{one.case.strategy}{', fastest' if one.case.is_hurried else ''}"
+    return f"{one.case.strategy}{' (fastest)' if one.case.is_hurried else ''}"
 
 
 def _cells(one: Outcome) -> list[str]:
