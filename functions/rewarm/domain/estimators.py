@@ -138,8 +138,12 @@ def volume_clone(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome
         (listing(facts, book), cost.volume_clone(book, source.size_gib)),
         basis=timings.basis_of(Strategy.VOLUME_CLONE),
         note=f"it holds what is on {source.volume_id} now, not the snapshot's data, and until it is "
-        f"initialized it runs at {iops:,} IOPS and {mib_s:,.0f} MiB/s at most",
+        f"initialized it runs at {iops:,} IOPS and {mib_s:,.0f} MiB/s at most{_unpriced(book)}",
     )
+
+
+def _unpriced(book: PriceBook) -> str:
+    return "" if book.clone_usd_per_gib is not None else "; AWS bills the copy too, at a price not known here"
 
 
 def _clone_refusal(facts: VolumeFacts, book: PriceBook, limits: Limits) -> str | None:

@@ -167,12 +167,13 @@ class TestVolumeClone:
     def test_says_what_it_holds_and_how_slow_it_is_until_then(self):
         assert self.clone().note == (
             "it holds what is on vol-1 now, not the snapshot's data, and until it is initialized it runs at "
-            "3,000 IOPS and 125 MiB/s at most"
+            "3,000 IOPS and 125 MiB/s at most; AWS bills the copy too, at a price not known here"
         )
 
     def test_counts_the_users_own_price(self):
         priced = replace(BOOK, clone_usd_per_gib=Decimal("0.002"))
         assert self.clone(book=priced).decidable_usd == Decimal("2.048")
+        assert "not known" not in (self.clone(book=priced).note or "")
         assert self.clone().parts[1].arithmetic == "AWS names no price here, so it is not counted"
 
     @pytest.mark.parametrize(
