@@ -69,12 +69,14 @@ class TestEachDocument:
         )
         values = {
             "action": "verify", "volumeId": "vol-00000000000000001", "agentUrl": url, "mapUrl": url,
-            "agentSha256": "0" * 64, "progressUrl": "none", "executionTimeout": "172800",
-            "arguments": "--samples 64 --max-p99-ms 20.5 --depth auto",
+            "agentSha256": "0" * 64, "progressUrl": "none", "firstUrl": url, "executionTimeout": "172800",
+            "arguments": "--samples 64 --max-p99-ms 20.5 --depth auto --scope whole",
         }  # fmt: skip
         for key, value in values.items():
             assert re.search(parameters[key]["allowedPattern"], value), key
-        assert re.search(parameters["progressUrl"]["allowedPattern"], url)
+        for key in ("mapUrl", "firstUrl", "progressUrl"):
+            assert re.search(parameters[key]["allowedPattern"], url)
+            assert re.search(parameters[key]["allowedPattern"], "none")
 
     def test_it_stays_below_the_size_limit(self, name: str) -> None:
         assert len(json.dumps(document(name))) < 48 * 1024, "64 KB with run-time parameters"
@@ -130,15 +132,21 @@ class TestPowerShell:
         used = set(re.findall(r"\$(?:script:)?(\w+)", self.text))
         assert used - assigned <= known
 
+    def test_it_hands_on_only_the_files_that_there_are(self) -> None:
+        for url, flag, file in (("mapUrl", "--map", "blocks.map"), ("firstUrl", "--first", "first.map")):
+            assert f'if (${url} -ne \'none\') {{ $line += "{flag} `"$work\\{file}`" " }}' in self.text
+            assert re.search(rf"if \(\${url} -ne 'none'\) {{\s+Save-Download \${url} ", self.text)
+
     def test_it_finds_the_disk_checks_the_agent_and_hides_the_signatures(self) -> None:
         assert r"\\.\PHYSICALDRIVE$($disk.Number)" in self.text
         assert "(Get-FileHash -Algorithm SHA256 -Path $Path).Hash -eq $agentSha256" in self.text
-        assert not re.search(r"(?i)(write|error).*\$(agent|map|progress)?url", self.text)
+        assert not re.search(r"(?i)(write|error).*\$(agent|map|first|progress)?url", self.text)
         assert self.text.isascii()
 
 
 AGENT = r"""#!/bin/sh
 echo "$@" >"{home}/called"
+cat "{home}"/tmp/*/*.map >"{home}/maps" 2>/dev/null
 echo 'warmer: a note' >&2
 if [ "$1" = verify ]; then
   echo '{{"event":"result","command":"verify","verdict":"slow"}}'
@@ -192,7 +200,7 @@ class Command:
     def __init__(self, home: Path, store: Store, *, seconds: int = 0) -> None:
         self.home, self.store = home, store
         agent = AGENT.format(home=home, seconds=seconds).encode()
-        store.files = {"/agent?X=1&Y=2": agent, "/map": b"0 4\n"}
+        store.files = {"/agent?X=1&Y=2": agent, "/map": b"0 4\n", "/first": b"3 1\n"}
         (home / "device").mkdir()
         (home / "device/nvme-Amazon_Elastic_Block_Store_vol00000000000000001").write_bytes(b"")
         (home / "tmp").mkdir()
@@ -200,6 +208,7 @@ class Command:
             "action": "warm", "volumeId": "vol-00000000000000001", "agentUrl": f"{store.url}/agent?X=1&Y=2",
             "agentSha256": hashlib.sha256(agent).hexdigest(), "mapUrl": f"{store.url}/map",
             "progressUrl": f"{store.url}/progress", "arguments": "--depth auto", "executionTimeout": "3600",
+            "firstUrl": "none",
         }  # fmt: skip
 
     def start(self, **values: str) -> subprocess.Popen[str]:
@@ -239,8 +248,23 @@ class TestScript:
         called = (command.home / "called").read_text(encoding="utf-8").split()
         assert called[0] == "warm"
         assert called[1].endswith("/nvme-Amazon_Elastic_Block_Store_vol00000000000000001")
-        assert called[-4:] == ["--progress", "json", "--depth", "auto"]
+        assert (called[2], called[3].rsplit("/", 1)[1]) == ("--map", "blocks.map")
+        assert called[4:] == ["--progress", "json", "--depth", "auto"]
         assert json.loads(command.store.puts[-1])["event"] == "result"
+
+    def test_hands_on_what_is_to_come_first(self, command: Command) -> None:
+        assert command.run(firstUrl=f"{command.store.url}/first", arguments="--scope used")[0] == 0
+        called = (command.home / "called").read_text(encoding="utf-8").split()
+        assert [called[2], called[4]] == ["--map", "--first"]
+        assert called[5].endswith("/first.map")
+        assert called[6:] == ["--progress", "json", "--scope", "used"]
+        assert (command.home / "maps").read_text(encoding="utf-8") == "0 4\n3 1\n"
+
+    def test_reads_every_block_without_a_map(self, command: Command) -> None:
+        assert command.run(mapUrl="none", arguments="--scope whole")[0] == 0
+        called = (command.home / "called").read_text(encoding="utf-8").split()
+        assert called[2:] == ["--progress", "json", "--scope", "whole"]
+        assert "/map" not in command.store.gets
 
     def test_publishes_progress_while_it_runs(self, tmp_path: Path, store: Store) -> None:
         command = Command(tmp_path, store, seconds=3)

@@ -15,6 +15,7 @@ from rewarm.contracts.results import (
     VerifyVolumeResult,
 )
 from rewarm.contracts.values import Plan, Trigger, VolumeAssignment, VolumePlan
+from rewarm.domain.scope import Scope
 
 Announcement = Literal["plan", "fallback", "attached", "ready", "failed"]
 Phase = Literal["before", "after"]
@@ -95,6 +96,9 @@ class VerifyVolumeEvent(StepEvent):
     volume: VolumeAssignment
     volume_id: str
     phase: Phase
+    scope: Scope = Field(
+        default=Scope.WRITTEN, description="What the warm-up agent says that it read; written where none did."
+    )
     pending: VerifyVolumeResult | None = None
 
 

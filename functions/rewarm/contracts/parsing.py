@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -120,18 +120,17 @@ def _path(location: tuple[int | str, ...]) -> str:
         if model is None and parts and not isinstance(part, int) and parts[-1] != "tags":
             break
         parts.append(str(part))
-        model = _field_model(model, str(part))
+        if not isinstance(part, int):
+            model = _field_model(model, str(part))
     return ".".join(parts)
 
 
 def _field_model(model: type[BaseModel] | None, alias: str) -> type[BaseModel] | None:
     for field in (model.model_fields if model else {}).values():
-        if (
-            field.alias == alias
-            and isinstance(field.annotation, type)
-            and issubclass(field.annotation, BaseModel)
-        ):
-            return field.annotation
+        if field.alias != alias:
+            continue
+        items = get_args(field.annotation) if get_origin(field.annotation) is list else (field.annotation,)
+        return next((one for one in items if isinstance(one, type) and issubclass(one, BaseModel)), None)
     return None
 
 
@@ -150,7 +149,8 @@ def _sentence(errors: list[ErrorDetails]) -> str:
 def _allowed_fields(location: tuple[int | str, ...]) -> list[str]:
     model: type[BaseModel] | None = RestoreRequest
     for part in location[:-1]:
-        model = _field_model(model, str(part))
+        if not isinstance(part, int):
+            model = _field_model(model, str(part))
     return [str(field.alias) for field in (model.model_fields if model else {}).values()]
 
 
@@ -166,11 +166,14 @@ def _allowed(error: ErrorDetails) -> str:
     limits = {
         "greater_than_equal": "at least {ge}",
         "less_than_equal": "at most {le}",
+        "less_than": "less than {lt}",
+        "too_long": "a list of at most {max_length}",
         "greater_than": "more than {gt}",
     }
     if kind in limits:
         return f"allowed is {limits[kind].format(**context)}"
     plain = {
+        "list_type": "a list is allowed",
         "int_type": "a whole number is allowed",
         "float_type": "a number is allowed",
         "bool_type": "true or false is allowed",

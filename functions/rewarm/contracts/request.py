@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, JsonValue, StrictBool, StrictInt, Strict
 
 from rewarm.contracts.base import Contract, Instant, Usd
 from rewarm.domain.model import OnFailure, Strategy
+from rewarm.domain.scope import Scope
 from rewarm.domain.verification import DEFAULT_SAMPLES, MAX_SAMPLES
 
 SnapshotId = Annotated[StrictStr, Field(pattern=r"^snap-([0-9a-f]{8}|[0-9a-f]{17})$")]
@@ -19,6 +20,11 @@ AlarmName = Annotated[StrictStr, Field(min_length=1, max_length=255)]
 TagKey = Annotated[StrictStr, Field(min_length=1, max_length=128)]
 TagValue = Annotated[StrictStr, Field(max_length=256)]
 Tags = dict[TagKey, TagValue]
+
+MAX_BLOCKS = 134_217_728
+"""Of 512 KiB: 64 TiB, the largest volume (botocore: ec2 CreateVolume Size)."""
+MAX_FIRST_EXTENTS = 1_000
+"""About 40 KiB of JSON: the request is in the payload of every state, which holds 256 KiB."""
 
 SELECTORS = ("snapshotId", "volumeId", "tags", "instanceId", "imageId", "alarm")
 
@@ -97,10 +103,35 @@ class Objective(Contract):
     )
 
 
-class WarmUp(Contract):
-    """How hard the warm-up agent reads."""
+class FirstExtent(Contract):
+    """A run of 512 KiB blocks of the volume."""
 
+    start_block: Annotated[StrictInt, Field(ge=0, lt=MAX_BLOCKS)]
+    block_count: Annotated[StrictInt, Field(ge=1, le=MAX_BLOCKS)]
+
+
+class WarmUp(Contract):
+    """What the warm-up agent reads, in which order, and how hard."""
+
+    scope: Scope = Field(
+        default=Scope.WRITTEN,
+        description="written: the snapshot's written blocks. used: those of them that file systems have in "
+        "use; the others stay cold. whole: every block of the volume.",
+    )
+    first: Annotated[list[FirstExtent], Field(max_length=MAX_FIRST_EXTENTS)] = Field(
+        default_factory=list,
+        description="Extents to read before the others, in this order; blocks not in the scope are left out. "
+        "For a restore of one volume. `warmer extents FILE...` on the source instance prints those of files, "
+        "`start count` a line.",
+    )
     max_mib_per_second: Annotated[StrictInt, Field(ge=1, le=10_000)] | None = None
+    polite_latency_ms: Annotated[float, Field(ge=1, le=60_000, strict=True, allow_inf_nan=False)] | None = (
+        Field(
+            default=None,
+            description="Read less, or pause, while a 4 KiB read of the application takes nearly this long. "
+            "How long the warm-up takes then depends on the application.",
+        )
+    )
     depth: Literal["auto"] | Annotated[StrictInt, Field(ge=1, le=1_024)] = "auto"
 
 

@@ -86,7 +86,7 @@ def boosts_of(facts: VolumeFacts, book: PriceBook) -> Boosts | str:
     first = math.floor(had) + 1
     if first > able:
         return f"{had:,.0f} MiB/s is all that this type and size of volume allow"
-    steps = range(first, min(able, math.ceil(most_of_use_mib_s(facts))) + 1)
+    steps = range(first, math.ceil(min(able, most_of_use_mib_s(facts))) + 1)
     if not steps:
         return (
             f"the volume's {had:,.0f} MiB/s is as much as instance and S3 can be relied on for, "

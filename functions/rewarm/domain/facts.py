@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rewarm.domain.model import FastSnapshotRestore, InstanceEbsLimits, VolumeSettings
+from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, VolumeSettings
+from rewarm.domain.scope import Scope
 from rewarm.domain.timings import PRIORS, Timings
 from rewarm.domain.volume_types import VolumeSpeed
 
@@ -57,6 +58,8 @@ class VolumeFacts:
     availability_zone: str = ""
     instance_id: str | None = None
     max_warm_up_mib_s: int | None = None
+    scope: Scope = Scope.WRITTEN
+    polite_latency_ms: float | None = None
     fast_restore: FastSnapshotRestore | None = None
     fast_restore_quota_left: int = 5
     """Snapshots that may still be enabled in this Region."""
@@ -73,8 +76,21 @@ class VolumeFacts:
     volumes_of_restore: int = 1
     clones_of_restore: int = 1
     """Volumes of this restore that could be clones."""
-    written_beside: tuple[int, ...] = ()
-    """Written bytes of this restore's other volumes on the same instance, ascending."""
+    read_beside: tuple[int, ...] = ()
+    """What the agent reads of this restore's other volumes on the same instance, in bytes, ascending."""
+
+    @property
+    def read_bytes(self) -> int:
+        """What the agent reads; at most, where the scope is `used`."""
+        if self.scope is not Scope.WHOLE:
+            return self.written_bytes
+        size_gib = self.settings.size_gib if self.settings else self.snapshot_size_gib
+        return max(self.written_bytes, size_gib * GIB)
+
+    @property
+    def is_rate_typical(self) -> bool:
+        """Whether the agent's rate will say something of other restores: the same blocks, and no pauses."""
+        return self.scope is Scope.WRITTEN and self.polite_latency_ms is None
 
     @property
     def place(self) -> tuple[str, str]:
@@ -96,10 +112,10 @@ def beside_each_other(volumes: Sequence[VolumeFacts]) -> list[VolumeFacts]:
     places = Counter(volume.place for volume in volumes)
     waiting = {volume.place for volume in volumes if not volume.fast_restore_runs}
     clones = sum(volume.clone_source is not None for volume in volumes)
-    written: dict[str, list[int]] = {}
+    read: dict[str, list[int]] = {}
     for volume in volumes:
         if volume.instance_id is not None:
-            written.setdefault(volume.instance_id, []).append(volume.written_bytes)
+            read.setdefault(volume.instance_id, []).append(volume.read_bytes)
     return [
         replace(
             volume,
@@ -107,14 +123,14 @@ def beside_each_other(volumes: Sequence[VolumeFacts]) -> list[VolumeFacts]:
             snapshots_of_restore=len(waiting),
             volumes_of_restore=len(volumes),
             clones_of_restore=max(1, clones),
-            written_beside=_others(written.get(volume.instance_id or "", []), volume.written_bytes),
+            read_beside=_others(read.get(volume.instance_id or "", []), volume.read_bytes),
         )
         for volume in volumes
     ]
 
 
-def _others(written: list[int], own: int) -> tuple[int, ...]:
-    others = sorted(written)
+def _others(read: list[int], own: int) -> tuple[int, ...]:
+    others = sorted(read)
     if others:
         others.remove(own)
     return tuple(others)

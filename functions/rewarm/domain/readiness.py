@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from rewarm.domain.model import InitializationStatus, ReadActivity, Strategy
+from rewarm.domain.scope import Scope
 
 MINUTE = timedelta(minutes=1)
 READ_OPS_TOLERANCE_FACTOR = 1.25
@@ -40,6 +41,7 @@ class AgentAccount:
     bytes_total: int
     mib_per_second: float | None = None
     eta_seconds: int | None = None
+    scope: Scope = Scope.WRITTEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ def _by_agent(seen: Observation) -> Readiness:
     percent = 100.0 if finished or not total else min(99.9, 100.0 * account.bytes_done / total)
     quiet, reason = _reads_are_quiet(seen)
     agent_reason = (
-        "the agent has read every written block"
+        f"the agent has read {account.scope.in_words}"
         if finished
         else f"the agent has read {percent:.0f} % of the blocks"
     )

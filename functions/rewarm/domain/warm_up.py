@@ -71,7 +71,7 @@ def reading_estimate(
         warm_up_times(facts, speed),
         parts,
         basis=facts.timings.basis_of(strategy),
-        read_limit_mib_s=read_limit_mib_s(facts, speed),
+        read_limit_mib_s=read_limit_mib_s(facts, speed) if facts.is_rate_typical else None,
     )
 
 
@@ -82,8 +82,8 @@ def read_limit_mib_s(facts: VolumeFacts, speed: VolumeSpeed) -> float:
 
 
 def _seconds(facts: VolumeFacts, own_mib_s: float, instance: InstanceRate) -> float:
-    beside = tuple([size / MIB for size in facts.written_beside])
-    return shared_seconds(facts.written_bytes / MIB, own_mib_s, instance, beside)
+    beside = tuple([size / MIB for size in facts.read_beside])
+    return shared_seconds(facts.read_bytes / MIB, own_mib_s, instance, beside)
 
 
 def promised_p90(facts: VolumeFacts) -> Callable[[float], float]:
@@ -91,27 +91,43 @@ def promised_p90(facts: VolumeFacts) -> Callable[[float], float]:
     times = warm_up_times(facts, facts.speed)
     ready, instance, share = ready_p90_if(times, Phase.READ), *_promised_instance(facts)
     ceiling, first_touch = _ceiling(facts), facts.timings.first_touch_mib_s.p90
-    return lambda mib_s: ready(_seconds(facts, min(share * min(mib_s, ceiling), first_touch), instance))
+    return lambda mib_s: ready(
+        _seconds(facts, _own(facts, share * min(mib_s, ceiling), first_touch), instance)
+    )
 
 
 def most_of_use_mib_s(facts: VolumeFacts) -> float:
     """The volume's throughput above which no promise gets better: instance, S3 or the user end it."""
     share = facts.timings.warm_up_share.p90
     instance = _instance(facts, expected=False).baseline_mib_s
-    return min(facts.timings.first_touch_mib_s.p90 / share, instance, _ceiling(facts))
+    from_s3 = math.inf if _never_written(facts) else facts.timings.first_touch_mib_s.p90 / share
+    return min(from_s3, instance, _ceiling(facts))
 
 
 def _expected(facts: VolumeFacts, speed: VolumeSpeed) -> tuple[float, InstanceRate]:
     """The volume's own rate, and the instance's for all of them."""
     share = facts.timings.warm_up_share.p50
-    own = min(share * min(speed.burst_mib_s, _ceiling(facts)), facts.timings.first_touch_mib_s.p50)
+    own = _own(facts, share * min(speed.burst_mib_s, _ceiling(facts)), facts.timings.first_touch_mib_s.p50)
     return own, _instance(facts, expected=True, share=share)
 
 
 def _promised(facts: VolumeFacts, speed: VolumeSpeed) -> tuple[float, InstanceRate]:
     instance, share = _promised_instance(facts)
     slowest = min(speed.sustained_mib_s, speed.burst_mib_s, _ceiling(facts))
-    return min(share * slowest, facts.timings.first_touch_mib_s.p90), instance
+    return _own(facts, share * slowest, facts.timings.first_touch_mib_s.p90), instance
+
+
+def _own(facts: VolumeFacts, volume_mib_s: float, first_touch_mib_s: float) -> float:
+    """Blocks that were never written come at the volume's rate, since nothing is fetched for them from S3."""
+    cold_mib_s = min(volume_mib_s, first_touch_mib_s)
+    unwritten = _never_written(facts)
+    if not unwritten:
+        return cold_mib_s
+    return facts.read_bytes / (facts.written_bytes / cold_mib_s + unwritten / volume_mib_s)
+
+
+def _never_written(facts: VolumeFacts) -> int:
+    return facts.read_bytes - facts.written_bytes
 
 
 def _promised_instance(facts: VolumeFacts) -> tuple[InstanceRate, float]:

@@ -13,18 +13,25 @@ DELIVERY_SECONDS = 300
 MIN_EXECUTION_SECONDS = 600
 MAX_EXECUTION_SECONDS = 172_800
 """Systems Manager user guide, aws:runShellScript: at most 48 h; more silently becomes 3,600 s."""
+NO_URL = "none"
+"""What the document takes for an address where there is nothing to load."""
 MAX_URL_SECONDS = 604_800
 """Amazon S3 user guide, "Presigned URLs": seven days at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCommand:
-    """What the agent is to do. Without `progress_key` it tells nothing before its end."""
+    """What the agent is to do. Without `progress_key` it tells nothing before its end.
+
+    `first_key` is a list of extents that it reads before the others.
+    """
 
     action: str
     arguments: str
     execution_seconds: int
     progress_key: str | None = None
+    first_key: str | None = None
+    has_map: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,8 @@ def send(
     key, sha256 = ports.artifacts.agent(platform, architecture)
     execution_seconds = max(MIN_EXECUTION_SECONDS, min(MAX_EXECUTION_SECONDS, command.execution_seconds))
     expires = min(MAX_URL_SECONDS, DELIVERY_SECONDS + execution_seconds)
-    progress_url = "none"
+    map_key = volume.map_key if command.has_map else None
+    progress_url = NO_URL
     if command.progress_key is not None:
         progress_url = ports.artifacts.upload_url(command.progress_key, expires_seconds=expires)
     parameters = {
@@ -58,7 +66,8 @@ def send(
         "volumeId": volume_id,
         "agentUrl": ports.artifacts.download_url(key, expires_seconds=expires),
         "agentSha256": sha256,
-        "mapUrl": ports.artifacts.download_url(volume.map_key, expires_seconds=expires),
+        "mapUrl": _download(map_key, expires, ports),
+        "firstUrl": _download(command.first_key, expires, ports),
         "progressUrl": progress_url,
         "arguments": command.arguments,
         "executionTimeout": str(execution_seconds),
@@ -70,3 +79,12 @@ def send(
         comment=f"rewarm {command.action} {volume_id} for {restore_id}"[:100],
         timeout_seconds=DELIVERY_SECONDS,
     )
+
+
+def _download(key: str | None, expires_seconds: int, ports: AgentPorts) -> str:
+    return NO_URL if key is None else ports.artifacts.download_url(key, expires_seconds=expires_seconds)
+
+
+def plain_number(value: float) -> str:
+    """The agent takes no exponent, and `g` writes one, and cuts to six digits."""
+    return f"{value:.3f}".rstrip("0").rstrip(".")

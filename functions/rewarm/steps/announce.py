@@ -184,10 +184,14 @@ def _ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObjec
         before=_latency(details.before.result if details.before else None),
         after=_latency(after.result if after else None),
         unmeasured_because=after.reason if after else "there is no instance to measure it on",
-        reasons=details.initialization.reasons,
+        reasons=[*details.initialization.reasons, *_slowness(after)],
         phases=_phases(details, event.now),
     )
     return wording.ready(event.restore_id, facts), {}
+
+
+def _slowness(after: VerifyVolumeResult | None) -> list[str]:
+    return [after.reason] if after is not None and after.verdict == "slow" else []
 
 
 def _phases(details: ReadyDetails, now: datetime) -> list[tuple[str, float | None, float | None]]:

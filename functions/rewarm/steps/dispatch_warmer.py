@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest
-from rewarm.domain.model import BLOCK_BYTES, MIB
+from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest, VolumeAssignment
+from rewarm.domain.extents import Runs
+from rewarm.domain.model import MIB, Extent
 from rewarm.domain.readiness import read_ops_level
+from rewarm.domain.scope import Scope, most_bytes
 from rewarm.ports import Artifacts, Commands, Instances, Metrics, RestoreTable
 from rewarm.steps import agent_command
+from rewarm.steps.agent_command import AgentCommand
 from rewarm.steps.records import attribute, command_attribute, stop_if_cancelled
 
 LOOK_BACK = timedelta(minutes=10)
@@ -36,9 +39,7 @@ def dispatch_warmer(
         return DispatchWarmerResult.model_validate(noted["dispatch"])
     activity = metrics.read_activity(event.volume_id, since=event.now - LOOK_BACK, until=event.now)
     progress_key = f"restores/{event.restore_id}/{event.volume.index}/progress.json"
-    command = agent_command.AgentCommand(
-        "warm", warm_arguments(event.request), _execution_seconds(event), progress_key
-    )
+    command = _command(event, progress_key, artifacts)
     ports = agent_command.AgentPorts(commands, instances, artifacts)
     command_id = agent_command.send(command, event.volume, event.volume_id, event.restore_id, ports)
     result = DispatchWarmerResult(
@@ -53,12 +54,49 @@ def dispatch_warmer(
 
 
 def warm_arguments(request: RestoreRequest) -> str:
-    """Flags of `warmer warm`."""
-    limit = request.warm_up.max_mib_per_second
-    return f"--depth {request.warm_up.depth}" + (f" --max-mib-s {limit}" if limit is not None else "")
+    """Flags of `warmer warm`; the document adds the files."""
+    wanted = request.warm_up
+    flags = [f"--depth {wanted.depth}"]
+    if wanted.scope is not Scope.WRITTEN:
+        flags.append(f"--scope {wanted.scope}")
+    if wanted.max_mib_per_second is not None:
+        flags.append(f"--max-mib-s {wanted.max_mib_per_second}")
+    if wanted.polite_latency_ms is not None:
+        flags.append(f"--polite-latency-ms {agent_command.plain_number(wanted.polite_latency_ms)}")
+    return " ".join(flags)
+
+
+def _command(event: DispatchWarmerEvent, progress_key: str, artifacts: Artifacts) -> AgentCommand:
+    return AgentCommand(
+        "warm",
+        warm_arguments(event.request),
+        _execution_seconds(event),
+        progress_key,
+        first_key=_put_first(event, artifacts),
+        has_map=event.request.warm_up.scope is not Scope.WHOLE,
+    )
+
+
+def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> str | None:
+    """In the order of the request: `--first` takes any, and the same block twice."""
+    first = event.request.warm_up.first
+    if not first:
+        return None
+    key = f"restores/{event.restore_id}/{event.volume.index}/first.map"
+    artifacts.put_map(key, [Runs(Extent(one.start_block, one.block_count) for one in first)])
+    return key
 
 
 def _execution_seconds(event: DispatchWarmerEvent) -> int:
-    mib = event.volume.written_blocks * BLOCK_BYTES / MIB
-    slowest = min(SLOWEST_MIB_S, event.request.warm_up.max_mib_per_second or SLOWEST_MIB_S)
+    wanted = event.request.warm_up
+    if wanted.polite_latency_ms is not None:
+        return agent_command.MAX_EXECUTION_SECONDS
+    mib = bytes_to_read(event.request, event.volume) / MIB
+    slowest = min(SLOWEST_MIB_S, wanted.max_mib_per_second or SLOWEST_MIB_S)
     return round(mib / slowest) + agent_command.MIN_EXECUTION_SECONDS
+
+
+def bytes_to_read(request: RestoreRequest, volume: VolumeAssignment) -> int:
+    """At most, where the scope is `used`."""
+    size_gib = volume.volume.size_gib
+    return most_bytes(request.warm_up.scope, written_blocks=volume.written_blocks, size_gib=size_gib)

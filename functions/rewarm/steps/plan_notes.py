@@ -7,6 +7,7 @@ from datetime import datetime
 
 from rewarm.contracts import VolumePlan
 from rewarm.domain.model import PriceBook, Strategy
+from rewarm.domain.scope import Scope
 from rewarm.domain.units import clock_text
 
 MOST_PASSED_OVER = 5
@@ -31,6 +32,24 @@ def plan_notes(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> l
         notes.append(
             f"Prices more than 90 days old: {', '.join(stale)}; AWS may have changed them "
             "(PriceOverrides takes your own)."
+        )
+    return notes
+
+
+def warm_up_notes(plans: Sequence[VolumePlan], scope: Scope, polite_latency_ms: float | None) -> list[str]:
+    """What the agent's times cannot know, where it could be the one that warms up."""
+    notes: list[str] = []
+    if not any(one.feasible and one.strategy.reads_with_agent for plan in plans for one in plan.candidates):
+        return notes
+    if scope is Scope.USED:
+        notes.append(
+            "The agent's times are for all written blocks; with warmUp.scope used it reads fewer where the "
+            "file systems use fewer, and the others stay cold."
+        )
+    if polite_latency_ms is not None:
+        notes.append(
+            f"The agent's times are for a volume that nobody else reads; with warmUp.politeLatencyMs "
+            f"{polite_latency_ms:g} it takes longer where the application reads much."
         )
     return notes
 

@@ -29,7 +29,7 @@ from rewarm.domain.units import ceil_seconds
 from rewarm.domain.volume_types import speed
 from rewarm.ports import FastSnapshotRestores, History, Instances, Prices, Quotas
 from rewarm.steps.learning import known_records, timings_of
-from rewarm.steps.plan_notes import plan_notes, stale_prices
+from rewarm.steps.plan_notes import plan_notes, stale_prices, warm_up_notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def plan_cases(cases: Sequence[Case], book: PriceBook, *, now: datetime) -> Choo
     """Raises NoStrategyFitsError."""
     decisions = choose_all([case.facts for case in cases], cases[0].objective, book)
     plans = [_plan(case.volume, decision) for case, decision in zip(cases, decisions, strict=True)]
-    return ChooseStrategyResult(plans=plans, summary=_summary(plans, book, now))
+    return ChooseStrategyResult(plans=plans, summary=_summary(cases, plans, book, now))
 
 
 def _facts(
@@ -118,6 +118,8 @@ def _facts(
         availability_zone=volume.availability_zone,
         instance_id=volume.instance_id,
         max_warm_up_mib_s=request.warm_up.max_mib_per_second,
+        scope=request.warm_up.scope,
+        polite_latency_ms=request.warm_up.polite_latency_ms,
         fast_restore=sources.fast_restores.describe(*place, now=now),
         fast_restore_quota_left=left.fast_snapshot_restores,
         rate_quota_left_mib_s=left.initialization_rate_mib_s,
@@ -202,7 +204,10 @@ def _cost_parts(estimate: Estimate) -> list[CostPart]:
     return [CostPart(item=part.item, usd=part.usd, arithmetic=part.arithmetic) for part in estimate.parts]
 
 
-def _summary(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> PlanSummary:
+def _summary(
+    cases: Sequence[Case], plans: Sequence[VolumePlan], book: PriceBook, now: datetime
+) -> PlanSummary:
+    asked = cases[0].facts
     slowest = max(plan.plan.ready_p90_seconds for plan in plans)
     return PlanSummary(
         total_cost_usd=sum((plan.plan.cost_usd for plan in plans), Decimal(0)),
@@ -212,7 +217,10 @@ def _summary(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> Pla
         price_book_as_of=book.as_of,
         price_book_stale=bool(stale_prices(plans, book, now)),
         price_source=book.source,
-        notes=plan_notes(plans, book, now),
+        notes=[
+            *plan_notes(plans, book, now),
+            *warm_up_notes(plans, asked.scope, asked.polite_latency_ms),
+        ],
     )
 
 

@@ -14,11 +14,13 @@ from rewarm.contracts import (
 from rewarm.contracts.base import JsonObject
 from rewarm.domain import agent_output
 from rewarm.domain.errors import AgentFailedError, AgentUnreachableError, InitializationStalledError
-from rewarm.domain.model import BLOCK_BYTES, CommandStatus, InitializationStatus, ReadActivity, Strategy
+from rewarm.domain.model import CommandStatus, InitializationStatus, ReadActivity, Strategy
 from rewarm.domain.progress import Point, with_point
 from rewarm.domain.readiness import AgentAccount, Observation, Readiness, is_read, judge
+from rewarm.domain.scope import Scope, reported
 from rewarm.domain.units import duration_text, iso, size_text
 from rewarm.ports import Artifacts, Commands, Metrics, RestoreTable, VolumeStore
+from rewarm.steps.dispatch_warmer import bytes_to_read
 from rewarm.steps.records import Status, initialization_attribute, stop_if_cancelled
 
 READ_OPS_SHOWN = 15
@@ -95,7 +97,7 @@ def _watch_agent(
     seen = Observation(
         now=event.now,
         strategy=event.plan.strategy,
-        bytes_total=event.volume.written_blocks * BLOCK_BYTES,
+        bytes_total=bytes_to_read(event.request, event.volume),
         agent=_agent_account(event, account),
         agent_finished_at=finished_at,
         read_ops_before=dispatch.read_ops_before,
@@ -130,11 +132,14 @@ def _account(
 def _check_everything_was_read(event: PollInitializationEvent, account: JsonObject) -> None:
     """Complete by the map that the agent had; by ours the volume may still be cold."""
     done = agent_output.whole_number(account, "bytesDone") or 0
-    written = event.volume.written_blocks * BLOCK_BYTES
-    if done < written:
+    needed, asked = bytes_to_read(event.request, event.volume), event.request.warm_up.scope
+    if asked is Scope.USED and reported(account.get("scope"), Scope.WRITTEN) is Scope.USED:
+        needed = min(needed, agent_output.whole_number(account, "bytesTotal") or 0)
+    if done < needed:
+        holder = "volume has" if asked is Scope.WHOLE else "snapshot holds"
         raise AgentFailedError(
             f"the warm-up agent on {event.volume.instance_id} read only {size_text(done)} of the "
-            f"{size_text(written)} that the snapshot holds, and took that for everything"
+            f"{size_text(needed)} that the {holder}, and took that for everything"
         )
 
 
@@ -163,9 +168,10 @@ def _agent_account(event: PollInitializationEvent, account: JsonObject | None) -
     total = agent_output.whole_number(account, "bytesTotal")
     return AgentAccount(
         bytes_done=agent_output.whole_number(account, "bytesDone") or 0,
-        bytes_total=event.volume.written_blocks * BLOCK_BYTES if total is None else total,
+        bytes_total=bytes_to_read(event.request, event.volume) if total is None else total,
         mib_per_second=agent_output.number(account, "mibPerSecond"),
         eta_seconds=agent_output.whole_number(account, "etaSeconds"),
+        scope=reported((account or {}).get("scope"), event.request.warm_up.scope),
     )
 
 

@@ -61,7 +61,26 @@ def assign_volumes(
         map_key = f"restores/{restore_id}/{index}/blocks.map"
         made = _assignment(index, map_key, one, new_volume, place, device)
         assignments.append(made.model_copy(update={"living_source": living}))
+    _check_first(request, assignments)
     return assignments
+
+
+def _check_first(request: RestoreRequest, assignments: list[VolumeAssignment]) -> None:
+    """The agent refuses extents beyond its device, when the volume is long made."""
+    first = request.warm_up.first
+    if first and len(assignments) > 1:
+        raise InvalidRequestError(
+            f"block numbers are those of one volume, and this restore has {len(assignments)}",
+            field="warmUp.first",
+        )
+    blocks = min(one.volume.size_gib for one in assignments) * GIB // BLOCK_BYTES
+    for index, extent in enumerate(first):
+        if extent.start_block + extent.block_count > blocks:
+            raise InvalidRequestError(
+                f"found {extent.block_count} blocks from block {extent.start_block}; "
+                f"the volume has {blocks:,} blocks",
+                field=f"warmUp.first.{index}",
+            )
 
 
 def _check_key(request: RestoreRequest, snapshots: SnapshotCatalog) -> None:

@@ -10,6 +10,7 @@ from rewarm.domain.model import Strategy
 from tests.support.builders import INSTANCE_ID, SNAPSHOT_ID, TO_INSTANCE, TO_ZONE
 
 SNAPSHOT = {"snapshotId": SNAPSHOT_ID}
+FIRST = {"startBlock": 8, "blockCount": 2}
 
 
 def refusal(body):
@@ -43,6 +44,17 @@ class TestAccepted:
         request = parse_restore_request({**TO_ZONE, "objective": {"strategy": str(strategy)}})
         assert request.objective.strategy == strategy
 
+    def test_what_to_warm_up_in_which_order_and_how_hard(self):
+        # Any order, and a block twice: as `warmer warm --first` takes them.
+        extents = [FIRST, {"startBlock": 0, "blockCount": 9}]
+        asked = {"scope": "whole", "first": extents, "politeLatencyMs": 2.5, "maxMibPerSecond": 80}
+        told = parse_restore_request({**TO_INSTANCE, "warmUp": asked}).to_json()["warmUp"]
+        assert told == {**asked, "depth": "auto"}
+
+    def test_the_written_blocks_are_warmed_up_in_the_agents_own_order(self):
+        told = parse_restore_request(TO_INSTANCE).to_json()["warmUp"]
+        assert (told["scope"], told["first"], told["politeLatencyMs"]) == ("written", [], None)
+
     def test_money_survives_the_way_through_json(self):
         request = parse_restore_request({**TO_ZONE, "objective": {"maxCostUsd": 0.1}})
         assert request.to_json()["objective"]["maxCostUsd"] == "0.1"
@@ -58,7 +70,27 @@ class TestRefused:
         ("part", "field", "words"),
         [
             ({"colour": 1}, "colour", "unknown field; allowed are source, target, volume, objective"),
-            ({"warmUp": {"first": []}}, "warmUp.first", "unknown field; allowed are maxMibPerSecond, depth"),
+            ({"warmUp": {"touch": True}}, "warmUp.touch", "unknown field; allowed are scope, first, maxMib"),
+            ({"warmUp": {"scope": "all"}}, "warmUp.scope", "allowed is 'written', 'used' or 'whole'"),
+            (
+                {"warmUp": {"politeLatencyMs": 0.5}},
+                "warmUp.politeLatencyMs",
+                "found 0.5; allowed is at least 1",
+            ),
+            ({"warmUp": {"politeLatencyMs": "5"}}, "warmUp.politeLatencyMs", "a number is allowed"),
+            ({"warmUp": {"first": {}}}, "warmUp.first", "found {}; a list is allowed"),
+            ({"warmUp": {"first": ["/var/lib"]}}, "warmUp.first.0", "a JSON object is allowed"),
+            (
+                {"warmUp": {"first": [FIRST, {"startBlock": 0, "blockCount": 0}]}},
+                "warmUp.first.1.blockCount",
+                "found 0; allowed is at least 1",
+            ),
+            (
+                {"warmUp": {"first": [{**FIRST, "path": "/"}]}},
+                "warmUp.first.0.path",
+                "unknown field; allowed are startBlock, blockCount",
+            ),
+            ({"warmUp": {"first": [FIRST] * 1_001}}, "warmUp.first", "allowed is a list of at most 1000"),
             ({"source": {}}, "source", "found none; exactly one of snapshotId, volumeId, tags"),
             ({"source": {**SNAPSHOT, "alarm": "x"}}, "source", "found snapshotId and alarm; exactly one"),
             (

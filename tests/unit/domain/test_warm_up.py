@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from rewarm.domain.boost import boosted_warm_up, boosts_of
 from rewarm.domain.estimates import Infeasible, Limits
+from rewarm.domain.facts import beside_each_other
 from rewarm.domain.measured import Phase
 from rewarm.domain.model import GIB, Boost, InstanceEbsLimits, VolumeSettings
+from rewarm.domain.scope import Scope
 from rewarm.domain.timings import Quantiles, Timings
 from rewarm.domain.volume_types import VolumeSpeed, speed
 from rewarm.domain.warm_up import InstanceRate, shared_seconds, warm_up_agent
@@ -108,13 +110,40 @@ class TestAgent:
 
     def test_two_on_one_instance_take_as_long_as_it_has_throughput_for(self):
         limits = InstanceEbsLimits(100.0, 100.0, 20_000, 20_000)
-        found = reading(facts(instance_limits=limits, written_beside=(40 * GIB,)))
+        found = reading(facts(instance_limits=limits, read_beside=(40 * GIB,)))
         assert found.p50 == pytest.approx(2 * 40_960 / 100)
 
     def test_reads_as_much_of_its_limit_as_earlier_restores_did(self):
         timings = Timings(warm_up_share=Quantiles(0.96, 0.8))
         found = reading(facts(timings=timings))
         assert (found.p50, found.p90) == pytest.approx((40_960 / 120, 40_960 / 100))
+
+    def test_blocks_that_were_never_written_come_at_the_volumes_rate(self):
+        fast = {
+            "speed": VolumeSpeed(16_000, 1_000.0, 1_000.0),
+            "instance_limits": InstanceEbsLimits(*[None] * 4),
+        }
+        timings = Timings(first_touch_mib_s=Quantiles(200.0, 100.0))
+        written, whole = (
+            reading(facts(**fast, timings=timings, settings=GP3, scope=scope))
+            for scope in (Scope.WRITTEN, Scope.WHOLE)
+        )
+        unwritten = 60 * 1024 / 1_000
+        assert whole.p50 == pytest.approx(written.p50 + unwritten)
+        assert whole.p90 == pytest.approx(written.p90 + unwritten)
+
+    def test_the_whole_volume_holds_up_those_beside_it(self):
+        one, two = beside_each_other(
+            [facts(instance_id="i-1", settings=GP3, scope=scope) for scope in (Scope.WHOLE, Scope.USED)]
+        )
+        assert (one.read_beside, two.read_beside) == ((40 * GIB,), (100 * GIB,))
+
+    @pytest.mark.parametrize(
+        "changes", [{"scope": Scope.WHOLE}, {"scope": Scope.USED}, {"polite_latency_ms": 5.0}]
+    )
+    def test_a_rate_that_says_nothing_of_others_is_not_learned_from(self, changes):
+        estimate = warm_up_agent(facts(settings=GP3, **changes), TOKYO, Limits())
+        assert estimate.read_limit_mib_s is None
 
     def test_says_what_limits_it_but_s3(self):
         estimate = warm_up_agent(facts(speed=VolumeSpeed(8_000, 500.0, 500.0)), TOKYO, Limits())
@@ -148,6 +177,12 @@ class TestBoost:
     def test_never_goes_above_what_the_request_allows(self):
         assert self.boosted(max_warm_up_mib_s=140).boost.throughput_mib_s == 140
 
+    def test_the_whole_volume_gains_beyond_what_s3_gives(self):
+        slow_s3 = facts(settings=GP3, timings=Timings(first_touch_mib_s=Quantiles(200.0, 150.0)))
+        steps = [boosts_of(replace(slow_s3, scope=one), TOKYO).steps_mib_s for one in Scope]
+        assert steps[0][-1] == steps[1][-1] == 150
+        assert steps[2][-1] > 150
+
     def test_a_budget_lowers_it(self):
         dearest = self.boosted().decidable_usd
         estimate = self.boosted(Limits(1.0, dearest / 2))
@@ -175,7 +210,7 @@ class TestBoost:
             (
                 {
                     "instance_limits": InstanceEbsLimits(200.0, 200.0, None, None),
-                    "written_beside": (40 * GIB,),
+                    "read_beside": (40 * GIB,),
                 },
                 "beside it",
             ),

@@ -154,6 +154,24 @@ class TestChooseStrategy:
         assert result.summary.why == "2 volumes: 2 x provisioned-rate."
         assert result.summary.price_source == "shipped price book"
 
+    def test_says_what_a_polite_warm_up_cannot_promise(self):
+        world = World()
+        event = ChooseStrategyEvent(
+            restore_id=RESTORE_ID,
+            now=NOW,
+            request=request(warmUp={"politeLatencyMs": 5}),
+            volumes=[assignment()],
+        )
+        result = choose_strategy(
+            event,
+            fast_restores=world.fast_restores,
+            instances=world.instances,
+            prices=world.prices,
+            quotas=world.quotas,
+            history=world.history,
+        )
+        assert "warmUp.politeLatencyMs 5 " in result.summary.notes[-1]
+
     def test_warms_up_no_faster_than_the_request_allows(self):
         event = ChooseStrategyEvent(
             restore_id=RESTORE_ID,

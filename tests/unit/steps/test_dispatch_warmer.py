@@ -6,7 +6,7 @@ import pytest
 
 from rewarm.contracts import DispatchWarmerEvent
 from rewarm.domain.errors import AgentUnreachableError, RestoreCancelledError, TargetNotUsableError
-from rewarm.domain.model import ReadActivity
+from rewarm.domain.model import Extent, ReadActivity
 from rewarm.steps.dispatch_warmer import dispatch_warmer
 from tests.support.builders import (
     INSTANCE_ID,
@@ -52,11 +52,41 @@ class TestDispatchWarmer:
         assert f"restores/{RESTORE_ID}/0/blocks.map" in parameters["mapUrl"]
         assert result.progress_key in parameters["progressUrl"]
         assert parameters["arguments"] == "--depth auto"
+        assert parameters["firstUrl"] == "none"
 
     def test_passes_the_users_limits_on(self):
         world = World()
         dispatch(world, warmUp={"maxMibPerSecond": 80, "depth": 32})
         assert world.commands.sent[0][2]["arguments"] == "--depth 32 --max-mib-s 80"
+
+    def test_passes_scope_and_politeness_on(self):
+        world = World()
+        dispatch(world, warmUp={"scope": "used", "politeLatencyMs": 12.5})
+        parameters = world.commands.sent[0][2]
+        assert parameters["arguments"] == "--depth auto --scope used --polite-latency-ms 12.5"
+        assert "blocks.map" in parameters["mapUrl"]
+
+    def test_the_whole_volume_needs_no_map(self):
+        world = World()
+        dispatch(world, warmUp={"scope": "whole"})
+        parameters = world.commands.sent[0][2]
+        assert (parameters["arguments"], parameters["mapUrl"]) == ("--depth auto --scope whole", "none")
+        assert parameters["executionTimeout"] == str(100 * 1024 // 5 + 600)
+
+    def test_lays_what_comes_first_beside_the_map_in_its_order(self):
+        world = World()
+        extents = [{"startBlock": 70, "blockCount": 2}, {"startBlock": 3, "blockCount": 1}]
+        dispatch(world, warmUp={"first": extents})
+        key = f"restores/{RESTORE_ID}/0/first.map"
+        assert world.artifacts.maps[key] == [Extent(70, 2), Extent(3, 1)]
+        parameters = world.commands.sent[0][2]
+        assert f"get/{key}?" in parameters["firstUrl"]
+        assert parameters["arguments"] == "--depth auto"
+
+    def test_nobody_knows_how_long_a_polite_agent_takes(self):
+        world = World()
+        dispatch(world, warmUp={"politeLatencyMs": 5})
+        assert world.commands.sent[0][2]["executionTimeout"] == "172800"
 
     def test_gives_it_time_for_the_slowest_volume(self):
         world = World()

@@ -9,7 +9,8 @@ from decimal import Decimal
 from rewarm.contracts import PassedOverSnapshot
 from rewarm.contracts.values import Boost, Candidate
 from rewarm.domain.model import PriceFigure, Strategy
-from rewarm.steps.plan_notes import plan_notes, stale_prices
+from rewarm.domain.scope import Scope
+from rewarm.steps.plan_notes import plan_notes, stale_prices, warm_up_notes
 from tests.support.builders import NOW, assignment, volume_plan
 from tests.support.fakes import tokyo_prices
 
@@ -35,6 +36,21 @@ def planned(*strategies: Strategy, boost: Boost | None = None, **volume):
 
 def test_an_ordinary_plan_has_none():
     assert plan_notes([planned(Strategy.PROVISIONED_RATE)], book(), NOW) == []
+
+
+class TestWarmUp:
+    plans = (planned(Strategy.WARM_UP_AGENT, Strategy.BACKGROUND),)
+
+    def test_the_agents_times_are_for_written_blocks_and_an_idle_volume(self):
+        assert warm_up_notes(self.plans, Scope.WRITTEN, None) == []
+        assert warm_up_notes(self.plans, Scope.WHOLE, None) == []
+        (note,) = warm_up_notes(self.plans, Scope.USED, None)
+        assert "reads fewer where the file systems use fewer, and the others stay cold" in note
+        (note,) = warm_up_notes(self.plans, Scope.WHOLE, 2.5)
+        assert "warmUp.politeLatencyMs 2.5 it takes longer where the application reads much" in note
+
+    def test_nothing_is_said_where_no_agent_can_read(self):
+        assert warm_up_notes([planned(Strategy.BACKGROUND)], Scope.USED, 5.0) == []
 
 
 class TestOldPrices:

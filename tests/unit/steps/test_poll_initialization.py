@@ -42,11 +42,13 @@ def world():
     return world
 
 
-def poll(world, strategy=Strategy.WARM_UP_AGENT, *, minute=0.0, previous=None, the_plan=None):
+def poll(
+    world, strategy=Strategy.WARM_UP_AGENT, *, minute=0.0, previous=None, the_plan=None, scope="written"
+):
     event = PollInitializationEvent(
         restore_id=RESTORE_ID,
         now=at(minute),
-        request=request(),
+        request=request(warmUp={"scope": scope}),
         volume=assignment(),
         volume_id=VOLUME_ID,
         plan=the_plan or plan(strategy),
@@ -114,6 +116,46 @@ class TestWarmUpAgent:
         world.commands.finish("command-1", stdout="--output truncated--")
         world.artifacts.objects[PROGRESS_KEY] = warm_result()
         assert poll(world, minute=5).agent_finished_at == at(5)
+
+    def test_of_the_whole_volume_every_block_counts(self, world):
+        assert poll(world, scope="whole").bytes_total == 100 * GIB
+        everything = warm_result(scope="whole", bytesDone=100 * GIB, bytesTotal=100 * GIB)
+        world.commands.finish("command-1", stdout=everything)
+        result = poll(world, minute=5, scope="whole")
+        assert (result.bytes_done, result.reasons[0]) == (100 * GIB, "the agent has read every block")
+
+    def test_the_written_blocks_are_not_the_whole_volume(self, world):
+        world.commands.finish("command-1", stdout=warm_result())
+        with pytest.raises(AgentFailedError, match="only 40 GiB of the 100 GiB that the volume has"):
+            poll(world, minute=5, scope="whole")
+
+    def test_of_what_is_used_the_agents_own_total_counts(self, world):
+        world.commands.finish(
+            "command-1", stdout=warm_result(scope="used", bytesDone=25 * GIB, bytesTotal=25 * GIB)
+        )
+        result = poll(world, minute=5, scope="used")
+        assert (result.bytes_done, result.bytes_total, result.progress_percent) == (25 * GIB, 25 * GIB, 100)
+        assert result.reasons[0] == "the agent has read every written block that its file systems use"
+
+    @pytest.mark.parametrize(
+        ("asked", "told"),
+        [
+            ("used", {"scope": "written", "bytesDone": 25 * GIB, "bytesTotal": 25 * GIB}),
+            ("written", {"scope": "used", "bytesDone": 25 * GIB, "bytesTotal": 25 * GIB}),
+            ("used", {"scope": "used", "bytesDone": 24 * GIB, "bytesTotal": 25 * GIB}),
+        ],
+    )
+    def test_fewer_blocks_than_the_map_has_are_enough_only_where_they_were_asked_for(
+        self, world, asked, told
+    ):
+        world.commands.finish("command-1", stdout=warm_result(**told))
+        with pytest.raises(AgentFailedError, match="and took that for everything"):
+            poll(world, minute=5, scope=asked)
+
+    def test_used_falls_back_to_what_is_written(self, world):
+        world.commands.finish("command-1", stdout=warm_result(scope="written"))
+        result = poll(world, minute=5, scope="used")
+        assert result.reasons[0] == "the agent has read every written block"
 
     def test_fails_with_the_agents_numbers(self, world):
         numbers = warm_result(verdict="incomplete", bytesDone=39 * GIB, errors=12)

@@ -46,6 +46,26 @@ def select(world, body=None, **changes):
     ).volumes
 
 
+class TestFirst:
+    def test_blocks_up_to_the_volumes_end(self):
+        last = {"startBlock": 204_799, "blockCount": 1}
+        (volume,) = select(World(), warmUp={"first": [last]})
+        assert volume.volume.size_gib * 2_048 == 204_800
+
+    def test_blocks_beyond_the_volume_are_refused_before_it_is_made(self):
+        extents = [{"startBlock": 0, "blockCount": 1}, {"startBlock": 204_799, "blockCount": 2}]
+        found = r"^warmUp.first.1: found 2 blocks from block 204799; the volume has 204,800 blocks"
+        with pytest.raises(InvalidRequestError, match=found):
+            select(World(), warmUp={"first": extents})
+
+    def test_several_volumes_are_refused(self):
+        world = World()
+        world.snapshots.images["ami-0123456789abcdef0"] = {"/dev/sdg": SNAPSHOT_ID, "/dev/sdh": SNAPSHOT_ID}
+        first = {"first": [{"startBlock": 0, "blockCount": 1}]}
+        with pytest.raises(InvalidRequestError, match=r"^warmUp.first: .* one volume, .* has 2$"):
+            select(world, source={"imageId": "ami-0123456789abcdef0"}, warmUp=first)
+
+
 class TestSource:
     def test_a_snapshot_by_its_id(self):
         (volume,) = select(World())
