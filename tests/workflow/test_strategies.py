@@ -7,7 +7,7 @@ from typing import Any
 
 from local.snapshot_image import compare_files, load_manifest
 from tests.support.endings import assert_ready
-from tests.support.restores import PATIENT, RestoreUser, request_for, texts
+from tests.support.restores import PATIENT, Restore, RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 SentEvents = Callable[[str], list[Json]]
@@ -30,6 +30,45 @@ def test_warm_up_agent_reads_every_written_block(user: RestoreUser, sent_events:
     )
     instance_id = done.record["request"]["target"]["instanceId"]
     assert compare_files(user.lab.machine, instance_id, volume_id, load_manifest(user.image)) == []
+
+
+def test_the_whole_volume_politely_and_the_end_of_the_data_first(
+    user: RestoreUser, sent_events: SentEvents
+) -> None:
+    start, count = user.image.extents[-1]
+    first = [{"startBlock": start, "blockCount": count}, {"startBlock": 0, "blockCount": 1}]
+    asked = {"scope": "whole", "first": first, "politeLatencyMs": 2_000}
+    done = user.restore(request_for(user, "warm-up-agent") | {"warmUp": asked})
+    volume_id = assert_ready(user, done, "warm-up-agent", sent_events)
+    counters = user.counters(volume_id)
+    assert counters.read_blocks == counters.written_blocks
+    poll = done.volumes[0].answer("Poll Initialization")
+    assert (poll["signals"]["agent"]["scope"], poll["bytesDone"]) == ("whole", 1_024**3)
+    assert poll["reasons"][0] == "the agent has read every block"
+    (warm,) = (one for one in commands_of(user, done) if one["action"] == ["warm"])
+    assert warm["arguments"] == ["--depth auto --scope whole --polite-latency-ms 2000"]
+    assert warm["mapUrl"] == ["none"]
+    key = f"restores/{done.restore_id}/0/first.map"
+    assert key in warm["firstUrl"][0]
+    stored = user.lab.client("s3").get_object(Bucket=user.lab.outputs["ArtifactsBucket"], Key=key)
+    assert stored["Body"].read().decode() == f"{start} {count}\n0 1\n"
+
+
+def test_used_takes_the_agents_own_total(user: RestoreUser, sent_events: SentEvents) -> None:
+    done = user.restore(request_for(user, "warm-up-agent") | {"warmUp": {"scope": "used"}})
+    assert_ready(user, done, "warm-up-agent", sent_events)
+    poll = done.volumes[0].answer("Poll Initialization")
+    agent = poll["signals"]["agent"]
+    assert (agent["scope"], agent["fileSystems"]) == ("used", "ext4")
+    assert poll["bytesDone"] == poll["bytesTotal"] == agent["bytesTotal"]
+    assert 0 < poll["bytesTotal"] <= sum(count for _, count in user.image.extents) * 524_288
+
+
+def commands_of(user: RestoreUser, done: Restore) -> list[Json]:
+    """The parameters of the restore's commands, as Systems Manager keeps them."""
+    instance_id = done.record["request"]["target"]["instanceId"]
+    commands = user.lab.client("ssm").list_commands(InstanceId=instance_id)["Commands"]
+    return [one["Parameters"] for one in commands]
 
 
 def test_provisioned_rate_is_waited_for_until_completed(user: RestoreUser, sent_events: SentEvents) -> None:
