@@ -30,6 +30,10 @@ Figure = Callable[[Measured], float | None]
 """What a restore has to say of one figure; None where it says nothing."""
 
 
+LEAST_RATE, MOST_RATE = 1e-9, 1e9
+"""What no clock and no volume can show is no observation, and its inverse no figure."""
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """Records and the restore for which they are asked."""
@@ -57,7 +61,7 @@ class History:
 
         def inverse(record: Measured) -> float | None:
             value = figure(record)
-            return 1 / value if value else None
+            return 1 / value if value is not None and LEAST_RATE <= value <= MOST_RATE else None
 
         observations = self.observations(inverse)
         if not observations:

@@ -105,6 +105,8 @@ class ReadyFacts:
     unmeasured_because: str | None
     reasons: Sequence[str]
     boost: BoostOutcome | None = None
+    used_only: bool = False
+    """Only what its file systems have in use was read."""
     phases: Sequence[tuple[str, float | None, float | None]] = ()
     """Name, seconds estimated and seconds measured of each part."""
 
@@ -203,7 +205,8 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
     """At full speed, with the proof."""
     took = (facts.ready_at - facts.started_at).total_seconds()
     late = facts.deadline_at is not None and facts.ready_at > facts.deadline_at
-    lines = [f"{facts.volume_id} ({facts.volume.where}) is at full speed after {elapsed_text(took)}."]
+    speed = "at full speed" + (" where its file systems have data" if facts.used_only else "")
+    lines = [f"{facts.volume_id} ({facts.volume.where}) is {speed} after {elapsed_text(took)}."]
     lines.append(_proof(facts))
     lines.append(f"Known because: {'; '.join(facts.reasons)}.")
     costs_on = facts.boost is not None and not facts.boost.is_lowered
@@ -221,7 +224,7 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
     return Message(
         event="ready",
         restore_id=restore_id,
-        title=f"{facts.volume_id} is at full speed",
+        title=f"{facts.volume_id} is {speed}",
         text="\n".join(lines),
         severity=Severity.WARNING if late or costs_on else Severity.GOOD,
         fields=tuple(fields),

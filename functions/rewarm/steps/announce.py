@@ -28,6 +28,7 @@ from rewarm.domain import messages as wording
 from rewarm.domain.failures import explain
 from rewarm.domain.messages import Message
 from rewarm.domain.performance import BoostOutcome, performance_of
+from rewarm.domain.scope import Scope, reported
 from rewarm.domain.units import clock_text, iso
 from rewarm.ports import Messages, RestoreTable
 from rewarm.steps import measuring
@@ -180,6 +181,7 @@ def _ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObjec
         started_at=details.started_at,
         ready_at=details.ready_at or event.now,
         boost=_boost(details.released),
+        used_only=_used_only(details),
         deadline_at=details.deadline_at,
         before=_latency(details.before.result if details.before else None),
         after=_latency(after.result if after else None),
@@ -188,6 +190,11 @@ def _ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObjec
         phases=_phases(details, event.now),
     )
     return wording.ready(event.restore_id, facts), {}
+
+
+def _used_only(details: ReadyDetails) -> bool:
+    agent = details.initialization.signals.agent or {}
+    return reported(agent.get("scope"), Scope.WRITTEN) is Scope.USED
 
 
 def _slowness(after: VerifyVolumeResult | None) -> list[str]:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from pydantic import ValidationError
-
 from rewarm.contracts import (
     DispatchWarmerResult,
     PhaseReport,
@@ -75,7 +73,7 @@ def ended(result: JsonObject) -> Ended | None:
         return None
     try:
         return Ended.model_validate(result)
-    except ValidationError:
+    except ValueError:
         return None
 
 

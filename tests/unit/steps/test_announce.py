@@ -213,6 +213,15 @@ class TestReady:
         assert "Known because: the agent has read every written block." in message["text"]
         assert message["severity"] == "good"
 
+    def test_says_no_more_than_was_read(self):
+        world = World()
+        details = ready_details()
+        details["initialization"]["signals"]["agent"] = {"scope": "used"}
+        say(world, "ready", details)
+        message = world.messages.sent[0]
+        assert message["title"] == f"{VOLUME_ID} is at full speed where its file systems have data"
+        assert "is at full speed where its file systems have data after 9 min 00 s." in message["text"]
+
     def test_says_that_the_deadline_was_missed(self):
         world = World()
         say(world, "ready", ready_details(deadlineAt="2026-11-21T03:05:00Z"))
