@@ -105,7 +105,7 @@ def test_fast_snapshot_restore_that_is_enabled_costs_nothing_more(run):
     ("arguments", "complaint"),
     [
         (["--iops", "90000"], "argument --iops: found 90000; a gp3 volume of 100 GiB may have 3000 to 50000"),
-        (["--volume-type", "io2"], "argument --iops: is missing; a io2 volume of 100 GiB may have 100 to"),
+        (["--volume-type", "io2"], "argument --iops: is missing; an io2 volume of 100 GiB may have 100 to"),
         (["--volume-type", "gp2", "--data-gib", "20000"], "argument --data-gib: found 20000; a gp2 volume"),
         (["--instance-type", "m7g.lrge"], 'argument --instance-type: found "m7g.lrge"; a type such as m7g'),
         (["--region", "us-east-1", "--zone", "eu-west-1a"], "argument --zone: found eu-west-1a; a zone of"),

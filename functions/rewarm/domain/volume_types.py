@@ -30,6 +30,11 @@ class VolumeType:
     max_throughput_mib_s: int | None = None
     multi_attach: bool = False
 
+    @property
+    def noun(self) -> str:
+        """`a gp3 volume`, `an io2 volume`."""
+        return f"{'an' if self.name.startswith('io') else 'a'} {self.name} volume"
+
 
 @dataclass(frozen=True, slots=True)
 class VolumeSpeed:
@@ -98,9 +103,15 @@ def settle(wanted: WantedVolume, source: VolumeSettings | None, snapshot_size_gi
 def _size(wanted: WantedVolume, volume_type: VolumeType, snapshot_size_gib: int) -> int:
     smallest = max(snapshot_size_gib, volume_type.min_size_gib)
     size_gib = wanted.size_gib if wanted.size_gib is not None else smallest
+    if snapshot_size_gib > volume_type.max_size_gib:
+        raise InvalidRequestError(
+            f"found {size_gib}; {volume_type.noun} has at most {volume_type.max_size_gib} GiB, "
+            f"and the snapshot has {snapshot_size_gib}",
+            field="volume.sizeGib",
+        )
     if not smallest <= size_gib <= volume_type.max_size_gib:
         raise InvalidRequestError(
-            f"found {size_gib}; a {volume_type.name} volume of this {snapshot_size_gib} GiB snapshot "
+            f"found {size_gib}; {volume_type.noun} of this {snapshot_size_gib} GiB snapshot "
             f"may have {smallest} to {volume_type.max_size_gib} GiB",
             field="volume.sizeGib",
         )
@@ -117,7 +128,7 @@ def _iops(
             )
         return None
     most = min(volume_type.max_iops, max(volume_type.min_iops, volume_type.iops_per_gib * size_gib))
-    allowed = f"a {volume_type.name} volume of {size_gib} GiB may have {volume_type.min_iops} to {most}"
+    allowed = f"{volume_type.noun} of {size_gib} GiB may have {volume_type.min_iops} to {most}"
     if wanted.iops is not None and not volume_type.min_iops <= wanted.iops <= most:
         raise InvalidRequestError(f"found {wanted.iops}; {allowed}", field="volume.iops")
     iops = wanted.iops if wanted.iops is not None else (lender.iops if lender else None)

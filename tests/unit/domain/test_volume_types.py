@@ -34,6 +34,12 @@ class TestSettle:
         with pytest.raises(InvalidRequestError, match=rf"^{field}: .*{allowed}"):
             settle(wanted, None, 100)
 
+    def test_a_snapshot_too_large_for_the_type_is_to_blame_and_no_empty_range_is_named(self):
+        with pytest.raises(
+            InvalidRequestError, match=r"a gp2 volume has at most 16384 GiB, and the snapshot has 20000$"
+        ):
+            settle(WantedVolume(volume_type="gp2"), None, 20_000)
+
     def test_hdd_volumes_have_a_least_size(self):
         assert settle(WantedVolume(volume_type="st1"), None, 10).size_gib == 125
 
