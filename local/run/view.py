@@ -229,9 +229,9 @@ def _plan_table(volume_plan: Json) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("why", ratio=1)
     for candidate in volume_plan["candidates"]:
-        chosen = candidate["chosen"]
+        chosen, separator = candidate["chosen"], "\n    " if candidate.get("boost") else " "
         table.add_row(
-            f"{'→' if chosen else ' '} {strategy_text(candidate)}",
+            f"{'→' if chosen else ' '} {strategy_text(candidate, separator=separator)}",
             estimate_text(candidate.get("usableSeconds")),
             estimate_text(candidate.get("readyP50Seconds")),
             estimate_text(candidate.get("readyP90Seconds")),

@@ -72,12 +72,13 @@ def milliseconds(value: float | None) -> str:
     return f"{value:.0f} ms" if value >= 10 else f"{value:.2f} ms"
 
 
-def strategy_text(plan: Json) -> str:
+def strategy_text(plan: Json, *, separator: str = " ") -> str:
     """The strategy, with its rate or its boost where it has one."""
     rate, boost = plan.get("initializationRateMibS"), plan.get("boost")
     if boost:
-        return f"{plan['strategy']} ({performance_of(Boost.model_validate(boost).values()).in_words})"
-    return f"{plan['strategy']} ({rate} MiB/s)" if rate else str(plan["strategy"])
+        performance = performance_of(Boost.model_validate(boost).values()).in_words
+        return f"{plan['strategy']}{separator}({performance})"
+    return f"{plan['strategy']}{separator}({rate} MiB/s)" if rate else str(plan["strategy"])
 
 
 def progress_text(payload: Json) -> str:

@@ -73,6 +73,24 @@ def test_the_plan_shows_every_strategy_with_time_price_and_reason(view, stream):
     assert "Price List, as of 2026-11-01" in text
 
 
+def test_a_boost_leaves_the_reasons_their_room(view, stream):
+    plan = recorded_run().restores[0]
+    candidates = [
+        {
+            **one,
+            "strategy": "boosted-warm-up",
+            "boost": {"volumeType": "gp3", "iops": 16_000, "throughputMibS": 1_000},
+            "reason": "the least of it that is ready in time, and the cheapest",
+        }
+        for one in plan.plans[0]["candidates"][:1]
+    ]
+    view.plan([{**plan.plans[0], "candidates": candidates}], plan.payload("Choose Strategy")["summary"])
+    assert "│ boosted-warm-up │" in shown(stream)
+    assert "(gp3 with 16,000 IOPS and 1,000 MiB/s)" in shown(stream)
+    assert "in time, and the" in shown(stream)
+    assert "…" not in stream.getvalue()
+
+
 def test_states_come_with_time_execution_and_finding(view, stream):
     restore = recorded_run().restores[0]
     for one in restore.visits:
