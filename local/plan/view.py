@@ -166,7 +166,8 @@ def frontier_table(offers: Sequence[FrontierOffer]) -> Table:
     table.add_column("strategy", ratio=1)
     if offers:
         table.add_row(f"under {duration_text(offers[0].deadline_seconds)}", "-", "no strategy is in time")
-    for offer in shown_offers(offers):
+    shown = {duration_text(offer.deadline_seconds): offer for offer in shown_offers(offers)}
+    for offer in shown.values():  # of those that read the same, the last: it holds from that time on
         table.add_row(
             duration_text(offer.deadline_seconds),
             usd_text(offer.cost_usd),

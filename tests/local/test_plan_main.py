@@ -74,6 +74,15 @@ def test_what_if_prints_and_draws_the_price_of_every_deadline(run, tmp_path):
         assert ET.parse(tmp_path / name).getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
 
+def test_of_two_offers_from_the_same_time_on_the_cheaper_is_shown(run):
+    _, told, _ = run("--fsr-state", "enabling", "--what-if")
+    offers = told.partition("What other deadlines cost")[2]
+    deadlines = [line.split("│")[1].strip() for line in offers.splitlines() if line.startswith("│")]
+    assert len(deadlines) > 3
+    assert len(set(deadlines)) == len(deadlines)
+    assert offers.count("fast-snapshot-restore") == 1
+
+
 def test_json_is_what_post_plans_answers(run):
     status, out, err = run("--json", "--volumes", "12", "--data-gib", "50")
     answer = json.loads(out)
