@@ -122,9 +122,11 @@ def _by_agent(history: History, priors: Timings) -> Timings:
 
 
 def _share_of_limit(record: Measured) -> float | None:
-    """Where volume, instance or user held the agent back."""
+    """Where volume, instance or user held the agent back; at most all of it, for a limit that was exceeded
+    was no limit, and other volumes must keep to theirs.
+    """
     rate, limit = record.read_mib_s, record.read_limit_mib_s
-    return rate / limit if rate and limit and rate >= LIMIT_MET_SHARE * limit else None
+    return min(1.0, rate / limit) if rate and limit and rate >= LIMIT_MET_SHARE * limit else None
 
 
 def _rate_from_s3(record: Measured) -> float | None:

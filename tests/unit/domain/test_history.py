@@ -146,6 +146,11 @@ class TestLearned:
         assert found.first_touch_mib_s.p50 == pytest.approx(200)
         assert found.warm_up_share == PRIORS.warm_up_share
 
+    def test_what_exceeded_its_limit_does_not_promise_others_more_than_theirs(self):
+        fast = {Phase.READ: 40 * 1024 / 200}
+        found = timings(*(record(number, seconds=fast, read_limit_mib_s=75.0) for number in range(6)))
+        assert found.warm_up_share == PRIORS.warm_up_share
+
     def test_a_rates_promise_is_below_its_expectation(self):
         found = timings(
             *(record(number, seconds={Phase.READ: 40 * 1024 / (102 + number)}) for number in range(20))

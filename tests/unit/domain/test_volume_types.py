@@ -63,7 +63,8 @@ class TestSpeed:
         [
             (VolumeSettings("gp3", 100, 3_000, 125), VolumeSpeed(3_000, 125, 125)),
             (VolumeSettings("gp3", 100, 3_000, 1_000), VolumeSpeed(3_000, 750, 750)),
-            (VolumeSettings("gp2", 100), VolumeSpeed(300, 75, 75)),
+            (VolumeSettings("gp2", 100), VolumeSpeed(300, 75, 128)),
+            (VolumeSettings("gp2", 171), VolumeSpeed(513, 128.25, 250)),
             (VolumeSettings("gp2", 10_000), VolumeSpeed(16_000, 250, 250)),
             (VolumeSettings("io2", 1_000, 256_000), VolumeSpeed(256_000, 4_000, 4_000)),
             (VolumeSettings("st1", 2_048), VolumeSpeed(500, 80, 500)),
