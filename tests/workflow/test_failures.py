@@ -83,26 +83,22 @@ def use_up_fast_restores(user: RestoreUser) -> None:
     user.mark()
 
 
-def test_a_used_up_quota_fails_fast_snapshot_restore(user: RestoreUser) -> None:
+def test_a_used_up_quota_is_seen_before_anything_is_made(user: RestoreUser) -> None:
     request = request_for(user, "fast-snapshot-restore")
     use_up_fast_restores(user)
+    done = user.restore(request)
+    assert_failed(user, done, "NoStrategyFitsError", "quota")
+    assert not done.volumes
+    assert_nothing_left(user, done)
+
+
+def test_a_refused_fast_snapshot_restore_fails_where_it_was_asked_for(user: RestoreUser) -> None:
+    request = request_for(user, "fast-snapshot-restore")
+    user.region.faults.inject("fast-restore-refused")
     done = user.restore(request)
     assert_failed(user, done, "FastSnapshotRestoreUnavailableError", request["source"]["snapshotId"])
     assert "Create Volume" not in done.volumes[0].states
     assert_nothing_left(user, done)
-
-
-def test_a_used_up_quota_lets_the_next_plan_take_over(user: RestoreUser) -> None:
-    request = request_for(user, "auto", readyWithinMinutes=60) | {
-        "target": {"availabilityZone": "us-east-1a"}
-    }
-    use_up_fast_restores(user)
-    user.region.faults.inject("rate-refused")
-    done = user.restore(request)
-    assert done.main.status == "SUCCEEDED", done.why
-    assert done.volumes[0].states.count("Announce Fallback") == 2
-    assert "Prepare Snapshot" in done.volumes[0].states
-    assert done.volumes[0].output["strategy"] == "background"
 
 
 def test_a_ready_volume_outlives_a_failed_release(user: RestoreUser) -> None:
