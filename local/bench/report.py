@@ -32,7 +32,7 @@ def machine_facts(agent: Path) -> Json:
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "cores": os.cpu_count(),
         "architecture": platform.machine(),
-        "kernel": platform.release(),
+        "kernel": platform.release().partition("-")[0],
         "fio": _version("fio", "--version"),
         "agent": _version(str(agent), "--version"),
     }
