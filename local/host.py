@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_STATE_DIR = ROOT / ".local" / "run"
 DEFAULT_IDLE_SPEED = 1_800.0
 STACK = "rewarm"
-REGION_SERVICES = ("EC2", "EBS", "SSM", "KMS", "PRICING", "SERVICE_QUOTAS")
+REGION_SERVICES = ("EC2", "EBS", "SSM", "KMS", "PRICING", "SERVICE_QUOTAS", "CLOUDTRAIL")
 _PULSE_SECONDS = 0.05
 
 LOG = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ from local.region.filters import Getter, keep_matching, page
 from local.region.operations import operation
 from local.region.resources import Modification, Volume, VolumePerformance
 from local.region.tables import Tables
+from local.region.trail import Trail
 from local.region.volume_types import VOLUME_TYPES, choose, limits_now
 
 DAY_SECONDS = 86_400
@@ -18,14 +19,24 @@ DAY_SECONDS = 86_400
 class Modifications:
     """Changes of size, type and performance of volumes that live on."""
 
-    def __init__(self, core: Core, tables: Tables, faults: Faults) -> None:
+    def __init__(self, core: Core, tables: Tables, faults: Faults, trail: Trail) -> None:
         self._core = core
         self._tables = tables
         self._faults = faults
+        self._trail = trail
 
     @operation("ec2", "ModifyVolume")
     def modify_volume(self, params: Json) -> Json:
         """Change a volume; one change at a time and four in a rolling day."""
+        try:
+            answer = self._modify(params)
+        except ApiError as error:
+            self._trail.note("ModifyVolume", params, f"Client.{error.code}")
+            raise
+        self._trail.note("ModifyVolume", params)
+        return answer
+
+    def _modify(self, params: Json) -> Json:
         volume = self._tables.volume(params["VolumeId"])
         target = _target(params, volume.performance)
         self._check(volume, target)
@@ -69,7 +80,16 @@ class Modifications:
         self._check_rate(volume)
 
     def _check_rate(self, volume: Volume) -> None:
-        limit = self._core.settings.volume.modifications_per_day
+        limit, pause = (
+            self._core.settings.volume.modifications_per_day,
+            self._core.settings.volume.modification_pause_seconds,
+        )
+        if volume.modifications and self._core.now() < (free := volume.modifications[-1].start + pause):
+            raise ApiError(
+                "VolumeModificationRateExceeded",
+                f"You've reached the maximum modification rate per volume limit. Wait until "
+                f"{stamp(free).isoformat()}",
+            )
         recent = [one.start for one in volume.modifications if one.start > self._core.now() - DAY_SECONDS]
         if len(recent) >= limit:
             again = stamp(recent[-limit] + DAY_SECONDS).isoformat()

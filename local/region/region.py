@@ -32,6 +32,7 @@ from local.region.snapshots import Snapshots
 from local.region.tables import Tables
 from local.region.tags import Tags
 from local.region.throttling import Throttle
+from local.region.trail import Trail
 from local.region.volume_copies import VolumeCopies
 from local.region.volume_status import VolumeStatus
 from local.region.volumes import Volumes
@@ -84,7 +85,8 @@ class Region(Seeding):
             Snapshots(core, tables),
             RecycleBin(core, tables),
             Keys(core, tables),
-            Modifications(core, tables, self.faults),
+            trail := Trail(core),
+            Modifications(core, tables, self.faults, trail),
             VolumeCopies(core, tables, self._volumes),
             Tags(core, tables),
             Quotas(core),

@@ -38,6 +38,7 @@ class VolumeSettings:
     modifying_seconds: float = 30.0  # published: a change of IOPS shows in the next minute
     optimizing_seconds_per_tib: float = 21_600.0  # AWS: about 6 hours for a full 1 TiB
     modifications_per_day: int = 4
+    modification_pause_seconds: float = 0.0  # the older rule, still in some partitions: 21,600
     copy_seconds_first_tib: float = 21_600.0  # AWS: up to 6 hours for the first TiB of data
     copy_seconds_next_tib: float = 4_320.0  # AWS: 1.2 hours for each further TiB, up to 16
     copy_state_error_code: str = "IncorrectState"
@@ -110,6 +111,7 @@ class RegionSettings:
     initialization_rate_quota_mib_s: float = 5_000.0
     volume_copies_quota: float = 5.0
     metric_delay_seconds: float = 0.0  # UNVERIFIED: AWS gives no arrival time for AWS/EBS
+    trail_delay_seconds: float = 300.0  # AWS: CloudTrail delivers within about 5 minutes on average
     price_factor: float = 1.0
     initialization_usage_type: str | None = None
     # UNVERIFIED: no usage type of VolumeInitializationRate was found in the price list; None leaves it out.

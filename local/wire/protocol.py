@@ -36,6 +36,7 @@ SERVICES = {
     "ebs": "ebs",
     "ssm": "ssm",
     "kms": "kms",
+    "cloudtrail": "cloudtrail",
     "pricing": "pricing",
     "servicequotas": "service-quotas",
 }

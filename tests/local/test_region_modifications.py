@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from local.region import ApiError
+from local.region import ApiError, RegionSettings
 from local.region.faults import FaultRule
+from local.region.settings import VolumeSettings
 from tests.local.region_lab import Lab
 
 
@@ -102,3 +105,41 @@ def test_the_meter_bills_each_setting_for_its_time() -> None:
     assert rows["storage"]["usd"] == pytest.approx(10 * 0.08 * 3_600 / month)
     assert rows["earlier-settings"]["usd"] == pytest.approx((1_000 * 0.005 + 875 * 0.04) * 1_800 / month)
     assert rows["earlier-settings"]["note"] == "gp3, 10 GiB, 4,000 IOPS, 1,000 MiB/s for 30.0 min"
+
+
+def looked_up(lab: Lab, name: str = "ModifyVolume", **params: Any) -> list[dict[str, Any]]:
+    wanted = [{"AttributeKey": "EventName", "AttributeValue": name}]
+    found: list[dict[str, Any]] = lab.region.call(
+        "cloudtrail", "LookupEvents", {"LookupAttributes": wanted, **params}
+    )["Events"]
+    return found
+
+
+def test_cloudtrail_knows_of_a_call_some_minutes_later() -> None:
+    lab = Lab()
+    volume = lab.volume(Size=10, VolumeType="gp3")
+    called = lab.clock.now()
+    lab.ec2("ModifyVolume", VolumeId=volume, Iops=4_000)
+    refused(lab, volume, Iops=5_000)
+    assert looked_up(lab) == []
+    lab.wait(300)
+    newest, first = looked_up(lab)
+    record = json.loads(first["CloudTrailEvent"])
+    assert record["requestParameters"] == {"ModifyVolumeRequest": {"VolumeId": volume, "Iops": 4_000}}
+    assert first["EventTime"].timestamp() == int(called)
+    assert "errorCode" not in record
+    assert json.loads(newest["CloudTrailEvent"])["errorCode"] == "Client.IncorrectModificationState"
+    assert looked_up(lab, "CreateVolume") == []
+    assert looked_up(lab, StartTime=datetime.fromtimestamp(called + 60, UTC)) == []
+    lab.wait(91 * 86_400)
+    assert looked_up(lab) == []
+
+
+def test_six_hours_between_two_changes_where_the_older_rule_holds() -> None:
+    lab = Lab(RegionSettings(volume=VolumeSettings(modification_pause_seconds=21_600)))
+    volume = lab.volume(Size=10, VolumeType="gp3")
+    lab.ec2("ModifyVolume", VolumeId=volume, Iops=3_100)
+    lab.wait(21_000)
+    assert refused(lab, volume, Iops=3_200) == "VolumeModificationRateExceeded"
+    lab.wait(600)
+    lab.ec2("ModifyVolume", VolumeId=volume, Iops=3_200)

@@ -218,6 +218,9 @@ def walk_others(made: Recorded, snapshot: str) -> None:
     made.ask("service-quotas", "get_service_quota", ServiceCode="ebs", QuotaCode="L-A37D9CF3")
     made.ask("service-quotas", "list_service_quotas", ServiceCode="ebs")
     made.ask("kms", "describe_key", KeyId="alias/aws/ebs")
+    made.lab.wait(300)
+    wanted = [{"AttributeKey": "EventName", "AttributeValue": "ModifyVolume"}]
+    assert made.ask("cloudtrail", "lookup_events", LookupAttributes=wanted, MaxResults=5)["Events"]
 
 
 def test_every_operation_answers_in_its_output_shape(recorded: Recorded) -> None:
