@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from rewarm.domain.modification_rule import ModificationRule
+
 
 class MissingSettingError(RuntimeError):
     """An environment variable that template.yaml sets is not there."""
@@ -55,9 +57,32 @@ class Settings:
         }
 
     @property
+    def benchmark_documents(self) -> dict[str, str]:
+        """Names of the SSM documents for benchmarks by the instance's platform; only who benchmarks has them."""
+        return {
+            "linux": self._required("BENCHMARK_DOCUMENT"),
+            "windows": self._required("BENCHMARK_WINDOWS_DOCUMENT"),
+        }
+
+    @property
     def restore_state_machine_arn(self) -> str:
         """The state machine `restore`; only the API's function has it."""
         return self._required("RESTORE_STATE_MACHINE_ARN")
+
+    @property
+    def restore_volume_state_machine_arn(self) -> str:
+        """The state machine `restore-volume`; only the sweeper has it."""
+        return self._required("RESTORE_VOLUME_STATE_MACHINE_ARN")
+
+    @property
+    def change_performance_state_machine_arn(self) -> str:
+        """The state machine `change-performance`; only the API's function has it."""
+        return self._required("CHANGE_PERFORMANCE_STATE_MACHINE_ARN")
+
+    @property
+    def modification_rule(self) -> ModificationRule:
+        """How often EC2 lets a volume be modified in this partition."""
+        return ModificationRule(self.environment.get("MODIFICATION_RULE") or ModificationRule.FOUR_IN_24_H)
 
     @property
     def notification_topic_arn(self) -> str | None:

@@ -17,8 +17,9 @@ PACKAGE = ROOT / "functions" / "rewarm"
 MAY_IMPORT = {
     "domain": {"domain"},
     "ports": {"domain"},
+    "ports_performance": {"domain"},
     "contracts": {"contracts", "domain"},
-    "steps": {"contracts", "domain", "ports", "steps"},
+    "steps": {"contracts", "domain", "ports", "ports_performance", "steps"},
     "adapters": {"adapters", "domain", "ports"},
     "charts": {"charts", "contracts", "domain"},
 }

@@ -44,14 +44,23 @@ class S3Artifacts:
 
     def get_json(self, key: str) -> JsonObject | None:
         """None where there is no such object, or it is not JSON (a progress line cut short)."""
+        body = self._read(key, _LARGEST_JSON)
+        return agent_output.parsed(body) if body is not None else None
+
+    def get_text(self, key: str, *, most_bytes: int) -> str | None:
+        """None where there is no such object, or a larger one."""
+        body = self._read(key, most_bytes)
+        return body.decode(errors="replace") if body is not None else None
+
+    def _read(self, key: str, most_bytes: int) -> bytes | None:
         with naming_errors():
             try:
-                body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read(_LARGEST_JSON + 1)
+                body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read(most_bytes + 1)
             except ClientError as error:
                 if code_of(error) in ("NoSuchKey", "404"):
                     return None
                 raise
-        return agent_output.parsed(body) if len(body) <= _LARGEST_JSON else None
+        return body if len(body) <= most_bytes else None
 
     def put_map(self, key: str, parts: Iterable[Runs]) -> int:
         """Writes a block map as the agent reads it, `start count` a line; returns how many blocks it names.

@@ -1,4 +1,4 @@
-"""Executions of the state machine `restore`."""
+"""Executions of the state machines."""
 
 from __future__ import annotations
 
@@ -12,6 +12,34 @@ from rewarm.ports import JsonObject
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions.client import SFNClient
+
+
+class RestoreExecutionStates:
+    """The port RestoreExecutions."""
+
+    def __init__(self, stepfunctions: SFNClient, restore_arn: str, restore_volume_arn: str) -> None:
+        self._stepfunctions = stepfunctions
+        self._restore_arn = restore_arn
+        self._restore_volume_arn = restore_volume_arn
+
+    def is_over(self, restore_id: str, index: int) -> bool:
+        """Neither the restore nor that of this volume runs; what Step Functions forgot has ended."""
+        running = self._is_running(self._restore_arn, restore_id) or self._is_running(
+            self._restore_volume_arn, f"{restore_id}-{index}"
+        )
+        return not running
+
+    def _is_running(self, state_machine_arn: str, name: str) -> bool:
+        with naming_errors():
+            try:
+                found = self._stepfunctions.describe_execution(
+                    executionArn=execution_arn(state_machine_arn, name)
+                )
+            except ClientError as error:
+                if code_of(error) == "ExecutionDoesNotExist":
+                    return False
+                raise
+        return found["status"] in {"RUNNING", "PENDING_REDRIVE"}
 
 
 class StepFunctionsExecutions:
@@ -33,9 +61,11 @@ class StepFunctionsExecutions:
             except ClientError as error:
                 # StartExecution gives the ARN again only while the execution runs; after that it says so.
                 if code_of(error) == "ExecutionAlreadyExists":
-                    return self._execution_arn(restore_id)
+                    return execution_arn(self._state_machine_arn, restore_id)
                 raise
         return answer["executionArn"]
 
-    def _execution_arn(self, name: str) -> str:
-        return self._state_machine_arn.replace(":stateMachine:", ":execution:", 1) + f":{name}"
+
+def execution_arn(state_machine_arn: str, name: str) -> str:
+    """Of the execution with this name."""
+    return state_machine_arn.replace(":stateMachine:", ":execution:", 1) + f":{name}"

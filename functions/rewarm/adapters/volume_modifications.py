@@ -39,6 +39,14 @@ class Ec2VolumeModifications:
                 change.get("TargetVolumeType", ""), change.get("TargetIops"), change.get("TargetThroughput")
             ),
             message=change.get("StatusMessage") or None,
+            started_at=change.get("StartTime"),
+            ended_at=change.get("EndTime"),
+            progress_percent=change.get("Progress"),
+            original=Performance(
+                change.get("OriginalVolumeType", ""),
+                change.get("OriginalIops"),
+                change.get("OriginalThroughput"),
+            ),
         )
 
     def start(self, volume_id: str, target: Performance) -> None:

@@ -21,10 +21,12 @@ from rewarm.domain.errors import (
     VolumeNotFoundError,
 )
 from rewarm.domain.model import Attachment, InitializationStatus, Volume, VolumeSettings
+from rewarm.domain.performance import BOOST_TAG, STACK_TAG
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
     from mypy_boto3_ec2.type_defs import (
+        FilterTypeDef,
         VolumeAttachmentTypeDef,
         VolumeStatusDetailsTypeDef,
         VolumeTypeDef,
@@ -78,10 +80,13 @@ class Ec2VolumeStore:
 
     def created_by(self, restore_id: str) -> list[Volume]:
         """Volumes that carry this restore's tag."""
-        paginator = self._ec2.get_paginator("describe_volumes")
-        with naming_errors():
-            pages = paginator.paginate(Filters=[{"Name": f"tag:{RESTORE_TAG}", "Values": [restore_id]}])
-            return [_volume(found) for page in pages for found in page["Volumes"]]
+        return self._found([{"Name": f"tag:{RESTORE_TAG}", "Values": [restore_id]}])
+
+    def boosted(self, stack_name: str) -> list[Volume]:
+        """Those of the stack that still carry the tag `rewarm:boost`."""
+        return self._found(
+            [{"Name": f"tag:{STACK_TAG}", "Values": [stack_name]}, {"Name": "tag-key", "Values": [BOOST_TAG]}]
+        )
 
     def attach(self, volume_id: str, instance_id: str, device: str) -> None:
         """Does nothing where it is attached so already. Raises DeviceInUseError, TargetNotUsableError."""
@@ -138,6 +143,12 @@ class Ec2VolumeStore:
             progress_percent=details.get("Progress"),
             eta_seconds=details.get("EstimatedTimeToCompleteInSeconds"),
         )
+
+    def _found(self, filters: list[FilterTypeDef]) -> list[Volume]:
+        paginator = self._ec2.get_paginator("describe_volumes")
+        with naming_errors():
+            pages = paginator.paginate(Filters=filters)
+            return [_volume(found) for page in pages for found in page["Volumes"]]
 
     def _attached(self, volume_id: str, instance_id: str, device: str | None = None) -> bool:
         try:

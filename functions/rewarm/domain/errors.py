@@ -6,6 +6,8 @@ names are what `Retry` and `Catch` in statemachine/ list. They are flat and uniq
 
 from __future__ import annotations
 
+from datetime import datetime
+
 
 class RestoreError(Exception):
     """Base for Python's sake; never raised itself."""
@@ -44,6 +46,15 @@ class BoostUnavailableError(RestoreError):
 
 class ModificationPostponedError(RestoreError):
     """EC2 changes the volume later only: a change is under way, or four were made within a day."""
+
+    def __init__(self, message: str, *, field: str | None = None, retry_at: datetime | None = None) -> None:
+        """`retry_at` is when the next change is free, where that is known."""
+        super().__init__(message, field=field)
+        self.retry_at = retry_at
+
+
+class ModificationFailedError(RestoreError):
+    """EC2 took a change of a volume and gave it up; the settings are as they were."""
 
 
 class FastSnapshotRestoreUnavailableError(RestoreError):
@@ -117,6 +128,14 @@ class AgentFailedError(RestoreError):
 
 class VolumeNotFastError(RestoreError):
     """The volume was measured after initialization and is still slow."""
+
+
+class BenchmarkFailedError(RestoreError):
+    """A benchmark gave no figures; the message says why."""
+
+
+class BenchmarkNotFoundError(RestoreError):
+    """No benchmark has this id."""
 
 
 class RestoreCancelledError(RestoreError):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 
 from rewarm.domain.model import Boost, VolumeSettings
 
+STACK_TAG, MANAGED_TAG = "rewarm:stack", "rewarm:managed"
+"""On the volumes of a stack; `true` on others of the account that its API may change."""
 BOOST_TAG = "rewarm:boost"
 """On a volume that was created with more than it is to have: what to go back to, as `as_text` writes it."""
 _TEXT = re.compile(r"(?P<type>[a-z0-9]+)(?: iops=(?P<iops>\d+))?(?: throughputMibS=(?P<throughput>\d+))?")
@@ -50,6 +53,10 @@ class VolumeModification:
     state: str
     target: Performance
     message: str | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    progress_percent: int | None = None
+    original: Performance | None = None
 
     @property
     def in_force(self) -> bool:

@@ -10,21 +10,24 @@ from typing import Any
 
 from rewarm.adapters import clients
 from rewarm.adapters.artifacts import S3Artifacts
+from rewarm.adapters.call_trail import CloudTrailCalls
 from rewarm.adapters.commands import SsmCommands
 from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.event_bus import EventBus
-from rewarm.adapters.executions import StepFunctionsExecutions
+from rewarm.adapters.executions import RestoreExecutionStates, StepFunctionsExecutions
 from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.history import DynamoHistory
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.messages import Channel, MessageFanOut
 from rewarm.adapters.metrics import CloudWatchMetrics
+from rewarm.adapters.performance_log import DynamoPerformanceLog
 from rewarm.adapters.prices import AwsPrices
 from rewarm.adapters.quotas import ServiceQuotas
 from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.adapters.slack import SlackWebhook
 from rewarm.adapters.snapshot_blocks import THREADS
 from rewarm.adapters.topics import ChatTopic, NotificationTopic
+from rewarm.adapters.volume_activity import CloudWatchActivity
 from rewarm.adapters.volume_modifications import Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.settings import Settings
@@ -67,6 +70,11 @@ def commands() -> SsmCommands:
     return SsmCommands(_client("ssm"), settings.warmer_documents)
 
 
+def benchmark_commands() -> SsmCommands:
+    """Port Commands, for benchmarks."""
+    return SsmCommands(_client("ssm"), settings.benchmark_documents)
+
+
 def metrics() -> CloudWatchMetrics:
     """Port Metrics."""
     return CloudWatchMetrics(_client("cloudwatch"))
@@ -100,6 +108,35 @@ def history() -> DynamoHistory:
 def executions() -> StepFunctionsExecutions:
     """Port Executions."""
     return StepFunctionsExecutions(_client("stepfunctions"), settings.restore_state_machine_arn)
+
+
+def performance_changes() -> StepFunctionsExecutions:
+    """Port Executions, of the state machine `change-performance`."""
+    return StepFunctionsExecutions(_client("stepfunctions"), settings.change_performance_state_machine_arn)
+
+
+def restore_executions() -> RestoreExecutionStates:
+    """Port RestoreExecutions."""
+    return RestoreExecutionStates(
+        _client("stepfunctions"),
+        settings.restore_state_machine_arn,
+        settings.restore_volume_state_machine_arn,
+    )
+
+
+def performance_log() -> DynamoPerformanceLog:
+    """Port PerformanceLog."""
+    return DynamoPerformanceLog(_client("dynamodb"), settings.restores_table)
+
+
+def activity() -> CloudWatchActivity:
+    """Port VolumeActivity."""
+    return CloudWatchActivity(_client("cloudwatch"))
+
+
+def trail() -> CloudTrailCalls:
+    """Port CallTrail."""
+    return CloudTrailCalls(_client("cloudtrail"))
 
 
 def messages() -> MessageFanOut:
