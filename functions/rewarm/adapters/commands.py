@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
@@ -66,6 +67,7 @@ class SsmCommands:
             exit_code=_exit_code(answer.get("ResponseCode")),
             stdout=answer.get("StandardOutputContent", ""),
             stderr=answer.get("StandardErrorContent", ""),
+            ended_at=_instant(answer.get("ExecutionEndDateTime")),
         )
 
     def cancel(self, command_id: str, instance_id: str) -> None:
@@ -81,3 +83,14 @@ class SsmCommands:
 def _exit_code(response_code: int | None) -> int | None:
     """-1 means that the command has not finished (botocore GetCommandInvocationResult.ResponseCode)."""
     return None if response_code is None or response_code < 0 else response_code
+
+
+def _instant(stamp: str | None) -> datetime | None:
+    """SSM sends an empty text while the command runs (botocore GetCommandInvocationResult)."""
+    if not stamp:
+        return None
+    try:
+        instant = datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)

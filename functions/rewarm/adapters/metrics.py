@@ -23,7 +23,10 @@ class CloudWatchMetrics:
         self._cloudwatch = cloudwatch
 
     def read_activity(self, volume_id: str, *, since: datetime, until: datetime) -> list[ReadActivity]:
-        """Per minute, oldest first; minutes without a datapoint are left out."""
+        """Per minute, oldest first; minutes without a datapoint are left out.
+
+        A minute that comes twice (on two pages) counts with its higher value: never quieter than it was.
+        """
         minutes: dict[datetime, dict[str, float]] = defaultdict(dict)
         paginator = self._cloudwatch.get_paginator("get_metric_data")
         with naming_errors():
@@ -35,7 +38,8 @@ class CloudWatchMetrics:
             ):
                 for result in page["MetricDataResults"]:
                     for minute, value in zip(result["Timestamps"], result["Values"], strict=True):
-                        minutes[minute][result["Id"]] = value
+                        known = minutes[minute].get(result["Id"], value)
+                        minutes[minute][result["Id"]] = max(known, value)
         return [
             ReadActivity(minute, found["ops"], found.get("bytes", 0.0), found.get("seconds", 0.0))
             for minute, found in sorted(minutes.items())

@@ -8,7 +8,12 @@ from pydantic import ConfigDict, Field, JsonValue, StrictBool, StrictInt, Strict
 
 from rewarm.contracts.base import Contract, Instant, Usd
 from rewarm.domain.model import OnFailure, Strategy
-from rewarm.domain.scope import Scope
+from rewarm.domain.stability import (
+    DEFAULT_PATIENCE_SECONDS,
+    DEFAULT_STABLE_MINUTES,
+    MOST_PATIENCE_SECONDS,
+    MOST_STABLE_MINUTES,
+)
 from rewarm.domain.verification import DEFAULT_SAMPLES, MAX_SAMPLES
 
 SnapshotId = Annotated[StrictStr, Field(pattern=r"^snap-([0-9a-f]{8}|[0-9a-f]{17})$")]
@@ -144,6 +149,22 @@ class Verify(Contract):
     max_p99_ms: Annotated[float, Field(ge=0.001, le=60_000, strict=True, allow_inf_nan=False)] = 20.0
 
 
+class ReadinessRules(Contract):
+    """When a volume counts as initialized: docs/operations.md, "When is a volume ready?"."""
+
+    stable_minutes: Annotated[StrictInt, Field(ge=1, le=MOST_STABLE_MINUTES)] = Field(
+        default=DEFAULT_STABLE_MINUTES,
+        description="Whole minutes after the warm-up in which VolumeReadOps must be at its level before.",
+    )
+    metrics_patience_seconds: Annotated[StrictInt, Field(ge=0, le=MOST_PATIENCE_SECONDS)] = Field(
+        default=DEFAULT_PATIENCE_SECONDS,
+        description="How long after the warm-up CloudWatch is waited for; then the measurement decides.",
+    )
+    stalled_after_minutes: Annotated[StrictInt, Field(ge=10, le=10_080)] | None = Field(
+        default=None, description="Without progress for so long it stands still; default by strategy."
+    )
+
+
 class Notify(Contract):
     """Who is told."""
 
@@ -160,6 +181,7 @@ class RestoreRequest(Contract):
     objective: Objective = Field(default_factory=Objective)
     warm_up: WarmUp = Field(default_factory=WarmUp)
     verify: Verify = Field(default_factory=Verify)
+    readiness: ReadinessRules = Field(default_factory=ReadinessRules)
     on_failure: OnFailure = OnFailure.CLEAN_UP
     notify: Notify = Field(default_factory=Notify)
     dry_run: StrictBool = Field(default=False, description="Plan only: nothing is created.")

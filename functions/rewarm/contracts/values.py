@@ -259,6 +259,9 @@ class InitializationSignals(Contract):
 
     agent: JsonObject | None = None
     read_ops_per_minute: list[float] = Field(default_factory=list)
+    read_latency_ms: float | None = Field(
+        default=None, description="VolumeTotalReadTime / VolumeReadOps of the last minute with reads."
+    )
     initialization_state: str | None = None
     initialization_progress: int | None = None
     fast_restored: bool | None = None

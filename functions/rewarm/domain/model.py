@@ -204,6 +204,8 @@ class CommandStatus:
     exit_code: int | None
     stdout: str
     stderr: str
+    ended_at: datetime | None = None
+    """By the instance's clock; None while it runs, and where SSM names no end."""
 
     @property
     def finished(self) -> bool:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest, VolumeAssignment
-from rewarm.domain.extents import Runs
-from rewarm.domain.model import MIB, Extent
-from rewarm.domain.readiness import read_ops_level
-from rewarm.domain.scope import Scope, most_bytes
+from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest
+from rewarm.domain.model import BLOCK_BYTES, MIB
+from rewarm.domain.stability import read_ops_level
 from rewarm.ports import Artifacts, Commands, Instances, Metrics, RestoreTable
 from rewarm.steps import agent_command
 from rewarm.steps.agent_command import AgentCommand

@@ -16,8 +16,8 @@ from rewarm.domain import agent_output
 from rewarm.domain.errors import AgentFailedError, AgentUnreachableError, InitializationStalledError
 from rewarm.domain.model import CommandStatus, InitializationStatus, ReadActivity, Strategy
 from rewarm.domain.progress import Point, with_point
-from rewarm.domain.readiness import AgentAccount, Observation, Readiness, is_read, judge
-from rewarm.domain.scope import Scope, reported
+from rewarm.domain.readiness import AgentAccount, Observation, Readiness, judge
+from rewarm.domain.stability import UNMEASURED_PATIENCE_SECONDS, StableRule, is_read, latest_read_latency_ms
 from rewarm.domain.units import duration_text, iso, size_text
 from rewarm.ports import Artifacts, Commands, Metrics, RestoreTable, VolumeStore
 from rewarm.steps.dispatch_warmer import bytes_to_read
@@ -28,6 +28,8 @@ METRICS_LOOK_BACK = timedelta(minutes=30)
 INVOCATION_PATIENCE = timedelta(minutes=10)
 SHORTEST_STALL = timedelta(minutes=30)
 """First reads of more than a minute were seen, DescribeVolumeStatus lags by 5: half an hour is safe."""
+RATE_STALL_STEPS = 20
+"""AWS keeps a provisioned rate within a tenth: a per cent that takes twenty times as long will not come."""
 BACKGROUND_STALL_FACTOR = 3
 LATE_WAIT_FRACTION = 0.05
 """Past the estimate, waits grow with the time already spent, so that days fit the event history."""
@@ -44,7 +46,7 @@ def poll_initialization(
 ) -> PollInitializationResult:
     """Raises AgentFailedError, AgentUnreachableError, InitializationStalledError, RestoreCancelledError."""
     stop_if_cancelled(table, event.restore_id)
-    if event.plan.strategy.reads_with_agent and event.dispatch is not None:
+    if event.dispatch is not None:
         seen, account = _watch_agent(event, event.dispatch, commands, metrics, artifacts)
     else:
         seen, account = _watch_volume(event, volumes), None
@@ -68,6 +70,7 @@ def _watch_volume(event: PollInitializationEvent, volumes: VolumeStore) -> Obser
         bytes_total=event.volume.data_bytes,
         fast_restored=fast_restored,
         initialization=status,
+        seconds_spent=(event.now - _first_polled_at(event)).total_seconds(),
         expected_seconds_left=_expected_seconds_left(event),
     )
 
@@ -91,7 +94,7 @@ def _watch_agent(
         status = commands.status(dispatch.command_id, dispatch.instance_id)
         progress = artifacts.get_json(dispatch.progress_key)
         account = _account(event, status, progress, dispatch.started_at) or account
-        finished_at = event.now if status is not None and status.finished else None
+        finished_at = _ended_at(status, dispatch.started_at, event.now)
     since = max(dispatch.started_at, event.now - METRICS_LOOK_BACK)
     activity = metrics.read_activity(event.volume_id, since=since, until=event.now)
     seen = Observation(
@@ -102,9 +105,29 @@ def _watch_agent(
         agent_finished_at=finished_at,
         read_ops_before=dispatch.read_ops_before,
         read_activity=activity,
-        agent_seconds=(event.now - dispatch.started_at).total_seconds(),
+        stable=_stable_rule(event),
+        seconds_spent=(event.now - dispatch.started_at).total_seconds(),
+        warmed_by_agent=True,
     )
     return seen, account
+
+
+def _ended_at(status: CommandStatus | None, started_at: datetime, now: datetime) -> datetime | None:
+    """By the instance's own clock, where that makes sense: a late look must not make the wait longer."""
+    if status is None or not status.finished:
+        return None
+    ended = status.ended_at
+    return ended if ended is not None and started_at <= ended <= now else now
+
+
+def _stable_rule(event: PollInitializationEvent) -> StableRule:
+    wanted, measured = event.request.readiness, event.request.verify.samples > 0
+    seconds = wanted.metrics_patience_seconds
+    return StableRule(
+        minutes=wanted.stable_minutes,
+        patience=timedelta(seconds=seconds if measured else max(seconds, UNMEASURED_PATIENCE_SECONDS)),
+        warm_read_ms=event.request.verify.max_p99_ms,
+    )
 
 
 def _account(
@@ -183,7 +206,8 @@ def _result(
     event: PollInitializationEvent, seen: Observation, verdict: Readiness, account: JsonObject | None
 ) -> PollInitializationResult:
     previous, status = event.previous, seen.initialization
-    moved = previous is None or verdict.bytes_done > previous.bytes_done or verdict.ready or is_read(seen)
+    read = is_read(seen.read_activity, seen.read_ops_before, seen.now)
+    moved = previous is None or verdict.bytes_done > previous.bytes_done or verdict.ready or read
     finished_now = seen.agent_finished_at is not None and (previous is None or not previous.agent_finished_at)
     return PollInitializationResult(
         ready=verdict.ready,
@@ -197,6 +221,7 @@ def _result(
         signals=InitializationSignals(
             agent=account,
             read_ops_per_minute=_latest_read_ops(seen.read_activity),
+            read_latency_ms=latest_read_latency_ms(seen.read_activity),
             initialization_state=status.state if status else None,
             initialization_progress=status.progress_percent if status else None,
             fast_restored=seen.fast_restored,
@@ -229,17 +254,26 @@ def _stop_if_stalled(event: PollInitializationEvent, result: PollInitializationR
     if result.ready or result.agent_finished_at is not None:
         return
     standing = event.now - result.last_progress_at
-    expected = timedelta(seconds=event.plan.ready_p90_seconds)
-    patience = SHORTEST_STALL
-    if event.plan.strategy in {Strategy.PROVISIONED_RATE, Strategy.VOLUME_CLONE}:
-        patience = max(SHORTEST_STALL, expected)
-    elif not event.plan.strategy.reads_with_agent:
-        patience = max(timedelta(days=1), BACKGROUND_STALL_FACTOR * expected)
-    if standing > patience:
+    if standing > _stall_patience(event):
         raise InitializationStalledError(
             f"{event.volume_id} has made no progress for {duration_text(standing.total_seconds())} at "
             f"{result.progress_percent:.0f} %: {'; '.join(result.reasons)}"
         )
+
+
+def _stall_patience(event: PollInitializationEvent) -> timedelta:
+    """Many times the interval in which a step of progress is expected; AWS promises none for `background`."""
+    wanted = event.request.readiness.stalled_after_minutes
+    if wanted is not None:
+        return timedelta(minutes=wanted)
+    expected = timedelta(seconds=event.plan.ready_p90_seconds)
+    if event.dispatch is not None:
+        return SHORTEST_STALL
+    if event.plan.strategy is Strategy.PROVISIONED_RATE:
+        return max(SHORTEST_STALL, RATE_STALL_STEPS * expected / 100)
+    if event.plan.strategy is Strategy.VOLUME_CLONE:
+        return max(SHORTEST_STALL, expected)
+    return max(timedelta(days=1), BACKGROUND_STALL_FACTOR * expected)
 
 
 def _record(event: PollInitializationEvent, result: PollInitializationResult) -> JsonObject:

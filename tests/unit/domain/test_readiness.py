@@ -9,14 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewarm.domain.model import GIB, InitializationStatus, ReadActivity, Strategy
-from rewarm.domain.readiness import AgentAccount, Observation, agent_wait_seconds, judge, read_ops_level
+from rewarm.domain.readiness import AgentAccount, Observation, judge
+from rewarm.domain.stability import StableRule, latest_read_latency_ms, read_ops_level
+from rewarm.domain.waits import agent_wait_seconds, metric_wait_seconds, status_wait_seconds
 from tests.support.builders import at
 
 FINISHED = at(10.25)
+PATIENT = StableRule(patience=timedelta(minutes=15))
+EVENTS_A_LOOK = 14
+"""Task 5, Choice 2, and a wait that an event can end: a Task with a token and a time-out, at most 7."""
 
 
-def reads(minute, ops):
-    return ReadActivity(at(minute), float(ops), 0.0, 0.0)
+def reads(minute, ops, read_ms=0.0):
+    return ReadActivity(at(minute), float(ops), 0.0, ops * read_ms / 1_000)
 
 
 def seen(**changes):
@@ -26,6 +31,7 @@ def seen(**changes):
         "bytes_total": GIB,
         "agent": AgentAccount(GIB, GIB),
         "agent_finished_at": FINISHED,
+        "stable": PATIENT,
         **changes,
     }
     return Observation(**values)
@@ -81,6 +87,45 @@ class TestAgentAndReadOps:
         one, other = seen(read_activity=distinct), seen(read_activity=distinct[::-1])
         assert judge(one) == judge(other)
 
+    def test_a_measurement_to_follow_makes_the_wait_for_metrics_short(self):
+        quick = {"stable": StableRule(), "read_activity": []}
+        waiting = judge(seen(now=FINISHED + timedelta(seconds=50), **quick))
+        assert (waiting.ready, waiting.wait_seconds) == (False, 10)
+        assert judge(seen(now=FINISHED + timedelta(seconds=60), **quick)).ready
+
+    def test_several_minutes_in_a_row_must_be_quiet_where_asked_for(self):
+        rule = StableRule(minutes=2, patience=timedelta(minutes=15))
+        for activity, ready in (
+            ([reads(11, 0)], False),
+            ([reads(11, 0), reads(12, 0)], True),
+            ([reads(11, 9_000), reads(12, 0)], False),
+            ([reads(11, 9_000), reads(12, 0), reads(13, 0)], True),
+        ):
+            verdict = judge(seen(now=at(14.1), stable=rule, read_activity=activity))
+            assert verdict.ready is ready, activity
+
+    def test_of_a_minute_told_twice_the_busier_account_counts(self):
+        twice = [reads(11, 9_000), reads(11, 0)]
+        assert not judge(seen(read_activity=twice)).ready
+        assert not judge(seen(read_activity=twice[::-1])).ready
+
+    def test_an_application_with_fast_reads_needs_no_patience(self):
+        assert not judge(seen(read_activity=[reads(11, 9_000, read_ms=45.0)])).ready
+        verdict = judge(seen(read_activity=[reads(11, 9_000, read_ms=0.7)]))
+        assert verdict.ready
+        assert verdict.reasons[1].endswith("something else reads the volume, at 0.7 ms a read")
+
+    def test_the_time_of_a_read_is_total_time_by_number(self):
+        activity = [reads(11, 100, read_ms=4.0), reads(13, 0), reads(12, 50, read_ms=2.0)]
+        assert latest_read_latency_ms(activity) == pytest.approx(2.0)
+        assert latest_read_latency_ms([reads(11, 0)]) is None
+
+    def test_the_agents_second_warm_up_is_judged_by_the_agent(self):
+        done = InitializationStatus("completed", "default", 100, None)
+        background = {"strategy": Strategy.BACKGROUND, "initialization": done, "warmed_by_agent": True}
+        assert not judge(seen(agent_finished_at=None, **background)).ready
+        assert judge(seen(read_activity=[reads(11, 0)], **background)).ready
+
     def test_progress_stays_below_100_until_the_agent_says_so(self):
         assert judge(seen(agent_finished_at=None)).progress_percent == 99.9
         assert judge(seen(agent_finished_at=None, agent=None)).progress_percent == 0.0
@@ -120,7 +165,39 @@ class TestWaits:
         while left > 0:
             left -= agent_wait_seconds(left)
             polls += 1
-        assert polls * 9 < 25_000 / 2
+        assert polls * EVENTS_A_LOOK < 25_000 / 2
+
+    @pytest.mark.parametrize("told", ["nothing", "plan", "progress", "wrong plan", "rate"])
+    def test_48_hours_in_the_background_write_under_5000_events(self, told):
+        whole, seconds, polls = 172_800.0, 0.0, 0
+        while seconds < whole:
+            left, percent = whole - seconds, min(99, int(100 * max(0.0, seconds - 300) / whole))
+            seconds += status_wait_seconds(
+                aws_seconds_left=left + 300 if told == "rate" else None,
+                planned_seconds_left={"plan": left, "wrong plan": 0.05 * seconds}.get(told),
+                progress_percent=percent if told in {"progress", "rate"} else None,
+                spent_seconds=seconds,
+            )
+            polls += 1
+        assert polls * EVENTS_A_LOOK < 4_900, polls
+
+    @pytest.mark.parametrize("whole", [60, 600, 3_600, 10_486, 172_800])
+    def test_what_aws_foresees_is_seen_within_90_seconds(self, whole):
+        """AWS's own time, as old as it may be; the wait in which it turns must be short."""
+        seconds = wait = 0.0
+        while seconds < whole + 300:
+            told = 300 * (seconds // 300)
+            wait = status_wait_seconds(
+                aws_seconds_left=max(1.0, whole - told),
+                planned_seconds_left=whole,
+                progress_percent=min(99, int(100 * told / whole)),
+                spent_seconds=seconds,
+            )
+            seconds += wait
+        assert wait <= 90
+
+    def test_metrics_are_looked_for_every_quarter_of_a_minute(self):
+        assert [metric_wait_seconds(left) for left in (0, 0.2, 9.1, 600)] == [1, 1, 10, 15]
 
 
 class TestLevelBefore:

@@ -42,13 +42,11 @@ def world():
     return world
 
 
-def poll(
-    world, strategy=Strategy.WARM_UP_AGENT, *, minute=0.0, previous=None, the_plan=None, scope="written"
-):
+def poll(world, strategy=Strategy.WARM_UP_AGENT, *, minute=0.0, previous=None, the_plan=None, **changes):
     event = PollInitializationEvent(
         restore_id=RESTORE_ID,
         now=at(minute),
-        request=request(warmUp={"scope": scope}),
+        request=request(**changes),
         volume=assignment(),
         volume_id=VOLUME_ID,
         plan=the_plan or plan(strategy),
@@ -231,10 +229,39 @@ class TestWarmUpAgent:
         world.commands.finish("command-1", stdout=warm_result())
         first = poll(world, minute=5)
         world.metrics.activity = [reads(minute, 9_000) for minute in range(1, 21)]
-        assert not poll(world, minute=15, previous=first).ready
-        later = poll(world, minute=20, previous=first)
+        assert not first.ready
+        later = poll(world, minute=6, previous=first)
         assert later.ready
-        assert "something else reads the volume" in later.reasons[1]
+        assert "something else reads the volume, at 1.0 ms a read" in later.reasons[1]
+
+    def test_without_a_measurement_to_follow_cloudwatch_is_waited_for(self, world):
+        world.commands.finish("command-1", stdout=warm_result())
+        unmeasured = {"verify": {"samples": 0}}
+        first = poll(world, minute=5, **unmeasured)
+        assert not poll(world, minute=19, previous=first, **unmeasured).ready
+        assert poll(world, minute=20, previous=first, **unmeasured).ready
+
+    def test_the_end_of_the_command_counts_and_not_when_it_was_seen(self, world):
+        world.commands.finish("command-1", stdout=warm_result(), ended_at=at(5))
+        result = poll(world, minute=6)
+        assert (result.ready, result.agent_finished_at) == (True, at(5))
+
+    @pytest.mark.parametrize("nonsense", [at(-1), at(7)])
+    def test_an_instance_with_a_wrong_clock_changes_nothing(self, world, nonsense):
+        world.commands.finish("command-1", stdout=warm_result(), ended_at=nonsense)
+        assert poll(world, minute=6).agent_finished_at == at(6)
+
+    def test_tells_how_long_a_read_takes(self, world):
+        world.commands.statuses["command-1"] = RUNNING
+        world.metrics.activity = [reads(1, 9_000)]
+        assert poll(world, minute=2).signals.read_latency_ms == pytest.approx(1.0)
+
+    def test_a_standstill_is_what_the_request_says(self, world):
+        world.commands.statuses["command-1"] = RUNNING
+        rules = {"readiness": {"stalledAfterMinutes": 10}}
+        first = poll(world, **rules)
+        with pytest.raises(InitializationStalledError, match="no progress for 11 min"):
+            poll(world, minute=11, previous=first, **rules)
 
 
 class TestOtherStrategies:
@@ -255,14 +282,14 @@ class TestOtherStrategies:
     def test_waits_by_the_time_that_aws_names(self, world):
         world.volumes.statuses[VOLUME_ID] = InitializationStatus("initializing", "provisioned-rate", 40, 300)
         result = poll(world, Strategy.PROVISIONED_RATE)
-        assert (result.eta_seconds, result.wait_seconds, result.progress_percent) == (300, 150, 40.0)
+        assert (result.eta_seconds, result.wait_seconds, result.progress_percent) == (300, 15, 40.0)
         assert result.bytes_done == 16 * GIB
 
     def test_waits_longer_the_longer_it_lasts(self, world):
         the_plan = plan(Strategy.BACKGROUND, ready_p50_seconds=600)
         first = poll(world, Strategy.BACKGROUND, the_plan=the_plan)
         later = poll(world, Strategy.BACKGROUND, the_plan=the_plan, minute=8 * 60, previous=first)
-        assert later.wait_seconds == 720
+        assert later.wait_seconds == 900
 
     def test_fast_snapshot_restore_is_ready_at_once(self, world):
         world.volumes.change(VOLUME_ID, fast_restored=True)

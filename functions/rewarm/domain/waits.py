@@ -1,0 +1,66 @@
+"""How long until the next look at a volume that is being loaded: short near the end, rare while it is far.
+
+A look and its wait write up to 14 of an execution's 25,000 history events. Where AWS sends an event, it ends
+a long wait; these waits are the truth behind it.
+"""
+
+from __future__ import annotations
+
+AGENT_WAIT_SECONDS = (5, 60)
+LONG_RUN_SECONDS = 3_600
+LONG_RUN_WAIT_SECONDS = 300
+LONG_RUN_FRACTION = 1 / 200
+"""Where the agent's remaining time is unknown or out of date, the time spent bounds the number of looks."""
+METRIC_WAIT_SECONDS = 15
+STATUS_WAIT_SECONDS = (15, 900)
+STATUS_LAG_SECONDS = 300
+"""EBS user guide, "Monitor volume initialization": up to 5 minutes until the information is updated."""
+SPENT_FRACTION = 1 / 10
+"""Loading may go faster than anybody said: what has taken an hour is looked at within 6 minutes."""
+LEAST_SPENT_FRACTION = 1 / 2_000
+"""At the very end of two days, a minute and a half is as good as 15 seconds."""
+LEAST_WAIT_CAP_SECONDS = 60
+
+
+def agent_wait_seconds(eta_seconds: int | None, spent_seconds: float = 0.0) -> int:
+    """A quarter of what is left, 5 to 60 s; up to 300 s where hours are left or were spent."""
+    by_time_spent = min(LONG_RUN_WAIT_SECONDS, round(spent_seconds * LONG_RUN_FRACTION))
+    return max(_by_agents_estimate(eta_seconds), by_time_spent)
+
+
+def _by_agents_estimate(eta_seconds: int | None) -> int:
+    low, high = AGENT_WAIT_SECONDS
+    if eta_seconds is None:
+        return low
+    if eta_seconds > LONG_RUN_SECONDS:
+        return max(high, min(LONG_RUN_WAIT_SECONDS, eta_seconds // 60))
+    return max(low, min(high, eta_seconds // 4))
+
+
+def metric_wait_seconds(patience_seconds: float) -> int:
+    """Until the next datapoint may have come, and not beyond the end of the patience."""
+    return max(1, min(METRIC_WAIT_SECONDS, -int(-patience_seconds // 1)))
+
+
+def status_wait_seconds(
+    *,
+    aws_seconds_left: float | None,
+    planned_seconds_left: float | None,
+    progress_percent: int | None,
+    spent_seconds: float,
+) -> int:
+    """15 s to 15 min: half of what AWS, the progress or the plan leave; at most a tenth of the time spent.
+
+    What AWS tells is up to five minutes old, and a whole per cent of two days is half an hour.
+    """
+    low, high = STATUS_WAIT_SECONDS
+    least = max(low, min(LEAST_WAIT_CAP_SECONDS, round(spent_seconds * LEAST_SPENT_FRACTION)))
+    chances = [spent_seconds * SPENT_FRACTION]
+    if aws_seconds_left is not None:
+        chances.append((aws_seconds_left - STATUS_LAG_SECONDS) / 2)
+    if progress_percent:
+        by_progress = spent_seconds * max(0, 99 - progress_percent) / (progress_percent + 1)
+        chances.append((by_progress - STATUS_LAG_SECONDS) / 2)
+    elif planned_seconds_left is not None:
+        chances.append(max(planned_seconds_left / 2, spent_seconds * SPENT_FRACTION / 2))
+    return max(least, min(high, round(min(chances))))
