@@ -195,6 +195,9 @@ class Artifacts(Protocol):
     def get_json(self, key: str) -> JsonObject | None:
         """None where there is no such object, or it is not JSON (a progress line cut short)."""
 
+    def get_text(self, key: str, *, most_bytes: int) -> str | None:
+        """None where there is no such object, or a larger one."""
+
     def put_map(self, key: str, parts: Iterable[Runs]) -> int:
         """Writes a block map as the agent reads it, `start count` a line; returns how many blocks it has."""
 
@@ -286,11 +289,7 @@ class Messages(Protocol):
     """Everyone who listens."""
 
     def send(self, message: JsonObject) -> list[str]:
-        """Sends to each configured channel, and returns the names of those that took it.
-
-        A channel that refuses never stops the others; the refusals are logged. `message` is
-        domain.messages.Message as a JSON object, with `notify`: which kinds of channel are wanted.
-        """
+        """Sends domain.messages.Message as JSON, with `notify`; the names of the channels that took it."""
 
 
 class Executions(Protocol):

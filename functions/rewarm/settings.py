@@ -58,7 +58,7 @@ class Settings:
 
     @property
     def benchmark_documents(self) -> dict[str, str]:
-        """Names of the SSM documents for benchmarks by the instance's platform; only who benchmarks has them."""
+        """Names of the SSM documents for benchmarks by the instance's platform; only the API has them."""
         return {
             "linux": self._required("BENCHMARK_DOCUMENT"),
             "windows": self._required("BENCHMARK_WINDOWS_DOCUMENT"),

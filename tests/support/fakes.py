@@ -394,6 +394,7 @@ class FakeArtifacts:
     """Port Artifacts."""
 
     objects: dict[str, JsonObject] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
     maps: dict[str, list[Extent]] = field(default_factory=dict)
     agents: dict[tuple[str, str], tuple[str, str]] = field(
         default_factory=lambda: {
@@ -407,6 +408,10 @@ class FakeArtifacts:
 
     def get_json(self, key: str) -> JsonObject | None:
         return self.objects.get(key)
+
+    def get_text(self, key: str, *, most_bytes: int) -> str | None:
+        text = self.texts.get(key)
+        return text if text is not None and len(text) <= most_bytes else None
 
     def put_map(self, key: str, parts: Iterable[Runs]) -> int:
         self.maps[key] = [extent for part in parts for extent in part]

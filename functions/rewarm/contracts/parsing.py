@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from rewarm.contracts.base import JsonObject
+from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.request import SELECTORS, RestoreRequest, Source
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.units import shown
 from rewarm.domain.volume_types import RESERVED_TAG_PREFIXES
 
+Parsed = TypeVar("Parsed", bound=Contract)
 MAX_SHOWN_ERRORS = 5
 EXAMPLES = {
     "snapshotId": "snap-0123456789abcdef0",
@@ -26,17 +27,22 @@ EXAMPLES = {
 
 def parse_restore_request(value: object) -> RestoreRequest:
     """Raises InvalidRequestError."""
-    if not isinstance(value, dict):
-        raise InvalidRequestError(f"{shown(value)} is not a JSON object", field="request")
-    try:
-        request = RestoreRequest.model_validate(value)
-    except ValidationError as error:
-        raise _refusal(error) from None
+    request = parsed(RestoreRequest, value)
     _check_source(request.source)
     _check_target(request)
     _check_tags(request.volume.tags)
     _check_multi_attach(request)
     return _with_defaults(request)
+
+
+def parsed(model: type[Parsed], value: object) -> Parsed:
+    """The value as this contract. Raises InvalidRequestError."""
+    if not isinstance(value, dict):
+        raise InvalidRequestError(f"{shown(value)} is not a JSON object", field="request")
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise _refusal(error, model) from None
 
 
 def _with_defaults(request: RestoreRequest) -> RestoreRequest:
@@ -96,48 +102,49 @@ def _check_multi_attach(request: RestoreRequest) -> None:
         )
 
 
-def _refusal(error: ValidationError) -> InvalidRequestError:
+def _refusal(error: ValidationError, root: type[BaseModel]) -> InvalidRequestError:
     """The first fault names the field; the others follow, so that one answer is enough to mend them all."""
-    faults = _one_per_field(error.errors(include_url=False))
+    faults = _one_per_field(error.errors(include_url=False), root)
     first_field, first_message = faults[0]
     more = "".join(f"; {name}: {message}" for name, message in faults[1:MAX_SHOWN_ERRORS])
     return InvalidRequestError(first_message + more, field=first_field)
 
 
-def _one_per_field(errors: Sequence[ErrorDetails]) -> list[tuple[str, str]]:
+def _one_per_field(errors: Sequence[ErrorDetails], root: type[BaseModel]) -> list[tuple[str, str]]:
     """A union reports each of its branches; people want one sentence per field."""
     by_field: dict[str, list[ErrorDetails]] = {}
     for error in errors:
-        by_field.setdefault(_path(error["loc"]), []).append(error)
-    return [(name, _sentence(found)) for name, found in by_field.items()]
+        by_field.setdefault(_path(error["loc"], root), []).append(error)
+    return [(name, _sentence(found, root)) for name, found in by_field.items()]
 
 
-def _path(location: tuple[int | str, ...]) -> str:
+def _path(location: tuple[int | str, ...], root: type[BaseModel]) -> str:
     """`objective.readyWithinMinutes`, without the names that pydantic gives to the branches of a union."""
-    model: type[BaseModel] | None = RestoreRequest
+    model: type[BaseModel] | None = root
     parts: list[str] = []
     for part in location:
         if model is None and parts and not isinstance(part, int) and parts[-1] != "tags":
             break
         parts.append(str(part))
-        if not isinstance(part, int):
-            model = _field_model(model, str(part))
+        model = _field_model(model, part)
     return ".".join(parts)
 
 
-def _field_model(model: type[BaseModel] | None, alias: str) -> type[BaseModel] | None:
+def _field_model(model: type[BaseModel] | None, part: int | str) -> type[BaseModel] | None:
+    """The model of this field, or of the items of its list; an item's number changes nothing."""
+    if isinstance(part, int):
+        return model
     for field in (model.model_fields if model else {}).values():
-        if field.alias != alias:
-            continue
-        items = get_args(field.annotation) if get_origin(field.annotation) is list else (field.annotation,)
-        return next((one for one in items if isinstance(one, type) and issubclass(one, BaseModel)), None)
+        if field.alias == part:
+            kind = get_args(field.annotation)[0] if get_origin(field.annotation) is list else field.annotation
+            return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
     return None
 
 
-def _sentence(errors: list[ErrorDetails]) -> str:
+def _sentence(errors: list[ErrorDetails], root: type[BaseModel]) -> str:
     first = errors[0]
     if first["type"] == "extra_forbidden":
-        return f"unknown field; allowed are {', '.join(_allowed_fields(first['loc']))}"
+        return f"unknown field; allowed are {', '.join(_allowed_fields(first['loc'], root))}"
     if first["type"] == "missing":
         return "is missing"
     allowed = " or ".join(dict.fromkeys(_allowed(error) for error in errors)).replace(
@@ -146,11 +153,10 @@ def _sentence(errors: list[ErrorDetails]) -> str:
     return f"found {shown(first['input'])}; {allowed}"
 
 
-def _allowed_fields(location: tuple[int | str, ...]) -> list[str]:
-    model: type[BaseModel] | None = RestoreRequest
+def _allowed_fields(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
+    model: type[BaseModel] | None = root
     for part in location[:-1]:
-        if not isinstance(part, int):
-            model = _field_model(model, str(part))
+        model = _field_model(model, part)
     return [str(field.alias) for field in (model.model_fields if model else {}).values()]
 
 

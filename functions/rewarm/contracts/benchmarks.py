@@ -1,0 +1,134 @@
+"""Benchmarks: what POST /benchmarks takes, what is kept of it, and what GET answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictBool, StrictInt, StrictStr
+
+from rewarm.contracts.base import Contract, Instant
+from rewarm.contracts.request import InstanceId, VolumeId
+from rewarm.domain.benchmarks import LEAST_RUNTIME_SECONDS, MOST_RUNTIME_SECONDS, PatternName
+
+MountPath = Annotated[StrictStr, Field(pattern=r"^/[A-Za-z0-9._/-]*$", max_length=200)]
+WindowsPath = Annotated[StrictStr, Field(pattern=r"^[A-Za-z]:\\[A-Za-z0-9 ._\\-]*$", max_length=200)]
+MAX_TARGETS = 8
+
+
+class BenchmarkTarget(Contract):
+    """A mounted folder, or an attached volume's device; a volume with its mount lends the limits."""
+
+    mount: MountPath | None = Field(
+        default=None, description="A folder of any file system: EBS, EFS, FSx for OpenZFS, local disk."
+    )
+    volume_id: VolumeId | None = Field(
+        default=None,
+        description="Without mount: reads of the device itself. With mount: whose limits hold there.",
+    )
+    iops: Annotated[StrictInt, Field(ge=1, le=10_000_000)] | None = Field(
+        default=None, description="What is provisioned; default that of the EBS volume."
+    )
+    throughput_mib_s: Annotated[StrictInt, Field(ge=1, le=1_000_000)] | None = None
+
+    @property
+    def place(self) -> str:
+        """Where fio works, as the SSM document is told."""
+        return self.mount or self.volume_id or ""
+
+
+class FileCopy(Contract):
+    """On Windows: a file is copied twice into a folder, both times under the Stopwatch."""
+
+    file: WindowsPath
+    to_folder: WindowsPath
+
+
+class BenchmarkRequest(Contract):
+    """The same patterns on several targets of one instance, one after the other; or a copy on Windows."""
+
+    instance_id: InstanceId
+    targets: Annotated[list[BenchmarkTarget], Field(max_length=MAX_TARGETS)] = Field(default_factory=list)
+    patterns: Annotated[list[PatternName], Field(max_length=len(PatternName))] = Field(default_factory=list)
+    runtime_seconds: Annotated[StrictInt, Field(ge=LEAST_RUNTIME_SECONDS, le=MOST_RUNTIME_SECONDS)] | None = (
+        Field(default=None, description="Of each run; default that of the pattern.")
+    )
+    install_fio: StrictBool = Field(
+        default=False, description="Install fio with the instance's package manager where it is missing."
+    )
+    copy_file: FileCopy | None = None
+
+
+class StartedBenchmark(Contract):
+    """What is kept of a benchmark that was started."""
+
+    benchmark_id: str
+    command_id: str
+    platform: str
+    instance_type: str
+    started_at: Instant
+    request: BenchmarkRequest
+
+
+class BenchmarkSide(Contract):
+    """Reads or writes."""
+
+    iops: float
+    mib_s: float
+    operations: int
+    mean_ms: float
+    p50_ms: float
+    p99_ms: float
+    p99_9_ms: float
+
+
+class BenchmarkLimit(Contract):
+    """Which limit the run met."""
+
+    name: str
+    share: float | None = None
+    text: str
+
+
+class BenchmarkRun(Contract):
+    """One pattern on one target."""
+
+    target: str
+    pattern: PatternName
+    file_system: str = ""
+    source: str = ""
+    volume_id: str | None = None
+    provisioned_iops: float | None = None
+    provisioned_mib_s: float | None = None
+    read: BenchmarkSide | None = None
+    write: BenchmarkSide | None = None
+    total_iops: float | None = None
+    total_mib_s: float | None = None
+    runtime_seconds: float | None = None
+    rank: Annotated[int | None, Field(description="Among the targets of this pattern; 1 is the fastest.")] = (
+        None
+    )
+    limit: BenchmarkLimit | None = None
+    problem: Annotated[str | None, Field(description="Why there are no figures.")] = None
+
+
+class CopyTimes(Contract):
+    """The same file copied twice: the first time has the first touches in it."""
+
+    size_bytes: int
+    first_seconds: float
+    second_seconds: float
+    ratio: float
+    first_mib_s: float
+    second_mib_s: float
+
+
+class BenchmarkResult(Contract):
+    """GET /benchmarks/{benchmarkId}."""
+
+    benchmark_id: str
+    status: Literal["running", "completed", "failed"]
+    reason: str
+    instance_id: str
+    started_at: Instant
+    runs: list[BenchmarkRun] = Field(default_factory=list)
+    copied: CopyTimes | None = None

@@ -1,0 +1,120 @@
+"""What fio prints with --output-format=json, of version 3: its own fields, and nothing guessed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rewarm.domain.errors import BenchmarkFailedError
+from rewarm.domain.model import MIB
+
+KNOWN_VERSION = re.compile(r"^fio-3\.\d+")
+"""Before 3.0 latencies were in microseconds, in other fields (fio HOWTO, "JSON output")."""
+NANOSECONDS_PER_MS = 1e6
+PERCENTILES = {"p50": "50.000000", "p99": "99.000000", "p99_9": "99.900000"}
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """Reads or writes of one run; latencies are completion latencies (clat)."""
+
+    iops: float
+    mib_s: float
+    operations: int
+    mean_ms: float
+    p50_ms: float
+    p99_ms: float
+    p99_9_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class FioResult:
+    """One run of one pattern; None where the pattern has no such requests."""
+
+    version: str
+    runtime_seconds: float
+    read: Direction | None
+    write: Direction | None
+
+    @property
+    def total_iops(self) -> float:
+        """Reads and writes."""
+        return sum(one.iops for one in (self.read, self.write) if one)
+
+    @property
+    def total_mib_s(self) -> float:
+        """Reads and writes."""
+        return sum(one.mib_s for one in (self.read, self.write) if one)
+
+    @property
+    def mean_ms(self) -> float:
+        """Of all requests."""
+        sides = [one for one in (self.read, self.write) if one]
+        return sum(one.mean_ms * one.operations for one in sides) / sum(one.operations for one in sides)
+
+
+def parse(text: str) -> FioResult:
+    """Of one job or group. Raises BenchmarkFailedError, which says what is wrong with the output."""
+    account = _account(text)
+    version = account.get("fio version")
+    if not isinstance(version, str) or not KNOWN_VERSION.match(version):
+        raise BenchmarkFailedError(
+            f"found the output of {str(version)[:40]!r}; only fio 3 is understood; install 3.0 or newer"
+        )
+    jobs = account.get("jobs")
+    if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):
+        raise BenchmarkFailedError("fio's output has not one job or group")
+    if jobs[0].get("error"):
+        raise BenchmarkFailedError(f"fio ended with error {jobs[0]['error']}")
+    try:
+        return _result(version, jobs[0])
+    except (KeyError, TypeError, ValueError) as error:
+        raise BenchmarkFailedError(f"fio's output lacks a field: {error}") from error
+
+
+def _account(text: str) -> Mapping[str, Any]:
+    # fio writes its notes to the same file, before and after the object.
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        account = json.loads(text[start : end + 1])
+    except (ValueError, RecursionError) as error:
+        raise BenchmarkFailedError(
+            "fio's output is not JSON; it was cut short, or fio did not start"
+        ) from error
+    if not isinstance(account, dict):
+        raise BenchmarkFailedError("fio's output is no JSON object")
+    return account
+
+
+def _result(version: str, job: Mapping[str, Any]) -> FioResult:
+    read, write = _direction(job["read"]), _direction(job["write"])
+    if read is None and write is None:
+        raise BenchmarkFailedError("fio has done nothing in the time it had")
+    runtimes_ms = [float(job[name]["runtime"]) for name in ("read", "write")]
+    return FioResult(version, max(runtimes_ms) / 1e3, read, write)
+
+
+def _direction(side: Mapping[str, Any]) -> Direction | None:
+    operations = int(side["total_ios"])
+    if operations == 0:
+        return None
+    latency = side["clat_ns"]
+    # fio leaves percentiles out where there were too few requests; then the slowest one says it.
+    percentiles = latency.get("percentile") or {}
+    p50, p99, p99_9 = (_ms(percentiles.get(key, latency["max"])) for key in PERCENTILES.values())
+    return Direction(
+        iops=float(side["iops"]),
+        mib_s=float(side["bw_bytes"]) / MIB,
+        operations=operations,
+        mean_ms=_ms(latency["mean"]),
+        p50_ms=p50,
+        p99_ms=p99,
+        p99_9_ms=p99_9,
+    )
+
+
+def _ms(nanoseconds: float) -> float:
+    return float(nanoseconds) / NANOSECONDS_PER_MS
