@@ -1,4 +1,4 @@
-"""What can be wrong with the signals of a volume: metrics, DescribeVolumeStatus and events as they may come."""
+"""What can be wrong with the signals of a volume: metrics, DescribeVolumeStatus and events as they come."""
 
 from __future__ import annotations
 
