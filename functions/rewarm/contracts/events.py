@@ -82,13 +82,14 @@ class AttachVolumeEvent(StepEvent):
 
 
 class DispatchWarmerEvent(StepEvent):
-    """Asks for the warm-up agent on the instance."""
+    """Asks for the warm-up agent on the instance; `warm_ups` is how often the volume was warmed up again."""
 
     request: RestoreRequest
     volume: VolumeAssignment
     volume_id: str
 
 
+    warm_ups: int = Field(default=0, ge=0)
 class VerifyVolumeEvent(StepEvent):
     """Asks how fast the volume is; `pending` is the result of the call before, if there was one."""
 
@@ -102,6 +103,7 @@ class VerifyVolumeEvent(StepEvent):
     pending: VerifyVolumeResult | None = None
 
 
+    warm_ups: int = Field(default=0, ge=0)
 class PollInitializationEvent(StepEvent):
     """Asks whether the volume is initialized; `previous` is the result of the poll before."""
 

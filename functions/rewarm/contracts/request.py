@@ -146,7 +146,9 @@ class Verify(Contract):
     samples: Annotated[StrictInt, Field(ge=0, le=MAX_SAMPLES)] = Field(
         default=DEFAULT_SAMPLES, description="0: do not measure."
     )
-    max_p99_ms: Annotated[float, Field(ge=0.001, le=60_000, strict=True, allow_inf_nan=False)] = 20.0
+    max_p99_ms: Annotated[float, Field(ge=0.001, le=60_000, strict=True, allow_inf_nan=False)] | None = Field(
+        default=None, description="Default: by the volume's type and IOPS; 20 ms for most SSD volumes."
+    )
 
 
 class ReadinessRules(Contract):

@@ -9,6 +9,7 @@ from pydantic import Field
 from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import (
+    ExpectedReads,
     Failure,
     InitializationSignals,
     Measurement,
@@ -106,6 +107,7 @@ class VerifyVolumeResult(Contract):
     measurements: Annotated[int, Field(ge=1, description="How many were started.")] = 1
     verdict: Literal["fast", "slow", "unmeasured"] | None = None
     result: Measurement | None = None
+    expected: ExpectedReads | None = None
     reason: str
 
 

@@ -254,6 +254,15 @@ class Measurement(Contract):
     histogram: list[HistogramBin] = Field(default_factory=list)
 
 
+class ExpectedReads(Contract):
+    """What the volume's type and limits promise for random 4 KiB reads, one at a time."""
+
+    p50_ms: float
+    p99_ms: float
+    iops: float
+    limited_by: str
+
+
 class InitializationSignals(Contract):
     """What each source says of the initialization; None where it says nothing."""
 

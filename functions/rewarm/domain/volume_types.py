@@ -11,6 +11,7 @@ RESERVED_TAG_PREFIXES = ("aws:", "rewarm:")
 """EC2 user guide, "Tag restrictions": `aws:` is AWS's own; `rewarm:` is ours."""
 DEFAULT_TYPE = "gp3"
 """CreateVolume's own default is gp2; gp3 is cheaper and faster at every size."""
+HDD_TYPES = frozenset({"st1", "sc1"})
 SSD_IO_KIB = 256
 """Largest single I/O of the SSD types (EBS user guide, "I/O characteristics": 256 KiB, HDD 1,024 KiB)."""
 
@@ -166,7 +167,7 @@ def _throughput(
 
 def speed(settings: VolumeSettings) -> VolumeSpeed:
     """What the volume can read once it is warm."""
-    if settings.volume_type in {"st1", "sc1"}:
+    if settings.volume_type in HDD_TYPES:
         return _hdd_speed(settings)
     iops = settings.iops or _default_iops(settings)
     ceiling = {"gp2": 250, "io1": 1_000, "io2": 4_000}.get(

@@ -33,22 +33,39 @@ def dispatch_warmer(
     stop_if_cancelled(table, event.restore_id)
     name = command_attribute(event.volume.index)
     noted = attribute(table, event.restore_id, name)
-    if noted.get("volumeId") == event.volume_id:
+    known = noted.get("volumeId") == event.volume_id
+    if known and noted.get("warmUps", 0) == event.warm_ups:
         return DispatchWarmerResult.model_validate(noted["dispatch"])
-    activity = metrics.read_activity(event.volume_id, since=event.now - LOOK_BACK, until=event.now)
-    progress_key = f"restores/{event.restore_id}/{event.volume.index}/progress.json"
-    command = _command(event, progress_key, artifacts)
+    earlier = DispatchWarmerResult.model_validate(noted["dispatch"]) if known else None
+    if earlier is not None:
+        # The volume is warmed up again: a command that hangs would keep the device to itself.
+        commands.cancel(earlier.command_id, earlier.instance_id)
+    command = agent_command.AgentCommand(
+        "warm", warm_arguments(event.request), _execution_seconds(event), _progress_key(event)
+    )
     ports = agent_command.AgentPorts(commands, instances, artifacts)
     command_id = agent_command.send(command, event.volume, event.volume_id, event.restore_id, ports)
     result = DispatchWarmerResult(
         command_id=command_id,
         instance_id=event.volume.instance_id or "",
-        progress_key=progress_key,
+        progress_key=_progress_key(event),
         started_at=event.now,
-        read_ops_before=read_ops_level(activity),
+        read_ops_before=earlier.read_ops_before if earlier else _level_before(event, metrics),
     )
-    table.update(event.restore_id, {name: {"volumeId": event.volume_id, "dispatch": result.to_json()}})
+    told = {"volumeId": event.volume_id, "warmUps": event.warm_ups, "dispatch": result.to_json()}
+    table.update(event.restore_id, {name: told})
     return result
+
+
+def _level_before(event: DispatchWarmerEvent, metrics: Metrics) -> float:
+    since = event.now - LOOK_BACK
+    return read_ops_level(metrics.read_activity(event.volume_id, since=since, until=event.now))
+
+
+def _progress_key(event: DispatchWarmerEvent) -> str:
+    """Of its own for each warm-up: the end of the one before must not be taken for this one's."""
+    suffix = f"-{event.warm_ups}" if event.warm_ups else ""
+    return f"restores/{event.restore_id}/{event.volume.index}/progress{suffix}.json"
 
 
 def warm_arguments(request: RestoreRequest) -> str:

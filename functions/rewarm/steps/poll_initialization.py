@@ -19,6 +19,7 @@ from rewarm.domain.progress import Point, with_point
 from rewarm.domain.readiness import AgentAccount, Observation, Readiness, judge
 from rewarm.domain.stability import UNMEASURED_PATIENCE_SECONDS, StableRule, is_read, latest_read_latency_ms
 from rewarm.domain.units import duration_text, iso, size_text
+from rewarm.domain.verification import p99_limit_ms
 from rewarm.ports import Artifacts, Commands, Metrics, RestoreTable, VolumeStore
 from rewarm.steps.dispatch_warmer import bytes_to_read
 from rewarm.steps.records import Status, initialization_attribute, stop_if_cancelled
@@ -126,7 +127,7 @@ def _stable_rule(event: PollInitializationEvent) -> StableRule:
     return StableRule(
         minutes=wanted.stable_minutes,
         patience=timedelta(seconds=seconds if measured else max(seconds, UNMEASURED_PATIENCE_SECONDS)),
-        warm_read_ms=event.request.verify.max_p99_ms,
+        warm_read_ms=p99_limit_ms(event.request.verify.max_p99_ms, event.volume.volume.settings()),
     )
 
 

@@ -64,8 +64,10 @@ def _remember(event: ReportEvent, history: History) -> None:
     places = Counter((one.volume.snapshot_id, one.volume.availability_zone) for one in event.plans)
     records = []
     for plan in event.plans:
-        volume, ended = plan.volume, measuring.ended(_result_of(plan, event))
-        if ended is not None:
+        found = _result_of(plan, event)
+        volume, ended = plan.volume, measuring.ended(found)
+        # A volume that had to be warmed up again says nothing of how long its strategy takes.
+        if ended is not None and not found.get("warmUps"):
             sharers = places[volume.snapshot_id, volume.availability_zone]
             records.append(measuring.measured(f"{event.restore_id}/{volume.index}", volume, ended, sharers))
     with suppress(RestoreError):

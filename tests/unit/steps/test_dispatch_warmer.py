@@ -21,13 +21,14 @@ from tests.support.builders import (
 )
 
 
-def dispatch(world, *, volume=None, volume_id=VOLUME_ID, **changes):
+def dispatch(world, *, volume=None, volume_id=VOLUME_ID, warm_ups=0, **changes):
     event = DispatchWarmerEvent(
         restore_id=RESTORE_ID,
         now=NOW,
         request=request(**changes),
         volume=volume or assignment(),
         volume_id=volume_id,
+        warm_ups=warm_ups,
     )
     return dispatch_warmer(
         event,
@@ -109,6 +110,21 @@ class TestDispatchWarmer:
         dispatch(world)
         dispatch(world, volume_id="vol-00000000000000002")
         assert len(world.commands.sent) == 2
+
+    def test_a_second_warm_up_ends_the_first_and_has_its_own_progress(self):
+        world = World()
+        first = dispatch(world)
+        world.metrics.activity = [ReadActivity(at(-1), 90_000.0, 0.0, 0.0)]
+        second, retried = dispatch(world, warm_ups=1), dispatch(world, warm_ups=1)
+        assert world.commands.cancelled == [first.command_id]
+        assert (second, len(world.commands.sent)) == (retried, 2)
+        assert second.progress_key == f"restores/{RESTORE_ID}/0/progress-1.json" != first.progress_key
+        assert second.read_ops_before == first.read_ops_before == 0.0
+
+    def test_a_volume_that_no_agent_has_read_yet_is_warmed_up_too(self):
+        world = World()
+        assert dispatch(world, warm_ups=1).command_id == "command-1"
+        assert world.commands.cancelled == []
 
     def test_notes_how_much_was_read_before(self):
         world = World()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.contracts import VerifyVolumeEvent
+from rewarm.contracts import NewVolume, VerifyVolumeEvent
 from rewarm.domain.errors import AgentFailedError, AgentUnreachableError, ThrottledError, VolumeNotFastError
 from rewarm.domain.model import CommandStatus
 from rewarm.steps.verify_volume import verify_volume
@@ -20,16 +20,17 @@ from tests.support.builders import (
 )
 
 
-def verify(world, phase="after", pending=None, *, minute=0.0, scope="written", **changes):
+def verify(world, phase="after", pending=None, *, minute=0.0, volume=None, warm_ups=0, **changes):
     event = VerifyVolumeEvent(
         restore_id=RESTORE_ID,
         now=at(minute),
         request=request(**changes),
-        volume=assignment(),
+        volume=volume or assignment(),
         volume_id=VOLUME_ID,
         phase=phase,
         scope=scope,
         pending=pending,
+        warm_ups=warm_ups,
     )
     return verify_volume(event, commands=world.commands, instances=world.instances, artifacts=world.artifacts)
 
@@ -109,13 +110,34 @@ class TestVerifyVolume:
             verify(world, pending=again)
         assert len(world.commands.sent) == 2
 
-    def test_a_volume_of_which_only_the_used_blocks_were_asked_for_may_stay_slow(self):
+    def test_says_that_a_second_warm_up_did_not_help(self):
         world = World()
-        again = verify(world, pending=finish_slowly(world, verify(world), "command-1"), scope="used")
-        result = verify(world, pending=finish_slowly(world, again, "command-2"), scope="used")
-        assert (result.finished, result.verdict, result.measurements) == (True, "slow", 2)
-        assert "p99 91.0 ms" in result.reason
-        assert result.reason.endswith("with warmUp.scope used those of no file stay cold")
+        pending = finish_slowly(world, verify(world), "command-1")
+        again = finish_slowly(world, verify(world, pending=pending), "command-2")
+        with pytest.raises(VolumeNotFastError, match="still slow, also after a second warm-up, measured 2"):
+            verify(world, pending=again, warm_ups=1)
+
+    @pytest.mark.parametrize("phase", ["before", "after"])
+    def test_tells_what_the_volume_promises_beside_what_was_measured(self, phase):
+        world = World()
+        pending = verify(world, phase)
+        world.commands.finish("command-1", stdout=measurement())
+        result = verify(world, phase, pending)
+        assert result.expected is not None
+        assert result.expected.to_json() == {
+            "p50Ms": 10.0,
+            "p99Ms": 20.0,
+            "iops": 100.0,
+            "limitedBy": "latency of gp3",
+        }
+        assert result.result is not None
+        assert sum(one.count for one in result.result.histogram) == result.result.samples
+
+    def test_a_disk_is_not_measured_by_the_promise_of_an_ssd(self):
+        world = World()
+        disk = NewVolume(volume_type="st1", size_gib=125, iops=None, throughput_mib_s=None)
+        verify(world, volume=assignment(volume=disk))
+        assert world.commands.sent[0][2]["arguments"] == "--samples 256 --max-p99-ms 409.6"
 
     def test_a_cold_volume_is_what_is_expected_before(self):
         world = World()
