@@ -11,6 +11,7 @@ from rewarm.contracts.base import Contract, JsonObject
 from rewarm.domain.model import GIB, Strategy
 
 RESTORE_ID = "restore-0123456789abcdef"
+CHANGE_ID = "performance-0123456789abcdef"
 STARTED = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 NOW = datetime(2026, 11, 21, 3, 5, tzinfo=UTC)
 DEADLINE = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
@@ -170,10 +171,33 @@ def _volume_events(request: contracts.RestoreRequest) -> dict[str, Contract]:
     }
 
 
+def _performance() -> dict[str, Contract]:
+    """Those of the state machine `change-performance`."""
+    original = contracts.PerformanceSettings(volume_type="io2", iops=1_000)
+    target = contracts.PerformanceSettings(volume_type="io2", iops=2_000)
+    one: dict[str, Any] = {
+        "restore_id": CHANGE_ID,
+        "now": NOW,
+        "volume_id": VOLUME_ID,
+        "original": original,
+        "target": target,
+    }
+    look = contracts.CheckPerformanceResult(
+        finished=False, wait_seconds=10, state="modifying", requested_at=STARTED, requested_from="ec2"
+    )
+    return {
+        "performance-request": contracts.PerformanceRequest(iops=2_000),
+        "change-performance-event": contracts.ChangePerformanceEvent(**one, accepted_at=STARTED),
+        "check-performance-event": contracts.CheckPerformanceEvent(
+            **one, size_gib=100, started_at=STARTED, previous=look
+        ),
+    }
+
+
 def contract_examples() -> dict[str, Contract]:
     """Name to a valid value; the schema beside it is that of the value's class."""
     request = contracts.parse_restore_request(REQUEST)
-    return {**_early_events(request), **_volume_events(request)}
+    return {**_early_events(request), **_volume_events(request), **_performance()}
 
 
 def input_examples() -> dict[str, JsonObject]:

@@ -41,6 +41,8 @@ def results() -> dict[str, type[Contract]]:
         "clean-up-result": contracts.CleanUpResult,
         "report-result": contracts.ReportResult,
         "plan-result": PlanResult,
+        "change-performance-result": contracts.ChangePerformanceResult,
+        "check-performance-result": contracts.CheckPerformanceResult,
     }
 
 

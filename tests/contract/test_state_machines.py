@@ -24,6 +24,7 @@ PLATFORM_PREFIXES = ("States.", "StepFunctions.")
 GOES_ON = {
     ("RestoreStateMachine", "Announce Plan"), ("RestoreVolumeStateMachine", "Announce Fallback"),
     ("RestoreVolumeStateMachine", "Announce Attached"), ("RestoreVolumeStateMachine", "Announce Ready"),
+    ("ChangePerformanceStateMachine", "Announce Change"),
     ("RestoreVolumeStateMachine", "Verify Volume Before"), ("RestoreStateMachine", "Restore Volume"),
 }  # fmt: skip
 """A chat that does not answer, and a measurement that is nice to have, never stop a restore; and Report tells

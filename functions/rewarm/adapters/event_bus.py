@@ -16,7 +16,7 @@ SOURCE = "rewarm"
 
 
 class EventBus:
-    """One channel of MessageFanOut: source `rewarm`, detail-type `Rewarm Restore Ready` and the like."""
+    """One channel of MessageFanOut."""
 
     name = "eventbridge"
     audience: Audience = "programs"
@@ -33,7 +33,7 @@ class EventBus:
                     {
                         "EventBusName": self._bus,
                         "Source": SOURCE,
-                        "DetailType": f"Rewarm Restore {str(message['event']).title()}",
+                        "DetailType": detail_type(str(message["event"])),
                         "Detail": json.dumps(message),
                     }
                 ]
@@ -42,3 +42,9 @@ class EventBus:
             if "ErrorCode" in entry:
                 code, text = entry["ErrorCode"], entry.get("ErrorMessage", "")
                 raise meaning("PutEvents", code, text)(f"PutEvents: {code}: {text}")
+
+
+def detail_type(event: str) -> str:
+    """`Rewarm Restore Ready`; what is about something else names it: `Rewarm Performance Changed`."""
+    words = event.replace("-", " ").title()
+    return f"Rewarm {words}" if " " in words else f"Rewarm Restore {words}"

@@ -84,7 +84,12 @@ def rendered(message: JsonObject) -> JsonObject:
     if message.get("nextSteps"):
         steps = "\n".join(f"• {escaped(step, 700)}" for step in message["nextSteps"][:4])
         blocks.append(_section(steps))
-    blocks.append({"type": "context", "elements": [_markdown(f"Restore `{message['restoreId']}`")]})
+    blocks.append(
+        {
+            "type": "context",
+            "elements": [_markdown(f"{message.get('kind', 'Restore')} `{message['restoreId']}`")],
+        }
+    )
     # It is markup too: an alarm's name must not call a whole channel.
     return {"text": escaped(title, _SECTION), "blocks": blocks}
 

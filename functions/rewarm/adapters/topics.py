@@ -77,7 +77,7 @@ def plain_text(message: JsonObject) -> str:
         else []
     )
     parts += ["\n".join(f"- {step}" for step in message.get("nextSteps", []))]
-    parts += [f"Restore: {message['restoreId']}"]
+    parts += [f"{message.get('kind', 'Restore')}: {message['restoreId']}"]
     return "\n\n".join(part for part in parts if part)
 
 

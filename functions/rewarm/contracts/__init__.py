@@ -17,6 +17,15 @@ from rewarm.contracts.events import (
     VerifyVolumeEvent,
 )
 from rewarm.contracts.parsing import parse_restore_request
+from rewarm.contracts.performance import (
+    ChangePerformanceEvent,
+    ChangePerformanceResult,
+    CheckPerformanceEvent,
+    CheckPerformanceResult,
+    PerformanceRequest,
+    PerformanceSettings,
+    parse_performance_request,
+)
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import (
     AnnounceResult,
@@ -41,6 +50,7 @@ from rewarm.contracts.values import (
     Boost,
     Candidate,
     CostPart,
+    ExpectedReads,
     Failure,
     HistogramBin,
     InitializationSignals,
@@ -50,7 +60,6 @@ from rewarm.contracts.values import (
     NewVolume,
     PassedOverSnapshot,
     PhaseReport,
-    ExpectedReads,
     Plan,
     PlanSummary,
     Timeline,
@@ -68,6 +77,10 @@ __all__ = [
     "Boost",
     "BoostRelease",
     "Candidate",
+    "ChangePerformanceEvent",
+    "ChangePerformanceResult",
+    "CheckPerformanceEvent",
+    "CheckPerformanceResult",
     "CheckVolumeEvent",
     "CheckVolumeResult",
     "ChooseStrategyEvent",
@@ -79,6 +92,7 @@ __all__ = [
     "CreateVolumeResult",
     "DispatchWarmerEvent",
     "DispatchWarmerResult",
+    "ExpectedReads",
     "Failure",
     "HistogramBin",
     "InitializationSignals",
@@ -89,10 +103,11 @@ __all__ = [
     "ParseRequestEvent",
     "ParseRequestResult",
     "PassedOverSnapshot",
+    "PerformanceRequest",
+    "PerformanceSettings",
     "PhaseReport",
     "Plan",
     "PlanSummary",
-    "ExpectedReads",
     "PollInitializationEvent",
     "PollInitializationResult",
     "PrepareSnapshotEvent",
@@ -111,5 +126,6 @@ __all__ = [
     "VolumeAssignment",
     "VolumePlan",
     "VolumeReport",
+    "parse_performance_request",
     "parse_restore_request",
 ]

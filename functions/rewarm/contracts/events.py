@@ -17,7 +17,9 @@ from rewarm.contracts.results import (
 from rewarm.contracts.values import Plan, Trigger, VolumeAssignment, VolumePlan
 from rewarm.domain.scope import Scope
 
-Announcement = Literal["plan", "fallback", "attached", "ready", "failed"]
+Announcement = Literal[
+    "plan", "fallback", "attached", "ready", "failed", "performance-changed", "performance-failed"
+]
 Phase = Literal["before", "after"]
 
 
@@ -87,9 +89,9 @@ class DispatchWarmerEvent(StepEvent):
     request: RestoreRequest
     volume: VolumeAssignment
     volume_id: str
-
-
     warm_ups: int = Field(default=0, ge=0)
+
+
 class VerifyVolumeEvent(StepEvent):
     """Asks how fast the volume is; `pending` is the result of the call before, if there was one."""
 
@@ -101,9 +103,9 @@ class VerifyVolumeEvent(StepEvent):
         default=Scope.WRITTEN, description="What the warm-up agent says that it read; written where none did."
     )
     pending: VerifyVolumeResult | None = None
-
-
     warm_ups: int = Field(default=0, ge=0)
+
+
 class PollInitializationEvent(StepEvent):
     """Asks whether the volume is initialized; `previous` is the result of the poll before."""
 

@@ -38,6 +38,8 @@ class Message:
     severity: Severity
     fields: tuple[tuple[str, str], ...] = ()
     next_steps: tuple[str, ...] = ()
+    kind: str = "Restore"
+    links: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -26,6 +26,9 @@ from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.domain import errors
 from rewarm.domain.units import shown
 from rewarm.handlers import wiring
+from rewarm.handlers.api_benchmarks import router as benchmark_routes
+from rewarm.handlers.api_performance import router as performance_routes
+from rewarm.handlers.http import json_body
 from rewarm.negotiation import preferred
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
@@ -44,7 +47,9 @@ STATUS_CODES: dict[type[errors.RestoreError], int] = {
     errors.VolumeNotFoundError: 404,
     errors.RestoreNotFoundError: 404,
     errors.RunbookNotFoundError: 404,
+    errors.BenchmarkNotFoundError: 404,
     errors.DeviceInUseError: 409,
+    errors.ModificationPostponedError: 409,
     errors.SnapshotNotUsableError: 422,
     errors.TargetNotUsableError: 422,
     errors.NoStrategyFitsError: 422,
@@ -76,6 +81,8 @@ _IDEMPOTENCY_STORE = DynamoDBPersistenceLayer(
 )
 
 app = APIGatewayRestResolver(strip_prefixes=[])
+app.include_router(performance_routes)
+app.include_router(benchmark_routes)
 
 
 @tracer.capture_lambda_handler(capture_response=False)
@@ -191,7 +198,11 @@ def _delete_runbook(alarm_name: str) -> JsonObject:
 def _refused(error: errors.RestoreError) -> Response[str]:
     status = STATUS_CODES.get(type(error), 502)
     logger.info("refused", error=type(error).__name__, reason=str(error), status=status)
-    return _error(status, type(error).__name__, str(error), error.field)
+    answer = _error(status, type(error).__name__, str(error), error.field)
+    if isinstance(error, errors.ModificationPostponedError) and error.retry_at is not None:
+        seconds = math.ceil((error.retry_at - datetime.now(UTC)).total_seconds())
+        answer.headers["Retry-After"] = str(max(1, seconds))
+    return answer
 
 
 @app.exception_handler(IdempotencyValidationError)  # type: ignore[untyped-decorator]
@@ -213,14 +224,8 @@ def _no_such_route(_error_: Exception) -> Response[str]:
 
 
 def _body() -> JsonObject:
-    """The request's JSON object. Raises InvalidRequestError."""
-    try:
-        body: Any = json.loads(app.current_event.decoded_body or "")
-    except ValueError as error:
-        raise errors.InvalidRequestError(f"is not JSON: {error}", field="request") from error
-    if not isinstance(body, dict):
-        raise errors.InvalidRequestError("is not a JSON object", field="request")
-    return body
+    """Raises InvalidRequestError."""
+    return json_body(app.current_event)
 
 
 def _error(status: int, name: str, message: str, field: str | None) -> Response[str]:

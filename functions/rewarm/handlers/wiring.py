@@ -60,6 +60,11 @@ def modifications() -> Ec2VolumeModifications:
     return Ec2VolumeModifications(_client("ec2"))
 
 
+def modification_facts() -> Ec2VolumeModifications:
+    """Port VolumeModifications, for those who only look."""
+    return Ec2VolumeModifications(_client("ec2"))
+
+
 def instances() -> Ec2Instances:
     """Port Instances."""
     return Ec2Instances(_client("ec2"), _client("ssm"))

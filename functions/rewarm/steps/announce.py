@@ -32,6 +32,7 @@ from rewarm.domain.scope import Scope, reported
 from rewarm.domain.units import clock_text, iso
 from rewarm.ports import Messages, RestoreTable
 from rewarm.steps import measuring
+from rewarm.steps.announce_performance import performance_changed, performance_failed
 from rewarm.steps.records import Status, clean_up_attribute
 
 ON = {"slack": True, "email": True}
@@ -121,8 +122,9 @@ def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:
         "text": message.text,
         "fields": [{"name": name, "value": value} for name, value in message.fields],
         "nextSteps": list(message.next_steps),
-        "links": {"restore": f"/restores/{message.restore_id}"},
-        "notify": event.request.notify.to_json() if event.request else ON,
+        "links": dict(message.links) or {"restore": f"/restores/{message.restore_id}"},
+        "kind": message.kind,
+        "notify": event.request.notify.to_json() if event.request else event.details.get("notify") or ON,
     }
 
 
@@ -288,5 +290,13 @@ def _latency(measured: Measurement | None) -> wording.Latency | None:
 
 
 COMPOSERS = MappingProxyType[str, Composer](
-    {"plan": _plan, "fallback": _fallback, "attached": _attached, "ready": _ready, "failed": _failed}
+    {
+        "plan": _plan,
+        "fallback": _fallback,
+        "attached": _attached,
+        "ready": _ready,
+        "failed": _failed,
+        "performance-changed": performance_changed,
+        "performance-failed": performance_failed,
+    }
 )

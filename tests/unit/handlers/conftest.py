@@ -21,7 +21,11 @@ ENVIRONMENT = {
     "ARTIFACTS_BUCKET": "artifacts",
     "WARMER_DOCUMENT": "rewarm-WarmerDocument",
     "WARMER_WINDOWS_DOCUMENT": "rewarm-WarmerWindowsDocument",
+    "BENCHMARK_DOCUMENT": "rewarm-BenchmarkDocument",
+    "BENCHMARK_WINDOWS_DOCUMENT": "rewarm-BenchmarkWindowsDocument",
     "RESTORE_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:restore",
+    "RESTORE_VOLUME_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:restore-volume",
+    "CHANGE_PERFORMANCE_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:change",
     "POWERTOOLS_TRACE_DISABLED": "true",
 }
 

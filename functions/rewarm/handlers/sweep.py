@@ -1,0 +1,42 @@
+"""Serves the schedule that ends what goes on costing money after its restore."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from rewarm.domain.errors import IncompleteCleanUpError
+from rewarm.handlers import wiring
+from rewarm.observability import count, logger, tracer
+from rewarm.ports import JsonObject
+from rewarm.steps.sweep import SweepPorts, sweep
+
+_VOLUMES = wiring.volumes()
+_MODIFICATIONS = wiring.modifications()
+_EXECUTIONS = wiring.restore_executions()
+_TABLE = wiring.table()
+
+
+@tracer.capture_lambda_handler(capture_response=False)
+@logger.inject_lambda_context(clear_state=True)
+def lambda_handler(_event: JsonObject, _context: LambdaContext) -> JsonObject:
+    """What was found; raises IncompleteCleanUpError, which an alarm sees, where something is left."""
+    found = sweep(
+        SweepPorts(
+            stack_name=wiring.settings.stack_name,
+            now=datetime.now(UTC),
+            boosted=_VOLUMES,
+            volumes=_VOLUMES,
+            modifications=_MODIFICATIONS,
+            executions=_EXECUTIONS,
+            table=_TABLE,
+        )
+    )
+    for one in found:
+        logger.info("swept", **one.to_json())
+        count("Swept", sweep=one.sweep, state=one.state)
+    left = [f"{one.resource} ({one.sweep}): {one.reason}" for one in found if one.state == "left"]
+    if left:
+        raise IncompleteCleanUpError("; ".join(left))
+    return {"swept": [one.to_json() for one in found]}

@@ -1,0 +1,171 @@
+"""What changes of performance and the sweeper need, in memory; ready-made values of a change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from rewarm.contracts.performance import CheckPerformanceEvent, PerformanceSettings
+from rewarm.domain.model import Volume, VolumeSettings
+from rewarm.domain.modification_rule import ModificationRule
+from rewarm.domain.performance import BOOST_TAG, STACK_TAG, Performance, VolumeModification
+from rewarm.domain.performance_change import Activity
+from rewarm.ports import JsonObject
+from rewarm.steps.start_performance_change import start_performance_change
+from tests.support.builders import NOW, VOLUME_ID, ZONE
+from tests.support.fakes import FakeExecutions, FakeModifications, FakeTable, FakeVolumes
+
+STACK = "rewarm"
+CHANGE_ID = "performance-0123456789abcdef"
+IO2 = VolumeSettings("io2", 100, iops=1_000, tags={STACK_TAG: STACK})
+ORIGINAL = PerformanceSettings(volume_type="io2", iops=1_000)
+TARGET = PerformanceSettings(volume_type="io2", iops=2_000)
+
+
+@dataclass
+class FakeTrail:
+    """Port CallTrail."""
+
+    calls: dict[str, list[datetime]] = field(default_factory=dict)
+    failure: Exception | None = None
+
+    def modifications(self, volume_id: str, *, since: datetime) -> list[datetime]:
+        if self.failure is not None:
+            raise self.failure
+        return sorted(one for one in self.calls.get(volume_id, []) if one >= since)
+
+
+@dataclass
+class FakeLog:
+    """Port PerformanceLog."""
+
+    started: dict[str, set[datetime]] = field(default_factory=dict)
+    changes: dict[str, str] = field(default_factory=dict)
+
+    def starts(self, volume_id: str) -> list[datetime]:
+        return sorted(self.started.get(volume_id, set()))
+
+    def note_start(self, volume_id: str, started_at: datetime) -> None:
+        self.started.setdefault(volume_id, set()).add(started_at)
+
+    def change_id(self, volume_id: str) -> str | None:
+        return self.changes.get(volume_id)
+
+    def begin(self, volume_id: str, change_id: str) -> None:
+        self.changes[volume_id] = change_id
+
+
+@dataclass
+class FakeActivity:
+    """Port VolumeActivity."""
+
+    minutes: list[Activity] = field(default_factory=list)
+    failure: Exception | None = None
+
+    def activity(self, volume_id: str, *, since: datetime, until: datetime) -> list[Activity]:
+        assert volume_id
+        if self.failure is not None:
+            raise self.failure
+        return [one for one in self.minutes if since <= one.minute < until]
+
+    def rates(self, first: datetime, *rates: float, size: int = 16_384) -> None:
+        """Operations a second, a minute each."""
+        self.minutes += [
+            Activity(first + timedelta(minutes=number), rate * 60, rate * 60 * size)
+            for number, rate in enumerate(rates)
+        ]
+
+
+@dataclass
+class FakeRestoreExecutions:
+    """Port RestoreExecutions."""
+
+    running: set[tuple[str, int]] = field(default_factory=set)
+    failure: Exception | None = None
+
+    def is_over(self, restore_id: str, index: int) -> bool:
+        if self.failure is not None:
+            raise self.failure
+        return (restore_id, index) not in self.running
+
+
+@dataclass
+class BoostedFakeVolumes(FakeVolumes):
+    """Port BoostedVolumes beside VolumeStore."""
+
+    def boosted(self, stack_name: str) -> list[Volume]:
+        return [
+            one
+            for one in self.volumes.values()
+            if one.settings.tags.get(STACK_TAG) == stack_name and BOOST_TAG in one.settings.tags
+        ]
+
+
+@dataclass
+class TimedModifications(FakeModifications):
+    """Port VolumeModifications, with the time at which each change starts."""
+
+    now: datetime = NOW
+
+    def start(self, volume_id: str, target: Performance) -> None:
+        before = self.volumes.get(volume_id).settings
+        super().start(volume_id, target)
+        original = Performance(before.volume_type, before.iops, before.throughput_mib_s)
+        change = replace(self.changes[volume_id], started_at=self.now, original=original)
+        self.changes[volume_id] = change
+
+
+@dataclass
+class ChangeWorld:
+    """One io2 volume of the stack, 1,000 IOPS, and everything around it."""
+
+    volumes: BoostedFakeVolumes = field(default_factory=lambda: BoostedFakeVolumes(NOW))
+    modifications: TimedModifications = field(init=False)
+    trail: FakeTrail = field(default_factory=FakeTrail)
+    log: FakeLog = field(default_factory=FakeLog)
+    activity: FakeActivity = field(default_factory=FakeActivity)
+    table: FakeTable = field(default_factory=FakeTable)
+    executions: FakeExecutions = field(default_factory=FakeExecutions)
+
+    def __post_init__(self) -> None:
+        self.modifications = TimedModifications(self.volumes)
+        self.put()
+
+    def put(self, settings: VolumeSettings = IO2, volume_id: str = VOLUME_ID, state: str = "in-use") -> None:
+        self.volumes.volumes[volume_id] = Volume(volume_id, state, ZONE, settings, None, None, (), NOW)
+
+    def changed(self, state: str, started_at: datetime = NOW, **changes: Any) -> None:
+        """EC2's latest change of the volume."""
+        told = VolumeModification(state, TARGET.values(), started_at=started_at, original=ORIGINAL.values())
+        self.modifications.changes[VOLUME_ID] = replace(told, **changes)
+
+    def ask(self, body: JsonObject, *, now: datetime = NOW, **changes: Any) -> JsonObject:
+        """POST /volumes/{volumeId}/performance."""
+        values: dict[str, Any] = {
+            "change_id": CHANGE_ID,
+            "stack_name": STACK,
+            "rule": ModificationRule.FOUR_IN_24_H,
+            "volumes": self.volumes,
+            "modifications": self.modifications,
+            "trail": self.trail,
+            "log": self.log,
+            "table": self.table,
+            "executions": self.executions,
+        }
+        volume_id = changes.pop("volume_id", VOLUME_ID)
+        return start_performance_change(volume_id, body, now=now, **{**values, **changes})
+
+
+def check_event(now: datetime, **changes: Any) -> CheckPerformanceEvent:
+    """A look at the change from 1,000 to 2,000 IOPS that started at NOW."""
+    values: dict[str, Any] = {
+        "restore_id": CHANGE_ID,
+        "now": now,
+        "volume_id": VOLUME_ID,
+        "size_gib": 100,
+        "original": ORIGINAL,
+        "target": TARGET,
+        "started_at": NOW,
+    }
+    return CheckPerformanceEvent(**{**values, **changes})

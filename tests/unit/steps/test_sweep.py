@@ -1,0 +1,105 @@
+"""The sweeper: boosts of restores that ended without lowering them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import MappingProxyType
+
+import pytest
+
+from rewarm.domain.errors import AccessDeniedError, ServiceUnavailableError, ThrottledError
+from rewarm.domain.model import VolumeSettings
+from rewarm.domain.performance import Performance
+from rewarm.steps import sweep as sweeping
+from rewarm.steps.sweep import SweepPorts, Swept, sweep
+from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID
+from tests.support.performance import STACK, ChangeWorld, FakeRestoreExecutions
+
+TARGET = Performance("gp3", 3_000, 125)
+BOOSTED = VolumeSettings(
+    "gp3", 100, 4_000, 1_000,
+    tags={
+        "rewarm:stack": STACK, "rewarm:boost": TARGET.as_text, "rewarm:restore-id": RESTORE_ID,
+        "rewarm:volume-index": "3",
+    },
+)  # fmt: skip
+
+
+@pytest.fixture
+def world() -> ChangeWorld:
+    made = ChangeWorld()
+    made.put(BOOSTED)
+    return made
+
+
+def swept(world: ChangeWorld, executions: FakeRestoreExecutions | None = None) -> list[Swept]:
+    return sweep(
+        SweepPorts(
+            stack_name=STACK,
+            now=NOW,
+            boosted=world.volumes,
+            volumes=world.volumes,
+            modifications=world.modifications,
+            executions=executions or FakeRestoreExecutions(),
+            table=world.table,
+        )
+    )
+
+
+def test_lowers_what_an_ended_restore_left_boosted(world: ChangeWorld) -> None:
+    (first,) = swept(world)
+    assert (first.sweep, first.resource, first.state) == ("boosts", VOLUME_ID, "ending")
+    assert world.modifications.started == [(VOLUME_ID, TARGET)]
+    world.modifications.become(VOLUME_ID, "optimizing")
+    assert [one.state for one in swept(world)] == ["ended"]
+    assert swept(world) == []
+    assert len(world.modifications.started) == 1
+    told = world.table.records[RESTORE_ID]["boost3"]
+    assert (told["state"], told["target"], told["volumeId"]) == ("lowered", TARGET.as_text, VOLUME_ID)
+    assert "by the sweeper" in told["reason"]
+
+
+def test_leaves_a_restore_that_runs_alone(world: ChangeWorld) -> None:
+    assert swept(world, FakeRestoreExecutions(running={(RESTORE_ID, 3)})) == []
+    assert world.modifications.started == []
+
+
+def test_leaves_other_stacks_alone(world: ChangeWorld) -> None:
+    world.put(replace(BOOSTED, tags={**BOOSTED.tags, "rewarm:stack": "another"}))
+    assert swept(world) == []
+
+
+def test_a_boost_without_a_restore_is_nobodys(world: ChangeWorld) -> None:
+    tags = {"rewarm:stack": STACK, "rewarm:boost": TARGET.as_text}
+    world.put(replace(BOOSTED, tags=tags))
+    assert [one.state for one in swept(world)] == ["ending"]
+    assert world.table.records == {}
+
+
+@pytest.mark.parametrize(
+    ("failure", "state"), [(ThrottledError("later"), "ending"), (AccessDeniedError("denied"), "left")]
+)
+def test_tells_what_it_could_not_do(world: ChangeWorld, failure: Exception, state: str) -> None:
+    world.modifications.failure = failure
+    (found,) = swept(world)
+    assert (found.state, found.reason) == (state, str(failure))
+
+
+def test_one_volume_keeps_no_other_from_being_swept(world: ChangeWorld) -> None:
+    other = "vol-00000000000000002"
+    world.put(replace(BOOSTED, tags={**BOOSTED.tags, "rewarm:boost": "very fast"}), other)
+    found = {one.resource: one for one in swept(world)}
+    assert (found[VOLUME_ID].state, found[other].state) == ("ending", "left")
+    unknown = swept(world, FakeRestoreExecutions(failure=ServiceUnavailableError("busy")))
+    assert [(one.state, one.reason) for one in unknown] == [("left", "busy")] * 2
+
+
+def test_one_sweep_keeps_no_other_from_running(world: ChangeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_ports: SweepPorts) -> Iterator[Swept]:
+        raise AccessDeniedError("ec2:DescribeSomething")
+        yield
+
+    table = MappingProxyType({"broken": broken, **sweeping.SWEEPS})
+    monkeypatch.setattr(sweeping, "SWEEPS", table)
+    assert [(one.sweep, one.state) for one in swept(world)] == [("broken", "left"), ("boosts", "ending")]
