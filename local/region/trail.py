@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from local.region.core import Core, Json, iso, stamp
 from local.region.errors import ApiError
@@ -102,6 +103,12 @@ def _fits(one: TrailEvent, attributes: list[Json]) -> bool:
 
 
 def _within(one: TrailEvent, params: Json) -> bool:
-    since, until = params.get("StartTime"), params.get("EndTime")
-    instant = stamp(one.at)
-    return (since is None or instant >= since) and (until is None or instant <= until)
+    since, until = _instant(params.get("StartTime")), _instant(params.get("EndTime"))
+    return (since is None or one.at >= since) and (until is None or one.at <= until)
+
+
+def _instant(value: datetime | None) -> float | None:
+    """The JSON protocols carry seconds since the epoch; their parser leaves the zone out."""
+    if value is None:
+        return None
+    return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,165 @@
+"""CloudTrail, CloudWatch, the log of changes, executions and boosted volumes, against models and moto."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from local.wire import client
+from rewarm.adapters.call_trail import CloudTrailCalls
+from rewarm.adapters.event_bus import detail_type
+from rewarm.adapters.executions import RestoreExecutionStates
+from rewarm.adapters.performance_log import KEPT_SECONDS, DynamoPerformanceLog
+from rewarm.adapters.volume_activity import CloudWatchActivity
+from rewarm.adapters.volumes import Ec2VolumeStore
+from rewarm.domain import errors
+from rewarm.domain.performance_change import Activity
+from tests.contract.answers import ApiError, Aws
+from tests.local.region_lab import Lab
+
+NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
+VOLUME, OTHER = "vol-00000000000000001", "vol-00000000000000002"
+RESTORE = "arn:aws:states:us-east-1:123456789012:stateMachine:restore"
+CHILD = "arn:aws:states:us-east-1:123456789012:stateMachine:restore-volume"
+
+
+def event(minute: int, volume_id: str = VOLUME, **record: Any) -> dict[str, Any]:
+    told = {"requestParameters": {"ModifyVolumeRequest": {"VolumeId": volume_id, "Iops": 4_000}}, **record}
+    return {
+        "EventName": "ModifyVolume", "EventTime": NOW + timedelta(minutes=minute),
+        "CloudTrailEvent": json.dumps(told),
+    }  # fmt: skip
+
+
+class TestCloudTrail:
+    def test_asks_by_the_event_and_takes_what_is_the_volumes(self) -> None:
+        pages: list[dict[str, Any]] = [
+            {"Events": [event(5), event(4, OTHER)], "NextToken": "more"},
+            {"Events": [event(3, errorCode="Client.IncorrectModificationState"), event(1), {}]},
+        ]
+        trail = Aws("cloudtrail").on("LookupEvents", *pages)
+        found = CloudTrailCalls(trail.client).modifications(VOLUME, since=NOW)
+        assert found == [NOW + timedelta(minutes=1), NOW + timedelta(minutes=5)]
+        first, second = trail.params("LookupEvents")
+        assert first["LookupAttributes"] == [{"AttributeKey": "EventName", "AttributeValue": "ModifyVolume"}]
+        assert (first["StartTime"], second["NextToken"]) == (NOW, "more")
+
+    @pytest.mark.parametrize("record", ["", "[]", "{", '{"requestParameters": null}'])
+    def test_a_record_that_says_nothing_counts_nothing(self, record: str) -> None:
+        trail = Aws("cloudtrail").on("LookupEvents", {"Events": [{**event(1), "CloudTrailEvent": record}]})
+        assert CloudTrailCalls(trail.client).modifications(VOLUME, since=NOW) == []
+
+    def test_its_rate_limit_is_one_of_ours(self) -> None:
+        trail = Aws("cloudtrail").on("LookupEvents", ApiError("ThrottlingException"))
+        with pytest.raises(errors.ThrottledError):
+            CloudTrailCalls(trail.client).modifications(VOLUME, since=NOW)
+
+    def test_on_the_region(self) -> None:
+        lab = Lab()
+        trail = CloudTrailCalls(client(lab.region, "cloudtrail"))
+        volume, other = (lab.volume(Size=10, VolumeType="gp3") for _ in range(2))
+        start = datetime.fromtimestamp(int(lab.clock.now()), UTC)
+        for one in (volume, other):
+            lab.ec2("ModifyVolume", VolumeId=one, Iops=4_000)
+        lab.wait(400)
+        assert trail.modifications(volume, since=start) == [start]
+        assert trail.modifications(volume, since=start + timedelta(minutes=5)) == []
+
+
+class TestActivity:
+    def test_adds_reads_and_writes_of_a_minute(self) -> None:
+        later = NOW + timedelta(minutes=1)
+        results = [
+            {"Id": "volumeReadOps", "Timestamps": [NOW, later], "Values": [60.0, 1.0]},
+            {"Id": "volumeWriteOps", "Timestamps": [NOW], "Values": [540.0]},
+            {"Id": "volumeWriteBytes", "Timestamps": [NOW], "Values": [4_096.0]},
+        ]
+        metrics = Aws("cloudwatch").on("GetMetricData", {"MetricDataResults": results})
+        found = CloudWatchActivity(metrics.client).activity(VOLUME, since=NOW, until=later)
+        assert found == [Activity(NOW, 600.0, 4_096.0)]
+        (asked,) = metrics.params("GetMetricData")
+        names = [one["MetricStat"]["Metric"]["MetricName"] for one in asked["MetricDataQueries"]]
+        assert names == ["VolumeReadOps", "VolumeWriteOps", "VolumeReadBytes", "VolumeWriteBytes"]
+        assert {one["MetricStat"]["Period"] for one in asked["MetricDataQueries"]} == {60}
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoPerformanceLog]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIATEST")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        dynamodb = boto3.client("dynamodb")
+        dynamodb.create_table(
+            TableName="restores",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        )
+        yield DynamoPerformanceLog(dynamodb, "restores", clock=NOW.timestamp)
+
+
+class TestLog:
+    def test_keeps_each_start_once(self, log: DynamoPerformanceLog) -> None:
+        assert (log.starts(VOLUME), log.change_id(VOLUME)) == ([], None)
+        for one in (NOW, NOW - timedelta(hours=1), NOW):
+            log.note_start(VOLUME, one)
+        log.begin(VOLUME, "performance-1")
+        assert log.starts(VOLUME) == [NOW - timedelta(hours=1), NOW]
+        assert log.change_id(VOLUME) == "performance-1"
+        assert log.starts(OTHER) == []
+
+    def test_forgets_what_counts_no_more(self, log: DynamoPerformanceLog) -> None:
+        log.note_start(VOLUME, NOW - timedelta(seconds=KEPT_SECONDS + 1))
+        log.note_start(VOLUME, NOW)
+        assert log.starts(VOLUME) == [NOW]
+
+
+class TestExecutions:
+    @pytest.mark.parametrize(
+        ("answers", "over"),
+        [
+            (["RUNNING"], False), (["PENDING_REDRIVE"], False), (["ABORTED", "RUNNING"], False),
+            (["ABORTED", "ABORTED"], True), (["SUCCEEDED", "TIMED_OUT"], True),
+            (["FAILED", "ExecutionDoesNotExist"], True), (["ExecutionDoesNotExist"] * 2, True),
+        ],
+    )  # fmt: skip
+    def test_a_restore_is_over_when_neither_runs(self, answers: list[str], over: bool) -> None:  # noqa: FBT001
+        told = [
+            ApiError(one)
+            if one == "ExecutionDoesNotExist"
+            else {"executionArn": "arn", "stateMachineArn": RESTORE, "status": one, "startDate": NOW}
+            for one in answers
+        ]
+        states = Aws("stepfunctions").on("DescribeExecution", *told)
+        assert RestoreExecutionStates(states.client, RESTORE, CHILD).is_over("restore-1", 2) is over
+        names = [one["executionArn"] for one in states.params("DescribeExecution")]
+        expected = [
+            "arn:aws:states:us-east-1:123456789012:execution:restore:restore-1",
+            "arn:aws:states:us-east-1:123456789012:execution:restore-volume:restore-1-2",
+        ]
+        assert names == expected[: len(names)]
+
+
+def test_boosted_volumes_are_found_by_both_tags() -> None:
+    lab = Lab()
+    store = Ec2VolumeStore(client(lab.region, "ec2"))
+    tags = {"rewarm:stack": "rewarm", "rewarm:boost": "gp3 iops=3000 throughputMibS=125"}
+    wanted = lab.region.add_volume(size_gib=8, tags=tags)
+    lab.region.add_volume(size_gib=8, tags={"rewarm:stack": "rewarm"})
+    lab.region.add_volume(size_gib=8, tags={**tags, "rewarm:stack": "another"})
+    assert [one.volume_id for one in store.boosted("rewarm")] == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("event_name", "told"),
+    [("ready", "Rewarm Restore Ready"), ("performance-changed", "Rewarm Performance Changed")],
+)
+def test_an_event_names_what_it_is_about(event_name: str, told: str) -> None:
+    assert detail_type(event_name) == told
