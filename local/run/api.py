@@ -39,6 +39,8 @@ class Api:
     region: str
     access_key_id: str
     secret_access_key: str
+    session_token: str | None = None
+    """Of temporary credentials."""
 
     def call(
         self, method: str, path: str, body: Json | None = None, headers: dict[str, str] | None = None
@@ -81,7 +83,7 @@ class Api:
         if data is not None:
             headers = {"content-type": "application/json", **headers}
         request = AWSRequest(method=method, url=f"{self.url}{path}", data=data, headers=headers)
-        credentials = Credentials(self.access_key_id, self.secret_access_key)
+        credentials = Credentials(self.access_key_id, self.secret_access_key, self.session_token)
         SigV4Auth(credentials, SERVICE, self.region).add_auth(request)
         return dict(request.headers.items())
 

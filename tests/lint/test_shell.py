@@ -6,6 +6,6 @@ from tests.support.tree import BIN, ROOT, complaints, files
 
 
 def test_shellcheck():
-    scripts = [*files("*.sh"), ROOT / ".ci" / "run"]
+    scripts = [*files("*.sh"), ROOT / ".ci" / "run", ROOT / "rewarm"]
     assert ROOT / "local" / "setup.sh" in scripts
     assert complaints([BIN / "shellcheck", *scripts]) == ""
