@@ -25,7 +25,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install everything that run and test need (Debian packages too, when root)
-	@local/setup.sh --with-sam --with-linters --with-cross --with-file-systems
+	@local/setup.sh --with-sam --with-linters --with-cross --with-file-systems --with-bench
 
 run: ## restore a volume on the embedded AWS, watched live (ARGS="--strategy … --size-gib … --json")
 	@local/setup.sh >&2
@@ -43,8 +43,8 @@ scale: ## the largest snapshots on the embedded AWS, some minutes (ARGS="--size-
 	@local/setup.sh >&2
 	@$(PYTHON) -m local.scale $(ARGS)
 
-measurements: ## thirty restores, estimate against actual, some ten minutes (ARGS="--restores … --seed … --json")
-	@local/setup.sh >&2
+measurements: ## published figures and thirty restores measured, 20 minutes (ARGS="--published --estimates --json")
+	@local/setup.sh --with-bench >&2
 	@$(PYTHON) -m local.measurements $(ARGS)
 
 test: setup ## everything: unit, contract, lint, embedded AWS, workflows, agent, sanitizers

@@ -1,4 +1,4 @@
-"""`python -m local.measurements`: exit status 0 where the estimates hold, 1 where not, 2, 130 if stopped."""
+"""`python -m local.measurements`: exit status 0 where all holds, 1 where not, 2, 130 if stopped."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from local.emulator.launcher import EmulatorError
 from local.host import ROOT, Host
 from local.measurements.cases import cases
 from local.measurements.options import Options, parse
+from local.measurements.published import run as published
+from local.measurements.published.page import write
 from local.measurements.series import Outcome, Series, SeriesError
 from local.measurements.verdict import Verdict, judge
 from local.measurements.view import View
@@ -54,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         view.say("Stopped. Everything that was started has been ended.")
         status, found = STOPPED, {"verdict": "stopped"}
     except EXPECTED as problem:
-        view.say(f"The estimates cannot be measured here: {problem}")
+        view.say(f"It cannot be measured here: {problem}")
         status, found = HOLDS_NOT, {"verdict": "failed", "problem": str(problem)}
     if options.as_json:
         print(json.dumps(found), flush=True)
@@ -62,21 +64,37 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _measure(options: Options, view: View) -> tuple[int, Json]:
-    wanted, outcomes = cases(options.restores, options.seed), []
-    host = Host(options.state_dir, idle_speed=IDLE_SPEED)
-    try:
-        host.start()
+    found: Json = {}
+    with Host(options.state_dir, idle_speed=IDLE_SPEED) as host:
         host.deploy()
-        view.say(f"{len(wanted)} restores on {host.emulator.url}, one after the other; times are lab time.")
-        for outcome in Series(host).outcomes(wanted):
-            outcomes.append(outcome)
-            view.outcome(outcome, len(wanted))
-    finally:
-        host.close()
+        if options.published:
+            found["published"] = _published(host, options, view)
+        if options.estimates:
+            found |= _estimates(host, options, view)
+    verdicts = {one.get("verdict") for one in (found, found.get("published", {}))} - {None}
+    holds = verdicts == {"holds"}
+    return (HOLDS if holds else HOLDS_NOT), {**found, "verdict": "holds" if holds else "does-not-hold"}
+
+
+def _published(host: Host, options: Options, view: View) -> Json:
+    view.say(f"Published figures on {host.emulator.url}; fio runs for {options.scale.seconds} s each.")
+    results = published.measure(host, options.scale, view.say)
+    page = write(options.docs, results)
+    off = [row.figure.text for row in results.rows if not row.holds]
+    view.say(f"{'Not as published: ' + ', '.join(off) if off else 'All ratios are as published'}; {page}")
+    return published.summary(results)
+
+
+def _estimates(host: Host, options: Options, view: View) -> Json:
+    wanted, outcomes = cases(options.restores, options.seed), []
+    view.say(f"{len(wanted)} restores on {host.emulator.url}, one after the other; times are lab time.")
+    for outcome in Series(host).outcomes(wanted):
+        outcomes.append(outcome)
+        view.outcome(outcome, len(wanted))
     verdict = judge(outcomes)
     view.table(outcomes)
     view.verdict(verdict)
-    return (HOLDS if verdict.holds else HOLDS_NOT), _summary(outcomes, verdict)
+    return _summary(outcomes, verdict)
 
 
 def _summary(outcomes: list[Outcome], verdict: Verdict) -> Json:

@@ -1,0 +1,132 @@
+"""docs/measurements.md: published beside measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from local.bench.report import markdown_table
+from local.compare import picture as comparison
+from local.compare.tables import COLUMNS, by_pattern, row, title
+from local.measurements.published.copies import CopyRow
+from local.measurements.published.figures import PUBLISHED_DD_MIB_S, WITHIN, Row
+from local.measurements.published.picture import draw
+from local.run.recording import Json
+
+PAGE, PICTURE, MOUNTS_PICTURE = "measurements.md", "measurements.svg", "measurements-mounts.svg"
+INTRODUCTION = """\
+Written by `make measurements`: what was published of EBS volumes after a restore, measured again with
+Rewarm's own benchmarks (`POST /benchmarks`, fio through Run Command) on the first-touch volumes of the
+embedded AWS. Latencies there are set to the published IOPS of a cold and of a warm volume at depth 1 (see
+[fidelity-data-plane.md](fidelity-data-plane.md)), so these two agree by construction; what is shown is that
+all other states follow from them, by the ways that Rewarm itself goes. The embedded AWS is no evidence of
+how fast AWS is."""
+METHOD = """\
+- Each ratio is to the normal state of the same kind of request, published and measured; {within:.0f} % off
+  is allowed.
+- The volumes have {size_gib} GiB, all blocks written, except for `dd` ({dd_gib} GiB, since {size_gib} GiB
+  take an hour) and for the provisioned rate: {rate_gib:.1f} GiB at {rate_mib_s} MiB/s. The article names
+  neither its data nor its rate; this much is loaded {rate_share:.0%} of the way through a run of
+  {rate_seconds} s, as 945 IOPS on the average need it.
+- 24 hours and 20 minutes are lab time. fio runs for {seconds} s, in real time.
+- Writes go to a scratch file of 256 MiB on ext4, never to a device."""
+COPY_NOTE = """\
+Windows does not run here, so a reader with fio takes the place of `Copy-Item`; the document for Windows is
+tested by its text and its parser only. Published were copies onto the restored volume. The 2023 copy is
+bound by the disk that it comes from; the 2020 copy was slower than any reader in order would be, so a
+reader block by block stands for it."""
+MOUNT_NOTE = """\
+Published in January 2026 were EBS gp3, EFS and FSx for OpenZFS. EFS and FSx do not run here: volumes with
+other limits stand in for them, and the figures are not held against the published ones. What is shown is
+the table that `rewarm bench` prints."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """Everything that was measured."""
+
+    facts: str
+    """Day and machine."""
+    method: Json
+    rows: Sequence[Row]
+    dd_mib_s: float | None
+    copies: Sequence[CopyRow]
+    mounts: Sequence[Json]
+
+    @property
+    def holds(self) -> bool:
+        """Every ratio of the states is as published; copies and mounts are shown, not judged."""
+        return bool(self.rows) and all(one.holds for one in self.rows)
+
+
+def write(folder: Path, found: Results) -> Path:
+    """The page with its pictures; equal results give equal bytes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draw(folder / PICTURE, found.rows)
+    has_mounts = comparison.draw(folder / MOUNTS_PICTURE, found.mounts)
+    parts = [
+        "# Measurements",
+        INTRODUCTION,
+        found.facts,
+        f"![IOPS in each state, published and measured]({PICTURE})",
+        "## Random 4 KiB requests after a restore",
+        markdown_table(STATE_COLUMNS, [_state(one) for one in found.rows]),
+        METHOD.format(within=100 * WITHIN, **found.method),
+        *_dd(found),
+        *_copies(found),
+        *(_mounts(found) if has_mounts else []),
+    ]
+    page = folder / PAGE
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return page
+
+
+STATE_COLUMNS = (
+    "state", "published IOPS", "measured IOPS", "published ratio", "measured ratio", "off by", "within 25 %"
+)  # fmt: skip
+
+
+def _state(one: Row) -> list[str]:
+    return [
+        one.figure.text,
+        f"{one.figure.iops:,.0f}",
+        f"{one.iops:,.0f}",
+        f"{one.published_ratio:.4f}",
+        f"{one.ratio:.4f}",
+        f"{one.deviation:+.0%}",
+        "yes" if one.holds else "no",
+    ]
+
+
+def _dd(found: Results) -> list[str]:
+    if found.dd_mib_s is None:
+        return []
+    published = f"published {PUBLISHED_DD_MIB_S:.1f} MiB/s (100 GiB in 53 min 52 s)"
+    return [f"`dd bs=1M` of the whole cold device: {published}, measured {found.dd_mib_s:.1f} MiB/s."]
+
+
+def _copies(found: Results) -> list[str]:
+    if not found.copies:
+        return []
+    cells = [
+        [
+            one.reader.figure.text,
+            f"{one.reader.figure.ratio:.2f}",
+            one.reader.text,
+            f"{one.first_seconds:.1f} s, then {one.second_seconds:.1f} s",
+            f"{one.ratio:.2f}",
+            f"{one.deviation:+.0%}",
+            "yes" if one.holds else "no",
+        ]
+        for one in found.copies
+    ]
+    columns = ("copy", "published ratio", "reader here", "measured", "ratio", "off by", "within 25 %")
+    return ["## The first copy of a file, and the second", COPY_NOTE, markdown_table(columns, cells)]
+
+
+def _mounts(found: Results) -> list[str]:
+    parts = ["## Mounts side by side", MOUNT_NOTE, f"![The mounts side by side]({MOUNTS_PICTURE})"]
+    for pattern, runs in by_pattern(found.mounts).items():
+        parts += [f"`{title(pattern)}`", markdown_table(COLUMNS, [row(run) for run in runs])]
+    return parts
