@@ -11,6 +11,7 @@ from rewarm.contracts.base import Contract, JsonObject
 from rewarm.domain.model import GIB, Strategy
 
 RESTORE_ID = "restore-0123456789abcdef"
+TASK_TOKEN = "AQCEAAAAKgAAAAMAAAAAAAAAAc8"  # noqa: S105
 CHANGE_ID = "performance-0123456789abcdef"
 STARTED = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 NOW = datetime(2026, 11, 21, 3, 5, tzinfo=UTC)
@@ -111,7 +112,7 @@ def _result(request: contracts.RestoreRequest) -> JsonObject:
         "snapshotId": SNAPSHOT_ID,
         "error": "States.TaskFailed",
         "cause": '{"Status":"FAILED","Error":"VolumeNotFastError","Cause":"{\\"errorMessage\\":\\"'
-        f'p99 91 ms; at most 20 ms is allowed\\"}}"}}',
+        'p99 91 ms; at most 20 ms is allowed\\"}"}',
     }
 
 
@@ -164,6 +165,7 @@ def _volume_events(request: contracts.RestoreRequest) -> dict[str, Contract]:
         "poll-initialization-event": contracts.PollInitializationEvent(
             **one, request=request, plan=plan, started_at=STARTED, deadline_at=DEADLINE, dispatch=_dispatch()
         ),
+        "await-signal-event": contracts.AwaitSignalEvent(**one, task_token=TASK_TOKEN, wait_seconds=900),
         "release-event": contracts.ReleaseEvent(**COMMON, volume=volume),
         "clean-up-event": contracts.CleanUpEvent(
             **one, request=request, dispatch=_dispatch(), attached_announced=True

@@ -37,6 +37,7 @@ def results() -> dict[str, type[Contract]]:
         "dispatch-warmer-result": contracts.DispatchWarmerResult,
         "verify-volume-result": contracts.VerifyVolumeResult,
         "poll-initialization-result": contracts.PollInitializationResult,
+        "await-signal-result": contracts.AwaitSignalResult,
         "release-result": contracts.ReleaseResult,
         "clean-up-result": contracts.CleanUpResult,
         "report-result": contracts.ReportResult,

@@ -17,6 +17,7 @@ from typing import Any
 
 from local.clock import LabClock
 from local.emulator import (
+    compat_callbacks,
     compat_child_executions,
     compat_jsonata_time_limit,
     compat_lab_time,
@@ -134,6 +135,7 @@ class Emulator:
         seam.module("app")
         compat_lab_time.apply(activity)
         compat_state_timeouts.apply(activity, executions)
+        compat_callbacks.apply(activity)
         compat_stop_execution.apply(executions)
         compat_child_executions.apply(activity, executions)
         compat_start_execution.apply()

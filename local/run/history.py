@@ -14,6 +14,8 @@ from rewarm.domain.failures import explain
 _ENTERED = "StateEntered"
 _EXITED = "StateExited"
 
+WAITS_FOR_EVENTS = "Await Signal"
+
 
 def visits(execution: str, events: Iterable[Json]) -> list[StateVisit]:
     """The states that an execution visited, in the order of entry (botocore shape HistoryEvent).
@@ -47,6 +49,8 @@ def end_of(events: Iterable[Json]) -> tuple[str, str] | None:
 
 def _entered(execution: str, kind: str, event: Json) -> StateVisit:
     name = event["stateEnteredEventDetails"]["name"]
+    if name.startswith(WAITS_FOR_EVENTS):
+        kind = "Wait"  # a Task only to be woken early; its time-out is no failure
     return StateVisit(execution=execution, state=name, kind=kind, entered_at=_instant(event["timestamp"]))
 
 

@@ -12,7 +12,7 @@ from tests.contract.repository import ROOT, Json, actions, functions, listed, st
 
 STACK_TAG = "aws:ResourceTag/rewarm:stack"
 MANAGED_TAG = "aws:ResourceTag/rewarm:managed"
-NO_HANDLERS = {"__init__", "wiring", "http", "api_performance", "api_benchmarks"}
+NO_HANDLERS = {"__init__", "wiring", "http", "clock", "api_performance", "api_benchmarks"}
 """Parts of handlers."""
 NO_RESOURCE = (
     "ec2:Describe", "ssm:DescribeInstanceInformation", "ssm:GetCommandInvocation", "ssm:CancelCommand",
@@ -121,6 +121,7 @@ class TestPermissions:
             "modification_facts": "ec2:DescribeVolumesModifications", "trail": "cloudtrail:LookupEvents",
             "performance_log": "dynamodb:", "activity": "cloudwatch:GetMetricData",
             "performance_changes": "states:StartExecution", "restore_executions": "states:DescribeExecution",
+            "waiters": "dynamodb:", "tasks": "states:SendTaskSuccess",
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
             "benchmark_commands": "ssm:SendCommand",
         }  # fmt: skip

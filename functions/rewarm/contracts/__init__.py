@@ -3,6 +3,7 @@
 from rewarm.contracts.events import (
     AnnounceEvent,
     AttachVolumeEvent,
+    AwaitSignalEvent,
     CheckVolumeEvent,
     ChooseStrategyEvent,
     CleanUpEvent,
@@ -30,6 +31,7 @@ from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import (
     AnnounceResult,
     AttachVolumeResult,
+    AwaitSignalResult,
     BoostRelease,
     CheckVolumeResult,
     ChooseStrategyResult,
@@ -73,6 +75,8 @@ __all__ = [
     "AnnounceResult",
     "AttachVolumeEvent",
     "AttachVolumeResult",
+    "AwaitSignalEvent",
+    "AwaitSignalResult",
     "Basis",
     "Boost",
     "BoostRelease",

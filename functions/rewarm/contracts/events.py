@@ -13,6 +13,7 @@ from rewarm.contracts.results import (
     PollInitializationResult,
     ReleaseResult,
     VerifyVolumeResult,
+    WaitSeconds,
 )
 from rewarm.contracts.values import Plan, Trigger, VolumeAssignment, VolumePlan
 from rewarm.domain.scope import Scope
@@ -117,6 +118,16 @@ class PollInitializationEvent(StepEvent):
     deadline_at: Instant | None = None
     dispatch: DispatchWarmerResult | None = None
     previous: PollInitializationResult | None = None
+
+
+class AwaitSignalEvent(StepEvent):
+    """Asks to be woken by an event of AWS; the task with the token waits no longer than `wait_seconds`."""
+
+    volume: VolumeAssignment
+    volume_id: str | None = None
+    dispatch: DispatchWarmerResult | None = None
+    task_token: str = Field(min_length=1, max_length=2_048)
+    wait_seconds: WaitSeconds
 
 
 class ReleaseEvent(StepEvent):

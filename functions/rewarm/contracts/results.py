@@ -132,6 +132,12 @@ class PollInitializationResult(Contract):
     ] = Field(default_factory=list)
 
 
+class AwaitSignalResult(Contract):
+    """What is waited for."""
+
+    signal: str
+
+
 class BoostRelease(Contract):
     """What became of the boost of a volume that is at full speed; the settings are in words."""
 

@@ -24,6 +24,7 @@ from rewarm.adapters.performance_log import DynamoPerformanceLog
 from rewarm.adapters.prices import AwsPrices
 from rewarm.adapters.quotas import ServiceQuotas
 from rewarm.adapters.restores import DynamoRestoreTable
+from rewarm.adapters.signals import DynamoWaiters, StepFunctionsTasks
 from rewarm.adapters.slack import SlackWebhook
 from rewarm.adapters.snapshot_blocks import THREADS
 from rewarm.adapters.topics import ChatTopic, NotificationTopic
@@ -103,6 +104,16 @@ def artifacts() -> S3Artifacts:
 def table() -> DynamoRestoreTable:
     """Port RestoreTable."""
     return DynamoRestoreTable(_client("dynamodb"), settings.restores_table)
+
+
+def waiters() -> DynamoWaiters:
+    """Port Waiters."""
+    return DynamoWaiters(_client("dynamodb"), settings.restores_table)
+
+
+def tasks() -> StepFunctionsTasks:
+    """Port Tasks."""
+    return StepFunctionsTasks(_client("stepfunctions"))
 
 
 def history() -> DynamoHistory:

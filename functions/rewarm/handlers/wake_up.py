@@ -1,0 +1,21 @@
+"""Serves EventBridge's rule for events of volumes, fast snapshot restores and commands."""
+
+from __future__ import annotations
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from rewarm.handlers import wiring
+from rewarm.observability import logger
+from rewarm.ports import JsonObject
+from rewarm.steps.wake_up import wake_up
+
+_WAITERS = wiring.waiters()
+_TASKS = wiring.tasks()
+
+
+@logger.inject_lambda_context(clear_state=True)
+def lambda_handler(event: JsonObject, _context: LambdaContext) -> JsonObject:
+    """Wakes who waits."""
+    woken = wake_up(event, waiters=_WAITERS, tasks=_TASKS)
+    logger.info("an event was heard", detail_type=event.get("detail-type"), woken=woken)
+    return {"woken": woken}
