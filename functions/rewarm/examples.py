@@ -8,6 +8,8 @@ from typing import Any
 
 from rewarm import contracts
 from rewarm.contracts.base import Contract, JsonObject
+from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkTarget
+from rewarm.domain.benchmarks import PatternName
 from rewarm.domain.model import GIB, Strategy
 
 RESTORE_ID = "restore-0123456789abcdef"
@@ -196,10 +198,24 @@ def _performance() -> dict[str, Contract]:
     }
 
 
+def _benchmarks() -> dict[str, Contract]:
+    """What POST /benchmarks takes."""
+    mounts = [
+        BenchmarkTarget(mount="/data"),
+        BenchmarkTarget(mount="/efs", iops=5_000, throughput_mib_s=488),
+    ]
+    request = BenchmarkRequest(
+        instance_id="i-0123456789abcdef0",
+        targets=mounts,
+        patterns=[PatternName.CACHE, PatternName.UPLOAD],
+    )
+    return {"benchmark-request": request}
+
+
 def contract_examples() -> dict[str, Contract]:
     """Name to a valid value; the schema beside it is that of the value's class."""
     request = contracts.parse_restore_request(REQUEST)
-    return {**_early_events(request), **_volume_events(request), **_performance()}
+    return {**_early_events(request), **_volume_events(request), **_performance(), **_benchmarks()}
 
 
 def input_examples() -> dict[str, JsonObject]:

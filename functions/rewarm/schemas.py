@@ -9,6 +9,7 @@ from typing import Any
 
 from rewarm import contracts
 from rewarm.contracts.base import Contract
+from rewarm.contracts.benchmarks import BenchmarkResult
 from rewarm.contracts.plans import PlanResult
 from rewarm.examples import contract_examples, input_examples
 
@@ -42,6 +43,7 @@ def results() -> dict[str, type[Contract]]:
         "clean-up-result": contracts.CleanUpResult,
         "report-result": contracts.ReportResult,
         "plan-result": PlanResult,
+        "benchmark-result": BenchmarkResult,
         "change-performance-result": contracts.ChangePerformanceResult,
         "check-performance-result": contracts.CheckPerformanceResult,
     }

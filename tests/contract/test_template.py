@@ -80,7 +80,10 @@ class TestPermissions:
     @pytest.mark.parametrize(
         ("action", "users"),
         [
-            ("s3:PutObject", {"SelectSnapshot", "Report", "DispatchWarmer", "PublishAgent", "Api"}),
+            (
+                "s3:PutObject",
+                {"SelectSnapshot", "Report", "DispatchWarmer", "PublishAgent", "Api", "VerifyVolume"},
+            ),
             (
                 "s3:GetObject",
                 {"SelectSnapshot", "DispatchWarmer", "VerifyVolume", "PollInitialization", "Api",

@@ -7,6 +7,12 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, JsonValue, StrictBool, StrictInt, StrictStr
 
 from rewarm.contracts.base import Contract, Instant, Usd
+from rewarm.domain.benchmarks import (
+    LEAST_RUNTIME_SECONDS,
+    MOST_RUNTIME_SECONDS,
+    ON_DEVICE,
+    PatternName,
+)
 from rewarm.domain.model import OnFailure, Strategy
 from rewarm.domain.stability import (
     DEFAULT_PATIENCE_SECONDS,
@@ -26,10 +32,8 @@ TagKey = Annotated[StrictStr, Field(min_length=1, max_length=128)]
 TagValue = Annotated[StrictStr, Field(max_length=256)]
 Tags = dict[TagKey, TagValue]
 
-MAX_BLOCKS = 134_217_728
-"""Of 512 KiB: 64 TiB, the largest volume (botocore: ec2 CreateVolume Size)."""
-MAX_FIRST_EXTENTS = 1_000
-"""About 40 KiB of JSON: the request is in the payload of every state, which holds 256 KiB."""
+DevicePattern = Literal[PatternName.RANDOM_READ, PatternName.INIT]
+"""Benchmarks that write to nothing."""
 
 SELECTORS = ("snapshotId", "volumeId", "tags", "instanceId", "imageId", "alarm")
 
@@ -148,6 +152,16 @@ class Verify(Contract):
     )
     max_p99_ms: Annotated[float, Field(ge=0.001, le=60_000, strict=True, allow_inf_nan=False)] | None = Field(
         default=None, description="Default: by the volume's type and IOPS; 20 ms for most SSD volumes."
+    )
+    benchmarks: Annotated[list[DevicePattern], Field(max_length=len(ON_DEVICE))] = Field(
+        default_factory=list,
+        description="Run with fio on the device when the volume is fast, for the report; they only read.",
+    )
+    benchmark_seconds: (
+        Annotated[StrictInt, Field(ge=LEAST_RUNTIME_SECONDS, le=MOST_RUNTIME_SECONDS)] | None
+    ) = Field(default=None, description="Of each benchmark; default 60.")
+    install_fio: StrictBool = Field(
+        default=False, description="Install fio with the instance's package manager where it is missing."
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
+from rewarm.contracts.benchmarks import BenchmarkRun, StartedBenchmark
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import (
     ExpectedReads,
@@ -108,6 +109,11 @@ class VerifyVolumeResult(Contract):
     verdict: Literal["fast", "slow", "unmeasured"] | None = None
     result: Measurement | None = None
     expected: ExpectedReads | None = None
+    benchmark: StartedBenchmark | None = None
+    """What the request wants beside it, while it runs."""
+    benchmarks: list[BenchmarkRun] = Field(default_factory=list)
+    benchmark_problem: str | None = None
+    benchmark_seconds: Annotated[float, Field(description="What they took; no part of the restore.")] = 0.0
     reason: str
 
 
@@ -188,6 +194,8 @@ class VolumeReport(Contract):
     latency_before_ms: JsonObject | None = None
     latency_after_ms: JsonObject | None = None
     verified: str | None = None
+    benchmarks: list[BenchmarkRun] = Field(default_factory=list)
+    benchmark_problem: str | None = None
     boost: BoostRelease | None = None
     failure: Failure | None = None
 

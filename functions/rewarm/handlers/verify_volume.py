@@ -5,14 +5,18 @@ from __future__ import annotations
 from rewarm.contracts import VerifyVolumeEvent, VerifyVolumeResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
+from rewarm.steps.get_benchmark import BenchmarkPorts
 from rewarm.steps.verify_volume import verify_volume
 
 _COMMANDS = wiring.commands()
 _INSTANCES = wiring.instances()
 _ARTIFACTS = wiring.artifacts()
+_BENCHMARKS = BenchmarkPorts(wiring.benchmark_commands(), _INSTANCES, wiring.volumes(), _ARTIFACTS)
 
 
 @step_handler(VerifyVolumeEvent)
 def lambda_handler(event: VerifyVolumeEvent) -> VerifyVolumeResult:
     """How fast the volume is."""
-    return verify_volume(event, commands=_COMMANDS, instances=_INSTANCES, artifacts=_ARTIFACTS)
+    return verify_volume(
+        event, commands=_COMMANDS, instances=_INSTANCES, artifacts=_ARTIFACTS, benchmarks=_BENCHMARKS
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rewarm.contracts import (
     DispatchWarmerResult,
@@ -13,6 +13,7 @@ from rewarm.contracts import (
     PollInitializationResult,
     PrepareSnapshotResult,
     Timeline,
+    VerifyVolumeResult,
     VolumeAssignment,
 )
 from rewarm.contracts.base import Contract, Instant, JsonObject
@@ -37,7 +38,13 @@ class Ended(Contract):
     initialization: PollInitializationResult
     preparation: PrepareSnapshotResult | None = None
     dispatch: DispatchWarmerResult | None = None
+    after: VerifyVolumeResult | None = None
     ready_at: Instant
+
+    @property
+    def verified_at(self) -> datetime:
+        """When it was known to be fast: benchmarks beside that are no part of the restore."""
+        return self.ready_at - timedelta(seconds=self.after.benchmark_seconds if self.after else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +88,9 @@ def account(volume: VolumeAssignment, one: Ended) -> Account:
     """Phases that were seen from beginning to end; a duration is never below 0."""
     found = _until_usable(one) | _until_initialized(one)
     if volume.instance_id is not None and one.timeline.verified is not None:
-        found[Phase.VERIFY] = _seconds(one.timeline.initialized, one.ready_at)
+        found[Phase.VERIFY] = _seconds(one.timeline.initialized, one.verified_at)
     seconds = {phase: value for phase, value in found.items() if value is not None}
-    since_plan = _seconds(one.timeline.began, one.ready_at) or 0.0
+    since_plan = _seconds(one.timeline.began, one.verified_at) or 0.0
     return Account(one.plan, seconds, since_plan)
 
 

@@ -105,7 +105,9 @@ def _volume(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> VolumeR
         strategy=carried_out["strategy"],
         estimated_p50_seconds=carried_out["readyP50Seconds"],
         estimated_p90_seconds=carried_out["readyP90Seconds"],
-        actual_seconds=_seconds(event.started_at, _ready_at(result, event)) if ready else None,
+        actual_seconds=_seconds(event.started_at, ended.verified_at if ended else _ready_at(result, event))
+        if ready
+        else None,
         since_plan_seconds=account.since_plan_seconds if account else None,
         error_percent=account.error_percent if account else None,
         phases=account.phases() if account else [],
@@ -114,6 +116,8 @@ def _volume(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> VolumeR
         latency_before_ms=_latency(_part(result, "before")),
         latency_after_ms=_latency(after),
         verified=after.get("verdict"),
+        benchmarks=after.get("benchmarks") or [],
+        benchmark_problem=after.get("benchmarkProblem"),
         boost=_part(result, "released").get("boost"),
         failure=None if ready else _failure(result),
     )

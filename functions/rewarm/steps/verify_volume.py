@@ -25,7 +25,8 @@ from rewarm.domain.verification import (
     p99_limit_ms,
 )
 from rewarm.ports import Artifacts, Commands, Instances
-from rewarm.steps import agent_command
+from rewarm.steps import agent_command, benchmark_volume
+from rewarm.steps.get_benchmark import BenchmarkPorts
 
 WAIT_SECONDS = 3
 LONGEST_WAIT_SECONDS = 60
@@ -41,14 +42,29 @@ INVOCATION_PATIENCE = timedelta(minutes=10)
 
 
 def verify_volume(
-    event: VerifyVolumeEvent, *, commands: Commands, instances: Instances, artifacts: Artifacts
+    event: VerifyVolumeEvent,
+    *,
+    commands: Commands,
+    instances: Instances,
+    artifacts: Artifacts,
+    benchmarks: BenchmarkPorts | None = None,
 ) -> VerifyVolumeResult:
+    """How fast the volume is, and afterwards the benchmarks that the request names."""
+    ports = agent_command.AgentPorts(commands, instances, artifacts)
+    if benchmarks is not None and event.pending is not None and event.pending.benchmark is not None:
+        return benchmark_volume.look(event, event.pending, event.pending.benchmark, benchmarks)
+    told = _verified(event, ports)
+    if benchmarks is not None and benchmark_volume.wanted(event, told):
+        return benchmark_volume.start(event, told, benchmarks)
+    return told
+
+
+def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> VerifyVolumeResult:
     """Before the initialization it never fails: what cannot be measured then is only missing from the report.
 
     Raises (after) VolumeNotFastError with the numbers of the last measurement, AgentFailedError,
     AgentUnreachableError.
     """
-    ports = agent_command.AgentPorts(commands, instances, artifacts)
     if event.request.verify.samples == 0:
         return _finished("unmeasured", "the request says verify.samples 0")
     try:
