@@ -76,6 +76,22 @@ class TestCommands:
         assert (first.finished, first.exit_code) == (False, None)
         assert (second.finished, second.exit_code, second.stdout, second.stderr) == (True, 1, "{}", "no")
 
+    @pytest.mark.parametrize(
+        ("stamp", "instant"),
+        [
+            ("", None),
+            ("2026-11-21T03:00:00.123Z", datetime(2026, 11, 21, 3, 0, 0, 123_000, tzinfo=UTC)),
+            ("2026-11-21T12:00:00+09:00", datetime(2026, 11, 21, 3, 0, tzinfo=UTC)),
+            ("2026-11-21T03:00:00", datetime(2026, 11, 21, 3, 0, tzinfo=UTC)),
+            ("yesterday", None),
+        ],
+    )
+    def test_reads_the_end_of_the_command(self, stamp: str, instant: datetime | None) -> None:
+        ssm = Aws("ssm").on("GetCommandInvocation", {"Status": "Success", "ExecutionEndDateTime": stamp})
+        status = SsmCommands(ssm.client, DOCUMENTS).status(COMMAND, INSTANCE)
+        assert status is not None
+        assert status.ended_at == instant
+
     def test_cancels_once(self) -> None:
         ssm = Aws("ssm").on(
             "CancelCommand", {}, ApiError("InvalidCommandId"), ApiError("AccessDeniedException")
@@ -109,6 +125,15 @@ class TestMetrics:
             for query in cloudwatch.params("GetMetricData")[0]["MetricDataQueries"]
         }
         assert stats == {"Sum"}
+
+    def test_a_minute_that_comes_twice_counts_with_its_higher_value(self) -> None:
+        pages = [
+            {"MetricDataResults": [{"Id": "ops", "Timestamps": [NOW], "Values": [value]}], "NextToken": token}
+            for value, token in ((10.0, "more"), (30.0, "still more"), (20.0, ""))
+        ]
+        cloudwatch = Aws("cloudwatch").on("GetMetricData", *pages)
+        found = CloudWatchMetrics(cloudwatch.client).read_activity("vol-1", since=NOW, until=NOW)
+        assert [one.read_ops for one in found] == [30.0]
 
     def test_names_the_errors(self) -> None:
         cloudwatch = Aws("cloudwatch").on("GetMetricData", ApiError("Throttling"))
