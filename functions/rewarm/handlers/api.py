@@ -28,6 +28,7 @@ from rewarm.domain.units import shown
 from rewarm.handlers import wiring
 from rewarm.handlers.api_benchmarks import router as benchmark_routes
 from rewarm.handlers.api_performance import router as performance_routes
+from rewarm.handlers.clock import now
 from rewarm.handlers.http import json_body
 from rewarm.negotiation import preferred
 from rewarm.observability import count, logger, tracer
@@ -200,7 +201,7 @@ def _refused(error: errors.RestoreError) -> Response[str]:
     logger.info("refused", error=type(error).__name__, reason=str(error), status=status)
     answer = _error(status, type(error).__name__, str(error), error.field)
     if isinstance(error, errors.ModificationPostponedError) and error.retry_at is not None:
-        seconds = math.ceil((error.retry_at - datetime.now(UTC)).total_seconds())
+        seconds = math.ceil((error.retry_at - now()).total_seconds())
         answer.headers["Retry-After"] = str(max(1, seconds))
     return answer
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from uuid import uuid4
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
 
 from rewarm.handlers import wiring
+from rewarm.handlers.clock import now
 from rewarm.handlers.http import json_body
 from rewarm.observability import count, logger
 from rewarm.ports import JsonObject
@@ -33,7 +33,7 @@ def _change_performance(volume_id: str) -> tuple[JsonObject, int]:
         volume_id,
         json_body(router.current_event),
         change_id=change_id,
-        now=datetime.now(UTC),
+        now=now(),
         stack_name=wiring.settings.stack_name,
         rule=wiring.settings.modification_rule,
         volumes=_VOLUMES,
@@ -51,7 +51,7 @@ def _change_performance(volume_id: str) -> tuple[JsonObject, int]:
 def _get_performance(volume_id: str) -> JsonObject:
     return get_performance(
         volume_id,
-        now=datetime.now(UTC),
+        now=now(),
         rule=wiring.settings.modification_rule,
         volumes=_VOLUMES,
         modifications=_MODIFICATIONS,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from rewarm.domain.errors import IncompleteCleanUpError
 from rewarm.handlers import wiring
+from rewarm.handlers.clock import now
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.steps.sweep import SweepPorts, sweep
@@ -25,7 +24,7 @@ def lambda_handler(_event: JsonObject, _context: LambdaContext) -> JsonObject:
     found = sweep(
         SweepPorts(
             stack_name=wiring.settings.stack_name,
-            now=datetime.now(UTC),
+            now=now(),
             boosted=_VOLUMES,
             volumes=_VOLUMES,
             modifications=_MODIFICATIONS,

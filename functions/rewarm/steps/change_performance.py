@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from rewarm.contracts.performance import ChangePerformanceEvent, ChangePerformanceResult
+from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.performance import VolumeModification
 from rewarm.domain.units import iso
 from rewarm.ports import RestoreTable, VolumeModifications
@@ -30,13 +31,24 @@ def change_performance(
     """Raises ModificationPostponedError, VolumeNotFoundError."""
     change = _ours(event, modifications)
     if change is None:
-        modifications.start(event.volume_id, event.target.values())
-        change = _ours(event, modifications)
+        change = _started(event, modifications)
     # EC2 may not show at once what it has just taken.
     started_at = change.started_at if change is not None and change.started_at is not None else event.now
     log.note_start(event.volume_id, started_at)
     table.update(event.restore_id, {"status": ChangeStatus.CHANGING.value, "startedAt": iso(started_at)})
     return ChangePerformanceResult(started_at=started_at, wait_seconds=WAIT_SECONDS)
+
+
+def _started(event: ChangePerformanceEvent, modifications: VolumeModifications) -> VolumeModification | None:
+    try:
+        modifications.start(event.volume_id, event.target.values())
+    except ModificationPostponedError:
+        # Where an answer got lost, botocore's own second call is refused because of the first one's change.
+        change = _ours(event, modifications)
+        if change is None:
+            raise
+        return change
+    return _ours(event, modifications)
 
 
 def _ours(event: ChangePerformanceEvent, modifications: VolumeModifications) -> VolumeModification | None:

@@ -171,3 +171,14 @@ class TestStep:
         with pytest.raises(ModificationPostponedError):
             change(world)
         assert world.log.starts(VOLUME_ID) == []
+
+    def test_a_lost_answer_whose_second_call_is_refused_is_ours(self, world: ChangeWorld) -> None:
+        start = world.modifications.start
+
+        def lost(volume_id: str, target: Performance) -> None:
+            start(volume_id, target)
+            raise ModificationPostponedError("IncorrectModificationState")
+
+        world.modifications.start = lost  # type: ignore[method-assign]
+        assert change(world).started_at == NOW
+        assert len(world.modifications.started) == 1
