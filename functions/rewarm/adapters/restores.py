@@ -1,7 +1,8 @@
 """What Rewarm remembers, in one DynamoDB table.
 
-Every item has the key `pk`: restore#<id>, event#<id>, runbook#<alarm>, fsr#<snapshot>#<zone> or
-history#<strategy> (adapters/history.py). All but runbooks expire (TTL attribute `expiresAt`).
+Every item has the key `pk`: restore#<id>, event#<id>, runbook#<alarm>, fsr#<snapshot>#<zone>,
+history#<strategy> (adapters/history.py) or performance#<volume> (adapters/performance_log.py).
+All but runbooks expire (TTL attribute `expiresAt`).
 """
 
 from __future__ import annotations

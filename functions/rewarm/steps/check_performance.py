@@ -24,6 +24,8 @@ WAIT_SECONDS = (5, 300)
 METRIC_WAIT_SECONDS = 20
 METRIC_PATIENCE = timedelta(minutes=4)
 """Published: the change shows in the datapoint of the next minute; a datapoint comes some minutes late."""
+GIVE_UP = timedelta(hours=24)
+"""EBS user guide: a change is in force within minutes; what takes a day needs a person."""
 BEFORE = timedelta(minutes=5)
 """Of metrics before the change: a lower limit shows only against what was there."""
 
@@ -76,6 +78,11 @@ def _look(
     since = event.previous.in_force_since if event.previous is not None else None
     if state in {"optimizing", "completed"}:
         since = since or event.now
+    elif event.now - event.started_at >= GIVE_UP:
+        raise ModificationFailedError(
+            f"EC2 has not put the change of {event.volume_id} to {event.target.values().in_words} in force "
+            f"within {duration_text(GIVE_UP.total_seconds())}; it may still do so"
+        )
     limit = changed_limit(event.original.values(), event.target.values(), event.size_gib)
     found = [] if limit is None else _activity(event, activity)
     seen = None if limit is None else sight(limit, found, requested)

@@ -72,6 +72,11 @@ class TestByEc2:
         with pytest.raises(ModificationFailedError, match="insufficient capacity; it is as it was"):
             look(world, 0.5)
 
+    def test_a_day_without_effect_is_told(self, world: ChangeWorld) -> None:
+        assert not look(world, 1_439).finished
+        with pytest.raises(ModificationFailedError, match="within 24 h; it may still do so"):
+            look(world, 1_440)
+
     def test_a_later_change_means_that_ours_was_completed(self, world: ChangeWorld) -> None:
         world.changed("modifying", at(5), target=Performance("io2", 3_000))
         assert look(world, 6).state == "completed"
