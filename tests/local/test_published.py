@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from local.first_touch_process import FirstTouchSettings
 from local.measurements.options import parse
 from local.measurements.published.copies import CopyRow, readers
 from local.measurements.published.figures import FIGURES, rows
 from local.measurements.published.page import MOUNTS_PICTURE, PICTURE, Results, write
 from local.measurements.published.run import summary
-from local.measurements.published.states import Scale, States
+from local.measurements.published.states import WAY_MS, Scale, States, slowed
 from tests.local.test_compare import run
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 PUBLISHED = {figure.name: figure.iops for figure in FIGURES}
 METHOD: dict[str, Any] = {
-    "size_gib": 100, "dd_gib": 2, "seconds": 20, "rate_mib_s": 300, "rate_seconds": 60, "rate_share": 0.42,
-    "rate_gib": 8.3,
+    "size_gib": 100, "dd_gib": 1, "slow_down": 5, "seconds": 20, "rate_mib_s": 300, "rate_seconds": 60,
+    "rate_share": 0.42, "rate_gib": 8.3,
 }  # fmt: skip
 
 
@@ -64,6 +65,15 @@ class TestFigures:
     def test_the_rates_data_is_loaded_within_its_run(self) -> None:
         scale = Scale(rate_mib_s=100, rate_seconds=50, rate_share=0.4, rate_lead_seconds=0.48)
         assert scale.rate_gib == 2.0
+
+
+class TestSlowed:
+    def test_the_published_counts_are_kept(self) -> None:
+        found = slowed(FirstTouchSettings(), 5)
+        assert found.mean_latency_ms == pytest.approx(455)
+        assert 5e3 / (found.read_latency_ms + WAY_MS) == pytest.approx(1_633)
+        assert 5e3 / (found.write_latency_ms + WAY_MS) == pytest.approx(2_979)
+        assert slowed(FirstTouchSettings(), 1) == FirstTouchSettings()
 
 
 class TestPage:
@@ -112,8 +122,10 @@ class TestOnTheEmbeddedAws:
         from local.measurements.published.bench import Bench  # noqa: PLC0415
 
         scale = Scale(size_gib=20, seconds=5, rate_seconds=12, rate_mib_s=200)
+        usual = lab.machine.settings
         states = States(Bench(lab), scale, tmp_path)
         iops = {one.name: one.iops for one in states.measure({"normal", "restored", "fsr", "rate"})}
+        assert lab.machine.settings == usual
         normal = iops["normal"]
         assert iops["restored"] < 0.1 * normal
         for warm in ("day", "fsr", "rate-later"):

@@ -74,7 +74,7 @@ def measure(bench: Bench, size_gib: int = 1) -> Iterator[CopyRow]:
 def _seconds(bench: Bench, volume_id: str, reader: Reader) -> float:
     """Fio's own time: it throws the page cache away before it begins."""
     told = bench.command(
-        f"fio --readonly --name=copy --filename={device_of(volume_id)} --size={reader.size_mib}M "
+        f"fio --readonly --name=copy --filename={device_of(volume_id)} --io_size={reader.size_mib}M "
         f"{reader.flags} --ioengine=psync --output-format=terse --terse-version=3"
     )
     # Field 9 of version 3 is the runtime of the reads in milliseconds (fio HOWTO, "Terse output").

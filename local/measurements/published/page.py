@@ -25,6 +25,8 @@ how fast AWS is."""
 METHOD = """\
 - Each ratio is to the normal state of the same kind of request, published and measured; {within:.0f} % off
   is allowed.
+- All latencies of the volumes are {slow_down} times the usual and the counts are multiplied by that, so
+  that other work on this machine weighs little.
 - The volumes have {size_gib} GiB, all blocks written, except for `dd` ({dd_gib} GiB, since {size_gib} GiB
   take an hour) and for the provisioned rate: {rate_gib:.1f} GiB at {rate_mib_s} MiB/s. The article names
   neither its data nor its rate; this much is loaded {rate_share:.0%} of the way through a run of

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from local.dataplane import DataPlaneError
+from local.first_touch_process import FirstTouchSettings
 from local.measurements.published.bench import ZONE, Bench, device_of
+from local.measurements.published.figures import FIGURES, NORMAL, WRITE_NORMAL
 from local.snapshot_image import FileTree, make_ext4_image
 
 BLOCKS_PER_GIB = 2_048
@@ -16,6 +18,9 @@ DAY_SECONDS = 86_400.0
 LATER_SECONDS = 1_200.0
 READ, WRITE = "random-read", "random-write"
 FILE_SYSTEM_GIB = 2
+PUBLISHED = {figure.name: figure.iops for figure in FIGURES}
+WAY_MS = 0.08
+"""What the way through FUSE and the loop device adds to a request."""
 ENABLING_STEP_SECONDS = 300.0
 MOST_ENABLING_STEPS = 100
 
@@ -25,9 +30,12 @@ class Scale:
     """How large and how long; the published run had 100 GB, and says of the rate neither it nor the data."""
 
     size_gib: int = 100
-    dd_gib: int = 2
-    """dd of 100 GiB takes an hour."""
-    seconds: int = 20
+    dd_gib: int = 1
+    """dd of 100 GiB takes hours."""
+    seconds: int = 30
+    slow_down: int = 5
+    """Every latency of the volumes is so many times the usual, so that this machine's own weigh little beside
+    them; what is counted is multiplied by it."""
     rate_mib_s: int = 300
     rate_seconds: int = 60
     rate_share: float = 0.42
@@ -51,6 +59,18 @@ class Measured:
     note: str = ""
 
 
+def slowed(usual: FirstTouchSettings, factor: int) -> FirstTouchSettings:
+    """Fetches and warm requests that take `factor` times the published latency; at 1 those of `usual`."""
+    if factor == 1:
+        return usual
+    return replace(
+        usual,
+        mean_latency_ms=usual.mean_latency_ms * factor,
+        read_latency_ms=factor * 1e3 / PUBLISHED[NORMAL] - WAY_MS,
+        write_latency_ms=factor * 1e3 / PUBLISHED[WRITE_NORMAL] - WAY_MS,
+    )
+
+
 class States:
     """Each state with a volume of its own."""
 
@@ -58,7 +78,16 @@ class States:
         self._bench, self._scale, self._images = bench, scale, images
 
     def measure(self, only: Collection[str] = ()) -> Iterator[Measured]:
-        """Each as soon as it is there; `only` names steps."""
+        """Each as soon as it is there, in IOPS at the usual speed; `only` names steps."""
+        machine, usual = self._bench.host.machine, self._bench.host.machine.settings
+        machine.settings = slowed(usual, self._scale.slow_down)
+        try:
+            for one in self._measure(only):
+                yield replace(one, iops=one.iops * self._scale.slow_down)
+        finally:
+            machine.settings = usual
+
+    def _measure(self, only: Collection[str] = ()) -> Iterator[Measured]:
         steps: dict[str, Callable[[], Iterator[Measured]]] = {
             "normal": self._normal,
             "restored": self._restored,
@@ -97,7 +126,7 @@ class States:
         volume_id = self._bench.attached(self._snapshot(self._scale.dd_gib))
         began = time.monotonic()
         self._bench.command(f"dd if={device_of(volume_id)} of=/dev/null bs=1M")
-        mib_s = self._scale.dd_gib * 1024 / (time.monotonic() - began)
+        mib_s = self._scale.slow_down * self._scale.dd_gib * 1024 / (time.monotonic() - began)
         yield Measured("dd", self._reads(volume_id), f"{mib_s:.1f}")
         self._bench.remove(volume_id)
 
