@@ -48,7 +48,9 @@ def test_the_picture_shows_states_that_exist():
         words = [text.text for text in group if text.tag.endswith("}text") and text.get("class") != "sub"]
         shown.add(" ".join(words))
     assert shown - TRIGGERS <= states()
-    quiet = {name for name in states() if name.endswith("?") or name.startswith(("Wait For", "Await", "Take"))}
+    quiet = {
+        name for name in states() if name.endswith("?") or name.startswith(("Wait For", "Await", "Take"))
+    }
     rare = {"Duplicate Ignored", "Dry Run Completed", "Release Snapshot", "Announce Fallback"}
     assert states() - quiet - rare == shown - TRIGGERS
 
