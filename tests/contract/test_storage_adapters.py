@@ -50,6 +50,12 @@ class TestArtifacts:
         assert artifacts.get_json("a.json") == {"usd": "0.1", "n": [1, None]}
         assert artifacts.get_json("missing.json") is None
 
+    def test_text_comes_back_up_to_a_size(self, artifacts: S3Artifacts) -> None:
+        boto3.client("s3").put_object(Bucket=BUCKET, Key="output.txt", Body=b"12345\xff")
+        assert artifacts.get_text("output.txt", most_bytes=6) == "12345\ufffd"
+        assert artifacts.get_text("output.txt", most_bytes=5) is None
+        assert artifacts.get_text("missing.txt", most_bytes=5) is None
+
     @pytest.mark.parametrize(
         "body",
         [b'{"a":NaN}', b'{"a":-Infinity}', b'{"a":1e999}', b"[" * 16_000, b'{"a":"%s"}' % (b"x" * 16_384)],
