@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from rewarm.domain.modification_rule import ModificationRule
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json, actions, functions, listed, statements
 
@@ -152,6 +153,17 @@ class TestFunctions:
         deployed = {properties["Handler"].split(".")[2] for properties in functions().values()}
         files = {path.stem for path in repository.HANDLERS.glob("*.py")} - NO_HANDLERS
         assert deployed == files
+
+    def test_the_sweeper_runs_by_itself_and_is_watched(self) -> None:
+        schedule = functions()["SweepFunction"]["Events"]["Sweep"]
+        assert (schedule["Type"], schedule["Properties"]["Schedule"]) == ("Schedule", "rate(15 minutes)")
+        alarm = repository.resources("AWS::CloudWatch::Alarm")["SweepErrorsAlarm"]
+        assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": {"Ref": "SweepFunction"}}]
+
+    def test_the_rule_for_modifications_is_what_the_code_knows(self) -> None:
+        parameter = repository.template()["Parameters"]["ModificationRule"]
+        assert parameter["AllowedValues"] == [one.value for one in ModificationRule]
+        assert parameter["Default"] == ModificationRule.FOUR_IN_24_H
 
     def test_settings_know_every_variable(self) -> None:
         settings = (ROOT / "functions/rewarm/settings.py").read_text(encoding="utf-8")

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from local.region.faults import FaultRule
 from local.run.api import Answer
 from local.run.history import visits
 from tests.support.restores import END_SECONDS, RestoreUser, request_for, texts
@@ -152,7 +151,7 @@ def test_refused_while_the_earlier_one_is_under_way(user: RestoreUser) -> None:
 
 def test_a_change_that_ec2_gives_up_is_told(user: RestoreUser) -> None:
     volume_id = volume(user)
-    user.region.faults.add(FaultRule("volume:modification", "volume-error"))
+    user.region.faults.inject("modification-fails")
     change_id, execution = change(user, volume_id, iops=2_000)
     assert (execution["status"], execution["error"]) == ("FAILED", "ModificationFailedError")
     assert execution["states"][-2:] == ["Announce Failure", "Performance Not Changed"]
@@ -164,10 +163,21 @@ def test_a_change_that_ec2_gives_up_is_told(user: RestoreUser) -> None:
 
 def test_a_lost_answer_makes_one_change(user: RestoreUser) -> None:
     volume_id = volume(user)
-    user.region.faults.add(FaultRule("ModifyVolume", "lost-answer", status=500, times=None, skip=0))
+    user.region.faults.inject("modification-answer-lost")
     _, execution = change(user, volume_id, iops=2_000)
     assert execution["status"] == "SUCCEEDED", execution
     assert len(user.region._tables.volumes[volume_id].modifications) == 1
+
+
+def test_where_cloudtrail_is_silent_ec2_still_has_the_last_word(user: RestoreUser) -> None:
+    volume_id = volume(user)
+    user.region.faults.inject("trail-unavailable")
+    user.region.faults.inject("modification-rate-exceeded")
+    change_id, execution = change(user, volume_id, iops=2_000)
+    assert (execution["status"], execution["error"]) == ("FAILED", "ModificationPostponedError")
+    (message,) = user.messages(change_id)
+    assert "VolumeModificationRateExceeded" in texts(message)
+    assert shown(user, volume_id)["slots"]["startedWithin24Hours"] == []
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,13 @@ def test_empty_means_that_there_is_none() -> None:
     )
 
 
+def test_the_rule_for_modifications_is_one_of_two() -> None:
+    assert Settings({}).modification_rule == "4-in-24-h"
+    assert Settings({"MODIFICATION_RULE": "6-h"}).modification_rule == "6-h"
+    with pytest.raises(ValueError, match="8-h"):
+        _ = Settings({"MODIFICATION_RULE": "8-h"}).modification_rule
+
+
 def test_the_region_is_lambdas_own() -> None:
     assert Settings({"AWS_REGION": "ap-northeast-1", "AWS_DEFAULT_REGION": "x"}).region == "ap-northeast-1"
     assert Settings({"AWS_DEFAULT_REGION": "us-east-1"}).region == "us-east-1"
