@@ -37,6 +37,6 @@ def draw(path: Path, rows: Sequence[Row]) -> None:
         axis.set_yticks(range(len(rows)), [one.figure.text.replace("`", "") for one in rows])
         axis.invert_yaxis()
         axis.set_xlabel("I/O a second, 4 KiB, one at a time (logarithmic)", fontsize=8)
-        axis.legend(loc="lower right", fontsize=8)
+        axis.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=8)
         axis.spines[["top", "right"]].set_visible(False)
         save(figure, path)
