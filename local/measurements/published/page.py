@@ -111,7 +111,7 @@ def _dd(found: Results) -> list[str]:
     if found.dd_mib_s is None:
         return []
     published = f"published {PUBLISHED_DD_MIB_S:.1f} MiB/s (100 GiB in 53 min 52 s, what the model is set to)"
-    return [f"`dd bs=1M` of the whole cold device: {published}, measured {found.dd_mib_s:.1f} MiB/s."]
+    return [f"`dd bs=1M` of the whole cold device:\n{published}, measured {found.dd_mib_s:.1f} MiB/s."]
 
 
 def _copies(found: Results) -> list[str]:
