@@ -14,6 +14,7 @@ from rewarm.domain.benchmarks import (
     PatternName,
 )
 from rewarm.domain.model import OnFailure, Strategy
+from rewarm.domain.scope import Scope
 from rewarm.domain.stability import (
     DEFAULT_PATIENCE_SECONDS,
     DEFAULT_STABLE_MINUTES,
@@ -32,6 +33,10 @@ TagKey = Annotated[StrictStr, Field(min_length=1, max_length=128)]
 TagValue = Annotated[StrictStr, Field(max_length=256)]
 Tags = dict[TagKey, TagValue]
 
+MAX_BLOCKS = 134_217_728
+"""Of 512 KiB: 64 TiB, the largest volume (botocore: ec2 CreateVolume Size)."""
+MAX_FIRST_EXTENTS = 1_000
+"""About 40 KiB of JSON: the request is in the payload of every state, which holds 256 KiB."""
 DevicePattern = Literal[PatternName.RANDOM_READ, PatternName.INIT]
 """Benchmarks that write to nothing."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rewarm.domain.model import InitializationStatus, ReadActivity, Strategy
+from rewarm.domain.scope import Scope
 from rewarm.domain.stability import StableRule, judge_reads
 from rewarm.domain.waits import agent_wait_seconds, metric_wait_seconds, status_wait_seconds
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest
-from rewarm.domain.model import BLOCK_BYTES, MIB
+from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest, VolumeAssignment
+from rewarm.domain.extents import Runs
+from rewarm.domain.model import MIB, Extent
+from rewarm.domain.scope import Scope, most_bytes
 from rewarm.domain.stability import read_ops_level
 from rewarm.ports import Artifacts, Commands, Instances, Metrics, RestoreTable
 from rewarm.steps import agent_command
@@ -40,9 +42,7 @@ def dispatch_warmer(
     if earlier is not None:
         # The volume is warmed up again: a command that hangs would keep the device to itself.
         commands.cancel(earlier.command_id, earlier.instance_id)
-    command = agent_command.AgentCommand(
-        "warm", warm_arguments(event.request), _execution_seconds(event), _progress_key(event)
-    )
+    command = _command(event, artifacts)
     ports = agent_command.AgentPorts(commands, instances, artifacts)
     command_id = agent_command.send(command, event.volume, event.volume_id, event.restore_id, ports)
     result = DispatchWarmerResult(
@@ -81,12 +81,12 @@ def warm_arguments(request: RestoreRequest) -> str:
     return " ".join(flags)
 
 
-def _command(event: DispatchWarmerEvent, progress_key: str, artifacts: Artifacts) -> AgentCommand:
+def _command(event: DispatchWarmerEvent, artifacts: Artifacts) -> AgentCommand:
     return AgentCommand(
         "warm",
         warm_arguments(event.request),
         _execution_seconds(event),
-        progress_key,
+        _progress_key(event),
         first_key=_put_first(event, artifacts),
         has_map=event.request.warm_up.scope is not Scope.WHOLE,
     )

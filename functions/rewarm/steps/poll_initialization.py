@@ -17,6 +17,7 @@ from rewarm.domain.errors import AgentFailedError, AgentUnreachableError, Initia
 from rewarm.domain.model import CommandStatus, InitializationStatus, ReadActivity, Strategy
 from rewarm.domain.progress import Point, with_point
 from rewarm.domain.readiness import AgentAccount, Observation, Readiness, judge
+from rewarm.domain.scope import Scope, reported
 from rewarm.domain.stability import UNMEASURED_PATIENCE_SECONDS, StableRule, is_read, latest_read_latency_ms
 from rewarm.domain.units import duration_text, iso, size_text
 from rewarm.domain.verification import p99_limit_ms

@@ -18,6 +18,7 @@ from rewarm.domain.errors import (
     VolumeNotFastError,
 )
 from rewarm.domain.model import CommandStatus
+from rewarm.domain.scope import Scope
 from rewarm.domain.verification import (
     MOST_MEASUREMENTS,
     SAMPLES_BEFORE,
@@ -84,7 +85,7 @@ def _start(
 ) -> VerifyVolumeResult:
     wanted = event.request.verify
     samples = min(SAMPLES_BEFORE, wanted.samples) if event.phase == "before" else wanted.samples
-    arguments = f"--samples {samples} --max-p99-ms {_plain(_limit_ms(event))}"
+    arguments = f"--samples {samples} --max-p99-ms {agent_command.plain_number(_limit_ms(event))}"
     command = agent_command.AgentCommand("verify", arguments, samples * SLOWEST_READ_SECONDS)
     command_id = agent_command.send(command, event.volume, event.volume_id, event.restore_id, ports)
     return VerifyVolumeResult(
@@ -114,10 +115,14 @@ def _look(
     if pending.measurements < MOST_MEASUREMENTS:
         return _start(event, ports, pending.measurements + 1)
     again = ", also after a second warm-up" if event.warm_ups else ""
-    raise VolumeNotFastError(
+    found = (
         f"{event.volume_id} is still slow{again}, measured {pending.measurements} times: "
         f"{in_words(measured.result)}; p99 of at most {_limit_ms(event):g} ms is allowed"
     )
+    if event.scope is Scope.USED:
+        told = _told(measured, pending, _expected(event, ports))
+        return told.model_copy(update={"reason": f"{found}; {COLD_BY_REQUEST}"})
+    raise VolumeNotFastError(found)
 
 
 def _limit_ms(event: VerifyVolumeEvent) -> float:
@@ -137,9 +142,6 @@ def _expected(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> Expe
         iops=round(found.iops, 1),
         limited_by=found.limited_by,
     )
-    if event.scope is Scope.USED:
-        return _told(measured, pending).model_copy(update={"reason": f"{found}; {COLD_BY_REQUEST}"})
-    raise VolumeNotFastError(found)
 
 
 def _wait(started_at: datetime | None, now: datetime) -> int:

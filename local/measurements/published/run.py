@@ -53,7 +53,7 @@ def facts() -> str:
     fio = subprocess.run(["fio", "--version"], capture_output=True, text=True, check=False).stdout.strip()
     return (
         f"Measured on {time.strftime('%Y-%m-%d', time.gmtime())}: {os.cpu_count()} cores, "
-        f"{platform.machine()}, Linux {platform.release()}, {fio}."
+        f"{platform.machine()}, Linux {platform.release().partition('-')[0]}, {fio}."
     )
 
 

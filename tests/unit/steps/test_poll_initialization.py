@@ -42,11 +42,20 @@ def world():
     return world
 
 
-def poll(world, strategy=Strategy.WARM_UP_AGENT, *, minute=0.0, previous=None, the_plan=None, **changes):
+def poll(
+    world,
+    strategy=Strategy.WARM_UP_AGENT,
+    *,
+    minute=0.0,
+    previous=None,
+    the_plan=None,
+    scope="written",
+    **changes,
+):
     event = PollInitializationEvent(
         restore_id=RESTORE_ID,
         now=at(minute),
-        request=request(**changes),
+        request=request(**{"warmUp": {"scope": scope}, **changes}),
         volume=assignment(),
         volume_id=VOLUME_ID,
         plan=the_plan or plan(strategy),

@@ -20,7 +20,17 @@ from tests.support.builders import (
 )
 
 
-def verify(world, phase="after", pending=None, *, minute=0.0, volume=None, warm_ups=0, **changes):
+def verify(
+    world,
+    phase="after",
+    pending=None,
+    *,
+    minute=0.0,
+    volume=None,
+    warm_ups=0,
+    scope="written",
+    **changes,
+):
     event = VerifyVolumeEvent(
         restore_id=RESTORE_ID,
         now=at(minute),
@@ -109,6 +119,14 @@ class TestVerifyVolume:
         with pytest.raises(VolumeNotFastError, match=words):
             verify(world, pending=again)
         assert len(world.commands.sent) == 2
+
+    def test_a_volume_of_which_only_the_used_blocks_were_asked_for_may_stay_slow(self):
+        world = World()
+        again = verify(world, pending=finish_slowly(world, verify(world), "command-1"), scope="used")
+        result = verify(world, pending=finish_slowly(world, again, "command-2"), scope="used")
+        assert (result.finished, result.verdict, result.measurements) == (True, "slow", 2)
+        assert "p99 91.0 ms" in result.reason
+        assert result.reason.endswith("with warmUp.scope used those of no file stay cold")
 
     def test_says_that_a_second_warm_up_did_not_help(self):
         world = World()
