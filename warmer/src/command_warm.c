@@ -157,24 +157,13 @@ static void observe(void *context, const struct warm_progress *now) {
     }
 }
 
-/** One page, for touches; the buffer's content is nobody's. */
-static int read_page(void *context, uint64_t offset) {
-    const struct job *job = context;
-    int64_t got = device_read(job->device, job->buffer, TOUCH_BYTES, offset);
-    return got == TOUCH_BYTES ? 0 : -EIO;
-}
-
 static int read_blocks(struct job *job, struct warm_settings *settings) {
     if (!job->options->touch) {
         return warm_run(settings, &job->result);
     }
     job->touch.wanted = job->wanted;
     job->touch.first = &job->first;
-    job->touch.device = (struct touch_device){.read = read_page,
-                                              .context = job,
-                                              .bytes = settings->device_bytes,
-                                              .now_ns = clock_now_ns,
-                                              .seed = clock_now_ns()};
+    job->touch.seed = clock_now_ns();
     return warm_touch_run(settings, &job->touch, &job->result);
 }
 

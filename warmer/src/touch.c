@@ -6,7 +6,6 @@
  */
 #include "touch.h"
 
-#include "clock.h"
 #include "random.h"
 
 #include <stdio.h>
@@ -15,7 +14,7 @@
 #define SAMPLES 8u
 /** Reads elsewhere in the block of a sample. */
 #define PLACES 3u
-#define CHECKS 32u
+#define CHECKS TOUCH_AT_ONCE
 /** With fewer blocks than this, measuring takes as long as reading. */
 #define MIN_BLOCKS 64u
 /** A first read must take this many times what a later one does, and at least this long. */
@@ -25,28 +24,42 @@
 #define ALLOWED_SLOW_SAMPLES 1u
 #define CHECKS_PER_ALLOWED_SLOW 16u
 
-/** Milliseconds that a read takes; below zero when it fails. */
-static double time_read(const struct touch_device *device, uint64_t offset) {
-    uint64_t began_ns = device->now_ns();
-    if (offset + TOUCH_BYTES > device->bytes || device->read(device->context, offset) != 0) {
-        return -1;
+/** First reads of a few blocks; 0, or -1 when one fails. */
+static int read_first(const struct touch_device *device, const uint64_t *blocks, double *first) {
+    uint64_t offsets[SAMPLES];
+    int failure = 0;
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        offsets[i] = blocks[i] * BLOCK_BYTES;
     }
-    return (double)(device->now_ns() - began_ns) / (double)NS_PER_MILLISECOND;
+    device->read(device->context, offsets, SAMPLES, first);
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        failure = first[i] < 0 ? -1 : failure;
+    }
+    return failure;
 }
 
-/** The slowest of three reads elsewhere in a block that was touched; below zero when one fails. */
-static double time_rest(const struct touch_device *device, uint64_t block) {
+/** The slowest of three reads elsewhere in each of these blocks, which were touched; 0, or -1 when one fails.
+ */
+static int read_rest(const struct touch_device *device, const uint64_t *blocks, double *rest) {
     static const uint64_t places[PLACES] = {BLOCK_BYTES / 4, BLOCK_BYTES - TOUCH_BYTES,
                                             BLOCK_BYTES / 2 + TOUCH_BYTES};
-    double slowest = 0;
-    for (unsigned i = 0; i < PLACES; i++) {
-        double ms = time_read(device, block * BLOCK_BYTES + places[i]);
-        if (ms < 0) {
-            return ms;
-        }
-        slowest = ms > slowest ? ms : slowest;
+    int failure = 0;
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        rest[i] = 0;
     }
-    return slowest;
+    for (unsigned place = 0; place < PLACES; place++) {
+        uint64_t offsets[SAMPLES];
+        double ms[SAMPLES];
+        for (unsigned i = 0; i < SAMPLES; i++) {
+            offsets[i] = blocks[i] * BLOCK_BYTES + places[place];
+        }
+        device->read(device->context, offsets, SAMPLES, ms);
+        for (unsigned i = 0; i < SAMPLES; i++) {
+            failure = ms[i] < 0 ? -1 : failure;
+            rest[i] = ms[i] > rest[i] ? ms[i] : rest[i];
+        }
+    }
+    return failure;
 }
 
 static int by_size(const void *left, const void *right) {
@@ -101,6 +114,7 @@ void touch_measure(const struct touch_device *device, const struct block_set *wa
                    struct touch_result *result) {
     double first[SAMPLES];
     double rest[SAMPLES];
+    uint64_t blocks[SAMPLES];
     struct random random = {device->seed};
     *result = (struct touch_result){.was_asked = true};
     if (block_set_count(wanted) < MIN_BLOCKS) {
@@ -108,33 +122,35 @@ void touch_measure(const struct touch_device *device, const struct block_set *wa
         return;
     }
     for (unsigned i = 0; i < SAMPLES; i++) {
-        uint64_t block = choose(device, wanted, &random, i, SAMPLES);
-        first[i] = time_read(device, block * BLOCK_BYTES);
-        rest[i] = first[i] < 0 ? -1 : time_rest(device, block);
-        if (rest[i] < 0) {
-            refuse(result, "a sample could not be read");
-            return;
-        }
-        result->samples++;
-        result->sample_bytes += (1 + PLACES) * TOUCH_BYTES;
+        blocks[i] = choose(device, wanted, &random, i, SAMPLES);
     }
+    result->sample_bytes = SAMPLES * (1 + PLACES) * TOUCH_BYTES;
+    if (read_first(device, blocks, first) != 0 || read_rest(device, blocks, rest) != 0) {
+        refuse(result, "a sample could not be read");
+        return;
+    }
+    result->samples = SAMPLES;
     judge(result, first, rest);
 }
 
 bool touch_verify(const struct touch_device *device, const struct block_set *touched,
                   struct touch_result *result) {
     struct random random = {device->seed + 1};
+    uint64_t offsets[CHECKS];
+    double ms[CHECKS];
     uint64_t count = block_set_count(touched);
-    result->sample_bytes = 0;
     unsigned checks = count < CHECKS ? (unsigned)count : CHECKS;
     for (unsigned i = 0; i < checks; i++) {
         uint64_t block = choose(device, touched, &random, i, checks);
         uint64_t page = 1 + random_below(&random, BLOCK_BYTES / TOUCH_BYTES - 1);
-        double ms = time_read(device, block * BLOCK_BYTES + page * TOUCH_BYTES);
-        result->checks++;
-        result->sample_bytes += TOUCH_BYTES;
-        result->slow_checks += ms < 0 || ms >= result->first_ms / 2;
+        offsets[i] = block * BLOCK_BYTES + page * TOUCH_BYTES;
     }
+    device->read(device->context, offsets, checks, ms);
+    for (unsigned i = 0; i < checks; i++) {
+        result->slow_checks += ms[i] < 0 || ms[i] >= result->first_ms / 2;
+    }
+    result->checks = checks;
+    result->sample_bytes = (uint64_t)checks * TOUCH_BYTES;
     if (result->slow_checks > checks / CHECKS_PER_ALLOWED_SLOW) {
         result->fell_back = true;
         snprintf(result->note, sizeof result->note, "%u of %u touched blocks were slow afterwards",

@@ -10,15 +10,20 @@
 /** What a touch reads of each block. */
 #define TOUCH_BYTES 4096u
 
-/** Reads TOUCH_BYTES at an offset, past every cache; 0 or -errno. */
-typedef int touch_read(void *context, uint64_t offset);
+/** The most reads that are asked for at once. */
+#define TOUCH_AT_ONCE 32u
 
-/** A device on which touches are tried, one at a time. */
+/**
+ * Reads TOUCH_BYTES at each of `count` offsets, at once and past every cache, and says how many milliseconds
+ * each took; below zero where it failed.
+ */
+typedef void touch_read(void *context, const uint64_t *offsets, unsigned count, double *milliseconds);
+
+/** A device on which touches are tried. */
 struct touch_device {
     touch_read *read;
     void *context;
     uint64_t bytes;
-    uint64_t (*now_ns)(void);
     uint64_t seed;
 };
 

@@ -6,7 +6,7 @@
 
 /** What a warm-up by touches needs beside its settings. */
 struct warm_touch {
-    struct touch_device device;
+    uint64_t seed;
     const struct block_set *wanted; /**< What the plan reads. */
     const struct extents *first;    /**< In which order, for the case that all is read after all. */
     struct touch_result result;
