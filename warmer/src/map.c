@@ -80,6 +80,22 @@ static int take_digit(struct map_parser *parser, unsigned digit, struct diag *di
     return 0;
 }
 
+/** Take digits for as long as no number of so many can be too large; how many that were. */
+static size_t take_digits(struct map_parser *parser, const char *text, size_t length) {
+    uint64_t value = parser->values[parser->field];
+    size_t count = 0;
+    for (; count < length && value < UINT64_MAX / 16; count++) {
+        unsigned digit = (unsigned)(unsigned char)text[count] - '0';
+        if (digit > 9) {
+            break;
+        }
+        value = value * 10 + digit;
+    }
+    parser->values[parser->field] = value;
+    parser->digits[parser->field] += (unsigned)count;
+    return count;
+}
+
 static int refuse_character(const struct map_parser *parser, char character, struct diag *diag) {
     unsigned char code = (unsigned char)character;
     if (code > 0x20 && code < 0x7f) {
@@ -104,6 +120,10 @@ static int take_other(struct map_parser *parser, char character, struct diag *di
 
 int map_parser_feed(struct map_parser *parser, const char *text, size_t length, struct diag *diag) {
     for (size_t i = 0; i < length; i++) {
+        i += take_digits(parser, text + i, length - i);
+        if (i == length) {
+            break;
+        }
         unsigned digit = (unsigned)(unsigned char)text[i] - '0';
         int failure = digit < 10        ? take_digit(parser, digit, diag)
                       : text[i] == '\n' ? end_line(parser, diag)
@@ -154,8 +174,22 @@ static int parse_file(struct map_parser *parser, const char *path, struct diag *
     return failure;
 }
 
-static int add_to_set(void *context, uint64_t start, uint64_t count) {
-    return block_set_add(context, start, count);
+/** Extents on their way into a set: those that touch go in together. */
+struct gathered {
+    struct block_set *set;
+    struct extent extent;
+};
+
+static int gather(void *context, uint64_t start, uint64_t count) {
+    struct gathered *gathered = context;
+    struct extent *extent = &gathered->extent;
+    if (start == extent->start + extent->count) {
+        extent->count += count;
+        return 0;
+    }
+    int failure = block_set_add(gathered->set, extent->start, extent->count);
+    *extent = (struct extent){start, count};
+    return failure;
 }
 
 static int add_to_list(void *context, uint64_t start, uint64_t count) {
@@ -164,8 +198,13 @@ static int add_to_list(void *context, uint64_t start, uint64_t count) {
 
 int map_load(const char *path, struct block_set *set, struct diag *diag) {
     struct map_parser parser;
-    map_parser_init(&parser, block_set_capacity(set), MAP_ASCENDING, add_to_set, set);
-    return parse_file(&parser, path, diag);
+    struct gathered gathered = {.set = set};
+    map_parser_init(&parser, block_set_capacity(set), MAP_ASCENDING, gather, &gathered);
+    int failure = parse_file(&parser, path, diag);
+    if (failure == 0 && block_set_add(set, gathered.extent.start, gathered.extent.count) != 0) {
+        return diag_refuse(diag, WARMER_CANNOT_OPEN, "%s: out of memory", path);
+    }
+    return failure;
 }
 
 int map_load_first(const char *path, uint64_t device_blocks, struct extents *list, struct diag *diag) {
