@@ -64,9 +64,11 @@ def assert_delivered(user: RestoreUser, done: Restore, volume_id: str, strategy:
 
 def assert_told(user: RestoreUser, done: Restore, volume_id: str, sent_events: SentEvents) -> None:
     told = [texts(message) for message in user.messages(done.restore_id)]
+    used_only = done.record["request"]["warmUp"]["scope"] == "used"
+    where = " where its file systems have data" if used_only else ""
     assert [message.split("\n", 1)[0].split(" ", 1)[-1] for message in told][1:] == [
         f"is attached to {done.record['request']['target']['instanceId']} and can be used",
-        f"{volume_id} is at full speed",
+        f"{volume_id} is at full speed{where}",
     ]
     assert told[0].startswith("Restoring: snap-")
     assert not user.lab.slack.refused
