@@ -24,7 +24,8 @@ def minute_sums(
 ) -> list[tuple[datetime, dict[str, float]]]:
     """Each minute with its sums by the keys of `metrics`, oldest first; what has no datapoint is left out.
 
-    A key is the query's id, which begins with a small letter (botocore, MetricDataQuery). A minute that comes twice (on two pages) counts with its higher value: never quieter than it was.
+    A key is the query's id, which begins with a small letter (botocore, MetricDataQuery). A minute that comes
+    twice (on two pages) counts with its higher value: never quieter than it was.
     """
     minutes: dict[datetime, dict[str, float]] = defaultdict(dict)
     paginator = cloudwatch.get_paginator("get_metric_data")
