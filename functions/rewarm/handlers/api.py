@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from datetime import UTC, datetime
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -122,7 +121,7 @@ def _started(body: JsonObject, restore_id: str) -> JsonObject:
     started: JsonObject = start_restore(
         body,
         restore_id=restore_id,
-        now=datetime.now(UTC),
+        now=now(),
         snapshots=_SNAPSHOTS,
         instances=_INSTANCES,
         volumes=_VOLUMES,
@@ -148,7 +147,7 @@ def _plan_restore() -> Response[str]:
     result = plan_restore(
         _body(),
         restore_id=f"plan-{uuid4().hex[:16]}",
-        now=datetime.now(UTC),
+        now=now(),
         snapshots=_SNAPSHOTS,
         instances=_INSTANCES,
         volumes=_VOLUMES,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from uuid import uuid4
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
 
 from rewarm.handlers import wiring
+from rewarm.handlers.clock import now
 from rewarm.handlers.http import json_body
 from rewarm.ports import JsonObject
 from rewarm.steps.get_benchmark import BenchmarkPorts, get_benchmark
@@ -28,7 +28,7 @@ def _start_benchmark() -> tuple[JsonObject, int]:
     return start_benchmark(
         json_body(router.current_event),
         benchmark_id=f"benchmark-{uuid4().hex[:16]}",
-        now=datetime.now(UTC),
+        now=now(),
         commands=_PORTS.commands,
         instances=_PORTS.instances,
         artifacts=_PORTS.artifacts,
@@ -37,4 +37,4 @@ def _start_benchmark() -> tuple[JsonObject, int]:
 
 @router.get("/benchmarks/<benchmark_id>")
 def _get_benchmark(benchmark_id: str) -> JsonObject:
-    return get_benchmark(benchmark_id, now=datetime.now(UTC), ports=_PORTS)
+    return get_benchmark(benchmark_id, now=now(), ports=_PORTS)
