@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-from types import FrameType
 from typing import Any
 
 from local.bench import report
@@ -18,17 +16,16 @@ from local.bench.session import Session
 from local.bench.tools import ROOT, require_tools
 from local.bench.view import View
 from local.dataplane import DataPlaneError
+from local.signals import STOPPED, stop_by_signals
 
-MEASURED, NOT_MEASURED, STOPPED = 0, 1, 130
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+MEASURED, NOT_MEASURED = 0, 1
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and return the exit status."""
     options = parse(arguments)
     view = View(sys.stderr if options.as_json else sys.stdout, options.specs, options.rounds)
-    for number in SIGNALS:
-        signal.signal(number, _stop)
+    stop_by_signals()
     status, found = MEASURED, {}
     try:
         found = _measure(options, view)
@@ -71,13 +68,6 @@ def _check(options: Options, view: View) -> dict[str, Any]:
     for name, results in found.items():
         report.save_json(options.state_dir / f"{name}.json", {name: results})
     return found
-
-
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    """Unwind to the clean-up; a second Ctrl-C must not interrupt that."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

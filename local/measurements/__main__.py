@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-import signal
 import sys
 from dataclasses import asdict
-from types import FrameType
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -24,9 +22,10 @@ from local.measurements.verdict import Verdict, judge
 from local.measurements.view import View
 from local.run.api import ApiRefusedError
 from local.run.recording import Json
+from local.signals import STOPPED, stop_by_signals
 from local.state_dir import StateDirInUseError
 
-HOLDS, HOLDS_NOT, STOPPED = 0, 1, 130
+HOLDS, HOLDS_NOT = 0, 1
 IDLE_SPEED = 3_600.0
 """An hour of waiting for AWS takes a second."""
 EXPECTED = (
@@ -39,7 +38,6 @@ EXPECTED = (
     SeriesError,
     StateDirInUseError,
 )
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,8 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     (ROOT / ".local").mkdir(exist_ok=True)
     logging.basicConfig(filename=ROOT / ".local" / "measurements.log", filemode="w", level=logging.WARNING)
     view = View(sys.stderr if options.as_json else sys.stdout)
-    for number in SIGNALS:
-        signal.signal(number, _stop)
+    stop_by_signals()
     try:
         status, found = _measure(options, view)
     except KeyboardInterrupt:
@@ -106,13 +103,6 @@ def _summary(outcomes: list[Outcome], verdict: Verdict) -> Json:
             for one in outcomes
         ],
     }
-
-
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    """Unwind to the clean-up; a second Ctrl-C must not interrupt that."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

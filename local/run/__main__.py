@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-import signal
 import sys
 import time
-from types import FrameType
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -22,9 +20,10 @@ from local.run.recording import Json
 from local.run.story import Story, StoryError
 from local.run.verdict import problems, summary
 from local.run.view import View
+from local.signals import STOPPED, stop_by_signals
 from local.state_dir import StateDirInUseError
 
-READY, NOT_READY, STOPPED = 0, 1, 130
+READY, NOT_READY = 0, 1
 EXPECTED = (
     ApiRefusedError,
     BotoCoreError,
@@ -36,7 +35,6 @@ EXPECTED = (
     StoryError,
 )
 """What may go wrong without a fault in this program: a sentence is enough, no traceback."""
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -44,8 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     _log_to_file()
     view = View(sys.stderr if options.as_json else sys.stdout)
-    for number in SIGNALS:
-        signal.signal(number, _stop)
+    stop_by_signals()
     try:
         status, result = _run(options, view)
     except KeyboardInterrupt:
@@ -112,13 +109,6 @@ def _log_to_file() -> None:
         level=logging.WARNING,
         format="%(asctime)s %(name)s %(message)s",
     )
-
-
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    """Unwind to the clean-up; a second Ctrl-C must not interrupt that."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from local.run import __main__ as program
 from local.run.options import Options
 from local.run.story import Story
 from local.run.view import View
+from local.signals import SIGNALS
 from local.state_dir import MARKER
 
 SMALL = ["--size-gib", "1", "--written-percent", "5", "--skip-second", "--json"]
@@ -24,7 +25,7 @@ SMALL = ["--size-gib", "1", "--written-percent", "5", "--skip-second", "--json"]
 @pytest.fixture(autouse=True)
 def handlers():
     """`main` takes over the signals; give them back."""
-    before = {number: signal.getsignal(number) for number in program.SIGNALS}
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
