@@ -48,17 +48,38 @@ def read_until(stream, words):
     raise AssertionError(f"{words!r} did not come: {''.join(seen)}")
 
 
-def left_behind(state_dir):
-    """Processes and mounts that belong to the state folder."""
-    mark = f"{MARKER}={state_dir}".encode()
-    found = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(state_dir) in line]
+def started_processes(state_dir):
+    """What an embedded AWS in the state folder has started: command lines by process id.
+
+    Programs on an instance do not inherit the mark; they are in the process namespace of their instance.
+    """
+    mark, here = f"{MARKER}={state_dir}".encode(), Path("/proc/self/ns/pid").readlink()
+    found, namespaces = {}, {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
+            pid, inside = int(entry.name), (entry / "ns/pid").readlink()
+            namespaces.setdefault(inside, []).append(pid)
             if mark in (entry / "environ").read_bytes().split(b"\0"):
-                found.append((entry / "cmdline").read_text())
+                found[pid] = (entry / "ns/pid_for_children").readlink()
         except OSError:  # ended meanwhile
             continue
-    return found
+    instances = {name for name in found.values() if name != here}
+    everyone = {*found, *(pid for name in instances for pid in namespaces.get(name, []))}
+    return {pid: words for pid in sorted(everyone) if (words := command_line(pid))}
+
+
+def command_line(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+    except OSError:  # ended meanwhile
+        return ""
+
+
+def left_behind(state_dir):
+    """Processes, mounts and loop devices that belong to the state folder."""
+    lists = [Path("/proc/self/mountinfo"), *Path("/sys/block").glob("loop*/loop/backing_file")]
+    found = [line for one in lists for line in one.read_text().splitlines() if str(state_dir) in line]
+    return [*found, *started_processes(state_dir).values()]
 
 
 @pytest.mark.agent
