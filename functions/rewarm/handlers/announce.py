@@ -5,6 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import AnnounceEvent, AnnounceResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
+from rewarm.restore_metrics import announced
 from rewarm.steps.announce import announce
 
 _TABLE = wiring.table()
@@ -14,4 +15,6 @@ _MESSAGES = wiring.messages()
 @step_handler(AnnounceEvent)
 def lambda_handler(event: AnnounceEvent) -> AnnounceResult:
     """Who was told."""
-    return announce(event, table=_TABLE, messages=_MESSAGES)
+    told = announce(event, table=_TABLE, messages=_MESSAGES)
+    announced(event)
+    return told

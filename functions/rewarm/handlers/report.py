@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rewarm.contracts import ReportEvent, ReportResult
 from rewarm.handlers import wiring
-from rewarm.observability import count, step_handler
+from rewarm.observability import step_handler
+from rewarm.restore_metrics import restore_reported
 from rewarm.steps.report import report
 
 _ARTIFACTS = wiring.artifacts()
@@ -16,7 +17,5 @@ _HISTORY = wiring.history()
 def lambda_handler(event: ReportEvent) -> ReportResult:
     """The account of the whole restore."""
     result = report(event, artifacts=_ARTIFACTS, table=_TABLE, history=_HISTORY)
-    count("RestoresFinished", verdict=result.verdict)
-    seconds = (event.now - event.started_at).total_seconds()
-    count("RestoreSeconds", value=seconds, unit="Seconds", verdict=result.verdict)
+    restore_reported(event, result)
     return result
