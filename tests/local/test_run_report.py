@@ -12,9 +12,9 @@ from local.run.report.figures import (
     readiness_curve,
     reading,
     reading_points,
-    tick_seconds,
 )
 from local.run.report.page import render
+from rewarm.charts.restore import tick_seconds
 from tests.support.run_recordings import START, recorded_run, visit
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -133,7 +133,7 @@ def test_bands_join_states_of_one_phase_and_leave_no_gap():
         visit("Attach Volume", 4, 1),
     ]
     found = bands(visits, START, START + 9)
-    assert [(band.phase, band.start, band.end) for band in found] == [
+    assert [(band.name, band.start, band.end) for band in found] == [
         ("Create volume", 0, 4),
         ("Attach", 4, 5),
     ]

@@ -10,11 +10,12 @@ from rewarm.steps.announce import announce
 
 _TABLE = wiring.table()
 _MESSAGES = wiring.messages()
+_ARTIFACTS = wiring.artifacts()
 
 
 @step_handler(AnnounceEvent)
 def lambda_handler(event: AnnounceEvent) -> AnnounceResult:
     """Who was told."""
-    told = announce(event, table=_TABLE, messages=_MESSAGES)
+    told = announce(event, table=_TABLE, messages=_MESSAGES, artifacts=_ARTIFACTS)
     announced(event)
     return told

@@ -14,6 +14,7 @@ from local.run.report import figures
 from local.run.verdict import problems, restore_problems, strategy, verdict_text
 from rewarm.domain.failures import explain
 from rewarm.domain.units import size_text
+from rewarm.page import STYLE
 
 HERE = Path(__file__).parent
 
@@ -45,7 +46,7 @@ def render(run: RunRecord) -> str:
         }
     )
     facts = {
-        "style": (HERE / "style.css").read_text(encoding="utf-8"),
+        "style": STYLE.read_text(encoding="utf-8"),
         "verdict": verdict_text(run),
         "problems": problems(run),
         "run": run,
