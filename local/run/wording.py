@@ -141,9 +141,15 @@ def _block_lines(block: Json) -> Iterator[str]:
             yield from _plain(f"{label}: {value}" if is_field else str(text)).splitlines()
 
 
+def _link(found: re.Match[str]) -> str:
+    """A signed address is longer than a screen is wide, and no one types it."""
+    address, _, signature = found[1].partition("?")
+    return f"{found[2]} ({address}{'?…' if signature else ''})"
+
+
 def _plain(text: str) -> str:
     """Slack's mrkdwn without its marks."""
-    text = re.sub(r"<([^|>]+)\|([^>]+)>", r"\2 (\1)", text)
+    text = re.sub(r"<([^|>]+)\|([^>]+)>", _link, text)
     text = re.sub(r"<([^>]+)>", r"\1", text)
     text = re.sub(r"(?<![\w*])\*([^*\n]+)\*", r"\1", text)
     text = text.replace("`", "")

@@ -1,4 +1,4 @@
-"""The pictures of a restore: readiness over time, the agent's reading, latency before and after."""
+"""The picture of a run: readiness over time, beside what the Region counted of the instance's reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from matplotlib.ticker import MaxNLocator
 from local.run.recording import RestoreRecord, StateVisit
 from local.run.wording import PHASES, phase_of
 from rewarm.charts.restore import SIZES, Band, clock_axis, draw_bands, legend
-from rewarm.charts.restore import latency as latency_pictures
 from rewarm.charts.svg import COLOURS, style, to_svg
 
 MINUTE_SECONDS = 60.0
@@ -21,21 +20,6 @@ def readiness(restore: RestoreRecord, name: str) -> dict[str, str]:
     """Progress, VolumeReadOps per minute and the phases over lab time, by width of the page."""
     label = f"Readiness over time of {restore.restore_id}"
     return {size: to_svg(*_named(_readiness(restore, size), f"{name}-{size}", label)) for size in SIZES}
-
-
-def reading(restore: RestoreRecord, name: str) -> dict[str, str]:
-    """Rate and progress while the volume was initialized; empty where the samples are too few."""
-    if len(reading_points(restore)) < 3:
-        return {}
-    label = f"Rate of initialization of {restore.restore_id}"
-    return {size: to_svg(*_named(_reading(restore, size), f"{name}-{size}", label)) for size in SIZES}
-
-
-def latency(restore: RestoreRecord, name: str) -> dict[str, str]:
-    """Histogram of read latency before and after; empty where nothing was measured."""
-    measured = {phase.lower(): restore.measured(phase) for phase in ("Before", "After")}
-    label = f"Read latency of {restore.restore_id} before and after"
-    return latency_pictures(measured, name, label)
 
 
 def bands(visits: Iterable[StateVisit], started_at: float, ended_at: float) -> list[Band]:
@@ -54,24 +38,6 @@ def bands(visits: Iterable[StateVisit], started_at: float, ended_at: float) -> l
                 found[-1] = Band(found[-1].name, found[-1].start, max(start, found[-1].start))
             found.append(Band(phase, start, end))
     return found
-
-
-def reading_points(restore: RestoreRecord) -> list[tuple[float, float, float]]:
-    """(seconds, percent, MiB/s) until the first 100 %, from samples and polls that know a rate."""
-    points = [
-        (sample.at - restore.started_at, sample.percent, sample.mib_per_second)
-        for sample in restore.samples
-        if sample.mib_per_second is not None
-    ]
-    points += [
-        (visit.left_at - restore.started_at, float(visit.payload["progressPercent"]), rate)
-        for visit in restore.visits
-        if visit.state == "Poll Initialization" and visit.payload and visit.left_at is not None
-        and (rate := visit.payload.get("mibPerSecond")) is not None
-    ]  # fmt: skip
-    points.sort()
-    full = next((index for index, point in enumerate(points) if point[1] >= 100), len(points))
-    return points[: full + 1]
 
 
 def progress_points(restore: RestoreRecord) -> list[tuple[float, float]]:
@@ -135,19 +101,3 @@ def _draw_read_ops(axes: Axes, restore: RestoreRecord) -> None:
 
 def _phase_colour(phase: str) -> str:
     return COLOURS[f"phase-{list(PHASES).index(phase)}"]
-
-
-def _reading(restore: RestoreRecord, size: str) -> Figure:
-    seconds, percents, rates = zip(*reading_points(restore), strict=True)
-    with style():
-        figure = Figure(figsize=(SIZES[size], 2.6), layout="constrained")
-        axes = figure.subplots()
-        axes.fill_between(seconds, rates, color=COLOURS["rate"], alpha=0.35, linewidth=0)
-        axes.plot(seconds, rates, color=COLOURS["rate"], linewidth=2)
-        axes.set(ylabel="MiB/s", ylim=(0, max(rates) * 1.15 or 1), xlabel="seconds after the start")
-        share = axes.twinx()
-        share.plot(seconds, percents, color=COLOURS["accent"], linewidth=2)
-        share.set(ylabel="initialized, %", ylim=(0, 104))
-        share.grid(visible=False)
-        axes.set_xlim(seconds[0], max(seconds[-1], seconds[0] + 0.1))
-    return figure
