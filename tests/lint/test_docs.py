@@ -14,7 +14,7 @@ from tests.support.tree import ROOT, files
 
 DOCUMENTS = [path for path in files("*.md") if ".venv" not in path.parts]
 STATE_MACHINES = ("restore", "restore_volume", "change_performance")
-TRIGGERS = {"CloudWatch alarm", "POST /restores", "Schedule", "POST /volumes/ {volumeId}/performance"}
+TRIGGERS = {"CloudWatch alarm", "POST /restores", "Schedule", "POST /volumes/ {id}/performance"}
 
 
 def states():

@@ -23,6 +23,12 @@ Json = dict[str, Any]
 WIDTHS = (360, 1_280)
 LEAST_CONTRAST = 4.5
 """WCAG 2.2, success criterion 1.4.3, level AA."""
+SPILLED = """
+[...document.querySelectorAll('data')].filter(one => one.getClientRects().length
+  && one.getBoundingClientRect().right > one.parentElement.getBoundingClientRect().right + 1
+).map(one => one.outerHTML)
+"""
+"""Figures that lie over what stands beside them."""
 CONTRASTS = """
 (() => {
   const parts = colour => colour.match(/[\\d.]+/g).map(Number);
@@ -125,6 +131,7 @@ def test_it_loads_alone_without_complaint_and_fits(
     assert chromium.complaints() == []
     assert chromium.evaluate("window.innerWidth") == width
     assert chromium.evaluate("document.documentElement.scrollWidth") <= width
+    assert chromium.evaluate(SPILLED) == []
     assert chromium.evaluate("document.querySelectorAll('script, iframe, img, object, embed').length") == 0
     background = chromium.evaluate("getComputedStyle(document.body).backgroundColor")
     assert background == ("rgb(17, 22, 28)" if dark else "rgb(246, 247, 249)")
