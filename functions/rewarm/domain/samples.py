@@ -40,10 +40,13 @@ def with_sample(series: Sequence[Sample], new: Sample) -> list[Sample]:
 
 
 def rates_mib_s(series: Sequence[Sample]) -> list[float | None]:
-    """What the agent told, else the mean since the sample before; None where neither is known."""
-    means: list[float | None] = [None]
+    """What the agent told, else the mean since the sample before; None where neither is known.
+
+    An agent that has finished goes on telling its last rate: without a gain the rate is 0, whatever it tells.
+    """
+    found = [series[0].mib_per_second] if series else []
     for before, after in pairwise(series):
         gained = after.bytes_done - before.bytes_done
-        means.append(gained / MIB / (after.seconds - before.seconds) if gained >= 0 else None)
-    told = [one.mib_per_second for one in series]
-    return [mean if rate is None else rate for rate, mean in zip(told, means, strict=False)]
+        mean = gained / MIB / (after.seconds - before.seconds)
+        found.append(mean if gained == 0 else after.mib_per_second or (mean if gained > 0 else None))
+    return found

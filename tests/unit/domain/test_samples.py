@@ -39,3 +39,13 @@ def test_a_look_that_is_repeated_changes_nothing():
 def test_a_rate_is_the_agents_word_or_the_mean_since_the_look_before():
     series = [Sample(0, 0, 0), Sample(10, 50, 50 * MIB), Sample(20, 80, 80 * MIB, 7.5), Sample(30, 10, 0)]
     assert rates_mib_s(series) == [None, 5.0, 7.5, None]
+    assert rates_mib_s([]) == []
+
+
+def test_an_agent_that_has_finished_reads_no_more():
+    series = [
+        Sample(0, 50, 50 * MIB, 118.0),
+        Sample(1, 100, 100 * MIB, 118.0),
+        Sample(60, 100, 100 * MIB, 118.0),
+    ]
+    assert rates_mib_s(series) == [118.0, 118.0, 0.0]
