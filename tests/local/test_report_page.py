@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from local.run.report.page import render as report_of_run
 from rewarm.page import render
 from tests.support import accounts, browser
 from tests.support.browser import Browser
@@ -17,6 +18,7 @@ from tests.support.builders import RESTORE_ID, World
 from tests.support.loopback import Loopback, QuietHandler
 from tests.support.pages import Page as LinkedPage
 from tests.support.pages import is_of
+from tests.support.run_recordings import recorded_run
 from tests.unit.page.test_page import poisoned
 
 Json = dict[str, Any]
@@ -177,6 +179,15 @@ def test_words_from_outside_do_nothing(chromium: Browser, served: tuple[str, Jso
     if "<script>" in account["restoreId"]:
         text = re.sub(r"\s+", " ", chromium.evaluate("document.body.innerText"))
         assert account["restoreId"] in text
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_report_of_a_run_fits_as_well(chromium: Browser, tmp_path: Path, width: int) -> None:
+    path = tmp_path / "run.html"
+    path.write_text(report_of_run(recorded_run()), encoding="utf-8")
+    chromium.open(path.as_uri(), width=width)
+    assert chromium.complaints() == []
+    assert chromium.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_it_opens_from_a_file_too(chromium: Browser, tmp_path: Path) -> None:
