@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rewarm.domain.samples import Sample, rates_mib_s
@@ -45,26 +47,37 @@ def pictures_of(
     volume: Json, result: Json, samples: list[Sample], started_at: datetime
 ) -> dict[str, Pictures]:
     """`progress`, `phases` and `latency`; empty where there is nothing to show."""
-    name = f"volume-{volume['index']}"
-    return {
-        "progress": _guarded(lambda: _progress(name, result, samples, started_at)),
-        "phases": _guarded(lambda: _phases(name, volume)),
-        "latency": _guarded(lambda: _latency(name, result)),
+    told: dict[str, Any] = {
+        "progress": [result.get("timeline") or {}, samples, started_at.isoformat()],
+        "phases": volume.get("phases") or [],
+        "latency": {phase: (result.get(phase) or {}).get("result") for phase in ("before", "after")},
     }
+    name = f"volume-{volume['index']}"
+    return {kind: _guarded(kind, name, json.dumps(one)) for kind, one in told.items()}
 
 
-def _guarded(draw: Callable[[], Pictures]) -> Pictures:
+def _guarded(kind: str, name: str, told: str) -> Pictures:
     try:
-        return draw()
+        return _drawn(kind, name, told)
     except Exception:
         LOG.exception("a picture could not be drawn")
         return {}
 
 
+@lru_cache(maxsize=4 * MOST_DRAWN)
+def _drawn(kind: str, name: str, told: str) -> Pictures:
+    """A volume's page is followed by that of its restore, with the same pictures: they are drawn once."""
+    found = json.loads(told)
+    if kind == "progress":
+        return _progress(name, *found)
+    return _phases(name, found) if kind == "phases" else _latency(name, found)
+
+
 # matplotlib takes seconds to load, and is not needed for the words: imported where it draws.
-def _progress(name: str, result: Json, samples: list[Sample], started_at: datetime) -> Pictures:
+def _progress(name: str, timeline: Json, looks: list[list[Any]], started_at: str) -> Pictures:
     from rewarm.charts import restore  # noqa: PLC0415
 
+    samples = [Sample(*one) for one in looks]
     rates = [
         (one.seconds, rate)
         for one, rate in zip(samples, rates_mib_s(samples), strict=True)
@@ -73,7 +86,7 @@ def _progress(name: str, result: Json, samples: list[Sample], started_at: dateti
     going = restore.Going(
         percents=[(one.seconds, one.percent) for one in samples],
         rates=rates,
-        bands=bands(result.get("timeline") or {}, started_at),
+        bands=bands(timeline, datetime.fromisoformat(started_at)),
     )
     return restore.going_on(going, f"{name}-progress", "Progress and rate of the initialization over time")
 
@@ -96,23 +109,22 @@ def bands(timeline: Mapping[str, Any], started_at: datetime) -> list[Band]:
     return found
 
 
-def _phases(name: str, volume: Json) -> Pictures:
+def _phases(name: str, phases: list[Json]) -> Pictures:
     from rewarm.charts import restore  # noqa: PLC0415
 
     bars = [
         restore.PhaseBar(
-            PHASES.get(one["phase"], one["phase"]),
+            PHASES.get(one["phase"]) or str(one["phase"]),
             one.get("estimatedP50Seconds"),
             one.get("estimatedP90Seconds"),
             one.get("actualSeconds"),
         )
-        for one in volume.get("phases") or []
+        for one in phases
     ]
     return restore.phases(bars, f"{name}-phases", "Each part of the restore, estimated and as it was")
 
 
-def _latency(name: str, result: Json) -> Pictures:
+def _latency(name: str, measured: Json) -> Pictures:
     from rewarm.charts import restore  # noqa: PLC0415
 
-    measured = {phase: ((result.get(phase) or {}).get("result")) for phase in ("before", "after")}
     return restore.latency(measured, f"{name}-latency", "Read latency before and after the initialization")

@@ -241,10 +241,13 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_figures(monkeypatch, account)
     def broken(*_args, **_more):
         raise RuntimeError("no font")
 
+    pictures._drawn.cache_clear()
     monkeypatch.setattr("rewarm.charts.restore.to_svg", broken)
     found = outline(render(account))
     assert "svg" not in found.tags
     assert "1.93 ms" in found.text
+    monkeypatch.undo()
+    assert "<svg" in render(account), "what could not be drawn once is tried again"
 
 
 def test_what_goes_on_costing_money_is_said_loudly():
