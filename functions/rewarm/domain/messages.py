@@ -258,7 +258,8 @@ def _proof(facts: ReadyFacts) -> str:
     after = f"4 KiB random reads take {_latency(facts.after)}"
     if facts.before is not None:
         after += f"; right after the restore they took {_latency(facts.before)}"
-    return f"{after}; the volume promises {_latency(facts.expected)}." if facts.expected else f"{after}."
+    promised = f"; the volume promises at most {_latency(facts.expected)}" if facts.expected else ""
+    return f"{after}{promised}."
 
 
 def _latency(found: Latency) -> str:

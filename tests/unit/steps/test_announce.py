@@ -283,7 +283,7 @@ class TestExpectation:
         details = ready_details()
         details["after"]["expected"] = {"p50Ms": 1.0, "p99Ms": 20.0, "iops": 1000.0, "limitedBy": "gp3"}
         say(world, "ready", details)
-        assert "; the volume promises 1.0 ms (p99 20.0 ms)." in world.messages.sent[0]["text"]
+        assert "; the volume promises at most 1.0 ms (p99 20.0 ms)." in world.messages.sent[0]["text"]
 
     def test_says_that_it_was_warmed_up_again(self):
         world = World()
