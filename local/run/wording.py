@@ -30,7 +30,16 @@ PHASES = {
         "Wait For Measurement After",
     },
     "Initialize": {"Dispatch Warmer", "Poll Initialization", "Wait For Initialization"},
-    "Report": {"Release", "Wait For Release", "Announce Ready", "Report", "Clean Up", "Announce Failure"},
+    "Report": {
+        "Release",
+        "Wait For Release",
+        "Report Volume",
+        "Announce Ready",
+        "Report",
+        "Clean Up",
+        "Report Failure",
+        "Announce Failure",
+    },
 }
 """Which states belong together in a picture; what is in none of them passes in no time."""
 
@@ -143,8 +152,7 @@ def _block_lines(block: Json) -> Iterator[str]:
 
 def _link(found: re.Match[str]) -> str:
     """A signed address is longer than a screen is wide, and no one types it."""
-    address, _, signature = found[1].partition("?")
-    return f"{found[2]} ({address}{'?…' if signature else ''})"
+    return f"{found[2]} ({'a signed link' if '?' in found[1] else found[1]})"
 
 
 def _plain(text: str) -> str:
