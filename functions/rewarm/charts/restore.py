@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator
 
 from rewarm.charts.marks import time_axis
 from rewarm.charts.svg import COLOURS, style, to_svg
@@ -17,6 +17,7 @@ from rewarm.charts.svg import COLOURS, style, to_svg
 SIZES = {"wide": 9.6, "narrow": 4.4}
 """Width in inches: text keeps its size, so a phone gets a picture of its own."""
 TICK_SECONDS = (1, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400)
+PHASE_TICKS = (0.1, 1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 10 * 86_400)
 LEAST_SHOWN_SECONDS = 0.1
 Pictures = dict[str, str]
 """By width of the page: `wide` and `narrow`."""
@@ -136,18 +137,21 @@ def _phases(bars: Sequence[PhaseBar], size: str) -> Figure:
         figure = Figure(figsize=(SIZES[size], 1.3 + 0.36 * len(bars)), layout="constrained")
         axes = figure.subplots()
         time_axis(axes, max(LEAST_SHOWN_SECONDS, min(times)), max(times), label="logarithmic")
+        # Fewer than in a picture of its own: side by side they must not touch.
+        low, high = axes.get_xlim()
+        axes.xaxis.set_major_locator(FixedLocator([at for at in PHASE_TICKS if low <= at <= high]))
         for row, bar in enumerate(bars):
-            low, high = bar.p50_seconds or bar.p90_seconds, bar.p90_seconds
-            if low and high:
+            p50, p90 = bar.p50_seconds or bar.p90_seconds, bar.p90_seconds
+            if p50 and p90:
                 axes.plot(
-                    (low, high),
+                    (p50, p90),
                     (row, row),
                     color=COLOURS["accent"],
                     linewidth=7,
                     alpha=0.45,
                     solid_capstyle="butt",
                 )
-                axes.plot(low, row, marker="|", color=COLOURS["accent"], markersize=11, markeredgewidth=2)
+                axes.plot(p50, row, marker="|", color=COLOURS["accent"], markersize=11, markeredgewidth=2)
             if bar.actual_seconds:
                 shown = max(LEAST_SHOWN_SECONDS, bar.actual_seconds)
                 axes.plot(shown, row, marker="D", color=COLOURS["after"], markersize=7, zorder=4)
