@@ -12,7 +12,13 @@ from rewarm.domain.billing import billed
 from rewarm.domain.failures import explain
 from rewarm.domain.model import Strategy
 from rewarm.steps import measuring
-from rewarm.steps.records import initialization_attribute, parsed_time, story_attribute, volume_attribute
+from rewarm.steps.records import (
+    command_attribute,
+    initialization_attribute,
+    parsed_time,
+    story_attribute,
+    volume_attribute,
+)
 
 BILLED_EVEN_IF_FAILED = frozenset(Strategy) - {Strategy.BACKGROUND, Strategy.WARM_UP_AGENT}
 """The rate is billed in full once the volume is active, a copy when it is made, fast snapshot restore for an
@@ -34,9 +40,11 @@ def with_story(result: JsonObject, record: JsonObject) -> JsonObject:
     told = record.get(story_attribute(index)) or {}
     made = record.get(volume_attribute(index)) or {}
     polled = record.get(initialization_attribute(index))
+    sent = record.get(command_attribute(index)) or {}
     known = {
         "volumeId": made.get("volumeId"),
         "initialization": polled,
+        "dispatch": sent.get("dispatch"),
         **{name: value for name, value in told.items() if value is not None},
     }
     return {**{name: value for name, value in known.items() if value is not None}, **result}

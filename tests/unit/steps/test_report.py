@@ -246,13 +246,12 @@ class TestFailedRestore:
 
     def test_what_was_known_of_the_volume_is_told(self):
         world = World()
-        story = {
-            name: accounts.ready()[name] for name in ("timeline", "before", "plan", "dispatch", "warmUps")
-        }
+        story = {name: accounts.ready()[name] for name in ("timeline", "before", "plan", "warmUps")}
         world.table.update(
             RESTORE_ID,
             {
                 "volume0": {"volumeId": VOLUME_ID},
+                "command0": {"dispatch": accounts.ready()["dispatch"]},
                 "initialization0": {
                     "bytesDone": 1_000,
                     "progressPercent": 40.0,
@@ -271,6 +270,7 @@ class TestFailedRestore:
         page = world.artifacts.pages[str(result.page_key)]
         assert "12 blocks unreadable" in page
         assert "Volume attached: usable" in page
+        assert "Warm-up agent sent for" in page
         assert "205 ms" in page
         assert "Removed: volume vol-1." in page
 
