@@ -25,7 +25,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install everything that run and test need (Debian packages too, when root)
-	@local/setup.sh --with-sam --with-linters --with-cross --with-file-systems --with-bench
+	@local/setup.sh --with-sam --with-linters --with-cross --with-file-systems --with-bench --with-browser
 
 run: ## restore a volume on the embedded AWS, watched live (ARGS="--strategy … --size-gib … --json")
 	@local/setup.sh >&2

@@ -4,6 +4,7 @@
 set -eu
 
 # usage: local/setup.sh [--with-sam] [--with-linters] [--with-file-systems] [--with-cross] [--with-bench]
+#                       [--with-browser]
 #        local/setup.sh --only-python: needs no root, for commands that neither mount nor compile
 
 cd "$(dirname "$0")/.."
@@ -35,6 +36,13 @@ esac
 # What runs the agent's binaries of other systems; they are tested on x86-64 only, where Debian has both.
 case "$(uname -m) $* " in
     x86_64*" --with-cross "*) NEEDED="$NEEDED qemu-aarch64:qemu-user /usr/lib/wine/wine64:wine64" ;;
+esac
+
+# What looks at the page of a restore as its readers do.
+case " $* " in
+    *" --with-browser "*)
+        NEEDED="$NEEDED chromium:chromium /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core"
+        ;;
 esac
 
 case " $* " in
@@ -148,7 +156,7 @@ for extra in "$@"; do
         --with-sam) make_environment "$SAM_VENV" sam requirements/sam.txt ;;
         --with-linters) install_asl_validator ;;
         --only-python) exit 0 ;;
-        --with-bench | --with-cross | --with-file-systems) ;; # their packages are installed by now
+        --with-bench | --with-browser | --with-cross | --with-file-systems) ;; # their packages are installed by now
         *) fail "unknown option $extra" ;;
     esac
 done

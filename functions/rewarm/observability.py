@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
@@ -46,10 +47,18 @@ def _volume(event: JsonObject) -> dict[str, Any]:
 
 
 def count(
-    name: str, *, value: float = 1, unit: Literal["Count", "Seconds"] = "Count", **dimensions: str
+    name: str,
+    *,
+    value: float = 1,
+    unit: Literal["Count", "Seconds", "Percent", "None"] = "Count",
+    **dimensions: str,
 ) -> None:
-    """One business fact as a metric (CloudWatch embedded metric format, so it costs no call)."""
+    """One business fact as a metric (CloudWatch embedded metric format, so it costs no call).
+
+    The stack is a dimension: two stacks of an account must not raise each other's alarms.
+    """
     with single_metric(name=name, unit=MetricUnit(unit), value=value, namespace=METRICS_NAMESPACE) as metric:
         metric.add_dimension(name="service", value="rewarm")
+        metric.add_dimension(name="stack", value=os.environ["STACK_NAME"])
         for dimension, text in dimensions.items():
             metric.add_dimension(name=dimension, value=text)

@@ -192,6 +192,9 @@ class Artifacts(Protocol):
     def put_json(self, key: str, value: JsonObject) -> None:
         """Writes one JSON object."""
 
+    def put_page(self, key: str, html: str) -> None:
+        """Writes a page for browsers."""
+
     def get_json(self, key: str) -> JsonObject | None:
         """None where there is no such object, or it is not JSON (a progress line cut short)."""
 
@@ -205,7 +208,7 @@ class Artifacts(Protocol):
         """(key, sha256) of the agent's binary. Raises TargetNotUsableError where there is none for it."""
 
     def download_url(self, key: str, *, expires_seconds: int) -> str:
-        """A presigned GET."""
+        """A presigned GET; it ends with the credentials that sign it, whatever it says itself."""
 
     def upload_url(self, key: str, *, expires_seconds: int) -> str:
         """A presigned PUT."""

@@ -110,6 +110,8 @@ _DESCRIBE: dict[str, Callable[[Any], str]] = {
     "Release": _release,
     "Announce Ready": _announced,
     "Report": _report,
+    "Report Volume": lambda answer: f"its page: {answer['pageKey'] or 'none'}",
+    "Report Failure": lambda answer: f"its page: {answer['pageKey'] or 'none'}",
     "Announce Failure": _announced,
     "Clean Up": _clean_up,
 }

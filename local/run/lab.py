@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ USUAL_INSTANCE, BOOSTABLE_INSTANCE = "m5.large", "m5.4xlarge"
 SNAPSHOT_AGE_SECONDS = 6 * 3_600
 MINUTE_SECONDS = 60
 STAGE = "v1"
+PAGE_SECONDS = 30
 Inventory = dict[str, list[str]]
 """Ids of what exists, by kind, as the Region's `inventory` gives them."""
 
@@ -148,6 +150,15 @@ class Lab:
 
     def restore(self, restore_id: str) -> Json:
         return self.api.expect(200, "GET", f"/restores/{restore_id}")
+
+    def page(self, restore_id: str) -> str | None:
+        """The page of a restore, by the link that GET /restores/{id} answers; None where there is none."""
+        url = self.restore(restore_id).get("reportUrl")
+        if url is None:
+            return None
+        with urllib.request.urlopen(url, timeout=PAGE_SECONDS) as answer:
+            body: bytes = answer.read()
+        return body.decode()
 
     def messages(self) -> Sequence[Json]:
         return self.host.slack.messages

@@ -99,6 +99,8 @@ class RestoreRecord:
     metered_usd: str | None = None
     metered_parts: list[Json] = field(default_factory=list)
     proof: Proof | None = None
+    page: str | None = None
+    """The page that Rewarm made of it, as its link opens."""
 
     def payloads(self, state: str) -> list[Any]:
         """What the step of a state answered, one per visit that is over, oldest first."""

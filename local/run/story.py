@@ -106,6 +106,7 @@ class Story:
         )
         self.run.restores.append(record)
         Watch(lab, record, self.view).follow()
+        record.page = lab.page(restore_id)
         self._note_machine(host)
         record.metered_usd, record.metered_parts = labs.metered(money, host.region.money())
         if record.volume_id is not None:

@@ -30,7 +30,16 @@ PHASES = {
         "Wait For Measurement After",
     },
     "Initialize": {"Dispatch Warmer", "Poll Initialization", "Wait For Initialization"},
-    "Report": {"Release", "Wait For Release", "Announce Ready", "Report", "Clean Up", "Announce Failure"},
+    "Report": {
+        "Release",
+        "Wait For Release",
+        "Report Volume",
+        "Announce Ready",
+        "Report",
+        "Clean Up",
+        "Report Failure",
+        "Announce Failure",
+    },
 }
 """Which states belong together in a picture; what is in none of them passes in no time."""
 
@@ -141,9 +150,14 @@ def _block_lines(block: Json) -> Iterator[str]:
             yield from _plain(f"{label}: {value}" if is_field else str(text)).splitlines()
 
 
+def _link(found: re.Match[str]) -> str:
+    """A signed address is longer than a screen is wide, and no one types it."""
+    return f"{found[2]} ({'a signed link' if '?' in found[1] else found[1]})"
+
+
 def _plain(text: str) -> str:
     """Slack's mrkdwn without its marks."""
-    text = re.sub(r"<([^|>]+)\|([^>]+)>", r"\2 (\1)", text)
+    text = re.sub(r"<([^|>]+)\|([^>]+)>", _link, text)
     text = re.sub(r"<([^>]+)>", r"\1", text)
     text = re.sub(r"(?<![\w*])\*([^*\n]+)\*", r"\1", text)
     text = text.replace("`", "")

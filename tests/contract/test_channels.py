@@ -15,7 +15,7 @@ from local.slack_limits import problems
 from rewarm.adapters.event_bus import EventBus
 from rewarm.adapters.messages import MessageFanOut
 from rewarm.adapters.slack import SlackWebhook, escaped, rendered
-from rewarm.adapters.topics import ChatTopic, NotificationTopic, custom_notification, subject
+from rewarm.adapters.topics import ChatTopic, NotificationTopic, custom_notification, plain_text, subject
 from rewarm.domain import errors
 from tests.contract.answers import ApiError, Aws
 from tests.support.loopback import Loopback, QuietHandler
@@ -185,6 +185,50 @@ class TestEventBus:
         events = Aws("events").on("PutEvents", {"FailedEntryCount": 1, "Entries": [entry]})
         with pytest.raises(errors.ServiceUnavailableError):
             EventBus(events.client, "default").send(MESSAGE)
+
+
+class TestReportLink:
+    """An address that is cut, or escaped twice, leads nowhere."""
+
+    URL = (
+        "https://rewarm-artifacts-123456789012.s3.ap-northeast-1.amazonaws.com/restores/restore-1/report.html"
+        f"?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Security-Token={'t%2F' * 400}&X-Amz-Signature={'a' * 64}"
+    )
+    LONG = {**MESSAGE, "text": "x" * 9_000, "reportUrl": URL}
+
+    def test_slack_links_it(self) -> None:
+        message = rendered(self.LONG)
+        assert problems(message) == []
+        (link,) = [
+            block["text"]["text"]
+            for block in message["blocks"]
+            if "Report with pictures" in json.dumps(block)
+        ]
+        address, _, words = link.strip("<>").partition("|")
+        assert (address.replace("&amp;", "&"), words) == (self.URL, "Report with pictures")
+
+    def test_one_too_long_for_slack_is_left_out(self) -> None:
+        message = rendered({**MESSAGE, "reportUrl": f"{self.URL}{'t' * 3_000}"})
+        assert problems(message) == []
+        assert "Report with pictures" not in json.dumps(message)
+
+    def test_mail_has_it_on_a_line(self) -> None:
+        assert f"Report (the link ends by itself): {self.URL}\n" in plain_text(self.LONG)
+
+    def test_chat_has_it_whole_however_long_the_text_is(self) -> None:
+        description = custom_notification(self.LONG)["content"]["description"]
+        assert description.endswith(f"\nReport: {self.URL}")
+        assert len(description) <= 8_000
+
+    def test_programs_have_it_in_the_detail(self) -> None:
+        events = Aws("events").on("PutEvents", {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]})
+        EventBus(events.client, "default").send(self.LONG)
+        assert json.loads(events.params("PutEvents")[0]["Entries"][0]["Detail"])["reportUrl"] == self.URL
+
+    def test_without_one_there_is_no_word_of_it(self) -> None:
+        message = {**MESSAGE, "reportUrl": None}
+        told = [rendered(message), plain_text(message), custom_notification(message)]
+        assert "Report" not in json.dumps(told)
 
 
 class TestFanOut:

@@ -26,10 +26,11 @@ GOES_ON = {
     ("RestoreVolumeStateMachine", "Announce Attached"), ("RestoreVolumeStateMachine", "Announce Ready"),
     ("ChangePerformanceStateMachine", "Announce Change"),
     ("RestoreVolumeStateMachine", "Verify Volume Before"), ("RestoreStateMachine", "Restore Volume"),
+    ("RestoreVolumeStateMachine", "Report Volume"),
     ("RestoreVolumeStateMachine", "Await Signal"), ("RestoreVolumeStateMachine", "Await Signal Of Snapshot"),
 }  # fmt: skip
-"""A chat that does not answer, and a measurement that is nice to have, never stop a restore; and Report tells
-which of several volumes failed."""
+"""A chat that does not answer, a measurement that is nice to have, and a page never stop a restore; and
+Report tells which of several volumes failed."""
 MACHINES = list(repository.MACHINES)
 GRAPHS = [graph for name in MACHINES for graph in repository.graphs(name)]
 TASKS = repository.tasks()

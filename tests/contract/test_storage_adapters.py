@@ -50,6 +50,17 @@ class TestArtifacts:
         assert artifacts.get_json("a.json") == {"usd": "0.1", "n": [1, None]}
         assert artifacts.get_json("missing.json") is None
 
+    def test_a_page_is_html_for_a_browser_and_its_link_says_how_long_it_lasts(
+        self, artifacts: S3Artifacts
+    ) -> None:
+        artifacts.put_page("restores/restore-1/report.html", "<!doctype html><p>1,5 s … ✓")
+        found = boto3.client("s3").get_object(Bucket=BUCKET, Key="restores/restore-1/report.html")
+        assert found["ContentType"] == "text/html; charset=utf-8"
+        assert found["Body"].read().decode() == "<!doctype html><p>1,5 s … ✓"
+        link = urlsplit(artifacts.download_url("restores/restore-1/report.html", expires_seconds=43_200))
+        assert link.path.endswith("/restores/restore-1/report.html")
+        assert parse_qs(link.query)["X-Amz-Expires"] == ["43200"]
+
     def test_text_comes_back_up_to_a_size(self, artifacts: S3Artifacts) -> None:
         boto3.client("s3").put_object(Bucket=BUCKET, Key="output.txt", Body=b"12345\xff")
         assert artifacts.get_text("output.txt", most_bytes=6) == "12345\ufffd"

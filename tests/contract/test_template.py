@@ -83,12 +83,13 @@ class TestPermissions:
         [
             (
                 "s3:PutObject",
-                {"SelectSnapshot", "Report", "DispatchWarmer", "PublishAgent", "Api", "VerifyVolume"},
+                {"SelectSnapshot", "Report", "DispatchWarmer", "PublishAgent", "Api", "VerifyVolume",
+                 "PollInitialization"},
             ),
             (
                 "s3:GetObject",
                 {"SelectSnapshot", "DispatchWarmer", "VerifyVolume", "PollInitialization", "Api",
-                 "PublishAgent"},
+                 "PublishAgent", "Announce", "Report"},
             ),
             ("cloudwatch:GetMetricData",
              {"ChooseStrategy", "PrepareSnapshot", "DispatchWarmer", "PollInitialization", "Api",
@@ -127,7 +128,7 @@ class TestPermissions:
             "performance_changes": "states:StartExecution", "restore_executions": "states:DescribeExecution",
             "waiters": "dynamodb:", "tasks": "states:SendTaskSuccess",
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
-            "benchmark_commands": "ssm:SendCommand",
+            "benchmark_commands": "ssm:SendCommand", "inventory": "states:ListExecutions",
         }  # fmt: skip
         for name, properties in functions().items():
             source = ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")
@@ -181,12 +182,25 @@ class TestFunctions:
         drawing = {
             name
             for name, properties in functions().items()
-            if "rewarm.charts"
-            in (
-                ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")
-            ).read_text(encoding="utf-8")
+            if re.search(
+                r"from rewarm\.(charts|page)\b",
+                (
+                    ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")
+                ).read_text(encoding="utf-8"),
+            )
         }
-        assert users == drawing == {"ApiFunction"}
+        assert users == drawing == {"ApiFunction", "ReportFunction"}
+        for name in users:
+            assert functions()[name]["Environment"]["Variables"]["MPLCONFIGDIR"] == "/tmp/matplotlib"
+            assert functions()[name]["MemorySize"] >= 1_024
+
+    def test_a_link_to_a_page_may_read_that_page_and_nothing_else(self) -> None:
+        allowed = [
+            one for one in statements(functions()["AnnounceFunction"]) if "s3:GetObject" in actions(one)
+        ]
+        assert [one["Resource"] for one in allowed] == [
+            {"Fn::Sub": "${ArtifactsBucket.Arn}/restores/*/report.html"}
+        ]
 
     def test_the_layers_of_packages_have_a_recipe_and_a_list(self) -> None:
         recipes = (ROOT / "functions" / "Makefile").read_text(encoding="utf-8")

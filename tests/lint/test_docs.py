@@ -13,8 +13,8 @@ from rewarm.domain import errors
 from tests.support.tree import ROOT, files
 
 DOCUMENTS = [path for path in files("*.md") if ".venv" not in path.parts]
-STATE_MACHINES = ("restore", "restore_volume")
-TRIGGERS = {"CloudWatch alarm", "POST /restores", "Schedule"}
+STATE_MACHINES = ("restore", "restore_volume", "change_performance")
+TRIGGERS = {"CloudWatch alarm", "POST /restores", "Schedule", "POST /volumes/ {id}/performance"}
 
 
 def states():

@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "steps": {"contracts", "domain", "ports", "steps"},
     "adapters": {"adapters", "domain", "ports"},
     "charts": {"charts", "contracts", "domain"},
+    "page": {"charts", "contracts", "domain", "page"},
 }
 """Layer -> layers of this package that it may import. Handlers wire all together and may import all."""
 
@@ -30,6 +31,7 @@ ONLY_IN = {
     "boto3": {"adapters", "handlers"},
     "botocore": {"adapters", "handlers"},
     "matplotlib": {"charts"},
+    "jinja2": {"page"},
 }
 """Third party package -> the layers that may import it."""
 

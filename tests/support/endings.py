@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.pages import is_of, link_of, opened
 from tests.support.restores import Restore, RestoreUser, texts
 
 Json = dict[str, Any]
@@ -28,13 +29,20 @@ def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: S
     assert (done.main.status, volume.status) == ("SUCCEEDED", "SUCCEEDED"), done.why
     assert done.main.states[: len(MAIN_STATES)] == MAIN_STATES
     assert done.main.states[-3:] == ["Report", "Are All Volumes Ready?", "Restore Completed"]
-    assert volume.states[-4:] == ["Release", "Is Released?", "Announce Ready", "Volume Ready"]
+    assert volume.states[-5:] == [
+        "Release",
+        "Is Released?",
+        "Report Volume",
+        "Announce Ready",
+        "Volume Ready",
+    ]
     assert set(volume.states).isdisjoint({"Clean Up", "Release Snapshot", "Announce Fallback"})
     assert not [visit for visit in volume.visits if visit.failures]
     assert done.main.output["verdict"] == "ready"
     volume_id = str(volume.output["volumeId"])
     assert_delivered(user, done, volume_id, strategy)
     assert_told(user, done, volume_id, sent_events)
+    assert_linked(user, done, sent_events)
     return volume_id
 
 
@@ -88,6 +96,20 @@ def assert_told(user: RestoreUser, done: Restore, volume_id: str, sent_events: S
     assert report["costUsd"] == record["costUsd"] == report["plans"][0]["plan"]["costUsd"]
 
 
+def assert_linked(user: RestoreUser, done: Restore, sent_events: SentEvents) -> None:
+    """Every link opens the page of this restore; what comes before there is one has none."""
+    slack = [link_of(message) for message in user.messages(done.restore_id)]
+    events = [one["detail"]["reportUrl"] for one in sent_events(done.restore_id)]
+    assert [url is not None for url in slack] == [url is not None for url in events] == [False, False, True]
+    account = user.report(done.restore_id)
+    for url in [slack[-1], events[-1], done.record["reportUrl"]]:
+        page = opened(str(url))
+        assert (page.status, page.content_type) == (200, "text/html; charset=utf-8")
+        assert is_of(page, account)
+        assert "Ready: the volume at full speed" in page.text
+        assert "<svg" in page.text
+
+
 def assert_failed(user: RestoreUser, done: Restore, error: str, *words: str) -> str:
     """Failed everywhere for this reason, and said so; what people read."""
     assert (done.main.status, done.main.states[-1]) == ("FAILED", "Restore Failed"), done.why
@@ -98,6 +120,11 @@ def assert_failed(user: RestoreUser, done: Restore, error: str, *words: str) -> 
     assert said.startswith("❌ Restore failed")
     assert [word for word in words if word not in said] == [], said
     assert not user.lab.slack.refused
+    for url in (link_of(user.messages(done.restore_id)[-1]), done.record["reportUrl"]):
+        page = opened(str(url))
+        assert page.content_type == "text/html; charset=utf-8"
+        assert error in page.text
+        assert is_of(page, user.report(done.restore_id))
     return said
 
 

@@ -395,6 +395,7 @@ class FakeArtifacts:
 
     objects: dict[str, JsonObject] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
+    pages: dict[str, str] = field(default_factory=dict)
     maps: dict[str, list[Extent]] = field(default_factory=dict)
     agents: dict[tuple[str, str], tuple[str, str]] = field(
         default_factory=lambda: {
@@ -406,11 +407,14 @@ class FakeArtifacts:
     def put_json(self, key: str, value: JsonObject) -> None:
         self.objects[key] = json.loads(json.dumps(value))
 
+    def put_page(self, key: str, html: str) -> None:
+        self.pages[key] = html
+
     def get_json(self, key: str) -> JsonObject | None:
         return self.objects.get(key)
 
     def get_text(self, key: str, *, most_bytes: int) -> str | None:
-        text = self.texts.get(key)
+        text = json.dumps(self.objects[key]) if key in self.objects else self.texts.get(key)
         return text if text is not None and len(text) <= most_bytes else None
 
     def put_map(self, key: str, parts: Iterable[Runs]) -> int:

@@ -11,6 +11,7 @@ from rewarm.domain.model import Volume, VolumeSettings
 from rewarm.domain.modification_rule import ModificationRule
 from rewarm.domain.performance import BOOST_TAG, STACK_TAG, Performance, VolumeModification
 from rewarm.domain.performance_change import Activity
+from rewarm.domain.running import RunningFastRestore
 from rewarm.ports import JsonObject
 from rewarm.steps.start_performance_change import start_performance_change
 from tests.support.builders import NOW, VOLUME_ID, ZONE
@@ -92,7 +93,7 @@ class FakeRestoreExecutions:
 
 @dataclass
 class BoostedFakeVolumes(FakeVolumes):
-    """Port BoostedVolumes beside VolumeStore."""
+    """Ports BoostedVolumes and StackVolumes beside VolumeStore."""
 
     def boosted(self, stack_name: str) -> list[Volume]:
         return [
@@ -100,6 +101,26 @@ class BoostedFakeVolumes(FakeVolumes):
             for one in self.volumes.values()
             if one.settings.tags.get(STACK_TAG) == stack_name and BOOST_TAG in one.settings.tags
         ]
+
+    def of_stack(self, stack_name: str) -> list[Volume]:
+        return [one for one in self.volumes.values() if one.settings.tags.get(STACK_TAG) == stack_name]
+
+
+@dataclass
+class FakeInventory:
+    """Port Inventory."""
+
+    in_flight: int = 0
+    running: list[RunningFastRestore] = field(default_factory=list)
+    failure: Exception | None = None
+
+    def restores_in_flight(self) -> int:
+        if self.failure is not None:
+            raise self.failure
+        return self.in_flight
+
+    def fast_restores(self) -> list[RunningFastRestore]:
+        return list(self.running)
 
 
 @dataclass

@@ -203,7 +203,12 @@ def test_an_alarm_whose_runbook_cannot_be_met_says_why(user: RestoreUser, bad: B
     (restore_id,) = user.alarm(alarm)
     done = user.finished(restore_id)
     assert (done.main.status, done.main.error, done.volumes) == ("FAILED", bad.error, ())
-    assert done.main.states[-3:] == ["Select Snapshot", "Announce Failure", "Restore Failed"]
+    assert done.main.states[-4:] == [
+        "Select Snapshot",
+        "Report Failure",
+        "Announce Failure",
+        "Restore Failed",
+    ]
     (message,) = user.messages(restore_id)
     said = texts(message)
     assert said.startswith("❌ Restore failed")
@@ -250,7 +255,12 @@ def test_an_unknown_field_in_a_scheduled_request_fails_with_a_message(user: Rest
     restore_id = user.start_execution({"request": request, "trigger": {"kind": "schedule"}})
     done = user.finished(restore_id)
     assert (done.main.status, done.main.error, done.volumes) == ("FAILED", "InvalidRequestError", ())
-    assert done.main.states[-3:] == ["Parse Request", "Announce Failure", "Restore Failed"]
+    assert done.main.states[-4:] == [
+        "Parse Request",
+        "Report Failure",
+        "Announce Failure",
+        "Restore Failed",
+    ]
     said = texts(user.messages(restore_id)[-1])
     assert "colour: unknown field; allowed are source, target, volume" in said
     assert user.left() == {}

@@ -6,6 +6,7 @@ from typing import Any
 
 from local.region.faults import FaultRule
 from local.region.resources import ImageDevice
+from tests.support.pages import is_of, link_of, opened
 from tests.support.restores import PATIENT, Restore, RestoreUser, texts
 
 Json = dict[str, Any]
@@ -41,6 +42,25 @@ def restored(user: RestoreUser, done: Restore) -> dict[str, str]:
     return {volume["Attachments"][0]["Device"]: volume["SnapshotId"] for volume in volumes}
 
 
+def assert_each_message_links_its_volume(user: RestoreUser, done: Restore) -> None:
+    """A volume's message may go out hours before the restore has a page: it links a page of its own."""
+    linked = {}
+    for message in user.messages(done.restore_id):
+        if url := link_of(message):
+            (volume_id,) = [one for one in user.volumes_of(done.restore_id) if one in texts(message)]
+            linked[volume_id] = opened(url)
+    assert sorted(linked) == sorted(user.volumes_of(done.restore_id))
+    for index, volume in enumerate(done.record["volumes"]):
+        page, own = linked[volume["volume"]["volumeId"]], opened(volume["report"]["reportUrl"])
+        assert page.text == own.text
+        assert "This page is of one volume" in page.text
+        assert volume["volume"]["volumeId"] in page.text
+        assert is_of(page, user.report(f"{done.restore_id}/{index}"))
+    whole = opened(done.record["reportUrl"])
+    assert "Ready: 2 volumes at full speed" in whole.text
+    assert is_of(whole, user.report(done.restore_id))
+
+
 def test_every_volume_of_an_instance_is_restored_under_its_device_name(user: RestoreUser) -> None:
     request, newest = request_for_both(user, "warm-up-agent")
     done = user.restore(request)
@@ -56,6 +76,7 @@ def test_every_volume_of_an_instance_is_restored_under_its_device_name(user: Res
     )
     assert [one["index"] for one in done.record["volumes"]] == [0, 1]
     assert [one["verdict"] for one in user.report(done.restore_id)["volumes"]] == ["ready", "ready"]
+    assert_each_message_links_its_volume(user, done)
 
 
 def test_devices_restrict_the_restore(user: RestoreUser) -> None:
@@ -82,6 +103,10 @@ def test_one_of_two_fails_and_the_good_one_is_delivered(user: RestoreUser) -> No
     assert said.startswith("❌ Restore failed")
     assert f"volume {volume_id} (ready)" in said
     assert done.record["status"] == "failed"
+    page = opened(str(link_of(user.messages(done.restore_id)[-1])))
+    assert "Failed: 1 of 2 volumes" in page.text
+    assert volume_id in page.text
+    assert is_of(page, user.report(done.restore_id))
     assert [one["verdict"] for one in user.report(done.restore_id)["volumes"]] == ["ready", "failed"]
 
 

@@ -42,6 +42,10 @@ class S3Artifacts:
         """Writes one JSON object."""
         self._put(key, json.dumps(value, default=str), "application/json")
 
+    def put_page(self, key: str, html: str) -> None:
+        """Writes a page for browsers."""
+        self._put(key, html, "text/html; charset=utf-8")
+
     def get_json(self, key: str) -> JsonObject | None:
         """None where there is no such object, or it is not JSON (a progress line cut short)."""
         body = self._read(key, _LARGEST_JSON)

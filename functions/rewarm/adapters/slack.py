@@ -27,6 +27,7 @@ _SECTION = 3_000
 _FIELDS = 10
 _LONGEST_PAUSE_SECONDS = 10.0
 _TIMEOUT = urllib3.Timeout(connect=3.0, read=5.0)
+REPORT = "Report with pictures"
 _MARKS = {"good": "✅", "warning": "⚠️", "error": "❌"}
 
 
@@ -84,6 +85,8 @@ def rendered(message: JsonObject) -> JsonObject:
     if message.get("nextSteps"):
         steps = "\n".join(f"• {escaped(step, 700)}" for step in message["nextSteps"][:4])
         blocks.append(_section(steps))
+    if message.get("reportUrl"):
+        blocks += _link(str(message["reportUrl"]))
     blocks.append(
         {
             "type": "context",
@@ -92,6 +95,12 @@ def rendered(message: JsonObject) -> JsonObject:
     )
     # It is markup too: an alarm's name must not call a whole channel.
     return {"text": escaped(title, _SECTION), "blocks": blocks}
+
+
+def _link(url: str) -> list[JsonObject]:
+    """An address that is cut leads nowhere: one that is too long for a section is left out."""
+    text = f"<{url.replace('&', '&amp;')}|{REPORT}>"
+    return [_section(text)] if len(text) <= _SECTION else []
 
 
 def escaped(text: str, limit: int) -> str:

@@ -77,6 +77,7 @@ def plain_text(message: JsonObject) -> str:
         else []
     )
     parts += ["\n".join(f"- {step}" for step in message.get("nextSteps", []))]
+    parts += [f"Report (the link ends by itself): {message['reportUrl']}"] if message.get("reportUrl") else []
     parts += [f"{message.get('kind', 'Restore')}: {message['restoreId']}"]
     return "\n\n".join(part for part in parts if part)
 
@@ -88,6 +89,9 @@ def custom_notification(message: JsonObject) -> JsonObject:
     not fit the schema is not shown.
     """
     lines = [message["text"], *(f"*{field['name']}*: {field['value']}" for field in message["fields"])]
+    # Last, and never cut: half an address leads nowhere.
+    url = message.get("reportUrl")
+    link = f"\nReport: {url}" if url else ""
     return {
         "version": "1.0",
         "source": "custom",
@@ -95,7 +99,7 @@ def custom_notification(message: JsonObject) -> JsonObject:
         "content": {
             "textType": "client-markdown",
             "title": shortened(message["title"], _TITLE),
-            "description": shortened("\n".join(lines), _DESCRIPTION),
+            "description": shortened("\n".join(lines), _DESCRIPTION - len(link)) + link,
             "nextSteps": [shortened(step, _NEXT_STEP) for step in message.get("nextSteps", [])],
             "keywords": [
                 shortened(word, _KEYWORD) for word in ("rewarm", message["event"], message["severity"])

@@ -88,6 +88,10 @@ class Ec2VolumeStore:
             [{"Name": f"tag:{STACK_TAG}", "Values": [stack_name]}, {"Name": "tag-key", "Values": [BOOST_TAG]}]
         )
 
+    def of_stack(self, stack_name: str) -> list[Volume]:
+        """All that carry the stack's tag."""
+        return self._found([{"Name": f"tag:{STACK_TAG}", "Values": [stack_name]}])
+
     def attach(self, volume_id: str, instance_id: str, device: str) -> None:
         """Does nothing where it is attached so already. Raises DeviceInUseError, TargetNotUsableError."""
         if self._attached(volume_id, instance_id, device):

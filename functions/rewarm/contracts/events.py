@@ -15,7 +15,7 @@ from rewarm.contracts.results import (
     VerifyVolumeResult,
     WaitSeconds,
 )
-from rewarm.contracts.values import Plan, Trigger, VolumeAssignment, VolumePlan
+from rewarm.contracts.values import Failure, Plan, Trigger, VolumeAssignment, VolumePlan
 from rewarm.domain.scope import Scope
 
 Announcement = Literal[
@@ -147,14 +147,26 @@ class CleanUpEvent(StepEvent):
     volume_id: str | None = None
     dispatch: DispatchWarmerResult | None = None
     attached_announced: bool = False
+    story: JsonObject = Field(
+        default_factory=dict, description="What is known of the volume by now; kept for the report."
+    )
 
 
 class ReportEvent(StepEvent):
-    """Asks for the account of the whole restore; `results` are those of restore-volume, failed ones too."""
+    """Asks for the account of the whole restore, or of one volume while others may still be restored.
+
+    `results` are those of restore-volume, failed ones too. Where the restore failed before there were
+    volumes, `failure` says how, and what had not been found out by then is missing.
+    """
 
     started_at: Instant
     deadline_at: Instant | None = None
-    request: RestoreRequest
-    trigger: Trigger
+    request: RestoreRequest | None = None
+    trigger: Trigger | None = None
     plans: list[VolumePlan]
     results: list[JsonObject]
+    failure: Failure | None = None
+    volume_index: int | None = Field(
+        default=None, ge=0, description="The volume that it is about; null for the whole restore."
+    )
+    volume_count: int = Field(default=1, ge=0, description="How many volumes the whole restore has.")

@@ -170,6 +170,19 @@ class CleanUpResult(Contract):
     kept: list[str]
 
 
+class BilledPart(Contract):
+    """One line of the plan's price, and what it has come to."""
+
+    item: str
+    planned_usd: Usd
+    billed_usd: Annotated[
+        Usd | None,
+        Field(description="By Rewarm's own clock; null where it cannot know. AWS's bill comes a day later."),
+    ] = None
+    arithmetic: str
+    how: str
+
+
 class VolumeReport(Contract):
     """One volume of the report."""
 
@@ -190,7 +203,15 @@ class VolumeReport(Contract):
     ] = None
     phases: list[PhaseReport] = Field(default_factory=list)
     cost_usd: Usd
+    billed_usd: Annotated[
+        Usd | None, Field(description="The sum of `costParts`; null where a part of it is not known.")
+    ] = None
+    cost_parts: list[BilledPart] = Field(default_factory=list)
     bytes_read: int | None = None
+    warm_ups: Annotated[int, Field(description="How often it was warmed up again.")] = 0
+    expected: Annotated[
+        ExpectedReads | None, Field(description="What the volume's type and limits promise.")
+    ] = None
     latency_before_ms: JsonObject | None = None
     latency_after_ms: JsonObject | None = None
     verified: str | None = None
@@ -212,5 +233,9 @@ class ReportResult(Contract):
     estimated_p90_seconds: int
     actual_seconds: int
     cost_usd: Usd
+    billed_usd: Usd | None = None
     failure: Failure | None = None
     report_key: str
+    page_key: Annotated[
+        str | None, Field(description="The same for people, as HTML; null where it could not be made.")
+    ] = None

@@ -102,6 +102,9 @@ class CostPart(Contract):
     item: str
     usd: Usd
     arithmetic: str
+    seconds: Annotated[
+        float | None, Field(description="For how long it is counted; null where time has no part in it.")
+    ] = None
 
 
 class Boost(Contract):

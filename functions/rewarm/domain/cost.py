@@ -20,6 +20,7 @@ HOURS_A_MONTH = 730
 BASE_IOPS = {"gp3": 3_000}
 BASE_THROUGHPUT_MIB_S = 125
 """EBS user guide, "General Purpose SSD volumes": what each gp3 volume has at no extra price."""
+LIST_BLOCKS = "ListSnapshotBlocks requests"
 FSR_MINIMUM_MINUTES = 60
 """EBS user guide, "Fast snapshot restore": billed by the minute, with a minimum of one hour."""
 
@@ -32,6 +33,8 @@ class CostPart:
     usd: Decimal
     arithmetic: str
     sunk: bool = False
+    seconds: float | None = None
+    """For how long it is counted; None where time has no part in the price."""
 
 
 def total(parts: Iterable[CostPart]) -> Decimal:
@@ -45,7 +48,7 @@ def list_blocks(book: PriceBook, written_blocks: int) -> CostPart:
     usd = round_usd(requests * book.list_blocks_usd_per_thousand / 1000)
     price = price_text(book.list_blocks_usd_per_thousand)
     arithmetic = f"{count_text(requests, 'request')} x {price} / 1,000"
-    return CostPart("ListSnapshotBlocks requests", usd, arithmetic, sunk=True)
+    return CostPart(LIST_BLOCKS, usd, arithmetic, sunk=True)
 
 
 def provisioned_rate(book: PriceBook, data_bytes: int, rate_mib_s: int) -> CostPart:
@@ -75,7 +78,7 @@ def fast_snapshot_restore(
     arithmetic = f"{minutes:,} min / 60 x {price_text(book.fsr_usd_per_hour)}"
     if sharers > 1:
         arithmetic += f" / {sharers} volumes of the same snapshot"
-    return CostPart("Fast snapshot restore", upper - lower, arithmetic)
+    return CostPart("Fast snapshot restore", upper - lower, arithmetic, seconds=minutes * 60.0)
 
 
 def _down(amount: Decimal) -> Decimal:
@@ -102,7 +105,8 @@ def boost(book: PriceBook, settings: VolumeSettings, raised: Boost, seconds: flo
     ]
     hours = math.ceil(seconds) / 3_600
     arithmetic = f"({' + '.join(terms)}) a month / {HOURS_A_MONTH} h x {hours:.2f} h"
-    return CostPart("Boosted performance", boost_usd(book, settings, raised, seconds), arithmetic)
+    usd = boost_usd(book, settings, raised, seconds)
+    return CostPart("Boosted performance", usd, arithmetic, seconds=float(math.ceil(seconds)))
 
 
 def boost_usd(book: PriceBook, settings: VolumeSettings, raised: Boost, seconds: float) -> Decimal:

@@ -15,6 +15,7 @@ from rewarm.domain.units import clock_text, duration_text, elapsed_text, size_te
 
 COPY_PACE = "at up to 3,000 IOPS and 125 MiB/s until everything is copied"
 """EBS user guide, "Copy an Amazon EBS volume"."""
+AGAIN = "It had come to a standstill, or was still slow, and was read once more by the warm-up agent."
 RELEASED = "Fast snapshot restore is disabled again, if it was enabled for this volume alone."
 
 
@@ -111,6 +112,10 @@ class ReadyFacts:
     """Only what its file systems have in use was read."""
     phases: Sequence[tuple[str, float | None, float | None]] = ()
     """Name, seconds estimated and seconds measured of each part."""
+    warm_ups: int = 0
+    """How often it was warmed up again."""
+    expected: Latency | None = None
+    """What the volume's type and limits promise."""
 
 
 def plan(restore_id: str, facts: PlanFacts) -> Message:
@@ -211,6 +216,8 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
     lines = [f"{facts.volume_id} ({facts.volume.where}) is {speed} after {elapsed_text(took)}."]
     lines.append(_proof(facts))
     lines.append(f"Known because: {'; '.join(facts.reasons)}.")
+    if facts.warm_ups:
+        lines.append(AGAIN)
     costs_on = facts.boost is not None and not facts.boost.is_lowered
     if facts.boost is not None:
         lines.append(facts.boost.sentence)
@@ -248,11 +255,15 @@ def _phase(name: str, estimated: float | None, actual: float | None) -> str:
 def _proof(facts: ReadyFacts) -> str:
     if facts.after is None:
         return f"Read latency was not measured: {facts.unmeasured_because or 'no reason is known'}."
-    after = f"4 KiB random reads take {facts.after.p50_ms:.1f} ms (p99 {facts.after.p99_ms:.1f} ms)"
-    if facts.before is None:
-        return f"{after}."
-    before = f"{facts.before.p50_ms:.1f} ms (p99 {facts.before.p99_ms:.1f} ms)"
-    return f"{after}; right after the restore they took {before}."
+    after = f"4 KiB random reads take {_latency(facts.after)}"
+    if facts.before is not None:
+        after += f"; right after the restore they took {_latency(facts.before)}"
+    promised = f"; the volume promises at most {_latency(facts.expected)}" if facts.expected else ""
+    return f"{after}{promised}."
+
+
+def _latency(found: Latency) -> str:
+    return f"{found.p50_ms:.1f} ms (p99 {found.p99_ms:.1f} ms)"
 
 
 def failed(

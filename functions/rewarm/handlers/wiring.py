@@ -18,6 +18,7 @@ from rewarm.adapters.executions import RestoreExecutionStates, StepFunctionsExec
 from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.history import DynamoHistory
 from rewarm.adapters.instances import Ec2Instances
+from rewarm.adapters.inventory import AwsInventory
 from rewarm.adapters.messages import Channel, MessageFanOut
 from rewarm.adapters.metrics import CloudWatchMetrics
 from rewarm.adapters.performance_log import DynamoPerformanceLog
@@ -137,6 +138,17 @@ def restore_executions() -> RestoreExecutionStates:
         _client("stepfunctions"),
         settings.restore_state_machine_arn,
         settings.restore_volume_state_machine_arn,
+    )
+
+
+def inventory() -> AwsInventory:
+    """Port Inventory."""
+    return AwsInventory(
+        _client("ec2"),
+        _client("stepfunctions"),
+        _client("dynamodb"),
+        settings.restores_table,
+        settings.restore_state_machine_arn,
     )
 
 

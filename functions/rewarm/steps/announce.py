@@ -30,10 +30,12 @@ from rewarm.domain.messages import Message
 from rewarm.domain.performance import BoostOutcome, performance_of
 from rewarm.domain.scope import Scope, reported
 from rewarm.domain.units import clock_text, iso
-from rewarm.ports import Messages, RestoreTable
+from rewarm.ports import Artifacts, Messages, RestoreTable
 from rewarm.steps import measuring
 from rewarm.steps.announce_performance import performance_changed, performance_failed
-from rewarm.steps.records import Status, clean_up_attribute
+from rewarm.steps.leftovers import removed_and_kept
+from rewarm.steps.links import MESSAGE_SECONDS, page_url
+from rewarm.steps.records import Status
 
 ON = {"slack": True, "email": True}
 
@@ -80,6 +82,8 @@ class ReadyDetails(Contract):
     timeline: Timeline | None = None
     started_at: Instant
     deadline_at: Instant | None = None
+    warm_ups: int = 0
+    page_key: str | None = None
 
 
 class FailedDetails(Contract):
@@ -88,13 +92,16 @@ class FailedDetails(Contract):
     failure: Failure
     plans: list[JsonObject]
     results: list[JsonObject]
+    page_key: str | None = None
 
 
 Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
 """From the event and the record to the message and what changes in the record."""
 
 
-def announce(event: AnnounceEvent, *, table: RestoreTable, messages: Messages) -> AnnounceResult:
+def announce(
+    event: AnnounceEvent, *, table: RestoreTable, messages: Messages, artifacts: Artifacts
+) -> AnnounceResult:
     """The record is written first, so that it holds the news even where no channel takes them."""
     record = table.get(event.restore_id) or {}
     message, changes = COMPOSERS[event.event](event, record)
@@ -103,7 +110,8 @@ def announce(event: AnnounceEvent, *, table: RestoreTable, messages: Messages) -
         table.append_event(event.restore_id, news)
     if changes:
         table.update(event.restore_id, changes)
-    return AnnounceResult(channels=messages.send(_as_json(message, event)))
+    url = page_url(event.details.get("pageKey"), artifacts, seconds=MESSAGE_SECONDS)
+    return AnnounceResult(channels=messages.send({**_as_json(message, event), "reportUrl": url}))
 
 
 def _is_told(record: JsonObject, news: JsonObject) -> bool:
@@ -190,6 +198,8 @@ def _ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObjec
         unmeasured_because=after.reason if after else "there is no instance to measure it on",
         reasons=[*details.initialization.reasons, *_slowness(after)],
         phases=_phases(details, event.now),
+        warm_ups=details.warm_ups,
+        expected=_expected(after),
     )
     return wording.ready(event.restore_id, facts), {}
 
@@ -197,6 +207,11 @@ def _ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObjec
 def _used_only(details: ReadyDetails) -> bool:
     agent = details.initialization.signals.agent or {}
     return reported(agent.get("scope"), Scope.WRITTEN) is Scope.USED
+
+
+def _expected(after: VerifyVolumeResult | None) -> wording.Latency | None:
+    found = after.expected if after else None
+    return wording.Latency(found.p50_ms, found.p99_ms, found.iops) if found else None
 
 
 def _slowness(after: VerifyVolumeResult | None) -> list[str]:
@@ -216,7 +231,7 @@ def _phases(details: ReadyDetails, now: datetime) -> list[tuple[str, float | Non
 def _failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
     details = FailedDetails.model_validate(event.details)
     told = explain(details.failure.error, details.failure.cause)
-    removed, kept = _left_and_removed(event.restore_id, details.results, record)
+    removed, kept = removed_and_kept(event.restore_id, details.results, record)
     changes = {
         "finishedAt": iso(event.now),
         "failure": {"state": details.failure.state, "error": told.error, "cause": told.sentence},
@@ -228,25 +243,6 @@ def _failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObje
         event.restore_id, told.sentence, state=details.failure.state, removed=removed, kept=kept
     )
     return message, {**changes, "status": Status.FAILED.value}
-
-
-def _left_and_removed(
-    restore_id: str, results: list[JsonObject], record: JsonObject
-) -> tuple[list[str], list[str]]:
-    removed: list[str] = []
-    kept: list[str] = []
-    for result in results:
-        index = result.get("index", 0)
-        if result.get("verdict") == "ready":
-            kept.append(f"volume {result.get('volumeId')} (ready)")
-            continue
-        account = record.get(clean_up_attribute(index))
-        if isinstance(account, dict):
-            removed += account.get("removed", [])
-            kept += account.get("kept", [])
-        else:
-            kept.append(f"whatever carries the tag rewarm:restore-id={restore_id} (clean-up gave no account)")
-    return removed, kept
 
 
 def _boost(released: ReleaseResult | None) -> BoostOutcome | None:

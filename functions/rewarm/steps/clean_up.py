@@ -22,7 +22,7 @@ from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.performance import BOOST_TAG, performance_of
 from rewarm.ports import Commands, FastSnapshotRestores, RestoreTable, VolumeModifications, VolumeStore
 from rewarm.steps.boost import lower
-from rewarm.steps.records import attribute, clean_up_attribute
+from rewarm.steps.records import attribute, clean_up_attribute, story_attribute
 from rewarm.steps.release import release_fast_restore
 
 FAILED_TAG = "rewarm:failed"
@@ -54,6 +54,7 @@ def clean_up(
     Raises ServiceUnavailableError while a volume is still being detached (the state is retried then), and
     IncompleteCleanUpError with the list of what stays and costs money.
     """
+    _keep_story(event, table)
     account = _Account()
     _cancel_command(event, commands, account)
     for volume in _volumes_made(event, volumes, account):
@@ -61,6 +62,12 @@ def clean_up(
             _lower_boost(volume, volumes, modifications, account)
     _release(event, fast_restores, table, account)
     return _settle(event, account, table)
+
+
+def _keep_story(event: CleanUpEvent, table: RestoreTable) -> None:
+    """An execution that fails can hand on nothing but its error."""
+    if event.story:
+        table.update(event.restore_id, {story_attribute(event.volume.index): event.story})
 
 
 def _cancel_command(event: CleanUpEvent, commands: Commands, account: _Account) -> None:

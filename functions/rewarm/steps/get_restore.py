@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from rewarm.domain.errors import RestoreNotFoundError
 from rewarm.ports import Artifacts, JsonObject, RestoreTable
+from rewarm.steps.links import ANSWER_SECONDS, page_url
 from rewarm.steps.records import FINISHED
 
-PREFIXES = ("volume", "command", "fastSnapshotRestore", "boost", "initialization", "measured", "cleanUp")
+PREFIXES = (
+    "volume",
+    "command",
+    "fastSnapshotRestore",
+    "boost",
+    "initialization",
+    "measured",
+    "cleanUp",
+    "story",
+    "report",
+)
 
 
 def get_restore(restore_id: str, *, table: RestoreTable, artifacts: Artifacts) -> JsonObject:
@@ -24,7 +35,19 @@ def get_restore(restore_id: str, *, table: RestoreTable, artifacts: Artifacts) -
     for volume in volumes.values():
         if live:
             volume["agent"] = _agent(volume, artifacts)
-    return {"restoreId": restore_id, **general, "volumes": [volumes[index] for index in sorted(volumes)]}
+        if "report" in volume:
+            volume["report"] |= {"reportUrl": _url(volume["report"], artifacts)}
+    return {
+        "restoreId": restore_id,
+        **general,
+        "reportUrl": _url(record, artifacts),
+        "volumes": [volumes[index] for index in sorted(volumes)],
+    }
+
+
+def _url(holder: JsonObject, artifacts: Artifacts) -> str | None:
+    """A fresh link, for an hour at most."""
+    return page_url(holder.get("pageKey"), artifacts, seconds=ANSWER_SECONDS)
 
 
 def _agent(volume: JsonObject, artifacts: Artifacts) -> JsonObject | None:

@@ -201,7 +201,10 @@ def _boost(estimate: Estimate) -> Boost | None:
 
 
 def _cost_parts(estimate: Estimate) -> list[CostPart]:
-    return [CostPart(item=part.item, usd=part.usd, arithmetic=part.arithmetic) for part in estimate.parts]
+    return [
+        CostPart(item=part.item, usd=part.usd, arithmetic=part.arithmetic, seconds=part.seconds)
+        for part in estimate.parts
+    ]
 
 
 def _summary(

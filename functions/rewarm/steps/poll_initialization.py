@@ -22,6 +22,7 @@ from rewarm.domain.stability import UNMEASURED_PATIENCE_SECONDS, StableRule, is_
 from rewarm.domain.units import duration_text, iso, size_text
 from rewarm.domain.verification import p99_limit_ms
 from rewarm.ports import Artifacts, Commands, Metrics, RestoreTable, VolumeStore
+from rewarm.steps import samples
 from rewarm.steps.dispatch_warmer import bytes_to_read
 from rewarm.steps.records import Status, initialization_attribute, stop_if_cancelled
 
@@ -54,6 +55,7 @@ def poll_initialization(
         seen, account = _watch_volume(event, volumes), None
     verdict = judge(seen)
     result = _result(event, seen, verdict, account)
+    samples.note(event, result, artifacts)
     _stop_if_stalled(event, result)
     table.update(event.restore_id, _record(event, result))
     return result

@@ -61,6 +61,16 @@ def clean_up_attribute(index: int) -> str:
     return f"cleanUp{index}"
 
 
+def story_attribute(index: int) -> str:
+    """What was known of a volume whose restore failed, for the report."""
+    return f"story{index}"
+
+
+def report_attribute(index: int) -> str:
+    """Where the account of a volume is that came to full speed."""
+    return f"report{index}"
+
+
 def fast_restore_user(restore_id: str, index: int) -> str:
     """Who relies on a fast snapshot restore."""
     return f"{restore_id}/{index}"

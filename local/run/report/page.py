@@ -14,17 +14,26 @@ from local.run.report import figures
 from local.run.verdict import problems, restore_problems, strategy, verdict_text
 from rewarm.domain.failures import explain
 from rewarm.domain.units import size_text
+from rewarm.page import STYLE
 
 HERE = Path(__file__).parent
 
 
 def write_report(run: RunRecord, folder: Path) -> Path:
-    """Write the report, named after the first restore, and return its path."""
+    """Write the report, named after the first restore, and the restores' own pages; return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     name = run.restores[0].restore_id if run.restores else "run"
     path = folder / f"{name}.html"
     path.write_text(render(run), encoding="utf-8")
+    for restore in run.restores:
+        if restore.page:
+            (folder / page_name(restore)).write_text(restore.page, encoding="utf-8")
     return path
+
+
+def page_name(restore: RestoreRecord) -> str:
+    """File of the page that Rewarm itself made, beside the report of the run."""
+    return f"{restore.restore_id}-restore.html"
 
 
 def render(run: RunRecord) -> str:
@@ -40,12 +49,11 @@ def render(run: RunRecord) -> str:
         {
             "size": size_text,
             "seconds": wording.seconds_text,
-            "estimate": wording.estimate_text,
             "money": wording.money,
         }
     )
     facts = {
-        "style": (HERE / "style.css").read_text(encoding="utf-8"),
+        "style": STYLE.read_text(encoding="utf-8"),
         "verdict": verdict_text(run),
         "problems": problems(run),
         "run": run,
@@ -77,18 +85,13 @@ def _restore(restore: RestoreRecord, number: int) -> Json:
         "ready": not list(restore_problems(restore)),
         "strategy": wording.strategy_text(plan) if plan else strategy(restore) or "-",
         "why": plan["why"] if plan else "",
-        "summary": restore.payload("Choose Strategy")["summary"] if plan else None,
         "plan": plan,
-        "candidates": restore.plans[0]["candidates"] if plan else [],
         "facts": _facts(restore, plan),
-        "comparison": _comparison(restore, plan),
-        "latency": wording.latency_rows(restore),
         "messages": [_message(restore, message.at, message.body) for message in restore.messages],
         "timeline": [_line(restore, visit) for visit in restore.visits if _is_told(visit)],
         "failure": explain(restore.error, restore.cause).sentence if restore.error else "",
         "readiness": figures.readiness(restore, f"{name}-readiness"),
-        "reading": figures.reading(restore, f"{name}-reading"),
-        "histogram": figures.latency(restore, f"{name}-latency"),
+        "page": page_name(restore) if restore.page else None,
     }
 
 
@@ -119,26 +122,6 @@ def _facts(restore: RestoreRecord, plan: Json | None) -> list[tuple[str, str]]:
             ("written blocks that are local", f"{proof.fetched_blocks:,} of {proof.written_blocks:,}")
         )
     return facts
-
-
-def _comparison(restore: RestoreRecord, plan: Json | None) -> list[tuple[str, str, str]]:
-    """(what, planned, actual)."""
-    if plan is None:
-        return []
-    attached = [visit.entered_at for visit in restore.visits if visit.state == "Announce Attached"]
-    usable = attached[0] - restore.started_at if attached else None
-    p50, p90 = (wording.estimate_text(plan[name]) for name in ("readyP50Seconds", "readyP90Seconds"))
-    return [
-        ("usable", wording.estimate_text(plan["usableSeconds"]), wording.seconds_text(usable)),
-        ("at full speed", f"{p50} to {p90} (P50 to P90)", wording.seconds_text(_ready_seconds(restore))),
-        ("cost of the initialization", wording.money(plan["costUsd"]), wording.money(restore.metered_usd)),
-    ]
-
-
-def _ready_seconds(restore: RestoreRecord) -> float | None:
-    """Until the volume was measured and found fast."""
-    ready = [visit.entered_at for visit in restore.visits if visit.state == "Volume Ready"]
-    return ready[-1] - restore.started_at if ready else None
 
 
 def _message(restore: RestoreRecord, at: float, body: Json) -> Json:

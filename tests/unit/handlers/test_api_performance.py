@@ -14,7 +14,7 @@ import pytest
 from rewarm.domain.errors import AccessDeniedError, IncompleteCleanUpError
 from rewarm.steps.sweep import Swept
 from tests.support.builders import VOLUME_ID
-from tests.support.performance import CHANGE_ID, ChangeWorld
+from tests.support.performance import CHANGE_ID, ChangeWorld, FakeInventory
 from tests.unit.handlers.conftest import Context
 from tests.unit.handlers.test_api import event
 
@@ -85,8 +85,10 @@ def test_a_volume_without_a_free_slot_is_409_with_the_time(
 
 class TestSweep:
     @pytest.fixture
-    def handler(self, fresh: Callable[[str], ModuleType]) -> ModuleType:
-        return fresh("sweep")
+    def handler(self, fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+        module = fresh("sweep")
+        monkeypatch.setattr(module, "_INVENTORY", FakeInventory())
+        return module
 
     def test_says_what_it_swept(
         self, handler: ModuleType, context: Context, monkeypatch: pytest.MonkeyPatch
@@ -102,6 +104,8 @@ class TestSweep:
         class Denied:
             def boosted(self, _stack_name: str) -> list[Any]:
                 raise AccessDeniedError("DescribeVolumes: UnauthorizedOperation")
+
+            of_stack = boosted
 
         monkeypatch.setattr(handler, "_VOLUMES", Denied())
         with pytest.raises(IncompleteCleanUpError, match=r"all \(boosts\): DescribeVolumes"):

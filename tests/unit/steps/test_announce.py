@@ -14,6 +14,7 @@ from rewarm.contracts import (
     PollInitializationResult,
     VerifyVolumeResult,
 )
+from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.model import Strategy
 from rewarm.steps.announce import announce
 from tests.support.builders import (
@@ -32,6 +33,7 @@ from tests.support.builders import (
     request,
     volume_plan,
 )
+from tests.support.fakes import FakeArtifacts
 
 SLOW_CAUSE = json.dumps({"errorMessage": "vol-1 is still slow", "errorType": "VolumeNotFastError"})
 FAILURE = {"state": "Verify Volume After", "error": "VolumeNotFastError", "cause": SLOW_CAUSE}
@@ -41,7 +43,7 @@ def say(world, kind, details, the_request=None):
     event = AnnounceEvent(
         restore_id=RESTORE_ID, now=at(9), event=kind, request=the_request or request(), details=details
     )
-    return announce(event, table=world.table, messages=world.messages)
+    return announce(event, table=world.table, messages=world.messages, artifacts=world.artifacts)
 
 
 def plan_details(**changes):
@@ -244,6 +246,51 @@ class TestReady:
         assert "there is no instance to measure it on" in world.messages.sent[0]["text"]
 
 
+class TestReportLink:
+    PAGE = f"restores/{RESTORE_ID}/report.html"
+
+    def test_a_message_links_the_page_that_is_there(self):
+        world = World()
+        say(world, "ready", ready_details(pageKey=self.PAGE))
+        url = world.messages.sent[0]["reportUrl"]
+        assert url == world.artifacts.download_url(self.PAGE, expires_seconds=43_200)
+        assert url not in json.dumps(world.table.records), "whoever reads the record needs no link that ends"
+
+    def test_a_failure_links_it_too(self):
+        world = World()
+        say(world, "failed", {"failure": FAILURE, "plans": [], "results": [], "pageKey": self.PAGE})
+        assert self.PAGE in world.messages.sent[0]["reportUrl"]
+
+    def test_a_message_before_there_is_a_page_links_none(self):
+        world = World()
+        say(world, "plan", plan_details())
+        say(world, "ready", ready_details())
+        assert [message["reportUrl"] for message in world.messages.sent] == [None, None]
+
+    def test_without_a_link_the_news_are_told_all_the_same(self):
+        class Unsigned(FakeArtifacts):
+            def download_url(self, key, *, expires_seconds):
+                raise ServiceUnavailableError("no credentials")
+
+        world = World(artifacts=Unsigned())
+        say(world, "ready", ready_details(pageKey=self.PAGE))
+        assert world.messages.sent[0]["reportUrl"] is None
+
+
+class TestExpectation:
+    def test_says_what_the_volume_promises(self):
+        world = World()
+        details = ready_details()
+        details["after"]["expected"] = {"p50Ms": 1.0, "p99Ms": 20.0, "iops": 1000.0, "limitedBy": "gp3"}
+        say(world, "ready", details)
+        assert "; the volume promises at most 1.0 ms (p99 20.0 ms)." in world.messages.sent[0]["text"]
+
+    def test_says_that_it_was_warmed_up_again(self):
+        world = World()
+        say(world, "ready", ready_details(warmUps=1))
+        assert "was read once more by the warm-up agent." in world.messages.sent[0]["text"]
+
+
 class TestBoost:
     def details(self, state, reason=""):
         boost = {"state": state, "boosted": "gp3 with 4,000 IOPS", "target": "gp3", "reason": reason}
@@ -315,7 +362,7 @@ class TestFailed:
             request=None,
             details={"failure": FAILURE, "plans": [], "results": []},
         )
-        announce(event, table=world.table, messages=world.messages)
+        announce(event, table=world.table, messages=world.messages, artifacts=world.artifacts)
         message = world.messages.sent[0]
         assert message["notify"] == {"slack": True, "email": True}
         assert "Nothing was left behind." in message["text"]

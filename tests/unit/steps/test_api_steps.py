@@ -183,6 +183,18 @@ class TestGetRestore:
         assert found["volumes"][1]["agent"] is None
         assert "volume0" not in found
 
+    def test_has_a_fresh_link_to_each_page_that_there_is(self):
+        world = World()
+        start(world)
+        assert get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)["reportUrl"] is None
+        world.table.update(RESTORE_ID, {"pageKey": "restores/x/report.html"})
+        world.table.update(RESTORE_ID, {"report1": {"pageKey": "restores/x/1/report.html"}})
+        found = get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)
+        assert found["reportUrl"] == world.artifacts.download_url(
+            "restores/x/report.html", expires_seconds=3_600
+        )
+        assert "restores/x/1/report.html" in found["volumes"][0]["report"]["reportUrl"]
+
     def test_knows_no_other_restores(self):
         world = World()
         with pytest.raises(RestoreNotFoundError, match="there is no restore nothing"):

@@ -16,7 +16,7 @@ from rewarm.steps.announce import announce
 from rewarm.steps.check_performance import check_performance
 from rewarm.steps.get_performance import get_performance
 from tests.support.builders import NOW, VOLUME_ID, at
-from tests.support.fakes import FakeMessages
+from tests.support.fakes import FakeArtifacts, FakeMessages
 from tests.support.performance import CHANGE_ID, ORIGINAL, TARGET, ChangeWorld, check_event
 
 SECOND = 1 / 60
@@ -187,6 +187,7 @@ class TestMessages:
             AnnounceEvent(restore_id=CHANGE_ID, now=at(3), event=event, details={**common, **details}),
             table=world.table,
             messages=messages,
+            artifacts=FakeArtifacts(),
         )
         (sent,) = messages.sent
         return sent

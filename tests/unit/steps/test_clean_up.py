@@ -196,3 +196,23 @@ class TestCleanUp:
     def test_has_nothing_to_do_where_nothing_was_made(self):
         result = clean(World(), volume_id=None)
         assert (result.removed, result.kept) == ([], [])
+
+
+def test_what_is_known_of_the_volume_is_kept_for_the_report():
+    world = World()
+    event = CleanUpEvent(
+        restore_id=RESTORE_ID,
+        now=NOW,
+        request=request(),
+        volume=assignment(index=3),
+        story={"warmUps": 1, "timeline": {"began": "2026-11-21T03:00:00Z"}},
+    )
+    clean_up(
+        event,
+        volumes=world.volumes,
+        modifications=world.modifications,
+        commands=world.commands,
+        fast_restores=world.fast_restores,
+        table=world.table,
+    )
+    assert world.table.records[RESTORE_ID]["story3"] == event.story

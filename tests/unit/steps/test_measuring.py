@@ -194,7 +194,9 @@ def finished(world, *results, plans=None):
         plans=plans or [volume_plan()],
         results=list(results),
     )
-    return report(event, artifacts=world.artifacts, table=world.table, history=world.history)
+    return report(
+        event, artifacts=world.artifacts, table=world.table, history=world.history, draw=lambda _: None
+    )
 
 
 class TestReport:
@@ -237,7 +239,7 @@ class TestMessage:
         event = AnnounceEvent(
             restore_id=RESTORE_ID, now=at(9), event="ready", request=request(), details=details
         )
-        announce(event, table=world.table, messages=world.messages)
+        announce(event, table=world.table, messages=world.messages, artifacts=world.artifacts)
         fields = {field["name"]: field["value"] for field in world.messages.sent[0]["fields"]}
         assert fields["Parts of it"] == (
             "create 7 s (estimated 10 s); attach 4 s; measure 14 s; deliver 10 s; "

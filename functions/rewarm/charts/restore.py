@@ -1,0 +1,187 @@
+"""The pictures of a restore: how initialization went on, plan against actual, latency before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator
+
+from rewarm.charts.marks import time_axis
+from rewarm.charts.svg import COLOURS, style, to_svg
+
+SIZES = {"wide": 9.6, "narrow": 4.4}
+"""Width in inches: text keeps its size, so a phone gets a picture of its own."""
+TICK_SECONDS = (1, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400)
+PHASE_TICKS = (0.1, 1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 10 * 86_400)
+LEAST_SHOWN_SECONDS = 0.1
+Pictures = dict[str, str]
+"""By width of the page: `wide` and `narrow`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A part of the restore, from and until (seconds after the start)."""
+
+    name: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """How the initialization of a volume went on; times are seconds after the start."""
+
+    percents: Sequence[tuple[float, float]]
+    rates: Sequence[tuple[float, float]]
+    bands: Sequence[Band] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseBar:
+    """A part of the restore: estimated and as it was; None where one of them is missing."""
+
+    name: str
+    p50_seconds: float | None
+    p90_seconds: float | None
+    actual_seconds: float | None
+
+
+def going_on(going: Going, name: str, label: str) -> Pictures:
+    """Progress above, rate below; empty where nothing was seen."""
+    if not going.percents:
+        return {}
+    return {size: to_svg(_going_on(going, size), f"{name}-{size}", label) for size in SIZES}
+
+
+def phases(bars: Sequence[PhaseBar], name: str, label: str) -> Pictures:
+    """Estimate and actual, one line for each part; empty where nothing was measured."""
+    shown = [bar for bar in bars if bar.p90_seconds or bar.actual_seconds]
+    if not any(bar.actual_seconds for bar in shown):
+        return {}
+    return {size: to_svg(_phases(shown, size), f"{name}-{size}", label) for size in SIZES}
+
+
+def latency(measured: Mapping[str, Any], name: str, label: str) -> Pictures:
+    """Histograms of `before` and `after`, each a Measurement as JSON or None; empty without any."""
+    if not any(value and value.get("histogram") for value in measured.values()):
+        return {}
+    return {size: to_svg(_latency(measured, size), f"{name}-{size}", label) for size in SIZES}
+
+
+def tick_seconds(span_seconds: float, most: int) -> int:
+    """The distance of at most so many ticks: seconds, minutes or hours as people count them."""
+    return next((step for step in TICK_SECONDS if span_seconds / step <= most), TICK_SECONDS[-1])
+
+
+def clock(seconds: float, _position: int) -> str:
+    """`2:05` is two minutes, `1:02:05` an hour."""
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
+
+
+def clock_axis(axes: Axes, span_seconds: float, size: str, label: str) -> None:
+    """From the start, with ticks as people count time."""
+    axes.set(xlim=(0, span_seconds), xlabel=label)
+    axes.xaxis.set_major_formatter(FuncFormatter(clock))
+    axes.xaxis.set_major_locator(MultipleLocator(tick_seconds(span_seconds, 8 if size == "wide" else 4)))
+
+
+def draw_bands(axes: Axes, bands: Sequence[Band], colours: Mapping[str, str]) -> None:
+    """Shaded from top to bottom."""
+    for band in bands:
+        axes.axvspan(band.start, band.end, color=colours[band.name], alpha=0.28, linewidth=0)
+
+
+def legend(figure: Figure, colours: Mapping[str, str], *, columns: int) -> None:
+    """What the shades mean, below the picture."""
+    patches = [Patch(color=colour, alpha=0.5, label=name) for name, colour in colours.items()]
+    if patches:
+        figure.legend(handles=patches, loc="outside lower center", ncols=columns, fontsize=9)
+
+
+def _going_on(going: Going, size: str) -> Figure:
+    names = list(dict.fromkeys(band.name for band in going.bands))
+    colours = {name: COLOURS[f"phase-{number % 7}"] for number, name in enumerate(names)}
+    end = max([at for at, _ in going.percents] + [band.end for band in going.bands] + [1.0])
+    with style():
+        figure = Figure(figsize=(SIZES[size], 4.4 if size == "wide" else 5.2), layout="constrained")
+        top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
+        for axes in (top, bottom):
+            draw_bands(axes, going.bands, colours)
+        seconds, percents = zip(*going.percents, strict=True)
+        top.plot(seconds, percents, color=COLOURS["accent"], linewidth=2, marker="o", markersize=3)
+        top.set(ylim=(0, 104), ylabel="initialized, %")
+        _draw_rates(bottom, going.rates)
+        clock_axis(bottom, end, size, "time after the start")
+        legend(figure, colours, columns=7 if size == "wide" else 3)
+    return figure
+
+
+def _draw_rates(axes: Axes, rates: Sequence[tuple[float, float]]) -> None:
+    seconds, values = [at for at, _ in rates], [rate for _, rate in rates]
+    axes.fill_between(seconds, values, step="pre", color=COLOURS["rate"], alpha=0.35, linewidth=0)
+    axes.plot(seconds, values, color=COLOURS["rate"], linewidth=1.5, drawstyle="steps-pre")
+    axes.set(ylabel="MiB/s", ylim=(0, max([*values, 1.0]) * 1.15))
+    axes.yaxis.set_major_locator(MaxNLocator(3))
+
+
+def _phases(bars: Sequence[PhaseBar], size: str) -> Figure:
+    times = [time for bar in bars for time in (bar.p50_seconds, bar.p90_seconds, bar.actual_seconds) if time]
+    with style():
+        figure = Figure(figsize=(SIZES[size], 1.3 + 0.36 * len(bars)), layout="constrained")
+        axes = figure.subplots()
+        time_axis(axes, max(LEAST_SHOWN_SECONDS, min(times)), max(times), label="logarithmic")
+        # Fewer than in a picture of its own: side by side they must not touch.
+        low, high = axes.get_xlim()
+        axes.xaxis.set_major_locator(FixedLocator([at for at in PHASE_TICKS if low <= at <= high]))
+        for row, bar in enumerate(bars):
+            p50, p90 = bar.p50_seconds or bar.p90_seconds, bar.p90_seconds
+            if p50 and p90:
+                axes.plot(
+                    (p50, p90),
+                    (row, row),
+                    color=COLOURS["accent"],
+                    linewidth=7,
+                    alpha=0.45,
+                    solid_capstyle="butt",
+                )
+                axes.plot(p50, row, marker="|", color=COLOURS["accent"], markersize=11, markeredgewidth=2)
+            if bar.actual_seconds:
+                shown = max(LEAST_SHOWN_SECONDS, bar.actual_seconds)
+                axes.plot(shown, row, marker="D", color=COLOURS["after"], markersize=7, zorder=4)
+        axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
+        axes.set_ylim(len(bars) - 0.5, -0.5)
+        axes.grid(visible=False, axis="y")
+    return figure
+
+
+def _latency(measured: Mapping[str, Any], size: str) -> Figure:
+    edges = sorted({_edge(one) for value in measured.values() for one in (value or {}).get("histogram", [])})
+    with style():
+        figure = Figure(figsize=(SIZES[size], 2.8), layout="constrained")
+        axes = figure.subplots()
+        for shift, (phase, value) in zip((-0.2, 0.2), measured.items(), strict=True):
+            if not value:
+                continue
+            counts = {_edge(one): one["count"] for one in value.get("histogram", [])}
+            total = sum(counts.values()) or 1
+            shares = [100 * counts.get(edge, 0) / total for edge in edges]
+            positions = [index + shift for index in range(len(edges))]
+            axes.bar(positions, shares, width=0.38, color=COLOURS[phase.lower()], label=phase.lower())
+        labels = ["more" if edge == float("inf") else f"{edge:g}" for edge in edges]
+        crowded = size == "narrow" and len(edges) > 6
+        axes.set_xticks(range(len(edges)), labels, rotation=45 if crowded else 0)
+        axes.set(xlabel="latency of a 4 KiB read, up to … ms", ylabel="% of reads", ylim=(0, 100))
+        axes.grid(visible=False, axis="x")
+        axes.legend()
+    return figure
+
+
+def _edge(one: Mapping[str, Any]) -> float:
+    return float("inf") if one.get("upToMs") is None else float(one["upToMs"])

@@ -1,0 +1,130 @@
+"""The pictures of a volume; one that cannot be drawn is left out, for the tables say the same."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from rewarm.domain.samples import Sample, rates_mib_s
+from rewarm.page.text import parsed
+
+if TYPE_CHECKING:
+    from rewarm.charts.restore import Band
+
+LOG = logging.getLogger(__name__)
+MOST_DRAWN = 4
+"""Volumes with pictures: a function has a minute for all of them. Each has a page of its own, too."""
+Json = dict[str, Any]
+PHASES = {
+    "prepare": "Prepare snapshot",
+    "create": "Create volume",
+    "attach": "Attach",
+    "measure": "Measure, cold",
+    "deliver": "Agent delivered",
+    "read": "Agent reads",
+    "load": "EBS loads",
+    "settle": "Metrics settle",
+    "verify": "Verify",
+}
+Pictures = dict[str, str]
+NO_PICTURES: dict[str, Pictures] = {"progress": {}, "phases": {}, "latency": {}}
+STEPS = (
+    ("prepare", "prepared"),
+    ("create", "available"),
+    ("attach", "attached"),
+    ("measure", "measuredBefore"),
+    ("initialize", "initialized"),
+    ("verify", "verified"),
+)
+"""Part of the restore, and the entry of the timeline that ends it; each begins where the one before ended."""
+
+
+def pictures_of(
+    volume: Json, result: Json, samples: list[Sample], started_at: datetime
+) -> dict[str, Pictures]:
+    """`progress`, `phases` and `latency`; empty where there is nothing to show."""
+    told: dict[str, Any] = {
+        "progress": [result.get("timeline") or {}, samples, started_at.isoformat()],
+        "phases": volume.get("phases") or [],
+        "latency": {phase: (result.get(phase) or {}).get("result") for phase in ("before", "after")},
+    }
+    name = f"volume-{volume['index']}"
+    return {kind: _guarded(kind, name, json.dumps(one)) for kind, one in told.items()}
+
+
+def _guarded(kind: str, name: str, told: str) -> Pictures:
+    try:
+        return _drawn(kind, name, told)
+    except Exception:
+        LOG.exception("a picture could not be drawn")
+        return {}
+
+
+@lru_cache(maxsize=4 * MOST_DRAWN)
+def _drawn(kind: str, name: str, told: str) -> Pictures:
+    """A volume's page is followed by that of its restore, with the same pictures: they are drawn once."""
+    found = json.loads(told)
+    if kind == "progress":
+        return _progress(name, *found)
+    return _phases(name, found) if kind == "phases" else _latency(name, found)
+
+
+# matplotlib takes seconds to load, and is not needed for the words: imported where it draws.
+def _progress(name: str, timeline: Json, looks: list[list[Any]], started_at: str) -> Pictures:
+    from rewarm.charts import restore  # noqa: PLC0415
+
+    samples = [Sample(*one) for one in looks]
+    rates = [
+        (one.seconds, rate)
+        for one, rate in zip(samples, rates_mib_s(samples), strict=True)
+        if rate is not None
+    ]
+    going = restore.Going(
+        percents=[(one.seconds, one.percent) for one in samples],
+        rates=rates,
+        bands=bands(timeline, datetime.fromisoformat(started_at)),
+    )
+    return restore.going_on(going, f"{name}-progress", "Progress and rate of the initialization over time")
+
+
+def bands(timeline: Mapping[str, Any], started_at: datetime) -> list[Band]:
+    """The parts of the restore that the timeline knows the end of."""
+    from rewarm.charts.restore import Band  # noqa: PLC0415
+
+    found: list[Band] = []
+    began = parsed(timeline.get("began"))
+    since = 0.0 if began is None else (began - started_at).total_seconds()
+    if since > 0:
+        found.append(Band("plan", 0.0, since))
+    for step, entry in STEPS:
+        at = parsed(timeline.get(entry))
+        if at is not None:
+            until = max(since, (at - started_at).total_seconds())
+            found.append(Band(step, since, until))
+            since = until
+    return found
+
+
+def _phases(name: str, phases: list[Json]) -> Pictures:
+    from rewarm.charts import restore  # noqa: PLC0415
+
+    bars = [
+        restore.PhaseBar(
+            PHASES.get(one["phase"]) or str(one["phase"]),
+            one.get("estimatedP50Seconds"),
+            one.get("estimatedP90Seconds"),
+            one.get("actualSeconds"),
+        )
+        for one in phases
+    ]
+    return restore.phases(bars, f"{name}-phases", "Each part of the restore, estimated and as it was")
+
+
+def _latency(name: str, measured: Json) -> Pictures:
+    from rewarm.charts import restore  # noqa: PLC0415
+
+    return restore.latency(measured, f"{name}-latency", "Read latency before and after the initialization")

@@ -1,0 +1,285 @@
+"""One volume as the page shows it: rows of tables, made of the account and of nothing else.
+
+A cell that holds a figure of the account is a `Figure`: the page shows it in words, and carries its value and
+where it comes from, so that programs (and tests) can read them from the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rewarm.domain.samples import Sample, rates_mib_s
+from rewarm.page import text
+from rewarm.page.pictures import NO_PICTURES, PHASES, Json, pictures_of
+
+MOMENTS = (
+    ("began", "Plan taken up"),
+    ("prepared", "Snapshot prepared"),
+    ("asked", "CreateVolume called"),
+    ("available", "Volume available"),
+    ("attached", "Volume attached: usable"),
+    ("measuredBefore", "Measured, still cold"),
+    ("agentStarted", "Warm-up agent sent for"),
+    ("agentFinished", "Warm-up agent finished"),
+    ("initialized", "Initialized"),
+    ("verified", "Measured again"),
+    ("ready", "At full speed"),
+)
+MOST_ROWS = 24
+"""Of the table of samples; the picture has all."""
+LATENCIES = (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("slowest", "max"), ("mean", "mean"))
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of the account: in words, as a value, and where it is in the account."""
+
+    words: str
+    value: Any
+    path: str
+
+
+def view(account: Json, place: int, *, is_drawn: bool) -> Json:
+    """Everything that the template needs of the volume at this place of the account."""
+    volume = account["volumes"][place]
+    index = volume["index"]
+    planned = next((one for one in account["plans"] if one["volume"]["index"] == index), None)
+    result: Json = next((one for one in account["results"] if one.get("index") == index), {})
+    samples = _samples(account, index)
+    started_at = datetime.fromisoformat(account["startedAt"])
+    carried_out = result.get("plan") or (planned or {}).get("plan") or {}
+    at = f"volumes/{place}"
+    return {
+        "anchor": f"volume-{index}",
+        "title": _title(volume, planned),
+        "ready": volume["verdict"] == "ready",
+        "volume": volume,
+        "strategy": strategy_text(carried_out) if carried_out else volume.get("strategy") or text.NONE,
+        "why": carried_out.get("why", ""),
+        "failure": volume.get("failure"),
+        "timeline": timeline_rows(result, started_at),
+        "comparison": _comparison(volume, at),
+        "phases": _phase_rows(volume, at),
+        "latency": _latency_rows(volume, at),
+        "histogram": histogram_rows(result),
+        "costs": _cost_rows(volume, at),
+        "samples": _sample_rows(samples),
+        "benchmarks": [_benchmark(one) for one in volume.get("benchmarks") or []],
+        "candidates": [_candidate(one) for one in (planned or {}).get("candidates") or []],
+        "facts": _facts(volume, planned, result),
+        "pictures": pictures_of(volume, result, samples, started_at) if is_drawn else dict(NO_PICTURES),
+        "is_drawn": is_drawn,
+    }
+
+
+def strategy_text(plan: Json) -> str:
+    """The strategy, with its rate or its boost where it has one."""
+    rate, boost = plan.get("initializationRateMibS"), plan.get("boost")
+    if boost:
+        throughput = f", {boost['throughputMibS']:,} MiB/s" if boost.get("throughputMibS") else ""
+        return f"{plan['strategy']} ({boost['volumeType']} {boost['iops']:,} IOPS{throughput})"
+    return f"{plan['strategy']} ({rate} MiB/s)" if rate else str(plan["strategy"])
+
+
+def timeline_rows(result: Json, started_at: datetime) -> list[tuple[str, str, str, str]]:
+    """(what, at, after the start, since the moment before), in the order of time."""
+    known = dict(result.get("timeline") or {})
+    known["agentStarted"] = (result.get("dispatch") or {}).get("startedAt")
+    known["agentFinished"] = (result.get("initialization") or {}).get("agentFinishedAt")
+    known["ready"] = result.get("readyAt")
+    found = [(at, words) for name, words in MOMENTS if (at := text.parsed(known.get(name))) is not None]
+    rows, before = [], started_at
+    for at, words in sorted(found, key=lambda one: one[0]):
+        took = text.seconds_text(max(0.0, (at - before).total_seconds()))
+        after = text.offset_text((at - started_at).total_seconds())
+        rows.append((words, text.clock_text(at.isoformat()), after, took))
+        before = at
+    return rows
+
+
+def histogram_rows(result: Json) -> list[tuple[str, str, str]]:
+    """(up to, reads before, reads after)."""
+    counts: dict[float, dict[str, int]] = {}
+    for phase in ("before", "after"):
+        measured = (result.get(phase) or {}).get("result") or {}
+        for one in measured.get("histogram") or []:
+            edge = float("inf") if one.get("upToMs") is None else float(one["upToMs"])
+            counts.setdefault(edge, {})[phase] = one["count"]
+    return [
+        (
+            "more" if edge == float("inf") else f"{edge:g} ms",
+            f"{found.get('before', 0):,}",
+            f"{found.get('after', 0):,}",
+        )
+        for edge, found in sorted(counts.items())
+    ]
+
+
+def _title(volume: Json, planned: Json | None) -> str:
+    where = (planned or {}).get("volume") or {}
+    name = volume.get("volumeId") or volume["snapshotId"]
+    if where.get("instanceId"):
+        return f"{name}, {where.get('device') or 'a free device'} on {where['instanceId']}"
+    return f"{name} in {where['availabilityZone']}" if where.get("availabilityZone") else str(name)
+
+
+def _samples(account: Json, index: int) -> list[Sample]:
+    found: list[Any] = next(
+        (one["samples"] for one in account.get("samples") or [] if one["index"] == index), []
+    )
+    return [Sample(*one) for one in found]
+
+
+def _figure(volume: Json, at: str, name: str, words: str) -> Figure:
+    return Figure(words, volume.get(name), f"{at}/{name}")
+
+
+def _comparison(volume: Json, at: str) -> list[tuple[str, Figure, Figure, Figure]]:
+    """(what, P50, P90, actual)."""
+    none = Figure(text.NONE, None, "")
+    rows = [
+        (
+            "At full speed, from the plan",
+            _figure(volume, at, "estimatedP50Seconds", text.estimate_text(volume.get("estimatedP50Seconds"))),
+            _figure(volume, at, "estimatedP90Seconds", text.estimate_text(volume.get("estimatedP90Seconds"))),
+            _figure(volume, at, "sincePlanSeconds", text.seconds_text(volume.get("sincePlanSeconds"))),
+        ),
+        (
+            "At full speed, from the start",
+            none,
+            none,
+            _figure(volume, at, "actualSeconds", text.seconds_text(volume.get("actualSeconds"))),
+        ),
+    ]
+    return [row for row in rows if any(cell.value is not None for cell in row[1:])]
+
+
+def _phase_rows(volume: Json, at: str) -> list[tuple[str, Figure, Figure, Figure]]:
+    rows = []
+    for place, one in enumerate(volume.get("phases") or []):
+        cells = [
+            Figure(words(one.get(name)), one.get(name), f"{at}/phases/{place}/{name}")
+            for name, words in (
+                ("estimatedP50Seconds", text.estimate_text),
+                ("estimatedP90Seconds", text.estimate_text),
+                ("actualSeconds", text.seconds_text),
+            )
+        ]
+        rows.append((PHASES.get(one["phase"], one["phase"]), *cells))
+    return rows
+
+
+def _latency_rows(volume: Json, at: str) -> list[tuple[str, Figure, Figure, str]]:
+    """(what, before, after, promised)."""
+    before, after = volume.get("latencyBeforeMs"), volume.get("latencyAfterMs")
+    if before is None and after is None:
+        return []
+    promised = volume.get("expected") or {}
+    rows = []
+    for words, key in LATENCIES:
+        cells = [
+            Figure(text.milliseconds((found or {}).get(key)), (found or {}).get(key), f"{at}/{name}/{key}")
+            for name, found in (("latencyBeforeMs", before), ("latencyAfterMs", after))
+        ]
+        rows.append((words, cells[0], cells[1], text.milliseconds(promised.get(f"{key}Ms"))))
+    return [row for row in rows if row[1].value is not None or row[2].value is not None]
+
+
+def _cost_rows(volume: Json, at: str) -> list[tuple[str, Figure, Figure, str]]:
+    """(item, planned, billed, how)."""
+    rows = []
+    for place, part in enumerate(volume.get("costParts") or []):
+        here = f"{at}/costParts/{place}"
+        rows.append(
+            (
+                part["item"],
+                Figure(text.money(part["plannedUsd"]), part["plannedUsd"], f"{here}/plannedUsd"),
+                Figure(text.money(part.get("billedUsd")), part.get("billedUsd"), f"{here}/billedUsd"),
+                f"{part['arithmetic']}; {part['how']}",
+            )
+        )
+    return rows
+
+
+def _sample_rows(samples: list[Sample]) -> list[tuple[str, str, str, str, str, str]]:
+    """(after the start, progress, there, rate, reads a minute, time of a read)."""
+    step = max(1, -(-len(samples) // MOST_ROWS))
+    rated = list(zip(samples, rates_mib_s(samples), strict=True))
+    kept = [*rated[:-1:step], *rated[-1:]]
+    return [
+        (
+            text.offset_text(one.seconds),
+            text.percent(one.percent),
+            text.size(one.bytes_done),
+            text.rate(rate),
+            text.number(one.read_ops),
+            text.milliseconds(one.read_ms),
+        )
+        for one, rate in kept
+    ]
+
+
+def _benchmark(one: Json) -> Json:
+    sides = [side for side in ("read", "write") if one.get(side)]
+    return {
+        "pattern": one["pattern"],
+        "target": one["target"],
+        "iops": text.number(one.get("totalIops")),
+        "rate": text.rate(one.get("totalMibS")),
+        "limit": (one.get("limit") or {}).get("text", ""),
+        "sides": [
+            f"{side}: p50 {text.milliseconds(one[side].get('p50Ms'))}, "
+            f"p99 {text.milliseconds(one[side].get('p99Ms'))}"
+            for side in sides
+        ],
+        "problem": one.get("problem"),
+    }
+
+
+def _candidate(one: Json) -> Json:
+    return {
+        "strategy": strategy_text(one),
+        "chosen": one["chosen"],
+        "feasible": one["feasible"],
+        "usable": text.estimate_text(one.get("usableSeconds")),
+        "p50": text.estimate_text(one.get("readyP50Seconds")),
+        "p90": text.estimate_text(one.get("readyP90Seconds")),
+        "cost": text.money(one.get("costUsd")),
+        "reason": one["reason"],
+        "arithmetic": one.get("costArithmetic") or "",
+    }
+
+
+def _facts(volume: Json, planned: Json | None, result: Json) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in _all_facts(volume, planned, result) if value not in ("", None)]
+
+
+def _all_facts(volume: Json, planned: Json | None, result: Json) -> Iterator[tuple[str, Any]]:
+    assigned = (planned or {}).get("volume") or {}
+    new = assigned.get("volume") or {}
+    yield "Volume", volume.get("volumeId")
+    yield "Snapshot", volume["snapshotId"]
+    yield "Data as of", text.clock_text(assigned.get("snapshotStartedAt")) if assigned else ""
+    yield "Source volume", assigned.get("sourceVolumeId")
+    yield "Data", text.size(assigned.get("dataBytes")) if assigned else ""
+    yield "Written blocks of 512 KiB", text.number(assigned.get("writtenBlocks")) if assigned else ""
+    yield "Settings", _settings(new)
+    yield "Tags", ", ".join(f"{key}={value}" for key, value in sorted((new.get("tags") or {}).items()))
+    yield "Instance", " ".join(filter(None, [assigned.get("instanceId"), assigned.get("instanceType")]))
+    yield "Device", assigned.get("device")
+    yield "Zone", assigned.get("availabilityZone")
+    yield "Bytes read or loaded", text.size(volume.get("bytesRead"))
+    yield "Warmed up again", "once" if volume.get("warmUps") == 1 else str(volume.get("warmUps") or "")
+    yield "Known because", "; ".join((result.get("initialization") or {}).get("reasons") or [])
+
+
+def _settings(new: Json) -> str:
+    if not new:
+        return ""
+    parts = [str(new["volumeType"]), f"{new['sizeGib']:,} GiB"]
+    parts += [f"{new['iops']:,} IOPS"] if new.get("iops") else []
+    parts += [f"{new['throughputMibS']:,} MiB/s"] if new.get("throughputMibS") else []
+    return ", ".join(parts)

@@ -1,0 +1,51 @@
+"""What a restore says of itself in metrics: the dashboard and the alarms of template.yaml read them."""
+
+from __future__ import annotations
+
+from rewarm.contracts import (
+    AnnounceEvent,
+    PollInitializationEvent,
+    PollInitializationResult,
+    ReportEvent,
+    ReportResult,
+)
+from rewarm.domain.failures import explain
+from rewarm.observability import count
+
+_FAILURES = {"failed": "RestoresFailed", "fallback": "FallBacks"}
+
+
+def restore_reported(event: ReportEvent, result: ReportResult) -> None:
+    """At its end, ready or failed; 0 is told, too, so that alarms have something to come back to."""
+    seconds = (event.now - event.started_at).total_seconds()
+    count("RestoresFinished", verdict=result.verdict)
+    count("RestoreSeconds", value=seconds, unit="Seconds", verdict=result.verdict)
+    planned = sum(one.plan.cost_usd for one in event.plans)
+    count("PlannedCostUsd", value=float(planned), unit="None")
+    count("CostUsd", value=float(result.cost_usd), unit="None")
+    count("CostAbovePlanUsd", value=max(0.0, float(result.cost_usd - planned)), unit="None")
+    if event.deadline_at is not None and result.deadline_met is not None:
+        _deadline(result, allowed_seconds=(event.deadline_at - event.started_at).total_seconds())
+
+
+def _deadline(result: ReportResult, allowed_seconds: float) -> None:
+    """By the slowest volume, as the report judges."""
+    taken = max((one.actual_seconds or 0 for one in result.volumes), default=0)
+    count("DeadlineUsedPercent", value=100 * taken / max(1.0, allowed_seconds), unit="Percent")
+    count("DeadlinesMissed", value=0 if result.deadline_met else 1)
+
+
+def announced(event: AnnounceEvent) -> None:
+    """A failure has one reason wherever it happened, also before there was anything to report."""
+    failure = event.details.get("failure")
+    metric = _FAILURES.get(event.event)
+    if metric is not None and isinstance(failure, dict):
+        told = explain(str(failure.get("error") or ""), str(failure.get("cause") or ""))
+        count(metric, reason=told.error)
+
+
+def polled(event: PollInitializationEvent, result: PollInitializationResult) -> None:
+    """The agent's rate while it reads; what follows its end is waiting for CloudWatch."""
+    before = event.previous.agent_finished_at if event.previous else None
+    if event.dispatch is not None and before is None and result.mib_per_second is not None:
+        count("AgentMibPerSecond", value=result.mib_per_second, unit="None")

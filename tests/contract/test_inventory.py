@@ -1,0 +1,105 @@
+"""What runs, from EC2, Step Functions and the table together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from rewarm.adapters.inventory import AwsInventory
+from rewarm.adapters.restores import RELEASED_SECONDS, DynamoRestoreTable
+from rewarm.domain.errors import AccessDeniedError
+from rewarm.domain.running import RunningFastRestore
+from tests.contract.answers import ApiError, Aws
+
+TABLE, MACHINE = "restores", "arn:aws:states:us-east-1:123456789012:stateMachine:restore"
+SINCE = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+PLACE = ("snap-1", "us-east-1a")
+USER = "restore-1/0"
+
+
+def execution(name: str) -> dict[str, Any]:
+    arn = MACHINE.replace("stateMachine", "execution") + f":{name}"
+    return {
+        "executionArn": arn, "stateMachineArn": MACHINE, "name": name, "status": "RUNNING",
+        "startDate": SINCE,
+    }  # fmt: skip
+
+
+def active(snapshot_id: str = PLACE[0], **times: Any) -> dict[str, Any]:
+    return {
+        "SnapshotId": snapshot_id, "AvailabilityZone": PLACE[1], "State": "optimizing",
+        **(times or {"EnablingTime": SINCE, "OptimizingTime": SINCE + timedelta(minutes=1)}),
+    }  # fmt: skip
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoRestoreTable]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIATEST")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        dynamodb = boto3.client("dynamodb")
+        dynamodb.create_table(
+            TableName=TABLE,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        )
+        yield DynamoRestoreTable(dynamodb, TABLE, clock=(SINCE + timedelta(hours=1)).timestamp)
+
+
+def inventory(ec2: Aws | None = None, states: Aws | None = None) -> AwsInventory:
+    clients = (ec2 or Aws("ec2")).client, (states or Aws("stepfunctions")).client
+    return AwsInventory(*clients, boto3.client("dynamodb"), TABLE, MACHINE)
+
+
+def test_counts_every_page_of_what_runs(table: DynamoRestoreTable) -> None:
+    assert table.get("restore-1") is None
+    states = Aws("stepfunctions").on(
+        "ListExecutions",
+        {"executions": [execution("a"), execution("b")], "nextToken": "more"},
+        {"executions": [execution("c")]},
+    )
+    assert inventory(states=states).restores_in_flight() == 3
+    assert states.params("ListExecutions")[0]["statusFilter"] == "RUNNING"
+
+
+def test_what_we_enabled_is_ours_and_says_who_needs_it(table: DynamoRestoreTable) -> None:
+    table.claim_fast_snapshot_restore(*PLACE, USER, enabled_by_us=True)
+    table.claim_fast_snapshot_restore("snap-2", PLACE[1], USER, enabled_by_us=False)
+    ec2 = Aws("ec2").on(
+        "DescribeFastSnapshotRestores",
+        {"FastSnapshotRestores": [active(), active("snap-2"), active("snap-3")]},
+    )
+    assert inventory(ec2).fast_restores() == [RunningFastRestore(*PLACE, SINCE, frozenset({USER}))]
+    (asked,) = ec2.params("DescribeFastSnapshotRestores")
+    assert asked["Filters"] == [{"Name": "state", "Values": ["enabling", "optimizing", "enabled"]}]
+
+
+def test_what_could_not_be_disabled_is_still_ours(table: DynamoRestoreTable) -> None:
+    table.claim_fast_snapshot_restore(*PLACE, USER, enabled_by_us=True)
+    table.release_fast_snapshot_restore(*PLACE, USER)
+    ec2 = Aws("ec2").on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": [active()]})
+    assert inventory(ec2).fast_restores() == [RunningFastRestore(*PLACE, SINCE, frozenset())]
+
+
+def test_what_somebody_else_enabled_after_our_release_is_theirs(table: DynamoRestoreTable) -> None:
+    table.claim_fast_snapshot_restore(*PLACE, USER, enabled_by_us=True)
+    table.release_fast_snapshot_restore(*PLACE, USER)
+    later = SINCE + timedelta(hours=1, seconds=RELEASED_SECONDS / 2)
+    ec2 = Aws("ec2").on(
+        "DescribeFastSnapshotRestores", {"FastSnapshotRestores": [active(EnablingTime=later)]}
+    )
+    assert inventory(ec2).fast_restores() == []
+
+
+def test_a_missing_permission_is_named(table: DynamoRestoreTable) -> None:
+    assert table.get("restore-1") is None
+    states = Aws("stepfunctions").on("ListExecutions", ApiError("AccessDeniedException", status=400))
+    with pytest.raises(AccessDeniedError, match="ListExecutions"):
+        inventory(states=states).restores_in_flight()

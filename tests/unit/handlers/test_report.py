@@ -1,0 +1,80 @@
+"""The handler of Report: a page is never worth a restore, and a volume's account counts no restore."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.support import accounts
+from tests.support.builders import NOW, RESTORE_ID, World, request
+from tests.unit.handlers.conftest import Context
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def handler(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, world: World) -> ModuleType:
+    module = fresh("report")
+    for name, port in (
+        ("_ARTIFACTS", world.artifacts),
+        ("_TABLE", world.table),
+        ("_HISTORY", world.history),
+    ):
+        monkeypatch.setattr(module, name, port)
+    return module
+
+
+def event(**changes: Any) -> dict[str, Any]:
+    return {
+        "restoreId": RESTORE_ID,
+        "now": accounts.moment(470),
+        "startedAt": NOW.isoformat(),
+        "deadlineAt": None,
+        "request": request().to_json(),
+        "trigger": {"kind": "api"},
+        "plans": [accounts.planned().to_json()],
+        "results": [accounts.ready()],
+        "failure": None,
+        "volumeIndex": None,
+        "volumeCount": 1,
+        **changes,
+    }
+
+
+def test_the_page_is_made_and_kept(handler: ModuleType, context: Context, world: World) -> None:
+    answer = handler.lambda_handler(event(), context)
+    assert answer["pageKey"] == f"restores/{RESTORE_ID}/report.html"
+    assert "Ready: the volume at full speed" in world.artifacts.pages[answer["pageKey"]]
+
+
+def test_a_page_that_cannot_be_made_fails_nothing(
+    handler: ModuleType, context: Context, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_account: Any) -> str:
+        raise MemoryError
+
+    monkeypatch.setattr("rewarm.page.render", broken)
+    answer = handler.lambda_handler(event(), context)
+    assert (answer["verdict"], answer["pageKey"]) == ("ready", None)
+    assert world.artifacts.pages == {}
+    assert world.table.records[RESTORE_ID]["status"] == "ready"
+
+
+@pytest.mark.parametrize(("index", "counted"), [(None, True), (0, False)])
+def test_only_the_whole_restore_is_counted(
+    handler: ModuleType,
+    context: Context,
+    capsys: pytest.CaptureFixture[str],
+    index: int | None,
+    counted: bool,  # noqa: FBT001
+) -> None:
+    handler.lambda_handler(event(volumeIndex=index), context)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    assert any("RestoresFinished" in line for line in lines) is counted

@@ -1,0 +1,281 @@
+"""The page: everything is told, nothing from outside becomes mark-up, and missing parts are left out."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from rewarm.contracts import Failure
+from rewarm.domain.model import Strategy
+from rewarm.domain.samples import MOST_SAMPLES
+from rewarm.page import pictures, render
+from rewarm.page.volumes import MOST_ROWS
+from tests.support import accounts
+from tests.support.builders import RESTORE_ID, World
+
+NONSENSE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}${7*7}</style><svg onload=x>"
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Outline(HTMLParser):
+    """Ids, tags, what a browser would load, and the figures; checks that elements are closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.loaded, self.tags, self.values = [], [], [], [], []
+        self.handlers, self.words = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.note(tag, dict(attrs))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.note(tag, dict(attrs))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not self.open or self.open[-1] != "style":
+            self.words.append(data)
+
+    def note(self, tag, attrs):
+        self.tags.append(tag)
+        self.ids += [attrs["id"]] if "id" in attrs else []
+        self.handlers += [name for name in attrs if name.startswith("on")]
+        for name in ("src", "href", "xlink:href"):
+            if not attrs.get(name, "#").startswith("#"):
+                self.loaded.append(attrs[name])
+        if tag == "data":
+            self.values.append((attrs["data-of"], attrs["value"]))
+
+    @property
+    def text(self):
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+
+def outline(page):
+    parser = Outline()
+    parser.feed(page)
+    parser.close()
+    return parser
+
+
+@pytest.fixture(scope="module")
+def account():
+    return accounts.ready_account()[1]
+
+
+@pytest.fixture(scope="module")
+def page(account):
+    return render(account)
+
+
+def test_it_is_well_formed_and_needs_nothing_else(page):
+    found = outline(page)
+    assert found.open == []
+    assert found.loaded == []
+    assert len(found.ids) == len(set(found.ids))
+    assert not re.search(r"url\((?!#)", page)
+    assert "@import" not in page
+    assert "script" not in found.tags
+
+
+def test_the_policy_lets_nothing_be_loaded_and_nothing_run(page):
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy is not None
+    assert policy[1].split("; ") == [
+        "default-src 'none'", "style-src 'unsafe-inline'", "base-uri 'none'", "form-action 'none'",
+    ]  # fmt: skip
+
+
+def test_it_tells_everything(page):
+    text = outline(page).text
+    for words in (
+        "Ready: the volume at full speed after 7 min 30 s", "Took", "7 min 50 s", "met",
+        "Progress and rate over time", "118.0 MiB/s", "Read latency before and after", "205 ms", "1.93 ms",
+        "latency of gp3", "Plan against actual", "Agent reads", "5 min 30 s", "Timeline",
+        "Volume attached: usable", "2026-11-21 03:00:30 UTC", "ListSnapshotBlocks requests",
+        "9 requests x $0.0006 / 1,000", "Strategies that were weighed", "volume-clone", "Dearer by $0.75.",
+        "gp3, 100 GiB, 3,000 IOPS, 125 MiB/s", "volume vol-00000000000000001 (ready)", "Log of decisions",
+        "Usable, still cold.", "the alarm orders database down", "AWS Price List, of 2026-11-01",
+        "the agent has read every written block", f"restores/{RESTORE_ID}/report.json",
+    ):  # fmt: skip
+        assert words in text, words
+
+
+def test_the_verdict_comes_first(page):
+    assert page.index("<h1") < page.index("<svg")
+    assert page.index("Ready:", page.index("<body")) < page.index("Progress and rate")
+
+
+def test_every_figure_is_that_of_the_account(account, page):
+    values = outline(page).values
+    assert len(values) > 20
+    for path, value in values:
+        found = account
+        for part in path.split("/"):
+            found = found[int(part)] if part.isdecimal() else found[part]
+        assert str(found) == value, path
+
+
+def test_pictures_are_for_wide_and_narrow_and_take_the_pages_colours(page):
+    assert page.count("<svg") == 6
+    assert page.count('role="img"') == 6
+    assert "prefers-color-scheme: dark" in page
+    assert "var(--accent)" in page
+    assert not re.search(r"#0[1-9]0[1-9]0[1-9]\b", page)
+
+
+def poisoned(value):
+    """The account with nonsense in every text from outside."""
+    free = {
+        "reason", "why", "words", "cause", "title", "text", "tags", "chosenBecause", "reasons", "item",
+        "alarmName", "snapshotId", "volumeId", "device", "instanceId", "arithmetic", "error", "state",
+        "priceSource", "costArithmetic", "availabilityZone", "limitedBy",
+    }  # fmt: skip
+
+    def walk(node, name=""):
+        if isinstance(node, dict):
+            return {key: walk(one, "tags" if name == "tags" else key) for key, one in node.items()}
+        if isinstance(node, list):
+            return [walk(one, name) for one in node]
+        return NONSENSE if isinstance(node, str) and name in free else node
+
+    found = walk(value)
+    for one in found["plans"]:
+        one["volume"]["volume"]["tags"] = {NONSENSE: NONSENSE}
+        one["volume"]["passedOver"] = [{"snapshotId": NONSENSE, "reason": NONSENSE}]
+    found["removed"] = found["kept"] = [NONSENSE]
+    found["restoreId"] = NONSENSE
+    found["request"] = {"source": {"tags": {NONSENSE: NONSENSE}}}
+    found["failure"] = {"state": NONSENSE, "error": NONSENSE, "cause": NONSENSE}
+    found["volumes"][0]["failure"] = found["failure"]
+    found["volumes"][0]["benchmarkProblem"] = NONSENSE
+    found["volumes"][0]["boost"] = {"state": "not-lowered", "boosted": NONSENSE, "target": NONSENSE}
+    return found
+
+
+def test_words_from_outside_cannot_become_mark_up(account, page):
+    found = outline(render(poisoned(json.loads(json.dumps(account)))))
+    assert set(found.tags) <= set(outline(page).tags) | {"p", "ul", "li"}
+    assert "script" not in found.tags
+    assert "img" not in found.tags
+    assert found.handlers == []
+    assert found.loaded == []
+    assert found.text.count(re.sub(r"\s+", " ", NONSENSE)) > 25
+    assert "49" not in re.sub(r"7\*7", "", NONSENSE)
+    assert "{{ 7*7 }}" in found.text
+
+
+def test_a_restore_that_came_to_no_volumes_has_a_page():
+    failure = Failure(
+        state="Parse Request",
+        error="RunbookNotFoundError",
+        cause='{"errorType": "RunbookNotFoundError", "errorMessage": "no runbook for the alarm x"}',
+    )
+    _, account = accounts.reported(
+        World(), [], [], failure=failure, request=None, trigger=None, deadline_at=None
+    )
+    text = outline(render(account)).text
+    assert "Failed" in text
+    assert "no runbook for the alarm x" in text
+    assert "Nothing was left behind." in text
+
+
+def test_a_cancelled_one_says_so():
+    result = accounts.failed(error="RestoreCancelledError", words="as asked for")
+    _, account = accounts.reported(World(), [accounts.planned()], [result])
+    assert "Cancelled, as asked for" in outline(render(account)).text
+
+
+def test_one_of_several_fails_and_both_are_told():
+    world = World()
+    world.table.update(RESTORE_ID, {"cleanUp1": {"removed": ["volume vol-2"], "kept": ["a thing (why)"]}})
+    plans = [accounts.planned(0), accounts.planned(1)]
+    _, account = accounts.reported(world, plans, [accounts.ready(0), accounts.failed(1)])
+    text = outline(render(account)).text
+    assert "Failed: 1 of 2 volumes" in text
+    assert "12 blocks unreadable" in text
+    assert "a thing (why)" in text
+    assert "Removed: volume vol-2." in text
+
+
+def test_pictures_are_bounded_however_many_volumes_there_are():
+    count = pictures.MOST_DRAWN + 6
+    plans = [accounts.planned(index) for index in range(count)]
+    _, account = accounts.reported(World(), plans, [accounts.ready(index) for index in range(count)])
+    found = outline(render(account))
+    # Without samples: plan against actual, and latency; each wide and narrow.
+    assert found.tags.count("svg") == 4 * pictures.MOST_DRAWN
+    assert len(found.ids) == len(set(found.ids))
+    assert found.text.count("Only the first volumes have pictures here") == 6
+    assert found.text.count("At full speed, from the plan") == count
+
+
+def test_two_days_are_a_page_like_any_other():
+    world = World()
+    accounts.keep_samples(world, 0, accounts.series(48 * 3_600, 20_000))
+    _, account = accounts.reported(world, [accounts.planned()], [accounts.ready()])
+    assert len(account["samples"][0]["samples"]) <= MOST_SAMPLES
+    found = render(account)
+    assert len(found) < 400_000
+    table = re.search(r'aria-label="Progress over time, volume 0">(.*?)</table>', found, re.DOTALL)
+    assert table is not None
+    assert table[1].count("<tr>") <= MOST_ROWS + 2
+    assert "+48:01:00" in table[1]
+
+
+@pytest.mark.parametrize("name", ["before", "after", "timeline", "dispatch", "released", "initialization"])
+def test_parts_that_are_missing_are_left_out(name):
+    world = World()
+    _, account = accounts.reported(world, [accounts.planned()], [accounts.ready(**{name: None})])
+    assert outline(render(account)).open == []
+
+
+def test_a_picture_that_cannot_be_drawn_leaves_the_figures(monkeypatch, account):
+    def broken(*_args, **_more):
+        raise RuntimeError("no font")
+
+    pictures._drawn.cache_clear()
+    monkeypatch.setattr("rewarm.charts.restore.to_svg", broken)
+    found = outline(render(account))
+    assert "svg" not in found.tags
+    assert "1.93 ms" in found.text
+    monkeypatch.undo()
+    assert "<svg" in render(account), "what could not be drawn once is tried again"
+
+
+def test_what_goes_on_costing_money_is_said_loudly():
+    one = accounts.planned(strategy=Strategy.BOOSTED_WARM_UP)
+    boost = {
+        "state": "not-lowered",
+        "boosted": "gp3 16,000 IOPS",
+        "target": "gp3 3,000 IOPS",
+        "reason": "limit",
+    }
+    released = {**accounts.ready()["released"], "boost": boost}
+    _, account = accounts.reported(World(), [one], [accounts.ready(one=one, released=released, warmUps=1)])
+    text = outline(render(account)).text
+    assert (
+        "Goes on costing money : vol-00000000000000001 is still gp3 16,000 IOPS, to be gp3 3,000 IOPS" in text
+    )
+    assert "was warmed up again" in text
+    assert "AWS's bill has it" in text
+
+
+def test_benchmarks_are_shown():
+    run = {
+        "target": "vol-1", "pattern": "random-read", "totalIops": 1_600.0, "totalMibS": 6.25,
+        "read": {"iops": 1_600.0, "mibS": 6.25, "operations": 9, "meanMs": 0.6, "p50Ms": 0.61, "p99Ms": 1.9,
+                 "p999Ms": 3.0},
+        "limit": {"name": "depth", "text": "depth: 1 in flight"},
+    }  # fmt: skip
+    after = {**accounts.ready()["after"], "benchmarks": [run]}
+    _, account = accounts.reported(World(), [accounts.planned()], [accounts.ready(after=after)])
+    text = outline(render(account)).text
+    assert "random-read 1,600 6.2 MiB/s read: p50 0.61 ms, p99 1.90 ms depth: 1 in flight" in text
