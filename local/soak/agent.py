@@ -174,8 +174,9 @@ class AgentRun:
             account["bytesDone"] = account["bytesDone"] // 2
             raise _Hang
         if trouble.call is not None:
+            act, names = trouble.call, (self._instance_id, self._given["volume_id"])
             self._trouble = None
-            trouble.call(self._instance_id, self._given["volume_id"])
+            self._plane.scheduler.after(0, lambda: act(*names))
 
     def _rate(self, volume: Volume) -> float:
         own = min(volume.limits.throughput_mib_s, volume.limits.iops / 4) * 0.95
@@ -219,7 +220,9 @@ class AgentRun:
         p50, p90, p99 = (latencies[min(samples - 1, int(samples * share))] for share in (0.5, 0.9, 0.99))
         if self._is("killed"):
             raise _Exit(137, "", "Killed")
-        verdict = "fast" if p99 <= limit_ms else "slow"
+        if self._is("hangs"):
+            raise _Hang
+        verdict = "unreadable" if self._is("unreadable") else "fast" if p99 <= limit_ms else "slow"
         result = {
             "event": "result",
             "command": "verify",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import os
 import random
 import sys
+import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -19,7 +22,7 @@ from local.soak.errors import StateError, lambda_failure
 from local.soak.execution import Execution
 from local.soak.scheduler import Fiber, FiberEnded, Scheduler
 from local.soak.template import FunctionResource, Stack, stack
-from local.soak.transport import Switchboard, seeded_ids
+from local.soak.transport import Switchboard
 from rewarm import observability
 from rewarm.adapters import artifacts, snapshot_blocks
 from rewarm.adapters.block_pages import REQUESTS_PER_SECOND, Pacer
@@ -88,7 +91,8 @@ def handlers() -> dict[str, Handler]:
     deployed = stack()
     kept = {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith(_HANDLERS)}
     try:
-        with SWITCHBOARD.in_force(), mock.patch.dict(os.environ, _environment(deployed)):
+        environment = mock.patch.dict(os.environ, _environment(deployed))
+        with SWITCHBOARD.in_force(), environment, mock.patch("uuid.uuid4", _new_id):
             modules = {one.module: importlib.import_module(one.module) for one in deployed.functions.values()}
             clock = importlib.import_module(f"{_HANDLERS}.clock")
         clock.time = SimpleNamespace(time=_now)  # type: ignore[attr-defined]
@@ -113,6 +117,19 @@ def _environment(deployed: Stack) -> dict[str, str]:
 def _now() -> float:
     desk: Any = SWITCHBOARD.desk
     return float(desk.scheduler.now)
+
+
+class _Ids:
+    """uuid.uuid4 by the seed of the lab that is open: what is kept by name at import must follow it too."""
+
+    chance = random.Random(0)
+
+
+_IDS = _Ids()
+
+
+def _new_id() -> uuid.UUID:
+    return uuid.UUID(int=_IDS.chance.getrandbits(128), version=4)
 
 
 def _sleep(seconds: float) -> None:
@@ -180,20 +197,22 @@ def lambda_environment(chance: random.Random) -> Iterator[None]:
     for value, own in _AS_IMPORTED:
         vars(value).clear()
         vars(value).update(own)
-    quiet = observability.logger._logger
-    before, state, threads = quiet.disabled, random.getstate(), artifacts._UPLOAD.use_threads
+    state, threads, silenced = random.getstate(), artifacts._UPLOAD.use_threads, logging.root.manager.disable
     with ExitStack() as patches:
         patches.enter_context(mock.patch.dict(os.environ, _environment(stack())))
-        patches.enter_context(mock.patch("uuid.uuid4", seeded_ids(chance)))
+        patches.enter_context(mock.patch("uuid.uuid4", _new_id))
+        patches.enter_context(mock.patch.object(_IDS, "chance", chance))
         patches.enter_context(SWITCHBOARD.in_force())
         patches.enter_context(mock.patch.object(snapshot_blocks, "ThreadPoolExecutor", _AtOnce))
         patches.enter_context(mock.patch.object(observability, "single_metric", _no_metric))
         random.seed(chance.getrandbits(64))
-        quiet.disabled, artifacts._UPLOAD.use_threads = True, False
+        artifacts._UPLOAD.use_threads = False
+        logging.disable(logging.WARNING)
         try:
             yield
         finally:
-            quiet.disabled, artifacts._UPLOAD.use_threads = before, threads
+            logging.disable(silenced)
+            artifacts._UPLOAD.use_threads = threads
             random.setstate(state)
 
 
@@ -208,6 +227,8 @@ class Functions:
         self, scheduler: Scheduler, deployed: Stack, chance: random.Random, mishaps: Mishaps
     ) -> None:
         self.invocations = 0
+        self.places: Counter[str] = Counter()
+        """Invocations by state, or by function where no state calls."""
         self._scheduler = scheduler
         self._functions = deployed.functions
         self._chance = chance
@@ -224,6 +245,7 @@ class Functions:
 
     def _begin(self, function: FunctionResource, payload: Any, place: str, execution: str) -> Fiber:
         self.invocations += 1
+        self.places[place] += 1
         handler = handlers()[function.module]
         mishap = self._mishaps.invocation(place)
         text = json.dumps(payload)

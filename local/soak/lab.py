@@ -157,12 +157,16 @@ class FastLab:
 
     def api(self, method: str, path: str, body: Json | None = None, **headers: str) -> tuple[int, Json]:
         """One HTTP request; virtual time goes on until it is answered."""
-        fiber = self.functions.call(self._function("ApiFunction"), http_event(method, path, body, headers))
+        fiber = self.begin_api(method, path, body, **headers)
         self.run(lambda: fiber.result.done)
         answer, failure = fiber.result.value
         if failure is not None:
             return 502, {"message": str(failure)}
         return int(answer["statusCode"]), json.loads(answer["body"] or "null")
+
+    def begin_api(self, method: str, path: str, body: Json | None = None, **headers: str) -> Fiber:
+        """The same, without waiting for the answer."""
+        return self.functions.call(self._function("ApiFunction"), http_event(method, path, body, headers))
 
     def machine(self, logical_id: str) -> str:
         """A state machine's ARN."""

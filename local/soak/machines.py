@@ -113,7 +113,8 @@ class StepFunctions:
         if execution.status == "SUCCEEDED":
             found["output"] = json.dumps(execution.output)
         elif execution.status != "RUNNING":
-            found |= {"error": execution.error, "cause": execution.cause[:CAUSE_CHARS]}
+            told = {"error": execution.error, "cause": execution.cause[:CAUSE_CHARS]}
+            found |= {name: text for name, text in told.items() if text}
         return found
 
     # -------------------------------------------------------------------------------------------- tasks

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ import boto3
 import botocore.endpoint
 import botocore.retries.quota
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
-from botocore.config import Config
 from botocore.exceptions import ReadTimeoutError
 
 ENDPOINT = "http://127.0.0.1:1"
@@ -199,11 +197,6 @@ def _refused(service: str, refusal: Refusal) -> tuple[dict[str, str], bytes]:
     return headers, json.dumps({"__type": refusal.code, "message": refusal.message}).encode()
 
 
-def plain_client_config() -> Config:
-    """For the lab's own look at things: one try."""
-    return Config(retries={"total_max_attempts": 1})
-
-
 class NoInterference:
     """Everything goes well."""
 
@@ -221,10 +214,3 @@ class NoInterference:
         """As they are."""
         del call
         return body
-
-
-def seeded_ids(chance: random.Random) -> Callable[[], Any]:
-    """uuid.uuid4 by the seed."""
-    import uuid  # noqa: PLC0415 - only for the class, whose module is patched
-
-    return lambda: uuid.UUID(int=chance.getrandbits(128), version=4)
