@@ -1,0 +1,92 @@
+"""The fast lab beside the embedded AWS: the same restore visits the same states and answers alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from local.region import FaultRule
+from local.soak.lab import FastLab
+from local.soak.paths import RESTORE, VOLUME
+from tests.support.restores import PATIENT
+
+LOOPS = {
+    "Wait For Volume",
+    "Wait For Attachment",
+    "Wait For Measurement Before",
+    "Wait For Initialization",
+    "Wait For Measurement After",
+    "Wait For Snapshot",
+    "Await Signal",
+    "Await Signal Of Snapshot",
+    "Wait For Release",
+}
+"""How often, and whether, something is waited for depends on how long it takes."""
+IN_A_MAP = "Restore Volume"
+"""The embedded AWS keeps no history of the states in a Map."""
+TIMES_AND_IDS = ("At", "Seconds", "Id", "Ids", "Key", "Ms", "Percent")
+REFUSED_RATE = FaultRule(
+    "CreateVolume", code="VolumeLimitExceeded", times=None, when={"VolumeInitializationRate": "*"}
+)
+
+
+def asked(strategy: str, snapshot_id: str, instance_id: str) -> dict[str, Any]:
+    return {
+        "source": {"snapshotId": snapshot_id},
+        "target": {"instanceId": instance_id},
+        "objective": {"strategy": strategy},
+        "verify": PATIENT,
+    }
+
+
+def order(visits: list[str]) -> list[str]:
+    """The states in the order of their first entry."""
+    return [state for state in dict.fromkeys(visits) if state not in LOOPS and state != IN_A_MAP]
+
+
+def shape(value: Any, name: str = "") -> Any:
+    """The value without what differs from one run to the next: members and their kinds remain."""
+    if isinstance(value, dict):
+        return {key: shape(item, key) for key, item in value.items() if item not in (None, [], {})}
+    if isinstance(value, list):
+        return [shape(item, name) for item in value[:1]]
+    if name.endswith(TIMES_AND_IDS) or isinstance(value, float | int):
+        return type(value).__name__ if isinstance(value, str | bool) else "number"
+    return value if name in ("verdict", "strategy", "error", "status") else type(value).__name__
+
+
+def in_the_fast_lab(strategy: str, image, faults: tuple[FaultRule, ...]):
+    with FastLab(seed=1) as lab:
+        lab.region.faults.add(*faults)
+        snapshot_id = lab.region.add_snapshot(size_gib=image.size_gib, extents=image.extents)
+        restore_id = lab.start(asked(strategy, snapshot_id, lab.region.add_instance()))
+        main = lab.execution(RESTORE, restore_id)
+        lab.finish(main)
+        return main, lab.execution(VOLUME, f"{restore_id}-0")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "faults"),
+    [
+        ("provisioned-rate", ()),
+        ("warm-up-agent", ()),
+        ("fast-snapshot-restore", ()),
+        ("provisioned-rate", (REFUSED_RATE,)),
+    ],
+    ids=["provisioned-rate", "warm-up-agent", "fast-snapshot-restore", "refused"],
+)
+def test_both_go_the_same_way(user, image, strategy, faults):
+    main, volume = in_the_fast_lab(strategy, image, faults)
+    user.region.faults.add(*faults)
+    restore = user.restore(asked(strategy, user.snapshot(), user.instance()))
+
+    assert main.status == restore.main.status, restore.why
+    assert order(main.visits) == order([*restore.main.states])
+    assert order(volume.visits) == order([*restore.volumes[0].states])
+    assert (main.error, volume.error) == (restore.main.error, restore.volumes[0].error)
+    if main.status == "SUCCEEDED":
+        assert shape(main.output) == shape(restore.main.output)
+    ours = {state: shape(answer) for state, answer in main.answers if state != IN_A_MAP}
+    theirs = {state: shape(restore.main.answer(state)) for state in ours}
+    assert ours == theirs
