@@ -149,6 +149,15 @@ class Instance:
         for name in link_names(volume_id):
             (self._by_id / name).unlink(missing_ok=True)
 
+    def has_mounted(self, target: str) -> bool:
+        """The instance has a file system of this block device mounted; of a plain file nobody can tell."""
+        if not target.startswith("/dev/") or self._holder.poll() is not None:
+            return False
+        device = Path(target).stat().st_rdev
+        number = f"{os.major(device)}:{os.minor(device)}"
+        mounts = Path(f"/proc/{self._holder.pid}/mountinfo").read_text().splitlines()
+        return any(line.split(" ")[2] == number for line in mounts)
+
     def run(self, script: str, environment: dict[str, str]) -> Command:
         """Start a shell script in the instance; it sees nothing of this process's environment."""
         self._require_alive()

@@ -156,6 +156,10 @@ class Volume:
     attachments: dict[str, Attachment] = field(default_factory=dict)
     initialization: Initialization | None = None
     modifications: list[Modification] = field(default_factory=list)
+    product_codes: list[str] = field(default_factory=list)
+    """Of AWS Marketplace."""
+    managed_by: str | None = None
+    """The AWS service that the volume belongs to (botocore shape OperatorResponse)."""
 
     @property
     def size_gib(self) -> int:

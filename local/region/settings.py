@@ -19,6 +19,7 @@ class VolumeSettings:
     creation_seconds: float = 2.0  # UNVERIFIED: AWS gives no time from `creating` to `available`
     attach_seconds: float = 2.0  # UNVERIFIED
     detach_seconds: float = 2.0  # UNVERIFIED
+    root_detach_error_code: str = "IncorrectState"  # UNVERIFIED: from public reports
     deletion_seconds: float = 1.0  # UNVERIFIED
     background_mib_s: float = 1.2
     # UNVERIFIED: AWS says only that it fluctuates; 1.2 MiB/s loads 100 GiB in about a day, as published.

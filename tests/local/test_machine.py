@@ -429,3 +429,14 @@ def test_what_an_instance_keeps_of_the_agent_is_its_own(machine: Machine) -> Non
     wait_for(lambda: seen.poll() is not None)
     assert (written.poll(), seen.poll(), seen.output()[0]) == (0, 0, "")
     assert not Path("/var/lib/rewarm/agent").exists()
+
+
+def test_a_mounted_volume_is_not_taken_away(attached: Machine) -> None:
+    prepare = f"mkfs.ext4 -q {LINK} && mkdir -p /var/lib/rewarm/data && mount {LINK} /var/lib/rewarm/data"
+    status, _, errors = run(attached, prepare)
+    assert status == 0, errors
+    with pytest.raises(DataPlaneError, match=f"{VOLUME} is mounted on {INSTANCE}"):
+        attached.detach_volume(VOLUME, INSTANCE)
+    assert run(attached, f"test -e {LINK} && umount /var/lib/rewarm/data")[0] == 0
+    attached.detach_volume(VOLUME, INSTANCE)
+    assert run(attached, f"test -e {LINK}")[0] != 0
