@@ -138,6 +138,7 @@ def _early_events(request: contracts.RestoreRequest) -> dict[str, Contract]:
                 "results": [],
             },
         ),
+        "release-target-event": contracts.ReleaseTargetEvent(**COMMON),
         "report-event": contracts.ReportEvent(
             **COMMON,
             started_at=STARTED,
@@ -225,6 +226,11 @@ def input_examples() -> dict[str, JsonObject]:
         "cloudwatch-alarm": ALARM,
         "scheduled-drill": {
             "request": {**REQUEST, "onFailure": "clean-up", "notify": {"slack": True, "email": False}},
-            "trigger": {"kind": "schedule", "scheduleName": "monthly-drill"},
+            # EventBridge Scheduler fills the time in; a run that it starts twice restores once.
+            "trigger": {
+                "kind": "schedule",
+                "scheduleName": "monthly-drill",
+                "scheduledAt": "<aws.scheduler.scheduled-time>",
+            },
         },
     }

@@ -41,6 +41,7 @@ def results() -> dict[str, type[Contract]]:
         "await-signal-result": contracts.AwaitSignalResult,
         "release-result": contracts.ReleaseResult,
         "clean-up-result": contracts.CleanUpResult,
+        "release-target-result": contracts.ReleaseTargetResult,
         "report-result": contracts.ReportResult,
         "plan-result": PlanResult,
         "benchmark-result": BenchmarkResult,

@@ -127,7 +127,8 @@ class TestPermissions:
             "performance_changes": "states:StartExecution", "restore_executions": "states:DescribeExecution",
             "waiters": "dynamodb:", "tasks": "states:SendTaskSuccess",
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
-            "benchmark_commands": "ssm:SendCommand",
+            "benchmark_commands": "ssm:SendCommand", "holds": "dynamodb:", "keeper": "dynamodb:",
+            "watching_keeper": "states:DescribeExecution",
         }  # fmt: skip
         for name, properties in functions().items():
             source = ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")

@@ -14,6 +14,7 @@ from rewarm.contracts.events import (
     PrepareSnapshotEvent,
     ReleaseEvent,
     ReportEvent,
+    ReleaseTargetEvent,
     SelectSnapshotEvent,
     VerifyVolumeEvent,
 )
@@ -45,6 +46,7 @@ from rewarm.contracts.results import (
     ReportResult,
     SelectSnapshotResult,
     VerifyVolumeResult,
+    ReleaseTargetResult,
     VolumeReport,
 )
 from rewarm.contracts.values import (
@@ -124,6 +126,11 @@ __all__ = [
     "SelectSnapshotEvent",
     "SelectSnapshotResult",
     "Timeline",
+    "ReleaseTargetEvent",
+    "ReleaseTargetResult",
+    "ReplaceEvent",
+    "ReplaceResult",
+    "ReplacedVolume",
     "Trigger",
     "VerifyVolumeEvent",
     "VerifyVolumeResult",

@@ -158,3 +158,10 @@ class ReportEvent(StepEvent):
     trigger: Trigger
     plans: list[VolumePlan]
     results: list[JsonObject]
+    fallback: Literal["same-volume", "new-volume"] | None = Field(
+        default=None, description="Another plan takes over: on the volume that is there, or on a new one."
+    )
+
+
+class ReleaseTargetEvent(StepEvent):
+    """Asks to let others restore to the target."""

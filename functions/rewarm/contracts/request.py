@@ -37,6 +37,8 @@ MAX_BLOCKS = 134_217_728
 """Of 512 KiB: 64 TiB, the largest volume (botocore: ec2 CreateVolume Size)."""
 MAX_FIRST_EXTENTS = 1_000
 """About 40 KiB of JSON: the request is in the payload of every state, which holds 256 KiB."""
+MAX_COOLDOWN_MINUTES = 10_080
+"""Seven days: as long as a restore may take."""
 DevicePattern = Literal[PatternName.RANDOM_READ, PatternName.INIT]
 """Benchmarks that write to nothing."""
 
@@ -206,3 +208,8 @@ class RestoreRequest(Contract):
     on_failure: OnFailure = OnFailure.CLEAN_UP
     notify: Notify = Field(default_factory=Notify)
     dry_run: StrictBool = Field(default=False, description="Plan only: nothing is created.")
+    alarm_cooldown_minutes: Annotated[StrictInt, Field(ge=0, le=MAX_COOLDOWN_MINUTES)] | None = Field(
+        default=None,
+        description="In a runbook: so long after a restore its alarm starts no other. Default: the stack's "
+        "parameter AlarmCooldownMinutes.",
+    )

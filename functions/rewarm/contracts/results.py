@@ -26,9 +26,9 @@ WaitSeconds = Annotated[int, Field(ge=1, le=3_600)]
 
 
 class ParseRequestResult(Contract):
-    """The request with every default filled in, or the restore that has this event already."""
+    """The request with every default filled in, or the restore that the event belongs to already."""
 
-    outcome: Literal["accepted", "duplicate"]
+    outcome: Literal["accepted", "duplicate", "suppressed"]
     request: RestoreRequest | None = None
     trigger: Trigger
     deadline_at: Instant | None = None
@@ -37,6 +37,12 @@ class ParseRequestResult(Contract):
 
 class SelectSnapshotResult(Contract):
     """One assignment per volume."""
+
+class ReleaseTargetResult(Contract):
+    """The devices that the restore held."""
+
+    released: list[str]
+
 
     volumes: list[VolumeAssignment]
 

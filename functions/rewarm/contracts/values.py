@@ -25,6 +25,9 @@ class Trigger(Contract):
     event_id: str | None = None
     schedule_name: str | None = None
 
+    scheduled_at: str | None = Field(
+        default=None, description="The time of the schedule's run: only the first start for it restores."
+    )
 
 class PassedOverSnapshot(Contract):
     """A snapshot that was looked at and not taken."""

@@ -6,6 +6,7 @@ names are what `Retry` and `Catch` in statemachine/ list. They are flat and uniq
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 
@@ -96,6 +97,28 @@ class TargetNotUsableError(RestoreError):
 
 class DeviceInUseError(RestoreError):
     """Another volume is attached under the device name asked for."""
+
+
+class TargetBusyError(RestoreError):
+    """Another restore works on the device asked for; the message names it."""
+
+    def __init__(self, message: str, *, field: str | None = None, held_by: str | None = None) -> None:
+        """`held_by` is the restore that came first."""
+        super().__init__(message, field=field)
+        self.held_by = held_by
+
+
+class TooManyRestoresError(RestoreError):
+    """So many restores run already, on the instance or in the stack, as its parameters allow."""
+
+    def __init__(self, message: str, *, field: str | None = None, running: Collection[str] = ()) -> None:
+        """`running` are those restores."""
+        super().__init__(message, field=field)
+        self.running = tuple(running)
+
+
+class VolumeInUseError(RestoreError):
+    """The volume to be replaced is mounted, or something else on its instance uses it."""
 
 
 class NoStrategyFitsError(RestoreError):

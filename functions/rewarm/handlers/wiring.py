@@ -18,6 +18,7 @@ from rewarm.adapters.executions import RestoreExecutionStates, StepFunctionsExec
 from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.history import DynamoHistory
 from rewarm.adapters.instances import Ec2Instances
+from rewarm.adapters.holds import DynamoHolds
 from rewarm.adapters.messages import Channel, MessageFanOut
 from rewarm.adapters.metrics import CloudWatchMetrics
 from rewarm.adapters.performance_log import DynamoPerformanceLog
@@ -33,6 +34,7 @@ from rewarm.adapters.volume_modifications import Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.settings import Settings
 
+from rewarm.steps.holding import Keeper
 settings = Settings()
 
 
@@ -105,6 +107,26 @@ def table() -> DynamoRestoreTable:
     """Port RestoreTable."""
     return DynamoRestoreTable(_client("dynamodb"), settings.restores_table)
 
+
+
+def holds() -> DynamoHolds:
+    """Port Holds."""
+    return DynamoHolds(_client("dynamodb"), settings.restores_table)
+
+
+def keeper() -> Keeper:
+    """Who holds devices, for steps of the state machine."""
+    return Keeper(holds(), table(), settings.limits)
+
+
+def watching_keeper() -> Keeper:
+    """The same, for those who may ask Step Functions whose restore is over."""
+    return Keeper(holds(), table(), settings.limits, restore_executions())
+
+
+def fast_restore_claims() -> DynamoFastRestoreClaims:
+    """Port FastRestoreClaims."""
+    return DynamoFastRestoreClaims(_client("dynamodb"), settings.restores_table)
 
 def waiters() -> DynamoWaiters:
     """Port Waiters."""

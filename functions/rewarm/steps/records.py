@@ -20,10 +20,24 @@ class Status(StrEnum):
     READY = "ready"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    REFUSED = "refused"
     DUPLICATE = "duplicate"
+    SUPPRESSED = "suppressed"
 
 
-FINISHED = frozenset({Status.READY, Status.FAILED, Status.CANCELLED, Status.DUPLICATE})
+FINISHED = frozenset(
+    {
+        Status.READY,
+        Status.FAILED,
+        Status.CANCELLED,
+        Status.REFUSED,
+        Status.DUPLICATE,
+        Status.SUPPRESSED,
+    }
+)
+
+REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
+"""Errors of a restore that was in the way of another one: nothing was made."""
 
 
 def volume_attribute(index: int) -> str:

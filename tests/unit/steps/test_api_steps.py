@@ -14,6 +14,8 @@ from rewarm.domain.errors import (
     RunbookNotFoundError,
     ServiceUnavailableError,
     SnapshotNotUsableError,
+    TargetBusyError,
+    TooManyRestoresError,
 )
 from rewarm.domain.model import GIB, FastSnapshotRestore, PriceFigure, Strategy
 from rewarm.steps.cancel_restore import cancel_restore
@@ -21,20 +23,30 @@ from rewarm.steps.get_restore import get_restore
 from rewarm.steps.plan_restore import plan_restore
 from rewarm.steps.runbooks import delete_runbook, get_runbook, put_runbook
 from rewarm.steps.start_restore import start_restore
-from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, TO_INSTANCE, TO_ZONE, ZONE, World, snapshot
+from tests.support.builders import (
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    TO_INSTANCE,
+    TO_ZONE,
+    ZONE,
+    World,
+    instance,
+    snapshot,
+)
 from tests.support.fakes import FakePrices
 
 
-def start(world, body=None):
+def start(world, body=None, restore_id=RESTORE_ID, now=NOW, **limits):
     return start_restore(
         body or TO_INSTANCE,
-        restore_id=RESTORE_ID,
-        now=NOW,
+        restore_id=restore_id,
+        now=now,
         snapshots=world.snapshots,
         instances=world.instances,
         volumes=world.volumes,
-        table=world.table,
-        executions=world.executions,
+        keeper=world.keeper(**limits),
+        starter=world.executions,
     )
 
 
@@ -96,6 +108,42 @@ class TestStartRestore:
         with pytest.raises(ServiceUnavailableError):
             start(world)
         assert world.table.records[RESTORE_ID]["status"] == "failed"
+        assert world.holds.targets == {}
+        assert world.holds.entries == {}
+        world.executions.failure = None
+        assert start(world)["status"] == "accepted"
+
+    def test_the_second_to_a_device_is_refused_before_anything_is_made(self):
+        world = World()
+        start(world)
+        body = {**TO_INSTANCE, "target": {**TO_INSTANCE["target"], "device": "/dev/sdf"}}
+        with pytest.raises(TargetBusyError) as caught:
+            start(world, body, "restore-second")
+        assert caught.value.held_by == RESTORE_ID
+        assert list(world.executions.started) == list(world.table.records) == [RESTORE_ID]
+        assert list(world.holds.entries) == [RESTORE_ID]
+
+    def test_one_whose_answer_was_lost_is_not_in_its_own_way(self):
+        world = World()
+        body = {**TO_INSTANCE, "target": {**TO_INSTANCE["target"], "device": "/dev/sdf"}}
+        first = start(world, body)
+        attached = {"/dev/sdf": "vol-00000000000000009"}
+        world.instances.add(instance(devices=attached))
+        assert start(world, body) == first
+
+    def test_beyond_the_limit_it_is_refused(self):
+        world = World()
+        start(world, in_stack=1)
+        with pytest.raises(TooManyRestoresError, match=RESTORE_ID):
+            start(world, restore_id="restore-second", in_stack=1)
+        assert list(world.executions.started) == [RESTORE_ID]
+
+    def test_what_is_refused_holds_nothing(self):
+        world = World()
+        world.snapshots.add(snapshot(state="pending"))
+        with pytest.raises(SnapshotNotUsableError):
+            start(world)
+        assert (world.holds.targets, world.holds.entries) == ({}, {})
 
 
 class TestPlanRestore:
