@@ -67,10 +67,10 @@ def enter_stack(request: RestoreRequest, *, restore_id: str, now: datetime, keep
     limit = keeper.limits.in_stack
     others = [one for one in keeper.holds.running() if one.restore_id != restore_id]
     if len(others) >= limit:
-        over = {one.restore_id for one in others[:MOST_CHECKED] if keeper.is_over(one, now)}
-        for name in over:
-            give_back(name, holds=keeper.holds)
-        others = [one for one in others if one.restore_id not in over]
+        # They stay noted: the sweeper finds them so, and sees to what they left.
+        others = [one for one in others[:MOST_CHECKED] if not keeper.is_over(one, now)] + others[
+            MOST_CHECKED:
+        ]
     try:
         check_stack([one.restore_id for one in others], limit)
     except TooManyRestoresError:
