@@ -9,6 +9,7 @@ from rewarm.domain.errors import TargetBusyError, TargetNotUsableError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports import Artifacts, Instances, SnapshotCatalog, VolumeStore
 from rewarm.steps.holding import Keeper, assign_and_hold
+from rewarm.steps.kept import is_small, keep_volumes
 
 
 def select_snapshot(
@@ -35,7 +36,12 @@ def select_snapshot(
         keeper.table.update(event.restore_id, {"heldBy": error.held_by})
         raise
     mapped = _with_maps(assignments, snapshots, artifacts)
-    return SelectSnapshotResult(volumes=[with_agent(assignment, artifacts) for assignment in mapped])
+    chosen = [with_agent(assignment, artifacts) for assignment in mapped]
+    return SelectSnapshotResult(
+        volumes_key=keep_volumes(event.restore_id, chosen, artifacts),
+        volume_count=len(chosen),
+        volumes=chosen if is_small(chosen) else [],
+    )
 
 
 def with_agent(assignment: VolumeAssignment, artifacts: Artifacts) -> VolumeAssignment:
