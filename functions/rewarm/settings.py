@@ -67,6 +67,14 @@ class Settings:
         }
 
     @property
+    def device_use_documents(self) -> dict[str, str]:
+        """Names of the SSM documents that look at a device; of those who detach volumes."""
+        return {
+            "linux": self._required("DEVICE_USE_DOCUMENT"),
+            "windows": self._required("DEVICE_USE_WINDOWS_DOCUMENT"),
+        }
+
+    @property
     def restore_state_machine_arn(self) -> str:
         """The state machine `restore`; only who starts one or asks whether one runs has it."""
         return self._required("RESTORE_STATE_MACHINE_ARN")

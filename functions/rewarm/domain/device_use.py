@@ -23,6 +23,11 @@ class DeviceUse:
         return not self.mounts and not self.others
 
     @property
+    def is_open_only(self) -> bool:
+        """Processes that have the device itself open, and nothing else: they may be about to end."""
+        return not self.mounts and all(one.startswith("process ") for one in self.others)
+
+    @property
     def in_words(self) -> str:
         """For the end of a sentence that begins with the volume."""
         mounted = [f"mounted at {_listed(self.mounts)}"] if self.mounts else []
