@@ -125,6 +125,19 @@ class Machine:
                 self._volume(volume_id).note_traffic(loop_traffic(target))
             _release(target)
 
+    def rename_device(self, volume_id: str, instance_id: str) -> str:
+        """Give the volume another kernel name, as a restart may (nvme1n1 becomes nvme2n1); the new name."""
+        with self._lock:
+            old = self._devices[volume_id, instance_id]
+            new = self._block_device(self._volume(volume_id).path)
+            if instance_id in self._instances:
+                self._instances[instance_id].link(volume_id, new)
+            self._devices[volume_id, instance_id] = new
+            if old.startswith("/dev/"):
+                self._volume(volume_id).note_traffic(loop_traffic(old))
+            _release(old)
+        return new
+
     def set_limits(self, volume_id: str, limits: VolumeLimits) -> None:
         """Change what the volume may do from now on (ModifyVolume)."""
         self._volume(volume_id).set_limits(limits)

@@ -440,3 +440,21 @@ def test_a_mounted_volume_is_not_taken_away(attached: Machine) -> None:
     assert run(attached, f"test -e {LINK} && umount /var/lib/rewarm/data")[0] == 0
     attached.detach_volume(VOLUME, INSTANCE)
     assert run(attached, f"test -e {LINK}")[0] != 0
+
+
+def test_what_is_on_the_root_disk_outlives_a_restart(machine: Machine) -> None:
+    machine.start_instance(INSTANCE)
+    assert run(machine, "echo kept >/var/lib/rewarm/state")[0] == 0
+    machine.stop_instance(INSTANCE)
+    machine.start_instance(INSTANCE)
+    assert run(machine, "cat /var/lib/rewarm/state") == (0, "kept\n", "")
+
+
+def test_a_device_gets_another_name_and_keeps_its_link(attached: Machine) -> None:
+    before = run(attached, f"readlink -f {LINK}")[1].strip()
+    after = attached.rename_device(VOLUME, INSTANCE)
+    assert run(attached, f"readlink -f {LINK}")[1].strip() == after != before
+    assert run(attached, f"head -c 512 {LINK} | wc -c")[1].strip() == "512"
+    attached.detach_volume(VOLUME, INSTANCE)
+    assert run(attached, f"test -e {LINK}")[0] != 0
+    assert not Path(f"/sys/block/{Path(before).name}/loop/backing_file").exists()
