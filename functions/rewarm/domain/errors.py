@@ -66,6 +66,10 @@ class AgentUnreachableError(RestoreError):
     """The command never reached the instance."""
 
 
+class AgentInterruptedError(RestoreError):
+    """The warm-up agent was ended before it was done; it goes on from where it was."""
+
+
 class InitializationStalledError(RestoreError):
     """Initialization makes no progress any more."""
 
