@@ -30,6 +30,7 @@ def results() -> dict[str, type[Contract]]:
         "parse-request-result": contracts.ParseRequestResult,
         "select-snapshot-result": contracts.SelectSnapshotResult,
         "choose-strategy-result": contracts.ChooseStrategyResult,
+        "choose-fallback-result": contracts.ChooseFallbackResult,
         "load-plan-result": contracts.LoadPlanResult,
         "keep-result-result": contracts.KeepResultResult,
         "announce-result": contracts.AnnounceResult,

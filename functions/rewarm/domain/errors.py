@@ -153,6 +153,10 @@ class AgentFailedError(RestoreError):
     """The warm-up agent ran and could not read everything."""
 
 
+class VolumeUnreadableError(RestoreError):
+    """The volume has blocks that cannot be read, whoever tries."""
+
+
 class VolumeNotFastError(RestoreError):
     """The volume was measured after initialization and is still slow."""
 
@@ -167,6 +171,10 @@ class BenchmarkNotFoundError(RestoreError):
 
 class RestoreCancelledError(RestoreError):
     """Somebody cancelled the restore."""
+
+
+class RestoreEndedError(RestoreError):
+    """The restore is ready or has failed: there is nothing left to cancel."""
 
 
 class RestoreNotFoundError(RestoreError):

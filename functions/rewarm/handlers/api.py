@@ -50,21 +50,23 @@ STATUS_CODES: dict[type[errors.RestoreError], int] = {
     errors.RunbookNotFoundError: 404,
     errors.BenchmarkNotFoundError: 404,
     errors.DeviceInUseError: 409,
+    errors.VolumeInUseError: 409,
     errors.TargetBusyError: 409,
     errors.ModificationPostponedError: 409,
+    errors.RestoreEndedError: 409,
     errors.SnapshotNotUsableError: 422,
     errors.TargetNotUsableError: 422,
     errors.NoStrategyFitsError: 422,
     errors.QuotaExceededError: 422,
-    errors.ThrottledError: 429,
     errors.TooManyRestoresError: 429,
+    errors.ThrottledError: 429,
     errors.ServiceUnavailableError: 503,
 }
 """Everything else is an answer of AWS that we could not make use of: 502."""
-JSON, SVG = "application/json", "image/svg+xml"
 RESTORE_RETRY_SECONDS = 60
 """After this a restore that ran may have ended."""
 MOST_RUNNING_SHOWN = 100
+JSON, SVG = "application/json", "image/svg+xml"
 
 _SNAPSHOTS = wiring.snapshots()
 _INSTANCES = wiring.instances()
@@ -76,10 +78,10 @@ _QUOTAS = wiring.quotas()
 _TABLE = wiring.table()
 _HISTORY = wiring.history()
 _EXECUTIONS = wiring.executions()
-_IDEMPOTENCY = IdempotencyConfig(
 _KEEPER = wiring.watching_keeper()
 _WAITERS = wiring.waiters()
 _TASKS = wiring.tasks()
+_IDEMPOTENCY = IdempotencyConfig(
     event_key_jmespath="key",
     payload_validation_jmespath="body",
     expires_after_seconds=IDEMPOTENCY_SECONDS,
@@ -185,7 +187,7 @@ def _get_restore(restore_id: str) -> JsonObject:
 
 @app.delete("/restores/<restore_id>")
 def _cancel_restore(restore_id: str) -> tuple[JsonObject, int]:
-    return cancel_restore(restore_id, table=_TABLE), 202
+    return cancel_restore(restore_id, table=_TABLE, waiters=_WAITERS, tasks=_TASKS), 202
 
 
 @app.put("/runbooks/<alarm_name>")
@@ -211,12 +213,11 @@ def _refused(error: errors.RestoreError) -> Response[str]:
     if isinstance(error, errors.ModificationPostponedError) and error.retry_at is not None:
         seconds = math.ceil((error.retry_at - now()).total_seconds())
         answer.headers["Retry-After"] = str(max(1, seconds))
-    return answer
     if isinstance(error, errors.TooManyRestoresError):
         answer.headers["Retry-After"] = str(RESTORE_RETRY_SECONDS)
+    return answer
 
 
-@app.exception_handler(IdempotencyValidationError)  # type: ignore[untyped-decorator]
 def _restores(error: errors.RestoreError) -> JsonObject:
     """Those that are in the way, for programs; the message names them for people."""
     if isinstance(error, errors.TargetBusyError):
@@ -226,6 +227,7 @@ def _restores(error: errors.RestoreError) -> JsonObject:
     return {}
 
 
+@app.exception_handler(IdempotencyValidationError)  # type: ignore[untyped-decorator]
 def _other_body(_error_: IdempotencyValidationError) -> Response[str]:
     message = "this Idempotency-Key was used for another request; send another key, or the same request"
     return _error(409, "IdempotencyConflictError", message, "Idempotency-Key")

@@ -19,6 +19,7 @@ from rewarm.domain.errors import (
     AgentUnreachableError,
     InitializationStalledError,
     RestoreError,
+    VolumeUnreadableError,
 )
 from rewarm.domain.model import CommandStatus, InitializationStatus, ReadActivity, Strategy
 from rewarm.domain.progress import Point, with_point
@@ -52,7 +53,7 @@ def poll_initialization(
     artifacts: Artifacts,
     table: RestoreTable,
 ) -> PollInitializationResult:
-    """Raises the Agent… errors, InitializationStalledError, RestoreCancelledError."""
+    """Raises the Agent… errors, InitializationStalledError, VolumeUnreadableError, RestoreCancelledError."""
     stop_if_cancelled(table, event.restore_id)
     if event.dispatch is not None:
         seen, account = _watch_agent(event, event.dispatch, commands, metrics, artifacts)
@@ -183,7 +184,8 @@ def _agent_error(
         return AgentUnreachableError(f"the warm-up command never reached {instance_id}: {ending}")
     if agent_output.is_interrupted(status):
         return AgentInterruptedError(f"the warm-up agent on {instance_id} was interrupted: {ending}")
-    return AgentFailedError(
+    unreadable = bool(agent_output.whole_number(account, "errors"))
+    return (VolumeUnreadableError if unreadable else AgentFailedError)(
         f"the warm-up agent on {instance_id} did not read everything: {agent_output.numbers(account)}{ending}"
     )
 

@@ -26,6 +26,7 @@ from rewarm.ports import Artifacts, History, RestoreTable
 from rewarm.steps import measuring
 from rewarm.steps.kept import is_small, kept_plans, whole_result
 from rewarm.steps.records import Status, measured_attribute
+from rewarm.steps.report_replacement import with_replacements
 
 BILLED_EVEN_IF_FAILED = frozenset(Strategy) - {Strategy.BACKGROUND, Strategy.WARM_UP_AGENT}
 """The rate is billed in full once the volume is active, a copy when it is made, fast snapshot restore for an
@@ -53,6 +54,7 @@ def report(
     """A restore is ready only where every volume is; each volume that is ready teaches the next estimates."""
     event = _told(asked, artifacts)
     volumes = [_volume(plan, _result_of(plan, event), event) for plan in event.plans]
+    volumes = with_replacements(volumes, event.plans, event.restore_id, table)
     failure = next((volume.failure for volume in volumes if volume.failure is not None), None)
     ready = bool(volumes) and all(volume.verdict == "ready" for volume in volumes)
     result = ReportResult(

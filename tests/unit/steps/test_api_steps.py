@@ -10,6 +10,7 @@ import pytest
 from rewarm.adapters import price_figures
 from rewarm.domain.errors import (
     InvalidRequestError,
+    RestoreEndedError,
     RestoreNotFoundError,
     RunbookNotFoundError,
     ServiceUnavailableError,
@@ -35,6 +36,7 @@ from tests.support.builders import (
     snapshot,
 )
 from tests.support.fakes import FakePrices
+from tests.support.signals import FakeTasks, FakeWaiters
 
 
 def start(world, body=None, restore_id=RESTORE_ID, now=NOW, **limits):
@@ -238,21 +240,52 @@ class TestGetRestore:
 
 
 class TestCancelRestore:
+    @staticmethod
+    def cancel(world, restore_id=RESTORE_ID):
+        return cancel_restore(restore_id, table=world.table, waiters=FakeWaiters(), tasks=FakeTasks())
+
     def test_asks_the_restore_to_stop(self):
         world = World()
         start(world)
-        assert cancel_restore(RESTORE_ID, table=world.table)["cancelRequested"] is True
+        told = self.cancel(world)
+        assert (told["status"], told["cancelRequested"]) == ("accepted", True)
         assert world.table.is_cancelled(RESTORE_ID)
 
-    def test_leaves_a_finished_restore_as_it_is(self):
+    def test_asking_twice_changes_nothing(self):
         world = World()
-        world.table.put_new(RESTORE_ID, {"status": "ready"})
-        assert cancel_restore(RESTORE_ID, table=world.table)["cancelRequested"] is False
+        start(world)
+        assert self.cancel(world) == self.cancel(world)
+        world.table.update(RESTORE_ID, {"status": "cancelled"})
+        assert self.cancel(world)["status"] == "cancelled"
+
+    @pytest.mark.parametrize("status", ["ready", "failed", "duplicate"])
+    def test_a_restore_that_has_ended_is_left_as_it_is(self, status):
+        world = World()
+        world.table.put_new(RESTORE_ID, {"status": status})
+        with pytest.raises(RestoreEndedError, match=f"has ended: it is {status}"):
+            self.cancel(world)
         assert not world.table.is_cancelled(RESTORE_ID)
+
+    def test_a_dry_run_has_nothing_to_cancel(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {"status": "planned", "request": {"dryRun": True}})
+        with pytest.raises(RestoreEndedError, match="dry run"):
+            self.cancel(world)
+
+    def test_no_volume_at_full_speed_is_cancelled(self):
+        world = World()
+        plans = [{"index": 0}, {"index": 1}]
+        world.table.put_new(RESTORE_ID, {"status": "initializing", "plans": plans, "settled0": True})
+        assert self.cancel(world)["cancelRequested"]
+        other = World()
+        record = {"status": "initializing", "plans": plans, "settled0": True, "settled1": True}
+        other.table.put_new(RESTORE_ID, record)
+        with pytest.raises(RestoreEndedError, match="its volumes are at full speed"):
+            self.cancel(other)
 
     def test_knows_no_other_restores(self):
         with pytest.raises(RestoreNotFoundError):
-            cancel_restore("nothing", table=World().table)
+            self.cancel(World(), "nothing")
 
 
 class TestRunbooks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace as changed
+from decimal import Decimal
 
 import pytest
 
@@ -12,6 +13,7 @@ from rewarm.contracts import (
     CleanUpEvent,
     SelectSnapshotEvent,
     VolumePlan,
+    VolumeReport,
 )
 from rewarm.domain.errors import (
     DeviceInUseError,
@@ -26,6 +28,7 @@ from rewarm.steps.announce import announce
 from rewarm.steps.attach_volume import attach_volume
 from rewarm.steps.clean_up import clean_up
 from rewarm.steps.plan_notes import plan_notes
+from rewarm.steps.report_replacement import with_replacements
 from rewarm.steps.select_snapshot import select_snapshot
 from tests.support.builders import (
     DEVICE,
@@ -58,7 +61,9 @@ def take_out(world):
 
 
 def make_new(world):
-    settings = assignment().volume.settings({"rewarm:restore-id": RESTORE_ID, "rewarm:volume-index": "0"})
+    settings = assignment().volume.settings(
+        {"rewarm:restore-id": RESTORE_ID, "rewarm:volume-index": "0", "rewarm:stack": STACK}
+    )
     return world.volumes.create(SNAPSHOT_ID, ZONE, settings, initialization_rate_mib_s=None, client_token="t")
 
 
@@ -214,6 +219,7 @@ class TestCleanUp:
             commands=world.commands,
             fast_restores=world.fast_restores,
             table=world.table,
+            stack_name="rewarm",
             put_back=world.put_back_ports,
         )
 
@@ -262,3 +268,29 @@ class TestCleanUp:
         assert self.clean(world).kept == []
         assert world.volumes.volumes[OLD] == before
         assert not set(TAGS) & set(before.settings.tags)
+
+
+class TestReport:
+    def reported(self, verdict, **record):
+        world = ReplacingWorld()
+        world.table.update(RESTORE_ID, record)
+        old = VolumeReport(index=0, verdict=verdict, snapshot_id=SNAPSHOT_ID, cost_usd=Decimal(0))
+        plans = [VolumePlan(volume=world.assignment, plan=plan())]
+        (volume,) = with_replacements([old], plans, RESTORE_ID, world.table)
+        return volume.replaced
+
+    def test_who_was_replaced(self):
+        told = self.reported("ready", replaced0={"state": "out"})
+        assert (told.volume_id, told.device, told.state) == (OLD, DEVICE, "replaced")
+
+    def test_where_it_is_after_a_failure(self):
+        told = self.reported("failed", replaced0={"state": "left", "reason": "it is mounted"})
+        assert (told.state, told.reason) == ("left", "it is mounted")
+
+    def test_one_that_was_never_touched_is_in_its_place(self):
+        assert self.reported("failed").state == "in-place"
+
+    def test_nothing_is_said_where_nothing_was_to_be_replaced(self):
+        volume = VolumeReport(index=0, verdict="ready", snapshot_id=SNAPSHOT_ID, cost_usd=Decimal(0))
+        plans = [VolumePlan(volume=assignment(), plan=plan())]
+        assert with_replacements([volume], plans, RESTORE_ID, ReplacingWorld().table) == [volume]
