@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -101,8 +101,7 @@ class ReplacingWorld(World):
 
     @property
     def put_back_ports(self) -> PutBackPorts:
-        clock: Callable[[], datetime] = lambda: self.time  # noqa: E731
-        return PutBackPorts(self.volumes, self.replaced, self.instances, self.commands, self.table, clock)
+        return PutBackPorts(self.volumes, self.replaced, self.instances, self.commands, self.table, self.time)
 
     def say(self, *mounts: str, others: Collection[str] = ()) -> None:
         """What the instance answers to the last question."""

@@ -6,7 +6,7 @@ leaves the place first, once nothing uses it: nothing is ever detached by force,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -52,7 +52,7 @@ class PutBackPorts:
     commands: Commands
     """For the documents that look at a device."""
     table: RestoreTable
-    now: Callable[[], datetime]
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _all(restore_id: str, index: int, found: list[Volume], ports: PutBackPorts) 
                 "device": place.device,
                 "state": done.state,
                 "reason": done.reason,
-                "at": iso(ports.now()),
+                "at": iso(ports.now),
             }
         )
         yield done
@@ -162,11 +162,7 @@ class _Case:
         if attachment.state in LEAVING:
             waits = "EC2 waits until nothing on the instance uses it"
             return self._is("pending", f"{name} is still {attachment.state} at {where}: {waits}")
-        ours = (attachment.instance_id, device_slot(attachment.device)) == (
-            self.place.instance_id,
-            device_slot(self.place.device),
-        )
-        if not ours:
+        if not self._is_place(attachment):
             self.ports.replaced.untag(self.old.volume_id, TAGS)
             return self._is("stays-out", f"somebody has attached {name} as {where}")
         if attachment.state != "attached":
@@ -180,11 +176,15 @@ class _Case:
 
     def _new_in_place(self) -> Volume | None:
         for volume in self.ports.volumes.created_by(self.restore_id):
-            if volume.settings.tags.get(INDEX_TAG) == str(self.place.index) and any(
-                one.instance_id == self.place.instance_id for one in living(volume)
-            ):
+            ours = volume.settings.tags.get(INDEX_TAG) == str(self.place.index)
+            if ours and any(self._is_place(one) for one in living(volume)):
                 return volume
         return None
+
+    def _is_place(self, attachment: Attachment) -> bool:
+        """/dev/sdf and xvdf are one place."""
+        slots = device_slot(attachment.device), device_slot(self.place.device)
+        return attachment.instance_id == self.place.instance_id and slots[0] == slots[1]
 
     def _free(self, new: Volume, instance: Instance) -> PutBack:
         """The new volume leaves the place: detached, and kept where it is not deleted by clean-up."""
@@ -209,14 +209,14 @@ class _Case:
                     name,
                     instance.instance_id,
                     action,
-                    now=self.ports.now(),
+                    now=self.ports.now,
                     commands=ports.commands,
                     instances=ports.instances,
                 )
             )
             return self._is("pending", f"{instance.instance_id} is asked what uses {name}")
         try:
-            use = answer(look, now=self.ports.now(), commands=self.ports.commands)
+            use = answer(look, now=self.ports.now, commands=self.ports.commands)
         except RestoreError:
             self._keep(None)
             raise

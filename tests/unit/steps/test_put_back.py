@@ -244,6 +244,13 @@ class TestNewVolumeInThePlace:
         step(world)
         assert step(world).state == "back"
 
+    def test_moved_to_another_device_it_is_left_alone(self, world):
+        new = make_new(world, attached=False)
+        world.volumes.attach(new, INSTANCE_ID, "/dev/sdg")
+        step(world)
+        assert step(world).state == "back"
+        assert world.place_of(new) == (INSTANCE_ID, "/dev/sdg")
+
     def test_what_ec2_shows_from_before_is_waited_for(self, world):
         new = make_new(world, attached=False)
         found = world.instances.instances[INSTANCE_ID]
