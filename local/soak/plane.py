@@ -14,6 +14,7 @@ from typing import Protocol
 from local.dataplane import BLOCK_BYTES, DataPlaneError, SnapshotImage, VolumeCounters, VolumeLimits
 from local.region.block_lists import block_count
 from local.soak.agent import AgentRun, Trouble
+from local.soak.device_use import is_look, look
 from local.soak.scheduler import Process, Scheduler
 
 
@@ -116,6 +117,8 @@ class Plane:
         self.commands: dict[str, list[Command]] = {}
         self.instances: set[str] = set()
         self.troubles: list[Trouble] = []
+        self.mounted: dict[str, list[str]] = {}
+        """Mount points by volume."""
         self.active = 0.0
         """Until when something is read, or was a short while ago."""
         self.scheduler, self.store, self.chance = scheduler, store, chance
@@ -145,7 +148,9 @@ class Plane:
         self.volume(volume_id).attached_to[instance_id] = device
 
     def detach_volume(self, volume_id: str, instance_id: str) -> None:
-        """Whoever reads it finds it gone."""
+        """Whoever reads it finds it gone; while it is mounted it stays."""
+        if volume_id in self.mounted:
+            raise DataPlaneError(f"volume {volume_id} is mounted")
         self.volume(volume_id).attached_to.pop(instance_id, None)
 
     def set_limits(self, volume_id: str, limits: VolumeLimits) -> None:
@@ -173,12 +178,15 @@ class Plane:
             command.end(143)
 
     def run_command(self, instance_id: str, script: str, *, environment: dict[str, str]) -> Command:
-        """What the warm-up document does, without the shell."""
+        """What the stack's documents do, without the shell."""
         del environment
         if instance_id not in self.instances:
             raise DataPlaneError(f"no instance {instance_id}")
         command = Command(self._changed)
         self.commands.setdefault(instance_id, []).append(command)
+        if is_look(script):
+            command.process = self.scheduler.start(look(self, instance_id, script, command.end))
+            return command
         command.process = self.scheduler.start(AgentRun(self, instance_id, script, command.end).steps())
         return command
 

@@ -26,6 +26,8 @@ GOES_ON = {
     ("RestoreVolumeStateMachine", "Announce Attached"), ("RestoreVolumeStateMachine", "Announce Ready"),
     ("ChangePerformanceStateMachine", "Announce Change"),
     ("RestoreVolumeStateMachine", "Verify Volume Before"), ("RestoreStateMachine", "Restore Volume"),
+    ("RestoreStateMachine", "Release Target"), ("RestoreStateMachine", "Load Plan"),
+    ("RestoreStateMachine", "Keep Result"),
     ("RestoreVolumeStateMachine", "Await Signal"), ("RestoreVolumeStateMachine", "Await Signal Of Snapshot"),
 }  # fmt: skip
 """A chat that does not answer, and a measurement that is nice to have, never stop a restore; and Report tells

@@ -27,7 +27,7 @@ def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: S
     volume = done.volumes[0]
     assert (done.main.status, volume.status) == ("SUCCEEDED", "SUCCEEDED"), done.why
     assert done.main.states[: len(MAIN_STATES)] == MAIN_STATES
-    assert done.main.states[-3:] == ["Report", "Are All Volumes Ready?", "Restore Completed"]
+    assert done.main.states[-3:] == ["Release Target", "Are All Volumes Ready?", "Restore Completed"]
     assert volume.states[-4:] == ["Release", "Is Released?", "Announce Ready", "Volume Ready"]
     assert set(volume.states).isdisjoint({"Clean Up", "Release Snapshot", "Announce Fallback"})
     assert not [visit for visit in volume.visits if visit.failures]

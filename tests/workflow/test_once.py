@@ -100,13 +100,42 @@ def test_an_event_delivered_twice_restores_once(user: RestoreUser) -> None:
     assert user.left() == {"volumes": [done.volumes[0].output["volumeId"]]}
 
 
-def test_an_alarm_that_goes_off_again_restores_again(user: RestoreUser) -> None:
-    """Another event is another disaster."""
+def test_an_alarm_that_flaps_restores_once(user: RestoreUser) -> None:
+    """ALARM, OK, ALARM: another event, the same disaster."""
     alarm = unique("rewarm-orders")
     user.runbook(alarm, to_zone(user))
     (first,) = user.alarm(alarm)
+    assert user.alarm(alarm, "OK") == []
     (second,) = user.alarm(alarm)
-    assert {user.finished(one).main.states[-1] for one in (first, second)} == {"Restore Completed"}
+    done, ignored = user.finished(first), user.finished(second)
+    if ignored.main.states[-1] != "Duplicate Ignored":  # the later event may be the first to be read
+        done, ignored = ignored, done
+    assert done.main.states[-1] == "Restore Completed", done.why
+    (third,) = user.alarm(alarm)
+    for one in (ignored, user.finished(third)):
+        assert one.main.output == {"verdict": "suppressed", "duplicateOf": done.restore_id}
+        assert (one.record["status"], one.record["duplicateOf"]) == ("suppressed", done.restore_id)
+        assert user.messages(one.restore_id) == []
+    assert user.left() == {"volumes": [done.volumes[0].output["volumeId"]]}
+
+
+def test_an_alarm_that_goes_off_again_after_the_cooldown_restores_again(user: RestoreUser) -> None:
+    """Another event is another disaster."""
+    alarm = unique("rewarm-orders")
+    user.runbook(alarm, to_zone(user) | {"alarmCooldownMinutes": 0})
+    for _ in range(2):
+        (started,) = user.alarm(alarm)
+        assert user.finished(started).main.states[-1] == "Restore Completed"
+
+
+def test_a_run_of_a_schedule_that_is_started_twice_restores_once(user: RestoreUser) -> None:
+    trigger = {"kind": "schedule", "scheduleName": unique("drill"), "scheduledAt": "2026-11-21T03:00:00Z"}
+    told = {"request": to_zone(user), "trigger": trigger}
+    first, second = (user.finished(user.start_execution(told)) for _ in range(2))
+    assert first.main.states[-1] == "Restore Completed", first.why
+    assert second.main.output == {"verdict": "duplicate", "duplicateOf": first.restore_id}
+    later = told | {"trigger": trigger | {"scheduledAt": "2026-12-21T03:00:00Z"}}
+    assert user.finished(user.start_execution(later)).main.states[-1] == "Restore Completed"
 
 
 # ---------------------------------------------------------------------------------------- lost answers

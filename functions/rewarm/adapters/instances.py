@@ -77,6 +77,7 @@ def _instance(found: InstanceTypeDef, *, ssm_online: bool) -> Instance:
             if "VolumeId" in mapping.get("Ebs", {})
         },
         ssm_online=ssm_online,
+        root_device=found.get("RootDeviceName"),
     )
 
 

@@ -9,9 +9,10 @@ from rewarm.steps.announce import announce
 
 _TABLE = wiring.table()
 _MESSAGES = wiring.messages()
+_ARTIFACTS = wiring.artifacts()
 
 
 @step_handler(AnnounceEvent)
 def lambda_handler(event: AnnounceEvent) -> AnnounceResult:
     """Who was told."""
-    return announce(event, table=_TABLE, messages=_MESSAGES)
+    return announce(event, table=_TABLE, messages=_MESSAGES, artifacts=_ARTIFACTS)

@@ -12,6 +12,7 @@ _INSTANCES = wiring.instances()
 _PRICES = wiring.prices()
 _QUOTAS = wiring.quotas()
 _HISTORY = wiring.history()
+_ARTIFACTS = wiring.artifacts()
 
 
 @step_handler(ChooseStrategyEvent)
@@ -24,4 +25,5 @@ def lambda_handler(event: ChooseStrategyEvent) -> ChooseStrategyResult:
         prices=_PRICES,
         quotas=_QUOTAS,
         history=_HISTORY,
+        artifacts=_ARTIFACTS,
     )

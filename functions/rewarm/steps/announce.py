@@ -9,101 +9,74 @@ from types import MappingProxyType
 from rewarm.contracts import (
     AnnounceEvent,
     AnnounceResult,
-    DispatchWarmerResult,
-    Failure,
     Measurement,
     Plan,
-    PlanSummary,
-    PollInitializationResult,
-    PrepareSnapshotResult,
     ReleaseResult,
-    Timeline,
     Trigger,
     VerifyVolumeResult,
     VolumeAssignment,
-    VolumePlan,
 )
-from rewarm.contracts.base import Contract, Instant, JsonObject
+from rewarm.contracts.base import JsonObject
 from rewarm.domain import messages as wording
+from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.failures import explain
 from rewarm.domain.messages import Message
 from rewarm.domain.performance import BoostOutcome, performance_of
 from rewarm.domain.scope import Scope, reported
 from rewarm.domain.units import clock_text, iso
-from rewarm.ports import Messages, RestoreTable
+from rewarm.ports import Artifacts, Messages, RestoreTable
 from rewarm.steps import measuring
+from rewarm.steps.announce_details import (
+    AttachedDetails,
+    FailedDetails,
+    FallbackDetails,
+    PlanDetails,
+    ReadyDetails,
+)
 from rewarm.steps.announce_performance import performance_changed, performance_failed
-from rewarm.steps.records import Status, clean_up_attribute
+from rewarm.steps.announce_replacement import telling_replaced
+from rewarm.steps.kept import is_small, with_plans
+from rewarm.steps.records import REFUSALS, Status, attached_attribute, clean_up_attribute
 
 ON = {"slack": True, "email": True}
-
-
-class PlanDetails(Contract):
-    """Details of `plan`."""
-
-    summary: PlanSummary
-    plans: list[VolumePlan]
-    trigger: Trigger
-    deadline_at: Instant | None = None
-
-
-class FallbackDetails(Contract):
-    """Details of `fallback`."""
-
-    volume: VolumeAssignment
-    plan: Plan
-    failure: Failure
-
-
-class AttachedDetails(Contract):
-    """Details of `attached`."""
-
-    volume: VolumeAssignment
-    plan: Plan
-    volume_id: str
-    device: str
-
-
-class ReadyDetails(Contract):
-    """Details of `ready`."""
-
-    volume: VolumeAssignment
-    plan: Plan
-    volume_id: str
-    initialization: PollInitializationResult
-    before: VerifyVolumeResult | None = None
-    after: VerifyVolumeResult | None = None
-    released: ReleaseResult | None = None
-    ready_at: Instant | None = None
-    preparation: PrepareSnapshotResult | None = None
-    dispatch: DispatchWarmerResult | None = None
-    timeline: Timeline | None = None
-    started_at: Instant
-    deadline_at: Instant | None = None
-
-
-class FailedDetails(Contract):
-    """Details of `failed`; `plans` and `results` are empty where it failed before."""
-
-    failure: Failure
-    plans: list[JsonObject]
-    results: list[JsonObject]
+OF_ONE_VOLUME = frozenset({"attached", "fallback", "ready"})
+MOST_IN_FULL = 20
+"""Of a restore of more volumes the record has the titles of what is told of each."""
+BRIEF = (
+    "strategy", "initializationRateMibS", "boost", "readyP50Seconds", "readyP90Seconds", "costUsd",
+)  # fmt: skip
 
 
 Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
 """From the event and the record to the message and what changes in the record."""
 
 
-def announce(event: AnnounceEvent, *, table: RestoreTable, messages: Messages) -> AnnounceResult:
+def announce(
+    event: AnnounceEvent, *, table: RestoreTable, messages: Messages, artifacts: Artifacts | None = None
+) -> AnnounceResult:
     """The record is written first, so that it holds the news even where no channel takes them."""
+    if artifacts is not None and "plansKey" in event.details:
+        event = with_plans(event, artifacts)
+    if event.event == "attached":
+        _note_attached(event, table)
     record = table.get(event.restore_id) or {}
     message, changes = COMPOSERS[event.event](event, record)
-    news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": message.text}
+    many = len(record.get("plans") or []) > MOST_IN_FULL and event.event in OF_ONE_VOLUME
+    text = message.title if many else message.text
+    news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": text}
     if not _is_told(record, news):
         table.append_event(event.restore_id, news)
     if changes:
         table.update(event.restore_id, changes)
     return AnnounceResult(channels=messages.send(_as_json(message, event)))
+
+
+def _note_attached(event: AnnounceEvent, table: RestoreTable) -> None:
+    """Before anybody is told: from now on it is never deleted. Raises RestoreCancelledError."""
+    details = AttachedDetails.model_validate(event.details)
+    noted = {"volumeId": details.volume_id, "device": details.device, "at": iso(event.now)}
+    if not table.set_unless_cancelled(event.restore_id, attached_attribute(details.volume.index), noted):
+        raise RestoreCancelledError("the restore was cancelled, as asked for")
 
 
 def _is_told(record: JsonObject, news: JsonObject) -> bool:
@@ -144,12 +117,23 @@ def _plan(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject
         dry_run=event.request is not None and event.request.dry_run,
         notes=summary.notes,
     )
+    small = is_small([one.plan for one in details.plans])
     plans = [
-        {"index": one.volume.index, "snapshotId": one.volume.snapshot_id, "plan": one.plan.to_json()}
+        {
+            "index": one.volume.index,
+            "snapshotId": one.volume.snapshot_id,
+            "plan": one.plan.to_json() if small else _brief(one.plan),
+        }
         for one in details.plans
     ]
     changes = {"status": Status.PLANNED.value, "summary": summary.to_json(), "plans": plans}
     return wording.plan(event.restore_id, facts), changes
+
+
+def _brief(plan: Plan) -> JsonObject:
+    """For the record: 400 KB hold an item (DynamoDB developer guide, "Constraints"). The bucket has all."""
+    told: JsonObject = plan.to_json()
+    return {name: told[name] for name in BRIEF}
 
 
 def _fallback(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
@@ -227,7 +211,8 @@ def _failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObje
     message = wording.failed(
         event.restore_id, told.sentence, state=details.failure.state, removed=removed, kept=kept
     )
-    return message, {**changes, "status": Status.FAILED.value}
+    status = Status.REFUSED if told.error in REFUSALS else Status.FAILED
+    return message, {**changes, "status": status.value}
 
 
 def _left_and_removed(
@@ -293,8 +278,8 @@ COMPOSERS = MappingProxyType[str, Composer](
     {
         "plan": _plan,
         "fallback": _fallback,
-        "attached": _attached,
-        "ready": _ready,
+        "attached": telling_replaced(_attached),
+        "ready": telling_replaced(_ready),
         "failed": _failed,
         "performance-changed": performance_changed,
         "performance-failed": performance_failed,

@@ -6,7 +6,10 @@ from rewarm.domain.errors import RestoreNotFoundError
 from rewarm.ports import Artifacts, JsonObject, RestoreTable
 from rewarm.steps.records import FINISHED
 
-PREFIXES = ("volume", "command", "fastSnapshotRestore", "boost", "initialization", "measured", "cleanUp")
+PREFIXES = (
+    "volume", "command", "fastSnapshotRestore", "boost", "attached", "initialization", "measurement",
+    "fallback", "settled", "measured", "replaced", "cleanUp",
+)  # fmt: skip
 
 
 def get_restore(restore_id: str, *, table: RestoreTable, artifacts: Artifacts) -> JsonObject:

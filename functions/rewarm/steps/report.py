@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from rewarm.contracts import Failure, ReportEvent, ReportResult, VolumePlan, VolumeReport
+from rewarm.contracts import (
+    Failure,
+    ReportEvent,
+    ReportResult,
+    RestoreRequest,
+    Trigger,
+    VolumePlan,
+    VolumeReport,
+)
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.failures import explain
@@ -15,7 +24,9 @@ from rewarm.domain.model import Strategy
 from rewarm.domain.units import iso
 from rewarm.ports import Artifacts, History, RestoreTable
 from rewarm.steps import measuring
+from rewarm.steps.kept import is_small, kept_plans, whole_result
 from rewarm.steps.records import Status, measured_attribute
+from rewarm.steps.report_replacement import with_replacements
 
 BILLED_EVEN_IF_FAILED = frozenset(Strategy) - {Strategy.BACKGROUND, Strategy.WARM_UP_AGENT}
 """The rate is billed in full once the volume is active, a copy when it is made, fast snapshot restore for an
@@ -23,11 +34,27 @@ hour at least, a boost from the first second."""
 NO_RESULT: JsonObject = {"verdict": "failed", "error": "States.Runtime", "cause": "The volume has no result."}
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The event with what it has keys for."""
+
+    restore_id: str
+    now: datetime
+    started_at: datetime
+    deadline_at: datetime | None
+    request: RestoreRequest
+    trigger: Trigger
+    plans: list[VolumePlan]
+    results: list[JsonObject]
+
+
 def report(
-    event: ReportEvent, *, artifacts: Artifacts, table: RestoreTable, history: History
+    asked: ReportEvent, *, artifacts: Artifacts, table: RestoreTable, history: History
 ) -> ReportResult:
     """A restore is ready only where every volume is; each volume that is ready teaches the next estimates."""
+    event = _told(asked, artifacts)
     volumes = [_volume(plan, _result_of(plan, event), event) for plan in event.plans]
+    volumes = with_replacements(volumes, event.plans, event.restore_id, table)
     failure = next((volume.failure for volume in volumes if volume.failure is not None), None)
     ready = bool(volumes) and all(volume.verdict == "ready" for volume in volumes)
     result = ReportResult(
@@ -52,22 +79,40 @@ def report(
             "costUsd": str(result.cost_usd),
             "reportKey": result.report_key,
             "failure": failure.to_json() if failure else None,
-            **{measured_attribute(volume.index): _measured(volume) for volume in volumes if volume.phases},
+            **(_all_measured(volumes) if is_small(volumes) else {}),
         },
     )
     _remember(event, history)
-    return result
+    return result if is_small(volumes) else result.model_copy(update={"volumes": []})
 
 
-def _remember(event: ReportEvent, history: History) -> None:
+def _told(asked: ReportEvent, artifacts: Artifacts) -> _Told:
+    return _Told(
+        restore_id=asked.restore_id,
+        now=asked.now,
+        started_at=asked.started_at,
+        deadline_at=asked.deadline_at,
+        request=asked.request,
+        trigger=asked.trigger,
+        plans=kept_plans(asked.plans_key, artifacts),
+        results=[whole_result(result, artifacts) for result in asked.results],
+    )
+
+
+def _all_measured(volumes: list[VolumeReport]) -> JsonObject:
+    return {measured_attribute(volume.index): _measured(volume) for volume in volumes if volume.phases}
+
+
+def _remember(event: _Told, history: History) -> None:
     """Without it the next estimates are no better than this one's; that must not fail a restore."""
     places = Counter((one.volume.snapshot_id, one.volume.availability_zone) for one in event.plans)
     records = []
     for plan in event.plans:
         found = _result_of(plan, event)
         volume, ended = plan.volume, measuring.ended(found)
-        # A volume that had to be warmed up again says nothing of how long its strategy takes.
-        if ended is not None and not found.get("warmUps"):
+        # A volume that had to be warmed up again, or that another plan took over half-way, says nothing of
+        # how long its strategy takes.
+        if ended is not None and not found.get("warmUps") and not found.get("inPlace"):
             sharers = places[volume.snapshot_id, volume.availability_zone]
             records.append(measuring.measured(f"{event.restore_id}/{volume.index}", volume, ended, sharers))
     with suppress(RestoreError):
@@ -86,12 +131,12 @@ def _status(result: ReportResult) -> Status:
     return Status.CANCELLED if cancelled else Status.FAILED
 
 
-def _result_of(plan: VolumePlan, event: ReportEvent) -> JsonObject:
+def _result_of(plan: VolumePlan, event: _Told) -> JsonObject:
     index = plan.volume.index
     return next((result for result in event.results if result.get("index") == index), NO_RESULT)
 
 
-def _volume(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> VolumeReport:
+def _volume(plan: VolumePlan, result: JsonObject, event: _Told) -> VolumeReport:
     ready = result.get("verdict") == "ready"
     carried_out = _part(result, "plan") or plan.plan.to_json()
     initialization, after = _part(result, "initialization"), _part(result, "after")
@@ -111,7 +156,7 @@ def _volume(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> VolumeR
         since_plan_seconds=account.since_plan_seconds if account else None,
         error_percent=account.error_percent if account else None,
         phases=account.phases() if account else [],
-        cost_usd=_cost(carried_out, ready=ready),
+        cost_usd=_cost(carried_out, ready=ready) + Decimal(str(result.get("spentUsd") or 0)),
         bytes_read=initialization.get("bytesDone"),
         latency_before_ms=_latency(_part(result, "before")),
         latency_after_ms=_latency(after),
@@ -128,13 +173,13 @@ def _part(result: JsonObject, name: str) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _ready_at(result: JsonObject, event: ReportEvent) -> datetime:
+def _ready_at(result: JsonObject, event: _Told) -> datetime:
     value = result.get("readyAt")
     return datetime.fromisoformat(value) if isinstance(value, str) else event.now
 
 
 def _cost(plan: JsonObject, *, ready: bool) -> Decimal:
-    """By the plan that was carried out; AWS's bill comes a day later."""
+    """By the plan that was carried out; AWS's bill comes a day later. Earlier plans come on top."""
     if ready or Strategy(plan["strategy"]) in BILLED_EVEN_IF_FAILED:
         return Decimal(str(plan["costUsd"]))
     return Decimal(0)
@@ -150,7 +195,7 @@ def _failure(result: JsonObject) -> Failure:
     return Failure(state=told.state or "Restore Volume", error=told.error, cause=told.sentence)
 
 
-def _deadline_met(event: ReportEvent, volumes: list[VolumeReport]) -> bool | None:
+def _deadline_met(event: _Told, volumes: list[VolumeReport]) -> bool | None:
     if event.deadline_at is None:
         return None
     allowed = (event.deadline_at - event.started_at).total_seconds()
@@ -161,7 +206,7 @@ def _seconds(start: datetime, end: datetime) -> int:
     return max(0, round((end - start).total_seconds()))
 
 
-def _document(event: ReportEvent, result: ReportResult) -> JsonObject:
+def _document(event: _Told, result: ReportResult) -> JsonObject:
     """The report with everything that led to it; the bucket has room that a state's payload has not."""
     return {
         "restoreId": event.restore_id,

@@ -26,6 +26,9 @@ ENVIRONMENT = {
     "RESTORE_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:restore",
     "RESTORE_VOLUME_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:restore-volume",
     "CHANGE_PERFORMANCE_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:change",
+    "ALARM_COOLDOWN_MINUTES": "60",
+    "MAX_RESTORES_PER_INSTANCE": "10",
+    "MAX_RESTORES_IN_FLIGHT": "2000",
     "POWERTOOLS_TRACE_DISABLED": "true",
 }
 

@@ -37,7 +37,7 @@ def test_each_step_has_a_handler_of_a_few_lines(name: str, fresh: Callable[[str]
 @pytest.fixture
 def handler(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = fresh("parse_request")
-    monkeypatch.setattr(module, "_TABLE", World().table)
+    monkeypatch.setattr(module, "_KEEPER", World().keeper())
     return module
 
 

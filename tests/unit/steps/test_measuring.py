@@ -15,6 +15,7 @@ from rewarm.domain.units import iso
 from rewarm.steps import measuring
 from rewarm.steps.announce import announce
 from rewarm.steps.get_restore import get_restore
+from rewarm.steps.kept import keep_plans
 from rewarm.steps.learning import known_records, timings_of
 from rewarm.steps.report import report
 from tests.support.builders import (
@@ -191,7 +192,7 @@ def finished(world, *results, plans=None):
         started_at=NOW,
         request=request(),
         trigger=Trigger(kind="schedule", schedule_name="monthly-drill"),
-        plans=plans or [volume_plan()],
+        plans_key=keep_plans(RESTORE_ID, plans or [volume_plan()], world.artifacts),
         results=list(results),
     )
     return report(event, artifacts=world.artifacts, table=world.table, history=world.history)

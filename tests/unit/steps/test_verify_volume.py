@@ -29,6 +29,7 @@ def verify(
     volume=None,
     warm_ups=0,
     scope="written",
+    agent_lost=False,
     **changes,
 ):
     event = VerifyVolumeEvent(
@@ -41,8 +42,15 @@ def verify(
         scope=scope,
         pending=pending,
         warm_ups=warm_ups,
+        agent_lost=agent_lost,
     )
-    return verify_volume(event, commands=world.commands, instances=world.instances, artifacts=world.artifacts)
+    return verify_volume(
+        event,
+        commands=world.commands,
+        instances=world.instances,
+        artifacts=world.artifacts,
+        table=world.table,
+    )
 
 
 def finish_slowly(world, pending, command_id, p99_ms=91.0):
