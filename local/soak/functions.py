@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import sys
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -94,8 +95,6 @@ def handlers() -> dict[str, Handler]:
         environment = mock.patch.dict(os.environ, _environment(deployed))
         with SWITCHBOARD.in_force(), environment, mock.patch("uuid.uuid4", _new_id):
             modules = {one.module: importlib.import_module(one.module) for one in deployed.functions.values()}
-            clock = importlib.import_module(f"{_HANDLERS}.clock")
-        clock.time = SimpleNamespace(time=_now)  # type: ignore[attr-defined]
         for name, module in list(sys.modules.items()):
             if name.startswith(_HANDLERS):
                 _into_virtual_time(module)
@@ -168,6 +167,8 @@ class _OwnPacer:
 def _into_virtual_time(module: ModuleType) -> None:
     """Adapters keep a clock, a pause and a webhook of their own; all of them are the lab's from here on."""
     seen: set[int] = set()
+    if getattr(module, "time", None) is time:
+        module.time = SimpleNamespace(time=_now, sleep=_sleep, monotonic=_now)  # type: ignore[attr-defined]
     for value in vars(module).values():
         _move(value, seen)
 
@@ -284,7 +285,7 @@ class Functions:
             function_version="$LATEST",
             memory_limit_in_mb=512,
             invoked_function_arn=function.arn,
-            aws_request_id="00000000-0000-0000-0000-000000000000",
+            aws_request_id=str(_new_id()),
             log_stream_name="fast-lab",
             get_remaining_time_in_millis=lambda: 60_000,
         )
