@@ -15,6 +15,7 @@ MAIN_STATES = [
     "Take Input",
     "Parse Request",
     "Is Duplicate?",
+    "Wait For Turn",
     "Select Snapshot",
     "Choose Strategy",
     "Announce Plan",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rewarm.domain.holds import AlarmStart, Limits, Running, TargetHolds
 from rewarm.ports import RestoreTable
@@ -75,3 +75,16 @@ def keeper(
 ) -> Keeper:
     """With these limits."""
     return Keeper(holds or FakeHolds(), table, Limits(per_instance, in_stack), executions)
+
+
+@dataclass
+class FakePace:
+    """Port Pace: everybody at once, unless told otherwise."""
+
+    seconds_a_call: float = 0.0
+    given: float = 0.0
+
+    def due(self, calls: int, *, now: datetime) -> datetime:
+        begins = now + timedelta(seconds=self.given)
+        self.given += calls * self.seconds_a_call
+        return begins

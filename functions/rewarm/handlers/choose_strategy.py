@@ -13,6 +13,7 @@ _PRICES = wiring.prices()
 _QUOTAS = wiring.quotas()
 _HISTORY = wiring.history()
 _ARTIFACTS = wiring.artifacts()
+_PACE = wiring.pace()
 
 
 @step_handler(ChooseStrategyEvent)
@@ -26,4 +27,5 @@ def lambda_handler(event: ChooseStrategyEvent) -> ChooseStrategyResult:
         quotas=_QUOTAS,
         history=_HISTORY,
         artifacts=_ARTIFACTS,
+        pace=_PACE,
     )

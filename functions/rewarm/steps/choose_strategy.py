@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
 from rewarm.ports import Artifacts, FastSnapshotRestores, History, Instances, Prices, Quotas
+from rewarm.ports_holds import Pace
 from rewarm.steps.kept import is_small, keep_plans, kept_volumes
 from rewarm.steps.planning import FactSources, plan_volumes
+from rewarm.steps.turns import turn_notes, turn_of_volumes
 
 MOST_NOTES = 20
 """A message has room for so many."""
@@ -20,20 +22,29 @@ def choose_strategy(  # noqa: PLR0913 - one keyword a port
     quotas: Quotas,
     history: History,
     artifacts: Artifacts,
+    pace: Pace,
 ) -> ChooseStrategyResult:
     """Raises NoStrategyFitsError."""
+    volumes = kept_volumes(event.volumes_key, artifacts)
+    turns = [event.now for _ in volumes]
+    if not event.request.dry_run:
+        turns = turn_of_volumes(len(volumes), pace, event.now)
     planned = plan_volumes(
         event.request,
-        kept_volumes(event.volumes_key, artifacts),
+        volumes,
         FactSources(fast_restores, instances, prices, quotas, history),
         deadline_at=event.deadline_at,
-        now=event.now,
+        now=max(turns),
     )
+    plans = [
+        plan.model_copy(update={"starts_at": turn}) for plan, turn in zip(planned.plans, turns, strict=True)
+    ]
+    notes = _few([*turn_notes(max(turns), event.now), *planned.summary.notes])
     return ChooseStrategyResult(
-        plans_key=keep_plans(event.restore_id, planned.plans, artifacts),
-        indexes=[one.volume.index for one in planned.plans],
-        summary=planned.summary.model_copy(update={"notes": _few(planned.summary.notes)}),
-        plans=planned.plans if is_small(planned.plans) else [],
+        plans_key=keep_plans(event.restore_id, plans, artifacts),
+        indexes=[one.volume.index for one in plans],
+        summary=planned.summary.model_copy(update={"notes": notes}),
+        plans=plans if is_small(plans) else [],
     )
 
 

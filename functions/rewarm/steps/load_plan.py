@@ -5,11 +5,16 @@ from __future__ import annotations
 from rewarm.contracts import LoadPlanEvent, LoadPlanResult, VolumePlan
 from rewarm.ports import Artifacts
 from rewarm.steps.kept import kept, plan_key
+from rewarm.steps.turns import seconds_until
 
 
 def load_plan(event: LoadPlanEvent, *, artifacts: Artifacts) -> LoadPlanResult:
     """What Choose Strategy has kept, without what it did not choose."""
     plan = VolumePlan.model_validate(kept(plan_key(event.restore_id, event.index), artifacts))
     return LoadPlanResult(
-        volume=plan.volume, plan=plan.plan, fallbacks=plan.fallbacks, budget_usd=plan.budget_usd
+        volume=plan.volume,
+        plan=plan.plan,
+        fallbacks=plan.fallbacks,
+        budget_usd=plan.budget_usd,
+        wait_seconds=seconds_until(plan.starts_at, event.now),
     )

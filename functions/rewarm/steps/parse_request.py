@@ -16,9 +16,11 @@ from rewarm.contracts.parsing import with_runbook
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
 from rewarm.domain.units import iso, shown
 from rewarm.ports import JsonObject, RestoreTable
+from rewarm.ports_holds import Pace
 from rewarm.steps.alarm_starts import Earlier, earlier_alarm, earlier_delivery
 from rewarm.steps.holding import Keeper, enter_stack
 from rewarm.steps.records import Status
+from rewarm.steps.turns import seconds_until, turn_of_restore
 
 ALARM_SOURCE = "aws.cloudwatch"
 MAX_EVENT_KEY = 1_024
@@ -30,7 +32,9 @@ class _Parsed(Contract):
     trigger: Trigger
 
 
-def parse_request(event: ParseRequestEvent, *, keeper: Keeper, cooldown: timedelta) -> ParseRequestResult:
+def parse_request(
+    event: ParseRequestEvent, *, keeper: Keeper, pace: Pace, cooldown: timedelta
+) -> ParseRequestResult:
     """Raises InvalidRequestError, RunbookNotFoundError, TooManyRestoresError."""
     table = keeper.table
     if event.input.get("source") == ALARM_SOURCE:
@@ -52,7 +56,14 @@ def parse_request(event: ParseRequestEvent, *, keeper: Keeper, cooldown: timedel
     except TooManyRestoresError as error:
         table.update(event.restore_id, {"waiting": str(error)})
         raise
-    return ParseRequestResult(outcome="accepted", request=request, trigger=trigger, deadline_at=deadline_at)
+    turn = event.now if request.dry_run else turn_of_restore(pace, event.now)
+    return ParseRequestResult(
+        outcome="accepted",
+        request=request,
+        trigger=trigger,
+        deadline_at=deadline_at,
+        wait_seconds=seconds_until(turn, event.now),
+    )
 
 
 def _earlier_event(

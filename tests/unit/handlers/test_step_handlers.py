@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from rewarm.domain.errors import RestoreNotFoundError, RunbookNotFoundError
 from tests.support.builders import RESTORE_ID, TO_ZONE, World
+from tests.support.holds import FakePace
 from tests.unit.handlers.conftest import Context
 
 HANDLERS = Path(__file__).parents[3] / "functions/rewarm/handlers"
@@ -38,6 +39,7 @@ def test_each_step_has_a_handler_of_a_few_lines(name: str, fresh: Callable[[str]
 def handler(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = fresh("parse_request")
     monkeypatch.setattr(module, "_KEEPER", World().keeper())
+    monkeypatch.setattr(module, "_PACE", FakePace())
     return module
 
 

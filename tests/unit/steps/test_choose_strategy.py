@@ -24,9 +24,10 @@ from tests.support.builders import (
     request,
     zone_assignment,
 )
+from tests.support.holds import FakePace
 
 
-def choose(world, body=None, *, volumes=None, minutes=None, **objective):
+def choose(world, body=None, *, volumes=None, minutes=None, pace=None, **objective):
     event = ChooseStrategyEvent(
         restore_id=RESTORE_ID,
         now=NOW,
@@ -42,6 +43,7 @@ def choose(world, body=None, *, volumes=None, minutes=None, **objective):
         quotas=world.quotas,
         history=world.history,
         artifacts=world.artifacts,
+        pace=pace or FakePace(),
     )
 
 
@@ -172,6 +174,7 @@ class TestChooseStrategy:
             quotas=world.quotas,
             history=world.history,
             artifacts=world.artifacts,
+            pace=FakePace(),
         )
         assert "warmUp.politeLatencyMs 5 " in result.summary.notes[-1]
 
@@ -191,5 +194,6 @@ class TestChooseStrategy:
             quotas=world.quotas,
             history=world.history,
             artifacts=world.artifacts,
+            pace=FakePace(),
         )
         assert result.plans[0].plan.ready_p50_seconds >= 40 * 1024 / 10

@@ -29,6 +29,7 @@ from rewarm.steps.report import report
 from rewarm.steps.select_snapshot import select_snapshot
 from tests.support.builders import NOW, RESTORE_ID, World, at, instance, measurement, request, snapshot
 from tests.support.fakes import FakeArtifacts
+from tests.support.holds import FakePace
 
 VOLUMES = 100
 MOST_BYTES = 262_144
@@ -100,6 +101,7 @@ class Restore:
             quotas=world.quotas,
             history=world.history,
             artifacts=world.artifacts,
+            pace=FakePace(),
         )
         fits(event)
         fits(planned)

@@ -10,7 +10,7 @@ from rewarm.contracts import ParseRequestEvent
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
 from rewarm.steps.parse_request import parse_request
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, TO_INSTANCE, TO_ZONE, World, at
-from tests.support.holds import FakeHolds, keeper
+from tests.support.holds import FakeHolds, FakePace, keeper
 
 ALARM_EVENT = {
     "version": "0",
@@ -26,9 +26,12 @@ def event(execution_input, restore_id=RESTORE_ID):
     return ParseRequestEvent(restore_id=restore_id, now=at(0.1), started_at=NOW, input=execution_input)
 
 
-def parse(event, table, holds=None, *, cooldown_minutes=60, **limits):
+def parse(event, table, holds=None, *, pace=None, cooldown_minutes=60, **limits):
     return parse_request(
-        event, keeper=keeper(table, holds, **limits), cooldown=timedelta(minutes=cooldown_minutes)
+        event,
+        keeper=keeper(table, holds, **limits),
+        pace=pace or FakePace(),
+        cooldown=timedelta(minutes=cooldown_minutes),
     )
 
 
@@ -281,3 +284,18 @@ class TestLimitOfTheStack:
         holds = FakeHolds()
         parse(event({"request": {**TO_ZONE, "dryRun": True}}), World().table, holds, in_stack=1)
         assert holds.entries == {}
+
+
+class TestTurns:
+    def test_each_restore_begins_when_ec2_can_answer_it(self):
+        pace, table, holds = FakePace(seconds_a_call=0.1), World().table, FakeHolds()
+        waits = [
+            parse(event({"request": TO_ZONE}, name), table, holds, pace=pace).wait_seconds for name in "abc"
+        ]
+        assert waits == [0, 1, 1]
+
+    def test_a_plan_waits_for_nobody(self):
+        pace = FakePace(seconds_a_call=100)
+        pace.due(1, now=NOW)
+        told = event({"request": {**TO_ZONE, "dryRun": True}})
+        assert parse(told, World().table, pace=pace).wait_seconds == 0
