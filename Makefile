@@ -39,7 +39,7 @@ bench: ## the agent beside dd and fio, about half an hour (ARGS="--quick --volum
 	@local/setup.sh --with-bench >&2
 	@$(PYTHON) -m local.bench $(ARGS)
 
-scale: ## the largest snapshots on the embedded AWS, some minutes (ARGS="--size-gib … --pattern … --json")
+scale: ## the largest snapshots, or many restores at once (ARGS="--size-gib … --pattern … --restores … --json")
 	@local/setup.sh >&2
 	@$(PYTHON) -m local.scale $(ARGS)
 

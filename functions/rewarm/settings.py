@@ -103,6 +103,11 @@ class Settings:
         )
 
     @property
+    def describe_calls_per_second(self) -> int:
+        """How many of EC2's describe calls restores may make, all together."""
+        return int(self._required("DESCRIBE_CALLS_PER_SECOND"))
+
+    @property
     def alarm_cooldown(self) -> timedelta:
         """How long after a restore its alarm starts no other; a runbook may say otherwise."""
         return timedelta(minutes=int(self._required("ALARM_COOLDOWN_MINUTES")))

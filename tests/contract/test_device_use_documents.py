@@ -1,52 +1,23 @@
-"""The SSM documents that look at a volume's device: bounds of their parameters, and clean scripts."""
+"""The SSM documents that look at a volume's device: what they may do, and what they print."""
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 
 from rewarm.domain.device_use import device_use
-from tests.contract import repository
-from tests.contract.repository import ROOT, Json
+from tests.contract.documents import document, script
 
 BOTH = pytest.mark.parametrize("name", ["DeviceUseDocument", "DeviceUseWindowsDocument"])
 
 
-def document(name: str) -> Json:
-    content: Json = repository.resources("AWS::SSM::Document")[name]["Content"]
-    return content
-
-
-def script(name: str) -> str:
-    (step,) = document(name)["mainSteps"]
-    return "\n".join(step["inputs"]["runCommand"])
-
-
 @BOTH
 class TestEachDocument:
-    def test_every_parameter_is_bounded_and_used(self, name: str) -> None:
-        parameters, text = document(name)["parameters"], json.dumps(document(name)["mainSteps"])
-        assert set(re.findall(r"{{ (\w+) }}", text)) == set(parameters)
-        for key, parameter in parameters.items():
-            for hostile in ("';rm -rf /;'", "$(id)", "a`id`", "a|b", "a\nb", '"', "vol-1"):
-                assert not re.search(parameter["allowedPattern"], hostile), f"{key} lets {hostile!r} in"
-
-    def test_every_parameter_stands_in_single_quotes_once(self, name: str) -> None:
-        lines = [line for line in script(name).splitlines() if "{{" in line]
-        assert lines
-        for line in lines:
-            assert re.fullmatch(r"\$?(\w+) ?= ?'\{\{ \w+ \}\}'", line), line
-
-    def test_it_runs_on_its_own_platform_within_the_time_asked_for(self, name: str) -> None:
-        (step,) = document(name)["mainSteps"]
-        windows = "Windows" in name
-        assert step["precondition"]["StringEquals"] == ["platformType", "Windows" if windows else "Linux"]
-        assert step["inputs"]["timeoutSeconds"] == "{{ executionTimeout }}"
+    def test_a_volume_is_named_in_full(self, name: str) -> None:
+        for key, parameter in document(name)["parameters"].items():
+            assert not re.search(parameter["allowedPattern"], "vol-1"), key
 
     def test_nothing_is_unmounted_where_it_only_looks(self, name: str) -> None:
         guards = {
@@ -58,18 +29,6 @@ class TestEachDocument:
         assert "--force" not in text
         assert "--lazy" not in text
         assert len(re.findall(r"umount --|Set-Disk", text)) == 1
-
-
-class TestShell:
-    def test_shellcheck_finds_nothing(self, tmp_path: Path) -> None:
-        path = tmp_path / "use.sh"
-        path.write_text(script("DeviceUseDocument"), encoding="utf-8")
-        shellcheck = shutil.which("shellcheck", path=str(ROOT / ".venv/bin")) or shutil.which("shellcheck")
-        assert shellcheck, "shellcheck is part of requirements/dev.txt"
-        done = subprocess.run(
-            [shellcheck, "--shell=sh", str(path)], capture_output=True, text=True, check=False
-        )
-        assert (done.returncode, done.stdout) == (0, "")
 
 
 class TestPowerShell:
@@ -84,8 +43,3 @@ class TestPowerShell:
         found = device_use(line)
         assert found is not None
         assert found.mounts == ("D:\\",)
-
-    def test_brackets_are_balanced(self) -> None:
-        code = re.sub(r"(?m)^\s*#.*$|'[^'\n]*'|\"(?:`.|[^\"\n`])*\"", "", self.text)
-        for opening, closing in ("()", "[]", "{}"):
-            assert code.count(opening) == code.count(closing)

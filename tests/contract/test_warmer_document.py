@@ -1,4 +1,4 @@
-"""The SSM document: its parameters' bounds, and its script at work on a machine of its own."""
+"""The SSM documents of the agent: real values fit, and the script at work on a machine of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -15,53 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract import repository
-from tests.contract.repository import ROOT, Json
+from tests.contract.documents import document, filled, powershell_code, script
 from tests.support.loopback import Loopback, QuietHandler
 
 BOTH = pytest.mark.parametrize("name", ["WarmerDocument", "WarmerWindowsDocument"])
 
 
-def document(name: str = "WarmerDocument") -> Json:
-    content: Json = repository.resources("AWS::SSM::Document")[name]["Content"]
-    return content
-
-
-def script(name: str = "WarmerDocument") -> str:
-    """GetCommandInvocation needs no step's name where a document has one step (botocore PluginName)."""
-    steps = document(name)["mainSteps"]
-    assert len(steps) == 1
-    return "\n".join(steps[0]["inputs"]["runCommand"])
-
-
 @BOTH
 class TestEachDocument:
-    def test_every_parameter_is_bounded_and_used(self, name: str) -> None:
-        parameters, text = document(name)["parameters"], json.dumps(document(name)["mainSteps"])
-        assert set(re.findall(r"{{ (\w+) }}", text)) == set(parameters)
-        for key, parameter in parameters.items():
-            pattern = parameter["allowedPattern"]
-            assert pattern.startswith("^"), key
-            assert pattern.endswith("$"), key
-            for hostile in ("';rm -rf /;'", "$(id)", "a`id`", "a|b", "a\nb", '"'):
-                assert not re.search(pattern, hostile), f"{key} lets {hostile!r} in"
-
-    def test_every_parameter_stands_in_single_quotes_once(self, name: str) -> None:
-        lines = [line for line in script(name).splitlines() if "{{" in line]
-        assert lines
-        for line in lines:
-            assert re.fullmatch(r"\$?(\w+) ?= ?'\{\{ \w+ \}\}'", line), line
-
-    def test_it_runs_on_its_own_platform_within_the_time_asked_for(self, name: str) -> None:
-        (step,) = document(name)["mainSteps"]
-        platform, action = {
-            "WarmerDocument": ("Linux", "aws:runShellScript"),
-            "WarmerWindowsDocument": ("Windows", "aws:runPowerShellScript"),
-        }[name]
-        assert step["precondition"] == {"StringEquals": ["platformType", platform]}
-        assert step["action"] == action
-        assert step["inputs"]["timeoutSeconds"] == "{{ executionTimeout }}"
-
     def test_real_values_fit(self, name: str) -> None:
         parameters = document(name)["parameters"]
         url = (
@@ -79,40 +39,11 @@ class TestEachDocument:
             assert re.search(parameters[key]["allowedPattern"], url)
             assert re.search(parameters[key]["allowedPattern"], "none")
 
-    def test_it_stays_below_the_size_limit(self, name: str) -> None:
-        assert len(json.dumps(document(name))) < 48 * 1024, "64 KB with run-time parameters"
-
-
-class TestShell:
-    def test_shellcheck_finds_nothing(self, tmp_path: Path) -> None:
-        path = tmp_path / "warmer.sh"
-        path.write_text(script(), encoding="utf-8")
-        shellcheck = shutil.which("shellcheck", path=str(ROOT / ".venv/bin")) or shutil.which("shellcheck")
-        assert shellcheck, "shellcheck is part of requirements/dev.txt"
-        done = subprocess.run(
-            [shellcheck, "--shell=sh", str(path)], capture_output=True, text=True, check=False
-        )
-        assert done.stdout == ""
-        assert done.returncode == 0
-
 
 class TestPowerShell:
     """No PowerShell is to be had from the package registries, so the script is read and not run."""
 
     text = script("WarmerWindowsDocument")
-
-    def code(self) -> str:
-        """Without comments and strings; what a string evaluates stays out too."""
-        return re.sub(r"(?m)^\s*#.*$|'[^'\n]*'|\"(?:`.|[^\"\n`])*\"", "", self.text)
-
-    def test_brackets_are_balanced(self) -> None:
-        open_ones: list[str] = []
-        for character in self.code():
-            if character in "({[":
-                open_ones.append({"(": ")", "{": "}", "[": "]"}[character])
-            elif character in ")}]":
-                assert open_ones.pop() == character
-        assert open_ones == []
 
     def test_it_calls_only_what_windows_powershell_5_brings_or_it_defines(self) -> None:
         brought = {
@@ -121,17 +52,9 @@ class TestPowerShell:
             "Start-Process", "Start-Sleep", "Test-Path", "Where-Object",
         }  # fmt: skip
         defined = set(re.findall(r"(?m)^function ([A-Z]\w+-\w+)", self.text))
-        called = set(re.findall(r"(?<![\w-])[A-Z]\w+-[A-Z]\w+", self.code()))
+        called = set(re.findall(r"(?<![\w-])[A-Z]\w+-[A-Z]\w+", powershell_code("WarmerWindowsDocument")))
         assert called - defined <= brought
         assert defined <= called
-
-    def test_every_variable_is_set_somewhere(self) -> None:
-        known = {"_", "null", "true", "env", "script", "ErrorActionPreference", "ProgressPreference"}
-        assigned = set(re.findall(r"\$(?:script:)?(\w+)\s*\+?=", self.text))
-        assigned |= set(re.findall(r"(?:string|int)\] \$(\w+)", self.text))
-        assigned |= set(re.findall(r"foreach \(\$(\w+) in", self.text))
-        used = set(re.findall(r"\$(?:script:)?(\w+)", self.text))
-        assert used - assigned <= known
 
     def test_it_hands_on_only_the_files_that_there_are(self) -> None:
         for url, flag, file in (("mapUrl", "--map", "blocks.map"), ("firstUrl", "--first", "first.map")):
@@ -142,7 +65,6 @@ class TestPowerShell:
         assert r"\\.\PHYSICALDRIVE$($disk.Number)" in self.text
         assert "(Get-FileHash -Algorithm SHA256 -Path $Path).Hash -eq $agentSha256" in self.text
         assert not re.search(r"(?i)(write|error).*\$(agent|map|first|progress)?url", self.text)
-        assert self.text.isascii()
 
 
 AGENT = r"""#!/bin/sh
@@ -220,14 +142,9 @@ class Command:
         }  # fmt: skip
 
     def start(self, **values: str) -> subprocess.Popen[str]:
-        text = (
-            script()
-            .replace("/dev/disk/by-id", f"{self.home}/device")
-            .replace("/var/lib", str(self.home / "lib"))
-        )
-        for name, value in {**self.values, **values}.items():
-            assert re.search(document()["parameters"][name]["allowedPattern"], value)
-            text = text.replace(f"{{{{ {name} }}}}", value)
+        text = filled("WarmerDocument", {**self.values, **values})
+        text = text.replace("/dev/disk/by-id", f"{self.home}/device")
+        text = text.replace("/var/lib", str(self.home / "lib"))
         return subprocess.Popen(
             ["/bin/sh", "-c", text],
             stdout=subprocess.PIPE,

@@ -56,7 +56,8 @@ def test_the_picture_shows_states_that_exist():
         "Replace Detachment",
         "Duplicate Ignored",
         "Dry Run Completed",
-        "Release Snapshot",
+        "Choose Fallback",
+        "Clean Up Attempt",
         "Announce Fallback",
     }
     assert states() - quiet - rare == shown - TRIGGERS

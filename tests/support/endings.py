@@ -30,7 +30,9 @@ def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: S
     assert done.main.states[: len(MAIN_STATES)] == MAIN_STATES
     assert done.main.states[-3:] == ["Release Target", "Are All Volumes Ready?", "Restore Completed"]
     assert volume.states[-4:] == ["Release", "Is Released?", "Announce Ready", "Volume Ready"]
-    assert set(volume.states).isdisjoint({"Clean Up", "Release Snapshot", "Announce Fallback"})
+    assert set(volume.states).isdisjoint(
+        {"Clean Up", "Clean Up Attempt", "Choose Fallback", "Announce Fallback"}
+    )
     assert not [visit for visit in volume.visits if visit.failures]
     assert done.main.output["verdict"] == "ready"
     volume_id = str(volume.output["volumeId"])

@@ -123,8 +123,8 @@ def test_a_used_up_quota_of_copies_fails_where_the_request_names_a_clone(user: R
     done = user.restore(request)
     assert_failed(user, done, "VolumeCopyUnavailableError", "CopyVolumesLimitExceeded")
     assert done.volumes[0].states[-4:] == [
-        "Release Snapshot",
-        "Is There Another Plan?",
+        "Choose Fallback",
+        "Which Fallback?",
         "Clean Up",
         "Volume Failed",
     ]

@@ -233,8 +233,41 @@ def test_cancel_ends_the_agent(user: RestoreUser) -> None:
     assert user.new("commands") == []
 
 
-def test_cancel_after_the_end_changes_nothing(user: RestoreUser) -> None:
+def test_cancel_wakes_who_waits_for_an_event(user: RestoreUser) -> None:
+    """The wait would last many minutes of lab time, and the clock is held at its own speed."""
+    request = request_for(user, "fast-snapshot-restore")
+    request["source"] = {"snapshotId": user.snapshot(size_gib=512)}
+    user.mark()
+    with user.lab.clock.busy():
+        restore_id = user.start(request)
+        user.wait_for_state(restore_id, "Await Signal Of Snapshot")
+        began = user.lab.clock.now()
+        assert user.call("DELETE", f"/restores/{restore_id}").status == 202
+        done = user.finished(restore_id)
+        assert (user.lab.clock.now() - began).total_seconds() < 120
+    assert done.main.error == "RestoreCancelledError", done.why
+    assert (done.record["status"], user.left()) == ("cancelled", {})
+
+
+def test_cancel_ends_a_measurement(user: RestoreUser) -> None:
+    """Of a volume that is in use, so it stays; twice is the same as once."""
+    request = request_for(user, "background") | {"verify": {"samples": 10_000, "maxP99Ms": 2_000}}
+    restore_id = user.start(request)
+    user.wait_for_state(restore_id, "Wait For Measurement Before")
+    answers = [user.call("DELETE", f"/restores/{restore_id}") for _ in range(2)]
+    assert [one.status for one in answers] == [202, 202]
+    done = user.finished(restore_id)
+    assert done.main.error == "RestoreCancelledError", done.why
+    assert done.record["status"] == "cancelled"
+    assert user.new("commands") == []
+    assert user.call("DELETE", f"/restores/{restore_id}").status == 202
+    (volume_id,) = user.volumes_of(restore_id)
+    assert user.volume(volume_id)["Tags"]["rewarm:failed"] == restore_id
+
+
+def test_cancel_after_the_end_is_refused(user: RestoreUser) -> None:
     done = user.restore(to_zone(user))
     answer = user.call("DELETE", f"/restores/{done.restore_id}")
-    assert (answer.status, answer.body["status"], answer.body["cancelRequested"]) == (202, "ready", False)
+    assert (answer.status, answer.body["error"]) == (409, "RestoreEndedError")
+    assert "it is ready" in answer.body["message"]
     assert user.left() == {"volumes": [done.volumes[0].output["volumeId"]]}

@@ -25,7 +25,7 @@ from rewarm.ports_holds import Holds
 from rewarm.ports_signals import Tasks, Waiters
 from rewarm.ports_sweep import RestoreEndings
 from rewarm.steps.announce import announce
-from rewarm.steps.cancel_restore import wake_waiting
+from rewarm.steps.cancel_restore import mark_cancelled, wake_waiting
 from rewarm.steps.clean_up import CleanUpPorts, Remains, remove
 from rewarm.steps.holding import give_back
 from rewarm.steps.records import (
@@ -125,8 +125,7 @@ def _stop_volumes(restore_id: str, record: JsonObject, ports: EndingPorts) -> Sw
     """Step Functions stops the child of a parent that is stopped, or tries to: this one lives, and cleans up
     by itself.
     """
-    settled = [settled_attribute(index) for index in indexes(record)]
-    ports.removal.table.request_cancel(restore_id, unless=settled)
+    mark_cancelled(restore_id, ports.removal.table)
     wake_waiting(restore_id, record, waiters=ports.waiters, tasks=ports.tasks)
     return Swept("restores", restore_id, "ending", "its volumes' executions still run, and are to stop")
 
@@ -136,7 +135,7 @@ def _mark(restore_id: str, record: JsonObject, ports: EndingPorts) -> None:
     if "sweptAt" not in record:
         noted = {"sweptAt": ports.now.isoformat(), "cancelAsked": bool(record.get("cancelRequested"))}
         table.update(restore_id, noted)
-    table.request_cancel(restore_id, unless=[settled_attribute(index) for index in indexes(record)])
+    mark_cancelled(restore_id, table)
 
 
 def _remove_all(restore_id: str, todo: Collection[int], ports: EndingPorts, *, told: bool) -> Swept:

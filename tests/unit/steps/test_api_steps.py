@@ -283,6 +283,33 @@ class TestCancelRestore:
         with pytest.raises(RestoreEndedError, match="its volumes are at full speed"):
             self.cancel(other)
 
+    def test_of_many_volumes_one_that_is_not_ready_is_enough(self):
+        world = World()
+        plans = [{"index": index} for index in range(450)]
+        settled = {f"settled{index}": True for index in range(449)}
+        world.table.put_new(RESTORE_ID, {"status": "initializing", "plans": plans, **settled})
+        assert self.cancel(world)["cancelRequested"]
+        assert world.table.is_cancelled(RESTORE_ID)
+
+    def test_what_gets_ready_in_the_same_moment_is_asked_again(self, monkeypatch):
+        """Two parts of a hundred: the first is at full speed before the mark is written."""
+        world = World()
+        plans = [{"index": index} for index in range(101)]
+        world.table.put_new(RESTORE_ID, {"status": "initializing", "plans": plans})
+        ask = world.table.request_cancel
+
+        def meanwhile(restore_id, *, unless=()):
+            for index in range(100):
+                world.table.set_unless_cancelled(restore_id, f"settled{index}", True)
+            return ask(restore_id, unless=unless)
+
+        monkeypatch.setattr(world.table, "request_cancel", meanwhile)
+        assert self.cancel(world)["cancelRequested"]
+        world.table.records[RESTORE_ID].pop("cancelRequested")
+        world.table.set_unless_cancelled(RESTORE_ID, "settled100", True)
+        with pytest.raises(RestoreEndedError):
+            self.cancel(world)
+
     def test_knows_no_other_restores(self):
         with pytest.raises(RestoreNotFoundError):
             self.cancel(World(), "nothing")
