@@ -10,7 +10,8 @@ from local.soak.agent import Trouble
 from local.soak.auditor import Auditor
 from local.soak.lab import FastLab
 from local.soak.matrix import SEED, SETTLED_SECONDS, SWEPT_SECONDS, Result
-from local.soak.paths import PATHS, Ending
+from local.soak.paths import Ending
+from local.soak.paths_of_trouble import PATHS
 
 Act = Callable[[FastLab, str, str], None]
 AGENT_KINDS = ("killed", "unreadable", "disk-full", "no-download", "no-progress", "wrong-sha256", "hangs")

@@ -13,7 +13,8 @@ from typing import Any
 from local.soak.auditor import Auditor
 from local.soak.functions import Mishap
 from local.soak.lab import FastLab
-from local.soak.paths import PATHS, Ending
+from local.soak.paths import Ending
+from local.soak.paths_of_trouble import PATHS
 from local.soak.wire_faults import PASSING, CallFault, Kind, kinds
 
 Key = tuple[str, str, str]
