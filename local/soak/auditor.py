@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from local.soak.lab import FastLab
-from local.soak.paths import RESTORE, VOLUME, Ending
+from local.soak.paths import RESTORE, Ending
 from local.soak.services import backend
 
 Json = dict[str, Any]
@@ -56,7 +56,7 @@ class Auditor:
             name, tags = one["VolumeId"], one["tags"]
             if "rewarm:boost" in tags:
                 found.append(f"volume {name} still has its boost")
-            if name not in ending.ready and "rewarm:failed" not in tags and not self._was_cut_off(one):
+            if name not in ending.ready and "rewarm:failed" not in tags:
                 found.append(f"volume {name} of {tags['rewarm:restore-id']} stays without a reason")
         known = {one["VolumeId"] for one in self._made()}
         found += [
@@ -65,14 +65,6 @@ class Auditor:
             if name not in known
         ]
         return found
-
-    def _was_cut_off(self, volume: Json) -> bool:
-        """Somebody ended the volume's own execution after it was announced as attached: it stays as it is."""
-        tags = volume["tags"]
-        name = f"{tags['rewarm:restore-id']}-{tags['rewarm:volume-index']}"
-        execution = self._lab.execution(VOLUME, name)
-        cut = execution is not None and execution.status in ("ABORTED", "TIMED_OUT")
-        return cut and "Announce Attached" in execution.visits if execution else False
 
     def _fast_restores(self) -> list[str]:
         return [f"fast snapshot restore of {one}" for one in self._lab.region.inventory()["fastRestores"]]

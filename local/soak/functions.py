@@ -145,6 +145,11 @@ class _Webhook:
         return desk.post_to_slack(json)
 
 
+def _own_copy(value: Any) -> Any:
+    """What is remembered in a dictionary or a list is forgotten too."""
+    return value.copy() if isinstance(value, dict | list | set) else value
+
+
 class _OwnPacer:
     """On AWS functions that run at once are processes of their own, and none knows the others' pace."""
 
@@ -186,7 +191,7 @@ def _move(value: Any, seen: set[int]) -> None:
     ours = {"_clock": _now, "_sleep": _sleep, "_http": _Webhook(), "_pacer": _OwnPacer()}
     for name in own.keys() & ours.keys():
         object.__setattr__(value, name, ours[name])
-    _AS_IMPORTED.append((value, dict(own)))
+    _AS_IMPORTED.append((value, {name: _own_copy(item) for name, item in own.items()}))
     for item in list(own.values()):
         _move(item, seen)
 
@@ -197,7 +202,7 @@ def lambda_environment(chance: random.Random) -> Iterator[None]:
     handlers()
     for value, own in _AS_IMPORTED:
         vars(value).clear()
-        vars(value).update(own)
+        vars(value).update({name: _own_copy(item) for name, item in own.items()})
     state, threads, silenced = random.getstate(), artifacts._UPLOAD.use_threads, logging.root.manager.disable
     with ExitStack() as patches:
         patches.enter_context(mock.patch.dict(os.environ, _environment(stack())))

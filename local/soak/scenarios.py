@@ -46,6 +46,8 @@ REGION_FAULTS = (
     FaultRule("command:delivery"),
 )
 FOR_GOOD = 1e9
+FAST = "m5.4xlarge"
+"""Faster than a gp3 volume, so that a boost is of use."""
 
 
 @dataclass
@@ -109,27 +111,41 @@ class Writer:
         ), size_gib
 
     def _instance(self, lab: FastLab) -> str:
-        return lab.region.add_instance(instance_type=self.chance.choice(("m5.large", "m5.4xlarge")))
+        return lab.region.add_instance(instance_type=self.chance.choice(("m5.large", FAST)))
 
     def _request(self, lab: FastLab, shared: tuple[str, int] | None, instance_id: str | None) -> Json:
         chance = self.chance
         strategy = chance.choices(STRATEGIES, WEIGHTS)[0]
         asked: Json = {"objective": {"strategy": strategy}, "source": self._source(lab, strategy, shared)}
-        if chance.random() < 0.5:
+        if chance.random() < (0.7 if strategy == "auto" else 0.2):
             asked["objective"]["readyWithinMinutes"] = chance.choice((5, 15, 60, 600))
         if chance.random() < 0.3:
             asked["objective"]["maxCostUsd"] = chance.choice((0.05, 1, 20))
         needs_agent = strategy in ("warm-up-agent", "boosted-warm-up")
         if chance.random() < 0.8 or needs_agent:
-            asked["target"] = {"instanceId": instance_id or self._instance(lab)}
+            own = lab.region.add_instance(instance_type=FAST) if strategy == "boosted-warm-up" else None
+            asked["target"] = {"instanceId": own or instance_id or self._instance(lab)}
         else:
             asked["target"] = {"availabilityZone": "us-east-1a"}
         asked["verify"] = {"samples": chance.choice((0, 100, 256))}
+        if "instanceId" in asked["target"] and chance.random() < 0.2:
+            self._replace(lab, asked)
         if chance.random() < 0.2:
             asked["onFailure"] = "keep"
         if chance.random() < 0.2:
             asked["warmUp"] = {"maxMibPerSecond": chance.choice((5, 40))}
         return asked
+
+    def _replace(self, lab: FastLab, asked: Json) -> None:
+        """In the place of a volume; two restores may want the same one."""
+        if "imageId" in asked["source"]:
+            return
+        instance_id, device = asked["target"]["instanceId"], "/dev/sdm"
+        shown = lab.region.call("ec2", "DescribeInstances", {"InstanceIds": [instance_id]})
+        mapped = shown["Reservations"][0]["Instances"][0].get("BlockDeviceMappings", [])
+        if device not in [one["DeviceName"] for one in mapped]:
+            lab.region.add_volume(size_gib=8, attach_to=instance_id, device=device)
+        asked["target"] |= {"device": device, "mode": "replace"}
 
     def _source(self, lab: FastLab, strategy: str, shared: tuple[str, int] | None) -> Json:
         chance = self.chance

@@ -84,6 +84,13 @@ _PARTIAL = frozenset(
 """Calls whose answer has HTTP status 200 and yet says that a part was not done (botocore)."""
 
 
+def refusal_of(kind: Kind, service: str) -> Refusal:
+    """What the service says where the trouble never ends."""
+    if kind is Kind.ACCESS_DENIED:
+        return DENIED.get(service, JSON_DENIED)
+    return THROTTLED.get(service, JSON_THROTTLED)
+
+
 def kinds(key: tuple[str, str, str]) -> list[Kind]:
     """The columns that a call has."""
     place, service, operation = key

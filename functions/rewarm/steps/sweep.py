@@ -118,7 +118,10 @@ def _is_leftover(volume: Volume, index: int, record: JsonObject) -> bool:
     known = [record.get(attribute(index)) or {} for attribute in (volume_attribute, attached_attribute)]
     ready = record.get("status") == "ready" or bool(record.get(f"settled{index}"))
     announced = known[1].get("volumeId") == volume.volume_id
-    return not announced and not (ready and known[0].get("volumeId") == volume.volume_id)
+    if ready:
+        return not announced and known[0].get("volumeId") != volume.volume_id
+    # It stays, and says by its tag that it came to nothing: whoever ended its execution kept that from it.
+    return True
 
 
 def sweep_replaced(ports: SweepPorts) -> Iterator[Swept]:

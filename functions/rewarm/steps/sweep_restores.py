@@ -92,7 +92,7 @@ def end_restore(
     asked_before = bool(record.get("cancelRequested")) and "sweptAt" not in record
     if untold:
         _mark(restore_id, record, ports)
-    swept = _remove_all(restore_id, sorted(todo), ports, told=finished)
+    swept = _remove_all(restore_id, sorted(todo), ports)
     if swept.state == "ending" and not last_try:
         return swept
     if untold:
@@ -138,12 +138,12 @@ def _mark(restore_id: str, record: JsonObject, ports: EndingPorts) -> None:
     mark_cancelled(restore_id, table)
 
 
-def _remove_all(restore_id: str, todo: Collection[int], ports: EndingPorts, *, told: bool) -> Swept:
+def _remove_all(restore_id: str, todo: Collection[int], ports: EndingPorts) -> Swept:
     record = ports.removal.table.get(restore_id) or {}
     busy, left = [], []
     for index in todo:
         try:
-            remove(remains_of(restore_id, record, index, told=told), ports.removal)
+            remove(remains_of(restore_id, record, index), ports.removal)
         except (ServiceUnavailableError, ThrottledError) as error:
             busy.append(str(error))
         except IncompleteCleanUpError as error:
@@ -152,8 +152,8 @@ def _remove_all(restore_id: str, todo: Collection[int], ports: EndingPorts, *, t
     return Swept("restores", restore_id, "left" if left else "ending" if busy else "ended", reason)
 
 
-def remains_of(restore_id: str, record: JsonObject, index: int, *, told: bool = False) -> Remains:
-    """Of one volume, as the record knows it; `told`: how it ended is known, so nothing is marked any more."""
+def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
+    """Of one volume, as the record knows it."""
     made = record.get(volume_attribute(index)) or {}
     prepared = record.get(preparation_attribute(index)) or {}
     attached = record.get(attached_attribute(index)) or {}
@@ -169,7 +169,7 @@ def remains_of(restore_id: str, record: JsonObject, index: int, *, told: bool = 
         place=(str(place[0]), str(place[1])) if all(place) else None,
         announced=bool(attached) or settled,
         on_failure=OnFailure(request.get("onFailure", OnFailure.CLEAN_UP)),
-        fallback=told or settled,
+        fallback=settled,
         in_place=settled,
     )
 
