@@ -194,6 +194,17 @@ class TestRacesAndBystanders:
         assert world.sweep() == []
         assert world.messages.sent == []
 
+    def test_the_volume_of_an_execution_that_somebody_ended_is_marked(self, world):
+        """Only the volume's execution was stopped: the restore told its failure, and nobody cleaned up."""
+        world.begun(attached0={"volumeId": VOLUME_ID}, status="failed", finishedAt="2026-01-01T00:00:00Z")
+        world.made(attached=INSTANCE_ID)
+        world.ended("FAILED")
+        world.sweep()
+        assert world.volumes.deleted == []
+        assert world.volumes.volumes[VOLUME_ID].settings.tags["rewarm:failed"] == RESTORE_ID
+        assert world.messages.sent == []
+        assert world.sweep(now=at(60)) == []
+
     def test_a_volume_of_an_earlier_plan_goes_the_one_that_was_ordered_stays(self, world):
         world.begun(status="ready", finishedAt="2026-11-21T03:20:00Z", settled0=True)
         world.ended("SUCCEEDED")
