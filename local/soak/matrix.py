@@ -48,6 +48,8 @@ class Recorded:
     calls: frozenset[Key]
     places: frozenset[str]
     length: int
+    troubles: frozenset[str]
+    """Errors that its states meet although nothing is injected: what makes the path what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,9 @@ def _recorded(name: str) -> Recorded:
         lab.pass_time(SWEPT_SECONDS)
         calls = frozenset(lab.calls)
         places = frozenset(lab.functions.places)
-        return Recorded(name, ending, calls, places, lab.functions.invocations)
+        executions = lab.states.executions.values()
+        troubles = frozenset(error for one in executions for _, error in one.failures)
+        return Recorded(name, ending, calls, places, lab.functions.invocations, troubles)
 
 
 def _by_worth(recorded: dict[str, Recorded]) -> list[Recorded]:
@@ -164,7 +168,7 @@ def _played(lab: FastLab, path: str, fault: Any) -> Result:
 def complaints(row: CallRow | MishapRow, result: Result, recorded: Recorded) -> list[str]:
     """What is wrong with the way the row ended; empty where nothing is."""
     found = [f"the fault was never met on {row.path}"] if not result.met else []
-    found += _of_ending(row, result.ending, recorded.ending)
+    found += _of_ending(row, result.ending, recorded)
     found += [f"left for ever: {one}" for one in result.left_after_sweeps]
     place = row.key[0] if isinstance(row, CallRow) else row.place
     if place not in CLEANERS and "stopped" not in recorded.path:
@@ -172,7 +176,8 @@ def complaints(row: CallRow | MishapRow, result: Result, recorded: Recorded) -> 
     return found
 
 
-def _of_ending(row: CallRow | MishapRow, ending: Ending, expected: Ending) -> list[str]:
+def _of_ending(row: CallRow | MishapRow, ending: Ending, recorded: Recorded) -> list[str]:
+    expected = recorded.ending
     place = row.key[0] if isinstance(row, CallRow) else row.place
     if ending.kind == expected.kind or (place == API and _is_told_at_once(ending)):
         return []
@@ -180,6 +185,9 @@ def _of_ending(row: CallRow | MishapRow, ending: Ending, expected: Ending) -> li
         if isinstance(row, CallRow) and row.kind is Kind.PARTIAL_FAILURE and ending.error in FALL_BACKS:
             return []
         return [f"ended {ending.kind} instead of {expected.kind}: {ending.cause[:300]}"]
+    if ending.status == "failed" and ending.error in recorded.troubles:
+        # The next plan could not take over: what the first one met is still the reason.
+        return []
     if ending.status.startswith("refused") or ending.status == "failed":
         return _of_reason(row, ending)
     return [f"ended {ending.kind}: {ending.cause[:300]}"]

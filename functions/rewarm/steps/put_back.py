@@ -116,17 +116,21 @@ def _all(restore_id: str, index: int, found: list[Volume], ports: PutBackPorts) 
 class _Wishes:
     """What the record says of the new volume; a record that is gone says nothing."""
 
+    settled: bool
+    """It came to full speed: whatever became of it since, the old one stays out."""
     keep_new: bool
-    """It stays in the place: it is at full speed, or the request says onFailure keep."""
+    """onFailure keep: where it is in the place, it stays there."""
     unmount: bool
 
     @staticmethod
     def of(record: JsonObject, index: int) -> _Wishes:
-        """As the restore was asked for."""
+        """As the restore was asked for, and as it ended."""
         request = record.get("request") or {}
-        keeps = request.get("onFailure") == OnFailure.KEEP
-        settled = bool(record.get(settled_attribute(index)))
-        return _Wishes(settled or keeps, bool((request.get("target") or {}).get("unmount")))
+        return _Wishes(
+            settled=bool(record.get(settled_attribute(index))),
+            keep_new=request.get("onFailure") == OnFailure.KEEP,
+            unmount=bool((request.get("target") or {}).get("unmount")),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,8 @@ class _Case:
         attached = living(self.old)
         if attached:
             return self._attached(attached[0])
+        if self.wishes.settled:
+            return self._stay_out(f"{self.place.in_words} has had a new volume at full speed since")
         new = self._new_in_place()
         if new is not None and self.wishes.keep_new:
             return self._stay_out(f"{new.volume_id} has its place at {self.place.in_words} and stays there")

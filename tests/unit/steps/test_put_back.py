@@ -227,16 +227,23 @@ class TestNewVolumeInThePlace:
         done = step(world)
         assert (done.state, "no answer came" in done.reason) == ("left", True)
 
-    @pytest.mark.parametrize("record", [{"settled0": True}, {"request": {"onFailure": "keep", "target": {}}}])
-    def test_a_volume_that_is_to_stay_keeps_the_place(self, world, record):
+    def test_a_volume_that_is_to_stay_keeps_the_place(self, world):
         new = make_new(world)
-        world.table.update(RESTORE_ID, record)
+        world.table.update(RESTORE_ID, {"request": {"onFailure": "keep", "target": {}}})
         done = step(world)
         assert done.state == "stays-out"
         assert f"{new} has its place" in done.reason
         assert f"{OLD} is detached and kept, and costs storage until you delete it" in done.reason
         assert world.place_of(new) == (INSTANCE_ID, DEVICE)
         assert REPLACED_STACK_TAG not in world.volumes.volumes[OLD].settings.tags
+
+    @pytest.mark.parametrize("attached", [True, False])
+    def test_what_came_to_full_speed_is_never_undone(self, world, attached):
+        """Its owner may have moved it since."""
+        make_new(world, attached=attached)
+        world.table.update(RESTORE_ID, {"settled0": True})
+        assert step(world).state == "stays-out"
+        assert world.place_of(OLD) is None
 
     def test_kept_but_not_in_the_place_it_does_not_count(self, world):
         make_new(world, attached=False)
