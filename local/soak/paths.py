@@ -84,7 +84,12 @@ def restored(lab: FastLab, asked: Json, during: Callable[[str], None] | None = N
     """POST /restores and wait for its end."""
     status, body = lab.api("POST", "/restores", asked)
     if status != 202:
-        return Ending(f"refused {status}", str(body.get("error", "")), str(body.get("message", "")))
+        # The function may have ended after it had started the restore: nobody knows its id, and it goes on.
+        begun = [
+            one.name for one in lab.states.executions.values() if one.machine.arn == lab.machine(RESTORE)
+        ]
+        refusal = Ending(f"refused {status}", str(body.get("error", "")), str(body.get("message", "")))
+        return ended(lab, *begun) if begun else refusal
     restore_id = str(body["restoreId"])
     if during is not None:
         during(restore_id)
