@@ -7,6 +7,7 @@ from local.soak.agent import Trouble
 from local.soak.lab import FastLab
 from local.soak.paths import (
     FAST_INSTANCE,
+    LONGEST_SECONDS,
     PATHS,
     RESTORE,
     VOLUME,
@@ -24,6 +25,7 @@ NO_RATE = FaultRule(
     "CreateVolume", code="VolumeLimitExceeded", times=None, when={"VolumeInitializationRate": "*"}
 )
 DEVICE = "/dev/sdm"
+CHANGE = "ChangePerformanceStateMachine"
 
 
 def stop(lab: FastLab, restore_id: str, machine: str = RESTORE) -> None:
@@ -135,3 +137,17 @@ def _tagged(lab: FastLab) -> Ending:
 @path("dry-run")
 def _dry_run(lab: FastLab) -> Ending:
     return restored(lab, request(lab, "auto", dryRun=True))
+
+
+@path("performance-change")
+def _performance_change(lab: FastLab) -> Ending:
+    tags = {"rewarm:managed": "true"}
+    volume_id = lab.region.add_volume(size_gib=8, attach_to=lab.region.add_instance(), tags=tags)
+    status, body = lab.api("POST", f"/volumes/{volume_id}/performance", {"throughputMibS": 250})
+    begun = [one for one in lab.states.executions.values() if one.machine.arn == lab.machine(CHANGE)]
+    if not begun:
+        return Ending(f"refused {status}", str(body.get("error", "")), str(body.get("message", "")))
+    ended = lab.finish(begun[0], most_seconds=LONGEST_SECONDS)
+    if ended.status == "SUCCEEDED":
+        return Ending("ready")
+    return Ending("failed" if ended.status == "FAILED" else "stuck", ended.error, ended.cause)

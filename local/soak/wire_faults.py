@@ -68,7 +68,6 @@ _VOLUME = Refusal("InvalidVolume.NotFound", "The volume does not exist.")
 _NOT_FOUND = {
     ("ec2", "AttachVolume"): _VOLUME,
     ("ec2", "DescribeVolumeStatus"): _VOLUME,
-    ("ec2", "ModifyVolume"): _VOLUME,
     ("ssm", "GetCommandInvocation"): Refusal("InvocationDoesNotExist", ""),
 }
 """EC2 developer guide, "Eventual consistency"; what was just made and is asked for by its id."""
