@@ -94,7 +94,8 @@ class TestPermissions:
         [
             (
                 "s3:PutObject",
-                {"SelectSnapshot", "ChooseStrategy", "KeepResult", "Report", "DispatchWarmer", "PublishAgent", "Api", "VerifyVolume"},
+                {"SelectSnapshot", "ChooseStrategy", "KeepResult", "Report", "DispatchWarmer", "PublishAgent",
+                 "Api", "VerifyVolume"},
             ),
             (
                 "s3:GetObject",

@@ -59,6 +59,8 @@ def test_the_picture_shows_states_that_exist():
         "Choose Fallback",
         "Clean Up Attempt",
         "Announce Fallback",
+        "Release Target",
+        "Release Target After Failure",
     }
     assert states() - quiet - rare == shown - TRIGGERS
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from local.dataplane import BLOCK_BYTES
+from local.region.invocations import Invocation
 from rewarm.adapters.agent_store import AGENTS_PREFIX
 from tests.support.endings import assert_failed, assert_kept
 from tests.support.proxy import Proxy
@@ -141,6 +142,29 @@ def test_an_instance_that_restarts_goes_on(user: RestoreUser) -> None:
     assert_read_once(user, done)
     assert [one["Status"] for one in commands_of(user, volume_id)] == ["Failed", "Success"]
     assert done.volumes[0].states.count("Wait For Agent") >= 2, "it takes a minute until it is back"
+
+
+def test_a_restart_that_run_command_does_not_notice_is_noticed_by_its_silence(
+    user: RestoreUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS documents no end for such a command; here it is in progress until somebody cancels it."""
+    commands = user.region._commands
+    restore_id, volume_id = warming(user, readiness={"stalledAfterMinutes": 10})
+    (sent,) = commands_of(user, volume_id)
+    (unheard,) = commands.known[sent["CommandId"]].invocations
+    poll = commands._runner.poll
+
+    def hear(one: Invocation) -> None:
+        if one is not unheard or one.cancel_asked:
+            poll(one)
+
+    monkeypatch.setattr(commands._runner, "poll", hear)
+    unheard.busy.close()  # nothing of it runs any more that lab time would wait for
+    user.lab.client("ec2").reboot_instances(InstanceIds=[instance_of(user, volume_id)])
+    done = user.finished(restore_id)
+    assert_read_once(user, done)
+    assert [one["Status"] for one in commands_of(user, volume_id)] == ["Cancelled", "Success"]
+    assert done.volumes[0].output["warmUps"] == 1
 
 
 def test_a_device_with_another_name_after_a_restart_is_found(user: RestoreUser) -> None:

@@ -106,7 +106,7 @@ def test_a_failed_warm_up_lowers_the_volume_that_stays(
     first = next(start for start, count in user.image.extents if count >= 2)
     break_blocks(user, monkeypatch, f"eio {first} 2")
     done = user.restore(request)
-    said = assert_failed(user, done, "AgentFailedError", "did not read everything")
+    said = assert_failed(user, done, "VolumeUnreadableError", "did not read everything")
     volume_id = assert_kept(user, done)
     assert f"Removed: boost of {volume_id} (it goes back to gp3 iops=3000 throughputMibS=125)" in said
     (change,) = user.region._tables.volumes[volume_id].modifications

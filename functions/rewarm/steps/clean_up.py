@@ -109,7 +109,9 @@ def clean_up(  # noqa: PLR0913 - one keyword a port
         commands=frozenset({(sent.command_id, sent.instance_id)} if sent else ()),
         in_place=event.fallback == "same-volume",
     )
-    ports = CleanUpPorts(volumes, modifications, commands, fast_restores, table, stack_name, put_back)
+    # Only where the plan replaces a volume it is worth a call; the sweeper, which knows no plan, always asks.
+    back = put_back if event.volume.replaces is not None else None
+    ports = CleanUpPorts(volumes, modifications, commands, fast_restores, table, stack_name, back)
     return remove(remains, ports)
 
 

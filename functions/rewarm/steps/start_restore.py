@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime
 
-from rewarm.domain.errors import RestoreError
+from rewarm.domain.errors import RestoreError, ServiceUnavailableError
 from rewarm.domain.units import iso
 from rewarm.ports import Executions, Instances, JsonObject, RestoreTable, SnapshotCatalog, VolumeStore
 from rewarm.steps.holding import Keeper, assign_and_hold, enter_stack, give_back
@@ -56,8 +56,11 @@ def start_restore(  # noqa: PLR0913 - one keyword a port
         if not table.put_new(restore_id, record):
             table.update(restore_id, record)
         return _started(restore_id, request.to_json(), table, starter)
+    except ServiceUnavailableError:
+        # It may have been started all the same, and then needs what it holds; else its record, which says
+        # that it failed, lets others take its place.
+        raise
     except RestoreError:
-        # Where it was started all the same, its execution asks for everything again.
         with suppress(RestoreError):
             give_back(restore_id, holds=keeper.holds)
         raise

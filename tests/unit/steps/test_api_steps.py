@@ -16,6 +16,7 @@ from rewarm.domain.errors import (
     ServiceUnavailableError,
     SnapshotNotUsableError,
     TargetBusyError,
+    ThrottledError,
     TooManyRestoresError,
 )
 from rewarm.domain.model import GIB, FastSnapshotRestore, PriceFigure, Strategy
@@ -110,10 +111,29 @@ class TestStartRestore:
         with pytest.raises(ServiceUnavailableError):
             start(world)
         assert world.table.records[RESTORE_ID]["status"] == "failed"
-        assert world.holds.targets == {}
-        assert world.holds.entries == {}
         world.executions.failure = None
         assert start(world)["status"] == "accepted"
+
+    def test_one_whose_start_got_no_answer_keeps_its_device_and_gives_way(self):
+        """It may run: then its record says so. Else the record says that it failed."""
+        world = World()
+        body = {**TO_INSTANCE, "target": {**TO_INSTANCE["target"], "device": "/dev/sdf"}}
+        world.executions.failure = ServiceUnavailableError("StartExecution")
+        with pytest.raises(ServiceUnavailableError):
+            start(world, body)
+        world.executions.failure = None
+        world.table.update(RESTORE_ID, {"status": "planning"})
+        with pytest.raises(TargetBusyError, match=RESTORE_ID):
+            start(world, body, "restore-second")
+        world.table.update(RESTORE_ID, {"status": "failed"})
+        assert start(world, body, "restore-second")["status"] == "accepted"
+
+    def test_one_that_was_surely_not_started_holds_nothing(self):
+        world = World()
+        world.executions.failure = ThrottledError("StartExecution")
+        with pytest.raises(ThrottledError):
+            start(world)
+        assert (world.holds.targets, world.holds.entries) == ({}, {})
 
     def test_the_second_to_a_device_is_refused_before_anything_is_made(self):
         world = World()

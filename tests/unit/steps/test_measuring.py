@@ -109,6 +109,13 @@ class TestAccount:
         assert account.since_plan_seconds == 473
         assert account.error_percent == pytest.approx(100 * (480 / 473 - 1), abs=0.05)
 
+    def test_a_warm_up_that_was_interrupted_says_nothing_of_its_reading(self):
+        agent = warm_result(bytesResumed=GIB, elapsedSeconds=20.0)
+        account = told(by_agent(initialization=initialization(signals={"agent": agent})))
+        assert {Phase.READ, Phase.DELIVER}.isdisjoint(account.seconds)
+        assert account.seconds[Phase.SETTLE] == 88
+        assert account.since_plan_seconds == 473
+
     def test_estimate_stands_beside_actual_and_what_is_missing_is_none(self):
         phases = {one.phase: one for one in told(by_agent()).phases()}
         assert list(phases) == [phase for phase in Phase if phase in phases]
