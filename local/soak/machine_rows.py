@@ -20,12 +20,14 @@ COMMANDS = (("warm", 0), ("verify", 0), ("verify", 1))
 REASONS = frozenset(
     {
         "AgentFailedError",
+        "AgentInterruptedError",
         "AgentUnreachableError",
         "InitializationStalledError",
         "TargetNotFoundError",
         "TargetNotUsableError",
         "VolumeNotFoundError",
         "VolumeFailedError",
+        "VolumeUnreadableError",
         "RequestRefusedError",
     }
 )
