@@ -24,7 +24,6 @@ LOOPS = {
     "Wait For Release",
 }
 """How often, and whether, something is waited for depends on how long it takes."""
-TIMES_AND_IDS = ("At", "Seconds", "Id", "Ids", "Key", "Ms", "Percent")
 REFUSED_RATE = FaultRule(
     "CreateVolume", code="VolumeLimitExceeded", times=None, when={"VolumeInitializationRate": "*"}
 )
@@ -45,15 +44,10 @@ def order(visits: list[str], machine: Machine) -> list[str]:
     return [state for state in dict.fromkeys(visits) if state in known and state not in LOOPS]
 
 
-def shape(value: Any, name: str = "") -> Any:
-    """The value without what differs from one run to the next: members and their kinds remain."""
-    if isinstance(value, dict):
-        return {key: shape(item, key) for key, item in value.items() if item not in (None, [], {})}
-    if isinstance(value, list):
-        return [shape(item, name) for item in value[:1]]
-    if name.endswith(TIMES_AND_IDS) or isinstance(value, float | int):
-        return type(value).__name__ if isinstance(value, str | bool) else "number"
-    return value if name in ("verdict", "strategy", "error", "status") else type(value).__name__
+def told(report: dict[str, Any]) -> Any:
+    """The verdicts and the members of a report; its figures are those of two different machines."""
+    volumes = [(one["verdict"], one["strategy"], one.get("error", "")) for one in report["volumes"]]
+    return report["verdict"], sorted(report), volumes
 
 
 def in_the_fast_lab(strategy: str, image, faults: tuple[FaultRule, ...]):
@@ -86,7 +80,7 @@ def test_both_go_the_same_way(user, image, strategy, faults):
         assert order(ours.visits, ours.machine) == order(theirs.states, ours.machine)
     assert (main.error, volume.error) == (restore.main.error, restore.volumes[0].error)
     if main.status == "SUCCEEDED":
-        assert shape(main.output) == shape(restore.main.output)
+        assert told(main.output) == told(restore.main.output)
     known = main.machine.definition["States"]
-    answers = {state: shape(answer) for state, answer in main.answers if state in known}
-    assert answers == {state: shape(restore.main.answer(state)) for state in answers}
+    answers = {state: sorted(answer) for state, answer in main.answers if state in known}
+    assert answers == {state: sorted(restore.main.answer(state)) for state in answers}
