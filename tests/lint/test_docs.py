@@ -58,6 +58,7 @@ def test_the_picture_shows_states_that_exist():
         "Dry Run Completed",
         "Choose Fallback",
         "Clean Up Attempt",
+        "No Fallback",
         "Announce Fallback",
         "Release Target",
         "Release Target After Failure",

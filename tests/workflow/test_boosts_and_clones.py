@@ -122,9 +122,10 @@ def test_a_used_up_quota_of_copies_fails_where_the_request_names_a_clone(user: R
     user.region.faults.add(limit)
     done = user.restore(request)
     assert_failed(user, done, "VolumeCopyUnavailableError", "CopyVolumesLimitExceeded")
-    assert done.volumes[0].states[-4:] == [
+    assert done.volumes[0].states[-5:] == [
         "Choose Fallback",
         "Which Fallback?",
+        "No Fallback",
         "Clean Up",
         "Volume Failed",
     ]

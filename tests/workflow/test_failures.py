@@ -39,9 +39,10 @@ def test_a_refused_rate_fails_where_the_request_names_it(user: RestoreUser) -> N
     done = user.restore(request)
     said = assert_failed(user, done, "InitializationRateUnavailableError", "rate of 100 MiB/s")
     assert "The request demands provisioned-rate, so no other plan may take over." in said
-    assert done.volumes[0].states[-4:] == [
+    assert done.volumes[0].states[-5:] == [
         "Choose Fallback",
         "Which Fallback?",
+        "No Fallback",
         "Clean Up",
         "Volume Failed",
     ]

@@ -203,6 +203,7 @@ def _failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObje
     removed, kept = _left_and_removed(event.restore_id, details.results, record)
     changes = {
         "finishedAt": iso(event.now),
+        "toldAt": iso(event.now),
         "failure": {"state": details.failure.state, "error": told.error, "cause": told.sentence},
     }
     if told.error == "RestoreCancelledError":

@@ -42,6 +42,7 @@ from rewarm.steps.records import (
 from rewarm.steps.swept import Swept
 
 ABORTED = "ExecutionAborted"
+FAILURES = frozenset({Status.FAILED, Status.CANCELLED})
 CLAIM_SECONDS = 600
 """Of two sweepers that work at once one tells it; one that dies over it leaves it to the next."""
 
@@ -84,13 +85,13 @@ def end_restore(
     if running:
         return _stop_volumes(restore_id, record, ports)
     finished = record.get("status") in FINISHED
-    untold = not finished and ending.without_account and not _is_dry_run(record)
+    untold = ending.without_account and _is_untold(record)
     todo = set(also) | _unfinished(record) | (set(indexes(record)) if untold else set())
     if not todo and not untold:
         _give_back(restore_id, ports)
         return None
     asked_before = bool(record.get("cancelRequested")) and "sweptAt" not in record
-    if untold:
+    if untold and not finished:
         _mark(restore_id, record, ports)
     swept = _remove_all(restore_id, sorted(todo), ports)
     if swept.state == "ending" and not last_try:
@@ -112,8 +113,12 @@ def _only_starts(
     return any(one is not None and ports.now - one < START_GRACE for one in times)
 
 
-def _is_dry_run(record: JsonObject) -> bool:
-    return bool((record.get("request") or {}).get("dryRun"))
+def _is_untold(record: JsonObject) -> bool:
+    """Also where it had failed, and was stopped between the report and the message."""
+    if (record.get("request") or {}).get("dryRun"):
+        return False
+    status = record.get("status")
+    return status not in FINISHED or (status in FAILURES and "toldAt" not in record)
 
 
 def _unfinished(record: JsonObject) -> set[int]:
@@ -175,20 +180,24 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
 
 
 def _tell(restore_id: str, ending: ExecutionEnd, ports: EndingPorts, *, cancelled: bool) -> None:
-    """Once: what comes after `finishedAt` only puts the status right again."""
+    """Once: what comes after `toldAt` only puts the status right again."""
     table = ports.removal.table
     record = table.get(restore_id) or {}
-    if record.get("finishedAt"):
+    if record.get("toldAt"):
         table.update(restore_id, {"status": Status.CANCELLED if cancelled else Status.FAILED})
         return
     turn = int(ports.now.timestamp()) // CLAIM_SECONDS
     if table.claim_event(f"sweep {restore_id} {turn}", ports.owner) != ports.owner:
         return
     results = [_result(record, index) for index in indexes(record)]
-    error = "RestoreCancelledError" if cancelled else ABORTED
-    cause = f"The restore did not come to its end: {ending.in_words}."
+    failure: JsonObject = {
+        "state": None,
+        "error": "RestoreCancelledError" if cancelled else ABORTED,
+        "cause": f"The restore did not come to its end: {ending.in_words}.",
+    }
+    known = record.get("failure") or {}
     details: JsonObject = {
-        "failure": {"state": None, "error": error, "cause": cause},
+        "failure": known if "error" in known else failure,
         "plans": [],
         "results": results,
     }

@@ -140,6 +140,16 @@ class TestAbortedRestores:
         assert world.volumes.deleted == [VOLUME_ID]
         assert len(world.messages.sent) == 1
 
+    def test_a_failure_that_was_reported_and_not_told_is_told(self, world):
+        """It was stopped between the states Report and Announce Failure."""
+        failure = {"state": "Create Volume", "error": "QuotaExceededError", "cause": "no volume is left"}
+        world.begun(status="failed", finishedAt="2026-11-21T03:20:00Z", failure=failure, volume0=None)
+        world.sweep()
+        world.sweep(now=at(60))
+        (message,) = world.messages.sent
+        assert "no volume is left" in message["text"]
+        assert world.table.records[RESTORE_ID]["failure"] == failure
+
 
 class TestRacesAndBystanders:
     def test_a_restore_that_runs_is_left_alone(self, world):
@@ -304,7 +314,7 @@ class TestFastSnapshotRestores:
         assert world.fast_restores.disabled == [PLACE]
 
     def test_one_that_could_not_be_disabled_is_tried_again(self, world):
-        world.begun(status="failed", finishedAt="2026-11-21T03:20:00Z", volume0=None)
+        world.begun(status="failed", toldAt="2026-11-21T03:20:00Z", volume0=None)
         world.ended("FAILED")
         enabled(world)
         assert world.table.release_fast_snapshot_restore(*PLACE, USER)
