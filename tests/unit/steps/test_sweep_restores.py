@@ -206,7 +206,8 @@ class TestRacesAndBystanders:
 
     def test_the_volume_of_an_execution_that_somebody_ended_is_marked(self, world):
         """Only the volume's execution was stopped: the restore told its failure, and nobody cleaned up."""
-        world.begun(attached0={"volumeId": VOLUME_ID}, status="failed", finishedAt="2026-01-01T00:00:00Z")
+        told = {"finishedAt": "2026-11-21T03:20:00Z", "toldAt": "2026-11-21T03:20:00Z"}
+        world.begun(attached0={"volumeId": VOLUME_ID}, status="failed", **told)
         world.made(attached=INSTANCE_ID)
         world.ended("FAILED")
         world.sweep()
