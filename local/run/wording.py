@@ -19,7 +19,16 @@ TIME_NOTE = (
 )
 
 PHASES = {
-    "Plan": {"Take Input", "Parse Request", "Select Snapshot", "Choose Strategy", "Announce Plan"},
+    "Plan": {
+        "Take Input",
+        "Parse Request",
+        "Wait For Turn",
+        "Select Snapshot",
+        "Choose Strategy",
+        "Announce Plan",
+        "Load Plan",
+        "Wait For Turn Of Volume",
+    },
     "Prepare snapshot": {"Prepare Snapshot", "Wait For Snapshot", "Release Snapshot"},
     "Create volume": {"Create Volume", "Check Volume", "Wait For Volume", "Announce Fallback"},
     "Attach": {"Attach Volume", "Wait For Attachment", "Announce Attached"},
@@ -30,7 +39,17 @@ PHASES = {
         "Wait For Measurement After",
     },
     "Initialize": {"Dispatch Warmer", "Poll Initialization", "Wait For Initialization"},
-    "Report": {"Release", "Wait For Release", "Announce Ready", "Report", "Clean Up", "Announce Failure"},
+    "Report": {
+        "Release",
+        "Wait For Release",
+        "Announce Ready",
+        "Keep Result",
+        "Report",
+        "Release Target",
+        "Release Target After Failure",
+        "Clean Up",
+        "Announce Failure",
+    },
 }
 """Which states belong together in a picture; what is in none of them passes in no time."""
 

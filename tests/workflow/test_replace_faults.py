@@ -137,7 +137,12 @@ def problem(key: tuple[str, str, str], kind: str, changes: Json) -> str | None:
         # What can be had again is put right by the sweeper.
         fault.times = 0
         lab.pass_time(SETTLED_SECONDS)
-        return _not_back(scene)
+        return _not_back(scene, announced=_is_announced(scene))
+
+
+def _is_announced(scene: Scene) -> bool:
+    _, record = scene.lab.api("GET", f"/restores/{scene.restore_id}")
+    return any("attached" in volume for volume in record["volumes"])
 
 
 def _not_replaced(scene: Scene) -> str | None:
@@ -150,14 +155,18 @@ def _not_replaced(scene: Scene) -> str | None:
     return None
 
 
-def _not_back(scene: Scene) -> str | None:
+def _not_back(scene: Scene, *, announced: bool) -> str | None:
     found = scene.volumes()
     if scene.in_place() != [scene.old]:
         return f"{scene.in_place()} in the place; {json.dumps(scene.lab.slack[-1])[:600]}"
     if left := [one for one in tags(found[scene.old]) if one.startswith("rewarm:")]:
         return f"the old volume still has {left}"
-    for name, one in found.items():
-        if name != scene.old and (one["Attachments"] or "rewarm:failed" not in tags(one)):
+    others = {name: one for name, one in found.items() if name != scene.old}
+    if announced and len(others) != 1:
+        return f"what was announced is not kept: {list(others)}"
+    for name, one in others.items():
+        # Where the tag itself was denied, the message names the volume.
+        if one["Attachments"] or not (announced or "rewarm:failed" in tags(one)):
             return f"{name} is left, {one['State']} with {tags(one)}"
     return None
 
