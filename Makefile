@@ -19,7 +19,7 @@ PYTEST_ARGS ?=
 # Each pytest worker runs an embedded AWS of its own.
 WORKERS ?= 2
 
-.PHONY: help setup run plan bench scale measurements test test-python test-agent lint format strategies-docs schemas build deploy clean
+.PHONY: help setup run plan bench scale measurements soak test test-python test-agent lint format strategies-docs schemas build deploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,13 +39,17 @@ bench: ## the agent beside dd and fio, about half an hour (ARGS="--quick --volum
 	@local/setup.sh --with-bench >&2
 	@$(PYTHON) -m local.bench $(ARGS)
 
-scale: ## the largest snapshots on the embedded AWS, some minutes (ARGS="--size-gib … --pattern … --json")
+scale: ## the largest snapshots, or many restores at once (ARGS="--size-gib … --pattern … --restores … --json")
 	@local/setup.sh >&2
 	@$(PYTHON) -m local.scale $(ARGS)
 
 measurements: ## published figures and thirty restores measured, 20 minutes (ARGS="--published --estimates --json")
 	@local/setup.sh --with-bench >&2
 	@$(PYTHON) -m local.measurements $(ARGS)
+
+soak: ## random restores with random faults in virtual time (ARGS="--restores 5000 --seed 1", --only SEED, --json)
+	@local/setup.sh --only-python >&2
+	@$(PYTHON) -m local.soak $(ARGS)
 
 test: setup ## everything: unit, contract, lint, embedded AWS, workflows, agent, sanitizers
 	@$(MAKE) --no-print-directory test-agent

@@ -19,6 +19,8 @@ BY_ID = "nvme-Amazon_Elastic_Block_Store_"
 COMMAND_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COMMAND_MARK = "INSTANCE_COMMAND_ID"
 STOP_TIMEOUT_SECONDS = 30.0
+ROOT_DISK = "root-disk"
+"""What the instance has in /var/lib/rewarm; as an EBS root volume does, it outlives reboots and stops."""
 
 # Process 1 of the instance. Orphans become its children: with SIGCHLD ignored the kernel buries them. It ends
 # when its standard input does, that is with the process that holds the other end; the kernel kills the rest.
@@ -27,7 +29,7 @@ set -e
 mount -t proc proc /proc
 mount -t tmpfs -o mode=755,size=1m instance-disks /dev/disk
 mkdir /dev/disk/by-id
-mount -t tmpfs -o mode=755,size=64m instance-agent /var/lib/rewarm
+mount --bind "$1" /var/lib/rewarm
 echo ready
 exec env --ignore-signal=CHLD cat >/dev/null
 """
@@ -106,17 +108,18 @@ class Instance:
         self.instance_id = instance_id
         self._folder = folder
         self._commands: list[Command] = []
-        for name in ("home", "tmp", "commands"):
+        for name in ("home", "tmp", "commands", ROOT_DISK):
             (folder / name).mkdir(parents=True, exist_ok=True)
         self._holder = self._boot()
 
     def _boot(self) -> subprocess.Popen[bytes]:
         unshare = ["unshare", "--mount", "--pid", "--propagation", "slave", "--fork", "--kill-child=KILL"]
+        boot = ["sh", "-c", _BOOT, "boot", str(self._folder / ROOT_DISK)]
         log = self._folder / "boot.log"
         try:
             with log.open("wb") as err:
                 holder = subprocess.Popen(
-                    [*unshare, "sh", "-c", _BOOT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err,
+                    [*unshare, *boot], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err,
                     start_new_session=True,
                 )  # fmt: skip
         except FileNotFoundError as error:
@@ -148,6 +151,15 @@ class Instance:
             return
         for name in link_names(volume_id):
             (self._by_id / name).unlink(missing_ok=True)
+
+    def has_mounted(self, target: str) -> bool:
+        """The instance has a file system of this block device mounted; of a plain file nobody can tell."""
+        if not target.startswith("/dev/") or self._holder.poll() is not None:
+            return False
+        device = Path(target).stat().st_rdev
+        number = f"{os.major(device)}:{os.minor(device)}"
+        mounts = Path(f"/proc/{self._holder.pid}/mountinfo").read_text().splitlines()
+        return any(line.split(" ")[2] == number for line in mounts)
 
     def run(self, script: str, environment: dict[str, str]) -> Command:
         """Start a shell script in the instance; it sees nothing of this process's environment."""

@@ -111,16 +111,32 @@ class Machine:
             self._devices[volume_id, instance_id] = target
 
     def detach_volume(self, volume_id: str, instance_id: str) -> None:
-        """Take the volume away from the instance."""
+        """Take the volume away from the instance, which must not have it mounted."""
         with self._lock:
-            target = self._devices.pop((volume_id, instance_id), None)
+            target = self._devices.get((volume_id, instance_id))
             if target is None:
                 raise DataPlaneError(f"volume {volume_id} is not attached to {instance_id}")
             if instance_id in self._instances:
+                if self._instances[instance_id].has_mounted(target):
+                    raise DataPlaneError(f"volume {volume_id} is mounted on {instance_id}")
                 self._instances[instance_id].unlink(volume_id)
+            del self._devices[volume_id, instance_id]
             if target.startswith("/dev/"):
                 self._volume(volume_id).note_traffic(loop_traffic(target))
             _release(target)
+
+    def rename_device(self, volume_id: str, instance_id: str) -> str:
+        """Give the volume another kernel name, as a restart may (nvme1n1 becomes nvme2n1); the new name."""
+        with self._lock:
+            old = self._devices[volume_id, instance_id]
+            new = self._block_device(self._volume(volume_id).path)
+            if instance_id in self._instances:
+                self._instances[instance_id].link(volume_id, new)
+            self._devices[volume_id, instance_id] = new
+            if old.startswith("/dev/"):
+                self._volume(volume_id).note_traffic(loop_traffic(old))
+            _release(old)
+        return new
 
     def set_limits(self, volume_id: str, limits: VolumeLimits) -> None:
         """Change what the volume may do from now on (ModifyVolume)."""

@@ -9,6 +9,8 @@ import pytest
 
 pytest_plugins = ["tests.support.lab"]
 
+FAULT_ROWS = "faultRows"
+"""Property of a test: (rows of the fault matrix that ended well, rows that it played)."""
 APART = tuple(Path(__file__).parent / name for name in ("unit", "contract"))
 
 
@@ -18,3 +20,17 @@ def apart_from_the_embedded_aws(request: pytest.FixtureRequest, monkeypatch: pyt
     if any(folder in request.path.parents for folder in APART):
         for name in [name for name in os.environ if name.startswith("AWS_ENDPOINT_URL")]:
             monkeypatch.delenv(name)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How much of the fault matrix is green."""
+    reports = [
+        one
+        for found in terminalreporter.stats.values()
+        for one in found
+        if isinstance(one, pytest.TestReport)
+    ]
+    rows = [value for one in reports for name, value in one.user_properties if name == FAULT_ROWS]
+    if rows:
+        good, played = (sum(row[position] for row in rows) for position in (0, 1))
+        terminalreporter.write_line(f"fault matrix: {good:,} of {played:,} rows")

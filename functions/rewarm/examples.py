@@ -28,6 +28,10 @@ REQUEST: JsonObject = {
     "target": {"instanceId": INSTANCE_ID},
     "objective": {"readyWithinMinutes": 30, "maxCostUsd": 1},
 }
+REPLACING: JsonObject = {
+    "source": {"volumeId": "vol-0fedcba9876543210"},
+    "target": {"instanceId": INSTANCE_ID, "device": "/dev/sdf", "mode": "replace"},
+}
 ALARM: JsonObject = {
     "version": "0",
     "id": "c4c1c1c9-6542-e61b-6ef0-8c4d36933a92",
@@ -103,10 +107,6 @@ def _dispatch() -> contracts.DispatchWarmerResult:
     )
 
 
-def _volume_plan() -> contracts.VolumePlan:
-    return contracts.VolumePlan(volume=_assignment(), plan=_plan(), fallbacks=[_plan(Strategy.BACKGROUND)])
-
-
 def _result(request: contracts.RestoreRequest) -> JsonObject:
     return {
         "verdict": "failed",
@@ -120,32 +120,41 @@ def _result(request: contracts.RestoreRequest) -> JsonObject:
 
 def _early_events(request: contracts.RestoreRequest) -> dict[str, Contract]:
     """Those of the state machine `restore`."""
-    volumes = [_assignment()]
     return {
         "restore-request": request,
         "parse-request-event": contracts.ParseRequestEvent(**COMMON, started_at=STARTED, input=ALARM),
         "select-snapshot-event": contracts.SelectSnapshotEvent(**COMMON, request=request),
         "choose-strategy-event": contracts.ChooseStrategyEvent(
-            **COMMON, request=request, deadline_at=DEADLINE, volumes=volumes
+            **COMMON, request=request, deadline_at=DEADLINE, volumes_key=f"restores/{RESTORE_ID}/volumes.json"
         ),
+        "load-plan-event": contracts.LoadPlanEvent(**COMMON, index=0),
+        "keep-result-event": contracts.KeepResultEvent(**COMMON, result=_result(request)),
         "announce-event": contracts.AnnounceEvent(
             **COMMON,
             event="failed",
             request=request,
             details={
                 "failure": {"state": "Select Snapshot", "error": "SnapshotNotFoundError", "cause": "{}"},
-                "plans": [],
                 "results": [],
             },
         ),
+        "release-target-event": contracts.ReleaseTargetEvent(**COMMON),
         "report-event": contracts.ReportEvent(
             **COMMON,
             started_at=STARTED,
             deadline_at=DEADLINE,
             request=request,
             trigger=contracts.Trigger(kind="alarm", alarm_name="database-volume-gone", event_id=ALARM["id"]),
-            plans=[_volume_plan()],
-            results=[_result(request)],
+            plans_key=f"restores/{RESTORE_ID}/plans.json",
+            results=[
+                {
+                    "index": 0,
+                    "verdict": "failed",
+                    "snapshotId": SNAPSHOT_ID,
+                    "error": "States.TaskFailed",
+                    "resultKey": f"restores/{RESTORE_ID}/0/result.json",
+                }
+            ],
         ),
     }
 
@@ -155,12 +164,20 @@ def _volume_events(request: contracts.RestoreRequest) -> dict[str, Contract]:
     volume, plan = _assignment(), _plan()
     one: dict[str, Any] = {**COMMON, "volume": volume, "volume_id": VOLUME_ID}
     fast = _plan(Strategy.FAST_SNAPSHOT_RESTORE)
+    replaced = contracts.ReplacedVolume(volume_id="vol-0fedcba9876543210", size_gib=100)
     return {
         "prepare-snapshot-event": contracts.PrepareSnapshotEvent(**COMMON, volume=volume, plan=fast),
         "create-volume-event": contracts.CreateVolumeEvent(
             **COMMON, request=request, volume=volume, plan=plan, attempt=0
         ),
         "check-volume-event": contracts.CheckVolumeEvent(**COMMON, volume_id=VOLUME_ID, plan=plan),
+        "replace-event": contracts.ReplaceEvent(
+            **COMMON,
+            request=contracts.parse_restore_request(REPLACING),
+            volume=volume.model_copy(update={"replaces": replaced}),
+            volume_id=VOLUME_ID,
+            phase="detach",
+        ),
         "attach-volume-event": contracts.AttachVolumeEvent(**one),
         "dispatch-warmer-event": contracts.DispatchWarmerEvent(**one, request=request),
         "verify-volume-event": contracts.VerifyVolumeEvent(**one, request=request, phase="after"),
@@ -169,6 +186,19 @@ def _volume_events(request: contracts.RestoreRequest) -> dict[str, Contract]:
         ),
         "await-signal-event": contracts.AwaitSignalEvent(**one, task_token=TASK_TOKEN, wait_seconds=900),
         "release-event": contracts.ReleaseEvent(**COMMON, volume=volume),
+        "choose-fallback-event": contracts.ChooseFallbackEvent(
+            **one,
+            request=request,
+            plan=plan,
+            fallbacks=[],
+            tried=[],
+            failure=contracts.Failure(state="Dispatch Warmer", error="AgentUnreachableError", cause="no"),
+            attached_announced=True,
+            warm_ups=0,
+            agent_lost=False,
+            began_at=NOW,
+            spent_usd=Decimal(0),
+        ),
         "clean-up-event": contracts.CleanUpEvent(
             **one, request=request, dispatch=_dispatch(), attached_announced=True
         ),
@@ -225,6 +255,11 @@ def input_examples() -> dict[str, JsonObject]:
         "cloudwatch-alarm": ALARM,
         "scheduled-drill": {
             "request": {**REQUEST, "onFailure": "clean-up", "notify": {"slack": True, "email": False}},
-            "trigger": {"kind": "schedule", "scheduleName": "monthly-drill"},
+            # EventBridge Scheduler fills the time in; a run that it starts twice restores once.
+            "trigger": {
+                "kind": "schedule",
+                "scheduleName": "monthly-drill",
+                "scheduledAt": "<aws.scheduler.scheduled-time>",
+            },
         },
     }

@@ -229,8 +229,11 @@ class RestoreTable(Protocol):
     def append_event(self, restore_id: str, event: JsonObject) -> None:
         """Adds to the record's list `events`."""
 
-    def request_cancel(self, restore_id: str) -> None:
-        """Marks the restore as to be cancelled. Raises RestoreNotFoundError."""
+    def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
+        """Marks it as to be cancelled; False where it has all of `unless`. Raises RestoreNotFoundError."""
+
+    def set_unless_cancelled(self, restore_id: str, name: str, value: Any) -> bool:
+        """Sets an attribute; False where the restore was cancelled before that."""
 
     def is_cancelled(self, restore_id: str) -> bool:
         """Somebody asked for the restore to be cancelled."""
@@ -250,10 +253,7 @@ class RestoreTable(Protocol):
     def claim_fast_snapshot_restore(
         self, snapshot_id: str, availability_zone: str, user: str, *, enabled_by_us: bool
     ) -> None:
-        """Notes that `user` (restore id and volume index) relies on it.
-
-        Once a claim said that we enabled it, that stays so until nobody relies on it any more.
-        """
+        """Notes that `user` (restore id and volume index) relies on it; who enabled it stays noted."""
 
     def take_fast_snapshot_restore_credit(
         self,
@@ -272,10 +272,10 @@ class RestoreTable(Protocol):
         """
 
     def release_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> bool:
-        """True where we enabled it and nobody relies on it any more: it is to be disabled now.
+        """True where we enabled it and nobody relies on it any more: it is to be disabled now, and again."""
 
-        The last user hears the same when it asks again, for disabling may have failed.
-        """
+    def forget_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> None:
+        """It is disabled, as its last user was told to do."""
 
 
 class History(Protocol):

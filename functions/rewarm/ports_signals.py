@@ -11,6 +11,9 @@ class Waiters(Protocol):
     def add(self, signal: str, token: str, *, seconds: int) -> None:
         """Waits for so long; adding the same token again changes nothing."""
 
+    def replace(self, signal: str, token: str, *, seconds: int) -> None:
+        """The only one who waits for it from now on."""
+
     def take(self, signal: str) -> list[str]:
         """The tokens of all who wait for it, who then wait no more."""
 

@@ -20,18 +20,19 @@ def restore_reported(event: ReportEvent, result: ReportResult) -> None:
     seconds = (event.now - event.started_at).total_seconds()
     count("RestoresFinished", verdict=result.verdict)
     count("RestoreSeconds", value=seconds, unit="Seconds", verdict=result.verdict)
-    planned = sum(one.plan.cost_usd for one in event.plans)
-    count("PlannedCostUsd", value=float(planned), unit="None")
+    above = result.cost_usd - result.planned_cost_usd
+    count("PlannedCostUsd", value=float(result.planned_cost_usd), unit="None")
     count("CostUsd", value=float(result.cost_usd), unit="None")
-    count("CostAbovePlanUsd", value=max(0.0, float(result.cost_usd - planned)), unit="None")
+    count("CostAbovePlanUsd", value=max(0.0, float(above)), unit="None")
     if event.deadline_at is not None and result.deadline_met is not None:
         _deadline(result, allowed_seconds=(event.deadline_at - event.started_at).total_seconds())
 
 
 def _deadline(result: ReportResult, allowed_seconds: float) -> None:
     """By the slowest volume, as the report judges."""
-    taken = max((one.actual_seconds or 0 for one in result.volumes), default=0)
-    count("DeadlineUsedPercent", value=100 * taken / max(1.0, allowed_seconds), unit="Percent")
+    count(
+        "DeadlineUsedPercent", value=100 * result.slowest_seconds / max(1.0, allowed_seconds), unit="Percent"
+    )
     count("DeadlinesMissed", value=0 if result.deadline_met else 1)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
+from rewarm.domain.holds import Limits
 from rewarm.domain.modification_rule import ModificationRule
 
 
@@ -65,13 +67,21 @@ class Settings:
         }
 
     @property
+    def device_use_documents(self) -> dict[str, str]:
+        """Names of the SSM documents that look at a device; of those who detach volumes."""
+        return {
+            "linux": self._required("DEVICE_USE_DOCUMENT"),
+            "windows": self._required("DEVICE_USE_WINDOWS_DOCUMENT"),
+        }
+
+    @property
     def restore_state_machine_arn(self) -> str:
-        """The state machine `restore`; only the API's function has it."""
+        """The state machine `restore`; only who starts one or asks whether one runs has it."""
         return self._required("RESTORE_STATE_MACHINE_ARN")
 
     @property
     def restore_volume_state_machine_arn(self) -> str:
-        """The state machine `restore-volume`; only the sweeper has it."""
+        """The state machine `restore-volume`; only who asks whether one runs has it."""
         return self._required("RESTORE_VOLUME_STATE_MACHINE_ARN")
 
     @property
@@ -83,6 +93,24 @@ class Settings:
     def modification_rule(self) -> ModificationRule:
         """How often EC2 lets a volume be modified in this partition."""
         return ModificationRule(self.environment.get("MODIFICATION_RULE") or ModificationRule.FOUR_IN_24_H)
+
+    @property
+    def limits(self) -> Limits:
+        """How many restores may run at once."""
+        return Limits(
+            per_instance=int(self._required("MAX_RESTORES_PER_INSTANCE")),
+            in_stack=int(self._required("MAX_RESTORES_IN_FLIGHT")),
+        )
+
+    @property
+    def describe_calls_per_second(self) -> int:
+        """How many of EC2's describe calls restores may make, all together."""
+        return int(self._required("DESCRIBE_CALLS_PER_SECOND"))
+
+    @property
+    def alarm_cooldown(self) -> timedelta:
+        """How long after a restore its alarm starts no other; a runbook may say otherwise."""
+        return timedelta(minutes=int(self._required("ALARM_COOLDOWN_MINUTES")))
 
     @property
     def notification_topic_arn(self) -> str | None:

@@ -24,6 +24,7 @@ from local.emulator import (
     compat_lambda_errors,
     compat_lambda_layers,
     compat_lambda_time,
+    compat_payload_limit,
     compat_rest_api_body,
     compat_ssm_document,
     compat_start_execution,
@@ -139,6 +140,7 @@ class Emulator:
         compat_stop_execution.apply(executions)
         compat_child_executions.apply(activity, executions)
         compat_start_execution.apply()
+        compat_payload_limit.apply()
         compat_succeed_output.apply()
         compat_jsonata_time_limit.apply()
         compat_states_metrics.apply(self.put_metrics)

@@ -40,6 +40,7 @@ class Attachments:
         attachment = self._attachment(volume, params)
         if attachment.state not in ("attached", "busy", "attaching"):
             raise ApiError("IncorrectState", f"The volume '{volume.volume_id}' is '{attachment.state}'")
+        self._check_root(volume, attachment)
         refuse_dry_run(params)
         self.detach(volume, attachment)
         return describe_attachment(volume, attachment)
@@ -60,7 +61,7 @@ class Attachments:
         return attachment
 
     def detach(self, volume: Volume, attachment: Attachment) -> None:
-        """End the attachment. A volume that the instance still uses stays, as `busy`."""
+        """End the attachment; it is `busy` while the instance still uses the volume, if need be for ever."""
         attachment.state = "detaching"
         self._core.later(lambda: self._part(volume, attachment))
 
@@ -75,6 +76,12 @@ class Attachments:
             raise ApiError("VolumeInUse", f"{volume.volume_id} is already attached to an instance")
         if volume.state not in ("available", "in-use"):
             raise ApiError("IncorrectState", f"Volume '{volume.volume_id}' is not 'available'.")
+        if volume.product_codes and instance.state != "stopped":
+            raise ApiError(
+                "IncorrectInstanceState",
+                f"Volume '{volume.volume_id}' has a Marketplace product code: it can be attached only to a "
+                "stopped instance",
+            )
         if volume.zone != instance.zone:
             raise ApiError(
                 "InvalidVolume.ZoneMismatch",
@@ -82,6 +89,15 @@ class Attachments:
                 f"'{instance.instance_id}'",
             )
         self._check_device(instance, device)
+
+    def _check_root(self, volume: Volume, attachment: Attachment) -> None:
+        """DetachVolume: the root device of an instance can't be detached while the instance is running."""
+        instance = self._tables.instance(attachment.instance_id)
+        if attachment.device == instance.root_device and instance.state not in ("stopped", "terminated"):
+            raise ApiError(
+                self._core.settings.volume.root_detach_error_code,
+                f"Unable to detach root volume '{volume.volume_id}' from instance '{instance.instance_id}'",
+            )
 
     def _check_device(self, instance: Instance, device: str) -> None:
         if not DEVICE_NAME.fullmatch(device):
@@ -149,10 +165,17 @@ class Attachments:
         except DataPlaneError:
             with self._core.transaction():
                 attachment.state = "busy"
+                again = self._core.now() + self._core.settings.volume.detach_seconds
+                self._core.at(again, lambda _due: self._part_again(volume, attachment))
             return
         with self._core.transaction():
             due = self._core.now() + self._core.settings.volume.detach_seconds
             self._core.at(due, lambda _due: self._undo(volume, attachment))
+
+    def _part_again(self, volume: Volume, attachment: Attachment) -> None:
+        """EC2 goes on with the detachment once the file systems of the volume are unmounted."""
+        if attachment.state == "busy":
+            self._core.later(lambda: self._part(volume, attachment))
 
     def _undo(self, volume: Volume, attachment: Attachment) -> None:
         attachment.state = "detached"

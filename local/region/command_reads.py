@@ -87,7 +87,8 @@ class CommandReads:
         tests = [(one["Key"], one["Values"]) for one in params.get("Filters") or ()]
         tests += [(one["key"], one["valueSet"]) for one in params.get("InstanceInformationFilterList") or ()]
         rows = [one for one in self._tables.instances.values() if one.managed and one.state != "terminated"]
-        rows = [one for one in rows if all(_fits(one, key, values) for key, values in tests)]
+        now = self._core.now()
+        rows = [one for one in rows if all(_fits(one, key, values, now) for key, values in tests)]
         rows, token = self._page(rows, params, "instance-information")
         return {"InstanceInformationList": [self._information(one) for one in rows], "NextToken": token}
 
@@ -151,7 +152,7 @@ class CommandReads:
         }
 
     def _information(self, one: Instance) -> Json:
-        listening = one.reachable and one.state == "running"
+        listening = one.listens(self._core.now())
         return {
             "InstanceId": one.instance_id,
             "PingStatus": "Online" if listening else "ConnectionLost",
@@ -196,8 +197,8 @@ def _passes(command: Command, key: str, value: str) -> bool:
     return value == (command.status()[0] if key == "Status" else command.document)
 
 
-def _fits(one: Instance, key: str, values: list[str]) -> bool:
-    listening = "Online" if one.reachable and one.state == "running" else "ConnectionLost"
+def _fits(one: Instance, key: str, values: list[str], now: float) -> bool:
+    listening = "Online" if one.listens(now) else "ConnectionLost"
     shown = {
         "InstanceIds": one.instance_id,
         "PingStatus": listening,

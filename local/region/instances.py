@@ -72,12 +72,12 @@ class Instances:
 
     @operation("ec2", "RebootInstances")
     def reboot_instances(self, params: Json) -> Json:
-        """Reboot instances: what runs on them ends, their volumes stay attached."""
+        """Reboot instances: what runs on them ends, their volumes stay; they are away for a while."""
         instances = self._named(params)
         refuse_dry_run(params)
         for one in instances:
-            self._core.later(lambda one=one: self._core.dataplane.stop_instance(one.instance_id))  # type: ignore[misc]
-            self._core.later(lambda one=one: self._core.dataplane.start_instance(one.instance_id))  # type: ignore[misc]
+            if one.state == "running":
+                self._reboot(one)
         return {}
 
     @operation("ec2", "TerminateInstances")
@@ -86,6 +86,17 @@ class Instances:
         instances = self._named(params)
         refuse_dry_run(params)
         return {"TerminatingInstances": [self._terminate(one) for one in instances]}
+
+    def _reboot(self, instance: Instance) -> None:
+        instance_id, plane = instance.instance_id, self._core.dataplane
+        back = instance.online_at = self._core.now() + self._core.settings.boot_seconds
+        self._core.later(lambda: plane.stop_instance(instance_id))
+
+        def start(_due: float) -> None:
+            if instance.state == "running" and instance.online_at == back:
+                self._core.later(lambda: plane.start_instance(instance_id))
+
+        self._core.at(back, start)
 
     def _named(self, params: Json) -> list[Instance]:
         instances = [self._tables.instance(one) for one in params["InstanceIds"]]
@@ -99,6 +110,7 @@ class Instances:
         instance_id = instance.instance_id
         if state != before:
             running = state == "running"
+            instance.online_at = self._core.now() + self._core.settings.boot_seconds
             plane = self._core.dataplane
             self._core.later(
                 lambda: plane.start_instance(instance_id) if running else plane.stop_instance(instance_id)

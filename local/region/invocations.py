@@ -121,7 +121,7 @@ class Runner:
     def _deliver(self, one: Invocation, due: float) -> None:
         if one.status != "Pending":
             return
-        if not one.instance.reachable or one.instance.state != "running":
+        if not one.instance.listens(due):
             one.busy.close()  # lab time may run on to the delivery timeout
             one.detail = "Delayed"
             self._core.at(due + 5, lambda later: self._deliver(one, later))

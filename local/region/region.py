@@ -5,6 +5,7 @@ from __future__ import annotations
 from local.clock import Clock
 from local.dataplane import DataPlane
 from local.region.attachments import Attachments
+from local.region.attributes import Attributes
 from local.region.audit import Audit
 from local.region.block_index import BlockIndex
 from local.region.catalogue import Catalogue
@@ -80,6 +81,7 @@ class Region(Seeding):
         return [
             self._volumes,
             self._attachments,
+            Attributes(core, tables),
             self._commands,
             self._parameters,
             Snapshots(core, tables),

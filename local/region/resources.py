@@ -156,6 +156,10 @@ class Volume:
     attachments: dict[str, Attachment] = field(default_factory=dict)
     initialization: Initialization | None = None
     modifications: list[Modification] = field(default_factory=list)
+    product_codes: list[str] = field(default_factory=list)
+    """Of AWS Marketplace."""
+    managed_by: str | None = None
+    """The AWS service that the volume belongs to (botocore shape OperatorResponse)."""
 
     @property
     def size_gib(self) -> int:
@@ -200,8 +204,14 @@ class Instance:
     state: str = "running"
     managed: bool = True
     reachable: bool = True
+    online_at: float = 0.0
+    """When its SSM agent listens again after a start."""
     private_ip: str = "10.0.0.10"
     tags: dict[str, str] = field(default_factory=dict)
+
+    def listens(self, now: float) -> bool:
+        """Whether Systems Manager has it online."""
+        return self.reachable and self.state == "running" and now >= self.online_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ class VolumeSettings:
     creation_seconds: float = 2.0  # UNVERIFIED: AWS gives no time from `creating` to `available`
     attach_seconds: float = 2.0  # UNVERIFIED
     detach_seconds: float = 2.0  # UNVERIFIED
+    root_detach_error_code: str = "IncorrectState"  # UNVERIFIED: from public reports
     deletion_seconds: float = 1.0  # UNVERIFIED
     background_mib_s: float = 1.2
     # UNVERIFIED: AWS says only that it fluctuates; 1.2 MiB/s loads 100 GiB in about a day, as published.
@@ -110,6 +111,7 @@ class RegionSettings:
     fast_restore_quota: float = 5.0
     initialization_rate_quota_mib_s: float = 5_000.0
     volume_copies_quota: float = 5.0
+    boot_seconds: float = 60.0  # UNVERIFIED: from a reboot or a start until the SSM agent listens
     metric_delay_seconds: float = 0.0  # UNVERIFIED: AWS gives no arrival time for AWS/EBS
     trail_delay_seconds: float = 300.0  # AWS: CloudTrail delivers within about 5 minutes on average
     price_factor: float = 1.0

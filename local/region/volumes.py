@@ -111,7 +111,10 @@ class Volumes:
     def describe(self, volume: Volume) -> Json:
         """The volume as DescribeVolumes shows it."""
         attachments = [describe_attachment(volume, one) for one in volume.attachments.values()]
-        return {**self.created(volume), "FastRestored": volume.fast_restored, "Attachments": attachments}
+        shown = {**self.created(volume), "FastRestored": volume.fast_restored, "Attachments": attachments}
+        if volume.managed_by is not None:
+            shown["Operator"] = {"Managed": True, "Principal": volume.managed_by}
+        return shown
 
     def known(self, params: Json) -> Volume | None:
         """The volume that a request with the same client token has made."""

@@ -19,7 +19,16 @@ TIME_NOTE = (
 )
 
 PHASES = {
-    "Plan": {"Take Input", "Parse Request", "Select Snapshot", "Choose Strategy", "Announce Plan"},
+    "Plan": {
+        "Take Input",
+        "Parse Request",
+        "Wait For Turn",
+        "Select Snapshot",
+        "Choose Strategy",
+        "Announce Plan",
+        "Load Plan",
+        "Wait For Turn Of Volume",
+    },
     "Prepare snapshot": {"Prepare Snapshot", "Wait For Snapshot", "Release Snapshot"},
     "Create volume": {"Create Volume", "Check Volume", "Wait For Volume", "Announce Fallback"},
     "Attach": {"Attach Volume", "Wait For Attachment", "Announce Attached"},
@@ -35,9 +44,12 @@ PHASES = {
         "Wait For Release",
         "Report Volume",
         "Announce Ready",
+        "Keep Result",
         "Report",
-        "Clean Up",
+        "Release Target",
         "Report Failure",
+        "Release Target After Failure",
+        "Clean Up",
         "Announce Failure",
     },
 }

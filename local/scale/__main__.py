@@ -1,7 +1,9 @@
-"""`make scale`: how long the largest snapshots take to list, and in how many requests and how much memory.
+"""`make scale`: how long the largest snapshots take to list, and in how many requests and how much memory;
+or, with --restores, whether so many restores at once all end, with hardly more requests than a single one.
 
 The snapshot is listed by the stack's own function, at the pace that AWS's quota allows (the Region simulator
-refuses what goes faster), and its map is read back and compared with what was written.
+refuses what goes faster), and its map is read back and compared with what was written. Restores run in one
+process and in virtual time, with EC2's request limits; a thousand take some twenty minutes of real time.
 Exit status 0 when every listing holds its limits, 1 when not, 2 for options that make no sense.
 """
 
@@ -9,16 +11,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import multiprocessing
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import TextIO
 
 from local.host import ROOT
 from local.scale.measure import Listing, ScaleError, as_json, measure_alone
 from local.scale.patterns import PATTERNS, pages
+from local.scale.restores import crowd, problems
+from rewarm.domain.model import Strategy
 
 MOST_MIB = 512
+MOST_RESTORES = 2_000
+"""What a stack allows at once by default."""
 FULL_SECONDS = 60
 QUOTA_PER_SECOND = 50
 SPARE = 1.25
@@ -29,6 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure and return the exit status."""
     options = _parser().parse_args(arguments)
     said = sys.stderr if options.json else sys.stdout
+    if options.restores:
+        return _restores(options, said)
     listings: list[Listing] = []
     try:
         for pattern in options.pattern or PATTERNS:
@@ -40,6 +50,27 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         print(json.dumps(as_json(listings)), flush=True)
     return 0 if all(holds(one) for one in listings) else 1
+
+
+def _restores(options: argparse.Namespace, said: TextIO) -> int:
+    """So many at once, beside one alone. The functions' logs would drown the figures."""
+    logging.disable(logging.CRITICAL)
+    alone = crowd(1, strategy=options.strategy, seed=options.seed)
+    many = crowd(options.restores, strategy=options.strategy, seed=options.seed)
+    wrong = problems(many, alone)
+    print(
+        f"{'✗' if wrong else '✓'} {many.ready:,} of {many.restores:,} restores at once are ready, after "
+        f"{many.first_seconds:,.0f} to {many.last_seconds:,.0f} s (one alone: {alone.last_seconds:,.0f} s); "
+        f"{many.calls:,.1f} requests each (alone {alone.calls:,.1f}), {many.ec2_calls:,.1f} of them to EC2 "
+        f"(alone {alone.ec2_calls:,.1f}); {many.throttled_states:,} states were throttled",
+        file=said,
+    )
+    for one in wrong:
+        print(f"  {one}", file=said)
+    if options.json:
+        told = {"alone": alone.as_json(), "restores": many.as_json(), "problems": wrong}
+        print(json.dumps(told), flush=True)
+    return 1 if wrong else 0
 
 
 def _measure(pattern: str, size_gib: int, state_dir: Path) -> Listing:
@@ -72,11 +103,25 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--pattern", choices=list(PATTERNS), action="append", help="only this one; may be given again"
     )
+    parser.add_argument("--restores", type=_count, default=0, help="so many restores at once, instead")
+    parser.add_argument(
+        "--strategy",
+        choices=list(Strategy),
+        default=Strategy.WARM_UP_AGENT,
+        help="of the restores (%(default)s)",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of the restores' chances (%(default)s)")
     parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
     parser.add_argument(
         "--state-dir", type=Path, default=ROOT / ".local" / "scale", help="folder of its own (%(default)s)"
     )
     return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_RESTORES:
+        raise argparse.ArgumentTypeError(f"found {text}, allowed are 1 to {MOST_RESTORES} restores")
+    return int(text)
 
 
 def _size(text: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
 from rewarm.steps.parse_request import parse_request
 from tests.contract.repository import ROOT
 from tests.support.fakes import FakeTable
+from tests.support.holds import FakePace, keeper
 
 EVENTS = sorted((ROOT / "events/aws").glob("*.json"))
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -28,7 +29,7 @@ def alarm() -> dict[str, Any]:
 
 def parse(event: dict[str, Any], table: FakeTable, restore_id: str = "event-1") -> Any:
     told = ParseRequestEvent(restore_id=restore_id, now=NOW, started_at=NOW, input=event)
-    return parse_request(told, table=table)
+    return parse_request(told, keeper=keeper(table), pace=FakePace(), cooldown=timedelta(hours=1))
 
 
 @pytest.mark.parametrize("path", EVENTS, ids=lambda path: path.stem)

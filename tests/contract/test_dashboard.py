@@ -19,6 +19,7 @@ import pytest
 from moto import mock_aws
 
 from rewarm.domain.running import RunningFastRestore
+from rewarm.steps.kept import keep_plans
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json
 from tests.support.builders import (
@@ -37,6 +38,7 @@ from tests.support.builders import (
 from tests.support.dashboard import Wanted, body, shown, watched
 from tests.support.emitted import Datapoint, datapoints
 from tests.support.performance import ChangeWorld, FakeInventory, FakeRestoreExecutions
+from tests.support.sweeping import FakeClaims, SweepWorld
 from tests.unit.handlers.conftest import ENVIRONMENT, Context
 
 STACK, REGION = ENVIRONMENT["STACK_NAME"], "eu-west-1"
@@ -170,12 +172,13 @@ def event(**fields: Any) -> Json:
 
 def report(patch: pytest.MonkeyPatch, result: Json) -> None:
     world = World()
+    key = keep_plans(RESTORE_ID, [volume_plan()], world.artifacts)
     handle(
         patch, "report",
         event(
             startedAt=(NOW - timedelta(minutes=20)).isoformat(),
             deadlineAt=(NOW + timedelta(minutes=10)).isoformat(),
-            request=request().to_json(), trigger={"kind": "api"}, plans=[volume_plan().to_json()],
+            request=request().to_json(), trigger={"kind": "api"}, plansKey=key,
             results=[result],
         ),
         artifacts=world.artifacts, table=world.table, history=world.history,
@@ -228,9 +231,11 @@ def run_sweep(patch: pytest.MonkeyPatch) -> None:
     tags = {"rewarm:stack": STACK, "rewarm:boost": "gp3 iops=3000"}
     world.put(type(settings)("gp3", 100, 4_000, 1_000, tags=tags))
     enabled = RunningFastRestore(SNAPSHOT_ID, ZONE, NOW - timedelta(hours=2), frozenset())
+    rest = SweepWorld()
     handle(
-        patch, "sweep", {},
-        volumes=world.volumes, modifications=world.modifications, table=world.table,
+        patch, "sweep", {}, commands=rest.commands, fast_restores=rest.fast_restores,
+        claims=FakeClaims(rest.table), holds=rest.holds, messages=rest.messages, waiters=rest.waiters,
+        tasks=rest.tasks, volumes=world.volumes, modifications=world.modifications, table=world.table,
         executions=FakeRestoreExecutions(), inventory=FakeInventory(running=[enabled]), prices=World().prices,
     )  # fmt: skip
 

@@ -15,10 +15,12 @@ from local.wire import client
 from rewarm.adapters.call_trail import CloudTrailCalls
 from rewarm.adapters.event_bus import detail_type
 from rewarm.adapters.executions import RestoreExecutionStates
+from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.performance_log import KEPT_SECONDS, DynamoPerformanceLog
 from rewarm.adapters.volume_activity import CloudWatchActivity
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
+from rewarm.domain.leftovers import ExecutionEnd
 from rewarm.domain.performance_change import Activity
 from tests.contract.answers import ApiError, Aws
 from tests.local.region_lab import Lab
@@ -145,6 +147,52 @@ class TestExecutions:
             "arn:aws:states:us-east-1:123456789012:execution:restore-volume:restore-1-2",
         ]
         assert names == expected[: len(names)]
+
+    @pytest.mark.parametrize(
+        ("answer", "end"),
+        [
+            ({"status": "RUNNING"}, ExecutionEnd("RUNNING")),
+            (
+                {"status": "ABORTED", "error": "Console", "cause": "by hand"},
+                ExecutionEnd("ABORTED", "Console", "by hand"),
+            ),
+            (None, ExecutionEnd("GONE")),
+        ],
+    )
+    def test_how_a_restore_ended(self, answer: dict[str, str] | None, end: ExecutionEnd) -> None:
+        told = {"executionArn": "arn", "stateMachineArn": RESTORE, "startDate": NOW, **(answer or {})}
+        states = Aws("stepfunctions").on(
+            "DescribeExecution", told if answer else ApiError("ExecutionDoesNotExist")
+        )
+        assert RestoreExecutionStates(states.client, RESTORE, CHILD).ending("restore-1") == end
+
+    def test_whether_the_execution_of_a_volume_runs(self) -> None:
+        told = {"executionArn": "arn", "stateMachineArn": CHILD, "status": "RUNNING", "startDate": NOW}
+        states = Aws("stepfunctions").on("DescribeExecution", told)
+        assert RestoreExecutionStates(states.client, RESTORE, CHILD).volume_runs("restore-1", 2)
+        (asked,) = states.params("DescribeExecution")
+        assert asked["executionArn"].endswith(":execution:restore-volume:restore-1-2")
+
+
+def test_volumes_of_restores_are_found_by_both_tags() -> None:
+    lab = Lab()
+    store = Ec2VolumeStore(client(lab.region, "ec2"))
+    tags = {"rewarm:stack": "rewarm", "rewarm:restore-id": "restore-1"}
+    wanted = lab.region.add_volume(size_gib=8, tags=tags)
+    lab.region.add_volume(size_gib=8, tags={"rewarm:stack": "rewarm"})
+    lab.region.add_volume(size_gib=8, tags={**tags, "rewarm:stack": "another"})
+    assert [one.volume_id for one in store.of_restores("rewarm")] == [wanted]
+
+
+def test_fast_snapshot_restores_that_cost_are_listed() -> None:
+    lab = Lab()
+    ec2 = client(lab.region, "ec2")
+    kept, ended = (lab.region.add_snapshot(size_gib=1, extents=[(0, 1)]) for _ in range(2))
+    store = Ec2FastSnapshotRestores(ec2, client(lab.region, "cloudwatch"))
+    for one in (kept, ended):
+        store.enable(one, "us-east-1a")
+    store.disable(ended, "us-east-1a")
+    assert store.enabled_places() == [(kept, "us-east-1a")]
 
 
 def test_boosted_volumes_are_found_by_both_tags() -> None:

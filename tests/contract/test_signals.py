@@ -42,6 +42,14 @@ def test_tokens_are_kept_until_somebody_takes_them(dynamodb: Any) -> None:
     assert waiters.take(SIGNAL) == []
 
 
+def test_only_the_latest_wait_is_kept_for_who_cancels(dynamodb: Any) -> None:
+    """Waits of days would fill the item up."""
+    waiters = DynamoWaiters(dynamodb, "restores")
+    waiters.replace("cancel#r1#0", "token-1", seconds=900)
+    waiters.replace("cancel#r1#0", "token-2", seconds=900)
+    assert waiters.take("cancel#r1#0") == ["token-2"]
+
+
 @pytest.mark.parametrize("code", ["TaskDoesNotExist", "TaskTimedOut", "InvalidToken"])
 def test_a_wait_that_is_over_is_no_error(code: str) -> None:
     assert not answered(code).wake("token-1")

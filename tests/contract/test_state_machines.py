@@ -27,6 +27,8 @@ GOES_ON = {
     ("ChangePerformanceStateMachine", "Announce Change"),
     ("RestoreVolumeStateMachine", "Verify Volume Before"), ("RestoreStateMachine", "Restore Volume"),
     ("RestoreVolumeStateMachine", "Report Volume"),
+    ("RestoreStateMachine", "Release Target"), ("RestoreStateMachine", "Load Plan"),
+    ("RestoreStateMachine", "Keep Result"),
     ("RestoreVolumeStateMachine", "Await Signal"), ("RestoreVolumeStateMachine", "Await Signal Of Snapshot"),
 }  # fmt: skip
 """A chat that does not answer, a measurement that is nice to have, and a page never stop a restore; and

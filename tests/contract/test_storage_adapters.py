@@ -18,10 +18,12 @@ from moto import mock_aws
 from rewarm.adapters import clients
 from rewarm.adapters.agent_store import AgentStore
 from rewarm.adapters.artifacts import S3Artifacts
+from rewarm.adapters.fast_restore_claims import DynamoFastRestoreClaims
 from rewarm.adapters.items import from_item, to_item
 from rewarm.adapters.restores import RELEASED_SECONDS, DynamoRestoreTable
 from rewarm.domain import errors
 from rewarm.domain.extents import Runs
+from rewarm.domain.leftovers import FastRestoreClaim
 from rewarm.domain.model import Extent
 from tests.contract.answers import ApiError, Aws
 
@@ -213,6 +215,25 @@ class TestRestores:
         table.request_cancel("r1")
         assert table.is_cancelled("r1")
 
+    def test_a_restore_whose_volumes_are_all_settled_is_not_cancelled(
+        self, table: DynamoRestoreTable
+    ) -> None:
+        table.put_new("r1", {})
+        both = ["settled0", "settled1"]
+        assert table.set_unless_cancelled("r1", "settled0", True)
+        assert table.set_unless_cancelled("r1", "settled1", True)
+        assert not table.request_cancel("r1", unless=both)
+        assert not table.is_cancelled("r1")
+        assert table.request_cancel("r1", unless=[*both, "settled2"])
+
+    def test_what_comes_after_a_cancel_does_not_count(self, table: DynamoRestoreTable) -> None:
+        table.put_new("r1", {})
+        assert table.set_unless_cancelled("r1", "attached0", {"volumeId": "vol-1"})
+        assert table.request_cancel("r1")
+        assert table.set_unless_cancelled("r1", "attached0", {"volumeId": "vol-1"}), "a retried state"
+        assert not table.set_unless_cancelled("r1", "settled0", True)
+        assert (table.get("r1") or {}).get("settled0") is None
+
     def test_nothing_has_a_name_longer_than_a_key(self) -> None:
         table = DynamoRestoreTable(Aws("dynamodb").client, "restores")  # it refuses every call
         assert table.get("x" * 3_000) is None
@@ -257,6 +278,28 @@ class TestFastSnapshotRestoreClaims:
         table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
         assert table.release_fast_snapshot_restore(*PLACE, "r1/0")
         assert table.release_fast_snapshot_restore(*PLACE, "r1/0")
+
+    def test_what_was_disabled_is_forgotten_and_only_by_its_last_user(
+        self, table: DynamoRestoreTable
+    ) -> None:
+        claims = DynamoFastRestoreClaims(table._dynamodb, TABLE)
+        assert claims.claim(*PLACE) is None
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
+        assert claims.claim(*PLACE) == FastRestoreClaim(enabled_by_us=True, users=frozenset({"r1/0"}))
+        table.release_fast_snapshot_restore(*PLACE, "r1/0")
+        assert claims.claim(*PLACE) == FastRestoreClaim(enabled_by_us=True, last_user="r1/0")
+        table.forget_fast_snapshot_restore(*PLACE, "r2/0")
+        assert claims.claim(*PLACE) is not None
+        table.forget_fast_snapshot_restore(*PLACE, "r1/0")
+        assert claims.claim(*PLACE) is None
+        assert not table.release_fast_snapshot_restore(*PLACE, "r1/0")
+
+    def test_what_another_has_claimed_meanwhile_is_not_forgotten(self, table: DynamoRestoreTable) -> None:
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
+        table.release_fast_snapshot_restore(*PLACE, "r1/0")
+        table.claim_fast_snapshot_restore(*PLACE, "r2/0", enabled_by_us=False)
+        table.forget_fast_snapshot_restore(*PLACE, "r1/0")
+        assert table.release_fast_snapshot_restore(*PLACE, "r2/0")
 
     def test_a_credit_is_taken_once_and_forgotten_after_the_window(self, table: DynamoRestoreTable) -> None:
         def take(user: str, minute: int, credit_count: int = 1) -> bool:

@@ -8,11 +8,13 @@ import re
 import pytest
 
 from rewarm.domain.modification_rule import ModificationRule
+from rewarm.domain.replacing import TAGS as REPLACING_TAGS
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json, actions, functions, listed, statements
 
 STACK_TAG = "aws:ResourceTag/rewarm:stack"
 MANAGED_TAG = "aws:ResourceTag/rewarm:managed"
+REPLACED_TAG = "aws:ResourceTag/rewarm:replaced-by-stack"
 NO_HANDLERS = {"__init__", "wiring", "http", "clock", "api_performance", "api_benchmarks"}
 """Parts of handlers."""
 NO_RESOURCE = (
@@ -66,7 +68,10 @@ class TestPermissions:
                     condition = statement["Condition"]["StringEquals"]
                     # Others of the account only where their owner has said so, and only their performance.
                     if action != "ec2:ModifyVolume" or condition != {MANAGED_TAG: "true"}:
-                        assert condition[STACK_TAG] == {"Ref": "AWS::StackName"}
+                        # A replaced volume is marked first; it is never deleted, and never changed.
+                        marked = action not in ("ec2:DeleteVolume", "ec2:ModifyVolume")
+                        tag = REPLACED_TAG if marked and REPLACED_TAG in condition else STACK_TAG
+                        assert condition[tag] == {"Ref": "AWS::StackName"}
                     found += 1
         assert found
 
@@ -76,30 +81,37 @@ class TestPermissions:
                 if "ec2:CreateTags" in actions(statement):
                     condition = statement["Condition"]["StringEquals"]
                     creating = set(listed(condition.get("ec2:CreateAction", [])))
-                    assert STACK_TAG in condition or creating == {"CreateVolume", "CopyVolumes"}
+                    # On a volume that is to be replaced only the tags that say so.
+                    keys = statement["Condition"].get("ForAllValues:StringEquals", {}).get("aws:TagKeys", [])
+                    replacing = set(keys) == set(REPLACING_TAGS) and condition == {
+                        "aws:RequestTag/rewarm:replaced-by-stack": {"Ref": "AWS::StackName"}
+                    }
+                    made = creating == {"CreateVolume", "CopyVolumes"}
+                    assert STACK_TAG in condition or made or replacing
 
     @pytest.mark.parametrize(
         ("action", "users"),
         [
             (
                 "s3:PutObject",
-                {"SelectSnapshot", "Report", "DispatchWarmer", "PublishAgent", "Api", "VerifyVolume",
-                 "PollInitialization"},
+                {"SelectSnapshot", "ChooseStrategy", "KeepResult", "Report", "DispatchWarmer", "PublishAgent",
+                 "Api", "VerifyVolume", "PollInitialization"},
             ),
             (
                 "s3:GetObject",
-                {"SelectSnapshot", "DispatchWarmer", "VerifyVolume", "PollInitialization", "Api",
-                 "PublishAgent", "Announce", "Report"},
+                {"SelectSnapshot", "ChooseStrategy", "Announce", "LoadPlan", "Report", "DispatchWarmer",
+                 "VerifyVolume", "PollInitialization", "Api", "PublishAgent"},
             ),
             ("cloudwatch:GetMetricData",
              {"ChooseStrategy", "PrepareSnapshot", "DispatchWarmer", "PollInitialization", "Api",
               "CheckPerformance"}),
             ("ec2:EnableFastSnapshotRestores", {"PrepareSnapshot"}),
-            ("ec2:DisableFastSnapshotRestores", {"Release", "CleanUp"}),
+            ("ec2:DisableFastSnapshotRestores", {"Release", "CleanUp", "Sweep"}),
             ("ec2:ModifyVolume", {"Release", "CleanUp", "ChangePerformance", "Sweep"}),
             ("cloudtrail:LookupEvents", {"CheckPerformance", "Api"}),
             ("ec2:CopyVolumes", {"CreateVolume"}),
-            ("ssm:SendCommand", {"DispatchWarmer", "VerifyVolume", "Api"}),
+            ("ssm:SendCommand", {"DispatchWarmer", "VerifyVolume", "Api", "Replace", "CleanUp", "Sweep"}),
+            ("ec2:ModifyInstanceAttribute", {"AttachVolume", "CleanUp", "Sweep"}),
         ],
     )  # fmt: skip
     def test_only_who_needs_it_may(self, action: str, users: set[str]) -> None:
@@ -126,14 +138,18 @@ class TestPermissions:
             "modification_facts": "ec2:DescribeVolumesModifications", "trail": "cloudtrail:LookupEvents",
             "performance_log": "dynamodb:", "activity": "cloudwatch:GetMetricData",
             "performance_changes": "states:StartExecution", "restore_executions": "states:DescribeExecution",
+            "fast_restore_claims": "dynamodb:GetItem",
             "waiters": "dynamodb:", "tasks": "states:SendTaskSuccess",
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
-            "benchmark_commands": "ssm:SendCommand", "inventory": "states:ListExecutions",
+            "benchmark_commands": "ssm:SendCommand", "device_commands": "ssm:SendCommand",
+            "replaced_volumes": "ec2:", "put_back": "ec2:AttachVolume",
+            "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
+            "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
         }  # fmt: skip
         for name, properties in functions().items():
             source = ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")
             granted = [action for statement in statements(properties) for action in actions(statement)]
-            for port in re.findall(r"wiring\.(\w+)\(\)", source.read_text(encoding="utf-8")):
+            for port in re.findall(r"wiring\.(\w+)\(", source.read_text(encoding="utf-8")):
                 assert any(action.startswith(needed[port]) for action in granted), (
                     f"{name} lacks {needed[port]}"
                 )
@@ -160,6 +176,17 @@ class TestFunctions:
         assert (schedule["Type"], schedule["Properties"]["Schedule"]) == ("Schedule", "rate(15 minutes)")
         alarm = repository.resources("AWS::CloudWatch::Alarm")["SweepErrorsAlarm"]
         assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": {"Ref": "SweepFunction"}}]
+
+    def test_the_sweeper_hears_of_executions_that_meet_no_catch(self) -> None:
+        rule = functions()["SweepFunction"]["Events"]["ExecutionEnded"]["Properties"]["Pattern"]
+        assert rule == {
+            "source": ["aws.states"],
+            "detail-type": ["Step Functions Execution Status Change"],
+            "detail": {
+                "status": ["ABORTED", "TIMED_OUT", "FAILED"],
+                "stateMachineArn": [{"Ref": "RestoreStateMachine"}, {"Ref": "RestoreVolumeStateMachine"}],
+            },
+        }
 
     def test_the_rule_for_modifications_is_what_the_code_knows(self) -> None:
         parameter = repository.template()["Parameters"]["ModificationRule"]
@@ -194,12 +221,13 @@ class TestFunctions:
             assert functions()[name]["Environment"]["Variables"]["MPLCONFIGDIR"] == "/tmp/matplotlib"
             assert functions()[name]["MemorySize"] >= 1_024
 
-    def test_a_link_to_a_page_may_read_that_page_and_nothing_else(self) -> None:
+    def test_a_link_to_a_page_may_read_pages_and_plans_only(self) -> None:
         allowed = [
             one for one in statements(functions()["AnnounceFunction"]) if "s3:GetObject" in actions(one)
         ]
         assert [one["Resource"] for one in allowed] == [
-            {"Fn::Sub": "${ArtifactsBucket.Arn}/restores/*/report.html"}
+            {"Fn::Sub": "${ArtifactsBucket.Arn}/restores/*/plans.json"},
+            {"Fn::Sub": "${ArtifactsBucket.Arn}/restores/*/report.html"},
         ]
 
     def test_the_layers_of_packages_have_a_recipe_and_a_list(self) -> None:

@@ -51,7 +51,18 @@ def test_the_picture_shows_states_that_exist():
     quiet = {
         name for name in states() if name.endswith("?") or name.startswith(("Wait For", "Await", "Take"))
     }
-    rare = {"Duplicate Ignored", "Dry Run Completed", "Release Snapshot", "Announce Fallback"}
+    rare = {
+        "Replace Check",
+        "Replace Detachment",
+        "Duplicate Ignored",
+        "Dry Run Completed",
+        "Choose Fallback",
+        "Clean Up Attempt",
+        "No Fallback",
+        "Announce Fallback",
+        "Release Target",
+        "Release Target After Failure",
+    }
     assert states() - quiet - rare == shown - TRIGGERS
 
 

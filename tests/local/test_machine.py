@@ -429,3 +429,32 @@ def test_what_an_instance_keeps_of_the_agent_is_its_own(machine: Machine) -> Non
     wait_for(lambda: seen.poll() is not None)
     assert (written.poll(), seen.poll(), seen.output()[0]) == (0, 0, "")
     assert not Path("/var/lib/rewarm/agent").exists()
+
+
+def test_a_mounted_volume_is_not_taken_away(attached: Machine) -> None:
+    prepare = f"mkfs.ext4 -q {LINK} && mkdir -p /var/lib/rewarm/data && mount {LINK} /var/lib/rewarm/data"
+    status, _, errors = run(attached, prepare)
+    assert status == 0, errors
+    with pytest.raises(DataPlaneError, match=f"{VOLUME} is mounted on {INSTANCE}"):
+        attached.detach_volume(VOLUME, INSTANCE)
+    assert run(attached, f"test -e {LINK} && umount /var/lib/rewarm/data")[0] == 0
+    attached.detach_volume(VOLUME, INSTANCE)
+    assert run(attached, f"test -e {LINK}")[0] != 0
+
+
+def test_what_is_on_the_root_disk_outlives_a_restart(machine: Machine) -> None:
+    machine.start_instance(INSTANCE)
+    assert run(machine, "echo kept >/var/lib/rewarm/state")[0] == 0
+    machine.stop_instance(INSTANCE)
+    machine.start_instance(INSTANCE)
+    assert run(machine, "cat /var/lib/rewarm/state") == (0, "kept\n", "")
+
+
+def test_a_device_gets_another_name_and_keeps_its_link(attached: Machine) -> None:
+    before = run(attached, f"readlink -f {LINK}")[1].strip()
+    after = attached.rename_device(VOLUME, INSTANCE)
+    assert run(attached, f"readlink -f {LINK}")[1].strip() == after != before
+    assert run(attached, f"head -c 512 {LINK} | wc -c")[1].strip() == "512"
+    attached.detach_volume(VOLUME, INSTANCE)
+    assert run(attached, f"test -e {LINK}")[0] != 0
+    assert not Path(f"/sys/block/{Path(before).name}/loop/backing_file").exists()

@@ -382,3 +382,24 @@ def test_parameters_of_parameter_store() -> None:
     several = lab.ssm("GetParameters", Names=["/rewarm/url", "/none"], WithDecryption=True)
     assert several["InvalidParameters"] == ["/none"]
     assert refused(lab, "GetParameter", Name="/none") == "ParameterNotFound"
+
+
+def test_an_instance_that_restarts_is_away_for_a_while() -> None:
+    lab = waiting_lab()
+    before = send(lab)
+    lab.wait(2)
+    last(lab).end(137)
+    lab.ec2("RebootInstances", InstanceIds=[INSTANCE])
+    lab.wait(1)
+    assert (seen(lab, before)["Status"], seen(lab, before)["ResponseCode"]) == ("Failed", 137)
+    (known,) = lab.ssm("DescribeInstanceInformation")["InstanceInformationList"]
+    assert known["PingStatus"] == "ConnectionLost"
+    assert INSTANCE not in lab.plane.instances
+    after = send(lab)
+    lab.wait(30)
+    assert seen(lab, after)["StatusDetails"] == "Delayed"
+    lab.wait(40)
+    assert INSTANCE in lab.plane.instances
+    assert seen(lab, after)["Status"] == "InProgress"
+    (known,) = lab.ssm("DescribeInstanceInformation")["InstanceInformationList"]
+    assert known["PingStatus"] == "Online"

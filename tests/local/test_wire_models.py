@@ -138,6 +138,9 @@ def walk_ec2(made: Recorded, lab: Lab, snapshot: str) -> None:
     lab.wait(2)
     made.ask("ec2", "describe_volumes", Filters=[{"Name": "tag:rewarm", "Values": ["*"]}])
     made.ask("ec2", "describe_volume_status", VolumeIds=[volume])
+    made.ask("ec2", "describe_volume_attribute", VolumeId=volume, Attribute="productCodes")
+    kept = {"DeviceName": "/dev/sdf", "Ebs": {"DeleteOnTermination": True}}
+    made.ask("ec2", "modify_instance_attribute", InstanceId=INSTANCE, BlockDeviceMappings=[kept])
     made.ask(
         "ec2", "copy_volumes", SourceVolumeId=volume, VolumeType="gp3", Throughput=250, ClientToken="copy",
         TagSpecifications=tags,

@@ -22,6 +22,7 @@ from rewarm.contracts.base import JsonObject
 from rewarm.domain.measured import Phase
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.samples import Sample, with_sample
+from rewarm.steps.kept import keep_plans
 from rewarm.steps.report import report
 from rewarm.steps.samples import samples_key
 from tests.support.builders import (
@@ -220,7 +221,7 @@ def reported(
         "deadline_at": NOW + timedelta(minutes=30),
         "request": request(),
         "trigger": Trigger(kind="alarm", alarm_name="orders database down"),
-        "plans": plans,
+        "plans_key": keep_plans(RESTORE_ID, plans, world.artifacts) if plans else None,
         "results": results,
         "failure": failure,
         "volume_count": len(plans),

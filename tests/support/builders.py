@@ -20,6 +20,8 @@ from rewarm.contracts import (
 from rewarm.domain.facts import VolumeFacts
 from rewarm.domain.model import GIB, Instance, InstanceEbsLimits, Snapshot, Strategy
 from rewarm.domain.volume_types import VolumeSpeed
+from rewarm.steps.holding import Keeper
+from tests.support import holds
 from tests.support.fakes import (
     FakeArtifacts,
     FakeCommands,
@@ -37,6 +39,7 @@ from tests.support.fakes import (
     FakeVolumes,
     tokyo_prices,
 )
+from tests.support.holds import FakeHolds
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 RESTORE_ID = "restore-0123456789abcdef"
@@ -68,11 +71,16 @@ class World:
     history: FakeHistory = field(default_factory=FakeHistory)
     messages: FakeMessages = field(default_factory=FakeMessages)
     executions: FakeExecutions = field(default_factory=FakeExecutions)
+    holds: FakeHolds = field(default_factory=FakeHolds)
 
     def __post_init__(self) -> None:
         self.modifications = FakeModifications(self.volumes)
         self.snapshots.add(snapshot())
         self.instances.add(instance())
+
+    def keeper(self, **limits: Any) -> Keeper:
+        """Who holds devices of this world."""
+        return holds.keeper(self.table, self.holds, **limits)
 
 
 def at(minutes: float) -> datetime:

@@ -16,6 +16,7 @@ MAIN_STATES = [
     "Take Input",
     "Parse Request",
     "Is Duplicate?",
+    "Wait For Turn",
     "Select Snapshot",
     "Choose Strategy",
     "Announce Plan",
@@ -28,7 +29,7 @@ def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: S
     volume = done.volumes[0]
     assert (done.main.status, volume.status) == ("SUCCEEDED", "SUCCEEDED"), done.why
     assert done.main.states[: len(MAIN_STATES)] == MAIN_STATES
-    assert done.main.states[-3:] == ["Report", "Are All Volumes Ready?", "Restore Completed"]
+    assert done.main.states[-3:] == ["Release Target", "Are All Volumes Ready?", "Restore Completed"]
     assert volume.states[-5:] == [
         "Release",
         "Is Released?",
@@ -36,7 +37,9 @@ def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: S
         "Announce Ready",
         "Volume Ready",
     ]
-    assert set(volume.states).isdisjoint({"Clean Up", "Release Snapshot", "Announce Fallback"})
+    assert set(volume.states).isdisjoint(
+        {"Clean Up", "Clean Up Attempt", "Choose Fallback", "Announce Fallback"}
+    )
     assert not [visit for visit in volume.visits if visit.failures]
     assert done.main.output["verdict"] == "ready"
     volume_id = str(volume.output["volumeId"])

@@ -121,6 +121,9 @@ class FakeFastRestores:
         self.enabled.append((snapshot_id, availability_zone))
         self.states.setdefault((snapshot_id, availability_zone), FastSnapshotRestore("enabling"))
 
+    def enabled_places(self) -> list[tuple[str, str]]:
+        return sorted(self.states)
+
     def disable(self, snapshot_id: str, availability_zone: str) -> None:
         if self.failure is not None:
             raise self.failure
@@ -414,7 +417,9 @@ class FakeArtifacts:
         return self.objects.get(key)
 
     def get_text(self, key: str, *, most_bytes: int) -> str | None:
-        text = json.dumps(self.objects[key]) if key in self.objects else self.texts.get(key)
+        text = self.texts.get(key)
+        if text is None and key in self.objects:
+            text = json.dumps(self.objects[key])
         return text if text is not None and len(text) <= most_bytes else None
 
     def put_map(self, key: str, parts: Iterable[Runs]) -> int:
@@ -466,10 +471,20 @@ class FakeTable:
     def append_event(self, restore_id: str, event: JsonObject) -> None:
         self.records.setdefault(restore_id, {}).setdefault("events", []).append(_copy(event))
 
-    def request_cancel(self, restore_id: str) -> None:
+    def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
         if restore_id not in self.records:
             raise RestoreNotFoundError(f"there is no restore {restore_id}")
+        if unless and all(name in self.records[restore_id] for name in unless):
+            return False
         self.records[restore_id]["cancelRequested"] = True
+        return True
+
+    def set_unless_cancelled(self, restore_id: str, name: str, value: Any) -> bool:
+        record = self.records.setdefault(restore_id, {})
+        if record.get("cancelRequested") and name not in record:
+            return False
+        record[name] = _copy({"value": value})["value"]
+        return True
 
     def is_cancelled(self, restore_id: str) -> bool:
         return bool(self.records.get(restore_id, {}).get("cancelRequested"))
@@ -519,6 +534,11 @@ class FakeTable:
             claim.users.discard(user)
             claim.last_user = user
         return claim.ours and not claim.users and claim.last_user == user
+
+    def forget_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> None:
+        claim = self.claims.get((snapshot_id, availability_zone))
+        if claim is not None and not claim.users and claim.last_user == user:
+            del self.claims[snapshot_id, availability_zone]
 
 
 @dataclass

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rewarm.contracts.performance import CheckPerformanceEvent, PerformanceSettings
+from rewarm.domain.leftovers import ExecutionEnd
 from rewarm.domain.model import Volume, VolumeSettings
 from rewarm.domain.modification_rule import ModificationRule
 from rewarm.domain.performance import BOOST_TAG, STACK_TAG, Performance, VolumeModification
@@ -80,20 +81,36 @@ class FakeActivity:
 
 @dataclass
 class FakeRestoreExecutions:
-    """Port RestoreExecutions."""
+    """Ports RestoreExecutions and RestoreEndings; what is not said otherwise was stopped."""
 
     running: set[tuple[str, int]] = field(default_factory=set)
     failure: Exception | None = None
+    ends: dict[str, ExecutionEnd] = field(default_factory=dict)
 
     def is_over(self, restore_id: str, index: int) -> bool:
         if self.failure is not None:
             raise self.failure
         return (restore_id, index) not in self.running
 
+    def ending(self, restore_id: str) -> ExecutionEnd:
+        if self.failure is not None:
+            raise self.failure
+        return self.ends.get(restore_id, ExecutionEnd("ABORTED"))
+
+    def volume_runs(self, restore_id: str, index: int) -> bool:
+        return (restore_id, index) in self.running
+
 
 @dataclass
 class BoostedFakeVolumes(FakeVolumes):
     """Ports BoostedVolumes and StackVolumes beside VolumeStore."""
+
+    def of_restores(self, stack_name: str) -> list[Volume]:
+        return [
+            one
+            for one in self.volumes.values()
+            if one.settings.tags.get(STACK_TAG) == stack_name and "rewarm:restore-id" in one.settings.tags
+        ]
 
     def boosted(self, stack_name: str) -> list[Volume]:
         return [

@@ -16,6 +16,10 @@ class FakeWaiters:
         self.tokens.setdefault(signal, set()).add(token)
         self.seconds[signal] = seconds
 
+    def replace(self, signal: str, token: str, *, seconds: int) -> None:
+        self.tokens[signal] = {token}
+        self.seconds[signal] = seconds
+
     def take(self, signal: str) -> list[str]:
         return sorted(self.tokens.pop(signal, set()))
 

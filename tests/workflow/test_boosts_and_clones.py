@@ -106,7 +106,7 @@ def test_a_failed_warm_up_lowers_the_volume_that_stays(
     first = next(start for start, count in user.image.extents if count >= 2)
     break_blocks(user, monkeypatch, f"eio {first} 2")
     done = user.restore(request)
-    said = assert_failed(user, done, "AgentFailedError", "did not read everything")
+    said = assert_failed(user, done, "VolumeUnreadableError", "did not read everything")
     volume_id = assert_kept(user, done)
     assert f"Removed: boost of {volume_id} (it goes back to gp3 iops=3000 throughputMibS=125)" in said
     (change,) = user.region._tables.volumes[volume_id].modifications
@@ -122,9 +122,10 @@ def test_a_used_up_quota_of_copies_fails_where_the_request_names_a_clone(user: R
     user.region.faults.add(limit)
     done = user.restore(request)
     assert_failed(user, done, "VolumeCopyUnavailableError", "CopyVolumesLimitExceeded")
-    assert done.volumes[0].states[-4:] == [
-        "Release Snapshot",
-        "Is There Another Plan?",
+    assert done.volumes[0].states[-5:] == [
+        "Choose Fallback",
+        "Which Fallback?",
+        "No Fallback",
         "Clean Up",
         "Volume Failed",
     ]

@@ -19,7 +19,7 @@ def test_unreadable_blocks_fail_the_agent(user: RestoreUser, monkeypatch: pytest
     first = next(start for start, count in user.image.extents if count >= 2)
     break_blocks(user, monkeypatch, f"eio {first} 2")
     done = user.restore(request)
-    assert_failed(user, done, "AgentFailedError", "did not read everything", "2 blocks unreadable")
+    assert_failed(user, done, "VolumeUnreadableError", "did not read everything", "2 blocks unreadable")
     assert done.volumes[0].states[-3:] == ["Poll Initialization", "Clean Up", "Volume Failed"]
     assert_kept(user, done)
 
@@ -37,10 +37,12 @@ def test_a_refused_rate_fails_where_the_request_names_it(user: RestoreUser) -> N
     request = request_for(user, "provisioned-rate")
     user.region.faults.inject("rate-refused")
     done = user.restore(request)
-    assert_failed(user, done, "InitializationRateUnavailableError", "rate of 100 MiB/s")
-    assert done.volumes[0].states[-4:] == [
-        "Release Snapshot",
-        "Is There Another Plan?",
+    said = assert_failed(user, done, "InitializationRateUnavailableError", "rate of 100 MiB/s")
+    assert "The request demands provisioned-rate, so no other plan may take over." in said
+    assert done.volumes[0].states[-5:] == [
+        "Choose Fallback",
+        "Which Fallback?",
+        "No Fallback",
         "Clean Up",
         "Volume Failed",
     ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
+
 from local.region.faults import FaultRule
 from tests.support.restores import RestoreUser, request_for, texts, unique
 
@@ -100,13 +102,42 @@ def test_an_event_delivered_twice_restores_once(user: RestoreUser) -> None:
     assert user.left() == {"volumes": [done.volumes[0].output["volumeId"]]}
 
 
-def test_an_alarm_that_goes_off_again_restores_again(user: RestoreUser) -> None:
-    """Another event is another disaster."""
+def test_an_alarm_that_flaps_restores_once(user: RestoreUser) -> None:
+    """ALARM, OK, ALARM: another event, the same disaster."""
     alarm = unique("rewarm-orders")
     user.runbook(alarm, to_zone(user))
     (first,) = user.alarm(alarm)
+    assert user.alarm(alarm, "OK") == []
     (second,) = user.alarm(alarm)
-    assert {user.finished(one).main.states[-1] for one in (first, second)} == {"Restore Completed"}
+    done, ignored = user.finished(first), user.finished(second)
+    if ignored.main.states[-1] != "Duplicate Ignored":  # the later event may be the first to be read
+        done, ignored = ignored, done
+    assert done.main.states[-1] == "Restore Completed", done.why
+    (third,) = user.alarm(alarm)
+    for one in (ignored, user.finished(third)):
+        assert one.main.output == {"verdict": "suppressed", "duplicateOf": done.restore_id}
+        assert (one.record["status"], one.record["duplicateOf"]) == ("suppressed", done.restore_id)
+        assert user.messages(one.restore_id) == []
+    assert user.left() == {"volumes": [done.volumes[0].output["volumeId"]]}
+
+
+def test_an_alarm_that_goes_off_again_after_the_cooldown_restores_again(user: RestoreUser) -> None:
+    """Another event is another disaster."""
+    alarm = unique("rewarm-orders")
+    user.runbook(alarm, to_zone(user) | {"alarmCooldownMinutes": 0})
+    for _ in range(2):
+        (started,) = user.alarm(alarm)
+        assert user.finished(started).main.states[-1] == "Restore Completed"
+
+
+def test_a_run_of_a_schedule_that_is_started_twice_restores_once(user: RestoreUser) -> None:
+    trigger = {"kind": "schedule", "scheduleName": unique("drill"), "scheduledAt": "2026-11-21T03:00:00Z"}
+    told = {"request": to_zone(user), "trigger": trigger}
+    first, second = (user.finished(user.start_execution(told)) for _ in range(2))
+    assert first.main.states[-1] == "Restore Completed", first.why
+    assert second.main.output == {"verdict": "duplicate", "duplicateOf": first.restore_id}
+    later = told | {"trigger": trigger | {"scheduledAt": "2026-12-21T03:00:00Z"}}
+    assert user.finished(user.start_execution(later)).main.states[-1] == "Restore Completed"
 
 
 # ---------------------------------------------------------------------------------------- lost answers
@@ -204,8 +235,42 @@ def test_cancel_ends_the_agent(user: RestoreUser) -> None:
     assert user.new("commands") == []
 
 
-def test_cancel_after_the_end_changes_nothing(user: RestoreUser) -> None:
+def test_cancel_wakes_who_waits_for_an_event(user: RestoreUser) -> None:
+    """The wait would last many minutes of lab time, and the clock is held at its own speed."""
+    request = request_for(user, "fast-snapshot-restore")
+    request["source"] = {"snapshotId": user.snapshot(size_gib=512)}
+    user.mark()
+    with user.lab.clock.busy():
+        restore_id = user.start(request)
+        user.wait_for_state(restore_id, "Await Signal Of Snapshot")
+        began = user.lab.clock.now()
+        assert user.call("DELETE", f"/restores/{restore_id}").status == 202
+        done = user.finished(restore_id)
+        assert user.lab.clock.now() - began < 120
+    assert done.main.error == "RestoreCancelledError", done.why
+    assert (done.record["status"], user.left()) == ("cancelled", {})
+
+
+@pytest.mark.parametrize("phase", ["Before", "After"])
+def test_cancel_ends_a_measurement(user: RestoreUser, phase: str) -> None:
+    """Of a volume that is in use, so it stays; twice is the same as once."""
+    request = request_for(user, "background") | {"verify": {"samples": 10_000, "maxP99Ms": 2_000}}
+    restore_id = user.start(request)
+    user.wait_for_state(restore_id, f"Wait For Measurement {phase}")
+    answers = [user.call("DELETE", f"/restores/{restore_id}") for _ in range(2)]
+    assert [one.status for one in answers] == [202, 202]
+    done = user.finished(restore_id)
+    assert done.main.error == "RestoreCancelledError", done.why
+    assert done.record["status"] == "cancelled"
+    assert user.new("commands") == []
+    assert user.call("DELETE", f"/restores/{restore_id}").status == 202
+    (volume_id,) = user.volumes_of(restore_id)
+    assert user.volume(volume_id)["Tags"]["rewarm:failed"] == restore_id
+
+
+def test_cancel_after_the_end_is_refused(user: RestoreUser) -> None:
     done = user.restore(to_zone(user))
     answer = user.call("DELETE", f"/restores/{done.restore_id}")
-    assert (answer.status, answer.body["status"], answer.body["cancelRequested"]) == (202, "ready", False)
+    assert (answer.status, answer.body["error"]) == (409, "RestoreEndedError")
+    assert "it is ready" in answer.body["message"]
     assert user.left() == {"volumes": [done.volumes[0].output["volumeId"]]}

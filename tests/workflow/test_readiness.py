@@ -50,7 +50,7 @@ def test_blocks_that_stay_cold_are_warmed_up_again(
     done = user.restore(request)
     volume = done.volumes[0]
     assert done.main.status == "SUCCEEDED", done.why
-    assert volume.states.count("Can It Be Warmed Up Again?") == volume.states.count("Dispatch Warmer") == 1
+    assert volume.states.count("Choose Fallback") == volume.states.count("Dispatch Warmer") == 1
     assert (volume.output["warmUps"], volume.output["strategy"]) == (1, "provisioned-rate")
     assert volume.answer("Poll Initialization")["signals"]["agent"]["verdict"] == "complete"
     after = volume.answer("Verify Volume After")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
+from rewarm.domain.leftovers import ExecutionEnd
 from rewarm.ports import JsonObject
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RestoreExecutionStates:
-    """The port RestoreExecutions."""
+    """The ports RestoreExecutions and RestoreEndings."""
 
     def __init__(self, stepfunctions: SFNClient, restore_arn: str, restore_volume_arn: str) -> None:
         self._stepfunctions = stepfunctions
@@ -29,7 +30,18 @@ class RestoreExecutionStates:
         )
         return not running
 
+    def ending(self, restore_id: str) -> ExecutionEnd:
+        """Of the state machine `restore`."""
+        return self._end(self._restore_arn, restore_id)
+
+    def volume_runs(self, restore_id: str, index: int) -> bool:
+        """The state machine `restore-volume` is at work for this one of its volumes."""
+        return self._is_running(self._restore_volume_arn, f"{restore_id}-{index}")
+
     def _is_running(self, state_machine_arn: str, name: str) -> bool:
+        return self._end(state_machine_arn, name).runs
+
+    def _end(self, state_machine_arn: str, name: str) -> ExecutionEnd:
         with naming_errors():
             try:
                 found = self._stepfunctions.describe_execution(
@@ -37,9 +49,9 @@ class RestoreExecutionStates:
                 )
             except ClientError as error:
                 if code_of(error) == "ExecutionDoesNotExist":
-                    return False
+                    return ExecutionEnd("GONE")
                 raise
-        return found["status"] in {"RUNNING", "PENDING_REDRIVE"}
+        return ExecutionEnd(found["status"], found.get("error", ""), found.get("cause", ""))
 
 
 class StepFunctionsExecutions:

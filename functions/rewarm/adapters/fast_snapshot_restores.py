@@ -33,7 +33,7 @@ _CREDITS_LOOK_BACK = timedelta(minutes=15)
 
 
 class Ec2FastSnapshotRestores:
-    """The port FastSnapshotRestores."""
+    """The ports FastSnapshotRestores and EnabledFastRestores."""
 
     def __init__(self, ec2: EC2Client, cloudwatch: CloudWatchClient) -> None:
         self._ec2 = ec2
@@ -80,6 +80,19 @@ class Ec2FastSnapshotRestores:
             if found is not None and found.get("State") not in ("disabled", "disabling"):
                 refusal = _refusal("DisableFastSnapshotRestores", item)
                 raise _as_failed_call(refusal)
+
+    def enabled_places(self) -> list[tuple[str, str]]:
+        """Snapshot and Availability Zone of all that are not disabled or about to be."""
+        paginator = self._ec2.get_paginator("describe_fast_snapshot_restores")
+        with naming_errors():
+            pages = paginator.paginate(
+                Filters=[{"Name": "state", "Values": ["enabling", "optimizing", "enabled"]}]
+            )
+            return [
+                (one["SnapshotId"], one["AvailabilityZone"])
+                for page in pages
+                for one in page["FastSnapshotRestores"]
+            ]
 
     def _find(
         self, snapshot_id: str, availability_zone: str

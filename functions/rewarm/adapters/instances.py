@@ -22,6 +22,7 @@ class Ec2Instances:
     def __init__(self, ec2: EC2Client, ssm: SSMClient) -> None:
         self._ec2 = ec2
         self._ssm = ssm
+        self._limits: dict[str, InstanceEbsLimits] = {}
 
     def get(self, instance_id: str) -> Instance:
         """Raises TargetNotFoundError."""
@@ -39,7 +40,13 @@ class Ec2Instances:
         return sorted(zone["ZoneName"] for zone in zones)
 
     def ebs_limits(self, instance_type: str) -> InstanceEbsLimits:
-        """DescribeInstanceTypes."""
+        """DescribeInstanceTypes, once for each type: what a type can do does not change."""
+        known = self._limits.get(instance_type)
+        if known is None:
+            known = self._limits[instance_type] = self._look_up(instance_type)
+        return known
+
+    def _look_up(self, instance_type: str) -> InstanceEbsLimits:
         with naming_errors():
             types = self._ec2.describe_instance_types(InstanceTypes=[instance_type])["InstanceTypes"]  # type: ignore[list-item]
         info = types[0].get("EbsInfo", {}).get("EbsOptimizedInfo", {}) if types else {}
@@ -77,6 +84,7 @@ def _instance(found: InstanceTypeDef, *, ssm_online: bool) -> Instance:
             if "VolumeId" in mapping.get("Ebs", {})
         },
         ssm_online=ssm_online,
+        root_device=found.get("RootDeviceName"),
     )
 
 

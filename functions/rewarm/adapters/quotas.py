@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from rewarm.adapters.aws_errors import naming_errors
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mypy_boto3_service_quotas.client import ServiceQuotasClient
 
 LOG = logging.getLogger(__name__)
+LOOK_EVERY = timedelta(seconds=10)
 
 _FAST_SNAPSHOT_RESTORES = ("L-631ECBD3", 5)
 _INITIALIZATION_RATE = ("L-A37D9CF3", 5_000)
@@ -31,9 +32,17 @@ class ServiceQuotas:
     def __init__(self, quotas: ServiceQuotasClient, ec2: EC2Client) -> None:
         self._quotas = quotas
         self._use = QuotaUse(ec2)
+        self._known: tuple[datetime, QuotasLeft] | None = None
 
     def left(self, *, now: datetime) -> QuotasLeft:
-        """All of them at this moment; never below 0."""
+        """All of them; never below 0. Who asks again within seconds hears the same: many restores at once
+        would look at the whole Region each, and a quota that is used up meanwhile is a refusal in any case.
+        """
+        if self._known is None or not timedelta(0) <= now - self._known[0] < LOOK_EVERY:
+            self._known = now, self._look(now)
+        return self._known[1]
+
+    def _look(self, now: datetime) -> QuotasLeft:
         snapshots = _unless_refused(self._use.fast_restored_snapshots, 0)
         nothing: tuple[int, frozenset[str]] = (0, frozenset())
         rates, being_copied = _unless_refused(lambda: self._use.initializing(now=now), nothing)

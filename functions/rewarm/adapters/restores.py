@@ -8,7 +8,7 @@ All but runbooks expire (TTL attribute `expiresAt`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,8 @@ RESTORE_SECONDS = 400 * _DAY
 """As long as the artifacts bucket keeps reports."""
 EVENT_SECONDS = 30 * _DAY
 """Far beyond the 24 hours for which EventBridge may deliver an event again."""
-RELEASED_SECONDS = 3_600
-"""How long the last user of a fast snapshot restore may repeat its release and hear the same answer."""
+RELEASED_SECONDS = _DAY
+"""How long the last user of a fast snapshot restore, which could not disable it, may try again."""
 _KEY_BYTES = 2_048
 """DynamoDB developer guide, "Constraints": a partition key has up to 2048 bytes."""
 _OWN_FIELDS = ("pk", "expiresAt")
@@ -62,16 +62,31 @@ class DynamoRestoreTable:
         setting = "#events = list_append(if_not_exists(#events, :none), :new)"
         self._set_on_restore(restore_id, [setting], {"#events": "events"}, {":none": [], ":new": [event]})
 
-    def request_cancel(self, restore_id: str) -> None:
-        """Marks the restore as to be cancelled. Raises RestoreNotFoundError."""
+    def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
+        """Marks it as to be cancelled; False where it has all of `unless`. Raises RestoreNotFoundError."""
+        names = {f"#u{index}": name for index, name in enumerate(unless)}
+        missing = " OR ".join(f"attribute_not_exists({name})" for name in names)
         found = self._update(
             f"restore#{restore_id}",
             "SET cancelRequested = :yes",
-            condition="attribute_exists(pk)",
+            condition="attribute_exists(pk)" + (f" AND ({missing})" if missing else ""),
+            names=names,
             values={":yes": True},
         )
-        if found is None:
+        if found is None and self.get(restore_id) is None:
             raise RestoreNotFoundError(f"there is no restore {restore_id}")
+        return found is not None
+
+    def set_unless_cancelled(self, restore_id: str, name: str, value: Any) -> bool:
+        """Sets an attribute, also again; False where the restore was cancelled before the first time."""
+        found = self._update(
+            f"restore#{restore_id}",
+            "SET #name = :value",
+            condition="attribute_not_exists(cancelRequested) OR attribute_exists(#name)",
+            names={"#name": name},
+            values={":value": value},
+        )
+        return found is not None
 
     def is_cancelled(self, restore_id: str) -> bool:
         """Somebody asked for the restore to be cancelled."""
@@ -182,6 +197,21 @@ class DynamoRestoreTable:
             condition="attribute_not_exists(#users)",
         )
         return bool(found.get("enabledByUs"))
+
+    def forget_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> None:
+        """Who enables it next is not taken for us."""
+        with naming_errors():
+            try:
+                self._dynamodb.delete_item(
+                    TableName=self._table,
+                    Key=_key(_fsr(snapshot_id, availability_zone)),
+                    ConditionExpression="attribute_not_exists(#users) AND lastUser = :user",
+                    ExpressionAttributeNames={"#users": "users"},
+                    ExpressionAttributeValues={":user": to_attribute(user)},
+                )
+            except ClientError as error:
+                if code_of(error) != "ConditionalCheckFailedException":
+                    raise
 
     def _put_new(self, key: str, values: Mapping[str, Any], seconds: int) -> bool:
         with naming_errors():

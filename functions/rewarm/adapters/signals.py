@@ -29,16 +29,11 @@ class DynamoWaiters:
 
     def add(self, signal: str, token: str, *, seconds: int) -> None:
         """A set, since several restores may wait for one snapshot; the item expires with the last."""
-        with naming_errors():
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key=_key(signal),
-                UpdateExpression="ADD tokens :token SET expiresAt = :expires",
-                ExpressionAttributeValues={
-                    ":token": {"SS": [token]},
-                    ":expires": {"N": str(int(self._clock()) + seconds)},
-                },
-            )
+        self._write(signal, "ADD tokens :token SET expiresAt = :expires", token, seconds)
+
+    def replace(self, signal: str, token: str, *, seconds: int) -> None:
+        """The tokens of waits that are over go."""
+        self._write(signal, "SET tokens = :token, expiresAt = :expires", token, seconds)
 
     def take(self, signal: str) -> list[str]:
         """Deleted with the answer, so that an event that comes twice finds nobody."""
@@ -47,6 +42,18 @@ class DynamoWaiters:
                 TableName=self._table, Key=_key(signal), ReturnValues="ALL_OLD"
             )
         return list(from_item(answer.get("Attributes", {})).get("tokens", []))
+
+    def _write(self, signal: str, expression: str, token: str, seconds: int) -> None:
+        with naming_errors():
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=_key(signal),
+                UpdateExpression=expression,
+                ExpressionAttributeValues={
+                    ":token": {"SS": [token]},
+                    ":expires": {"N": str(int(self._clock()) + seconds)},
+                },
+            )
 
 
 class StepFunctionsTasks:

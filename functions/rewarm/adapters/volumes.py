@@ -76,7 +76,7 @@ class Ec2VolumeStore:
             found = self._ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"]
         if not found:
             raise VolumeNotFoundError(f"there is no volume {volume_id}")
-        return _volume(found[0])
+        return volume_of(found[0])
 
     def created_by(self, restore_id: str) -> list[Volume]:
         """Volumes that carry this restore's tag."""
@@ -91,6 +91,16 @@ class Ec2VolumeStore:
     def of_stack(self, stack_name: str) -> list[Volume]:
         """All that carry the stack's tag."""
         return self._found([{"Name": f"tag:{STACK_TAG}", "Values": [stack_name]}])
+
+    def of_restores(self, stack_name: str) -> list[Volume]:
+        """Those that carry the stack's tag and that of a restore."""
+        return self._found(
+            [
+                {"Name": f"tag:{STACK_TAG}", "Values": [stack_name]},
+                {"Name": "tag-key", "Values": [RESTORE_TAG]},
+                {"Name": "status", "Values": ["creating", "available", "in-use", "error"]},
+            ]
+        )
 
     def attach(self, volume_id: str, instance_id: str, device: str) -> None:
         """Does nothing where it is attached so already. Raises DeviceInUseError, TargetNotUsableError."""
@@ -152,7 +162,7 @@ class Ec2VolumeStore:
         paginator = self._ec2.get_paginator("describe_volumes")
         with naming_errors():
             pages = paginator.paginate(Filters=filters)
-            return [_volume(found) for page in pages for found in page["Volumes"]]
+            return [volume_of(found) for page in pages for found in page["Volumes"]]
 
     def _attached(self, volume_id: str, instance_id: str, device: str | None = None) -> bool:
         try:
@@ -220,7 +230,8 @@ def _is_unrelated_to_rate(error: ClientError, named: RestoreError) -> bool:
     return isinstance(named, _UNRELATED_TO_RATE) or about_request
 
 
-def _volume(found: VolumeTypeDef) -> Volume:
+def volume_of(found: VolumeTypeDef) -> Volume:
+    """As DescribeVolumes shows it."""
     return Volume(
         volume_id=found["VolumeId"],
         state=found["State"],
@@ -238,12 +249,17 @@ def _volume(found: VolumeTypeDef) -> Volume:
         fast_restored=found.get("FastRestored"),
         attachments=tuple(_attachment(one) for one in found.get("Attachments", [])),
         created_at=found["CreateTime"],
+        managed_by=found.get("Operator", {}).get("Principal"),
     )
 
 
 def _attachment(found: VolumeAttachmentTypeDef) -> Attachment:
     return Attachment(
-        found.get("InstanceId", ""), found.get("Device", ""), found.get("State", ""), found.get("AttachTime")
+        found.get("InstanceId", ""),
+        found.get("Device", ""),
+        found.get("State", ""),
+        found.get("AttachTime"),
+        delete_on_termination=found.get("DeleteOnTermination", False),
     )
 
 

@@ -6,16 +6,18 @@ from typing import Literal
 
 from pydantic import Field
 
-from rewarm.contracts.base import Instant, JsonObject, StepEvent
+from rewarm.contracts.base import Instant, JsonObject, StepEvent, Usd
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import (
     DispatchWarmerResult,
     PollInitializationResult,
+    PrepareSnapshotResult,
     ReleaseResult,
     VerifyVolumeResult,
     WaitSeconds,
 )
-from rewarm.contracts.values import Failure, Plan, Trigger, VolumeAssignment, VolumePlan
+from rewarm.contracts.values import Failure, Plan, Trigger, VolumeAssignment
+from rewarm.domain.model import Strategy
 from rewarm.domain.scope import Scope
 
 Announcement = Literal[
@@ -42,7 +44,19 @@ class ChooseStrategyEvent(StepEvent):
 
     request: RestoreRequest
     deadline_at: Instant | None = None
-    volumes: list[VolumeAssignment]
+    volumes_key: str
+
+
+class LoadPlanEvent(StepEvent):
+    """Asks for the plan of one volume."""
+
+    index: int = Field(ge=0)
+
+
+class KeepResultEvent(StepEvent):
+    """Asks to keep what became of one volume."""
+
+    result: JsonObject
 
 
 class AnnounceEvent(StepEvent):
@@ -105,6 +119,11 @@ class VerifyVolumeEvent(StepEvent):
     )
     pending: VerifyVolumeResult | None = None
     warm_ups: int = Field(default=0, ge=0)
+    agent_lost: bool = Field(
+        default=False,
+        description="Another plan took over since the agent is out of reach; what cannot be measured then "
+        "fails nothing.",
+    )
 
 
 class PollInitializationEvent(StepEvent):
@@ -118,6 +137,26 @@ class PollInitializationEvent(StepEvent):
     deadline_at: Instant | None = None
     dispatch: DispatchWarmerResult | None = None
     previous: PollInitializationResult | None = None
+
+
+class ChooseFallbackEvent(StepEvent):
+    """Asks what is to be done after a failure; `tried` are the strategies before the one that failed."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    volume_id: str | None = None
+    plan: Plan
+    fallbacks: list[Plan]
+    tried: list[Strategy]
+    failure: Failure
+    attached_announced: bool
+    warm_ups: int = Field(ge=0)
+    agent_lost: bool
+    preparation: PrepareSnapshotResult | None = None
+    began_at: Instant
+    deadline_at: Instant | None = None
+    budget_usd: Usd | None = None
+    spent_usd: Usd
 
 
 class AwaitSignalEvent(StepEvent):
@@ -150,20 +189,28 @@ class CleanUpEvent(StepEvent):
     story: JsonObject = Field(
         default_factory=dict, description="What is known of the volume by now; kept for the report."
     )
+    fallback: Literal["same-volume", "new-volume"] | None = Field(
+        default=None, description="Another plan takes over: on the volume that is there, or on a new one."
+    )
+
+
+class ReleaseTargetEvent(StepEvent):
+    """Asks to let others restore to the target."""
 
 
 class ReportEvent(StepEvent):
     """Asks for the account of the whole restore, or of one volume while others may still be restored.
 
-    `results` are those of restore-volume, failed ones too. Where the restore failed before there were
-    volumes, `failure` says how, and what had not been found out by then is missing.
+    `results` are those of Keep Result, failed ones too; of one volume, that of restore-volume. Where the
+    restore failed before there were volumes, `failure` says how, and what had not been found out by then is
+    missing.
     """
 
     started_at: Instant
     deadline_at: Instant | None = None
     request: RestoreRequest | None = None
     trigger: Trigger | None = None
-    plans: list[VolumePlan]
+    plans_key: str | None = None
     results: list[JsonObject]
     failure: Failure | None = None
     volume_index: int | None = Field(

@@ -80,9 +80,11 @@ def _check_target(request: RestoreRequest) -> None:
         raise InvalidRequestError(
             f"{found}; exactly one of instanceId, availabilityZone is allowed", field="target"
         )
-    for name in ("device", "mode"):
+    for name in ("device", "mode", "unmount"):
         if target.instance_id is None and getattr(target, name) is not None:
             raise InvalidRequestError("only goes with target.instanceId", field=f"target.{name}")
+    if target.unmount is not None and target.mode != "replace":
+        raise InvalidRequestError("only goes with target.mode replace", field="target.unmount")
 
 
 def _check_tags(tags: dict[str, str]) -> None:

@@ -37,6 +37,8 @@ MAX_BLOCKS = 134_217_728
 """Of 512 KiB: 64 TiB, the largest volume (botocore: ec2 CreateVolume Size)."""
 MAX_FIRST_EXTENTS = 1_000
 """About 40 KiB of JSON: the request is in the payload of every state, which holds 256 KiB."""
+MAX_COOLDOWN_MINUTES = 10_080
+"""Seven days: as long as a restore may take."""
 DevicePattern = Literal[PatternName.RANDOM_READ, PatternName.INIT]
 """Benchmarks that write to nothing."""
 
@@ -86,9 +88,21 @@ class Target(Contract):
 
     instance_id: InstanceId | None = None
     device: StrictStr | None = Field(
-        default=None, description="Default: the first free one of /dev/sdf to /dev/sdp."
+        default=None,
+        description="Default: the first free one of /dev/sdf to /dev/sdp. With mode replace: that of the "
+        "volume to be replaced.",
     )
-    mode: Literal["attach"] | None = None
+    mode: Literal["attach", "replace"] | None = Field(
+        default=None,
+        description="replace: the volume at device (for source.instanceId and source.imageId at each one's "
+        "own device) is detached and kept, and the new one takes its place; where the restore fails, the old "
+        "one goes back. Default: attach.",
+    )
+    unmount: StrictBool | None = Field(
+        default=None,
+        description="With mode replace: unmount the volume that leaves its place. Default: a volume that is "
+        "mounted is not touched, and the restore is refused.",
+    )
     availability_zone: ZoneName | None = None
 
 
@@ -205,4 +219,9 @@ class RestoreRequest(Contract):
     readiness: ReadinessRules = Field(default_factory=ReadinessRules)
     on_failure: OnFailure = OnFailure.CLEAN_UP
     notify: Notify = Field(default_factory=Notify)
+    alarm_cooldown_minutes: Annotated[StrictInt, Field(ge=0, le=MAX_COOLDOWN_MINUTES)] | None = Field(
+        default=None,
+        description="In a runbook: so long after a restore its alarm starts no other. Default: the stack's "
+        "parameter AlarmCooldownMinutes.",
+    )
     dry_run: StrictBool = Field(default=False, description="Plan only: nothing is created.")

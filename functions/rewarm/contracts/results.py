@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -15,37 +16,85 @@ from rewarm.contracts.values import (
     InitializationSignals,
     Measurement,
     PhaseReport,
+    Plan,
     PlanSummary,
     Trigger,
     VolumeAssignment,
     VolumePlan,
 )
+from rewarm.domain.fallback import How
+from rewarm.domain.model import Strategy
 
 WaitSeconds = Annotated[int, Field(ge=1, le=3_600)]
 """For a Wait state: whole seconds, at least one."""
 
 
 class ParseRequestResult(Contract):
-    """The request with every default filled in, or the restore that has this event already."""
+    """The request with every default filled in, or the restore that the event belongs to already."""
 
-    outcome: Literal["accepted", "duplicate"]
+    outcome: Literal["accepted", "duplicate", "suppressed"]
     request: RestoreRequest | None = None
     trigger: Trigger
     deadline_at: Instant | None = None
     duplicate_of: str | None = None
+    wait_seconds: int = Field(
+        default=0, ge=0, description="Until it is this restore's turn; EC2 answers so many calls a second."
+    )
+
+
+class ReleaseTargetResult(Contract):
+    """The devices that the restore held."""
+
+    released: list[str]
 
 
 class SelectSnapshotResult(Contract):
-    """One assignment per volume."""
+    """Where the volumes are kept, with their snapshots and devices."""
 
-    volumes: list[VolumeAssignment]
+    volumes_key: str
+    volume_count: int
+    volumes: list[VolumeAssignment] = Field(
+        default_factory=list, description="The same for readers, where they have at most 64 KiB."
+    )
 
 
-class ChooseStrategyResult(Contract):
+class PlannedVolumes(Contract):
     """One plan per volume."""
 
     plans: list[VolumePlan]
     summary: PlanSummary
+
+
+class ChooseStrategyResult(Contract):
+    """Where the plans are kept, and of which volumes."""
+
+    plans_key: str
+    indexes: list[int]
+    summary: PlanSummary
+    plans: list[VolumePlan] = Field(
+        default_factory=list, description="The same for readers, where they have at most 64 KiB."
+    )
+
+
+class LoadPlanResult(Contract):
+    """What is to be done for the volume, and what instead if that fails."""
+
+    volume: VolumeAssignment
+    plan: Plan
+    fallbacks: list[Plan]
+    budget_usd: Usd | None = None
+    wait_seconds: int = Field(ge=0, description="Until it is this volume's turn.")
+
+
+class KeepResultResult(Contract):
+    """What a restore must know of its volume; the whole is kept."""
+
+    index: int
+    verdict: Literal["ready", "failed"]
+    volume_id: str | None = None
+    snapshot_id: str | None = None
+    error: str | None = None
+    result_key: str
 
 
 class AnnounceResult(Contract):
@@ -138,6 +187,19 @@ class PollInitializationResult(Contract):
     ] = Field(default_factory=list)
 
 
+class ChooseFallbackResult(Contract):
+    """What is done now; `plan` and `fallbacks` are those that hold from now on."""
+
+    how: How
+    plan: Plan
+    fallbacks: list[Plan]
+    tried: list[Strategy]
+    agent_lost: bool
+    spent_usd: Usd
+    why: str
+    rejected: list[str]
+
+
 class AwaitSignalResult(Contract):
     """What is waited for."""
 
@@ -183,6 +245,18 @@ class BilledPart(Contract):
     how: str
 
 
+class Replacement(Contract):
+    """The volume that was to leave its place for the new one, and where it is now."""
+
+    volume_id: str
+    device: str
+    state: str = Field(
+        description="in-place: never moved; replaced: detached and kept; back: in its place again; "
+        "stays-out: detached for good; out, pending or left: not back yet, the reason says why."
+    )
+    reason: str = ""
+
+
 class VolumeReport(Contract):
     """One volume of the report."""
 
@@ -218,6 +292,7 @@ class VolumeReport(Contract):
     benchmarks: list[BenchmarkRun] = Field(default_factory=list)
     benchmark_problem: str | None = None
     boost: BoostRelease | None = None
+    replaced: Replacement | None = None
     failure: Failure | None = None
 
 
@@ -225,13 +300,19 @@ class ReportResult(Contract):
     """The account of the whole restore."""
 
     verdict: Literal["ready", "failed"]
-    volumes: list[VolumeReport]
+    volumes: list[VolumeReport] = Field(
+        description="None in the state machine where they have more than 64 KiB; the report has them."
+    )
     started_at: Instant
     finished_at: Instant
     deadline_at: Instant | None = None
     deadline_met: bool | None = None
     estimated_p90_seconds: int
     actual_seconds: int
+    slowest_seconds: Annotated[
+        int, Field(description="Until the last volume was at full speed; 0 where none was.")
+    ] = 0
+    planned_cost_usd: Usd = Decimal(0)
     cost_usd: Usd
     billed_usd: Usd | None = None
     failure: Failure | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -24,6 +25,9 @@ class Trigger(Contract):
     alarm_name: str | None = None
     event_id: str | None = None
     schedule_name: str | None = None
+    scheduled_at: str | None = Field(
+        default=None, description="The time of the schedule's run: only the first start for it restores."
+    )
 
 
 class PassedOverSnapshot(Contract):
@@ -67,6 +71,14 @@ class LivingSource(Contract):
     throughput_mib_s: int | None = None
 
 
+class ReplacedVolume(Contract):
+    """The volume at the device, whose place the new one takes; it is detached and kept."""
+
+    volume_id: str
+    size_gib: int
+    delete_on_termination: bool = False
+
+
 class VolumeAssignment(Contract):
     """Which snapshot becomes which volume, and where it goes."""
 
@@ -87,6 +99,7 @@ class VolumeAssignment(Contract):
     architecture: str | None = None
     agent_available: bool = False
     device: str | None = None
+    replaces: ReplacedVolume | None = None
     volume: NewVolume
     chosen_because: str = Field(default="", description="Why it is this snapshot.")
     consistent_set: bool | None = Field(
@@ -105,6 +118,7 @@ class CostPart(Contract):
     seconds: Annotated[
         float | None, Field(description="For how long it is counted; null where time has no part in it.")
     ] = None
+    sunk: bool = Field(default=False, description="Spent whatever is chosen; no budget is held against it.")
 
 
 class Boost(Contract):
@@ -171,6 +185,11 @@ class Plan(Contract):
         float | None, Field(description="What volume, instance and request allow the agent; S3 aside.")
     ] = None
 
+    @property
+    def decidable_usd(self) -> Decimal:
+        """Without what is spent whatever is chosen."""
+        return self.cost_usd - sum((part.usd for part in self.cost_parts if part.sunk), Decimal(0))
+
 
 class Candidate(Contract):
     """A strategy as it was considered: chosen, or rejected with the reason."""
@@ -197,6 +216,13 @@ class VolumePlan(Contract):
     plan: Plan
     fallbacks: list[Plan] = Field(default_factory=list)
     candidates: list[Candidate] = Field(default_factory=list)
+    starts_at: Instant | None = Field(
+        default=None, description="When it is this volume's turn; its times are reckoned from then on."
+    )
+    budget_usd: Usd | None = Field(
+        default=None,
+        description="What maxCostUsd leaves this volume: its price and an even part of what nobody needs.",
+    )
 
 
 class PlanSummary(Contract):

@@ -8,12 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from rewarm.domain.model import CommandStatus
+from rewarm.domain.units import size_text
 
 UNREACHABLE_DETAILS = frozenset(
     {"DeliveryTimedOut", "Undeliverable", "Terminated", "InvalidPlatform", "AccessDenied", "NoInstancesInTag"}
 )
 """Details of commands that never ran (Systems Manager user guide, "Understanding command statuses")."""
 STDERR_SHOWN = 300
+_INTERRUPTED, _DOWNLOAD_FAILED, _SIGNALS = 4, 69, range(129, 193)
+"""Exit statuses of the warm-up document: the agent's own, the document's, and a shell's for signals."""
 
 
 def parsed(text: str | bytes) -> dict[str, Any] | None:
@@ -52,6 +55,18 @@ def is_unreachable(status: CommandStatus) -> bool:
     return status.status_details.replace(" ", "") in UNREACHABLE_DETAILS
 
 
+def is_interrupted(status: CommandStatus) -> bool:
+    """Something ended the command that may be over by now: a kill, a restart, S3 out of reach for a while.
+
+    A status that is missing is one of a command whose end nobody saw. One that was cancelled, or ran into its
+    time limit, is none of these.
+    """
+    if status.status != "Failed" or is_unreachable(status):
+        return False
+    code = status.exit_code
+    return code is None or code in (_INTERRUPTED, _DOWNLOAD_FAILED) or code in _SIGNALS
+
+
 def whole_number(account: Mapping[str, Any] | None, name: str) -> int | None:
     """A count of the agent's; None where it is missing or no number."""
     value = (account or {}).get(name)
@@ -62,6 +77,15 @@ def number(account: Mapping[str, Any] | None, name: str) -> float | None:
     """A measured value of the agent's; None where it is missing or no number."""
     value = (account or {}).get(name)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def numbers(account: Mapping[str, Any] | None) -> str:
+    """How far the agent came, as the beginning of a sentence; empty where it said nothing."""
+    done, total, errors = (whole_number(account, name) for name in ("bytesDone", "bytesTotal", "errors"))
+    if done is None or total is None:
+        return ""
+    unreadable = f", {errors} block{'s' if errors > 1 else ''} unreadable" if errors else ""
+    return f"{size_text(done)} of {size_text(total)}{unreadable}; "
 
 
 def ending(status: CommandStatus) -> str:

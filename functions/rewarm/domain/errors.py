@@ -6,6 +6,7 @@ names are what `Retry` and `Catch` in statemachine/ list. They are flat and uniq
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 
@@ -65,6 +66,10 @@ class AgentUnreachableError(RestoreError):
     """The command never reached the instance."""
 
 
+class AgentInterruptedError(RestoreError):
+    """The warm-up agent was ended before it was done; it goes on from where it was."""
+
+
 class InitializationStalledError(RestoreError):
     """Initialization makes no progress any more."""
 
@@ -98,6 +103,28 @@ class DeviceInUseError(RestoreError):
     """Another volume is attached under the device name asked for."""
 
 
+class TargetBusyError(RestoreError):
+    """Another restore works on the device asked for; the message names it."""
+
+    def __init__(self, message: str, *, field: str | None = None, held_by: str | None = None) -> None:
+        """`held_by` is the restore that came first."""
+        super().__init__(message, field=field)
+        self.held_by = held_by
+
+
+class TooManyRestoresError(RestoreError):
+    """So many restores run already, on the instance or in the stack, as its parameters allow."""
+
+    def __init__(self, message: str, *, field: str | None = None, running: Collection[str] = ()) -> None:
+        """`running` are those restores."""
+        super().__init__(message, field=field)
+        self.running = tuple(running)
+
+
+class VolumeInUseError(RestoreError):
+    """The volume to be replaced is mounted, or something else on its instance uses it."""
+
+
 class NoStrategyFitsError(RestoreError):
     """A strict request, and no strategy meets its deadline and budget."""
 
@@ -126,6 +153,10 @@ class AgentFailedError(RestoreError):
     """The warm-up agent ran and could not read everything."""
 
 
+class VolumeUnreadableError(RestoreError):
+    """The volume has blocks that cannot be read, whoever tries."""
+
+
 class VolumeNotFastError(RestoreError):
     """The volume was measured after initialization and is still slow."""
 
@@ -140,6 +171,10 @@ class BenchmarkNotFoundError(RestoreError):
 
 class RestoreCancelledError(RestoreError):
     """Somebody cancelled the restore."""
+
+
+class RestoreEndedError(RestoreError):
+    """The restore is ready or has failed: there is nothing left to cancel."""
 
 
 class RestoreNotFoundError(RestoreError):

@@ -17,6 +17,8 @@ PLAIN = {
 }
 CLEAN_UP_MARK = " Clean-up failed too: "
 """What statemachine/restore_volume.asl.yaml puts between the two causes."""
+FALLBACK_MARK = " And then: "
+"""What it puts before the reason why no other plan took over."""
 STATE_MARK = re.compile(r"At (?P<state>[A-Z][A-Za-z ]*): ")
 """How statemachine/restore_volume.asl.yaml begins the cause of its failure: with the state that failed."""
 MAX_DEPTH = 5
@@ -40,8 +42,10 @@ def explain(error: str, cause: str | None) -> Explanation:
 
 def _unwrap(error: str, cause: str, depth: int) -> Explanation:
     marked = STATE_MARK.match(cause)
-    first, second = _split(cause[marked.end() :] if marked else cause)
+    first, why, second = _split(cause[marked.end() :] if marked else cause)
     told = _unwrap_one(error, first, depth)
+    if why:
+        told = replace(told, sentence=f"{_ended(told.sentence)} {why}")
     if second is not None:
         told = replace(
             told, sentence=f"{_ended(told.sentence)}{CLEAN_UP_MARK}{_unwrap(error, second, depth).sentence}"
@@ -49,18 +53,21 @@ def _unwrap(error: str, cause: str, depth: int) -> Explanation:
     return replace(told, state=told.state or marked["state"]) if marked else told
 
 
-def _split(cause: str) -> tuple[str, str | None]:
-    """A cause and that of the clean-up, if that failed too; the mark may also stand inside a JSON text."""
+def _split(cause: str) -> tuple[str, str, str | None]:
+    """A cause, why no other plan took over, and the cause of the clean-up, if that failed too.
+
+    The marks may also stand inside a JSON text.
+    """
     text = cause.lstrip()
-    if not text.startswith("{"):
-        first, mark, second = cause.partition(CLEAN_UP_MARK)
-        return first, second if mark else None
-    try:
-        end = json.JSONDecoder().raw_decode(text)[1]
-    except ValueError:
-        return cause, None
-    has_second = text.startswith(CLEAN_UP_MARK, end)
-    return text[:end], text[end + len(CLEAN_UP_MARK) :] if has_second else None
+    end = 0
+    if text.startswith("{"):
+        try:
+            end = json.JSONDecoder().raw_decode(text)[1]
+        except ValueError:
+            return cause, "", None
+    rest, mark, second = text[end:].partition(CLEAN_UP_MARK)
+    first, _, why = rest.partition(FALLBACK_MARK)
+    return text[:end] + first, why, second if mark else None
 
 
 def _unwrap_one(error: str, cause: str, depth: int) -> Explanation:

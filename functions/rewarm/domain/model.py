@@ -122,6 +122,8 @@ class Volume:
     fast_restored: bool | None
     attachments: tuple[Attachment, ...]
     created_at: datetime
+    managed_by: str | None = None
+    """The AWS service that the volume belongs to (botocore: ec2 OperatorResponse)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,7 @@ class Attachment:
     device: str
     state: str
     since: datetime | None = None
+    delete_on_termination: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,7 @@ class Instance:
     devices: dict[str, str]
     """Device name to volume id."""
     ssm_online: bool
+    root_device: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

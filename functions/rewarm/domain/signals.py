@@ -33,6 +33,11 @@ def fast_restore_signal(snapshot_id: str, availability_zone: str) -> str:
     return f"fsr#{snapshot_id}#{availability_zone}"
 
 
+def cancel_signal(restore_id: str, index: int) -> str:
+    """Somebody wants the restore to stop while this one of its volumes waits."""
+    return f"cancel#{restore_id}#{index}"
+
+
 def signal_of(event: Mapping[str, Any]) -> str | None:
     """None for an event that nobody waits for, or that lacks what it should have."""
     reader = _READERS.get(str(event.get("detail-type")))

@@ -48,6 +48,8 @@ class Decision:
     plan: PlannedEstimate
     fallbacks: tuple[PlannedEstimate, ...]
     considered: tuple[Considered, ...]
+    budget_usd: Decimal | None = None
+    """What the request's budget leaves this volume."""
 
 
 def choose(facts: VolumeFacts, objective: Objective, book: PriceBook) -> Decision:
@@ -113,6 +115,7 @@ def _explained(facts: VolumeFacts, best: Estimate, objective: Objective, book: P
             )
             for name, outcome in outcomes.items()
         ),
+        budget_usd=objective.budget_usd,
     )
 
 

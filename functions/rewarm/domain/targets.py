@@ -52,7 +52,7 @@ def check_zone(name: str, zones: Collection[str]) -> None:
 def free_devices(platform: str, used: Collection[str]) -> list[str]:
     """Names to give, in order. `sdf` and `xvdf` are one place to many kernels, so one excludes the other."""
     prefix = "xvd" if platform == "windows" else "/dev/sd"
-    taken = {_slot(name) for name in used}
+    taken = {device_slot(name) for name in used}
     return [prefix + letter for letter in FREE_LETTERS if letter not in taken]
 
 
@@ -72,7 +72,7 @@ def choose_device(
     if (
         preferred is not None
         and _is_valid(preferred, instance.platform)
-        and _slot(preferred) not in map(_slot, used)
+        and device_slot(preferred) not in map(device_slot, used)
     ):
         return preferred
     if not free:
@@ -92,7 +92,7 @@ def _check_asked(asked: str, instance: Instance, reserved: Collection[str], free
             field="target.device",
         )
     holder = _holder(asked, instance.devices)
-    if holder is not None or _slot(asked) in map(_slot, reserved):
+    if holder is not None or device_slot(asked) in map(device_slot, reserved):
         raise DeviceInUseError(
             f"{asked} already holds {holder or 'another volume of this restore'} on {instance.instance_id}; "
             f"free names are {', '.join(free) or 'none'}",
@@ -101,7 +101,9 @@ def _check_asked(asked: str, instance: Instance, reserved: Collection[str], free
 
 
 def _holder(asked: str, devices: Mapping[str, str]) -> str | None:
-    return next((volume_id for name, volume_id in devices.items() if _slot(name) == _slot(asked)), None)
+    return next(
+        (volume_id for name, volume_id in devices.items() if device_slot(name) == device_slot(asked)), None
+    )
 
 
 def _platform(platform: str) -> str:
@@ -112,6 +114,6 @@ def _is_valid(name: str, platform: str) -> bool:
     return DEVICE_NAMES[_platform(platform)][0].fullmatch(name) is not None
 
 
-def _slot(name: str) -> str:
-    """`f` for /dev/sdf and xvdf, `bf` for xvdbf, `a1` for /dev/sda1."""
+def device_slot(name: str) -> str:
+    """The place that a name means: `f` for /dev/sdf and xvdf, `bf` for xvdbf, `a1` for /dev/sda1."""
     return re.sub(r"^(/dev/)?(sd|xvd)", "", name)

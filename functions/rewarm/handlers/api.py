@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -49,15 +50,22 @@ STATUS_CODES: dict[type[errors.RestoreError], int] = {
     errors.RunbookNotFoundError: 404,
     errors.BenchmarkNotFoundError: 404,
     errors.DeviceInUseError: 409,
+    errors.VolumeInUseError: 409,
+    errors.TargetBusyError: 409,
     errors.ModificationPostponedError: 409,
+    errors.RestoreEndedError: 409,
     errors.SnapshotNotUsableError: 422,
     errors.TargetNotUsableError: 422,
     errors.NoStrategyFitsError: 422,
     errors.QuotaExceededError: 422,
+    errors.TooManyRestoresError: 429,
     errors.ThrottledError: 429,
     errors.ServiceUnavailableError: 503,
 }
 """Everything else is an answer of AWS that we could not make use of: 502."""
+RESTORE_RETRY_SECONDS = 60
+"""After this a restore that ran may have ended."""
+MOST_RUNNING_SHOWN = 100
 JSON, SVG = "application/json", "image/svg+xml"
 
 _SNAPSHOTS = wiring.snapshots()
@@ -70,6 +78,9 @@ _QUOTAS = wiring.quotas()
 _TABLE = wiring.table()
 _HISTORY = wiring.history()
 _EXECUTIONS = wiring.executions()
+_KEEPER = wiring.watching_keeper()
+_WAITERS = wiring.waiters()
+_TASKS = wiring.tasks()
 _IDEMPOTENCY = IdempotencyConfig(
     event_key_jmespath="key",
     payload_validation_jmespath="body",
@@ -125,8 +136,8 @@ def _started(body: JsonObject, restore_id: str) -> JsonObject:
         snapshots=_SNAPSHOTS,
         instances=_INSTANCES,
         volumes=_VOLUMES,
-        table=_TABLE,
-        executions=_EXECUTIONS,
+        keeper=_KEEPER,
+        starter=_EXECUTIONS,
     )
     count("RestoresStarted", trigger="api")
     return started
@@ -176,7 +187,7 @@ def _get_restore(restore_id: str) -> JsonObject:
 
 @app.delete("/restores/<restore_id>")
 def _cancel_restore(restore_id: str) -> tuple[JsonObject, int]:
-    return cancel_restore(restore_id, table=_TABLE), 202
+    return cancel_restore(restore_id, table=_TABLE, waiters=_WAITERS, tasks=_TASKS), 202
 
 
 @app.put("/runbooks/<alarm_name>")
@@ -198,11 +209,22 @@ def _delete_runbook(alarm_name: str) -> JsonObject:
 def _refused(error: errors.RestoreError) -> Response[str]:
     status = STATUS_CODES.get(type(error), 502)
     logger.info("refused", error=type(error).__name__, reason=str(error), status=status)
-    answer = _error(status, type(error).__name__, str(error), error.field)
+    answer = _error(status, type(error).__name__, str(error), error.field, **_restores(error))
     if isinstance(error, errors.ModificationPostponedError) and error.retry_at is not None:
         seconds = math.ceil((error.retry_at - now()).total_seconds())
         answer.headers["Retry-After"] = str(max(1, seconds))
+    if isinstance(error, errors.TooManyRestoresError):
+        answer.headers["Retry-After"] = str(RESTORE_RETRY_SECONDS)
     return answer
+
+
+def _restores(error: errors.RestoreError) -> JsonObject:
+    """Those that are in the way, for programs; the message names them for people."""
+    if isinstance(error, errors.TargetBusyError):
+        return {"heldBy": error.held_by}
+    if isinstance(error, errors.TooManyRestoresError):
+        return {"running": list(error.running[:MOST_RUNNING_SHOWN])}
+    return {}
 
 
 @app.exception_handler(IdempotencyValidationError)  # type: ignore[untyped-decorator]
@@ -228,7 +250,7 @@ def _body() -> JsonObject:
     return json_body(app.current_event)
 
 
-def _error(status: int, name: str, message: str, field: str | None) -> Response[str]:
+def _error(status: int, name: str, message: str, field: str | None, **more: Any) -> Response[str]:
     headers = {"Retry-After": "5"} if status in (429, 503) else {}
-    body = json.dumps({"error": name, "field": field, "message": message})
+    body = json.dumps({"error": name, "field": field, "message": message, **more})
     return Response(status_code=status, content_type="application/json", body=body, headers=headers)

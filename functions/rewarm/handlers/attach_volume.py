@@ -8,10 +8,12 @@ from rewarm.observability import step_handler
 from rewarm.steps.attach_volume import attach_volume
 
 _VOLUMES = wiring.volumes()
+_REPLACED = wiring.replaced_volumes()
 _INSTANCES = wiring.instances()
+_TABLE = wiring.table()
 
 
 @step_handler(AttachVolumeEvent)
 def lambda_handler(event: AttachVolumeEvent) -> AttachVolumeResult:
     """Is the volume attached?"""
-    return attach_volume(event, volumes=_VOLUMES, instances=_INSTANCES)
+    return attach_volume(event, volumes=_VOLUMES, replaced=_REPLACED, instances=_INSTANCES, table=_TABLE)

@@ -8,9 +8,10 @@ from rewarm.observability import step_handler
 from rewarm.steps.await_signal import await_signal
 
 _WAITERS = wiring.waiters()
+_TABLE = wiring.table()
 
 
 @step_handler(AwaitSignalEvent)
 def lambda_handler(event: AwaitSignalEvent) -> AwaitSignalResult:
     """Where an event finds it."""
-    return await_signal(event, waiters=_WAITERS)
+    return await_signal(event, waiters=_WAITERS, table=_TABLE)

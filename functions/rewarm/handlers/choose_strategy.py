@@ -12,6 +12,8 @@ _INSTANCES = wiring.instances()
 _PRICES = wiring.prices()
 _QUOTAS = wiring.quotas()
 _HISTORY = wiring.history()
+_ARTIFACTS = wiring.artifacts()
+_PACE = wiring.pace()
 
 
 @step_handler(ChooseStrategyEvent)
@@ -24,4 +26,6 @@ def lambda_handler(event: ChooseStrategyEvent) -> ChooseStrategyResult:
         prices=_PRICES,
         quotas=_QUOTAS,
         history=_HISTORY,
+        artifacts=_ARTIFACTS,
+        pace=_PACE,
     )

@@ -24,4 +24,6 @@ def lambda_handler(event: CleanUpEvent) -> CleanUpResult:
         commands=_COMMANDS,
         fast_restores=_FAST_RESTORES,
         table=_TABLE,
+        stack_name=wiring.settings.stack_name,
+        put_back=wiring.put_back(event.now),
     )

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from rewarm.contracts import ParseRequestEvent, ParseRequestResult
 from rewarm.handlers import wiring
-from rewarm.observability import step_handler
+from rewarm.observability import count, logger, step_handler
 from rewarm.steps.parse_request import parse_request
 
-_TABLE = wiring.table()
+_KEEPER = wiring.keeper()
+_PACE = wiring.pace()
+_COOLDOWN = wiring.settings.alarm_cooldown
 
 
 @step_handler(ParseRequestEvent)
 def lambda_handler(event: ParseRequestEvent) -> ParseRequestResult:
-    """One complete request, or the reason why there is none."""
-    return parse_request(event, table=_TABLE)
+    """One complete request, or the restore that the event belongs to, or the reason why there is neither."""
+    result = parse_request(event, keeper=_KEEPER, pace=_PACE, cooldown=_COOLDOWN)
+    if result.outcome != "accepted":
+        logger.info("starts nothing", outcome=result.outcome, duplicate_of=result.duplicate_of)
+        count("StartsIgnored", outcome=result.outcome)
+    return result

@@ -1,4 +1,4 @@
-"""Serves the states Release and Release Snapshot."""
+"""Serves the state Release."""
 
 from __future__ import annotations
 

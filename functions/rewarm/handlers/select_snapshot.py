@@ -11,11 +11,17 @@ _SNAPSHOTS = wiring.snapshots()
 _INSTANCES = wiring.instances()
 _VOLUMES = wiring.volumes()
 _ARTIFACTS = wiring.artifacts()
+_KEEPER = wiring.keeper()
 
 
 @step_handler(SelectSnapshotEvent)
 def lambda_handler(event: SelectSnapshotEvent) -> SelectSnapshotResult:
     """Which snapshots become which volumes."""
     return select_snapshot(
-        event, snapshots=_SNAPSHOTS, instances=_INSTANCES, volumes=_VOLUMES, artifacts=_ARTIFACTS
+        event,
+        snapshots=_SNAPSHOTS,
+        instances=_INSTANCES,
+        volumes=_VOLUMES,
+        artifacts=_ARTIFACTS,
+        keeper=_KEEPER,
     )

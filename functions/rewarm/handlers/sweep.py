@@ -1,6 +1,8 @@
-"""Serves the schedule that ends what goes on costing money after its restore."""
+"""Serves the schedule, and the events of stopped executions: ends what goes on costing money."""
 
 from __future__ import annotations
+
+import time
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
@@ -9,32 +11,36 @@ from rewarm.handlers import wiring
 from rewarm.handlers.clock import now
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
+from rewarm.steps.clean_up import CleanUpPorts
 from rewarm.steps.gauges import GaugePorts, read_gauges
-from rewarm.steps.sweep import SweepPorts, sweep
+from rewarm.steps.sweep import SweepPorts, restore_of_event, sweep, sweep_one
+from rewarm.steps.sweep_restores import EndingPorts
+
+PAUSE_SECONDS = 5
+"""EC2 detaches a volume within seconds."""
 
 _VOLUMES = wiring.volumes()
 _MODIFICATIONS = wiring.modifications()
 _EXECUTIONS = wiring.restore_executions()
+_COMMANDS = wiring.commands()
+_FAST_RESTORES = wiring.fast_restores()
 _TABLE = wiring.table()
 _INVENTORY = wiring.inventory()
 _PRICES = wiring.prices()
+_CLAIMS = wiring.fast_restore_claims()
+_HOLDS = wiring.holds()
+_MESSAGES = wiring.messages()
+_WAITERS = wiring.waiters()
+_TASKS = wiring.tasks()
 
 
 @tracer.capture_lambda_handler(capture_response=False)
 @logger.inject_lambda_context(clear_state=True)
-def lambda_handler(_event: JsonObject, _context: LambdaContext) -> JsonObject:
+def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
     """What was found; raises IncompleteCleanUpError, which an alarm sees, where something is left."""
-    found = sweep(
-        SweepPorts(
-            stack_name=wiring.settings.stack_name,
-            now=now(),
-            boosted=_VOLUMES,
-            volumes=_VOLUMES,
-            modifications=_MODIFICATIONS,
-            executions=_EXECUTIONS,
-            table=_TABLE,
-        )
-    )
+    ports = _ports(context.aws_request_id)
+    restore_id = restore_of_event(event, wiring.settings.restore_volume_state_machine_arn)
+    found = sweep(ports) if restore_id is None else sweep_one(restore_id, ports)
     for one in found:
         logger.info("swept", **one.to_json())
         count("Swept", sweep=one.sweep, state=one.state)
@@ -62,3 +68,41 @@ def _publish_gauges() -> tuple[str, ...]:
     for reason in reading.later:
         logger.warning("gauge not read", reason=reason)
     return reading.problems
+
+
+def _ports(owner: str) -> SweepPorts:
+    started = now()
+    removal = CleanUpPorts(
+        _VOLUMES,
+        _MODIFICATIONS,
+        _COMMANDS,
+        _FAST_RESTORES,
+        _TABLE,
+        wiring.settings.stack_name,
+        wiring.put_back(started),
+    )
+    ending = EndingPorts(
+        now=started,
+        owner=owner,
+        removal=removal,
+        endings=_EXECUTIONS,
+        holds=_HOLDS,
+        messages=_MESSAGES,
+        waiters=_WAITERS,
+        tasks=_TASKS,
+        pause=lambda: time.sleep(PAUSE_SECONDS),
+    )
+    return SweepPorts(
+        stack_name=wiring.settings.stack_name,
+        now=ending.now,
+        boosted=_VOLUMES,
+        stack_volumes=_VOLUMES,
+        volumes=_VOLUMES,
+        modifications=_MODIFICATIONS,
+        executions=_EXECUTIONS,
+        enabled=_FAST_RESTORES,
+        claims=_CLAIMS,
+        table=_TABLE,
+        ending=ending,
+        replaced=wiring.replaced_volumes(),
+    )

@@ -11,6 +11,7 @@ from rewarm.steps.verify_volume import verify_volume
 _COMMANDS = wiring.commands()
 _INSTANCES = wiring.instances()
 _ARTIFACTS = wiring.artifacts()
+_TABLE = wiring.table()
 _BENCHMARKS = BenchmarkPorts(wiring.benchmark_commands(), _INSTANCES, wiring.volumes(), _ARTIFACTS)
 
 
@@ -18,5 +19,10 @@ _BENCHMARKS = BenchmarkPorts(wiring.benchmark_commands(), _INSTANCES, wiring.vol
 def lambda_handler(event: VerifyVolumeEvent) -> VerifyVolumeResult:
     """How fast the volume is."""
     return verify_volume(
-        event, commands=_COMMANDS, instances=_INSTANCES, artifacts=_ARTIFACTS, benchmarks=_BENCHMARKS
+        event,
+        commands=_COMMANDS,
+        instances=_INSTANCES,
+        artifacts=_ARTIFACTS,
+        table=_TABLE,
+        benchmarks=_BENCHMARKS,
     )

@@ -5,6 +5,7 @@ Handlers ask once, at import, and keep what they get while they are warm.
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -15,15 +16,19 @@ from rewarm.adapters.commands import SsmCommands
 from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.event_bus import EventBus
 from rewarm.adapters.executions import RestoreExecutionStates, StepFunctionsExecutions
+from rewarm.adapters.fast_restore_claims import DynamoFastRestoreClaims
 from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.history import DynamoHistory
+from rewarm.adapters.holds import DynamoHolds
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.inventory import AwsInventory
 from rewarm.adapters.messages import Channel, MessageFanOut
 from rewarm.adapters.metrics import CloudWatchMetrics
+from rewarm.adapters.pace import DynamoPace
 from rewarm.adapters.performance_log import DynamoPerformanceLog
 from rewarm.adapters.prices import AwsPrices
 from rewarm.adapters.quotas import ServiceQuotas
+from rewarm.adapters.replaced_volumes import Ec2ReplacedVolumes
 from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.adapters.signals import DynamoWaiters, StepFunctionsTasks
 from rewarm.adapters.slack import SlackWebhook
@@ -33,6 +38,8 @@ from rewarm.adapters.volume_activity import CloudWatchActivity
 from rewarm.adapters.volume_modifications import Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.settings import Settings
+from rewarm.steps.holding import Keeper
+from rewarm.steps.put_back import PutBackPorts
 
 settings = Settings()
 
@@ -82,6 +89,21 @@ def benchmark_commands() -> SsmCommands:
     return SsmCommands(_client("ssm"), settings.benchmark_documents)
 
 
+def device_commands() -> SsmCommands:
+    """Port Commands, for looks at a device."""
+    return SsmCommands(_client("ssm"), settings.device_use_documents)
+
+
+def replaced_volumes() -> Ec2ReplacedVolumes:
+    """Port ReplacedVolumes."""
+    return Ec2ReplacedVolumes(_client("ec2"))
+
+
+def put_back(now: datetime) -> PutBackPorts:
+    """Everything that puts a replaced volume back."""
+    return PutBackPorts(volumes(), replaced_volumes(), instances(), device_commands(), table(), now)
+
+
 def metrics() -> CloudWatchMetrics:
     """Port Metrics."""
     return CloudWatchMetrics(_client("cloudwatch"))
@@ -105,6 +127,31 @@ def artifacts() -> S3Artifacts:
 def table() -> DynamoRestoreTable:
     """Port RestoreTable."""
     return DynamoRestoreTable(_client("dynamodb"), settings.restores_table)
+
+
+def holds() -> DynamoHolds:
+    """Port Holds."""
+    return DynamoHolds(_client("dynamodb"), settings.restores_table)
+
+
+def pace() -> DynamoPace:
+    """Port Pace."""
+    return DynamoPace(_client("dynamodb"), settings.restores_table, settings.describe_calls_per_second)
+
+
+def keeper() -> Keeper:
+    """Who holds devices, for steps of the state machine."""
+    return Keeper(holds(), table(), settings.limits)
+
+
+def watching_keeper() -> Keeper:
+    """The same, for those who may ask Step Functions whose restore is over."""
+    return Keeper(holds(), table(), settings.limits, restore_executions())
+
+
+def fast_restore_claims() -> DynamoFastRestoreClaims:
+    """Port FastRestoreClaims."""
+    return DynamoFastRestoreClaims(_client("dynamodb"), settings.restores_table)
 
 
 def waiters() -> DynamoWaiters:

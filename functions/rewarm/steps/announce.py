@@ -9,22 +9,16 @@ from types import MappingProxyType
 from rewarm.contracts import (
     AnnounceEvent,
     AnnounceResult,
-    DispatchWarmerResult,
-    Failure,
     Measurement,
     Plan,
-    PlanSummary,
-    PollInitializationResult,
-    PrepareSnapshotResult,
     ReleaseResult,
-    Timeline,
     Trigger,
     VerifyVolumeResult,
     VolumeAssignment,
-    VolumePlan,
 )
-from rewarm.contracts.base import Contract, Instant, JsonObject
+from rewarm.contracts.base import JsonObject
 from rewarm.domain import messages as wording
+from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.failures import explain
 from rewarm.domain.messages import Message
 from rewarm.domain.performance import BoostOutcome, performance_of
@@ -32,67 +26,27 @@ from rewarm.domain.scope import Scope, reported
 from rewarm.domain.units import clock_text, iso
 from rewarm.ports import Artifacts, Messages, RestoreTable
 from rewarm.steps import measuring
+from rewarm.steps.announce_details import (
+    AttachedDetails,
+    FailedDetails,
+    FallbackDetails,
+    PlanDetails,
+    ReadyDetails,
+)
 from rewarm.steps.announce_performance import performance_changed, performance_failed
+from rewarm.steps.announce_replacement import telling_replaced
+from rewarm.steps.kept import is_small, with_plans
 from rewarm.steps.leftovers import removed_and_kept
 from rewarm.steps.links import MESSAGE_SECONDS, page_url
-from rewarm.steps.records import Status
+from rewarm.steps.records import REFUSALS, Status, attached_attribute
 
 ON = {"slack": True, "email": True}
-
-
-class PlanDetails(Contract):
-    """Details of `plan`."""
-
-    summary: PlanSummary
-    plans: list[VolumePlan]
-    trigger: Trigger
-    deadline_at: Instant | None = None
-
-
-class FallbackDetails(Contract):
-    """Details of `fallback`."""
-
-    volume: VolumeAssignment
-    plan: Plan
-    failure: Failure
-
-
-class AttachedDetails(Contract):
-    """Details of `attached`."""
-
-    volume: VolumeAssignment
-    plan: Plan
-    volume_id: str
-    device: str
-
-
-class ReadyDetails(Contract):
-    """Details of `ready`."""
-
-    volume: VolumeAssignment
-    plan: Plan
-    volume_id: str
-    initialization: PollInitializationResult
-    before: VerifyVolumeResult | None = None
-    after: VerifyVolumeResult | None = None
-    released: ReleaseResult | None = None
-    ready_at: Instant | None = None
-    preparation: PrepareSnapshotResult | None = None
-    dispatch: DispatchWarmerResult | None = None
-    timeline: Timeline | None = None
-    started_at: Instant
-    deadline_at: Instant | None = None
-    warm_ups: int = 0
-    page_key: str | None = None
-
-
-class FailedDetails(Contract):
-    """Details of `failed`; `plans` and `results` are empty where it failed before."""
-
-    failure: Failure
-    plans: list[JsonObject]
-    results: list[JsonObject]
-    page_key: str | None = None
+OF_ONE_VOLUME = frozenset({"attached", "fallback", "ready"})
+MOST_IN_FULL = 20
+"""Of a restore of more volumes the record has the titles of what is told of each."""
+BRIEF = (
+    "strategy", "initializationRateMibS", "boost", "readyP50Seconds", "readyP90Seconds", "costUsd",
+)  # fmt: skip
 
 
 Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
@@ -100,18 +54,33 @@ Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
 
 
 def announce(
-    event: AnnounceEvent, *, table: RestoreTable, messages: Messages, artifacts: Artifacts
+    event: AnnounceEvent, *, table: RestoreTable, messages: Messages, artifacts: Artifacts | None = None
 ) -> AnnounceResult:
     """The record is written first, so that it holds the news even where no channel takes them."""
+    if artifacts is not None and "plansKey" in event.details:
+        event = with_plans(event, artifacts)
+    if event.event == "attached":
+        _note_attached(event, table)
     record = table.get(event.restore_id) or {}
     message, changes = COMPOSERS[event.event](event, record)
-    news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": message.text}
+    many = len(record.get("plans") or []) > MOST_IN_FULL and event.event in OF_ONE_VOLUME
+    text = message.title if many else message.text
+    news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": text}
     if not _is_told(record, news):
         table.append_event(event.restore_id, news)
     if changes:
         table.update(event.restore_id, changes)
-    url = page_url(event.details.get("pageKey"), artifacts, seconds=MESSAGE_SECONDS)
+    key = event.details.get("pageKey")
+    url = page_url(key, artifacts, seconds=MESSAGE_SECONDS) if artifacts is not None else None
     return AnnounceResult(channels=messages.send({**_as_json(message, event), "reportUrl": url}))
+
+
+def _note_attached(event: AnnounceEvent, table: RestoreTable) -> None:
+    """Before anybody is told: from now on it is never deleted. Raises RestoreCancelledError."""
+    details = AttachedDetails.model_validate(event.details)
+    noted = {"volumeId": details.volume_id, "device": details.device, "at": iso(event.now)}
+    if not table.set_unless_cancelled(event.restore_id, attached_attribute(details.volume.index), noted):
+        raise RestoreCancelledError("the restore was cancelled, as asked for")
 
 
 def _is_told(record: JsonObject, news: JsonObject) -> bool:
@@ -152,12 +121,23 @@ def _plan(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject
         dry_run=event.request is not None and event.request.dry_run,
         notes=summary.notes,
     )
+    small = is_small([one.plan for one in details.plans])
     plans = [
-        {"index": one.volume.index, "snapshotId": one.volume.snapshot_id, "plan": one.plan.to_json()}
+        {
+            "index": one.volume.index,
+            "snapshotId": one.volume.snapshot_id,
+            "plan": one.plan.to_json() if small else _brief(one.plan),
+        }
         for one in details.plans
     ]
     changes = {"status": Status.PLANNED.value, "summary": summary.to_json(), "plans": plans}
     return wording.plan(event.restore_id, facts), changes
+
+
+def _brief(plan: Plan) -> JsonObject:
+    """For the record: 400 KB hold an item (DynamoDB developer guide, "Constraints"). The bucket has all."""
+    told: JsonObject = plan.to_json()
+    return {name: told[name] for name in BRIEF}
 
 
 def _fallback(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
@@ -234,6 +214,7 @@ def _failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObje
     removed, kept = removed_and_kept(event.restore_id, details.results, record)
     changes = {
         "finishedAt": iso(event.now),
+        "toldAt": iso(event.now),
         "failure": {"state": details.failure.state, "error": told.error, "cause": told.sentence},
     }
     if told.error == "RestoreCancelledError":
@@ -242,7 +223,8 @@ def _failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObje
     message = wording.failed(
         event.restore_id, told.sentence, state=details.failure.state, removed=removed, kept=kept
     )
-    return message, {**changes, "status": Status.FAILED.value}
+    status = Status.REFUSED if told.error in REFUSALS else Status.FAILED
+    return message, {**changes, "status": status.value}
 
 
 def _boost(released: ReleaseResult | None) -> BoostOutcome | None:
@@ -289,8 +271,8 @@ COMPOSERS = MappingProxyType[str, Composer](
     {
         "plan": _plan,
         "fallback": _fallback,
-        "attached": _attached,
-        "ready": _ready,
+        "attached": telling_replaced(_attached),
+        "ready": telling_replaced(_ready),
         "failed": _failed,
         "performance-changed": performance_changed,
         "performance-failed": performance_failed,

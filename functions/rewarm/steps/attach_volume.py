@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult
-from rewarm.domain.errors import TargetNotUsableError, VolumeFailedError
-from rewarm.domain.model import Attachment, Volume
+from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult, VolumeAssignment
+from rewarm.domain.errors import DeviceInUseError, TargetNotUsableError, VolumeFailedError
+from rewarm.domain.model import Attachment, Instance, Volume
+from rewarm.domain.replacing import holder_of, living
 from rewarm.domain.targets import check_instance, choose_device
 from rewarm.domain.units import duration_text
-from rewarm.ports import Instances, VolumeStore
+from rewarm.ports import Instances, RestoreTable, VolumeStore
+from rewarm.ports_replacing import ReplacedVolumes
+from rewarm.steps.records import stop_if_cancelled
 
 WAIT_SECONDS = 3
 PATIENCE = timedelta(minutes=15)
@@ -17,12 +20,19 @@ PATIENCE = timedelta(minutes=15)
 
 
 def attach_volume(
-    event: AttachVolumeEvent, *, volumes: VolumeStore, instances: Instances
+    event: AttachVolumeEvent,
+    *,
+    volumes: VolumeStore,
+    replaced: ReplacedVolumes,
+    instances: Instances,
+    table: RestoreTable,
 ) -> AttachVolumeResult:
     """Attaches once; later calls look whether it is done.
 
-    Raises DeviceInUseError, TargetNotUsableError, TargetNotFoundError, VolumeFailedError.
+    Raises DeviceInUseError, TargetNotUsableError, TargetNotFoundError, VolumeFailedError,
+    RestoreCancelledError.
     """
+    stop_if_cancelled(table, event.restore_id)
     instance_id, device = event.volume.instance_id, event.volume.device
     if instance_id is None or device is None:
         raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
@@ -32,13 +42,39 @@ def attach_volume(
         _check_unattached(volume)
         instance = instances.get(instance_id)
         check_instance(instance)
-        choose_device(device, instance)
-        volumes.attach(event.volume_id, instance_id, device)
+        if event.volume.replaces is None:
+            choose_device(device, instance)
+        old = event.volume.replaces
+        if old is None or _is_free(old.volume_id, device, instance, volumes):
+            volumes.attach(event.volume_id, instance_id, device)
         return AttachVolumeResult(attached=False, wait_seconds=WAIT_SECONDS, device=device)
     _stop_if_stuck(ours, event.volume_id, event.now)
+    _keep_on_termination(event.volume, ours, replaced)
     return AttachVolumeResult(
         attached=ours.state == "attached", wait_seconds=WAIT_SECONDS, device=ours.device
     )
+
+
+def _is_free(old: str, device: str, instance: Instance, volumes: VolumeStore) -> bool:
+    """False while EC2 shows the replaced volume in its place, though it has left. Raises DeviceInUseError."""
+    holder = holder_of(device, instance.devices)
+    if holder == old and not living(volumes.get(old)):
+        return False
+    if holder is not None:
+        raise DeviceInUseError(
+            f"{device} on {instance.instance_id} holds {holder}, when {old} had left it",
+            field="target.device",
+        )
+    return True
+
+
+def _keep_on_termination(volume: VolumeAssignment, ours: Attachment, replaced: ReplacedVolumes) -> None:
+    """What the instance's end means for the replaced volume, it means for the new one."""
+    if volume.replaces is None or ours.state != "attached":
+        return
+    delete = volume.replaces.delete_on_termination
+    if ours.delete_on_termination != delete:
+        replaced.set_delete_on_termination(ours.instance_id, ours.device, delete=delete)
 
 
 def _stop_if_stuck(ours: Attachment, volume_id: str, now: datetime) -> None:

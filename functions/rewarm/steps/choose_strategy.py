@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
-from rewarm.ports import FastSnapshotRestores, History, Instances, Prices, Quotas
+from rewarm.ports import Artifacts, FastSnapshotRestores, History, Instances, Prices, Quotas
+from rewarm.ports_holds import Pace
+from rewarm.steps.kept import is_small, keep_plans, kept_volumes
 from rewarm.steps.planning import FactSources, plan_volumes
+from rewarm.steps.turns import turn_notes, turn_of_volumes
+
+MOST_NOTES = 20
+"""A message has room for so many."""
 
 
-def choose_strategy(
+def choose_strategy(  # noqa: PLR0913 - one keyword a port
     event: ChooseStrategyEvent,
     *,
     fast_restores: FastSnapshotRestores,
@@ -15,12 +21,34 @@ def choose_strategy(
     prices: Prices,
     quotas: Quotas,
     history: History,
+    artifacts: Artifacts,
+    pace: Pace,
 ) -> ChooseStrategyResult:
     """Raises NoStrategyFitsError."""
-    return plan_volumes(
+    volumes = kept_volumes(event.volumes_key, artifacts)
+    turns = [event.now for _ in volumes]
+    if not event.request.dry_run:
+        turns = turn_of_volumes(len(volumes), pace, event.now)
+    planned = plan_volumes(
         event.request,
-        event.volumes,
+        volumes,
         FactSources(fast_restores, instances, prices, quotas, history),
         deadline_at=event.deadline_at,
-        now=event.now,
+        now=max(turns),
     )
+    plans = [
+        plan.model_copy(update={"starts_at": turn}) for plan, turn in zip(planned.plans, turns, strict=True)
+    ]
+    notes = _few([*turn_notes(max(turns), event.now), *planned.summary.notes])
+    return ChooseStrategyResult(
+        plans_key=keep_plans(event.restore_id, plans, artifacts),
+        indexes=[one.volume.index for one in plans],
+        summary=planned.summary.model_copy(update={"notes": notes}),
+        plans=plans if is_small(plans) else [],
+    )
+
+
+def _few(notes: list[str]) -> list[str]:
+    """The others are in the plans, with their volumes."""
+    more = len(notes) - MOST_NOTES
+    return notes if more <= 0 else [*notes[:MOST_NOTES], f"And {more} notes more, in the plans."]

@@ -1,7 +1,7 @@
-"""State `Clean Up`: removes what a failed restore made, in the order in which one thing holds another.
+"""States `Clean Up` and `Clean Up Attempt`: remove what a restore made, what holds another thing first.
 
 Once a volume was announced as attached it may hold somebody's new data: it is never deleted then; nor is one
-that is ready, where only the release failed.
+that is ready, where only the release failed. The sweeper does the very same for a restore that was stopped.
 """
 
 from __future__ import annotations
@@ -18,15 +18,23 @@ from rewarm.domain.errors import (
     ThrottledError,
     VolumeNotFoundError,
 )
+from rewarm.domain.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, untouchable
 from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.performance import BOOST_TAG, performance_of
 from rewarm.ports import Commands, FastSnapshotRestores, RestoreTable, VolumeModifications, VolumeStore
 from rewarm.steps.boost import lower
-from rewarm.steps.records import attribute, clean_up_attribute, story_attribute
+from rewarm.steps.put_back import PutBackPorts, put_back
+from rewarm.steps.records import (
+    attribute,
+    clean_up_attribute,
+    command_attribute,
+    measurement_attribute,
+    story_attribute,
+)
 from rewarm.steps.release import release_fast_restore
 
-FAILED_TAG = "rewarm:failed"
 GONE = frozenset({"deleting", "deleted"})
+SWEPT_LATER = "the sweeper tries again every 15 minutes"
 RETRIED = (ThrottledError, ServiceUnavailableError)
 
 
@@ -40,7 +48,41 @@ class _Account:
     left: list[str] = field(default_factory=list)
 
 
-def clean_up(
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """One volume of a restore, and what there may be of it; None where nobody knows."""
+
+    restore_id: str
+    index: int
+    volume_id: str | None = None
+    instance_id: str | None = None
+    place: tuple[str, str] | None = None
+    """Snapshot and Availability Zone, for fast snapshot restore."""
+    announced: bool = False
+    """Its volume is never deleted."""
+    on_failure: OnFailure = OnFailure.CLEAN_UP
+    fallback: bool = False
+    """The restore goes on: a volume that stays is not marked as failed."""
+    commands: frozenset[tuple[str, str]] = frozenset()
+    """Command and instance, beside those of the record."""
+    in_place: bool = False
+    """The restore goes on with this volume: one whose place it took does not go back."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUpPorts:
+    """Everything that it takes."""
+
+    volumes: VolumeStore
+    modifications: VolumeModifications
+    commands: Commands
+    fast_restores: FastSnapshotRestores
+    table: RestoreTable
+    stack_name: str
+    put_back: PutBackPorts | None = None
+
+
+def clean_up(  # noqa: PLR0913 - one keyword a port
     event: CleanUpEvent,
     *,
     volumes: VolumeStore,
@@ -48,20 +90,43 @@ def clean_up(
     commands: Commands,
     fast_restores: FastSnapshotRestores,
     table: RestoreTable,
+    stack_name: str,
+    put_back: PutBackPorts | None = None,
 ) -> CleanUpResult:
-    """Idempotent. One thing that cannot be removed never keeps another one from being removed.
-
-    Raises ServiceUnavailableError while a volume is still being detached (the state is retried then), and
+    """Raises ServiceUnavailableError while something takes its time (the state is retried then), and
     IncompleteCleanUpError with the list of what stays and costs money.
     """
     _keep_story(event, table)
+    sent = event.dispatch
+    remains = Remains(
+        restore_id=event.restore_id,
+        index=event.volume.index,
+        volume_id=event.volume_id,
+        instance_id=event.volume.instance_id,
+        place=(event.volume.snapshot_id, event.volume.availability_zone),
+        announced=event.attached_announced,
+        # The volume of a plan that failed is of no use to anybody once the next one makes its own.
+        on_failure=OnFailure.CLEAN_UP if event.fallback else event.request.on_failure,
+        fallback=event.fallback is not None,
+        commands=frozenset({(sent.command_id, sent.instance_id)} if sent else ()),
+        in_place=event.fallback == "same-volume",
+    )
+    # Only where the plan replaces a volume it is worth a call; the sweeper, which knows no plan, always asks.
+    back = put_back if event.volume.replaces is not None else None
+    ports = CleanUpPorts(volumes, modifications, commands, fast_restores, table, stack_name, back)
+    return remove(remains, ports)
+
+
+def remove(remains: Remains, ports: CleanUpPorts) -> CleanUpResult:
+    """Idempotent. One thing that cannot be removed never keeps another one from being removed."""
     account = _Account()
-    _cancel_command(event, commands, account)
-    for volume in _volumes_made(event, volumes, account):
-        if not _remove_volume(event, volume, volumes, account):
-            _lower_boost(volume, volumes, modifications, account)
-    _release(event, fast_restores, table, account)
-    return _settle(event, account, table)
+    _cancel_commands(remains, ports, account)
+    for volume in _volumes_made(remains, ports, account):
+        if not _remove_volume(remains, volume, ports.volumes, account):
+            _lower_boost(volume, ports.volumes, ports.modifications, account)
+    _put_back(remains, ports.put_back, account)
+    _release(remains, ports.fast_restores, ports.table, account)
+    return _settle(remains, account, ports.table)
 
 
 def _keep_story(event: CleanUpEvent, table: RestoreTable) -> None:
@@ -70,40 +135,59 @@ def _keep_story(event: CleanUpEvent, table: RestoreTable) -> None:
         table.update(event.restore_id, {story_attribute(event.volume.index): event.story})
 
 
-def _cancel_command(event: CleanUpEvent, commands: Commands, account: _Account) -> None:
-    if event.dispatch is None:
+def _put_back(remains: Remains, ports: PutBackPorts | None, account: _Account) -> None:
+    """The volume whose place the new one was to take, or took."""
+    if ports is None or remains.in_place:
         return
-    try:
-        commands.cancel(event.dispatch.command_id, event.dispatch.instance_id)
-    except RETRIED as error:
-        account.busy.append(str(error))
-    except RestoreError as error:
-        account.left.append(f"command {event.dispatch.command_id}: {error}")
+    lists = {"back": account.kept, "stays-out": account.kept, "pending": account.busy, "left": account.left}
+    for one in put_back(remains.restore_id, remains.index, ports):
+        lists[one.state].append(f"volume {one.volume_id}: {one.reason}")
 
 
-def _volumes_made(event: CleanUpEvent, volumes: VolumeStore, account: _Account) -> list[Volume]:
+def _cancel_commands(remains: Remains, ports: CleanUpPorts, account: _Account) -> None:
+    """The warm-up, and what measures: the record knows both, also where their answer never arrived."""
+    record = ports.table.get(remains.restore_id) or {}
+    sent = (record.get(command_attribute(remains.index)) or {}).get("dispatch") or {}
+    measuring = record.get(measurement_attribute(remains.index)) or {}
+    noted = {(str(one["commandId"]), str(one["instanceId"])) for one in (sent, measuring) if one}
+    for command_id, instance_id in sorted(noted | remains.commands):
+        try:
+            ports.commands.cancel(command_id, instance_id)
+        except RETRIED as error:
+            account.busy.append(f"command {command_id}: {error}")
+        except RestoreError as error:
+            account.left.append(f"command {command_id}: {error}")
+
+
+def _volumes_made(event: Remains, ports: CleanUpPorts, account: _Account) -> list[Volume]:
     """The volume we know of, and those that only their tags show: made by a call whose answer was lost."""
     found: dict[str, Volume] = {}
+    ours = {INDEX_TAG: str(event.index), STACK_TAG: ports.stack_name}
     try:
-        for volume in volumes.created_by(event.restore_id):
-            if volume.settings.tags.get("rewarm:volume-index") == str(event.volume.index):
+        for volume in ports.volumes.created_by(event.restore_id):
+            if ours.items() <= volume.settings.tags.items():
                 found[volume.volume_id] = volume
         if event.volume_id is not None and event.volume_id not in found:
-            found[event.volume_id] = volumes.get(event.volume_id)
+            found[event.volume_id] = ports.volumes.get(event.volume_id)
     except VolumeNotFoundError:
         pass
     except RETRIED as error:
         account.busy.append(str(error))
     except RestoreError as error:
         account.left.append(f"volumes of this restore could not be listed: {error}")
-    return [volume for volume in found.values() if volume.state not in GONE]
+    tagged = {
+        name: one for name, one in found.items() if one.settings.tags.get(STACK_TAG) == ports.stack_name
+    }
+    return [volume for volume in tagged.values() if volume.state not in GONE]
 
 
-def _remove_volume(event: CleanUpEvent, volume: Volume, volumes: VolumeStore, account: _Account) -> bool:
+def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account: _Account) -> bool:
     """False where the volume stays."""
     reason = _reason_to_keep(event, volume)
     try:
-        if reason is not None:
+        if reason is not None and event.fallback:
+            account.kept.append(f"volume {volume.volume_id} ({reason})")
+        elif reason is not None:
             volumes.tag(volume.volume_id, {FAILED_TAG: event.restore_id})
             account.kept.append(f"volume {volume.volume_id} ({reason}; tagged {FAILED_TAG})")
         else:
@@ -146,38 +230,45 @@ def _lower_boost(
     (account.left if outcome.state == "not-lowered" else account.busy).append(told)
 
 
-def _reason_to_keep(event: CleanUpEvent, volume: Volume) -> str | None:
-    if event.attached_announced and volume.volume_id == event.volume_id:
+def _reason_to_keep(event: Remains, volume: Volume) -> str | None:
+    kept_before = untouchable(volume.settings.tags)
+    if kept_before is not None:
+        return kept_before
+    if event.announced and volume.volume_id == event.volume_id:
         return "it is usable and may hold new data"
-    if event.request.on_failure is OnFailure.KEEP:
+    if event.on_failure is OnFailure.KEEP:
         return "the request says onFailure keep"
-    others = {one.instance_id for one in volume.attachments} - {event.volume.instance_id}
+    others = {one.instance_id for one in volume.attachments} - {event.instance_id}
     if others:
         return f"it is attached to {', '.join(sorted(others))}, which was not our doing"
     return None
 
 
 def _release(
-    event: CleanUpEvent, fast_restores: FastSnapshotRestores, table: RestoreTable, account: _Account
+    event: Remains, fast_restores: FastSnapshotRestores, table: RestoreTable, account: _Account
 ) -> None:
-    place = f"fast snapshot restore of {event.volume.snapshot_id} in {event.volume.availability_zone}"
+    if event.place is None:
+        return
+    name = f"fast snapshot restore of {event.place[0]} in {event.place[1]}"
     try:
         account.removed += release_fast_restore(
-            event.restore_id, event.volume, fast_restores=fast_restores, table=table
+            event.restore_id, event.index, event.place, fast_restores=fast_restores, table=table
         )
     except RETRIED as error:
-        account.busy.append(f"{place}: {error}")
+        account.busy.append(f"{name}: {error}")
     except RestoreError as error:
-        account.left.append(f"{place}: {error}")
+        account.left.append(f"{name}: {error}")
 
 
-def _settle(event: CleanUpEvent, account: _Account, table: RestoreTable) -> CleanUpResult:
+def _settle(event: Remains, account: _Account, table: RestoreTable) -> CleanUpResult:
     """Writes the account down first: the message about the failure tells it even where this state fails."""
-    name = clean_up_attribute(event.volume.index)
+    name = clean_up_attribute(event.index)
     earlier = attribute(table, event.restore_id, name)
     removed = _joined(earlier.get("removed"), account.removed)
     unfinished = [*account.left, *account.busy]
-    table.update(event.restore_id, {name: {"removed": removed, "kept": [*account.kept, *unfinished]}})
+    kept = [] if event.fallback else account.kept
+    told = {"removed": removed, "kept": [*kept, *(f"{one} ({SWEPT_LATER})" for one in unfinished)]}
+    table.update(event.restore_id, {name: {**told, "unfinished": bool(unfinished)}})
     if account.busy:
         raise ServiceUnavailableError(f"clean-up goes on: {'; '.join(unfinished)}")
     if account.left:

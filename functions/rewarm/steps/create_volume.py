@@ -39,6 +39,8 @@ def create_volume(
         "volumeId": volume_id,
         "snapshotId": volume.snapshot_id,
         "strategy": event.plan.strategy.value,
+        "availabilityZone": volume.availability_zone,
+        "instanceId": volume.instance_id,
         "device": volume.device,
         "createdAt": iso(event.now),
     }

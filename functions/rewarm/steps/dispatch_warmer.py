@@ -13,6 +13,7 @@ from rewarm.ports import Artifacts, Commands, Instances, Metrics, RestoreTable
 from rewarm.steps import agent_command
 from rewarm.steps.agent_command import AgentCommand
 from rewarm.steps.records import attribute, command_attribute, stop_if_cancelled
+from rewarm.steps.restart_warmer import restart
 
 LOOK_BACK = timedelta(minutes=10)
 SLOWEST_MIB_S = 5
@@ -30,30 +31,37 @@ def dispatch_warmer(
 ) -> DispatchWarmerResult:
     """SendCommand has no client token: the table remembers the command, so that a retried state finds it.
 
-    Raises AgentUnreachableError, TargetNotUsableError, RestoreCancelledError.
+    One that was interrupted is sent again, and the agent goes on from where it was. Raises AgentFailedError,
+    AgentUnreachableError, TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
     """
     stop_if_cancelled(table, event.restore_id)
     name = command_attribute(event.volume.index)
     noted = attribute(table, event.restore_id, name)
     known = noted.get("volumeId") == event.volume_id
-    if known and noted.get("warmUps", 0) == event.warm_ups:
-        return DispatchWarmerResult.model_validate(noted["dispatch"])
     earlier = DispatchWarmerResult.model_validate(noted["dispatch"]) if known else None
-    if earlier is not None:
+    restarts = 0
+    if earlier is not None and noted.get("warmUps", 0) == event.warm_ups:
+        found = restart(earlier, noted, event.now, commands=commands, instances=instances)
+        if found.note is not None:
+            table.update(event.restore_id, {name: {**noted, **found.note}})
+        if not found.is_due:
+            return earlier
+        restarts = found.restarts
+    elif earlier is not None:
         # The volume is warmed up again: a command that hangs would keep the device to itself.
         commands.cancel(earlier.command_id, earlier.instance_id)
-    command = _command(event, artifacts)
+    command = _command(event, artifacts, _progress_key(event, restarts))
     ports = agent_command.AgentPorts(commands, instances, artifacts)
     command_id = agent_command.send(command, event.volume, event.volume_id, event.restore_id, ports)
     result = DispatchWarmerResult(
         command_id=command_id,
         instance_id=event.volume.instance_id or "",
-        progress_key=_progress_key(event),
+        progress_key=command.progress_key or "",
         started_at=event.now,
         read_ops_before=earlier.read_ops_before if earlier else _level_before(event, metrics),
     )
-    told = {"volumeId": event.volume_id, "warmUps": event.warm_ups, "dispatch": result.to_json()}
-    table.update(event.restore_id, {name: told})
+    told = {"volumeId": event.volume_id, "warmUps": event.warm_ups, "restarts": restarts}
+    table.update(event.restore_id, {name: {**told, "dispatch": result.to_json()}})
     return result
 
 
@@ -62,9 +70,10 @@ def _level_before(event: DispatchWarmerEvent, metrics: Metrics) -> float:
     return read_ops_level(metrics.read_activity(event.volume_id, since=since, until=event.now))
 
 
-def _progress_key(event: DispatchWarmerEvent) -> str:
-    """Of its own for each warm-up: the end of the one before must not be taken for this one's."""
-    suffix = f"-{event.warm_ups}" if event.warm_ups else ""
+def _progress_key(event: DispatchWarmerEvent, restarts: int) -> str:
+    """Of its own for each command: the end of the one before must not be taken for this one's."""
+    suffix = f"-{event.warm_ups}" if event.warm_ups or restarts else ""
+    suffix += f"-{restarts}" if restarts else ""
     return f"restores/{event.restore_id}/{event.volume.index}/progress{suffix}.json"
 
 
@@ -81,12 +90,12 @@ def warm_arguments(request: RestoreRequest) -> str:
     return " ".join(flags)
 
 
-def _command(event: DispatchWarmerEvent, artifacts: Artifacts) -> AgentCommand:
+def _command(event: DispatchWarmerEvent, artifacts: Artifacts, progress_key: str) -> AgentCommand:
     return AgentCommand(
         "warm",
         warm_arguments(event.request),
         _execution_seconds(event),
-        _progress_key(event),
+        progress_key,
         first_key=_put_first(event, artifacts),
         has_map=event.request.warm_up.scope is not Scope.WHOLE,
     )

@@ -13,13 +13,14 @@ from typing import Literal
 
 from rewarm.domain.cost import fast_snapshot_restore
 from rewarm.domain.errors import RestoreError
+from rewarm.domain.leftovers import FAILED_TAG
 from rewarm.domain.model import Volume
 from rewarm.domain.performance import BOOST_TAG
 from rewarm.domain.running import RunningFastRestore
 from rewarm.ports import Prices
 from rewarm.ports_gauges import Inventory, StackVolumes
 from rewarm.ports_performance import RestoreExecutions
-from rewarm.steps.clean_up import FAILED_TAG, RETRIED
+from rewarm.steps.clean_up import RETRIED
 
 RESTORE_TAG, INDEX_TAG = "rewarm:restore-id", "rewarm:volume-index"
 Unit = Literal["Count", "None"]

@@ -8,16 +8,9 @@ from rewarm.steps.links import ANSWER_SECONDS, page_url
 from rewarm.steps.records import FINISHED
 
 PREFIXES = (
-    "volume",
-    "command",
-    "fastSnapshotRestore",
-    "boost",
-    "initialization",
-    "measured",
-    "cleanUp",
-    "story",
-    "report",
-)
+    "volume", "command", "fastSnapshotRestore", "boost", "attached", "initialization", "measurement",
+    "fallback", "settled", "measured", "replaced", "cleanUp", "story", "report",
+)  # fmt: skip
 
 
 def get_restore(restore_id: str, *, table: RestoreTable, artifacts: Artifacts) -> JsonObject:

@@ -109,7 +109,7 @@ def _until_usable(one: Ended) -> dict[Phase, float | None]:
 def _until_initialized(one: Ended) -> dict[Phase, float | None]:
     at, finished_at = one.timeline, one.initialization.agent_finished_at
     if one.plan.strategy.reads_with_agent:
-        reading = agent_output.number(one.initialization.signals.agent, "elapsedSeconds")
+        reading = _reading_seconds(one.initialization.signals.agent)
         sent = _seconds(one.dispatch.started_at if one.dispatch else None, finished_at)
         return {
             Phase.DELIVER: None if sent is None or reading is None else max(0.0, sent - reading),
@@ -119,6 +119,13 @@ def _until_initialized(one: Ended) -> dict[Phase, float | None]:
     if one.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
         return {}
     return {Phase.LOAD: _seconds(at.attached or at.available, at.initialized)}
+
+
+def _reading_seconds(account: JsonObject | None) -> float | None:
+    """Of an agent that was interrupted only the last part is known, so it says nothing of the whole."""
+    if agent_output.whole_number(account, "bytesResumed"):
+        return None
+    return agent_output.number(account, "elapsedSeconds")
 
 
 def _seconds(since: datetime | None, until: datetime | None) -> float | None:

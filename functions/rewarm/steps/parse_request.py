@@ -13,12 +13,18 @@ from rewarm.contracts import (
 )
 from rewarm.contracts.base import Contract
 from rewarm.contracts.parsing import with_runbook
-from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
+from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
 from rewarm.domain.units import iso, shown
 from rewarm.ports import JsonObject, RestoreTable
+from rewarm.ports_holds import Pace
+from rewarm.steps.alarm_starts import Earlier, earlier_alarm, earlier_delivery
+from rewarm.steps.holding import Keeper, enter_stack
 from rewarm.steps.records import Status
+from rewarm.steps.turns import seconds_until, turn_of_restore
 
 ALARM_SOURCE = "aws.cloudwatch"
+MAX_EVENT_KEY = 1_024
+"""A key of DynamoDB has 2,048 bytes; a schedule's ARN is far shorter."""
 
 
 class _Parsed(Contract):
@@ -26,21 +32,78 @@ class _Parsed(Contract):
     trigger: Trigger
 
 
-def parse_request(event: ParseRequestEvent, *, table: RestoreTable) -> ParseRequestResult:
-    """Raises InvalidRequestError, RunbookNotFoundError."""
+def parse_request(
+    event: ParseRequestEvent, *, keeper: Keeper, pace: Pace, cooldown: timedelta
+) -> ParseRequestResult:
+    """Raises InvalidRequestError, RunbookNotFoundError, TooManyRestoresError."""
+    table = keeper.table
     if event.input.get("source") == ALARM_SOURCE:
         trigger = _alarm_trigger(event.input)
-        owner = table.claim_event(trigger.event_id or event.restore_id, event.restore_id)
-        if owner != event.restore_id:
-            return ParseRequestResult(outcome="duplicate", trigger=trigger, duplicate_of=owner)
-        parsed = _Parsed(request=request_of_runbook(trigger.alarm_name or "", table=table), trigger=trigger)
+        earlier = _earlier_event(event, trigger, keeper, cooldown)
     else:
-        parsed = _requested(event.input, table)
-    deadline_at = _deadline(parsed.request, event.started_at)
-    _record(event, parsed, deadline_at, table)
+        trigger = _requested_by(event.input)
+        earlier = _earlier_run(event, trigger, keeper)
+    if earlier is not None:
+        return _ignored(event, trigger, earlier, table)
+    if trigger.kind == "alarm":
+        request = request_of_runbook(trigger.alarm_name or "", table=table)
+    else:
+        request = resolve_request(_body(event.input), table=table)
+    deadline_at = _deadline(request, event.started_at)
+    _record(event, _Parsed(request=request, trigger=trigger), deadline_at, table)
+    try:
+        enter_stack(request, restore_id=event.restore_id, now=event.now, keeper=keeper)
+    except TooManyRestoresError as error:
+        table.update(event.restore_id, {"waiting": str(error)})
+        raise
+    turn = event.now if request.dry_run else turn_of_restore(pace, event.now)
     return ParseRequestResult(
-        outcome="accepted", request=parsed.request, trigger=parsed.trigger, deadline_at=deadline_at
+        outcome="accepted",
+        request=request,
+        trigger=trigger,
+        deadline_at=deadline_at,
+        wait_seconds=seconds_until(turn, event.now),
     )
+
+
+def _earlier_event(
+    event: ParseRequestEvent, trigger: Trigger, keeper: Keeper, cooldown: timedelta
+) -> Earlier | None:
+    name = trigger.alarm_name or ""
+    runbook = keeper.table.runbook(name)
+    own = (runbook or {}).get("alarmCooldownMinutes")
+    return earlier_delivery(trigger.event_id or event.restore_id, event.restore_id, keeper) or earlier_alarm(
+        name,
+        event.restore_id,
+        runbook=runbook,
+        cooldown=cooldown if own is None else timedelta(minutes=own),
+        now=event.now,
+        keeper=keeper,
+    )
+
+
+def _earlier_run(event: ParseRequestEvent, trigger: Trigger, keeper: Keeper) -> Earlier | None:
+    """EventBridge Scheduler fills in the time of the run; where nobody does, the text is no time."""
+    at = trigger.scheduled_at
+    if trigger.kind != "schedule" or at is None or at.startswith("<"):
+        return None
+    key = f"schedule {trigger.schedule_name} {at}"
+    return earlier_delivery(key[:MAX_EVENT_KEY], event.restore_id, keeper)
+
+
+def _ignored(
+    event: ParseRequestEvent, trigger: Trigger, earlier: Earlier, table: RestoreTable
+) -> ParseRequestResult:
+    """A line in the table, so that who looks for the event finds the restore that it belongs to."""
+    record: JsonObject = {
+        "status": earlier.outcome,
+        "startedAt": iso(event.started_at),
+        "trigger": trigger.to_json(),
+        "duplicateOf": earlier.restore_id,
+        "reason": earlier.reason,
+    }
+    table.put_new(event.restore_id, record)
+    return ParseRequestResult(outcome=earlier.outcome, trigger=trigger, duplicate_of=earlier.restore_id)
 
 
 def request_of_runbook(
@@ -90,7 +153,7 @@ def _alarm_trigger(event: JsonObject) -> Trigger:
     return Trigger(kind="alarm", alarm_name=name, event_id=event_id if isinstance(event_id, str) else None)
 
 
-def _requested(execution_input: JsonObject, table: RestoreTable) -> _Parsed:
+def _body(execution_input: JsonObject) -> JsonObject:
     body = execution_input.get("request")
     if not isinstance(body, dict):
         raise InvalidRequestError(
@@ -98,11 +161,16 @@ def _requested(execution_input: JsonObject, table: RestoreTable) -> _Parsed:
             "EventBridge event of a CloudWatch alarm",
             field="input",
         )
+    return body
+
+
+def _requested_by(execution_input: JsonObject) -> Trigger:
+    _body(execution_input)
     kind = execution_input.get("trigger") or {"kind": "api"}
     allowed = {"api", "schedule"}
     if not isinstance(kind, dict) or kind.get("kind") not in allowed:
         raise InvalidRequestError(f"found {shown(kind)}; allowed is api or schedule", field="trigger.kind")
-    return _Parsed(request=resolve_request(body, table=table), trigger=Trigger.model_validate(kind))
+    return Trigger.model_validate(kind)
 
 
 def _deadline(request: RestoreRequest, started_at: datetime) -> datetime | None:
@@ -119,6 +187,7 @@ def _record(
         "deadlineAt": iso(deadline_at) if deadline_at else None,
         "request": parsed.request.to_json(),
         "trigger": parsed.trigger.to_json(),
+        "waiting": None,
     }
     if not table.put_new(event.restore_id, record):
         table.update(event.restore_id, record)

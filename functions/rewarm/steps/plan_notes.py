@@ -26,7 +26,7 @@ def stale_prices(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) ->
 
 def plan_notes(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> list[str]:
     """Sentences; none where there is nothing out of the ordinary."""
-    notes = [*_sets(plans), *_passed_over(plans)]
+    notes = [*_replaced(plans), *_sets(plans), *_passed_over(plans)]
     stale = stale_prices(plans, book, now)
     if stale:
         notes.append(
@@ -77,6 +77,16 @@ def _sets(plans: Sequence[VolumePlan]) -> Iterator[str]:
             "The snapshots are not a consistent set: no CreateSnapshots call left a usable snapshot of every "
             f"volume, so the data is of {clock_text(times[0])} to {clock_text(times[-1])}."
         )
+
+
+def _replaced(plans: Sequence[VolumePlan]) -> Iterator[str]:
+    for volume in (plan.volume for plan in plans):
+        if volume.replaces is not None:
+            old = volume.replaces
+            yield (
+                f"{old.volume_id} ({old.size_gib:,} GiB), now {volume.device} on {volume.instance_id}, is "
+                "replaced: detached once the new volume is there, and kept."
+            )
 
 
 def _passed_over(plans: Sequence[VolumePlan]) -> Iterator[str]:

@@ -12,9 +12,9 @@ from rewarm.contracts import (
     Basis,
     Boost,
     Candidate,
-    ChooseStrategyResult,
     CostPart,
     Plan,
+    PlannedVolumes,
     PlanSummary,
     RestoreRequest,
     VolumeAssignment,
@@ -59,7 +59,7 @@ def plan_volumes(
     *,
     deadline_at: datetime | None,
     now: datetime,
-) -> ChooseStrategyResult:
+) -> PlannedVolumes:
     """Raises NoStrategyFitsError."""
     book = sources.prices.book(now=now)
     return plan_cases(gather(request, volumes, sources, deadline_at=deadline_at, now=now), book, now=now)
@@ -87,11 +87,11 @@ def gather(
     ]
 
 
-def plan_cases(cases: Sequence[Case], book: PriceBook, *, now: datetime) -> ChooseStrategyResult:
+def plan_cases(cases: Sequence[Case], book: PriceBook, *, now: datetime) -> PlannedVolumes:
     """Raises NoStrategyFitsError."""
     decisions = choose_all([case.facts for case in cases], cases[0].objective, book)
     plans = [_plan(case.volume, decision) for case, decision in zip(cases, decisions, strict=True)]
-    return ChooseStrategyResult(plans=plans, summary=_summary(cases, plans, book, now))
+    return PlannedVolumes(plans=plans, summary=_summary(cases, plans, book, now))
 
 
 def _facts(
@@ -153,6 +153,7 @@ def _plan(volume: VolumeAssignment, decision: Decision) -> VolumePlan:
         plan=_as_plan(decision.plan),
         fallbacks=[_as_plan(fallback) for fallback in decision.fallbacks],
         candidates=[_as_candidate(considered) for considered in decision.considered],
+        budget_usd=decision.budget_usd,
     )
 
 
@@ -201,10 +202,7 @@ def _boost(estimate: Estimate) -> Boost | None:
 
 
 def _cost_parts(estimate: Estimate) -> list[CostPart]:
-    return [
-        CostPart(item=part.item, usd=part.usd, arithmetic=part.arithmetic, seconds=part.seconds)
-        for part in estimate.parts
-    ]
+    return [CostPart.model_validate(part) for part in estimate.parts]
 
 
 def _summary(

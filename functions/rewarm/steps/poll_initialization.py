@@ -13,7 +13,14 @@ from rewarm.contracts import (
 )
 from rewarm.contracts.base import JsonObject
 from rewarm.domain import agent_output
-from rewarm.domain.errors import AgentFailedError, AgentUnreachableError, InitializationStalledError
+from rewarm.domain.errors import (
+    AgentFailedError,
+    AgentInterruptedError,
+    AgentUnreachableError,
+    InitializationStalledError,
+    RestoreError,
+    VolumeUnreadableError,
+)
 from rewarm.domain.model import CommandStatus, InitializationStatus, ReadActivity, Strategy
 from rewarm.domain.progress import Point, with_point
 from rewarm.domain.readiness import AgentAccount, Observation, Readiness, judge
@@ -47,7 +54,7 @@ def poll_initialization(
     artifacts: Artifacts,
     table: RestoreTable,
 ) -> PollInitializationResult:
-    """Raises AgentFailedError, AgentUnreachableError, InitializationStalledError, RestoreCancelledError."""
+    """Raises the Agent… errors, InitializationStalledError, VolumeUnreadableError, RestoreCancelledError."""
     stop_if_cancelled(table, event.restore_id)
     if event.dispatch is not None:
         seen, account = _watch_agent(event, event.dispatch, commands, metrics, artifacts)
@@ -172,23 +179,17 @@ def _check_everything_was_read(event: PollInitializationEvent, account: JsonObje
 
 def _agent_error(
     event: PollInitializationEvent, status: CommandStatus, account: JsonObject | None
-) -> AgentFailedError | AgentUnreachableError:
+) -> RestoreError:
     ending = agent_output.ending(status)
     instance_id = event.volume.instance_id
     if agent_output.is_unreachable(status):
         return AgentUnreachableError(f"the warm-up command never reached {instance_id}: {ending}")
-    return AgentFailedError(
-        f"the warm-up agent on {instance_id} did not read everything: {_numbers(account)}{ending}"
+    if agent_output.is_interrupted(status):
+        return AgentInterruptedError(f"the warm-up agent on {instance_id} was interrupted: {ending}")
+    unreadable = bool(agent_output.whole_number(account, "errors"))
+    return (VolumeUnreadableError if unreadable else AgentFailedError)(
+        f"the warm-up agent on {instance_id} did not read everything: {agent_output.numbers(account)}{ending}"
     )
-
-
-def _numbers(account: JsonObject | None) -> str:
-    done, total = (agent_output.whole_number(account, name) for name in ("bytesDone", "bytesTotal"))
-    if done is None or total is None:
-        return ""
-    errors = agent_output.whole_number(account, "errors")
-    unreadable = f", {errors} block{'s' if errors > 1 else ''} unreadable" if errors else ""
-    return f"{size_text(done)} of {size_text(total)}{unreadable}; "
 
 
 def _agent_account(event: PollInitializationEvent, account: JsonObject | None) -> AgentAccount:

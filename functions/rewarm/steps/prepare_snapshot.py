@@ -85,7 +85,12 @@ def _claim(
     )
     if enabled_by_us:
         fast_restores.enable(volume.snapshot_id, volume.availability_zone)
-    noted: JsonObject = {"enabledByUs": enabled_by_us, "since": iso(event.now)}
+    noted: JsonObject = {
+        "enabledByUs": enabled_by_us,
+        "since": iso(event.now),
+        "snapshotId": volume.snapshot_id,
+        "availabilityZone": volume.availability_zone,
+    }
     table.update(event.restore_id, {preparation_attribute(volume.index): noted})
     return noted
 

@@ -20,10 +20,24 @@ class Status(StrEnum):
     READY = "ready"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    REFUSED = "refused"
     DUPLICATE = "duplicate"
+    SUPPRESSED = "suppressed"
 
 
-FINISHED = frozenset({Status.READY, Status.FAILED, Status.CANCELLED, Status.DUPLICATE})
+FINISHED = frozenset(
+    {
+        Status.READY,
+        Status.FAILED,
+        Status.CANCELLED,
+        Status.REFUSED,
+        Status.DUPLICATE,
+        Status.SUPPRESSED,
+    }
+)
+
+REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
+"""Errors of a restore that was in the way of another one: nothing was made."""
 
 
 def volume_attribute(index: int) -> str:
@@ -56,6 +70,16 @@ def measured_attribute(index: int) -> str:
     return f"measured{index}"
 
 
+def replaced_attribute(index: int) -> str:
+    """The volume whose place this one takes: which, since when, and whether it is back."""
+    return f"replaced{index}"
+
+
+def fallback_attribute(index: int) -> str:
+    """What was decided after the latest failure, and why: how, why, rejected."""
+    return f"fallback{index}"
+
+
 def clean_up_attribute(index: int) -> str:
     """What a failed restore removed and kept."""
     return f"cleanUp{index}"
@@ -69,6 +93,28 @@ def story_attribute(index: int) -> str:
 def report_attribute(index: int) -> str:
     """Where the account of a volume is that came to full speed."""
     return f"report{index}"
+
+
+def attached_attribute(index: int) -> str:
+    """The volume was announced as attached: volumeId, device, at. From then on it is never deleted."""
+    return f"attached{index}"
+
+
+def settled_attribute(index: int) -> str:
+    """The volume is at full speed: it cannot be cancelled any more."""
+    return f"settled{index}"
+
+
+def measurement_attribute(index: int) -> str:
+    """The latest command that measures: commandId, instanceId, volumeId."""
+    return f"measurement{index}"
+
+
+def indexes(record: JsonObject) -> list[int]:
+    """Of the restore's volumes, as far as the record knows them."""
+    plans = [one["index"] for one in record.get("plans") or []]
+    made = [int(name[6:]) for name in record if name.startswith("volume") and name[6:].isdecimal()]
+    return sorted({*plans, *made})
 
 
 def fast_restore_user(restore_id: str, index: int) -> str:

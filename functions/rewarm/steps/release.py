@@ -1,4 +1,4 @@
-"""States `Release` and `Release Snapshot`: fast snapshot restore off, a boost taken back.
+"""State `Release`: fast snapshot restore off, a boost taken back. From here on nothing is cancelled any more.
 
 A ready volume never fails for a boost that cannot be taken back: what goes on costing money is told instead.
 """
@@ -7,12 +7,19 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from rewarm.contracts import BoostRelease, ReleaseEvent, ReleaseResult, VolumeAssignment
+from rewarm.contracts import BoostRelease, ReleaseEvent, ReleaseResult
+from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.performance import performance_of
 from rewarm.domain.units import duration_text, iso
 from rewarm.ports import FastSnapshotRestores, RestoreTable, VolumeModifications, VolumeStore
 from rewarm.steps.boost import lower
-from rewarm.steps.records import attribute, boost_attribute, fast_restore_user, preparation_attribute
+from rewarm.steps.records import (
+    attribute,
+    boost_attribute,
+    fast_restore_user,
+    preparation_attribute,
+    settled_attribute,
+)
 
 WAIT_SECONDS = 10
 PATIENCE = timedelta(minutes=15)
@@ -28,9 +35,14 @@ def release(
     modifications: VolumeModifications,
     table: RestoreTable,
 ) -> ReleaseResult:
-    """Idempotent; does nothing for the strategies that leave nothing running."""
+    """Idempotent; does nothing for strategies that leave nothing running. Raises RestoreCancelledError."""
+    if not table.set_unless_cancelled(event.restore_id, settled_attribute(event.volume.index), True):
+        raise RestoreCancelledError("the restore was cancelled, as asked for")
     earlier = event.previous.released if event.previous else []
-    now = release_fast_restore(event.restore_id, event.volume, fast_restores=fast_restores, table=table)
+    place = (event.volume.snapshot_id, event.volume.availability_zone)
+    now = release_fast_restore(
+        event.restore_id, event.volume.index, place, fast_restores=fast_restores, table=table
+    )
     boost = _release_boost(event, volumes, modifications)
     if boost is not None:
         told = {"volumeId": event.volume_id, **boost.to_json(), "at": iso(event.now)}
@@ -69,18 +81,23 @@ def _release_boost(
 
 
 def release_fast_restore(
-    restore_id: str, volume: VolumeAssignment, *, fast_restores: FastSnapshotRestores, table: RestoreTable
+    restore_id: str,
+    index: int,
+    place: tuple[str, str],
+    *,
+    fast_restores: FastSnapshotRestores,
+    table: RestoreTable,
 ) -> list[str]:
-    """What was given back, in words.
+    """What was given back at the snapshot and zone of `place`, in words.
 
-    The note that this volume relies on it goes last: a retry after a failed disable must find it.
+    The notes that this volume relies on it go last: a retry after a failed disable must find them.
     """
-    user = fast_restore_user(restore_id, volume.index)
-    place = (volume.snapshot_id, volume.availability_zone)
+    user = fast_restore_user(restore_id, index)
     released: list[str] = []
     if table.release_fast_snapshot_restore(*place, user):
         fast_restores.disable(*place)
+        table.forget_fast_snapshot_restore(*place, user)
         released.append(f"fast snapshot restore of {place[0]} in {place[1]} disabled")
-    if attribute(table, restore_id, preparation_attribute(volume.index)):
-        table.update(restore_id, {preparation_attribute(volume.index): None})
+    if attribute(table, restore_id, preparation_attribute(index)):
+        table.update(restore_id, {preparation_attribute(index): None})
     return released

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
 
-from rewarm.contracts import Failure, ReportEvent, ReportResult, VolumeReport
+from rewarm.contracts import Failure, ReportEvent, ReportResult, VolumePlan, VolumeReport
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.failures import explain
 from rewarm.domain.units import iso
 from rewarm.ports import Artifacts, History, RestoreTable
 from rewarm.steps import measuring, samples
+from rewarm.steps.kept import is_small, kept_plan, kept_plans, whole_result
 from rewarm.steps.leftovers import removed_and_kept
 from rewarm.steps.records import Status, measured_attribute, report_attribute
 from rewarm.steps.volume_reports import result_of, seconds_between, total, volume_report, with_story
@@ -26,15 +28,24 @@ Draw = Callable[[JsonObject], str | None]
 """From the account to the page; None where it could not be made."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The event with what it has keys for."""
+
+    event: ReportEvent
+    plans: list[VolumePlan]
+    results: list[JsonObject]
+    record: JsonObject
+
+
 def report(
     event: ReportEvent, *, artifacts: Artifacts, table: RestoreTable, history: History, draw: Draw
 ) -> ReportResult:
     """A restore is ready only where every volume is; each volume that is ready teaches the next estimates."""
-    record = table.get(event.restore_id) or {}
-    results = [with_story(result_of(plan, event.results), record) for plan in event.plans]
-    volumes = [volume_report(plan, result, event) for plan, result in zip(event.plans, results, strict=True)]
-    result = _account(event, volumes, _folder(event))
-    document = {**_document(event, result, results, record), "samples": _samples(event, artifacts)}
+    told = _told(event, artifacts, table)
+    volumes = [volume_report(plan, one, event) for plan, one in zip(told.plans, told.results, strict=True)]
+    result = _account(told, volumes, _folder(event))
+    document = {**_document(told, result), "samples": _samples(told, artifacts)}
     page = draw(document)
     if page is None:
         result = result.model_copy(update={"page_key": None})
@@ -43,11 +54,26 @@ def report(
         artifacts.put_page(result.page_key, page)
     table.update(event.restore_id, _changes(event, result))
     if event.volume_index is None:
-        _remember(event, history)
-    return result
+        _remember(told, history)
+    return result if is_small(volumes) else result.model_copy(update={"volumes": []})
 
 
-def _account(event: ReportEvent, volumes: list[VolumeReport], folder: str) -> ReportResult:
+def _told(event: ReportEvent, artifacts: Artifacts, table: RestoreTable) -> _Told:
+    record = table.get(event.restore_id) or {}
+    plans = _plans(event, artifacts)
+    whole = [whole_result(result, artifacts) for result in event.results]
+    return _Told(event, plans, [with_story(result_of(plan, whole), record) for plan in plans], record)
+
+
+def _plans(event: ReportEvent, artifacts: Artifacts) -> list[VolumePlan]:
+    """None where it failed before there were any."""
+    if event.volume_index is not None:
+        return [kept_plan(event.restore_id, event.volume_index, artifacts)]
+    return kept_plans(event.plans_key, artifacts) if event.plans_key is not None else []
+
+
+def _account(told: _Told, volumes: list[VolumeReport], folder: str) -> ReportResult:
+    event = told.event
     failure = _failure(event) or next((one.failure for one in volumes if one.failure is not None), None)
     ready = bool(volumes) and all(volume.verdict == "ready" for volume in volumes)
     return ReportResult(
@@ -57,8 +83,10 @@ def _account(event: ReportEvent, volumes: list[VolumeReport], folder: str) -> Re
         finished_at=event.now,
         deadline_at=event.deadline_at,
         deadline_met=_deadline_met(event, volumes) if ready else None,
-        estimated_p90_seconds=max((plan.plan.ready_p90_seconds for plan in event.plans), default=0),
+        estimated_p90_seconds=max((plan.plan.ready_p90_seconds for plan in told.plans), default=0),
         actual_seconds=seconds_between(event.started_at, event.now),
+        slowest_seconds=max((volume.actual_seconds or 0 for volume in volumes), default=0),
+        planned_cost_usd=sum((plan.plan.cost_usd for plan in told.plans), Decimal(0)),
         cost_usd=sum((volume.cost_usd for volume in volumes), Decimal(0)),
         billed_usd=total([volume.billed_usd for volume in volumes]),
         failure=failure,
@@ -92,21 +120,26 @@ def _changes(event: ReportEvent, result: ReportResult) -> JsonObject:
         "finishedAt": iso(event.now),
         "costUsd": str(result.cost_usd),
         "failure": result.failure.to_json() if result.failure else None,
-        **{measured_attribute(one.index): _measured(one) for one in result.volumes if one.phases},
+        **(_all_measured(result.volumes) if is_small(result.volumes) else {}),
     }
 
 
-def _remember(event: ReportEvent, history: History) -> None:
+def _all_measured(volumes: list[VolumeReport]) -> JsonObject:
+    return {measured_attribute(one.index): _measured(one) for one in volumes if one.phases}
+
+
+def _remember(told: _Told, history: History) -> None:
     """Without it the next estimates are no better than this one's; that must not fail a restore."""
-    places = Counter((one.volume.snapshot_id, one.volume.availability_zone) for one in event.plans)
+    places = Counter((one.volume.snapshot_id, one.volume.availability_zone) for one in told.plans)
     records = []
-    for plan in event.plans:
-        found = result_of(plan, event.results)
+    for plan, found in zip(told.plans, told.results, strict=True):
         volume, ended = plan.volume, measuring.ended(found)
-        # A volume that had to be warmed up again says nothing of how long its strategy takes.
-        if ended is not None and not found.get("warmUps"):
+        # A volume that had to be warmed up again, or that another plan took over half-way, says nothing of
+        # how long its strategy takes.
+        if ended is not None and not found.get("warmUps") and not found.get("inPlace"):
             sharers = places[volume.snapshot_id, volume.availability_zone]
-            records.append(measuring.measured(f"{event.restore_id}/{volume.index}", volume, ended, sharers))
+            name = f"{told.event.restore_id}/{volume.index}"
+            records.append(measuring.measured(name, volume, ended, sharers))
     with suppress(RestoreError):
         history.add(records)
 
@@ -130,30 +163,25 @@ def _deadline_met(event: ReportEvent, volumes: list[VolumeReport]) -> bool | Non
     return all((volume.actual_seconds or 0) <= allowed for volume in volumes)
 
 
-def _samples(event: ReportEvent, artifacts: Artifacts) -> list[JsonObject]:
+def _samples(told: _Told, artifacts: Artifacts) -> list[JsonObject]:
     """Of each volume; an account of many volumes is still read and drawn within a function's time."""
-    return [
-        {
-            "index": plan.volume.index,
-            "samples": [list(one) for one in samples.read(event.restore_id, plan.volume.index, artifacts)],
-        }
-        for plan in event.plans
-    ]
+    indexes = [plan.volume.index for plan in told.plans]
+    found = {one: samples.read(told.event.restore_id, one, artifacts) for one in indexes}
+    return [{"index": index, "samples": [list(one) for one in found[index]]} for index in indexes]
 
 
-def _document(
-    event: ReportEvent, result: ReportResult, results: list[JsonObject], record: JsonObject
-) -> JsonObject:
+def _document(told: _Told, result: ReportResult) -> JsonObject:
     """The report with everything that led to it; the bucket has room that a state's payload has not."""
-    removed, kept = removed_and_kept(event.restore_id, results, record)
+    event, record = told.event, told.record
+    removed, kept = removed_and_kept(event.restore_id, told.results, record)
     return {
         "restoreId": event.restore_id,
         **result.to_json(),
         "volumeIndex": event.volume_index,
         "request": event.request.to_json() if event.request else None,
         "trigger": event.trigger.to_json() if event.trigger else None,
-        "plans": [plan.to_json() for plan in event.plans],
-        "results": results,
+        "plans": [plan.to_json() for plan in told.plans],
+        "results": told.results,
         "summary": record.get("summary"),
         "events": record.get("events") or [],
         "removed": removed,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rewarm.contracts import SelectSnapshotEvent, SelectSnapshotResult, VolumeAssignment
-from rewarm.domain.errors import TargetNotUsableError
+from rewarm.domain.errors import TargetBusyError, TargetNotUsableError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports import Artifacts, Instances, SnapshotCatalog, VolumeStore
-from rewarm.steps.selection import assign_volumes
+from rewarm.steps.holding import Keeper, assign_and_hold
+from rewarm.steps.kept import is_small, keep_volumes
 
 
 def select_snapshot(
@@ -18,13 +19,29 @@ def select_snapshot(
     instances: Instances,
     volumes: VolumeStore,
     artifacts: Artifacts,
+    keeper: Keeper,
 ) -> SelectSnapshotResult:
-    """Raises every error that names a field of the request."""
-    assignments = assign_volumes(
-        event.request, restore_id=event.restore_id, snapshots=snapshots, instances=instances, volumes=volumes
-    )
+    """Raises TargetBusyError, TooManyRestoresError, and every error that names a field of the request."""
+    try:
+        assignments = assign_and_hold(
+            event.request,
+            restore_id=event.restore_id,
+            now=event.now,
+            keeper=keeper,
+            snapshots=snapshots,
+            instances=instances,
+            volumes=volumes,
+        )
+    except TargetBusyError as error:
+        keeper.table.update(event.restore_id, {"heldBy": error.held_by})
+        raise
     mapped = _with_maps(assignments, snapshots, artifacts)
-    return SelectSnapshotResult(volumes=[with_agent(assignment, artifacts) for assignment in mapped])
+    chosen = [with_agent(assignment, artifacts) for assignment in mapped]
+    return SelectSnapshotResult(
+        volumes_key=keep_volumes(event.restore_id, chosen, artifacts),
+        volume_count=len(chosen),
+        volumes=chosen if is_small(chosen) else [],
+    )
 
 
 def with_agent(assignment: VolumeAssignment, artifacts: Artifacts) -> VolumeAssignment:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from rewarm.contracts import LivingSource, NewVolume, PassedOverSnapshot, RestoreRequest, VolumeAssignment
+from rewarm.contracts import (
+    LivingSource,
+    NewVolume,
+    PassedOverSnapshot,
+    ReplacedVolume,
+    RestoreRequest,
+    VolumeAssignment,
+)
 from rewarm.domain.errors import InvalidRequestError, RestoreError, VolumeNotFoundError
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
+from rewarm.domain.replacing import check_replaceable, device_to_replace
 from rewarm.domain.selection import PassedOver
 from rewarm.domain.targets import check_instance, check_zone, choose_device
 from rewarm.domain.volume_types import WantedVolume, settle
@@ -26,15 +36,19 @@ class _Place:
     instance: Instance | None
 
 
-def assign_volumes(
+def assign_volumes(  # noqa: PLR0913 - one keyword a port, and what is held
     request: RestoreRequest,
     *,
     restore_id: str,
     snapshots: SnapshotCatalog,
     instances: Instances,
     volumes: VolumeStore,
+    taken: Collection[str] = (),
+    kept: Mapping[int, str] = MappingProxyType({}),
 ) -> list[VolumeAssignment]:
     """Checks source, target and volume; sizes are as far as known without listing blocks.
+
+    `taken` are devices that other restores work on; `kept` are those that this one has already.
 
     Raises every error that names a field of the request.
     """
@@ -49,20 +63,39 @@ def assign_volumes(
     place = _place(request, instances)
     assignments: list[VolumeAssignment] = []
     for index, one in enumerate(chosen):
-        reserved = [assignment.device for assignment in assignments if assignment.device]
-        device = (
-            choose_device(request.target.device, place.instance, reserved=reserved, preferred=one.device)
-            if place.instance is not None
-            else None
-        )
+        reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
+        preferred = kept.get(index, one.device)
+        device, replaces = _device(request, place, one.device, preferred, reserved, volumes)
         source = _source_volume(one.snapshot, volumes)
         new_volume = _settle(request, one.snapshot, source)
         living = _living_source(source, place.zone)
         map_key = f"restores/{restore_id}/{index}/blocks.map"
         made = _assignment(index, map_key, one, new_volume, place, device)
-        assignments.append(made.model_copy(update={"living_source": living}))
+        assignments.append(made.model_copy(update={"living_source": living, "replaces": replaces}))
     _check_first(request, assignments)
     return assignments
+
+
+def _device(
+    request: RestoreRequest,
+    place: _Place,
+    own: str | None,
+    preferred: str | None,
+    reserved: Collection[str],
+    volumes: VolumeStore,
+) -> tuple[str | None, ReplacedVolume | None]:
+    """The name, and the volume that has it where that is to be replaced; `own` is the source's."""
+    asked, instance = request.target.device, place.instance
+    if instance is None:
+        return None, None
+    if request.target.mode != "replace":
+        return choose_device(asked, instance, reserved=reserved, preferred=preferred), None
+    device, volume_id = device_to_replace(asked, own, instance)
+    old = volumes.get(volume_id)
+    check_replaceable(old, instance.instance_id, device)
+    kept = any(one.delete_on_termination for one in old.attachments)
+    size_gib = old.settings.size_gib
+    return device, ReplacedVolume(volume_id=volume_id, size_gib=size_gib, delete_on_termination=kept)
 
 
 def _check_first(request: RestoreRequest, assignments: list[VolumeAssignment]) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 
-from rewarm.domain.errors import RestoreError
+from rewarm.domain.errors import RestoreError, ServiceUnavailableError
 from rewarm.domain.units import iso
 from rewarm.ports import Executions, Instances, JsonObject, RestoreTable, SnapshotCatalog, VolumeStore
+from rewarm.steps.holding import Keeper, assign_and_hold, enter_stack, give_back
 from rewarm.steps.parse_request import resolve_request
-from rewarm.steps.records import Status
-from rewarm.steps.selection import assign_volumes
+from rewarm.steps.records import FINISHED, Status
+
+TRIGGER: JsonObject = {"kind": "api"}
 
 
 def start_restore(  # noqa: PLR0913 - one keyword a port
@@ -20,21 +23,52 @@ def start_restore(  # noqa: PLR0913 - one keyword a port
     snapshots: SnapshotCatalog,
     instances: Instances,
     volumes: VolumeStore,
-    table: RestoreTable,
-    executions: Executions,
+    keeper: Keeper,
+    starter: Executions,
 ) -> JsonObject:
-    """The same restore id starts one restore only. Raises every error that names a field of the request."""
+    """The same restore id starts one restore only.
+
+    Raises TargetBusyError, TooManyRestoresError, and every error that names a field of the request.
+    """
+    table = keeper.table
+    known = table.get(restore_id)
+    if known is not None and known.get("status") not in FINISHED and "request" in known:
+        # Its answer was lost: the devices are its own by now, and may be in use by its own volumes.
+        return _started(restore_id, known["request"], table, starter)
     request = resolve_request(body, table=table)
-    assign_volumes(request, restore_id=restore_id, snapshots=snapshots, instances=instances, volumes=volumes)
-    record = {
-        "status": Status.ACCEPTED.value,
-        "startedAt": iso(now),
-        "request": request.to_json(),
-        "trigger": {"kind": "api"},
-    }
-    table.put_new(restore_id, record)
+    enter_stack(request, restore_id=restore_id, now=now, keeper=keeper)
     try:
-        executions.start(restore_id, {"request": request.to_json(), "trigger": {"kind": "api"}})
+        assign_and_hold(
+            request,
+            restore_id=restore_id,
+            now=now,
+            keeper=keeper,
+            snapshots=snapshots,
+            instances=instances,
+            volumes=volumes,
+        )
+        record = {
+            "status": Status.ACCEPTED.value,
+            "startedAt": iso(now),
+            "request": request.to_json(),
+            "trigger": TRIGGER,
+        }
+        if not table.put_new(restore_id, record):
+            table.update(restore_id, record)
+        return _started(restore_id, request.to_json(), table, starter)
+    except ServiceUnavailableError:
+        # It may have been started all the same, and then needs what it holds; else its record, which says
+        # that it failed, lets others take its place.
+        raise
+    except RestoreError:
+        with suppress(RestoreError):
+            give_back(restore_id, holds=keeper.holds)
+        raise
+
+
+def _started(restore_id: str, request: JsonObject, table: RestoreTable, starter: Executions) -> JsonObject:
+    try:
+        starter.start(restore_id, {"request": request, "trigger": TRIGGER})
     except RestoreError as error:
         table.update(restore_id, {"status": Status.FAILED.value, "failure": {"cause": str(error)}})
         raise

@@ -1,28 +1,45 @@
 """Ends what goes on costing money after its restore has ended without doing so itself.
 
-An execution that is stopped or runs into its time limit meets no Catch. So a schedule looks at what carries
-this stack's tags: each kind of leftover is one entry of `SWEEPS`, and none keeps the others from being swept.
+An execution that is stopped or runs into its time limit meets no Catch. So a schedule, and Step Functions'
+own events, look at what is ours: each kind of leftover is one entry of `SWEEPS`, and none keeps the others
+from being swept. What belongs to a restore that runs is left alone, and so is what is not this stack's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Literal
+from typing import Any
 
 from rewarm.domain.errors import RestoreError
+from rewarm.domain.leftovers import INDEX_TAG, RESTORE_TAG, restore_and_index, restore_of, untouchable
 from rewarm.domain.model import Volume
 from rewarm.domain.performance import BOOST_TAG, performance_of
+from rewarm.domain.replacing import REPLACED_TAG, place_of
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject, RestoreTable, VolumeModifications, VolumeStore
 from rewarm.ports_performance import BoostedVolumes, RestoreExecutions
+from rewarm.ports_replacing import ReplacedVolumes
+from rewarm.ports_sweep import EnabledFastRestores, FastRestoreClaims, StackVolumes
 from rewarm.steps.boost import Lowering, lower
-from rewarm.steps.records import boost_attribute
+from rewarm.steps.records import (
+    FINISHED,
+    attached_attribute,
+    boost_attribute,
+    clean_up_attribute,
+    settled_attribute,
+    volume_attribute,
+)
+from rewarm.steps.release import release_fast_restore
+from rewarm.steps.sweep_restores import EndingPorts, end_restore
+from rewarm.steps.swept import State, Swept
 
-State = Literal["ended", "ending", "left"]
-RESTORE_TAG, INDEX_TAG = "rewarm:restore-id", "rewarm:volume-index"
+__all__ = ["SWEEPS", "SweepPorts", "Swept", "restore_of_event", "sweep", "sweep_one"]
+
+ROUNDS = 4
+"""EC2 detaches a volume within seconds; what takes longer is told as left, and the next sweep goes on."""
 _STATES: dict[str, State] = {"lowered": "ended", "lowering": "ending", "not-lowered": "left"}
 
 
@@ -33,24 +50,15 @@ class SweepPorts:
     stack_name: str
     now: datetime
     boosted: BoostedVolumes
+    stack_volumes: StackVolumes
     volumes: VolumeStore
     modifications: VolumeModifications
     executions: RestoreExecutions
+    enabled: EnabledFastRestores
+    claims: FastRestoreClaims
     table: RestoreTable
-
-
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """One leftover: `ended`, `ending` (the next sweep looks again) or `left` (somebody must see to it)."""
-
-    sweep: str
-    resource: str
-    state: State
-    reason: str = ""
-
-    def to_json(self) -> JsonObject:
-        """For the log and the function's answer."""
-        return {"sweep": self.sweep, "resource": self.resource, "state": self.state, "reason": self.reason}
+    ending: EndingPorts
+    replaced: ReplacedVolumes | None = None
 
 
 Sweep = Callable[[SweepPorts], Iterator[Swept]]
@@ -65,6 +73,120 @@ def sweep(ports: SweepPorts) -> list[Swept]:
         except RestoreError as error:
             found.append(Swept(name, "all", "left", str(error)))
     return found
+
+
+def sweep_one(restore_id: str, ports: SweepPorts) -> list[Swept]:
+    """The restore that an event is about; the schedule is the truth behind it."""
+    return list(_end({restore_id: set()}, ports))
+
+
+def restore_of_event(event: dict[str, Any], restore_volume_arn: str) -> str | None:
+    """The restore of Step Functions' event "Step Functions Execution Status Change"; None for others."""
+    detail = event.get("detail")
+    name = detail.get("name") if isinstance(detail, dict) else None
+    if not isinstance(detail, dict) or not isinstance(name, str) or not name:
+        return None
+    return restore_of(name, of_volume=detail.get("stateMachineArn") == restore_volume_arn)
+
+
+def sweep_restores(ports: SweepPorts) -> Iterator[Swept]:
+    """Those that are noted as running, and do not run."""
+    return _end({one.restore_id: set() for one in ports.ending.holds.running()}, ports)
+
+
+def sweep_volumes(ports: SweepPorts) -> Iterator[Swept]:
+    """Volumes of restores that are over, which are neither what was ordered nor kept on purpose."""
+    found: dict[str, set[int]] = {}
+    records: dict[str, JsonObject | None] = {}
+    for volume in ports.stack_volumes.of_restores(ports.stack_name):
+        restore_id, index = volume.settings.tags[RESTORE_TAG], _index(volume)
+        if restore_id not in records:
+            records[restore_id] = ports.table.get(restore_id)
+        record = records[restore_id]
+        if record is not None and "status" in record and _is_leftover(volume, index, record):
+            found.setdefault(restore_id, set()).add(index)
+    return _end(found, ports)
+
+
+def _is_leftover(volume: Volume, index: int, record: JsonObject) -> bool:
+    if (record.get(clean_up_attribute(index)) or {}).get("unfinished"):
+        return True
+    if untouchable(volume.settings.tags) is not None:
+        return False
+    if record.get("status") not in FINISHED:
+        return True
+    known = [record.get(attribute(index)) or {} for attribute in (volume_attribute, attached_attribute)]
+    ready = record.get("status") == "ready" or bool(record.get(f"settled{index}"))
+    announced = known[1].get("volumeId") == volume.volume_id
+    if ready:
+        return not announced and known[0].get("volumeId") != volume.volume_id
+    # It stays, and says by its tag that it came to nothing: whoever ended its execution kept that from it.
+    return True
+
+
+def sweep_replaced(ports: SweepPorts) -> Iterator[Swept]:
+    """Volumes that are out of their place for a restore that is over and came to nothing."""
+    found: dict[str, set[int]] = {}
+    for old in ports.replaced.replaced(ports.stack_name) if ports.replaced else ():
+        restore_id, place = old.settings.tags.get(REPLACED_TAG), place_of(old.settings.tags)
+        if restore_id is None or place is None:
+            continue
+        record = ports.table.get(restore_id) or {}
+        if record.get("status") != "ready" and not record.get(settled_attribute(place.index)):
+            found.setdefault(restore_id, set()).add(place.index)
+    return _end(found, ports)
+
+
+def sweep_fast_restores(ports: SweepPorts) -> Iterator[Swept]:
+    """Fast snapshot restores that one of us enabled, and on which only restores rely that are over."""
+    for place in ports.enabled.enabled_places():
+        claim = ports.claims.claim(*place)
+        if claim is None:
+            continue
+        users = claim.users or ({claim.last_user} if claim.last_user else set())
+        for user in sorted(users):
+            named = restore_and_index(user)
+            try:
+                if named is not None and _has_ended(*named, ports):
+                    yield _release(*named, place, ports)
+            except RestoreError as error:
+                yield Swept("fast-snapshot-restores", ":".join(place), "left", str(error))
+
+
+def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
+    return ports.executions.is_over(restore_id, index)
+
+
+def _release(restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts) -> Swept:
+    release_fast_restore(
+        restore_id, index, place, fast_restores=ports.ending.removal.fast_restores, table=ports.table
+    )
+    return Swept("fast-snapshot-restores", ":".join(place), "ended", f"of {restore_id}/{index}")
+
+
+def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[Swept]:
+    """In rounds: what EC2 needs seconds for is waited for once for all."""
+    waiting = dict(found)
+    for number in range(ROUNDS):
+        if number:
+            ports.ending.pause()
+        last, busy = number == ROUNDS - 1, {}
+        for restore_id, indexes in waiting.items():
+            swept = _end_one(restore_id, indexes, ports, last_try=last)
+            if swept is not None and swept.state == "ending" and not last:
+                busy[restore_id] = indexes
+            elif swept is not None:
+                yield swept
+        waiting = busy
+        if not waiting:
+            return
+
+
+def _end_one(restore_id: str, indexes: Iterable[int], ports: SweepPorts, *, last_try: bool) -> Swept | None:
+    try:
+        return end_restore(restore_id, ports.ending, also=set(indexes), last_try=last_try)
+    except RestoreError as error:
+        return Swept("restores", restore_id, "left", str(error))
 
 
 def sweep_boosts(ports: SweepPorts) -> Iterator[Swept]:
@@ -109,4 +231,12 @@ def _index(volume: Volume) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-SWEEPS = MappingProxyType[str, Sweep]({"boosts": sweep_boosts})
+SWEEPS = MappingProxyType[str, Sweep](
+    {
+        "restores": sweep_restores,
+        "volumes": sweep_volumes,
+        "replaced-volumes": sweep_replaced,
+        "fast-snapshot-restores": sweep_fast_restores,
+        "boosts": sweep_boosts,
+    }
+)

@@ -16,6 +16,7 @@ from rewarm.domain.errors import (
     ServiceUnavailableError,
     ThrottledError,
     VolumeNotFastError,
+    VolumeUnreadableError,
 )
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.scope import Scope
@@ -25,9 +26,10 @@ from rewarm.domain.verification import (
     expected_reads,
     p99_limit_ms,
 )
-from rewarm.ports import Artifacts, Commands, Instances
+from rewarm.ports import Artifacts, Commands, Instances, RestoreTable
 from rewarm.steps import agent_command, benchmark_volume
 from rewarm.steps.get_benchmark import BenchmarkPorts
+from rewarm.steps.records import measurement_attribute, stop_if_cancelled
 
 WAIT_SECONDS = 3
 LONGEST_WAIT_SECONDS = 60
@@ -48,20 +50,37 @@ def verify_volume(
     commands: Commands,
     instances: Instances,
     artifacts: Artifacts,
+    table: RestoreTable,
     benchmarks: BenchmarkPorts | None = None,
 ) -> VerifyVolumeResult:
-    """How fast the volume is, and afterwards the benchmarks that the request names."""
+    """How fast the volume is, and afterwards the benchmarks that the request names.
+
+    Raises RestoreCancelledError too; the record knows the command that is to be ended then.
+    """
+    stop_if_cancelled(table, event.restore_id)
     ports = agent_command.AgentPorts(commands, instances, artifacts)
     if benchmarks is not None and event.pending is not None and event.pending.benchmark is not None:
         return benchmark_volume.look(event, event.pending, event.pending.benchmark, benchmarks)
     told = _verified(event, ports)
     if benchmarks is not None and benchmark_volume.wanted(event, told):
-        return benchmark_volume.start(event, told, benchmarks)
+        told = benchmark_volume.start(event, told, benchmarks)
+    _note_command(event, told, table)
     return told
+
+
+def _note_command(event: VerifyVolumeEvent, told: VerifyVolumeResult, table: RestoreTable) -> None:
+    """Whoever cleans up ends what measures; what the step answered may never have arrived."""
+    command_id = told.benchmark.command_id if told.benchmark else told.command_id
+    started_at = told.benchmark.started_at if told.benchmark else told.started_at
+    if told.finished or command_id is None or started_at != event.now:
+        return
+    noted = {"commandId": command_id, "instanceId": event.volume.instance_id, "volumeId": event.volume_id}
+    table.update(event.restore_id, {measurement_attribute(event.volume.index): noted})
 
 
 def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> VerifyVolumeResult:
     """Before the initialization it never fails: what cannot be measured then is only missing from the report.
+    Nor does it where a plan without the agent took over because the agent is out of reach.
 
     Raises (after) VolumeNotFastError with the numbers of the last measurement, AgentFailedError,
     AgentUnreachableError.
@@ -75,7 +94,8 @@ def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> Veri
     except (ThrottledError, ServiceUnavailableError):
         raise
     except RestoreError as error:
-        if event.phase == "before":
+        out_of_reach = event.agent_lost and isinstance(error, (AgentUnreachableError, AgentFailedError))
+        if event.phase == "before" or out_of_reach:
             return _finished("unmeasured", str(error))
         raise
 
@@ -168,6 +188,8 @@ def _measured(status: CommandStatus) -> _Measured:
         ending = agent_output.ending(status)
         if agent_output.is_unreachable(status):
             raise AgentUnreachableError(f"the measurement never reached the instance: {ending}")
+        if agent_output.whole_number(account, "errors"):
+            raise VolumeUnreadableError(f"reads of the measurement failed: {ending}")
         raise AgentFailedError(f"the measurement gave no result: {ending}")
     return _Measured(account["verdict"], Measurement.model_validate(account))
 

@@ -74,7 +74,7 @@ def volume_report(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> V
         since_plan_seconds=account.since_plan_seconds if account else None,
         error_percent=account.error_percent if account else None,
         phases=account.phases() if account else [],
-        cost_usd=_cost(carried_out, ready=ready),
+        cost_usd=_cost(carried_out, ready=ready) + Decimal(str(result.get("spentUsd") or 0)),
         billed_usd=total([part.billed_usd for part in parts]),
         cost_parts=parts,
         bytes_read=initialization.get("bytesDone"),
@@ -142,7 +142,7 @@ def _lasted(plan: JsonObject, result: JsonObject) -> float | None:
 
 
 def _cost(plan: JsonObject, *, ready: bool) -> Decimal:
-    """By the plan that was carried out; AWS's bill comes a day later."""
+    """By the plan that was carried out; AWS's bill comes a day later. Earlier plans come on top."""
     if ready or Strategy(plan["strategy"]) in BILLED_EVEN_IF_FAILED:
         return Decimal(str(plan["costUsd"]))
     return Decimal(0)

@@ -127,9 +127,19 @@ class TestRefused:
                 "only goes with",
             ),
             (
-                {"target": {"instanceId": INSTANCE_ID, "mode": "replace"}},
+                {"target": {"instanceId": INSTANCE_ID, "mode": "swap"}},
                 "target.mode",
-                "allowed is 'attach'",
+                "allowed is 'attach' or 'replace'",
+            ),
+            (
+                {"target": {"instanceId": INSTANCE_ID, "unmount": True}},
+                "target.unmount",
+                "only goes with target.mode replace",
+            ),
+            (
+                {"target": {"availabilityZone": "ap-northeast-1a", "unmount": False}},
+                "target.unmount",
+                "only goes with target.instanceId",
             ),
             (
                 {"objective": {"readyWithinMinutes": 0}},

@@ -23,9 +23,15 @@ ENVIRONMENT = {
     "WARMER_WINDOWS_DOCUMENT": "rewarm-WarmerWindowsDocument",
     "BENCHMARK_DOCUMENT": "rewarm-BenchmarkDocument",
     "BENCHMARK_WINDOWS_DOCUMENT": "rewarm-BenchmarkWindowsDocument",
+    "DEVICE_USE_DOCUMENT": "rewarm-DeviceUseDocument",
+    "DEVICE_USE_WINDOWS_DOCUMENT": "rewarm-DeviceUseWindowsDocument",
     "RESTORE_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:restore",
     "RESTORE_VOLUME_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:restore-volume",
     "CHANGE_PERFORMANCE_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:change",
+    "ALARM_COOLDOWN_MINUTES": "60",
+    "MAX_RESTORES_PER_INSTANCE": "10",
+    "MAX_RESTORES_IN_FLIGHT": "2000",
+    "DESCRIBE_CALLS_PER_SECOND": "16",
     "POWERTOOLS_TRACE_DISABLED": "true",
 }
 

@@ -62,6 +62,7 @@ def api(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, con
     module, world = fresh("api"), World()
     for port in PORTS:
         monkeypatch.setattr(module, f"_{port.upper()}", getattr(world, port))
+    monkeypatch.setattr(module, "_KEEPER", world.keeper(per_instance=2))
     return Api(module, world, context)
 
 
@@ -73,6 +74,25 @@ class TestStart:
         assert len(body["restoreId"]) == len("restore-") + 16
         assert api.world.table.get(body["restoreId"])
         assert body["links"]["self"] == f"/restores/{body['restoreId']}"
+
+    def test_a_device_that_another_restore_has_is_a_conflict_that_names_it(self, api: Api) -> None:
+        to_device = {**TO_INSTANCE, "target": {**TO_INSTANCE["target"], "device": "/dev/sdf"}}
+        _, first = api.call("POST", "/restores", to_device)
+        status, answer = api.call("POST", "/restores", to_device)
+        assert (status, answer["error"], answer["field"]) == (409, "TargetBusyError", "target.device")
+        assert answer["heldBy"] == first["restoreId"]
+        assert first["restoreId"] in answer["message"]
+        assert len(api.world.executions.started) == 1
+
+    def test_too_many_on_an_instance_are_told_to_come_later(self, api: Api) -> None:
+        running = [api.call("POST", "/restores", TO_INSTANCE)[1]["restoreId"] for _ in range(2)]
+        answer = api.module.lambda_handler(
+            event("POST", "/restores", json.dumps(TO_INSTANCE), {}), api.context
+        )
+        body = json.loads(answer["body"])
+        assert (answer["statusCode"], body["error"]) == (429, "TooManyRestoresError")
+        assert sorted(body["running"]) == sorted(running)
+        assert answer["multiValueHeaders"]["Retry-After"] == ["60"]
 
     def test_a_body_in_base64_is_a_body(self, api: Api) -> None:
         told = event("POST", "/restores", base64.b64encode(json.dumps(TO_ZONE).encode()).decode(), {})

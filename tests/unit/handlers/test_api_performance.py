@@ -14,6 +14,7 @@ import pytest
 from rewarm.domain.errors import AccessDeniedError, IncompleteCleanUpError
 from rewarm.steps.sweep import Swept
 from tests.support.builders import VOLUME_ID
+from tests.support.fakes import FakeFastRestores
 from tests.support.performance import CHANGE_ID, ChangeWorld, FakeInventory
 from tests.unit.handlers.conftest import Context
 from tests.unit.handlers.test_api import event
@@ -105,8 +106,9 @@ class TestSweep:
             def boosted(self, _stack_name: str) -> list[Any]:
                 raise AccessDeniedError("DescribeVolumes: UnauthorizedOperation")
 
-            of_stack = boosted
+            of_stack = of_restores = boosted
 
         monkeypatch.setattr(handler, "_VOLUMES", Denied())
+        monkeypatch.setattr(handler, "_FAST_RESTORES", FakeFastRestores())
         with pytest.raises(IncompleteCleanUpError, match=r"all \(boosts\): DescribeVolumes"):
             handler.lambda_handler({}, context)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rewarm.steps.kept import keep_plans, plans_key
 from tests.support import accounts
 from tests.support.builders import NOW, RESTORE_ID, World, request
 from tests.unit.handlers.conftest import Context
@@ -16,7 +17,9 @@ from tests.unit.handlers.conftest import Context
 
 @pytest.fixture
 def world() -> World:
-    return World()
+    found = World()
+    keep_plans(RESTORE_ID, [accounts.planned()], found.artifacts)
+    return found
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ def event(**changes: Any) -> dict[str, Any]:
         "deadlineAt": None,
         "request": request().to_json(),
         "trigger": {"kind": "api"},
-        "plans": [accounts.planned().to_json()],
+        "plansKey": plans_key(RESTORE_ID),
         "results": [accounts.ready()],
         "failure": None,
         "volumeIndex": None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 
 from rewarm.domain.errors import RestoreNotFoundError, RunbookNotFoundError
 from tests.support.builders import RESTORE_ID, TO_ZONE, World
+from tests.support.holds import FakePace
 from tests.unit.handlers.conftest import Context
 
 HANDLERS = Path(__file__).parents[3] / "functions/rewarm/handlers"
@@ -31,13 +33,14 @@ def test_each_step_has_a_handler_of_a_few_lines(name: str, fresh: Callable[[str]
     assert callable(module.lambda_handler)
     lines = (HANDLERS / f"{name}.py").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 35
-    assert any(f"from rewarm.steps.{name} import {name}" in line for line in lines)
+    assert any(re.match(rf"from rewarm\.steps\.{name} import .*\b{name}\b", line) for line in lines)
 
 
 @pytest.fixture
 def handler(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = fresh("parse_request")
-    monkeypatch.setattr(module, "_TABLE", World().table)
+    monkeypatch.setattr(module, "_KEEPER", World().keeper())
+    monkeypatch.setattr(module, "_PACE", FakePace())
     return module
 
 

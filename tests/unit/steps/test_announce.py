@@ -14,7 +14,7 @@ from rewarm.contracts import (
     PollInitializationResult,
     VerifyVolumeResult,
 )
-from rewarm.domain.errors import ServiceUnavailableError
+from rewarm.domain.errors import RestoreCancelledError, ServiceUnavailableError
 from rewarm.domain.model import Strategy
 from rewarm.steps.announce import announce
 from tests.support.builders import (
@@ -176,6 +176,18 @@ class TestAttached:
     def details(self, strategy=Strategy.WARM_UP_AGENT):
         the_plan = plan(strategy).to_json()
         return {"volume": assignment().to_json(), "plan": the_plan, "volumeId": VOLUME_ID, "device": DEVICE}
+
+    def test_is_noted_before_anybody_is_told(self):
+        """From then on the volume is never deleted; a restore that was cancelled tells nobody."""
+        world = World()
+        say(world, "attached", self.details())
+        assert world.table.records[RESTORE_ID]["attached0"]["volumeId"] == VOLUME_ID
+        cancelled = World()
+        cancelled.table.update(RESTORE_ID, {"cancelRequested": True})
+        with pytest.raises(RestoreCancelledError):
+            say(cancelled, "attached", self.details())
+        assert cancelled.messages.sent == []
+        assert "attached0" not in cancelled.table.records[RESTORE_ID]
 
     def test_says_that_the_volume_can_be_used_and_is_still_slow(self):
         world = World()

@@ -10,10 +10,14 @@ import pytest
 from rewarm.adapters import price_figures
 from rewarm.domain.errors import (
     InvalidRequestError,
+    RestoreEndedError,
     RestoreNotFoundError,
     RunbookNotFoundError,
     ServiceUnavailableError,
     SnapshotNotUsableError,
+    TargetBusyError,
+    ThrottledError,
+    TooManyRestoresError,
 )
 from rewarm.domain.model import GIB, FastSnapshotRestore, PriceFigure, Strategy
 from rewarm.steps.cancel_restore import cancel_restore
@@ -21,20 +25,31 @@ from rewarm.steps.get_restore import get_restore
 from rewarm.steps.plan_restore import plan_restore
 from rewarm.steps.runbooks import delete_runbook, get_runbook, put_runbook
 from rewarm.steps.start_restore import start_restore
-from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, TO_INSTANCE, TO_ZONE, ZONE, World, snapshot
+from tests.support.builders import (
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    TO_INSTANCE,
+    TO_ZONE,
+    ZONE,
+    World,
+    instance,
+    snapshot,
+)
 from tests.support.fakes import FakePrices
+from tests.support.signals import FakeTasks, FakeWaiters
 
 
-def start(world, body=None):
+def start(world, body=None, restore_id=RESTORE_ID, now=NOW, **limits):
     return start_restore(
         body or TO_INSTANCE,
-        restore_id=RESTORE_ID,
-        now=NOW,
+        restore_id=restore_id,
+        now=now,
         snapshots=world.snapshots,
         instances=world.instances,
         volumes=world.volumes,
-        table=world.table,
-        executions=world.executions,
+        keeper=world.keeper(**limits),
+        starter=world.executions,
     )
 
 
@@ -96,6 +111,61 @@ class TestStartRestore:
         with pytest.raises(ServiceUnavailableError):
             start(world)
         assert world.table.records[RESTORE_ID]["status"] == "failed"
+        world.executions.failure = None
+        assert start(world)["status"] == "accepted"
+
+    def test_one_whose_start_got_no_answer_keeps_its_device_and_gives_way(self):
+        """It may run: then its record says so. Else the record says that it failed."""
+        world = World()
+        body = {**TO_INSTANCE, "target": {**TO_INSTANCE["target"], "device": "/dev/sdf"}}
+        world.executions.failure = ServiceUnavailableError("StartExecution")
+        with pytest.raises(ServiceUnavailableError):
+            start(world, body)
+        world.executions.failure = None
+        world.table.update(RESTORE_ID, {"status": "planning"})
+        with pytest.raises(TargetBusyError, match=RESTORE_ID):
+            start(world, body, "restore-second")
+        world.table.update(RESTORE_ID, {"status": "failed"})
+        assert start(world, body, "restore-second")["status"] == "accepted"
+
+    def test_one_that_was_surely_not_started_holds_nothing(self):
+        world = World()
+        world.executions.failure = ThrottledError("StartExecution")
+        with pytest.raises(ThrottledError):
+            start(world)
+        assert (world.holds.targets, world.holds.entries) == ({}, {})
+
+    def test_the_second_to_a_device_is_refused_before_anything_is_made(self):
+        world = World()
+        start(world)
+        body = {**TO_INSTANCE, "target": {**TO_INSTANCE["target"], "device": "/dev/sdf"}}
+        with pytest.raises(TargetBusyError) as caught:
+            start(world, body, "restore-second")
+        assert caught.value.held_by == RESTORE_ID
+        assert list(world.executions.started) == list(world.table.records) == [RESTORE_ID]
+        assert list(world.holds.entries) == [RESTORE_ID]
+
+    def test_one_whose_answer_was_lost_is_not_in_its_own_way(self):
+        world = World()
+        body = {**TO_INSTANCE, "target": {**TO_INSTANCE["target"], "device": "/dev/sdf"}}
+        first = start(world, body)
+        attached = {"/dev/sdf": "vol-00000000000000009"}
+        world.instances.add(instance(devices=attached))
+        assert start(world, body) == first
+
+    def test_beyond_the_limit_it_is_refused(self):
+        world = World()
+        start(world, in_stack=1)
+        with pytest.raises(TooManyRestoresError, match=RESTORE_ID):
+            start(world, restore_id="restore-second", in_stack=1)
+        assert list(world.executions.started) == [RESTORE_ID]
+
+    def test_what_is_refused_holds_nothing(self):
+        world = World()
+        world.snapshots.add(snapshot(state="pending"))
+        with pytest.raises(SnapshotNotUsableError):
+            start(world)
+        assert (world.holds.targets, world.holds.entries) == ({}, {})
 
 
 class TestPlanRestore:
@@ -202,21 +272,79 @@ class TestGetRestore:
 
 
 class TestCancelRestore:
+    @staticmethod
+    def cancel(world, restore_id=RESTORE_ID):
+        return cancel_restore(restore_id, table=world.table, waiters=FakeWaiters(), tasks=FakeTasks())
+
     def test_asks_the_restore_to_stop(self):
         world = World()
         start(world)
-        assert cancel_restore(RESTORE_ID, table=world.table)["cancelRequested"] is True
+        told = self.cancel(world)
+        assert (told["status"], told["cancelRequested"]) == ("accepted", True)
         assert world.table.is_cancelled(RESTORE_ID)
 
-    def test_leaves_a_finished_restore_as_it_is(self):
+    def test_asking_twice_changes_nothing(self):
         world = World()
-        world.table.put_new(RESTORE_ID, {"status": "ready"})
-        assert cancel_restore(RESTORE_ID, table=world.table)["cancelRequested"] is False
+        start(world)
+        assert self.cancel(world) == self.cancel(world)
+        world.table.update(RESTORE_ID, {"status": "cancelled"})
+        assert self.cancel(world)["status"] == "cancelled"
+
+    @pytest.mark.parametrize("status", ["ready", "failed", "duplicate"])
+    def test_a_restore_that_has_ended_is_left_as_it_is(self, status):
+        world = World()
+        world.table.put_new(RESTORE_ID, {"status": status})
+        with pytest.raises(RestoreEndedError, match=f"has ended: it is {status}"):
+            self.cancel(world)
         assert not world.table.is_cancelled(RESTORE_ID)
+
+    def test_a_dry_run_has_nothing_to_cancel(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {"status": "planned", "request": {"dryRun": True}})
+        with pytest.raises(RestoreEndedError, match="dry run"):
+            self.cancel(world)
+
+    def test_no_volume_at_full_speed_is_cancelled(self):
+        world = World()
+        plans = [{"index": 0}, {"index": 1}]
+        world.table.put_new(RESTORE_ID, {"status": "initializing", "plans": plans, "settled0": True})
+        assert self.cancel(world)["cancelRequested"]
+        other = World()
+        record = {"status": "initializing", "plans": plans, "settled0": True, "settled1": True}
+        other.table.put_new(RESTORE_ID, record)
+        with pytest.raises(RestoreEndedError, match="its volumes are at full speed"):
+            self.cancel(other)
+
+    def test_of_many_volumes_one_that_is_not_ready_is_enough(self):
+        world = World()
+        plans = [{"index": index} for index in range(450)]
+        settled = {f"settled{index}": True for index in range(449)}
+        world.table.put_new(RESTORE_ID, {"status": "initializing", "plans": plans, **settled})
+        assert self.cancel(world)["cancelRequested"]
+        assert world.table.is_cancelled(RESTORE_ID)
+
+    def test_what_gets_ready_in_the_same_moment_is_asked_again(self, monkeypatch):
+        """Two parts of a hundred: the first is at full speed before the mark is written."""
+        world = World()
+        plans = [{"index": index} for index in range(101)]
+        world.table.put_new(RESTORE_ID, {"status": "initializing", "plans": plans})
+        ask = world.table.request_cancel
+
+        def meanwhile(restore_id, *, unless=()):
+            for index in range(100):
+                world.table.set_unless_cancelled(restore_id, f"settled{index}", True)
+            return ask(restore_id, unless=unless)
+
+        monkeypatch.setattr(world.table, "request_cancel", meanwhile)
+        assert self.cancel(world)["cancelRequested"]
+        world.table.records[RESTORE_ID].pop("cancelRequested")
+        world.table.set_unless_cancelled(RESTORE_ID, "settled100", True)
+        with pytest.raises(RestoreEndedError):
+            self.cancel(world)
 
     def test_knows_no_other_restores(self):
         with pytest.raises(RestoreNotFoundError):
-            cancel_restore("nothing", table=World().table)
+            self.cancel(World(), "nothing")
 
 
 class TestRunbooks:

@@ -24,13 +24,20 @@ from tests.support.builders import (
     instance,
     zone_assignment,
 )
+from tests.support.replacing import FakeReplacedVolumes
 
 
 def attach(world, volume=None, *, minute=0.0):
     event = AttachVolumeEvent(
         restore_id=RESTORE_ID, now=at(minute), volume=volume or assignment(), volume_id=VOLUME_ID
     )
-    return attach_volume(event, volumes=world.volumes, instances=world.instances)
+    return attach_volume(
+        event,
+        volumes=world.volumes,
+        replaced=FakeReplacedVolumes(world.volumes),
+        instances=world.instances,
+        table=world.table,
+    )
 
 
 @pytest.fixture

@@ -5,15 +5,21 @@ from __future__ import annotations
 import pytest
 
 from rewarm.contracts import AwaitSignalEvent
+from rewarm.domain.errors import RestoreCancelledError
+from rewarm.domain.signals import cancel_signal
 from rewarm.steps.await_signal import await_signal
+from rewarm.steps.cancel_restore import cancel_restore
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, assignment, dispatch
-from tests.support.signals import FakeWaiters
+from tests.support.fakes import FakeTable
+from tests.support.signals import FakeTasks, FakeWaiters
+
+CANCEL = cancel_signal(RESTORE_ID, 0)
 
 
-def wait_for(waiters, **changes):
+def wait_for(waiters, table=None, **changes):
     values = {"task_token": "token-1", "wait_seconds": 900, **changes}
     event = AwaitSignalEvent(restore_id=RESTORE_ID, now=NOW, volume=assignment(), **values)
-    return await_signal(event, waiters=waiters).signal
+    return await_signal(event, waiters=waiters, table=table or FakeTable()).signal
 
 
 @pytest.mark.parametrize(
@@ -27,7 +33,7 @@ def wait_for(waiters, **changes):
 def test_waits_for_what_will_be_told(changes, signal):
     waiters = FakeWaiters()
     assert wait_for(waiters, **changes) == signal
-    assert waiters.tokens == {signal: {"token-1"}}
+    assert waiters.tokens == {signal: {"token-1"}, CANCEL: {"token-1"}}
     assert waiters.seconds[signal] > 900
 
 
@@ -37,3 +43,26 @@ def test_several_restores_wait_for_one_snapshot():
     wait_for(waiters, task_token="token-2")
     wait_for(waiters, task_token="token-2")
     assert sorted(waiters.take(signal)) == ["token-1", "token-2"]
+
+
+def test_a_wait_that_is_over_is_not_kept_for_who_cancels():
+    waiters = FakeWaiters()
+    wait_for(waiters)
+    wait_for(waiters, task_token="token-2")
+    assert waiters.take(CANCEL) == ["token-2"]
+
+
+def test_who_cancels_ends_the_wait_at_once():
+    waiters, tasks, table = FakeWaiters(), FakeTasks({"token-1"}), FakeTable()
+    table.put_new(RESTORE_ID, {"status": "initializing", "plans": [{"index": 0}]})
+    wait_for(waiters, table)
+    cancel_restore(RESTORE_ID, table=table, waiters=waiters, tasks=tasks)
+    assert tasks.woken == ["token-1"]
+
+
+def test_a_cancel_in_the_same_moment_is_seen():
+    """Marked before the token was there to be taken."""
+    waiters, table = FakeWaiters(), FakeTable()
+    table.put_new(RESTORE_ID, {"cancelRequested": True})
+    with pytest.raises(RestoreCancelledError):
+        wait_for(waiters, table)

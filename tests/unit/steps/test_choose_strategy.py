@@ -10,6 +10,7 @@ from rewarm.contracts import ChooseStrategyEvent
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import GIB, FastSnapshotRestore, Strategy
 from rewarm.steps.choose_strategy import choose_strategy
+from rewarm.steps.kept import keep_volumes
 from tests.support.builders import (
     NOW,
     RESTORE_ID,
@@ -23,15 +24,16 @@ from tests.support.builders import (
     request,
     zone_assignment,
 )
+from tests.support.holds import FakePace
 
 
-def choose(world, body=None, *, volumes=None, minutes=None, **objective):
+def choose(world, body=None, *, volumes=None, minutes=None, pace=None, **objective):
     event = ChooseStrategyEvent(
         restore_id=RESTORE_ID,
         now=NOW,
         request=request(body or TO_INSTANCE, objective=objective),
         deadline_at=at(minutes) if minutes else None,
-        volumes=volumes or [assignment()],
+        volumes_key=keep_volumes(RESTORE_ID, volumes or [assignment()], world.artifacts),
     )
     return choose_strategy(
         event,
@@ -40,6 +42,8 @@ def choose(world, body=None, *, volumes=None, minutes=None, **objective):
         prices=world.prices,
         quotas=world.quotas,
         history=world.history,
+        artifacts=world.artifacts,
+        pace=pace or FakePace(),
     )
 
 
@@ -160,7 +164,7 @@ class TestChooseStrategy:
             restore_id=RESTORE_ID,
             now=NOW,
             request=request(warmUp={"politeLatencyMs": 5}),
-            volumes=[assignment()],
+            volumes_key=keep_volumes(RESTORE_ID, [assignment()], world.artifacts),
         )
         result = choose_strategy(
             event,
@@ -169,17 +173,19 @@ class TestChooseStrategy:
             prices=world.prices,
             quotas=world.quotas,
             history=world.history,
+            artifacts=world.artifacts,
+            pace=FakePace(),
         )
         assert "warmUp.politeLatencyMs 5 " in result.summary.notes[-1]
 
     def test_warms_up_no_faster_than_the_request_allows(self):
+        world = World()
         event = ChooseStrategyEvent(
             restore_id=RESTORE_ID,
             now=NOW,
             request=request(warmUp={"maxMibPerSecond": 10}, objective={"strategy": "warm-up-agent"}),
-            volumes=[assignment()],
+            volumes_key=keep_volumes(RESTORE_ID, [assignment()], world.artifacts),
         )
-        world = World()
         result = choose_strategy(
             event,
             fast_restores=world.fast_restores,
@@ -187,5 +193,7 @@ class TestChooseStrategy:
             prices=world.prices,
             quotas=world.quotas,
             history=world.history,
+            artifacts=world.artifacts,
+            pace=FakePace(),
         )
         assert result.plans[0].plan.ready_p50_seconds >= 40 * 1024 / 10

@@ -65,6 +65,7 @@ def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, **change
         commands=world.commands,
         fast_restores=world.fast_restores,
         table=world.table,
+        stack_name="rewarm",
     )
 
 
@@ -187,8 +188,9 @@ class TestCleanUp:
         with pytest.raises(IncompleteCleanUpError, match=f"volume {VOLUME_ID}: ec2:DeleteVolume"):
             clean(world)
         assert world.table.records[RESTORE_ID]["cleanUp0"]["kept"] == [
-            f"volume {VOLUME_ID}: ec2:DeleteVolume"
+            f"volume {VOLUME_ID}: ec2:DeleteVolume (the sweeper tries again every 15 minutes)"
         ]
+        assert world.table.records[RESTORE_ID]["cleanUp0"]["unfinished"] is True
 
     def test_twice_gives_the_same_account(self, world):
         assert clean(world) == clean(world)
@@ -214,5 +216,6 @@ def test_what_is_known_of_the_volume_is_kept_for_the_report():
         commands=world.commands,
         fast_restores=world.fast_restores,
         table=world.table,
+        stack_name="rewarm",
     )
     assert world.table.records[RESTORE_ID]["story3"] == event.story

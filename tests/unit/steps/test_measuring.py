@@ -15,6 +15,7 @@ from rewarm.domain.units import iso
 from rewarm.steps import measuring
 from rewarm.steps.announce import announce
 from rewarm.steps.get_restore import get_restore
+from rewarm.steps.kept import keep_plans
 from rewarm.steps.learning import known_records, timings_of
 from rewarm.steps.report import report
 from tests.support.builders import (
@@ -108,6 +109,13 @@ class TestAccount:
         assert account.since_plan_seconds == 473
         assert account.error_percent == pytest.approx(100 * (480 / 473 - 1), abs=0.05)
 
+    def test_a_warm_up_that_was_interrupted_says_nothing_of_its_reading(self):
+        agent = warm_result(bytesResumed=GIB, elapsedSeconds=20.0)
+        account = told(by_agent(initialization=initialization(signals={"agent": agent})))
+        assert {Phase.READ, Phase.DELIVER}.isdisjoint(account.seconds)
+        assert account.seconds[Phase.SETTLE] == 88
+        assert account.since_plan_seconds == 473
+
     def test_estimate_stands_beside_actual_and_what_is_missing_is_none(self):
         phases = {one.phase: one for one in told(by_agent()).phases()}
         assert list(phases) == [phase for phase in Phase if phase in phases]
@@ -191,7 +199,7 @@ def finished(world, *results, plans=None):
         started_at=NOW,
         request=request(),
         trigger=Trigger(kind="schedule", schedule_name="monthly-drill"),
-        plans=plans or [volume_plan()],
+        plans_key=keep_plans(RESTORE_ID, plans or [volume_plan()], world.artifacts),
         results=list(results),
     )
     return report(

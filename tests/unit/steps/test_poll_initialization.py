@@ -10,6 +10,7 @@ from rewarm.domain.errors import (
     AgentUnreachableError,
     InitializationStalledError,
     RestoreCancelledError,
+    VolumeUnreadableError,
 )
 from rewarm.domain.model import GIB, CommandStatus, InitializationStatus, ReadActivity, Strategy
 from rewarm.steps.poll_initialization import poll_initialization
@@ -170,7 +171,7 @@ class TestWarmUpAgent:
             "command-1", stdout=numbers, status="Failed", status_details="Failed", exit_code=1, stderr="EIO"
         )
         with pytest.raises(
-            AgentFailedError,
+            VolumeUnreadableError,
             match=r"39 GiB of 40 GiB, 12 blocks unreadable; Failed, exit status 1: EIO",
         ):
             poll(world, minute=5)

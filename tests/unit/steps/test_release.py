@@ -1,4 +1,4 @@
-"""States Release and Release Snapshot."""
+"""State Release."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rewarm.contracts import BoostRelease, CreateVolumeEvent, PrepareSnapshotEve
 from rewarm.domain.errors import (
     AccessDeniedError,
     ModificationPostponedError,
+    RestoreCancelledError,
     ServiceUnavailableError,
     ThrottledError,
 )
@@ -66,6 +67,29 @@ class TestRelease:
         prepare(world)
         assert give_back(world) == [f"fast snapshot restore of {SNAPSHOT_ID} in {ZONE} disabled"]
         assert world.fast_restores.disabled == [PLACE]
+
+    def test_disables_it_again_where_that_is_not_known_to_be_done(self):
+        world = World()
+        prepare(world)
+        world.fast_restores.failure = ThrottledError("slow down")
+        with pytest.raises(ThrottledError):
+            give_back(world)
+        world.fast_restores.failure = None
+        assert len(give_back(world)) == 1
+        assert world.table.claims == {}
+
+    def test_from_here_on_nothing_is_cancelled_and_what_was_cancelled_goes_no_further(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {"plans": [{"index": 0}]})
+        give_back(world)
+        assert not world.table.request_cancel(RESTORE_ID, unless=["settled0"])
+        give_back(world)
+        other = World()
+        prepare(other)
+        other.table.request_cancel(RESTORE_ID)
+        with pytest.raises(RestoreCancelledError):
+            give_back(other)
+        assert other.fast_restores.disabled == []
 
     def test_does_nothing_for_other_strategies(self):
         world = World()

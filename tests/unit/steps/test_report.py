@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from rewarm.contracts import Failure, ReportEvent, Trigger
 from rewarm.domain.model import Strategy
+from rewarm.steps.kept import keep_plans
 from rewarm.steps.report import report
 from tests.support import accounts
 from tests.support.builders import (
@@ -55,7 +56,7 @@ def account(world, results, *, plans=None, minutes=30):
         deadline_at=at(minutes) if minutes else None,
         request=request(),
         trigger=Trigger(kind="api"),
-        plans=plans or [volume_plan()],
+        plans_key=keep_plans(RESTORE_ID, plans or [volume_plan()], world.artifacts),
         results=results,
     )
     return report(

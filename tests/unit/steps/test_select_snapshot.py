@@ -43,6 +43,7 @@ def select(world, body=None, **changes):
         instances=world.instances,
         volumes=world.volumes,
         artifacts=world.artifacts,
+        keeper=world.keeper(),
     ).volumes
 
 

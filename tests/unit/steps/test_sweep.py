@@ -12,9 +12,10 @@ from rewarm.domain.errors import AccessDeniedError, ServiceUnavailableError, Thr
 from rewarm.domain.model import VolumeSettings
 from rewarm.domain.performance import Performance
 from rewarm.steps import sweep as sweeping
-from rewarm.steps.sweep import SweepPorts, Swept, sweep
+from rewarm.steps.sweep import SweepPorts, Swept
 from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID
-from tests.support.performance import STACK, ChangeWorld, FakeRestoreExecutions
+from tests.support.performance import STACK
+from tests.support.sweeping import SweepWorld
 
 TARGET = Performance("gp3", 3_000, 125)
 BOOSTED = VolumeSettings(
@@ -27,27 +28,17 @@ BOOSTED = VolumeSettings(
 
 
 @pytest.fixture
-def world() -> ChangeWorld:
-    made = ChangeWorld()
+def world() -> SweepWorld:
+    made = SweepWorld()
     made.put(BOOSTED)
     return made
 
 
-def swept(world: ChangeWorld, executions: FakeRestoreExecutions | None = None) -> list[Swept]:
-    return sweep(
-        SweepPorts(
-            stack_name=STACK,
-            now=NOW,
-            boosted=world.volumes,
-            volumes=world.volumes,
-            modifications=world.modifications,
-            executions=executions or FakeRestoreExecutions(),
-            table=world.table,
-        )
-    )
+def swept(world: SweepWorld) -> list[Swept]:
+    return world.sweep(now=NOW)
 
 
-def test_lowers_what_an_ended_restore_left_boosted(world: ChangeWorld) -> None:
+def test_lowers_what_an_ended_restore_left_boosted(world: SweepWorld) -> None:
     (first,) = swept(world)
     assert (first.sweep, first.resource, first.state) == ("boosts", VOLUME_ID, "ending")
     assert world.modifications.started == [(VOLUME_ID, TARGET)]
@@ -60,17 +51,18 @@ def test_lowers_what_an_ended_restore_left_boosted(world: ChangeWorld) -> None:
     assert "by the sweeper" in told["reason"]
 
 
-def test_leaves_a_restore_that_runs_alone(world: ChangeWorld) -> None:
-    assert swept(world, FakeRestoreExecutions(running={(RESTORE_ID, 3)})) == []
+def test_leaves_a_restore_that_runs_alone(world: SweepWorld) -> None:
+    world.executions.running.add((RESTORE_ID, 3))
+    assert swept(world) == []
     assert world.modifications.started == []
 
 
-def test_leaves_other_stacks_alone(world: ChangeWorld) -> None:
+def test_leaves_other_stacks_alone(world: SweepWorld) -> None:
     world.put(replace(BOOSTED, tags={**BOOSTED.tags, "rewarm:stack": "another"}))
     assert swept(world) == []
 
 
-def test_a_boost_without_a_restore_is_nobodys(world: ChangeWorld) -> None:
+def test_a_boost_without_a_restore_is_nobodys(world: SweepWorld) -> None:
     tags = {"rewarm:stack": STACK, "rewarm:boost": TARGET.as_text}
     world.put(replace(BOOSTED, tags=tags))
     assert [one.state for one in swept(world)] == ["ending"]
@@ -80,22 +72,23 @@ def test_a_boost_without_a_restore_is_nobodys(world: ChangeWorld) -> None:
 @pytest.mark.parametrize(
     ("failure", "state"), [(ThrottledError("later"), "ending"), (AccessDeniedError("denied"), "left")]
 )
-def test_tells_what_it_could_not_do(world: ChangeWorld, failure: Exception, state: str) -> None:
+def test_tells_what_it_could_not_do(world: SweepWorld, failure: Exception, state: str) -> None:
     world.modifications.failure = failure
     (found,) = swept(world)
     assert (found.state, found.reason) == (state, str(failure))
 
 
-def test_one_volume_keeps_no_other_from_being_swept(world: ChangeWorld) -> None:
+def test_one_volume_keeps_no_other_from_being_swept(world: SweepWorld) -> None:
     other = "vol-00000000000000002"
     world.put(replace(BOOSTED, tags={**BOOSTED.tags, "rewarm:boost": "very fast"}), other)
     found = {one.resource: one for one in swept(world)}
     assert (found[VOLUME_ID].state, found[other].state) == ("ending", "left")
-    unknown = swept(world, FakeRestoreExecutions(failure=ServiceUnavailableError("busy")))
+    world.executions.failure = ServiceUnavailableError("busy")
+    unknown = swept(world)
     assert [(one.state, one.reason) for one in unknown] == [("left", "busy")] * 2
 
 
-def test_one_sweep_keeps_no_other_from_running(world: ChangeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_sweep_keeps_no_other_from_running(world: SweepWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_ports: SweepPorts) -> Iterator[Swept]:
         raise AccessDeniedError("ec2:DescribeSomething")
         yield

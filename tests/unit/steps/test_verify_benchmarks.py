@@ -45,6 +45,7 @@ class Bench:
             commands=self.world.commands,
             instances=self.world.instances,
             artifacts=self.world.artifacts,
+            table=self.world.table,
             benchmarks=self.ports,
         )
 

@@ -5,10 +5,18 @@ from __future__ import annotations
 import pytest
 
 from rewarm.contracts import NewVolume, VerifyVolumeEvent
-from rewarm.domain.errors import AgentFailedError, AgentUnreachableError, ThrottledError, VolumeNotFastError
+from rewarm.domain.errors import (
+    AgentFailedError,
+    AgentUnreachableError,
+    RestoreCancelledError,
+    ThrottledError,
+    VolumeNotFastError,
+    VolumeUnreadableError,
+)
 from rewarm.domain.model import CommandStatus
 from rewarm.steps.verify_volume import verify_volume
 from tests.support.builders import (
+    INSTANCE_ID,
     RESTORE_ID,
     VOLUME_ID,
     World,
@@ -29,6 +37,7 @@ def verify(
     volume=None,
     warm_ups=0,
     scope="written",
+    agent_lost=False,
     **changes,
 ):
     event = VerifyVolumeEvent(
@@ -41,8 +50,15 @@ def verify(
         scope=scope,
         pending=pending,
         warm_ups=warm_ups,
+        agent_lost=agent_lost,
     )
-    return verify_volume(event, commands=world.commands, instances=world.instances, artifacts=world.artifacts)
+    return verify_volume(
+        event,
+        commands=world.commands,
+        instances=world.instances,
+        artifacts=world.artifacts,
+        table=world.table,
+    )
 
 
 def finish_slowly(world, pending, command_id, p99_ms=91.0):
@@ -68,6 +84,40 @@ class TestVerifyVolume:
         world = World()
         verify(world, verify={"maxP99Ms": float(limit)})
         assert world.commands.sent[0][2]["arguments"].endswith(f"--max-p99-ms {said}")
+
+    def test_whoever_cleans_up_knows_the_command_that_measures(self):
+        world = World()
+        first = verify(world)
+        noted = {"commandId": first.command_id, "instanceId": INSTANCE_ID, "volumeId": VOLUME_ID}
+        assert world.table.records[RESTORE_ID]["measurement0"] == noted
+        world.commands.finish(first.command_id, stdout=measurement("slow", 90.0), exit_code=1)
+        second = verify(world, pending=first, minute=1)
+        assert world.table.records[RESTORE_ID]["measurement0"]["commandId"] == second.command_id
+
+    @pytest.mark.parametrize("phase", ["before", "after"])
+    def test_stops_where_it_was_cancelled(self, phase):
+        world = World()
+        world.table.update(RESTORE_ID, {"cancelRequested": True})
+        with pytest.raises(RestoreCancelledError):
+            verify(world, phase)
+        assert world.commands.sent == []
+
+    def test_an_agent_that_was_given_up_is_not_waited_for(self):
+        """A plan without it took over; EC2 has said that every block is there."""
+        world = World()
+        world.commands.failure = AgentUnreachableError("i-1 is not online")
+        with pytest.raises(AgentUnreachableError):
+            verify(world)
+        told = verify(world, agent_lost=True)
+        assert (told.finished, told.verdict, told.reason) == (True, "unmeasured", "i-1 is not online")
+
+    def test_blocks_that_cannot_be_read_are_never_passed_over(self):
+        world = World()
+        first = verify(world)
+        numbers = {**measurement(), "verdict": "failed", "errors": 3}
+        world.commands.finish(first.command_id, stdout=numbers, status="Failed", exit_code=1)
+        with pytest.raises(VolumeUnreadableError, match="reads of the measurement failed"):
+            verify(world, pending=first, minute=1, agent_lost=True)
 
     def test_takes_only_a_few_cold_reads_before(self):
         world = World()

@@ -1,0 +1,194 @@
+"""Which plan takes over when one cannot be carried out, and whether on the same volume or a new one.
+
+What counts is what is left now: of the deadline, of the budget after what is spent already, and of the
+volume. A volume that was announced as attached is never given up, so only what works in place may follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from rewarm.domain.errors import (
+    AgentFailedError,
+    AgentUnreachableError,
+    BoostUnavailableError,
+    CapacityUnavailableError,
+    FastSnapshotRestoreUnavailableError,
+    InitializationRateUnavailableError,
+    InitializationStalledError,
+    VolumeCopyUnavailableError,
+    VolumeNotFastError,
+)
+from rewarm.domain.model import Strategy
+from rewarm.domain.units import duration_text, usd_text
+
+
+class How(StrEnum):
+    """What is done now."""
+
+    NEW_VOLUME = "new-volume"
+    SAME_VOLUME = "same-volume"
+    WARM_UP_AGAIN = "warm-up-again"
+    NONE = "none"
+
+
+NOT_TO_BE_HAD = frozenset(
+    one.__name__
+    for one in (
+        CapacityUnavailableError,
+        InitializationRateUnavailableError,
+        FastSnapshotRestoreUnavailableError,
+        BoostUnavailableError,
+        VolumeCopyUnavailableError,
+    )
+)
+AGENT_LOST = frozenset(one.__name__ for one in (AgentUnreachableError, AgentFailedError))
+STALLED, NOT_FAST = InitializationStalledError.__name__, VolumeNotFastError.__name__
+MENDED_BY_ANOTHER_PLAN = NOT_TO_BE_HAD | AGENT_LOST | {STALLED}
+IN_PLACE = frozenset({Strategy.WARM_UP_AGENT, Strategy.BACKGROUND})
+MOST_WARM_UPS = 1
+"""So often a volume is read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A plan that was made beside the one that failed."""
+
+    strategy: Strategy
+    usable_seconds: float
+    ready_p90_seconds: float
+    cost_usd: Decimal
+    """What a budget can be held against."""
+
+    def seconds_from_now(self, *, in_place: bool) -> float:
+        """P90; the volume of a plan in place can be used already."""
+        return max(0.0, self.ready_p90_seconds - (self.usable_seconds if in_place else 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What failed, what is done, and what is left; None where the request says nothing of it."""
+
+    error: str
+    failed: Strategy
+    tried: frozenset[Strategy] = frozenset()
+    demanded: Strategy | None = None
+    strict: bool = False
+    announced: bool = False
+    agent_available: bool = False
+    agent_lost: bool = False
+    warm_ups: int = 0
+    seconds_left: float | None = None
+    budget_left_usd: Decimal | None = None
+
+    @property
+    def without_agent(self) -> bool:
+        """The agent is not there, did not do it, or cannot be reached."""
+        return not self.agent_available or self.agent_lost or self.error in AGENT_LOST or self.warm_ups > 0
+
+    def is_late(self, option: Option) -> bool:
+        """Nine of ten are not ready in time."""
+        left = self.seconds_left
+        return left is not None and option.seconds_from_now(in_place=self.announced) > left
+
+
+@dataclass(frozen=True, slots=True)
+class Takeover:
+    """What is done now and why; `option` is the place of the plan among those given."""
+
+    how: How
+    why: str
+    option: int | None = None
+    late: bool = False
+    rejected: tuple[str, ...] = ()
+
+
+def take_over(situation: Situation, options: Sequence[Option]) -> Takeover:
+    """In time before late; of those in time the cheapest, of the late ones the earliest.
+
+    A standstill, and a volume that is slow after all, the agent reads first, where there is one: that is the
+    same plan on the same volume, so it is done also where the request demands a strategy.
+    """
+    if situation.error in {STALLED, NOT_FAST} and not situation.without_agent:
+        return Takeover(How.WARM_UP_AGAIN, "The agent reads the volume, which is in place already.")
+    if situation.error not in MENDED_BY_ANOTHER_PLAN:
+        return Takeover(How.NONE, "Another plan would not mend that.")
+    refusals = [_refusal(situation, option) for option in options]
+    rejected = tuple(
+        f"{option.strategy}: {refusal}"
+        for option, refusal in zip(options, refusals, strict=True)
+        if refusal is not None
+    )
+    possible = [place for place, refusal in enumerate(refusals) if refusal is None]
+    if not possible:
+        return Takeover(How.NONE, _why_none(situation, rejected), rejected=rejected)
+    best = min(possible, key=lambda place: _rank(situation, options[place], place))
+    how = How.SAME_VOLUME if situation.announced else How.NEW_VOLUME
+    late = situation.is_late(options[best])
+    return Takeover(how, _why(situation, options[best], late=late), best, late, rejected)
+
+
+def _refusal(situation: Situation, option: Option) -> str | None:
+    """Why it may not take over; None where it may."""
+    if option.strategy is situation.failed or option.strategy in situation.tried:
+        return "it was tried already"
+    if situation.announced and option.strategy not in IN_PLACE:
+        return "it needs a new volume, and the one that is there can be used already, so it stays"
+    if option.strategy.reads_with_agent and situation.without_agent:
+        return "it needs the agent on the instance"
+    budget = situation.budget_left_usd
+    if budget is not None and 0 < option.cost_usd > budget:
+        return (
+            f"it costs {usd_text(option.cost_usd)}, and the budget leaves {usd_text(max(budget, Decimal(0)))}"
+        )
+    if situation.strict and situation.is_late(option):
+        ready = duration_text(option.seconds_from_now(in_place=situation.announced))
+        left = duration_text(max(0.0, situation.seconds_left or 0.0))
+        return f"full speed only within {ready}, and the deadline leaves {left}"
+    return None
+
+
+def _rank(situation: Situation, option: Option, place: int) -> tuple[bool, float, Decimal, float, int]:
+    seconds = option.seconds_from_now(in_place=situation.announced)
+    late = situation.is_late(option)
+    return late, seconds if late else 0.0, option.cost_usd, seconds, place
+
+
+def _why(situation: Situation, option: Option, *, late: bool) -> str:
+    seconds = option.seconds_from_now(in_place=situation.announced)
+    where = "on the same volume" if situation.announced else "with a new volume"
+    price = usd_text(option.cost_usd) if option.cost_usd else "no extra cost"
+    ready = f"full speed within {duration_text(seconds)} in 9 of 10 cases"
+    said = f"Takes over from {situation.failed}, {where}: {ready}"
+    left = situation.seconds_left
+    if left is None:
+        return f"{said}, {price}."
+    if late:
+        return f"{said}, {duration_text(seconds - max(0.0, left))} too late, {price}; none is earlier."
+    return f"{said}; the deadline leaves {duration_text(left)}, {price}."
+
+
+def _why_none(situation: Situation, rejected: Sequence[str]) -> str:
+    if situation.demanded is not None:
+        return f"The request demands {situation.demanded}, so no other plan may take over."
+    if not rejected:
+        return "No other plan was left."
+    return f"No other plan can take over: {'; '.join(rejected)}."
+
+
+def spent_usd(
+    strategy: Strategy, cost_usd: Decimal, *, made: bool, enabled_by_us: bool, share_of_time: float = 0.0
+) -> Decimal:
+    """What a plan that failed has cost, rather more than less.
+
+    A rate and a copy are billed in full once the volume is there, fast snapshot restore for an hour at least,
+    and it goes on for as long as it is enabled; a boost costs by the second, and is taken here as planned.
+    """
+    if strategy is Strategy.FAST_SNAPSHOT_RESTORE:
+        return cost_usd * Decimal(str(max(1.0, share_of_time))) if enabled_by_us else Decimal(0)
+    if strategy is Strategy.BOOSTED_WARM_UP:
+        return cost_usd * Decimal(str(max(1.0, share_of_time))) if made else Decimal(0)
+    return cost_usd if made else Decimal(0)

@@ -1,0 +1,23 @@
+"""Serves the states Replace Check and Replace Detachment."""
+
+from __future__ import annotations
+
+from rewarm.contracts import ReplaceEvent, ReplaceResult
+from rewarm.handlers import wiring
+from rewarm.observability import step_handler
+from rewarm.steps.replace import ReplacePorts, replace
+
+_PORTS = ReplacePorts(
+    volumes=wiring.volumes(),
+    replaced=wiring.replaced_volumes(),
+    instances=wiring.instances(),
+    commands=wiring.device_commands(),
+    table=wiring.table(),
+    stack_name=wiring.settings.stack_name,
+)
+
+
+@step_handler(ReplaceEvent)
+def lambda_handler(event: ReplaceEvent) -> ReplaceResult:
+    """Can the volume be replaced? Is it out of its place?"""
+    return replace(event, _PORTS)

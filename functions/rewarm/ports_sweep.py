@@ -1,0 +1,42 @@
+"""What the sweeper needs from the world, beside the ports of the steps whose work it does again.
+
+Every method may raise ThrottledError, ServiceUnavailableError, AccessDeniedError and RequestRefusedError.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rewarm.domain.leftovers import ExecutionEnd, FastRestoreClaim
+from rewarm.domain.model import Volume
+
+
+class StackVolumes(Protocol):
+    """EBS volumes of the stack."""
+
+    def of_restores(self, stack_name: str) -> list[Volume]:
+        """Those that carry the stack's tag and that of a restore."""
+
+
+class RestoreEndings(Protocol):
+    """How executions behind a restore ended."""
+
+    def ending(self, restore_id: str) -> ExecutionEnd:
+        """Of the state machine `restore`."""
+
+    def volume_runs(self, restore_id: str, index: int) -> bool:
+        """The state machine `restore-volume` is at work for this one of its volumes."""
+
+
+class EnabledFastRestores(Protocol):
+    """Fast snapshot restores of the Region."""
+
+    def enabled_places(self) -> list[tuple[str, str]]:
+        """Snapshot and Availability Zone of all that are not disabled or about to be."""
+
+
+class FastRestoreClaims(Protocol):
+    """Who of us relies on a fast snapshot restore."""
+
+    def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
+        """None where nobody of us has to do with it."""

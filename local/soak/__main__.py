@@ -1,0 +1,143 @@
+"""`make soak`: thousands of restores with random faults at random moments, on the fast lab.
+
+Nothing leaves the process, so there is nothing to tidy up after it, however it ends.
+Exit status 0 when nothing leaked, no verdict was wrong and nothing got stuck, 1 when not, 2 for options that
+make no sense, 130 when interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from local.soak.calls import call_table
+from local.soak.options import Options, parse
+from local.soak.run import Outcome, scenario, soak
+
+
+@dataclass(slots=True)
+class Tally:
+    """The sums of all scenarios."""
+
+    first_seed: int
+    last_seed: int = 0
+    restores: int = 0
+    ready: int = 0
+    leaks: int = 0
+    wrong: int = 0
+    stuck: int = 0
+    endings: Counter[str] = field(default_factory=Counter)
+    failed_seeds: list[int] = field(default_factory=list)
+    virtual_seconds: float = 0.0
+
+    def add(self, outcome: Outcome) -> None:
+        """One more scenario."""
+        self.last_seed = outcome.seed
+        self.restores += outcome.restores
+        self.ready += outcome.ready
+        self.leaks += len(outcome.leaks)
+        self.wrong += len(outcome.wrong)
+        self.stuck += len(outcome.stuck)
+        self.endings.update(outcome.endings)
+        self.virtual_seconds += outcome.virtual_seconds
+        if not outcome.good:
+            self.failed_seeds.append(outcome.seed)
+
+    @property
+    def good(self) -> bool:
+        """Nothing to complain about."""
+        return not self.failed_seeds
+
+    def __str__(self) -> str:
+        """The last sentence."""
+        return (
+            f"{self.restores:,} restores, {self.leaks} leaks, {self.wrong} wrong verdicts, "
+            f"{self.stuck} stuck executions"
+        )
+
+    def to_json(self, seconds: float) -> dict[str, Any]:
+        """For --json."""
+        return {
+            "restores": self.restores,
+            "ready": self.ready,
+            "leaks": self.leaks,
+            "wrongVerdicts": self.wrong,
+            "stuckExecutions": self.stuck,
+            "firstSeed": self.first_seed,
+            "lastSeed": self.last_seed,
+            "failedSeeds": self.failed_seeds,
+            "endings": dict(self.endings.most_common()),
+            "virtualDays": round(self.virtual_seconds / 86_400, 1),
+            "seconds": round(seconds, 1),
+        }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run and return the exit status."""
+    options = parse(arguments)
+    if options.calls:
+        print(json.dumps(call_table(), indent=2, sort_keys=True))
+        return 0
+    console = Console(stderr=options.as_json)
+    tally, began = Tally(options.seed if options.only is None else options.only), time.monotonic()
+    try:
+        _run(options, tally, console)
+    except KeyboardInterrupt:
+        console.print(f"interrupted after {tally}")
+        return 130
+    seconds = time.monotonic() - began
+    console.print(_summary(tally, seconds))
+    console.print(str(tally))
+    if options.as_json:
+        print(json.dumps(tally.to_json(seconds)))
+    return 0 if tally.good else 1
+
+
+def _run(options: Options, tally: Tally, console: Console) -> None:
+    if options.only is not None:
+        outcome = scenario(options.only)
+        tally.add(outcome)
+        _tell(outcome, console)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("restores", total=options.restores)
+        for outcome in soak(options.restores, options.seed):
+            tally.add(outcome)
+            progress.update(task, completed=min(tally.restores, options.restores))
+            if not outcome.good:
+                _tell(outcome, progress.console)
+
+
+def _tell(outcome: Outcome, console: Console) -> None:
+    """All that is known of a scenario, and how to see it again."""
+    console.print(f"seed {outcome.seed}: {', '.join(outcome.endings)}", highlight=False)
+    for title, lines in (
+        ("what went wrong", outcome.told),
+        ("left", outcome.leaks),
+        ("wrong", outcome.wrong),
+        ("stuck", outcome.stuck),
+    ):
+        for line in lines:
+            console.print(f"  {title}: {line}", highlight=False, markup=False)
+    console.print(f'  again: make soak ARGS="--only {outcome.seed}"', highlight=False, markup=False)
+
+
+def _summary(tally: Tally, seconds: float) -> str:
+    days = tally.virtual_seconds / 86_400
+    kinds = ", ".join(f"{count} {kind}" for kind, count in tally.endings.most_common())
+    return (
+        f"seeds {tally.first_seed} to {tally.last_seed}: {kinds}\n"
+        f"{days:,.0f} days of the lab in {seconds:,.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""What lies between the lab and the world: HTTP requests to the API, presigned addresses, Slack."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from local.soak.services import backend
+
+Json = dict[str, Any]
+
+
+class Posted:
+    """Slack's answer."""
+
+    status = 200
+    data = b"ok"
+    headers: Mapping[str, str] = {}
+
+
+class Objects:
+    """The bucket, by presigned addresses."""
+
+    def __init__(self, bucket: str) -> None:
+        self._bucket = bucket
+
+    def get(self, url: str) -> bytes | None:
+        """None where there is no such object."""
+        found = backend("s3").get_object(self._bucket, self._key(url))
+        return None if found is None else bytes(found.value)
+
+    def put(self, url: str, body: bytes) -> None:
+        """Write it."""
+        backend("s3").put_object(self._bucket, self._key(url), body)
+
+    def _key(self, url: str) -> str:
+        path = unquote(urlsplit(url).path).lstrip("/")
+        return path.removeprefix(f"{self._bucket}/")
+
+
+def http_event(method: str, path: str, body: Json | None, headers: dict[str, str]) -> Json:
+    """API Gateway's proxy event, REST API."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return {
+        "resource": path,
+        "path": path,
+        "httpMethod": method,
+        "headers": {"Content-Type": "application/json", **named},
+        "multiValueHeaders": {name: [value] for name, value in named.items()},
+        "queryStringParameters": None,
+        "multiValueQueryStringParameters": None,
+        "pathParameters": None,
+        "requestContext": {"requestId": "0", "httpMethod": method, "path": path, "stage": "v1"},
+        "body": None if body is None else json.dumps(body),
+        "isBase64Encoded": False,
+    }

@@ -1,0 +1,153 @@
+"""Ways on which the next plan takes over, a volume takes another's place, or somebody stops the execution."""
+
+from __future__ import annotations
+
+from local.region import FaultRule
+from local.soak.agent import Trouble
+from local.soak.lab import FastLab
+from local.soak.paths import (
+    FAST_INSTANCE,
+    LONGEST_SECONDS,
+    PATHS,
+    RESTORE,
+    VOLUME,
+    Ending,
+    Json,
+    in_state,
+    path,
+    request,
+    restored,
+)
+from local.soak.paths import snapshot as made_snapshot
+
+__all__ = ["PATHS"]
+NO_RATE = FaultRule(
+    "CreateVolume", code="VolumeLimitExceeded", times=None, when={"VolumeInitializationRate": "*"}
+)
+DEVICE = "/dev/sdm"
+CHANGE = "ChangePerformanceStateMachine"
+
+
+def stop(lab: FastLab, restore_id: str, machine: str = RESTORE) -> None:
+    """StopExecution: no Catch sees it."""
+    name = restore_id if machine == RESTORE else f"{restore_id}-0"
+    found = lab.execution(machine, name)
+    if found is not None:
+        lab.states.stop(found.arn)
+
+
+def replacing(lab: FastLab, strategy: str) -> Json:
+    """A snapshot in the place of a volume that is attached."""
+    asked = request(lab, strategy)
+    instance_id = asked["target"]["instanceId"]
+    lab.region.add_volume(size_gib=8, attach_to=instance_id, device=DEVICE)
+    asked["target"] = {"instanceId": instance_id, "device": DEVICE, "mode": "replace"}
+    return asked
+
+
+@path("rate-refused-falls-back")
+def _falls_back(lab: FastLab) -> Ending:
+    lab.region.faults.add(NO_RATE)
+    asked = request(lab, "auto", target={"availabilityZone": "us-east-1a"})
+    asked["objective"]["readyWithinMinutes"] = 10
+    return restored(lab, asked)
+
+
+@path("agent-fails-falls-back")
+def _agent_falls_back(lab: FastLab) -> Ending:
+    lab.plane.troubles += [Trouble("killed"), Trouble("killed"), Trouble("killed"), Trouble("killed")]
+    return restored(lab, request(lab, "auto"))
+
+
+@path("replace")
+def _replace(lab: FastLab) -> Ending:
+    return restored(lab, replacing(lab, "warm-up-agent"))
+
+
+@path("replace-fails-before-attaching")
+def _replace_fails(lab: FastLab) -> Ending:
+    lab.region.faults.add(FaultRule("AttachVolume", code="IncorrectInstanceState", times=1))
+    return restored(lab, replacing(lab, "warm-up-agent"))
+
+
+@path("replace-stopped")
+def _replace_stopped(lab: FastLab) -> Ending:
+    def halt(restore_id: str) -> None:
+        in_state(lab, restore_id, "Attach Volume", "Wait For Attachment")
+        stop(lab, restore_id)
+
+    return restored(lab, replacing(lab, "warm-up-agent"), halt)
+
+
+@path("fast-restore-stopped")
+def _fast_restore_stopped(lab: FastLab) -> Ending:
+    def halt(restore_id: str) -> None:
+        in_state(lab, restore_id, "Await Signal Of Snapshot", "Wait For Snapshot")
+        stop(lab, restore_id)
+
+    return restored(lab, request(lab, "fast-snapshot-restore"), halt)
+
+
+@path("stopped-before-attaching")
+def _stopped_early(lab: FastLab) -> Ending:
+    def halt(restore_id: str) -> None:
+        in_state(lab, restore_id, "Wait For Volume", "Check Volume")
+        stop(lab, restore_id)
+
+    return restored(lab, request(lab, "provisioned-rate"), halt)
+
+
+@path("volume-stopped-while-warming")
+def _volume_stopped(lab: FastLab) -> Ending:
+    asked = request(lab, "boosted-warm-up", volume={"throughputMibS": 125})
+    asked["target"] = {"instanceId": lab.region.add_instance(instance_type=FAST_INSTANCE)}
+
+    def halt(restore_id: str) -> None:
+        in_state(lab, restore_id, "Poll Initialization", "Wait For Initialization")
+        stop(lab, restore_id, VOLUME)
+
+    return restored(lab, asked, halt)
+
+
+@path("kept-on-failure")
+def _kept(lab: FastLab) -> Ending:
+    asked = request(lab, "provisioned-rate", onFailure="keep")
+    asked["target"]["device"] = DEVICE
+
+    def take(restore_id: str) -> None:
+        in_state(lab, restore_id, "Wait For Volume", "Check Volume")
+        instance_id = asked["target"]["instanceId"]
+        lab.region.add_volume(size_gib=1, attach_to=instance_id, device=DEVICE, has_data=False)
+
+    return restored(lab, asked, take)
+
+
+@path("snapshot-in-the-archive")
+def _archived(lab: FastLab) -> Ending:
+    source = {"snapshotId": made_snapshot(lab, storage_tier="archive")}
+    return restored(lab, request(lab, "provisioned-rate", source=source))
+
+
+@path("tagged-snapshot")
+def _tagged(lab: FastLab) -> Ending:
+    made_snapshot(lab, tags={"backup": "orders"})
+    return restored(lab, request(lab, "auto", source={"tags": {"backup": "orders"}}))
+
+
+@path("dry-run")
+def _dry_run(lab: FastLab) -> Ending:
+    return restored(lab, request(lab, "auto", dryRun=True))
+
+
+@path("performance-change")
+def _performance_change(lab: FastLab) -> Ending:
+    tags = {"rewarm:managed": "true"}
+    volume_id = lab.region.add_volume(size_gib=8, attach_to=lab.region.add_instance(), tags=tags)
+    status, body = lab.api("POST", f"/volumes/{volume_id}/performance", {"throughputMibS": 250})
+    begun = [one for one in lab.states.executions.values() if one.machine.arn == lab.machine(CHANGE)]
+    if not begun:
+        return Ending(f"refused {status}", str(body.get("error", "")), str(body.get("message", "")))
+    ended = lab.finish(begun[0], most_seconds=LONGEST_SECONDS)
+    if ended.status == "SUCCEEDED":
+        return Ending("ready")
+    return Ending("failed" if ended.status == "FAILED" else "stuck", ended.error, ended.cause)

@@ -1,0 +1,216 @@
+"""boto3 clients whose requests end in the process: the Region, moto's tables, buckets and topics, and ours.
+
+A client is made once, at the import of a handler, and serves whichever lab is open. Faults of AWS's calls are
+put in here, as answers on the wire or as connections that say nothing, so that botocore itself meets them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+from unittest import mock
+from xml.sax.saxutils import escape
+
+import boto3
+import botocore.endpoint
+import botocore.retries.quota
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.exceptions import ReadTimeoutError
+
+ENDPOINT = "http://127.0.0.1:1"
+SERVICE_NAMES = {"sfn": "stepfunctions", "secrets-manager": "secretsmanager", "eventbridge": "events"}
+"""botocore's hyphenized service ids where they are not the client's name."""
+READ_SECONDS = 15.0
+"""How long botocore waits for an answer before it gives up (rewarm/adapters/clients.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to AWS: who makes it, and what it is."""
+
+    place: str
+    """The state whose function makes it, or the function where there is no state."""
+    service: str
+    operation: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What a row of the fault matrix is about."""
+        return self.place, self.service, self.operation
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An error as AWS sends it."""
+
+    code: str
+    message: str
+    status: int = 400
+
+
+class Interference(Protocol):
+    """What may go wrong with a call."""
+
+    def before(self, call: Call) -> Refusal | None:
+        """An error instead of the work."""
+
+    def after(self, call: Call) -> bool:
+        """Whether the answer gets lost although the work was done."""
+
+    def change(self, call: Call, body: bytes) -> bytes:
+        """The answer as it reaches the caller."""
+
+
+class Desk(Protocol):
+    """The open lab, as clients see it."""
+
+    interference: Interference
+
+    def call_of(self, service: str, operation: str) -> Call:
+        """Who calls; also notes the call."""
+
+    def respond(self, service: str, request: AWSPreparedRequest) -> tuple[int, dict[str, str], bytes]:
+        """(status, headers, body)."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let virtual time pass for the caller."""
+
+
+class Switchboard:
+    """Where the clients' requests go: to the lab that is open in this process."""
+
+    def __init__(self) -> None:
+        self.desk: Desk | None = None
+
+    def client(self, service: str, **options: Any) -> Any:
+        """As boto3.client."""
+        settings = {
+            "region_name": "us-east-1",
+            "aws_access_key_id": "local",
+            "aws_secret_access_key": "local",
+        }
+        # Regions and credentials are the lab's; S3 and DynamoDB are told apart by their names alone.
+        made = _MAKE(service, **{**options, **settings, "endpoint_url": _endpoint(service)})
+        made.meta.events.register("before-send", self._answer)
+        return made
+
+    def _answer(self, request: AWSPreparedRequest, event_name: str, **_kwargs: Any) -> AWSResponse:
+        desk = self.desk
+        assert desk is not None, f"{event_name} while no lab is open"
+        _, identifier, operation = event_name.split(".")
+        service = SERVICE_NAMES.get(identifier, identifier)
+        call = desk.call_of(service, operation)
+        refusal = desk.interference.before(call)
+        if refusal is not None:
+            return _response(request, refusal.status, *_refused(service, refusal))
+        status, headers, body = desk.respond(service, request)
+        if desk.interference.after(call):
+            desk.sleep(READ_SECONDS)
+            raise ReadTimeoutError(endpoint_url=request.url)
+        return _response(request, status, headers, desk.interference.change(call, body))
+
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """boto3.client is ours, and botocore's pauses pass in virtual time."""
+        with (
+            mock.patch.object(boto3, "client", self.client),
+            mock.patch.object(botocore.endpoint, "time", _Pauses(self)),
+            mock.patch.object(botocore.retries.quota, "RetryQuota", _quota_class(self)),
+        ):
+            yield
+
+
+class _Pauses:
+    """The module `time` for botocore.endpoint, which only sleeps."""
+
+    def __init__(self, switchboard: Switchboard) -> None:
+        self._switchboard = switchboard
+
+    def sleep(self, seconds: float) -> None:
+        """Virtual time."""
+        assert self._switchboard.desk is not None
+        self._switchboard.desk.sleep(seconds)
+
+
+def _quota_class(_switchboard: Switchboard) -> Callable[..., Any]:
+    """A thousand functions at once have a client each on AWS, and so a quota of retries each.
+
+    One process has one client for all: its quota would be used up by their number alone, so it has no end.
+    """
+    made = botocore.retries.quota.RetryQuota
+
+    def quota(initial_capacity: int = 500, lock: Any = None) -> Any:
+        return made(initial_capacity * 1_000_000, lock)
+
+    return quota
+
+
+_MAKE: Any = boto3.client
+
+
+def _endpoint(service: str) -> str:
+    return {
+        "s3": "https://s3.us-east-1.amazonaws.com",
+        "dynamodb": "https://dynamodb.us-east-1.amazonaws.com",
+        "sns": "https://sns.us-east-1.amazonaws.com",
+        "secretsmanager": "https://secretsmanager.us-east-1.amazonaws.com",
+    }.get(service, ENDPOINT)
+
+
+class _Raw(io.BytesIO):
+    """What botocore expects of a response's stream."""
+
+    def stream(self, **_options: Any) -> Any:
+        """The body in one piece."""
+        yield self.read()
+
+
+def _response(request: AWSPreparedRequest, status: int, headers: dict[str, str], body: bytes) -> AWSResponse:
+    told: Any = headers
+    raw: Any = _Raw(body)
+    return AWSResponse(request.url, status, told, raw)
+
+
+def _refused(service: str, refusal: Refusal) -> tuple[dict[str, str], bytes]:
+    """The error on the wire, by the service's protocol."""
+    code, message = escape(refusal.code), escape(refusal.message)
+    if service == "ec2":
+        body = (
+            f"<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors>"
+            "<RequestID>00000000-0000-0000-0000-000000000000</RequestID></Response>"
+        )
+        return {"Content-Type": "text/xml"}, body.encode()
+    if service == "s3":
+        return {"Content-Type": "application/xml"}, (
+            f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
+        )
+    if service == "sns":
+        return {"Content-Type": "text/xml"}, (
+            f"<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error>"
+            "<RequestId>0</RequestId></ErrorResponse>"
+        ).encode()
+    headers = {"Content-Type": "application/x-amz-json-1.1", "x-amzn-ErrorType": refusal.code}
+    return headers, json.dumps({"__type": refusal.code, "message": refusal.message}).encode()
+
+
+class NoInterference:
+    """Everything goes well."""
+
+    def before(self, call: Call) -> Refusal | None:
+        """Nothing."""
+        del call
+        return None
+
+    def after(self, call: Call) -> bool:
+        """Answers arrive."""
+        del call
+        return False
+
+    def change(self, call: Call, body: bytes) -> bytes:
+        """As they are."""
+        del call
+        return body

@@ -1,0 +1,49 @@
+"""The SSM documents of template.yaml: their parameters and their scripts."""
+
+from __future__ import annotations
+
+import re
+
+from tests.contract import repository
+from tests.contract.repository import Json
+
+WINDOWS = "Windows"
+"""In the name of each document for Windows."""
+
+
+def names(platform: str = "") -> list[str]:
+    """Every document, or those for one platform."""
+    found = sorted(repository.resources("AWS::SSM::Document"))
+    return [one for one in found if not platform or (WINDOWS in one) == (platform == WINDOWS)]
+
+
+def document(name: str) -> Json:
+    """A document's content."""
+    content: Json = repository.resources("AWS::SSM::Document")[name]["Content"]
+    return content
+
+
+def step(name: str) -> Json:
+    """GetCommandInvocation needs no step's name where a document has one step (botocore PluginName)."""
+    found: Json
+    (found,) = document(name)["mainSteps"]
+    return found
+
+
+def script(name: str) -> str:
+    """What it runs, with the places of its parameters."""
+    return "\n".join(step(name)["inputs"]["runCommand"])
+
+
+def filled(name: str, values: dict[str, str]) -> str:
+    """The script with values that the document lets in."""
+    text, parameters = script(name), document(name)["parameters"]
+    for key, value in values.items():
+        assert re.search(parameters[key]["allowedPattern"], value), f"{key} does not let {value!r} in"
+        text = text.replace(f"{{{{ {key} }}}}", value)
+    return text
+
+
+def powershell_code(name: str) -> str:
+    """Without comments and strings; what a string evaluates stays out too."""
+    return re.sub(r"(?m)^\s*#.*$|'[^'\n]*'|\"(?:`.|[^\"\n`])*\"", "", script(name))

@@ -1,0 +1,87 @@
+"""What holds for every SSM document: bounded parameters, nothing to inject, clean scripts."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.contract.documents import WINDOWS, document, names, powershell_code, script, step
+from tests.contract.repository import ROOT
+
+HOSTILE = ("';rm -rf /;'", "$(id)", "a`id`", "a|b", "a\nb", '"', "D:\\$x", "D:\\a'b")
+EACH = pytest.mark.parametrize("name", names())
+SHELL = pytest.mark.parametrize("name", names("Linux"))
+POWERSHELL = pytest.mark.parametrize("name", names(WINDOWS))
+
+
+def test_each_platform_has_its_own() -> None:
+    assert [f"{name.removesuffix('Document')}WindowsDocument" for name in names("Linux")] == names(WINDOWS)
+    assert {"WarmerDocument", "BenchmarkDocument", "DeviceUseDocument"} <= set(names("Linux"))
+
+
+@EACH
+class TestEachDocument:
+    def test_every_parameter_is_bounded_and_used(self, name: str) -> None:
+        parameters, text = document(name)["parameters"], json.dumps(document(name)["mainSteps"])
+        assert set(re.findall(r"{{ (\w+) }}", text)) == set(parameters)
+        for key, parameter in parameters.items():
+            pattern = parameter["allowedPattern"]
+            assert pattern.startswith("^"), key
+            assert pattern.endswith("$"), key
+            for hostile in HOSTILE:
+                assert not re.search(pattern, hostile), f"{key} lets {hostile!r} in"
+
+    def test_every_parameter_stands_in_single_quotes_once(self, name: str) -> None:
+        lines = [line for line in script(name).splitlines() if "{{" in line]
+        assert lines
+        for line in lines:
+            assert re.fullmatch(r"\$?(\w+) ?= ?'\{\{ \w+ \}\}'", line), line
+
+    def test_it_runs_on_its_own_platform_within_the_time_asked_for(self, name: str) -> None:
+        windows = WINDOWS in name
+        platform = WINDOWS if windows else "Linux"
+        assert step(name)["precondition"] == {"StringEquals": ["platformType", platform]}
+        assert step(name)["action"] == ("aws:runPowerShellScript" if windows else "aws:runShellScript")
+        assert step(name)["inputs"]["timeoutSeconds"] == "{{ executionTimeout }}"
+
+    def test_it_stays_below_the_size_limit(self, name: str) -> None:
+        assert len(json.dumps(document(name))) < 48 * 1024, "64 KB with run-time parameters"
+
+
+@SHELL
+def test_shellcheck_finds_nothing(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "script.sh"
+    path.write_text(script(name), encoding="utf-8")
+    shellcheck = shutil.which("shellcheck", path=str(ROOT / ".venv/bin")) or shutil.which("shellcheck")
+    assert shellcheck, "shellcheck is part of requirements/dev.txt"
+    done = subprocess.run([shellcheck, "--shell=sh", str(path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@POWERSHELL
+class TestPowerShell:
+    """No PowerShell is to be had from the package registries, so the scripts are read and not run."""
+
+    def test_brackets_are_balanced_and_letters_plain(self, name: str) -> None:
+        open_ones: list[str] = []
+        for character in powershell_code(name):
+            if character in "({[":
+                open_ones.append({"(": ")", "{": "}", "[": "]"}[character])
+            elif character in ")}]":
+                assert open_ones.pop() == character
+        assert open_ones == []
+        assert script(name).isascii()
+
+    def test_every_variable_is_set_somewhere(self, name: str) -> None:
+        text = script(name)
+        known = {"_", "null", "true", "env", "script", "ErrorActionPreference", "ProgressPreference"}
+        assigned = set(re.findall(r"\$(?:script:)?(\w+)\s*\+?=", text))
+        assigned |= set(re.findall(r"\[\w+(?:\[\])?\] \$(\w+)", text))
+        assigned |= set(re.findall(r"foreach \(\$(\w+) in", text))
+        used = set(re.findall(r"\$(?:script:)?(\w+)", text))
+        assert used - assigned <= known

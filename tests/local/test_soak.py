@@ -1,0 +1,102 @@
+"""`make soak`: the same seed gives the same scenario, and nothing is left after any of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from local.soak import __main__ as command
+from local.soak import run
+from local.soak.auditor import Auditor
+from local.soak.lab import FastLab
+from local.soak.options import parse
+from local.soak.paths import Ending, request
+from local.soak.run import Outcome, scenario
+
+SEEDS = range(1, 31)
+"""Some fifty restores."""
+
+
+def outcome(seed: int, **changes) -> Outcome:
+    return Outcome(**{"seed": seed, "restores": 2, "ready": 2, "endings": ["ready", "ready"], **changes})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_is_left_wrong_or_stuck(seed):
+    found = scenario(seed)
+    assert (found.leaks, found.wrong, found.stuck) == ([], [], []), (found.endings, found.told)
+
+
+def test_a_scenario_follows_from_its_seed():
+    assert scenario(3).to_json() == scenario(3).to_json()
+
+
+class TestAuditor:
+    """What it must find: a soak that sees nothing proves nothing."""
+
+    def test_a_volume_that_nobody_ordered(self):
+        with FastLab(1) as lab:
+            lab.region.add_volume(size_gib=8, tags={"rewarm:restore-id": "r", "rewarm:volume-index": "0"})
+            assert "stays without a reason" in Auditor(lab).findings(Ending("failed", "X"))[0]
+
+    def test_a_fast_snapshot_restore_that_is_still_enabled(self):
+        with FastLab(1) as lab:
+            snapshot_id = request(lab, "auto")["source"]["snapshotId"]
+            zones = {"AvailabilityZones": ["us-east-1a"], "SourceSnapshotIds": [snapshot_id]}
+            lab.region.call("ec2", "EnableFastSnapshotRestores", zones)
+            assert f"fast snapshot restore of {snapshot_id}" in Auditor(lab).findings(Ending("ready"))[0]
+
+    def test_a_volume_that_is_called_ready_and_is_cold(self):
+        with FastLab(1) as lab:
+            snapshot_id = request(lab, "auto")["source"]["snapshotId"]
+            tags = {"rewarm:restore-id": "r", "rewarm:volume-index": "0"}
+            volume_id = lab.region.add_volume(
+                size_gib=8, snapshot_id=snapshot_id, initialized=False, tags=tags
+            )
+            assert "of it is cold" in Auditor(lab).findings(Ending("ready", ready=[volume_id]))[0]
+
+    def test_an_execution_that_never_ends(self):
+        with FastLab(1) as lab:
+            lab.begin("lost", {"source": {"snapshotId": "snap-0123456789abcdef0"}})
+            assert "is still in" in Auditor(lab).findings(Ending("stuck"))[0]
+
+
+class TestCommand:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--restores", "0"], "--restores: found 0; allowed is 1 to 1,000,000"),
+            (["--seed", "-1"], "--seed: found -1; allowed is 0 or more"),
+        ],
+    )
+    def test_options_that_make_no_sense_are_refused(self, arguments, message, capsys):
+        with pytest.raises(SystemExit, match="2"):
+            parse(arguments)
+        assert message in capsys.readouterr().err
+
+    def test_it_goes_on_until_so_many_restores_are_made(self, monkeypatch, capsys):
+        monkeypatch.setattr(run, "scenario", outcome)
+        assert command.main(["--restores", "5", "--seed", "7", "--json"]) == 0
+        told = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert (told["restores"], told["firstSeed"], told["lastSeed"]) == (6, 7, 9)
+        assert (told["leaks"], told["wrongVerdicts"], told["stuckExecutions"]) == (0, 0, 0)
+
+    def test_a_failure_names_its_seed_and_how_to_see_it_again(self, monkeypatch, capsys):
+        monkeypatch.setattr(run, "scenario", lambda seed: outcome(seed, leaks=["volume vol-1 stays"]))
+        assert command.main(["--restores", "2", "--seed", "11"]) == 1
+        out = capsys.readouterr().out
+        assert 'again: make soak ARGS="--only 11"' in out
+        assert "2 restores, 1 leaks, 0 wrong verdicts, 0 stuck executions" in out
+
+    def test_an_interrupt_leaves_no_lab_open(self, monkeypatch, capsys):
+        def interrupted(seed):
+            with FastLab(seed):
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(command, "scenario", interrupted)
+        assert command.main(["--only", "1"]) == 130
+        assert "interrupted" in capsys.readouterr().out
+        with FastLab(1):
+            pass

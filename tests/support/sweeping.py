@@ -1,0 +1,150 @@
+"""A stack with restores that are over, and everything that the sweeper looks at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from rewarm.domain.leftovers import ExecutionEnd, FastRestoreClaim
+from rewarm.domain.model import Attachment, Volume, VolumeSettings
+from rewarm.ports import JsonObject
+from rewarm.steps.clean_up import CleanUpPorts
+from rewarm.steps.sweep import SweepPorts, Swept, sweep, sweep_one
+from rewarm.steps.sweep_restores import EndingPorts
+from tests.support.builders import (
+    DEVICE,
+    INSTANCE_ID,
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    VOLUME_ID,
+    ZONE,
+    at,
+    request,
+)
+from tests.support.fakes import FakeCommands, FakeFastRestores, FakeMessages, FakeModifications, FakeTable
+from tests.support.holds import FakeHolds
+from tests.support.performance import STACK, BoostedFakeVolumes, FakeRestoreExecutions
+from tests.support.signals import FakeTasks, FakeWaiters
+
+MADE: JsonObject = {
+    "volumeId": VOLUME_ID,
+    "snapshotId": SNAPSHOT_ID,
+    "availabilityZone": ZONE,
+    "instanceId": INSTANCE_ID,
+    "device": DEVICE,
+    "createdAt": "2026-11-21T03:00:00Z",
+}
+
+
+@dataclass
+class FakeClaims:
+    """Port FastRestoreClaims, of the table's own."""
+
+    table: FakeTable
+
+    def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
+        found = self.table.claims.get((snapshot_id, availability_zone))
+        if found is None:
+            return None
+        return FastRestoreClaim(found.ours, frozenset(found.users), found.last_user)
+
+
+@dataclass
+class SweepWorld:
+    """One restore of one volume; its execution was stopped, unless a test says otherwise."""
+
+    volumes: BoostedFakeVolumes = field(default_factory=lambda: BoostedFakeVolumes(NOW))
+    modifications: FakeModifications = field(init=False)
+    commands: FakeCommands = field(default_factory=FakeCommands)
+    fast_restores: FakeFastRestores = field(default_factory=FakeFastRestores)
+    table: FakeTable = field(default_factory=FakeTable)
+    executions: FakeRestoreExecutions = field(default_factory=FakeRestoreExecutions)
+    holds: FakeHolds = field(default_factory=FakeHolds)
+    messages: FakeMessages = field(default_factory=FakeMessages)
+    waiters: FakeWaiters = field(default_factory=FakeWaiters)
+    tasks: FakeTasks = field(default_factory=FakeTasks)
+    pauses: int = 0
+
+    def __post_init__(self) -> None:
+        self.modifications = FakeModifications(self.volumes)
+
+    def begun(self, restore_id: str = RESTORE_ID, **changes: Any) -> None:
+        """The restore of a volume that is being made."""
+        record = {
+            "status": "restoring",
+            "startedAt": "2026-11-21T03:00:00Z",
+            "request": request().to_json(),
+            "plans": [{"index": 0, "snapshotId": SNAPSHOT_ID}],
+            "volume0": MADE,
+            **changes,
+        }
+        self.table.put_new(restore_id, {name: value for name, value in record.items() if value is not None})
+        self.holds.enter(restore_id, instance_id=INSTANCE_ID, now=NOW)
+
+    def made(self, volume_id: str = VOLUME_ID, *, attached: str | None = None, **tags: str) -> None:
+        """A volume of the restore; keyword arguments are tags, with `_` for `-` and without `rewarm:`."""
+        own = {"stack": STACK, "restore-id": RESTORE_ID, "volume-index": "0"}
+        told = {**own, **{name.replace("_", "-"): value for name, value in tags.items()}}
+        settings = VolumeSettings(
+            "gp3", 100, tags={f"rewarm:{name}": one for name, one in told.items() if one}
+        )
+        at_instance = (Attachment(attached, DEVICE, "attached"),) if attached else ()
+        state = "in-use" if attached else "available"
+        self.volumes.volumes[volume_id] = Volume(
+            volume_id, state, ZONE, settings, SNAPSHOT_ID, False, at_instance, NOW
+        )
+
+    def put(self, settings: VolumeSettings, volume_id: str = VOLUME_ID) -> None:
+        """A volume with these settings, in use."""
+        self.volumes.volumes[volume_id] = Volume(
+            volume_id, "in-use", ZONE, settings, SNAPSHOT_ID, None, (), NOW
+        )
+
+    def ended(self, status: str, restore_id: str = RESTORE_ID) -> None:
+        """What Step Functions says of the restore's execution."""
+        self.executions.ends[restore_id] = ExecutionEnd(status)
+
+    def sweep(
+        self, *, now: datetime | None = None, owner: str = "sweeper", only: str | None = None
+    ) -> list[Swept]:
+        """The schedule, or the event of one restore."""
+        ports = self.ports(now or at(30), owner)
+        return sweep(ports) if only is None else sweep_one(only, ports)
+
+    def ports(self, now: datetime, owner: str = "sweeper") -> SweepPorts:
+        """As the handler wires them."""
+        ending = EndingPorts(
+            now=now,
+            owner=owner,
+            removal=CleanUpPorts(
+                self.volumes, self.modifications, self.commands, self.fast_restores, self.table, STACK
+            ),
+            endings=self.executions,
+            holds=self.holds,
+            messages=self.messages,
+            waiters=self.waiters,
+            tasks=self.tasks,
+            pause=self._pause,
+        )
+        return SweepPorts(
+            stack_name=STACK,
+            now=now,
+            boosted=self.volumes,
+            stack_volumes=self.volumes,
+            volumes=self.volumes,
+            modifications=self.modifications,
+            executions=self.executions,
+            enabled=self.fast_restores,
+            claims=FakeClaims(self.table),
+            table=self.table,
+            ending=ending,
+        )
+
+    def _pause(self) -> None:
+        """EC2 goes on meanwhile."""
+        self.pauses += 1
+        for volume_id, volume in list(self.volumes.volumes.items()):
+            if any(one.state == "detaching" for one in volume.attachments):
+                self.volumes.change(volume_id, attachments=(), state="available")

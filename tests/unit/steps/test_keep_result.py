@@ -1,0 +1,47 @@
+"""State Keep Result."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rewarm.contracts import KeepResultEvent
+from rewarm.steps.keep_result import keep_result
+from rewarm.steps.kept import whole_result
+from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID
+from tests.support.fakes import FakeArtifacts
+
+
+def keep(result: dict[str, Any], artifacts: FakeArtifacts) -> dict[str, Any]:
+    event = KeepResultEvent(restore_id=RESTORE_ID, now=NOW, result=result)
+    told: dict[str, Any] = keep_result(event, artifacts=artifacts).to_json()
+    return told
+
+
+def test_the_whole_is_kept_and_little_goes_on() -> None:
+    artifacts = FakeArtifacts()
+    result = {
+        "verdict": "ready", "index": 3, "volumeId": VOLUME_ID, "snapshotId": SNAPSHOT_ID,
+        "after": {"histogram": list(range(5_000))},
+    }  # fmt: skip
+    told = keep(result, artifacts)
+    assert told == {
+        "index": 3, "verdict": "ready", "volumeId": VOLUME_ID, "snapshotId": SNAPSHOT_ID, "error": None,
+        "resultKey": f"restores/{RESTORE_ID}/3/result.json",
+    }  # fmt: skip
+    assert whole_result(told, artifacts) == result
+    assert keep(result, artifacts) == told, "idempotent"
+
+
+def test_a_failure_keeps_its_cause() -> None:
+    artifacts = FakeArtifacts()
+    result = {"verdict": "failed", "index": 0, "error": "States.TaskFailed", "cause": "x" * 30_000}
+    told = keep(result, artifacts)
+    assert (told["verdict"], told["error"]) == ("failed", "States.TaskFailed")
+    assert len(json.dumps(told)) < 300
+    assert whole_result(told, artifacts)["cause"] == "x" * 30_000
+
+
+def test_where_nothing_could_be_kept_the_payload_is_what_is_known() -> None:
+    bare = {"index": 0, "verdict": "ready", "volumeId": VOLUME_ID}
+    assert whole_result(bare, FakeArtifacts()) == bare

@@ -1,0 +1,43 @@
+"""The fault matrix: is it whole, and what befalls the agent, its instance and its device.
+
+`fault_matrix.json` names every call that any state makes and whether a restore can do without it. A call that
+is not in it fails the test below; `make soak ARGS=--calls` prints the table anew.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from local.soak.calls import NEEDED, OPTIONAL
+from local.soak.machine_rows import machine_complaints, machine_rows, play_machine
+from tests.support import fault_matrix
+
+
+def test_every_call_that_a_state_makes_has_its_rows():
+    known = {place: sorted(calls) for place, calls in fault_matrix.table().items()}
+    assert fault_matrix.calls() == known
+
+
+def test_the_table_says_of_every_call_whether_it_is_needed():
+    answers = {answer for calls in fault_matrix.table().values() for answer in calls.values()}
+    assert answers == {NEEDED, OPTIONAL}
+
+
+def test_the_paths_end_as_they_are_meant_to():
+    endings = {name: one.ending.kind for name, one in fault_matrix.recorded().items()}
+    ready = {name for name, kind in endings.items() if kind == "ready"}
+    assert ready >= {
+        "warm-up-agent",
+        "provisioned-rate",
+        "fast-snapshot-restore",
+        "background",
+        "boosted-warm-up",
+        "volume-clone",
+    }
+    assert not [name for name, kind in endings.items() if kind.startswith(("stuck", "timed out", "never"))]
+
+
+@pytest.mark.parametrize("row", machine_rows(), ids=str)
+def test_the_agent_or_its_machine_in_trouble(row, record_property):
+    assert machine_complaints(row, play_machine(row)) == []
+    record_property("faultRows", (1, 1))

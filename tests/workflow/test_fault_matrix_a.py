@@ -1,0 +1,16 @@
+"""The fault matrix, calls and functions: half of the places, for one worker."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support import fault_matrix
+
+
+@pytest.mark.parametrize("place", fault_matrix.places("a"))
+def test_every_fault_of_every_call_ends_well(place, record_property):
+    """Ready, or failed with the right reason; nothing is left, and the meter stands still."""
+    rows, wrong = fault_matrix.played(place)
+    record_property("faultRows", (rows - len(wrong), rows))
+    assert not wrong, f"{len(wrong)} of {rows}:\n" + "\n".join(wrong)
+    assert rows

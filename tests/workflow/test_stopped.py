@@ -1,0 +1,97 @@
+"""Executions that meet no Catch: the sweeper ends what they leave, on Step Functions' own event."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from tests.support.restores import END_SECONDS, PATIENT, RestoreUser, request_for, texts
+
+Json = dict[str, Any]
+TO_ZONE = {"target": {"availabilityZone": "us-east-1a"}}
+
+
+def stop(user: RestoreUser, restore_id: str) -> None:
+    """As somebody does in the console."""
+    arn = user._arn(0, restore_id)
+    user.lab.client("stepfunctions").stop_execution(executionArn=arn, error="Console", cause="by hand")
+
+
+def swept(user: RestoreUser, restore_id: str) -> Json:
+    """The record, once the sweeper has told of the restore."""
+    give_up = time.monotonic() + END_SECONDS
+    while not (record := user.call("GET", f"/restores/{restore_id}").body).get("finishedAt"):
+        assert time.monotonic() < give_up, f"{restore_id} is still {record['status']}"
+        time.sleep(0.1)
+    return dict(record)
+
+
+def sweep(user: RestoreUser) -> Json:
+    """The schedule's run."""
+    answer = user.lab.client("lambda").invoke(
+        FunctionName=user.lab.outputs["SweepFunctionName"], Payload="{}"
+    )
+    assert "FunctionError" not in answer, answer["Payload"].read()
+    return dict(json.loads(answer["Payload"].read()))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "changes", "state"),
+    [
+        ("fast-snapshot-restore", {}, "Wait For Snapshot"),
+        ("background", {}, "Attach Volume"),
+        ("provisioned-rate", TO_ZONE, "Poll Initialization"),
+    ],
+)
+def test_what_a_stopped_restore_made_is_removed(
+    user: RestoreUser, strategy: str, changes: Json, state: str
+) -> None:
+    request = request_for(user, strategy) | changes
+    with user.lab.clock.busy():
+        restore_id = user.start(request)
+        user.wait_for_state(restore_id, state)
+        stop(user, restore_id)
+    done = user.finished(restore_id)
+    assert (done.main.status, done.volumes[0].status) == ("ABORTED", "ABORTED")
+    record = swept(user, restore_id)
+    assert (record["status"], record["failure"]["error"]) == ("failed", "ExecutionAborted")
+    assert "its execution was stopped (Console: by hand)" in record["failure"]["cause"]
+    sweep(user)  # what was on its way when it was stopped is found by the schedule
+    assert user.left() == {}
+    said = [texts(one) for one in user.messages(restore_id) if "Restore failed" in texts(one)]
+    assert len(said) == 1
+
+
+def test_a_volume_that_was_announced_outlives_its_stopped_restore(user: RestoreUser) -> None:
+    request = request_for(user, "warm-up-agent") | {
+        "verify": {"samples": 0},
+        "warmUp": {"maxMibPerSecond": 1},
+    }
+    restore_id = user.start(request)
+    user.wait_for_state(restore_id, "Wait For Initialization")
+    assert len(user.new("commands")) == 1
+    stop(user, restore_id)
+    record = swept(user, restore_id)
+    (volume_id,) = user.volumes_of(restore_id)
+    assert user.volume(volume_id)["Tags"]["rewarm:failed"] == restore_id
+    assert [one["State"] for one in user.volume(volume_id)["Attachments"]] == ["attached"]
+    assert user.new("commands") == []
+    assert record["status"] == "failed"
+    assert f"Left behind: volume {volume_id}" in texts(user.messages(restore_id)[-1])
+    assert sweep(user)["swept"] == []
+
+
+def test_an_event_of_a_restore_that_ended_by_itself_changes_nothing(user: RestoreUser) -> None:
+    """A failed execution sends the same event."""
+    request = request_for(user, "background") | {"verify": PATIENT}
+    user.region.faults.inject("access-denied")
+    done = user.restore(request)
+    assert done.record["failure"]["error"] == "AccessDeniedError"
+    before = len(user.messages(done.restore_id))
+    assert sweep(user)["swept"] == []
+    assert len(user.messages(done.restore_id)) == before
+    again = user.call("GET", f"/restores/{done.restore_id}").body
+    assert again["failure"] == done.record["failure"]
