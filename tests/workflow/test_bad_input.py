@@ -203,9 +203,10 @@ def test_an_alarm_whose_runbook_cannot_be_met_says_why(user: RestoreUser, bad: B
     (restore_id,) = user.alarm(alarm)
     done = user.finished(restore_id)
     assert (done.main.status, done.main.error, done.volumes) == ("FAILED", bad.error, ())
-    assert done.main.states[-4:] == [
+    assert done.main.states[-5:] == [
         "Select Snapshot",
         "Report Failure",
+        "Release Target After Failure",
         "Announce Failure",
         "Restore Failed",
     ]
@@ -255,9 +256,10 @@ def test_an_unknown_field_in_a_scheduled_request_fails_with_a_message(user: Rest
     restore_id = user.start_execution({"request": request, "trigger": {"kind": "schedule"}})
     done = user.finished(restore_id)
     assert (done.main.status, done.main.error, done.volumes) == ("FAILED", "InvalidRequestError", ())
-    assert done.main.states[-4:] == [
+    assert done.main.states[-5:] == [
         "Parse Request",
         "Report Failure",
+        "Release Target After Failure",
         "Announce Failure",
         "Restore Failed",
     ]
