@@ -130,7 +130,7 @@ def _stop_volumes(restore_id: str, record: JsonObject, ports: EndingPorts) -> Sw
     """Step Functions stops the child of a parent that is stopped, or tries to: this one lives, and cleans up
     by itself.
     """
-    mark_cancelled(restore_id, ports.removal.table)
+    _mark(restore_id, record, ports)
     wake_waiting(restore_id, record, waiters=ports.waiters, tasks=ports.tasks)
     return Swept("restores", restore_id, "ending", "its volumes' executions still run, and are to stop")
 

@@ -191,6 +191,18 @@ class TestRacesAndBystanders:
         assert VOLUME_ID in world.volumes.volumes
         assert world.messages.sent == []
 
+    def test_the_end_of_that_child_is_not_told_as_a_cancellation(self, world):
+        """Nobody has asked to cancel; the sweeper has marked it so that its child stops."""
+        world.begun()
+        world.made()
+        world.executions.running.add((RESTORE_ID, 0))
+        world.sweep(only=RESTORE_ID)
+        world.executions.running.clear()
+        world.ended("ABORTED")
+        world.sweep()
+        record = world.table.records[RESTORE_ID]
+        assert (record["status"], record["failure"]["error"]) == ("failed", "ExecutionAborted")
+
     def test_a_restore_that_ended_by_itself_is_left_alone(self, world):
         world.begun(status="ready", finishedAt="2026-11-21T03:20:00Z")
         world.made(attached=INSTANCE_ID)
