@@ -19,7 +19,7 @@ PYTEST_ARGS ?=
 # Each pytest worker runs an embedded AWS of its own.
 WORKERS ?= 2
 
-.PHONY: help fault-matrix setup run plan bench scale measurements soak test test-python test-agent lint format strategies-docs schemas build deploy clean
+.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent lint format strategies-docs schemas build deploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,15 +51,15 @@ soak: ## random restores with random faults in virtual time (ARGS="--restores 50
 	@local/setup.sh --only-python >&2
 	@$(PYTHON) -m local.soak $(ARGS)
 
-test: setup ## everything: unit, contract, lint, embedded AWS, workflows, agent, sanitizers
+test: setup ## unit, contract, lint, embedded AWS, workflows, agent, sanitizers
 	@$(MAKE) --no-print-directory test-agent
 	@$(MAKE) --no-print-directory test-python
 
 test-python: ## the Python tests and linters (PYTEST_ARGS="-k …")
-	@$(PYTHON) -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+	@$(PYTHON) -m pytest -n $(WORKERS) --dist loadfile -m "not long" $(PYTEST_ARGS)
 
-fault-matrix: setup ## every AWS call of every state times every fault; make test plays a third of it
-	@FAULT_MATRIX=all $(MAKE) --no-print-directory test-python PYTEST_ARGS="tests/workflow/test_fault_matrix.py tests/workflow/test_fault_matrix_a.py tests/workflow/test_fault_matrix_b.py"
+test-long: setup ## the tests that half an hour has no room for, and every row of the fault matrix
+	@FAULT_MATRIX=all $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile -m "long or matrix" $(PYTEST_ARGS)
 
 test-agent: ## the agent's tests: release binaries, this machine's build, the same under sanitizers
 	@$(MAKE) --no-print-directory -C warmer check-release ZIG="$(ZIG)"

@@ -14,8 +14,8 @@ from local.soak.options import parse
 from local.soak.paths import Ending, request
 from local.soak.run import Outcome, scenario
 
-SEEDS = range(1, 31)
-"""Some fifty restores."""
+SEEDS = [*range(1, 9), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(9, 41))]
+"""Some seventy restores."""
 
 
 def outcome(seed: int, **changes) -> Outcome:

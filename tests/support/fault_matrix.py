@@ -16,8 +16,8 @@ from local.soak.wire_faults import Kind
 
 TABLE = Path(__file__).resolve().parents[1] / "workflow" / "fault_matrix.json"
 """Place -> call -> `needed` or `optional`: whether a restore can do without it."""
-SHARE = 1 if os.environ.get("FAULT_MATRIX") == "all" else 3
-"""Of so many rows one is played: all of them take ten minutes of processor time (`make fault-matrix`)."""
+SHARE = 1 if os.environ.get("FAULT_MATRIX") == "all" else 5
+"""Of so many rows one is played: all of them take ten minutes of processor time (`make test-long`)."""
 
 
 @cache

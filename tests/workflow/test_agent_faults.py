@@ -126,6 +126,7 @@ def test_an_agent_that_is_killed_goes_on(user: RestoreUser) -> None:
     assert done.volumes[0].answer("Poll Initialization")["signals"]["agent"]["bytesResumed"] > 0
 
 
+@pytest.mark.long
 def test_a_command_that_is_killed_whole_is_sent_again(user: RestoreUser) -> None:
     restore_id, volume_id = warming(user)
     on_instance(user, instance_of(user, volume_id), KILL_ALL)
@@ -144,6 +145,7 @@ def test_an_instance_that_restarts_goes_on(user: RestoreUser) -> None:
     assert done.volumes[0].states.count("Wait For Agent") >= 2, "it takes a minute until it is back"
 
 
+@pytest.mark.long
 def test_a_restart_that_run_command_does_not_notice_is_noticed_by_its_silence(
     user: RestoreUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +169,7 @@ def test_a_restart_that_run_command_does_not_notice_is_noticed_by_its_silence(
     assert done.volumes[0].output["warmUps"] == 1
 
 
+@pytest.mark.long
 def test_a_device_with_another_name_after_a_restart_is_found(user: RestoreUser) -> None:
     restore_id, volume_id = warming(user)
     instance_id = instance_of(user, volume_id)
@@ -179,6 +182,7 @@ def test_a_device_with_another_name_after_a_restart_is_found(user: RestoreUser) 
     assert_read_once(user, done)
 
 
+@pytest.mark.long
 def test_an_instance_that_is_stopped_and_started_goes_on(user: RestoreUser) -> None:
     restore_id, volume_id = warming(user)
     instance_id, ec2 = instance_of(user, volume_id), user.lab.client("ec2")
@@ -188,6 +192,7 @@ def test_an_instance_that_is_stopped_and_started_goes_on(user: RestoreUser) -> N
     assert_read_once(user, user.finished(restore_id))
 
 
+@pytest.mark.long
 def test_an_agent_that_is_killed_time_and_again_fails(user: RestoreUser) -> None:
     restore_id, volume_id = warming(user, warmUp={"maxMibPerSecond": 2})
     instance_id = instance_of(user, volume_id)
@@ -201,6 +206,7 @@ def test_an_agent_that_is_killed_time_and_again_fails(user: RestoreUser) -> None
 
 
 # ------------------------------------------------------------------------------------------------ gone
+@pytest.mark.long
 def test_an_instance_that_stays_stopped_fails(user: RestoreUser) -> None:
     restore_id, volume_id = warming(user)
     instance_id = instance_of(user, volume_id)
@@ -210,6 +216,7 @@ def test_an_instance_that_stays_stopped_fails(user: RestoreUser) -> None:
     assert_kept(user, done)
 
 
+@pytest.mark.long
 def test_another_plan_takes_over_where_the_instance_stays_stopped(user: RestoreUser) -> None:
     """The volume was announced, so it stays; what loads it in place is all that is left."""
     restore_id, volume_id = warming(user, strategy="auto")
@@ -222,6 +229,7 @@ def test_another_plan_takes_over_where_the_instance_stays_stopped(user: RestoreU
     assert user.left()["volumes"] == [volume_id]
 
 
+@pytest.mark.long
 def test_an_instance_that_is_terminated_fails(user: RestoreUser) -> None:
     restore_id, volume_id = warming(user)
     instance_id = instance_of(user, volume_id)
@@ -232,7 +240,7 @@ def test_an_instance_that_is_terminated_fails(user: RestoreUser) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ disk
-@pytest.mark.parametrize("options", ["size=4k", "size=4k,ro"])
+@pytest.mark.parametrize("options", ["size=4k", pytest.param("size=4k,ro", marks=pytest.mark.long)])
 def test_a_disk_that_takes_no_state_stops_nothing(user: RestoreUser, options: str) -> None:
     request = request_for(user, "warm-up-agent") | {"verify": {"samples": 0}}
     instance_id = request["target"]["instanceId"]
@@ -274,6 +282,7 @@ def test_s3_that_is_back_in_time_is_waited_for(user: RestoreUser, proxy: Proxy) 
     assert "GET" in proxy.refused
 
 
+@pytest.mark.long
 def test_s3_that_stays_away_fails(user: RestoreUser, proxy: Proxy) -> None:
     proxy.cut = {"GET", "PUT"}
     done = user.restore(request_for(user, "warm-up-agent") | {"verify": {"samples": 0}})
@@ -283,6 +292,7 @@ def test_s3_that_stays_away_fails(user: RestoreUser, proxy: Proxy) -> None:
     assert_kept(user, done)
 
 
+@pytest.mark.long
 def test_progress_that_reaches_nobody_stops_nothing(user: RestoreUser, proxy: Proxy) -> None:
     """The result comes with the command's output as well."""
     proxy.cut = {"PUT"}

@@ -37,6 +37,7 @@ def test_the_paths_end_as_they_are_meant_to():
     assert not [name for name, kind in endings.items() if kind.startswith(("stuck", "timed out", "never"))]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("row", machine_rows(), ids=str)
 def test_the_agent_or_its_machine_in_trouble(row, record_property):
     assert machine_complaints(row, play_machine(row)) == []

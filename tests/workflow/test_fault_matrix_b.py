@@ -7,6 +7,7 @@ import pytest
 from tests.support import fault_matrix
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("place", fault_matrix.places("b"))
 def test_every_fault_of_every_call_ends_well(place, record_property):
     """Ready, or failed with the right reason; nothing is left, and the meter stands still."""

@@ -110,6 +110,7 @@ def test_the_new_volume_is_in_the_place_and_the_old_one_kept(user: RestoreUser, 
     assert plan["volume"]["replaces"]["volumeId"] == replacing.old
 
 
+@pytest.mark.long
 def test_it_is_kept_on_termination_where_it_was_so(user: RestoreUser) -> None:
     replacing = Replacing(user, delete_on_termination=False)
     done = user.restore(replacing.request())
@@ -117,6 +118,7 @@ def test_it_is_kept_on_termination_where_it_was_so(user: RestoreUser) -> None:
     assert replacing.place(new_volume(user, done)) == replacing.in_place
 
 
+@pytest.mark.long
 def test_each_volume_of_an_instance_takes_its_own_place(user: RestoreUser, replacing: Replacing) -> None:
     second = user.region.add_volume(
         size_gib=1, snapshot_id=user.snapshot(), attach_to=replacing.instance, device="/dev/sdg"
@@ -134,6 +136,7 @@ def test_each_volume_of_an_instance_takes_its_own_place(user: RestoreUser, repla
     assert {user.volume(one)["State"] for one in (replacing.old, second)} == {"available"}
 
 
+@pytest.mark.long
 def test_the_old_volume_leaves_only_when_the_new_one_is_there(
     user: RestoreUser, replacing: Replacing
 ) -> None:
@@ -251,6 +254,7 @@ def test_what_was_announced_is_kept_beside_the_old_volume(user: RestoreUser, rep
     assert new in told
 
 
+@pytest.mark.long
 def test_with_keep_the_new_volume_stays_in_the_place(user: RestoreUser, replacing: Replacing) -> None:
     request = replacing.request(verify={"samples": 16, "maxP99Ms": 0.01}, onFailure="keep")
     done = user.restore(request)
@@ -263,6 +267,7 @@ def test_with_keep_the_new_volume_stays_in_the_place(user: RestoreUser, replacin
 @pytest.mark.parametrize(
     "operation", ["CreateTags", "DetachVolume", "AttachVolume", "ModifyInstanceAttribute"]
 )
+@pytest.mark.long
 def test_a_lost_answer_changes_nothing(user: RestoreUser, replacing: Replacing, operation: str) -> None:
     """As where a function ends after the effect: botocore, or the state, does it again."""
     user.region.faults.add(FaultRule(operation, "lost-answer", code="InternalError", status=500, times=3))
@@ -273,6 +278,7 @@ def test_a_lost_answer_changes_nothing(user: RestoreUser, replacing: Replacing, 
 
 
 @pytest.mark.parametrize("operation", ["DetachVolume", "AttachVolume"])
+@pytest.mark.long
 def test_throttling_on_the_way_back_is_waited_out(
     user: RestoreUser, replacing: Replacing, operation: str
 ) -> None:
@@ -283,6 +289,7 @@ def test_throttling_on_the_way_back_is_waited_out(
     replacing.assert_back(done)
 
 
+@pytest.mark.long
 def test_a_new_volume_that_is_mounted_stays_until_the_sweeper_may_take_it_out(
     user: RestoreUser, replacing: Replacing
 ) -> None:
@@ -302,6 +309,7 @@ def test_a_new_volume_that_is_mounted_stays_until_the_sweeper_may_take_it_out(
     replacing.assert_back(done)
 
 
+@pytest.mark.long
 def test_a_restore_that_is_stopped_is_undone_by_the_sweeper(user: RestoreUser, replacing: Replacing) -> None:
     request = replacing.request(verify={"samples": 16})
     restore_id = user.start(request)

@@ -178,6 +178,7 @@ def test_the_old_volume_is_properly_replaced_or_in_its_place(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.long
 def test_the_old_volume_is_in_its_place_again(kind: str) -> None:
     """Of a restore that fails in any case, when its volume was announced as attached."""
     check(kind, NOT_FAST, recorded())
