@@ -188,4 +188,6 @@ def test_stop_start_and_reboot_reach_the_data_plane() -> None:
     assert lab.plane.instances == set()
     lab.ec2("StartInstances", InstanceIds=[INSTANCE])
     lab.ec2("RebootInstances", InstanceIds=[INSTANCE])
+    assert lab.plane.instances == set(), "it takes a while to boot"
+    lab.wait(lab.settings.boot_seconds + 1)
     assert lab.plane.instances == {INSTANCE}
