@@ -14,7 +14,7 @@ from moto import mock_aws
 from rewarm.adapters.holds import EXPIRY_SECONDS, SHARDS, DynamoHolds
 from rewarm.domain import errors
 from rewarm.domain.holds import AlarmStart, TargetHolds
-from tests.contract.answers import ApiError, Aws
+from tests.contract.answers import ApiError, Aws, one_at_a_time
 
 TABLE = "restores"
 INSTANCE = "i-0123456789abcdef0"
@@ -34,7 +34,7 @@ def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
         )
-        yield client
+        yield one_at_a_time(client)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from moto import mock_aws
 
 from rewarm.adapters.pace import BURST_SECONDS, DynamoPace
 from rewarm.domain import errors
-from tests.contract.answers import ApiError, Aws
+from tests.contract.answers import ApiError, Aws, one_at_a_time
 
 TABLE = "restores"
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -34,7 +34,7 @@ def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
         )
-        yield client
+        yield one_at_a_time(client)
 
 
 @pytest.fixture
