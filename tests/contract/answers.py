@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -75,16 +74,3 @@ def _called(answer: Callable[[Json], Json], params: Json) -> Json | ApiError:
 
 def _http(status: int) -> AWSResponse:
     return AWSResponse("https://aws.test", status, HTTPHeaders(), None)
-
-
-def one_at_a_time(dynamodb: Any) -> Any:
-    """DynamoDB checks a condition and writes in one step; moto leaves a gap between them to other threads."""
-    lock, call = threading.Lock(), dynamodb._make_api_call
-
-    def in_turn(operation: str, params: Json) -> Json:
-        with lock:
-            answer: Json = call(operation, params)
-            return answer
-
-    dynamodb._make_api_call = in_turn
-    return dynamodb

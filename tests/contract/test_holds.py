@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from rewarm.adapters.holds import EXPIRY_SECONDS, SHARDS, DynamoHolds
 from rewarm.domain import errors
 from rewarm.domain.holds import AlarmStart, TargetHolds
-from tests.contract.answers import ApiError, Aws, one_at_a_time
+from tests.contract.answers import ApiError, Aws
 
 TABLE = "restores"
 INSTANCE = "i-0123456789abcdef0"
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 CLOCK = 1_000_000.0
-
-
-@pytest.fixture
-def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    with mock_aws():
-        client = boto3.client("dynamodb", region_name="us-east-1")
-        client.create_table(
-            TableName=TABLE,
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        )
-        yield one_at_a_time(client)
 
 
 @pytest.fixture

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
 
 from rewarm.adapters.inventory import AwsInventory
 from rewarm.adapters.restores import RELEASED_SECONDS, DynamoRestoreTable
@@ -38,19 +36,8 @@ def active(snapshot_id: str = PLACE[0], **times: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoRestoreTable]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIATEST")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    with mock_aws():
-        dynamodb = boto3.client("dynamodb")
-        dynamodb.create_table(
-            TableName=TABLE,
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        )
-        yield DynamoRestoreTable(dynamodb, TABLE, clock=(SINCE + timedelta(hours=1)).timestamp)
+def table(dynamodb: Any) -> DynamoRestoreTable:
+    return DynamoRestoreTable(dynamodb, TABLE, clock=(SINCE + timedelta(hours=1)).timestamp)
 
 
 def inventory(ec2: Aws | None = None, states: Aws | None = None) -> AwsInventory:

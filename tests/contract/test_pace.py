@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from rewarm.adapters.pace import BURST_SECONDS, DynamoPace
 from rewarm.domain import errors
-from tests.contract.answers import ApiError, Aws, one_at_a_time
+from tests.contract.answers import ApiError, Aws
 
 TABLE = "restores"
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 PER_SECOND = 10.0
 CALLS = 5
 EACH_SECONDS = CALLS / PER_SECOND
-
-
-@pytest.fixture
-def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    with mock_aws():
-        client = boto3.client("dynamodb", region_name="us-east-1")
-        client.create_table(
-            TableName=TABLE,
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        )
-        yield one_at_a_time(client)
 
 
 @pytest.fixture

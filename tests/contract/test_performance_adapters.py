@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from local.wire import client
 from rewarm.adapters.call_trail import CloudTrailCalls
@@ -92,19 +89,8 @@ class TestActivity:
 
 
 @pytest.fixture
-def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoPerformanceLog]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIATEST")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    with mock_aws():
-        dynamodb = boto3.client("dynamodb")
-        dynamodb.create_table(
-            TableName="restores",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        )
-        yield DynamoPerformanceLog(dynamodb, "restores", clock=NOW.timestamp)
+def log(dynamodb: Any) -> DynamoPerformanceLog:
+    return DynamoPerformanceLog(dynamodb, "restores", clock=NOW.timestamp)
 
 
 class TestLog:

@@ -160,16 +160,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def table(clock: Clock) -> Iterator[DynamoRestoreTable]:
-    with mock_aws():
-        dynamodb = boto3.client("dynamodb")
-        dynamodb.create_table(
-            TableName=TABLE,
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        )
-        yield DynamoRestoreTable(dynamodb, TABLE, clock)
+def table(clock: Clock, dynamodb: Any) -> DynamoRestoreTable:
+    return DynamoRestoreTable(dynamodb, TABLE, clock)
 
 
 def raw(key: str) -> dict[str, Any]:

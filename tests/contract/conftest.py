@@ -1,0 +1,43 @@
+"""What adapters of the table meet: moto's DynamoDB, as exact as the real one where threads meet."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+TABLE = "restores"
+
+
+@pytest.fixture
+def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A client with the table of restores."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIATEST")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        client = boto3.client("dynamodb")
+        client.create_table(
+            TableName=TABLE,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        )
+        yield _one_at_a_time(client)
+
+
+def _one_at_a_time(dynamodb: Any) -> Any:
+    """DynamoDB checks a condition and writes in one step; moto leaves a gap between them to other threads."""
+    lock, call = threading.Lock(), dynamodb._make_api_call
+
+    def in_turn(operation: str, params: dict[str, Any]) -> dict[str, Any]:
+        with lock:
+            answer: dict[str, Any] = call(operation, params)
+            return answer
+
+    dynamodb._make_api_call = in_turn
+    return dynamodb
