@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from local.region import FaultRule
 from local.soak.agent import Trouble
 from local.soak.lab import FastLab
@@ -34,6 +36,16 @@ def stop(lab: FastLab, restore_id: str, machine: str = RESTORE) -> None:
     found = lab.execution(machine, name)
     if found is not None:
         lab.states.stop(found.arn)
+
+
+def stopped(lab: FastLab, *states: str, machine: str = RESTORE) -> Callable[[str], None]:
+    """Somebody who stops the execution once its volume is in one of these states."""
+
+    def halt(restore_id: str) -> None:
+        in_state(lab, restore_id, *states)
+        stop(lab, restore_id, machine)
+
+    return halt
 
 
 def replacing(lab: FastLab, strategy: str) -> Json:
@@ -72,29 +84,23 @@ def _replace_fails(lab: FastLab) -> Ending:
 
 @path("replace-stopped")
 def _replace_stopped(lab: FastLab) -> Ending:
-    def halt(restore_id: str) -> None:
-        in_state(lab, restore_id, "Attach Volume", "Wait For Attachment")
-        stop(lab, restore_id)
-
-    return restored(lab, replacing(lab, "warm-up-agent"), halt)
+    return restored(
+        lab, replacing(lab, "warm-up-agent"), stopped(lab, "Attach Volume", "Wait For Attachment")
+    )
 
 
 @path("fast-restore-stopped")
 def _fast_restore_stopped(lab: FastLab) -> Ending:
-    def halt(restore_id: str) -> None:
-        in_state(lab, restore_id, "Await Signal Of Snapshot", "Wait For Snapshot")
-        stop(lab, restore_id)
-
-    return restored(lab, request(lab, "fast-snapshot-restore"), halt)
+    return restored(
+        lab,
+        request(lab, "fast-snapshot-restore"),
+        stopped(lab, "Await Signal Of Snapshot", "Wait For Snapshot"),
+    )
 
 
 @path("stopped-before-attaching")
 def _stopped_early(lab: FastLab) -> Ending:
-    def halt(restore_id: str) -> None:
-        in_state(lab, restore_id, "Wait For Volume", "Check Volume")
-        stop(lab, restore_id)
-
-    return restored(lab, request(lab, "provisioned-rate"), halt)
+    return restored(lab, request(lab, "provisioned-rate"), stopped(lab, "Wait For Volume", "Check Volume"))
 
 
 @path("volume-stopped-while-warming")
@@ -102,11 +108,9 @@ def _volume_stopped(lab: FastLab) -> Ending:
     asked = request(lab, "boosted-warm-up", volume={"throughputMibS": 125})
     asked["target"] = {"instanceId": lab.region.add_instance(instance_type=FAST_INSTANCE)}
 
-    def halt(restore_id: str) -> None:
-        in_state(lab, restore_id, "Poll Initialization", "Wait For Initialization")
-        stop(lab, restore_id, VOLUME)
-
-    return restored(lab, asked, halt)
+    return restored(
+        lab, asked, stopped(lab, "Poll Initialization", "Wait For Initialization", machine=VOLUME)
+    )
 
 
 @path("kept-on-failure")
