@@ -36,17 +36,8 @@ from tests.support.builders import (
     request,
     volume_plan,
 )
+from tests.support.run_recordings import BEFORE
 
-BEFORE = {
-    "samples": 24,
-    "iops": 11.2,
-    "latencyMs": {"p50": 84.2, "p90": 151.0, "p99": 204.7, "max": 204.7, "mean": 89.1},
-    "histogram": [
-        {"upToMs": 64.0, "count": 5},
-        {"upToMs": 128.0, "count": 15},
-        {"upToMs": 256.0, "count": 4},
-    ],
-}
 AFTER = {
     "samples": 256,
     "iops": 1583.0,
