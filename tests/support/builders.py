@@ -78,6 +78,16 @@ class World:
         self.snapshots.add(snapshot())
         self.instances.add(instance())
 
+    def planning_ports(self) -> dict[str, Any]:
+        """What Choose Strategy asks, but for the turns."""
+        names = ("fast_restores", "instances", "prices", "quotas", "history", "artifacts")
+        return {name: getattr(self, name) for name in names}
+
+    def removal_ports(self) -> dict[str, Any]:
+        """What Clean Up works with."""
+        names = ("volumes", "modifications", "commands", "fast_restores", "table")
+        return {**{name: getattr(self, name) for name in names}, "stack_name": "rewarm"}
+
     def keeper(self, **limits: Any) -> Keeper:
         """Who holds devices of this world."""
         return holds.keeper(self.table, self.holds, **limits)

@@ -37,12 +37,7 @@ def choose(world, body=None, *, volumes=None, minutes=None, pace=None, **objecti
     )
     return choose_strategy(
         event,
-        fast_restores=world.fast_restores,
-        instances=world.instances,
-        prices=world.prices,
-        quotas=world.quotas,
-        history=world.history,
-        artifacts=world.artifacts,
+        **world.planning_ports(),
         pace=pace or FakePace(),
     )
 
@@ -168,12 +163,7 @@ class TestChooseStrategy:
         )
         result = choose_strategy(
             event,
-            fast_restores=world.fast_restores,
-            instances=world.instances,
-            prices=world.prices,
-            quotas=world.quotas,
-            history=world.history,
-            artifacts=world.artifacts,
+            **world.planning_ports(),
             pace=FakePace(),
         )
         assert "warmUp.politeLatencyMs 5 " in result.summary.notes[-1]
@@ -188,12 +178,7 @@ class TestChooseStrategy:
         )
         result = choose_strategy(
             event,
-            fast_restores=world.fast_restores,
-            instances=world.instances,
-            prices=world.prices,
-            quotas=world.quotas,
-            history=world.history,
-            artifacts=world.artifacts,
+            **world.planning_ports(),
             pace=FakePace(),
         )
         assert result.plans[0].plan.ready_p50_seconds >= 40 * 1024 / 10

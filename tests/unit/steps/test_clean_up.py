@@ -60,12 +60,7 @@ def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, **change
     )
     return clean_up(
         event,
-        volumes=world.volumes,
-        modifications=world.modifications,
-        commands=world.commands,
-        fast_restores=world.fast_restores,
-        table=world.table,
-        stack_name="rewarm",
+        **world.removal_ports(),
     )
 
 
@@ -211,11 +206,6 @@ def test_what_is_known_of_the_volume_is_kept_for_the_report():
     )
     clean_up(
         event,
-        volumes=world.volumes,
-        modifications=world.modifications,
-        commands=world.commands,
-        fast_restores=world.fast_restores,
-        table=world.table,
-        stack_name="rewarm",
+        **world.removal_ports(),
     )
     assert world.table.records[RESTORE_ID]["story3"] == event.story

@@ -95,12 +95,7 @@ class Restore:
         event = ChooseStrategyEvent(**self.common, request=self.request, deadline_at=at(120), volumes_key=key)
         planned = choose_strategy(
             event,
-            fast_restores=world.fast_restores,
-            instances=world.instances,
-            prices=world.prices,
-            quotas=world.quotas,
-            history=world.history,
-            artifacts=world.artifacts,
+            **world.planning_ports(),
             pace=FakePace(),
         )
         fits(event)

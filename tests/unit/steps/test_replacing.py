@@ -214,12 +214,7 @@ class TestCleanUp:
         )
         return clean_up(
             event,
-            volumes=world.volumes,
-            modifications=world.modifications,
-            commands=world.commands,
-            fast_restores=world.fast_restores,
-            table=world.table,
-            stack_name="rewarm",
+            **world.removal_ports(),
             put_back=world.put_back_ports,
         )
 
