@@ -28,6 +28,8 @@ from tests.support.facts import TOKYO, any_facts, any_restore, budgets, deadline
 pytestmark = pytest.mark.slow
 
 FREE = Decimal(0)
+TYPE_MIB_S = {"io1": 1_000, "io2": 4_000}
+"""What a volume of the type can do at most, where throughput is no setting (EBS user guide, volume types)."""
 
 
 def every_rate(facts):
@@ -43,7 +45,7 @@ def every_boost(facts, step=1):
     if not isinstance(agent, Estimate) or kind.iops_per_gib is None:
         return []
     most_iops = min(kind.max_iops, max(kind.min_iops, kind.iops_per_gib * wanted.size_gib))
-    most = min(kind.max_throughput_mib_s or 4_000, most_iops // 4, 1_500)
+    most = min(kind.max_throughput_mib_s or TYPE_MIB_S[wanted.volume_type], most_iops // 4, 1_500)
     found = []
     for mib_s in range(math.floor(facts.speed.sustained_mib_s) + 1, most + 1, step):
         throughput = mib_s if wanted.volume_type == "gp3" else None
