@@ -170,7 +170,9 @@ def _volume_events(request: contracts.RestoreRequest) -> dict[str, Contract]:
         "create-volume-event": contracts.CreateVolumeEvent(
             **COMMON, request=request, volume=volume, plan=plan, attempt=0
         ),
-        "check-volume-event": contracts.CheckVolumeEvent(**COMMON, volume_id=VOLUME_ID, plan=plan),
+        "check-volume-event": contracts.CheckVolumeEvent(
+            **COMMON, volume=volume, volume_id=VOLUME_ID, plan=plan
+        ),
         "replace-event": contracts.ReplaceEvent(
             **COMMON,
             request=contracts.parse_restore_request(REPLACING),

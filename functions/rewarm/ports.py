@@ -28,6 +28,7 @@ from rewarm.domain.model import (
     VolumeSettings,
 )
 from rewarm.domain.performance import Performance, VolumeModification
+from rewarm.ports_records import RestoreRecords
 
 JsonObject = dict[str, Any]
 
@@ -214,29 +215,8 @@ class Artifacts(Protocol):
         """A presigned PUT."""
 
 
-class RestoreTable(Protocol):
+class RestoreTable(RestoreRecords, Protocol):
     """What we remember of restores, runbooks and alarm events, and who uses which FSR."""
-
-    def put_new(self, restore_id: str, record: JsonObject) -> bool:
-        """False where the restore is known already."""
-
-    def get(self, restore_id: str) -> JsonObject | None:
-        """The record, or None."""
-
-    def update(self, restore_id: str, changes: JsonObject) -> None:
-        """Sets the given attributes; creates the record where it is missing."""
-
-    def append_event(self, restore_id: str, event: JsonObject) -> None:
-        """Adds to the record's list `events`."""
-
-    def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
-        """Marks it as to be cancelled; False where it has all of `unless`. Raises RestoreNotFoundError."""
-
-    def set_unless_cancelled(self, restore_id: str, name: str, value: Any) -> bool:
-        """Sets an attribute; False where the restore was cancelled before that."""
-
-    def is_cancelled(self, restore_id: str) -> bool:
-        """Somebody asked for the restore to be cancelled."""
 
     def claim_event(self, event_id: str, restore_id: str) -> str:
         """The id of the restore that owns this event: ours, or the one that came first."""

@@ -203,9 +203,9 @@ class TestRestores:
             table.request_cancel("r1")
         assert table.get("r1") is None
         table.put_new("r1", {})
-        assert not table.is_cancelled("r1")
+        assert not table.standing("r1").is_cancelled
         table.request_cancel("r1")
-        assert table.is_cancelled("r1")
+        assert table.standing("r1").is_cancelled
 
     def test_a_restore_whose_volumes_are_all_settled_is_not_cancelled(
         self, table: DynamoRestoreTable
@@ -215,7 +215,7 @@ class TestRestores:
         assert table.set_unless_cancelled("r1", "settled0", True)
         assert table.set_unless_cancelled("r1", "settled1", True)
         assert not table.request_cancel("r1", unless=both)
-        assert not table.is_cancelled("r1")
+        assert not table.standing("r1").is_cancelled
         assert table.request_cancel("r1", unless=[*both, "settled2"])
 
     def test_what_comes_after_a_cancel_does_not_count(self, table: DynamoRestoreTable) -> None:

@@ -16,7 +16,7 @@ from tests.support.tree import ROOT, files
 PACKAGE = ROOT / "functions" / "rewarm"
 MAY_IMPORT = {
     "domain": {"domain"},
-    "ports": {"domain"},
+    "ports": {"domain", "ports"},
     "contracts": {"contracts", "domain"},
     "steps": {"contracts", "domain", "ports", "steps"},
     "adapters": {"adapters", "domain", "ports"},

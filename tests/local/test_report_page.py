@@ -64,8 +64,9 @@ def failed_account() -> Json:
     accounts.keep_samples(world, 0, accounts.series(330, 9))
     accounts.keep_samples(world, 1, accounts.series(120, 3))
     story = {name: accounts.ready(1)[name] for name in ("timeline", "before", "plan", "dispatch")}
-    world.table.update(
+    world.table.update_volume(
         RESTORE_ID,
+        1,
         {
             "story1": story,
             "volume1": {"volumeId": "vol-00000000000000002"},

@@ -42,6 +42,8 @@ from rewarm.domain.model import (
     VolumeSettings,
 )
 from rewarm.domain.performance import Performance, VolumeModification
+from rewarm.ports_records import Standing
+from rewarm.steps.records import volume_of
 
 JsonObject = dict[str, Any]
 
@@ -447,7 +449,7 @@ class _FastRestoreClaim:
 
 @dataclass
 class FakeTable:
-    """Port RestoreTable."""
+    """Port RestoreTable; to be looked at in one piece."""
 
     records: dict[str, JsonObject] = field(default_factory=dict)
     runbooks: dict[str, JsonObject] = field(default_factory=dict)
@@ -462,14 +464,33 @@ class FakeTable:
         return True
 
     def get(self, restore_id: str) -> JsonObject | None:
+        whole = self.get_whole(restore_id)
+        return whole and {name: value for name, value in whole.items() if volume_of(name) is None}
+
+    def get_whole(self, restore_id: str) -> JsonObject | None:
         record = self.records.get(restore_id)
         return None if record is None else _copy(record)
 
+    def standing(self, restore_id: str) -> Standing:
+        return Standing(self.is_cancelled(restore_id), self.records.get(restore_id, {}).get("status"))
+
     def update(self, restore_id: str, changes: JsonObject) -> None:
+        assert all(volume_of(name) is None for name in changes), f"of a volume: {sorted(changes)}"
         self.records.setdefault(restore_id, {}).update(_copy(changes))
 
     def append_event(self, restore_id: str, event: JsonObject) -> None:
         self.records.setdefault(restore_id, {}).setdefault("events", []).append(_copy(event))
+
+    def get_volume(self, restore_id: str, index: int) -> JsonObject:
+        whole = self.get_whole(restore_id) or {}
+        return {name: value for name, value in whole.items() if volume_of(name) == index}
+
+    def update_volume(self, restore_id: str, index: int, changes: JsonObject) -> None:
+        assert all(volume_of(name) == index for name in changes), f"not of volume {index}: {sorted(changes)}"
+        self.records.setdefault(restore_id, {}).update(_copy(changes))
+
+    def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:
+        self.records.setdefault(restore_id, {}).setdefault(f"events{index}", []).append(_copy(event))
 
     def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
         if restore_id not in self.records:
@@ -487,6 +508,7 @@ class FakeTable:
         return True
 
     def is_cancelled(self, restore_id: str) -> bool:
+        """For tests."""
         return bool(self.records.get(restore_id, {}).get("cancelRequested"))
 
     def claim_event(self, event_id: str, restore_id: str) -> str:

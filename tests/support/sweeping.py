@@ -76,7 +76,7 @@ class SweepWorld:
             "status": "restoring",
             "startedAt": "2026-11-21T03:00:00Z",
             "request": request().to_json(),
-            "plans": [{"index": 0, "snapshotId": SNAPSHOT_ID}],
+            "volumeCount": 1,
             "volume0": MADE,
             **changes,
         }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.items import from_item, to_attribute
-from rewarm.adapters.restores import RESTORE_SECONDS
+from rewarm.adapters.restore_records import RESTORE_SECONDS
 from rewarm.domain.units import iso
 
 if TYPE_CHECKING:

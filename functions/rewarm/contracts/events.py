@@ -87,6 +87,7 @@ class CreateVolumeEvent(StepEvent):
 class CheckVolumeEvent(StepEvent):
     """Asks whether the volume is available."""
 
+    volume: VolumeAssignment
     volume_id: str
     plan: Plan
 

@@ -25,6 +25,7 @@ from rewarm.domain.performance import BoostOutcome, performance_of
 from rewarm.domain.scope import Scope, reported
 from rewarm.domain.units import clock_text, iso
 from rewarm.ports import Artifacts, Messages, RestoreTable
+from rewarm.ports_records import VOLUME_EVENTS
 from rewarm.steps import measuring
 from rewarm.steps.announce_details import (
     AttachedDetails,
@@ -35,19 +36,13 @@ from rewarm.steps.announce_details import (
 )
 from rewarm.steps.announce_performance import performance_changed, performance_failed
 from rewarm.steps.announce_replacement import telling_replaced
-from rewarm.steps.kept import is_small, with_plans
+from rewarm.steps.kept import with_plans
 from rewarm.steps.leftovers import removed_and_kept
 from rewarm.steps.links import MESSAGE_SECONDS, page_url
-from rewarm.steps.records import REFUSALS, Status, attached_attribute
+from rewarm.steps.records import REFUSALS, Status, attached_attribute, note, plan_attribute
 
 ON = {"slack": True, "email": True}
 OF_ONE_VOLUME = frozenset({"attached", "fallback", "ready"})
-MOST_IN_FULL = 20
-"""Of a restore of more volumes the record has the titles of what is told of each."""
-BRIEF = (
-    "strategy", "initializationRateMibS", "boost", "readyP50Seconds", "readyP90Seconds", "costUsd",
-)  # fmt: skip
-
 
 Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
 """From the event and the record to the message and what changes in the record."""
@@ -61,15 +56,12 @@ def announce(
         event = with_plans(event, artifacts)
     if event.event == "attached":
         _note_attached(event, table)
-    record = table.get(event.restore_id) or {}
+    index = _index(event)
+    record = _record(event, index, table)
     message, changes = COMPOSERS[event.event](event, record)
-    many = len(record.get("plans") or []) > MOST_IN_FULL and event.event in OF_ONE_VOLUME
-    text = message.title if many else message.text
-    news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": text}
-    if not _is_told(record, news):
-        table.append_event(event.restore_id, news)
-    if changes:
-        table.update(event.restore_id, changes)
+    news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": message.text}
+    _keep(event.restore_id, index, news, record, table)
+    note(table, event.restore_id, changes)
     key = event.details.get("pageKey")
     url = page_url(key, artifacts, seconds=MESSAGE_SECONDS) if artifacts is not None else None
     return AnnounceResult(channels=messages.send({**_as_json(message, event), "reportUrl": url}))
@@ -83,10 +75,33 @@ def _note_attached(event: AnnounceEvent, table: RestoreTable) -> None:
         raise RestoreCancelledError("the restore was cancelled, as asked for")
 
 
-def _is_told(record: JsonObject, news: JsonObject) -> bool:
+def _index(event: AnnounceEvent) -> int | None:
+    """The volume that the news are of; None for news of the whole restore."""
+    if event.event not in OF_ONE_VOLUME:
+        return None
+    return VolumeAssignment.model_validate(event.details["volume"]).index
+
+
+def _record(event: AnnounceEvent, index: int | None, table: RestoreTable) -> JsonObject:
+    """As much of it as the news are about: only an end tells what became of every volume."""
+    if index is not None:
+        return table.get_volume(event.restore_id, index)
+    found = table.get_whole(event.restore_id) if event.event == "failed" else table.get(event.restore_id)
+    return found or {}
+
+
+def _keep(
+    restore_id: str, index: int | None, news: JsonObject, record: JsonObject, table: RestoreTable
+) -> None:
     """A retried state does not write the same news twice."""
-    last = (record.get("events") or [None])[-1]
-    return isinstance(last, dict) and (last.get("event"), last.get("text")) == (news["event"], news["text"])
+    name = "events" if index is None else f"{VOLUME_EVENTS}{index}"
+    last = (record.get(name) or [{}])[-1]
+    if (last.get("event"), last.get("text")) == (news["event"], news["text"]):
+        return
+    if index is None:
+        table.append_event(restore_id, news)
+    else:
+        table.append_volume_event(restore_id, index, news)
 
 
 def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:
@@ -121,23 +136,13 @@ def _plan(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject
         dry_run=event.request is not None and event.request.dry_run,
         notes=summary.notes,
     )
-    small = is_small([one.plan for one in details.plans])
-    plans = [
-        {
-            "index": one.volume.index,
-            "snapshotId": one.volume.snapshot_id,
-            "plan": one.plan.to_json() if small else _brief(one.plan),
-        }
-        for one in details.plans
-    ]
-    changes = {"status": Status.PLANNED.value, "summary": summary.to_json(), "plans": plans}
+    plans = {plan_attribute(one.volume.index): _as_noted(one.volume, one.plan) for one in details.plans}
+    changes = {"status": Status.PLANNED.value, "summary": summary.to_json(), **plans}
     return wording.plan(event.restore_id, facts), changes
 
 
-def _brief(plan: Plan) -> JsonObject:
-    """For the record: 400 KB hold an item (DynamoDB developer guide, "Constraints"). The bucket has all."""
-    told: JsonObject = plan.to_json()
-    return {name: told[name] for name in BRIEF}
+def _as_noted(volume: VolumeAssignment, plan: Plan) -> JsonObject:
+    return {"index": volume.index, "snapshotId": volume.snapshot_id, "plan": plan.to_json()}
 
 
 def _fallback(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from rewarm.contracts import CheckVolumeEvent, CheckVolumeResult
 from rewarm.domain.errors import VolumeFailedError, VolumeNotFoundError
 from rewarm.ports import JsonObject, RestoreTable, VolumeStore
-from rewarm.steps.records import parsed_time, stop_if_cancelled
+from rewarm.steps.records import attribute, parsed_time, stop_if_cancelled, volume_attribute
 
 WAIT_SECONDS = 5
 APPEARANCE_PATIENCE = timedelta(minutes=2)
@@ -19,7 +19,8 @@ CREATION_PATIENCE = timedelta(minutes=30)
 def check_volume(event: CheckVolumeEvent, *, volumes: VolumeStore, table: RestoreTable) -> CheckVolumeResult:
     """Raises VolumeFailedError, VolumeNotFoundError, RestoreCancelledError."""
     stop_if_cancelled(table, event.restore_id)
-    age = _age(table.get(event.restore_id) or {}, event)
+    index = event.volume.index
+    age = _age(attribute(table, event.restore_id, index, volume_attribute(index)), event)
     try:
         volume = volumes.get(event.volume_id)
     except VolumeNotFoundError:
@@ -38,11 +39,7 @@ def check_volume(event: CheckVolumeEvent, *, volumes: VolumeStore, table: Restor
     )
 
 
-def _age(record: JsonObject, event: CheckVolumeEvent) -> timedelta | None:
+def _age(made: JsonObject, event: CheckVolumeEvent) -> timedelta | None:
     """How long ago we made it; None where the record does not say."""
-    for value in record.values():
-        if isinstance(value, dict) and value.get("volumeId") == event.volume_id:
-            created: datetime | None = parsed_time(value.get("createdAt"))
-            if created is not None:
-                return event.now - created
-    return None
+    created: datetime | None = parsed_time(made.get("createdAt"))
+    return event.now - created if created is not None and made.get("volumeId") == event.volume_id else None

@@ -31,7 +31,8 @@ def choose_fallback(event: ChooseFallbackEvent, *, table: RestoreTable) -> Choos
         "why": result.why,
         "rejected": result.rejected,
     }
-    table.update(event.restore_id, {fallback_attribute(event.volume.index): noted})
+    index = event.volume.index
+    table.update_volume(event.restore_id, index, {fallback_attribute(index): noted})
     return result
 
 

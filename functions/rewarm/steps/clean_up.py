@@ -132,7 +132,8 @@ def remove(remains: Remains, ports: CleanUpPorts) -> CleanUpResult:
 def _keep_story(event: CleanUpEvent, table: RestoreTable) -> None:
     """An execution that fails can hand on nothing but its error."""
     if event.story:
-        table.update(event.restore_id, {story_attribute(event.volume.index): event.story})
+        index = event.volume.index
+        table.update_volume(event.restore_id, index, {story_attribute(index): event.story})
 
 
 def _put_back(remains: Remains, ports: PutBackPorts | None, account: _Account) -> None:
@@ -146,7 +147,7 @@ def _put_back(remains: Remains, ports: PutBackPorts | None, account: _Account) -
 
 def _cancel_commands(remains: Remains, ports: CleanUpPorts, account: _Account) -> None:
     """The warm-up, and what measures: the record knows both, also where their answer never arrived."""
-    record = ports.table.get(remains.restore_id) or {}
+    record = ports.table.get_volume(remains.restore_id, remains.index)
     sent = (record.get(command_attribute(remains.index)) or {}).get("dispatch") or {}
     measuring = record.get(measurement_attribute(remains.index)) or {}
     noted = {(str(one["commandId"]), str(one["instanceId"])) for one in (sent, measuring) if one}
@@ -263,12 +264,12 @@ def _release(
 def _settle(event: Remains, account: _Account, table: RestoreTable) -> CleanUpResult:
     """Writes the account down first: the message about the failure tells it even where this state fails."""
     name = clean_up_attribute(event.index)
-    earlier = attribute(table, event.restore_id, name)
+    earlier = attribute(table, event.restore_id, event.index, name)
     removed = _joined(earlier.get("removed"), account.removed)
     unfinished = [*account.left, *account.busy]
     kept = [] if event.fallback else account.kept
     told = {"removed": removed, "kept": [*kept, *(f"{one} ({SWEPT_LATER})" for one in unfinished)]}
-    table.update(event.restore_id, {name: {**told, "unfinished": bool(unfinished)}})
+    table.update_volume(event.restore_id, event.index, {name: {**told, "unfinished": bool(unfinished)}})
     if account.busy:
         raise ServiceUnavailableError(f"clean-up goes on: {'; '.join(unfinished)}")
     if account.left:

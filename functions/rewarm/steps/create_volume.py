@@ -17,7 +17,7 @@ from rewarm.domain.model import Strategy, VolumeSettings
 from rewarm.domain.performance import BOOST_TAG, performance_of
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject, RestoreTable, VolumeStore
-from rewarm.steps.records import Status, boost_attribute, stop_if_cancelled, volume_attribute
+from rewarm.steps.records import Status, boost_attribute, note, stop_if_cancelled, volume_attribute
 
 TOKEN_LENGTH = 64
 """botocore: ec2 CreateVolume ClientToken, at most 64 ASCII characters."""
@@ -45,7 +45,7 @@ def create_volume(
         "createdAt": iso(event.now),
     }
     changes = {volume_attribute(volume.index): made, **_boost_record(event, volume_id)}
-    table.update(event.restore_id, {**changes, "status": Status.RESTORING.value})
+    note(table, event.restore_id, {**changes, "status": Status.RESTORING.value})
     return CreateVolumeResult(volume_id=volume_id, client_token=token)
 
 

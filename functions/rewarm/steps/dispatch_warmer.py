@@ -36,14 +36,14 @@ def dispatch_warmer(
     """
     stop_if_cancelled(table, event.restore_id)
     name = command_attribute(event.volume.index)
-    noted = attribute(table, event.restore_id, name)
+    noted = attribute(table, event.restore_id, event.volume.index, name)
     known = noted.get("volumeId") == event.volume_id
     earlier = DispatchWarmerResult.model_validate(noted["dispatch"]) if known else None
     restarts = 0
     if earlier is not None and noted.get("warmUps", 0) == event.warm_ups:
         found = restart(earlier, noted, event.now, commands=commands, instances=instances)
         if found.note is not None:
-            table.update(event.restore_id, {name: {**noted, **found.note}})
+            table.update_volume(event.restore_id, event.volume.index, {name: {**noted, **found.note}})
         if not found.is_due:
             return earlier
         restarts = found.restarts
@@ -61,7 +61,7 @@ def dispatch_warmer(
         read_ops_before=earlier.read_ops_before if earlier else _level_before(event, metrics),
     )
     told = {"volumeId": event.volume_id, "warmUps": event.warm_ups, "restarts": restarts}
-    table.update(event.restore_id, {name: {**told, "dispatch": result.to_json()}})
+    table.update_volume(event.restore_id, event.volume.index, {name: {**told, "dispatch": result.to_json()}})
     return result
 
 

@@ -5,25 +5,22 @@ from __future__ import annotations
 from rewarm.domain.errors import RestoreNotFoundError
 from rewarm.ports import Artifacts, JsonObject, RestoreTable
 from rewarm.steps.links import ANSWER_SECONDS, page_url
-from rewarm.steps.records import FINISHED
-
-PREFIXES = (
-    "volume", "command", "fastSnapshotRestore", "boost", "attached", "initialization", "measurement",
-    "fallback", "settled", "measured", "replaced", "cleanUp", "story", "report",
-)  # fmt: skip
+from rewarm.steps.records import FINISHED, events, name_and_index, plans
 
 
 def get_restore(restore_id: str, *, table: RestoreTable, artifacts: Artifacts) -> JsonObject:
     """Raises RestoreNotFoundError."""
-    record = table.get(restore_id)
+    record = table.get_whole(restore_id)
     if record is None:
         raise RestoreNotFoundError(f"there is no restore {restore_id}")
-    general = {name: value for name, value in record.items() if _index(name) is None}
+    general: JsonObject = {}
     volumes: dict[int, JsonObject] = {}
     for name, value in record.items():
-        index = _index(name)
-        if index is not None and isinstance(value, dict):
-            volumes.setdefault(index, {"index": index})[_prefix(name)] = value
+        concern, index = name_and_index(name)
+        if index is None:
+            general[name] = value
+        elif concern != "plan" and isinstance(value, dict):
+            volumes.setdefault(index, {"index": index})[concern] = value
     live = record.get("status") not in FINISHED
     for volume in volumes.values():
         if live:
@@ -33,6 +30,8 @@ def get_restore(restore_id: str, *, table: RestoreTable, artifacts: Artifacts) -
     return {
         "restoreId": restore_id,
         **general,
+        "plans": plans(record),
+        "events": events(record),
         "reportUrl": _url(record, artifacts),
         "volumes": [volumes[index] for index in sorted(volumes)],
     }
@@ -46,13 +45,3 @@ def _url(holder: JsonObject, artifacts: Artifacts) -> str | None:
 def _agent(volume: JsonObject, artifacts: Artifacts) -> JsonObject | None:
     key = volume.get("command", {}).get("dispatch", {}).get("progressKey")
     return artifacts.get_json(key) if isinstance(key, str) else None
-
-
-def _prefix(name: str) -> str:
-    return name.rstrip("0123456789")
-
-
-def _index(name: str) -> int | None:
-    """`initialization3` is about volume 3; other attributes are about the whole restore."""
-    prefix = _prefix(name)
-    return int(name[len(prefix) :]) if prefix in PREFIXES and name != prefix else None

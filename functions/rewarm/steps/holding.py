@@ -46,7 +46,7 @@ class Keeper:
 
     def is_over(self, one: Running, now: datetime) -> bool:
         """The record says so, or it is not noted as running, or nothing runs under that name."""
-        if (self.table.get(one.restore_id) or {}).get("status") in FINISHED:
+        if self.table.standing(one.restore_id).status in FINISHED:
             return True
         if now - one.since <= START_GRACE:
             return False

@@ -31,7 +31,7 @@ from rewarm.domain.verification import p99_limit_ms
 from rewarm.ports import Artifacts, Commands, Metrics, RestoreTable, VolumeStore
 from rewarm.steps import samples
 from rewarm.steps.dispatch_warmer import bytes_to_read
-from rewarm.steps.records import Status, initialization_attribute, stop_if_cancelled
+from rewarm.steps.records import FINISHED, Status, initialization_attribute, stop_if_cancelled
 
 READ_OPS_SHOWN = 15
 METRICS_LOOK_BACK = timedelta(minutes=30)
@@ -55,7 +55,7 @@ def poll_initialization(
     table: RestoreTable,
 ) -> PollInitializationResult:
     """Raises the Agent… errors, InitializationStalledError, VolumeUnreadableError, RestoreCancelledError."""
-    stop_if_cancelled(table, event.restore_id)
+    status = stop_if_cancelled(table, event.restore_id)
     if event.dispatch is not None:
         seen, account = _watch_agent(event, event.dispatch, commands, metrics, artifacts)
     else:
@@ -64,7 +64,9 @@ def poll_initialization(
     result = _result(event, seen, verdict, account)
     samples.note(event, result, artifacts)
     _stop_if_stalled(event, result)
-    table.update(event.restore_id, _record(event, result))
+    table.update_volume(event.restore_id, event.volume.index, _record(event, result))
+    if status != Status.INITIALIZING and status not in FINISHED:
+        table.update(event.restore_id, {"status": Status.INITIALIZING.value})
     return result
 
 
@@ -294,4 +296,4 @@ def _record(event: PollInitializationEvent, result: PollInitializationResult) ->
         "progressKey": event.dispatch.progress_key if event.dispatch else None,
         "at": iso(event.now),
     }
-    return {initialization_attribute(event.volume.index): progress, "status": Status.INITIALIZING.value}
+    return {initialization_attribute(event.volume.index): progress}

@@ -44,7 +44,7 @@ def prepare_snapshot(
     volume = event.volume
     place = (volume.snapshot_id, volume.availability_zone)
     found = fast_restores.describe(*place, now=event.now)
-    noted = attribute(table, event.restore_id, preparation_attribute(volume.index))
+    noted = attribute(table, event.restore_id, volume.index, preparation_attribute(volume.index))
     if not noted:
         noted = _claim(event, found, fast_restores, table)
         found = fast_restores.describe(*place, now=event.now) if noted["enabledByUs"] else found
@@ -91,7 +91,7 @@ def _claim(
         "snapshotId": volume.snapshot_id,
         "availabilityZone": volume.availability_zone,
     }
-    table.update(event.restore_id, {preparation_attribute(volume.index): noted})
+    table.update_volume(event.restore_id, volume.index, {preparation_attribute(volume.index): noted})
     return noted
 
 

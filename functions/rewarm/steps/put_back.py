@@ -80,7 +80,7 @@ def put_back(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
 
 def _told_before(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
     """A volume that is back has no tags of ours any more."""
-    record = attribute(ports.table, restore_id, replaced_attribute(index))
+    record = attribute(ports.table, restore_id, index, replaced_attribute(index))
     states: dict[object, State] = {"back": "back", "stays-out": "stays-out"}
     state = states.get(record.get("state"))
     return [] if state is None else [PutBack(str(record["volumeId"]), state, str(record.get("reason")))]
@@ -264,7 +264,8 @@ class _Case:
 
     def _look(self, volume_id: str) -> Look | None:
         """The question that an earlier call has sent."""
-        look = attribute(self.ports.table, self.restore_id, replaced_attribute(self.place.index)).get("look")
+        index = self.place.index
+        look = attribute(self.ports.table, self.restore_id, index, replaced_attribute(index)).get("look")
         asked_at = parsed_time(look.get("askedAt")) if isinstance(look, dict) else None
         if not isinstance(look, dict) or asked_at is None or look.get("volumeId") != volume_id:
             return None
@@ -280,9 +281,10 @@ class _Case:
 
     def note(self, told: JsonObject) -> None:
         """In the restore's record."""
-        name = replaced_attribute(self.place.index)
-        record = attribute(self.ports.table, self.restore_id, name)
-        self.ports.table.update(self.restore_id, {name: {**record, **told}})
+        table, index = self.ports.table, self.place.index
+        name = replaced_attribute(index)
+        record = attribute(table, self.restore_id, index, name)
+        table.update_volume(self.restore_id, index, {name: {**record, **told}})
 
     def _is(self, state: State, reason: str) -> PutBack:
         return PutBack(self.old.volume_id, state, reason)

@@ -1,12 +1,18 @@
-"""A restore's attributes in the table: one per concern and volume, so that writers never collide."""
+"""A restore's attributes in the table: one per concern and volume, so that writers never collide.
+
+Those of a volume have its index behind their name, and are kept apart from the restore's own
+(ports_records.py); only the marks `attached` and `settled` are on the restore, where a cancel meets them.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any
 
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.ports import JsonObject, RestoreTable
+from rewarm.ports_records import VOLUME_COUNT, VOLUME_EVENTS
 
 
 class Status(StrEnum):
@@ -36,8 +42,21 @@ FINISHED = frozenset(
     }
 )
 
+NEVER = datetime.min.replace(tzinfo=UTC)
 REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
 """Errors of a restore that was in the way of another one: nothing was made."""
+
+
+VOLUME_ATTRIBUTES = (
+    "plan", "volume", "command", "fastSnapshotRestore", "boost", "initialization", "measurement", "fallback",
+    "measured", "replaced", "cleanUp", "story", "report", VOLUME_EVENTS,
+)  # fmt: skip
+MARKS = ("attached", "settled")
+
+
+def plan_attribute(index: int) -> str:
+    """How the volume is to be restored: index, snapshotId, plan."""
+    return f"plan{index}"
 
 
 def volume_attribute(index: int) -> str:
@@ -110,11 +129,42 @@ def measurement_attribute(index: int) -> str:
     return f"measurement{index}"
 
 
+def name_and_index(name: str) -> tuple[str, int | None]:
+    """`initialization3` is about volume 3; with None, the attribute is about the whole restore."""
+    prefix = name.rstrip("0123456789")
+    known = prefix in VOLUME_ATTRIBUTES or prefix in MARKS
+    return (prefix, int(name[len(prefix) :])) if known and name != prefix else (name, None)
+
+
+def volume_of(name: str) -> int | None:
+    """The volume with which the attribute is kept; None where it is on the restore, as marks are."""
+    concern, index = name_and_index(name)
+    return None if concern in MARKS else index
+
+
 def indexes(record: JsonObject) -> list[int]:
-    """Of the restore's volumes, as far as the record knows them."""
-    plans = [one["index"] for one in record.get("plans") or []]
-    made = [int(name[6:]) for name in record if name.startswith("volume") and name[6:].isdecimal()]
-    return sorted({*plans, *made})
+    """Of the restore's volumes; none before their number is known."""
+    return list(range(int(record.get(VOLUME_COUNT) or 0)))
+
+
+def plans(record: JsonObject) -> list[JsonObject]:
+    """Of all volumes, from a whole record."""
+    return _of_volumes(record, "plan")
+
+
+def events(record: JsonObject) -> list[JsonObject]:
+    """What was told of the restore and of its volumes, in order: a plan comes before, an end behind."""
+    own = record.get("events") or []
+    first = [one for one in own if one.get("event") == "plan"]
+    last = [one for one in own if one.get("event") != "plan"]
+    between = [one for told in _of_volumes(record, VOLUME_EVENTS) for one in told]
+    return sorted([*first, *between, *last], key=lambda one: parsed_time(one.get("at")) or NEVER)
+
+
+def _of_volumes(record: JsonObject, concern: str) -> list[Any]:
+    """One attribute of each volume that has it."""
+    found = {name_and_index(name): value for name, value in record.items() if value}
+    return [found[key] for key in sorted(key for key in found if key[1] is not None and key[0] == concern)]
 
 
 def fast_restore_user(restore_id: str, index: int) -> str:
@@ -122,16 +172,36 @@ def fast_restore_user(restore_id: str, index: int) -> str:
     return f"{restore_id}/{index}"
 
 
-def attribute(table: RestoreTable, restore_id: str, name: str) -> JsonObject:
-    """One attribute of the record; empty where it is missing."""
-    value = (table.get(restore_id) or {}).get(name)
+def attribute(table: RestoreTable, restore_id: str, index: int, name: str) -> JsonObject:
+    """One attribute of a volume; empty where it is missing."""
+    value = table.get_volume(restore_id, index).get(name)
     return value if isinstance(value, dict) else {}
 
 
-def stop_if_cancelled(table: RestoreTable, restore_id: str) -> None:
-    """Raises RestoreCancelledError."""
-    if table.is_cancelled(restore_id):
+def with_volume(table: RestoreTable, restore_id: str, index: int) -> JsonObject:
+    """The restore and one of its volumes, without the others."""
+    return {**(table.get(restore_id) or {}), **table.get_volume(restore_id, index)}
+
+
+def note(table: RestoreTable, restore_id: str, changes: JsonObject) -> None:
+    """Sets attributes of the restore and of volumes, the volumes first: the status says what is done."""
+    own: JsonObject = {}
+    of_volumes: dict[int, JsonObject] = {}
+    for name, value in changes.items():
+        index = volume_of(name)
+        (own if index is None else of_volumes.setdefault(index, {}))[name] = value
+    for index, values in of_volumes.items():
+        table.update_volume(restore_id, index, values)
+    if own:
+        table.update(restore_id, own)
+
+
+def stop_if_cancelled(table: RestoreTable, restore_id: str) -> str | None:
+    """The restore's status. Raises RestoreCancelledError."""
+    standing = table.standing(restore_id)
+    if standing.is_cancelled:
         raise RestoreCancelledError("the restore was cancelled, as asked for")
+    return standing.status
 
 
 def parsed_time(value: object) -> datetime | None:

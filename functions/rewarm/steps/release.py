@@ -46,7 +46,8 @@ def release(
     boost = _release_boost(event, volumes, modifications)
     if boost is not None:
         told = {"volumeId": event.volume_id, **boost.to_json(), "at": iso(event.now)}
-        table.update(event.restore_id, {boost_attribute(event.volume.index): told})
+        index = event.volume.index
+        table.update_volume(event.restore_id, index, {boost_attribute(index): told})
     if boost is not None and boost.state == "lowered":
         now.append(f"boost of {event.volume_id} taken back: {boost.target} instead of {boost.boosted}")
     return ReleaseResult(
@@ -98,6 +99,6 @@ def release_fast_restore(
         fast_restores.disable(*place)
         table.forget_fast_snapshot_restore(*place, user)
         released.append(f"fast snapshot restore of {place[0]} in {place[1]} disabled")
-    if attribute(table, restore_id, preparation_attribute(index)):
-        table.update(restore_id, {preparation_attribute(index): None})
+    if attribute(table, restore_id, index, preparation_attribute(index)):
+        table.update_volume(restore_id, index, {preparation_attribute(index): None})
     return released

@@ -99,7 +99,8 @@ def _is_leaving(old: Volume, event: ReplaceEvent) -> bool:
 def _left(event: ReplaceEvent, old: Volume, ports: ReplacePorts) -> ReplaceResult:
     if not living(old):
         return _result(event, "detached")
-    record = attribute(ports.table, event.restore_id, replaced_attribute(event.volume.index))
+    index = event.volume.index
+    record = attribute(ports.table, event.restore_id, index, replaced_attribute(index))
     since: datetime | None = parsed_time(record.get("detachedAt"))
     if since is not None and event.now - since > PATIENCE:
         raise VolumeFailedError(
@@ -124,7 +125,7 @@ def _check(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) 
     owner = old.settings.tags.get("rewarm:restore-id")
     if owner is None or owner == event.restore_id:
         return
-    status = (ports.table.get(owner) or {}).get("status")
+    status = ports.table.standing(owner).status
     if status is not None and status not in FINISHED:
         raise TargetBusyError(
             f"{old.volume_id} at {place.in_words} is being restored itself, by {owner}; wait until that has "
@@ -201,7 +202,7 @@ def _detach(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts)
         "detachedAt": iso(event.now),
         "state": "out",
     }
-    ports.table.update(event.restore_id, {replaced_attribute(place.index): told})
+    ports.table.update_volume(event.restore_id, place.index, {replaced_attribute(place.index): told})
     ports.volumes.tag(old.volume_id, place.tags(event.restore_id, ports.stack_name))
     try:
         ports.volumes.detach(old.volume_id, place.instance_id)

@@ -21,7 +21,7 @@ from rewarm.ports import Artifacts, History, RestoreTable
 from rewarm.steps import measuring, samples
 from rewarm.steps.kept import is_small, kept_plan, kept_plans, whole_result
 from rewarm.steps.leftovers import removed_and_kept
-from rewarm.steps.records import Status, measured_attribute, report_attribute
+from rewarm.steps.records import Status, events, measured_attribute, note, report_attribute, with_volume
 from rewarm.steps.volume_reports import result_of, seconds_between, total, volume_report, with_story
 
 Draw = Callable[[JsonObject], str | None]
@@ -52,17 +52,24 @@ def report(
     artifacts.put_json(result.report_key, {**document, "pageKey": result.page_key})
     if page is not None and result.page_key is not None:
         artifacts.put_page(result.page_key, page)
-    table.update(event.restore_id, _changes(event, result))
+    note(table, event.restore_id, _changes(event, result))
     if event.volume_index is None:
         _remember(told, history)
     return result if is_small(volumes) else result.model_copy(update={"volumes": []})
 
 
 def _told(event: ReportEvent, artifacts: Artifacts, table: RestoreTable) -> _Told:
-    record = table.get(event.restore_id) or {}
+    record = _record(event, table)
     plans = _plans(event, artifacts)
     whole = [whole_result(result, artifacts) for result in event.results]
     return _Told(event, plans, [with_story(result_of(plan, whole), record) for plan in plans], record)
+
+
+def _record(event: ReportEvent, table: RestoreTable) -> JsonObject:
+    """An account of one volume is not of the others."""
+    if event.volume_index is not None:
+        return with_volume(table, event.restore_id, event.volume_index)
+    return table.get_whole(event.restore_id) or {}
 
 
 def _plans(event: ReportEvent, artifacts: Artifacts) -> list[VolumePlan]:
@@ -120,7 +127,7 @@ def _changes(event: ReportEvent, result: ReportResult) -> JsonObject:
         "finishedAt": iso(event.now),
         "costUsd": str(result.cost_usd),
         "failure": result.failure.to_json() if result.failure else None,
-        **(_all_measured(result.volumes) if is_small(result.volumes) else {}),
+        **_all_measured(result.volumes),
     }
 
 
@@ -183,7 +190,7 @@ def _document(told: _Told, result: ReportResult) -> JsonObject:
         "plans": [plan.to_json() for plan in told.plans],
         "results": told.results,
         "summary": record.get("summary"),
-        "events": record.get("events") or [],
+        "events": events(record),
         "removed": removed,
         "kept": kept,
     }

@@ -15,7 +15,7 @@ def with_replacements(
     """Each volume with the one that it replaced, or was to."""
     if all(plan.volume.replaces is None for plan in plans):
         return list(volumes)
-    record = table.get(restore_id) or {}
+    record = table.get_whole(restore_id) or {}
     return [_with(volume, plan, record) for volume, plan in zip(volumes, plans, strict=True)]
 
 

@@ -8,6 +8,7 @@ from rewarm.contracts import SelectSnapshotEvent, SelectSnapshotResult, VolumeAs
 from rewarm.domain.errors import TargetBusyError, TargetNotUsableError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports import Artifacts, Instances, SnapshotCatalog, VolumeStore
+from rewarm.ports_records import VOLUME_COUNT
 from rewarm.steps.holding import Keeper, assign_and_hold
 from rewarm.steps.kept import is_small, keep_volumes
 
@@ -37,6 +38,8 @@ def select_snapshot(
         raise
     mapped = _with_maps(assignments, snapshots, artifacts)
     chosen = [with_agent(assignment, artifacts) for assignment in mapped]
+    # Before anything is made of them: whoever reads the record knows by it which volumes there are.
+    keeper.table.update(event.restore_id, {VOLUME_COUNT: len(chosen)})
     return SelectSnapshotResult(
         volumes_key=keep_volumes(event.restore_id, chosen, artifacts),
         volume_count=len(chosen),

@@ -101,7 +101,7 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[Swept]:
     for volume in ports.stack_volumes.of_restores(ports.stack_name):
         restore_id, index = volume.settings.tags[RESTORE_TAG], _index(volume)
         if restore_id not in records:
-            records[restore_id] = ports.table.get(restore_id)
+            records[restore_id] = ports.table.get_whole(restore_id)
         record = records[restore_id]
         if record is not None and "status" in record and _is_leftover(volume, index, record):
             found.setdefault(restore_id, set()).add(index)
@@ -223,7 +223,8 @@ def _tell(volume: Volume, outcome: Lowering, ports: SweepPorts) -> None:
         "reason": outcome.reason or "by the sweeper: the restore ended without doing it",
         "at": iso(ports.now),
     }
-    ports.table.update(restore_id, {boost_attribute(_index(volume)): told})
+    index = _index(volume)
+    ports.table.update_volume(restore_id, index, {boost_attribute(index): told})
 
 
 def _index(volume: Volume) -> int:

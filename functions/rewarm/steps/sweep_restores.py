@@ -73,7 +73,7 @@ def end_restore(
     told as left.
     """
     table = ports.removal.table
-    record = table.get(restore_id)
+    record = table.get_whole(restore_id)
     ending = ports.endings.ending(restore_id)
     if ending.runs or _only_starts(restore_id, record, ending, ports):
         return None
@@ -144,7 +144,7 @@ def _mark(restore_id: str, record: JsonObject, ports: EndingPorts) -> None:
 
 
 def _remove_all(restore_id: str, todo: Collection[int], ports: EndingPorts) -> Swept:
-    record = ports.removal.table.get(restore_id) or {}
+    record = ports.removal.table.get_whole(restore_id) or {}
     busy, left = [], []
     for index in todo:
         try:
@@ -182,7 +182,7 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
 def _tell(restore_id: str, ending: ExecutionEnd, ports: EndingPorts, *, cancelled: bool) -> None:
     """Once: what comes after `toldAt` only puts the status right again."""
     table = ports.removal.table
-    record = table.get(restore_id) or {}
+    record = table.get_whole(restore_id) or {}
     if record.get("toldAt"):
         table.update(restore_id, {"status": Status.CANCELLED if cancelled else Status.FAILED})
         return

@@ -75,7 +75,8 @@ def _note_command(event: VerifyVolumeEvent, told: VerifyVolumeResult, table: Res
     if told.finished or command_id is None or started_at != event.now:
         return
     noted = {"commandId": command_id, "instanceId": event.volume.instance_id, "volumeId": event.volume_id}
-    table.update(event.restore_id, {measurement_attribute(event.volume.index): noted})
+    index = event.volume.index
+    table.update_volume(event.restore_id, index, {measurement_attribute(index): noted})
 
 
 def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> VerifyVolumeResult:

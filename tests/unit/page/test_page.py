@@ -195,7 +195,9 @@ def test_a_cancelled_one_says_so():
 
 def test_one_of_several_fails_and_both_are_told():
     world = World()
-    world.table.update(RESTORE_ID, {"cleanUp1": {"removed": ["volume vol-2"], "kept": ["a thing (why)"]}})
+    world.table.update_volume(
+        RESTORE_ID, 1, {"cleanUp1": {"removed": ["volume vol-2"], "kept": ["a thing (why)"]}}
+    )
     plans = [accounts.planned(0), accounts.planned(1)]
     _, account = accounts.reported(world, plans, [accounts.ready(0), accounts.failed(1)])
     text = outline(render(account)).text

@@ -142,7 +142,7 @@ class TestPlan:
         say(world, "plan", plan_details())
         record = world.table.records[RESTORE_ID]
         assert record["status"] == "planned"
-        assert record["plans"][0]["plan"]["strategy"] == "warm-up-agent"
+        assert record["plan0"]["plan"]["strategy"] == "warm-up-agent"
         assert [event["event"] for event in record["events"]] == ["plan"]
 
     def test_passes_on_who_is_to_be_told(self):

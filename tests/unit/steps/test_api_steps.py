@@ -23,6 +23,7 @@ from rewarm.domain.model import GIB, FastSnapshotRestore, PriceFigure, Strategy
 from rewarm.steps.cancel_restore import cancel_restore
 from rewarm.steps.get_restore import get_restore
 from rewarm.steps.plan_restore import plan_restore
+from rewarm.steps.records import note
 from rewarm.steps.runbooks import delete_runbook, get_runbook, put_runbook
 from rewarm.steps.start_restore import start_restore
 from tests.support.builders import (
@@ -243,8 +244,8 @@ class TestGetRestore:
         world = World()
         start(world)
         key = "restores/x/0/progress.json"
-        world.table.update(RESTORE_ID, {"volume0": {"volumeId": "vol-1"}, "volume1": {"volumeId": "vol-2"}})
-        world.table.update(RESTORE_ID, {"command0": {"dispatch": {"progressKey": key}}})
+        note(world.table, RESTORE_ID, {"volume0": {"volumeId": "vol-1"}, "volume1": {"volumeId": "vol-2"}})
+        world.table.update_volume(RESTORE_ID, 0, {"command0": {"dispatch": {"progressKey": key}}})
         world.artifacts.objects[key] = {"event": "progress", "bytesDone": 7}
         found = get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)
         assert found["status"] == "accepted"
@@ -258,12 +259,35 @@ class TestGetRestore:
         start(world)
         assert get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)["reportUrl"] is None
         world.table.update(RESTORE_ID, {"pageKey": "restores/x/report.html"})
-        world.table.update(RESTORE_ID, {"report1": {"pageKey": "restores/x/1/report.html"}})
+        world.table.update_volume(RESTORE_ID, 1, {"report1": {"pageKey": "restores/x/1/report.html"}})
         found = get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)
         assert found["reportUrl"] == world.artifacts.download_url(
             "restores/x/report.html", expires_seconds=3_600
         )
         assert "restores/x/1/report.html" in found["volumes"][0]["report"]["reportUrl"]
+
+    def test_tells_the_news_of_all_volumes_in_order(self):
+        """Each volume keeps its own; of the same moment a plan comes first, and an end last."""
+        world, at_once = World(), "2026-11-21T03:00:05Z"
+        start(world)
+        for index, at in ((2, at_once), (0, "2026-11-21T03:00:05.500Z"), (1, at_once)):
+            news = {"event": "attached", "at": at, "title": f"{index}"}
+            world.table.append_volume_event(RESTORE_ID, index, news)
+        world.table.append_event(RESTORE_ID, {"event": "plan", "at": at_once, "title": "plan"})
+        world.table.append_event(RESTORE_ID, {"event": "failed", "at": at_once, "title": "failed"})
+        found = get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)
+        assert [one["title"] for one in found["events"]] == ["plan", "1", "2", "failed", "0"]
+        assert not any(name.startswith("events") for name in found if name != "events")
+
+    def test_has_the_plan_of_every_volume(self):
+        world = World()
+        start(world)
+        for index in (1, 0):
+            told = {"index": index, "snapshotId": SNAPSHOT_ID, "plan": {"why": "cheapest"}}
+            world.table.update_volume(RESTORE_ID, index, {f"plan{index}": told})
+        found = get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)
+        assert [one["index"] for one in found["plans"]] == [0, 1]
+        assert found["volumes"] == []
 
     def test_knows_no_other_restores(self):
         world = World()
@@ -306,28 +330,28 @@ class TestCancelRestore:
 
     def test_no_volume_at_full_speed_is_cancelled(self):
         world = World()
-        plans = [{"index": 0}, {"index": 1}]
-        world.table.put_new(RESTORE_ID, {"status": "initializing", "plans": plans, "settled0": True})
+        count = 2
+        world.table.put_new(RESTORE_ID, {"status": "initializing", "volumeCount": count, "settled0": True})
         assert self.cancel(world)["cancelRequested"]
         other = World()
-        record = {"status": "initializing", "plans": plans, "settled0": True, "settled1": True}
+        record = {"status": "initializing", "volumeCount": count, "settled0": True, "settled1": True}
         other.table.put_new(RESTORE_ID, record)
         with pytest.raises(RestoreEndedError, match="its volumes are at full speed"):
             self.cancel(other)
 
     def test_of_many_volumes_one_that_is_not_ready_is_enough(self):
         world = World()
-        plans = [{"index": index} for index in range(450)]
+        count = 450
         settled = {f"settled{index}": True for index in range(449)}
-        world.table.put_new(RESTORE_ID, {"status": "initializing", "plans": plans, **settled})
+        world.table.put_new(RESTORE_ID, {"status": "initializing", "volumeCount": count, **settled})
         assert self.cancel(world)["cancelRequested"]
         assert world.table.is_cancelled(RESTORE_ID)
 
     def test_what_gets_ready_in_the_same_moment_is_asked_again(self, monkeypatch):
         """Two parts of a hundred: the first is at full speed before the mark is written."""
         world = World()
-        plans = [{"index": index} for index in range(101)]
-        world.table.put_new(RESTORE_ID, {"status": "initializing", "plans": plans})
+        count = 101
+        world.table.put_new(RESTORE_ID, {"status": "initializing", "volumeCount": count})
         ask = world.table.request_cancel
 
         def meanwhile(restore_id, *, unless=()):

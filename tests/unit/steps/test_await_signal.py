@@ -54,7 +54,7 @@ def test_a_wait_that_is_over_is_not_kept_for_who_cancels():
 
 def test_who_cancels_ends_the_wait_at_once():
     waiters, tasks, table = FakeWaiters(), FakeTasks({"token-1"}), FakeTable()
-    table.put_new(RESTORE_ID, {"status": "initializing", "plans": [{"index": 0}]})
+    table.put_new(RESTORE_ID, {"status": "initializing", "volumeCount": 1})
     wait_for(waiters, table)
     cancel_restore(RESTORE_ID, table=table, waiters=waiters, tasks=tasks)
     assert tasks.woken == ["token-1"]

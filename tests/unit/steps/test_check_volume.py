@@ -12,7 +12,9 @@ from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID, World, assignment
 
 
 def check(world, minute=0.5):
-    event = CheckVolumeEvent(restore_id=RESTORE_ID, now=at(minute), volume_id=VOLUME_ID, plan=plan())
+    event = CheckVolumeEvent(
+        restore_id=RESTORE_ID, now=at(minute), volume=assignment(), volume_id=VOLUME_ID, plan=plan()
+    )
     return check_volume(event, volumes=world.volumes, table=world.table)
 
 

@@ -80,7 +80,7 @@ class TestRelease:
 
     def test_from_here_on_nothing_is_cancelled_and_what_was_cancelled_goes_no_further(self):
         world = World()
-        world.table.put_new(RESTORE_ID, {"plans": [{"index": 0}]})
+        world.table.put_new(RESTORE_ID, {"volumeCount": 1})
         give_back(world)
         assert not world.table.request_cancel(RESTORE_ID, unless=["settled0"])
         give_back(world)

@@ -175,7 +175,7 @@ class TestAnnounce:
         return world.messages.sent[-1]
 
     def test_who_was_replaced_and_what_happens_on_failure(self, world):
-        world.table.update(RESTORE_ID, {"replaced0": {"volumeId": OLD, "unmounted": ["/data"]}})
+        world.table.update_volume(RESTORE_ID, 0, {"replaced0": {"volumeId": OLD, "unmounted": ["/data"]}})
         told = self.say(world, "attached", device=DEVICE)
         assert f"It has taken the place of {OLD}" in told["text"]
         assert f"If the restore fails, {OLD} goes back, and {VOLUME_ID} is kept" in told["text"]
@@ -268,7 +268,7 @@ class TestCleanUp:
 class TestReport:
     def reported(self, verdict, **record):
         world = ReplacingWorld()
-        world.table.update(RESTORE_ID, record)
+        world.table.update_volume(RESTORE_ID, 0, record)
         old = VolumeReport(index=0, verdict=verdict, snapshot_id=SNAPSHOT_ID, cost_usd=Decimal(0))
         plans = [VolumePlan(volume=world.assignment, plan=plan())]
         (volume,) = with_replacements([old], plans, RESTORE_ID, world.table)

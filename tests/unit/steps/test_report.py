@@ -8,6 +8,7 @@ from decimal import Decimal
 from rewarm.contracts import Failure, ReportEvent, Trigger
 from rewarm.domain.model import Strategy
 from rewarm.steps.kept import keep_plans
+from rewarm.steps.records import note
 from rewarm.steps.report import report
 from tests.support import accounts
 from tests.support.builders import (
@@ -248,7 +249,8 @@ class TestFailedRestore:
     def test_what_was_known_of_the_volume_is_told(self):
         world = World()
         story = {name: accounts.ready()[name] for name in ("timeline", "before", "plan", "warmUps")}
-        world.table.update(
+        note(
+            world.table,
             RESTORE_ID,
             {
                 "volume0": {"volumeId": VOLUME_ID},
@@ -277,6 +279,6 @@ class TestFailedRestore:
 
     def test_it_teaches_nothing(self):
         world = World()
-        world.table.update(RESTORE_ID, {"story0": {"timeline": accounts.ready()["timeline"]}})
+        world.table.update_volume(RESTORE_ID, 0, {"story0": {"timeline": accounts.ready()["timeline"]}})
         accounts.reported(world, [accounts.planned()], [accounts.failed()])
         assert world.history.records() == []

@@ -8,6 +8,7 @@ import pytest
 
 from rewarm.domain.replacing import REPLACED_TAG, Place
 from rewarm.steps.put_back import PutBackPorts
+from rewarm.steps.records import note
 from rewarm.steps.sweep import sweep
 from tests.support.builders import DEVICE, INSTANCE_ID, RESTORE_ID, VOLUME_ID, at, instance
 from tests.support.performance import STACK
@@ -79,7 +80,7 @@ class TestSweepReplaced:
 
     def test_a_clean_up_that_gave_up_is_taken_up_again(self, world):
         account = {"removed": [], "kept": [], "unfinished": True}
-        world.table.update(RESTORE_ID, {"status": "failed", "cleanUp0": account})
+        note(world.table, RESTORE_ID, {"status": "failed", "cleanUp0": account})
         world.ended("FAILED")
         swept(world)
         assert is_back(world)

@@ -8,6 +8,7 @@ from rewarm.domain.errors import AccessDeniedError, ThrottledError
 from rewarm.domain.leftovers import restore_of
 from rewarm.domain.model import FastSnapshotRestore, VolumeSettings
 from rewarm.domain.signals import cancel_signal
+from rewarm.steps.records import note
 from rewarm.steps.sweep import restore_of_event
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at, request
 from tests.support.sweeping import MADE, SweepWorld
@@ -242,7 +243,7 @@ class TestRacesAndBystanders:
         world.begun(volume0=None)
         world.sweep()
         world.made()
-        world.table.update(RESTORE_ID, {"status": "restoring", "volume0": MADE})
+        note(world.table, RESTORE_ID, {"status": "restoring", "volume0": MADE})
         world.sweep(now=at(45))
         assert world.volumes.deleted == [VOLUME_ID]
         assert world.table.records[RESTORE_ID]["status"] == "failed"
@@ -295,7 +296,7 @@ class TestRacesAndBystanders:
             client_token="source",
         )
         (source,) = world.volumes.volumes
-        world.table.update(RESTORE_ID, {"volume0": {**MADE, "volumeId": "vol-gone"}})
+        world.table.update_volume(RESTORE_ID, 0, {"volume0": {**MADE, "volumeId": "vol-gone"}})
         world.sweep()
         assert list(world.volumes.volumes) == [source]
 

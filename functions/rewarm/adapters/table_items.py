@@ -1,0 +1,143 @@
+"""Items of the one table: conditional writes that say whether they held, and reads of one or of many."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from botocore.exceptions import ClientError
+
+from rewarm.adapters.aws_errors import code_of, naming_errors
+from rewarm.adapters.items import from_item, to_attribute, to_item
+from rewarm.domain.errors import ThrottledError
+from rewarm.ports import JsonObject
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+MOST_KEYS = 100
+"""botocore BatchGetItem: "a maximum of 100 items" in a call."""
+MOST_ATTEMPTS = 6
+FIRST_PAUSE_SECONDS = 0.05
+"""botocore BatchGetItem, UnprocessedKeys: "we strongly recommend that you use an exponential backoff"."""
+_KEY_BYTES = 2_048
+"""DynamoDB developer guide, "Constraints": a partition key has up to 2048 bytes."""
+_OWN_FIELDS = ("pk", "expiresAt")
+
+
+class TableItems:
+    """What adapters of the table are made of."""
+
+    def __init__(
+        self,
+        dynamodb: DynamoDBClient,
+        table: str,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+        self._clock = clock
+        self._sleep = sleep
+
+    def _put_new(self, key: str, values: Mapping[str, Any], seconds: int) -> bool:
+        with naming_errors():
+            try:
+                self._dynamodb.put_item(
+                    TableName=self._table,
+                    Item=to_item({**values, "pk": key, "expiresAt": self._expiry(seconds)}),
+                    ConditionExpression="attribute_not_exists(pk)",
+                )
+            except ClientError as error:
+                if code_of(error) == "ConditionalCheckFailedException":
+                    return False
+                raise
+        return True
+
+    def _get(self, key: str, names: Sequence[str] = ()) -> JsonObject | None:
+        """The whole item, or only what it has under the given names."""
+        if is_too_long(key):
+            return None
+        request: dict[str, Any] = {}
+        if names:
+            aliases = {f"#n{index}": name for index, name in enumerate(names)}
+            request = {"ProjectionExpression": ", ".join(aliases), "ExpressionAttributeNames": aliases}
+        with naming_errors():
+            answer = self._dynamodb.get_item(
+                TableName=self._table, Key=key_of(key), ConsistentRead=True, **request
+            )
+        item = answer.get("Item")
+        return None if item is None else _values(item)
+
+    def _get_many(self, keys: Sequence[str]) -> Iterator[JsonObject]:
+        """Of those that exist, in any order. Raises ThrottledError where a part stays unanswered."""
+        for first in range(0, len(keys), MOST_KEYS):
+            yield from self._get_some([key_of(key) for key in keys[first : first + MOST_KEYS]])
+
+    def _get_some(self, keys: Sequence[Mapping[str, Any]]) -> Iterator[JsonObject]:
+        """An answer holds 16 MB; what it leaves out for that or under load, the next call asks for."""
+        wanted: Mapping[str, Any] = {self._table: {"Keys": keys, "ConsistentRead": True}}
+        for attempt in range(MOST_ATTEMPTS):
+            if attempt:
+                self._sleep(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+            with naming_errors():
+                answer = self._dynamodb.batch_get_item(RequestItems=wanted)
+            yield from (_values(item) for item in answer["Responses"].get(self._table, []))
+            wanted = answer.get("UnprocessedKeys") or {}
+            if not wanted:
+                return
+        raise ThrottledError("BatchGetItem: DynamoDB left a part of the items unanswered")
+
+    def _update(
+        self,
+        key: str,
+        expression: str,
+        *,
+        values: Mapping[str, Any],
+        names: Mapping[str, str] | None = None,
+        condition: str | None = None,
+        returning: Literal["ALL_NEW", "NONE"] = "NONE",
+    ) -> JsonObject | None:
+        """The item after the update where that is asked for; None where the condition does not hold."""
+        request: dict[str, Any] = {
+            "TableName": self._table,
+            "Key": key_of(key),
+            "UpdateExpression": expression,
+            "ReturnValues": returning,
+        }
+        if names:
+            request["ExpressionAttributeNames"] = dict(names)
+        if values:
+            request["ExpressionAttributeValues"] = {name: _value(value) for name, value in values.items()}
+        if condition is not None:
+            request["ConditionExpression"] = condition
+        with naming_errors():
+            try:
+                answer = self._dynamodb.update_item(**request)
+            except ClientError as error:
+                if code_of(error) == "ConditionalCheckFailedException":
+                    return None
+                raise
+        return _values(answer.get("Attributes", {}))
+
+    def _expiry(self, seconds: int) -> int:
+        return int(self._clock()) + seconds
+
+
+def is_too_long(key: str) -> bool:
+    """There is no such item then; DynamoDB would refuse the call, which is not the caller's to understand."""
+    return len(key.encode()) > _KEY_BYTES
+
+
+def key_of(value: str) -> dict[str, Any]:
+    """As DynamoDB's API takes it."""
+    return {"pk": {"S": value}}
+
+
+def _value(value: Any) -> Any:
+    return {"SS": sorted(value)} if isinstance(value, set) else to_attribute(value)
+
+
+def _values(item: Mapping[str, Any]) -> JsonObject:
+    return {name: value for name, value in from_item(item).items() if name not in _OWN_FIELDS}

@@ -1,0 +1,210 @@
+"""A restore's record in the table: an item of its own for each volume, on moto's DynamoDB."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import boto3
+import pytest
+
+from rewarm.adapters.items import to_item
+from rewarm.adapters.restores import DynamoRestoreTable
+from rewarm.adapters.table_items import MOST_ATTEMPTS, MOST_KEYS
+from rewarm.domain import errors
+from rewarm.ports_records import VOLUME_COUNT
+from tests.contract.answers import Aws
+
+TABLE = "restores"
+NOW = 1_800_000_000.0
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def table(dynamodb: Any) -> DynamoRestoreTable:
+    return DynamoRestoreTable(dynamodb, TABLE, clock=lambda: NOW)
+
+
+def rows() -> dict[str, Json]:
+    found = boto3.client("dynamodb").scan(TableName=TABLE)["Items"]
+    return {row["pk"]["S"]: row for row in found}
+
+
+def recorded(dynamodb: Any) -> list[tuple[str, Json]]:
+    """Every call from now on."""
+    calls: list[tuple[str, Json]] = []
+    dynamodb.meta.events.register(
+        "provide-client-params.dynamodb.*",
+        lambda params, model, **_: calls.append((model.name, dict(params))),
+    )
+    return calls
+
+
+class TestOneItemAVolume:
+    def test_an_update_of_a_volume_touches_no_other_item(self, table: DynamoRestoreTable) -> None:
+        table.put_new("r1", {VOLUME_COUNT: 2})
+        table.update_volume("r1", 0, {"volume0": {"volumeId": "vol-0"}})
+        before = rows()
+        table.update_volume("r1", 1, {"volume1": {"volumeId": "vol-1"}})
+        after = rows()
+        assert sorted(after) == ["restore#r1", "restore-volume#r1#0", "restore-volume#r1#1"]
+        assert all(after[key] == row for key, row in before.items())
+        assert table.get_volume("r1", 1) == {"volume1": {"volumeId": "vol-1"}}
+        assert table.get("r1") == {VOLUME_COUNT: 2}
+
+    def test_a_later_update_keeps_what_is_there(self, table: DynamoRestoreTable) -> None:
+        table.update_volume("r1", 3, {"volume3": {"a": 1}})
+        table.update_volume("r1", 3, {"boost3": {"state": "boosted"}, "volume3": {"b": 2}})
+        assert table.get_volume("r1", 3) == {"volume3": {"b": 2}, "boost3": {"state": "boosted"}}
+        assert table.get_volume("r1", 4) == {}
+
+    def test_the_whole_has_the_restore_and_all_its_volumes(self, table: DynamoRestoreTable) -> None:
+        table.put_new("r1", {"status": "planned", VOLUME_COUNT: 3})
+        table.append_event("r1", {"event": "plan"})
+        table.append_volume_event("r1", 2, {"event": "attached"})
+        table.append_volume_event("r1", 2, {"event": "ready"})
+        assert table.set_unless_cancelled("r1", "settled2", True)
+        assert table.get_whole("r1") == {
+            "status": "planned",
+            VOLUME_COUNT: 3,
+            "events": [{"event": "plan"}],
+            "settled2": True,
+            "events2": [{"event": "attached"}, {"event": "ready"}],
+        }
+        assert table.get_whole("r2") is None
+
+    def test_of_no_volumes_nothing_more_is_read(self, table: DynamoRestoreTable, dynamodb: Any) -> None:
+        table.put_new("r1", {"status": "accepted"})
+        calls = recorded(dynamodb)
+        assert table.get_whole("r1") == {"status": "accepted"}
+        assert [name for name, _ in calls] == ["GetItem"]
+
+    def test_every_item_expires(self, table: DynamoRestoreTable) -> None:
+        table.update("r1", {"a": 1})
+        table.update_volume("r1", 0, {"volume0": {}})
+        table.append_volume_event("r1", 1, {"event": "ready"})
+        table.set_unless_cancelled("r2", "settled0", True)
+        table.put_new("r3", {})
+        assert {row["expiresAt"]["N"] for row in rows().values()} == {str(int(NOW) + 400 * 86_400)}
+        assert len(rows()) == 5
+
+    def test_no_id_of_a_restore_leads_to_an_item_of_a_volume(self, table: DynamoRestoreTable) -> None:
+        table.update_volume("r1", 0, {"volume0": {}})
+        for restore_id in ("r1", "r1#0", "-volume#r1#0", "restore-volume#r1#0"):
+            assert table.get(restore_id) is None
+
+
+class TestReads:
+    def test_more_volumes_than_a_call_takes_are_asked_for_in_parts(
+        self, table: DynamoRestoreTable, dynamodb: Any
+    ) -> None:
+        count = MOST_KEYS + 20
+        table.put_new("r1", {VOLUME_COUNT: count})
+        for index in range(count):
+            table.update_volume("r1", index, {f"volume{index}": {"volumeId": f"vol-{index}"}})
+        calls = recorded(dynamodb)
+        whole = table.get_whole("r1") or {}
+        assert [whole[f"volume{index}"]["volumeId"] for index in range(count)] == [
+            f"vol-{index}" for index in range(count)
+        ]
+        asked = [params["RequestItems"][TABLE] for name, params in calls if name == "BatchGetItem"]
+        assert [len(one["Keys"]) for one in asked] == [MOST_KEYS, 20]
+        assert all(one["ConsistentRead"] for one in asked), "as of the restore's own item"
+        assert [params["ConsistentRead"] for name, params in calls if name == "GetItem"] == [True]
+
+    def test_a_step_reads_two_attributes_to_see_whether_it_may_go_on(
+        self, table: DynamoRestoreTable, dynamodb: Any
+    ) -> None:
+        table.put_new("r1", {"status": "restoring", "request": {"big": "x" * 1_000}})
+        calls = recorded(dynamodb)
+        assert table.standing("r1") == (False, "restoring")
+        assert table.standing("unknown") == (False, None)
+        (_, params), _ = calls
+        names = params["ExpressionAttributeNames"]
+        asked = [names[one] for one in params["ProjectionExpression"].split(", ")]
+        assert (asked, params["ConsistentRead"]) == (["cancelRequested", "status"], True)
+        table.request_cancel("r1")
+        assert table.standing("r1").is_cancelled
+
+    def test_what_dynamodb_leaves_out_is_asked_for_again_and_later_each_time(self) -> None:
+        item = to_item({"pk": "restore#r1", VOLUME_COUNT: 3})
+        one, two, three = (to_item({"pk": f"p{n}", f"volume{n}": {"n": n}}) for n in range(3))
+        rest = {TABLE: {"Keys": [{"pk": {"S": "p1"}}, {"pk": {"S": "p2"}}], "ConsistentRead": True}}
+        last = {TABLE: {"Keys": [{"pk": {"S": "p2"}}], "ConsistentRead": True}}
+        aws = Aws("dynamodb").on("GetItem", {"Item": item})
+        aws.on(
+            "BatchGetItem",
+            {"Responses": {TABLE: [one]}, "UnprocessedKeys": rest},
+            {"Responses": {TABLE: [two]}, "UnprocessedKeys": last},
+            {"Responses": {TABLE: [three]}, "UnprocessedKeys": {}},
+        )
+        pauses: list[float] = []
+        table = DynamoRestoreTable(aws.client, TABLE, sleep=pauses.append)
+        assert sorted(table.get_whole("r1") or {}) == ["volume0", "volume1", "volume2", VOLUME_COUNT]
+        assert [params["RequestItems"] for params in aws.params("BatchGetItem")][1:] == [rest, last]
+        assert pauses == [0.05, 0.1]
+
+    def test_what_stays_unanswered_is_throttling_and_not_a_record_with_holes(self) -> None:
+        rest = {TABLE: {"Keys": [{"pk": {"S": "restore-volume#r1#0"}}], "ConsistentRead": True}}
+        aws = Aws("dynamodb").on("GetItem", {"Item": to_item({"pk": "restore#r1", VOLUME_COUNT: 1})})
+        aws.on("BatchGetItem", {"Responses": {}, "UnprocessedKeys": rest})
+        table = DynamoRestoreTable(aws.client, TABLE, sleep=lambda _: None)
+        with pytest.raises(errors.ThrottledError):
+            table.get_whole("r1")
+        assert len(aws.params("BatchGetItem")) == MOST_ATTEMPTS
+
+
+class TestConditions:
+    """They hold on the restore's own item, however many volumes write beside it."""
+
+    def test_of_a_cancel_and_the_last_volume_one_comes_first(
+        self, table: DynamoRestoreTable, dynamodb: Any
+    ) -> None:
+        for number in range(20):
+            name = f"r{number}"
+            table.put_new(name, {VOLUME_COUNT: 1})
+            told: dict[str, bool] = {}
+
+            def settle(name: str = name, told: dict[str, bool] = told) -> None:
+                told["settled"] = table.set_unless_cancelled(name, "settled0", True)
+
+            def cancel(name: str = name, told: dict[str, bool] = told) -> None:
+                told["cancelled"] = table.request_cancel(name, unless=["settled0"])
+
+            threads = [threading.Thread(target=one) for one in (settle, cancel)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert sorted(told.values()) == [False, True]
+            assert table.standing(name).is_cancelled is told["cancelled"]
+
+    def test_volumes_that_write_at_once_lose_nothing(self, table: DynamoRestoreTable) -> None:
+        table.put_new("r1", {VOLUME_COUNT: 8})
+
+        def write(index: int) -> None:
+            for number in range(5):
+                table.append_volume_event("r1", index, {"number": number})
+                table.update_volume("r1", index, {f"initialization{index}": {"number": number}})
+            assert table.set_unless_cancelled("r1", f"settled{index}", True)
+
+        threads = [threading.Thread(target=write, args=(index,)) for index in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        whole = table.get_whole("r1") or {}
+        for index in range(8):
+            assert whole[f"events{index}"] == [{"number": number} for number in range(5)]
+            assert whole[f"initialization{index}"] == {"number": 4}
+            assert whole[f"settled{index}"] is True
+        assert len(json.dumps(table.get("r1"))) < 300
+
+    def test_what_a_volume_has_is_no_mark(self, table: DynamoRestoreTable) -> None:
+        """What is in its item lets no cancelled restore settle, and keeps none from being cancelled."""
+        table.put_new("r1", {VOLUME_COUNT: 1})
+        table.update_volume("r1", 0, {"volume0": {}})
+        assert table.request_cancel("r1", unless=["settled0"])
+        table.update_volume("r1", 0, {"story0": {}})
+        assert not table.set_unless_cancelled("r1", "settled0", True)
