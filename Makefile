@@ -19,7 +19,7 @@ PYTEST_ARGS ?=
 # Each pytest worker runs an embedded AWS of its own.
 WORKERS ?= 2
 
-.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent lint format strategies-docs schemas build deploy clean
+.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs schemas build deploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,8 +52,11 @@ soak: ## random restores with random faults in virtual time (ARGS="--restores 50
 	@$(PYTHON) -m local.soak $(ARGS)
 
 test: setup ## unit, contract, lint, embedded AWS, workflows, agent, sanitizers
-	@$(MAKE) --no-print-directory test-agent
-	@$(MAKE) --no-print-directory test-python
+	@$(MAKE) --no-print-directory -j2 test-python test-agent-at-once
+
+# Beside the Python tests, because most of these wait rather than work; shown in one piece when they have ended.
+test-agent-at-once:
+	@$(MAKE) --no-print-directory test-agent >.local/test-agent.log 2>&1; status=$$?; cat .local/test-agent.log; exit $$status
 
 test-python: ## the Python tests and linters (PYTEST_ARGS="-k …")
 	@$(PYTHON) -m pytest -n $(WORKERS) --dist loadfile -m "not long" $(PYTEST_ARGS)
