@@ -41,7 +41,7 @@ def sweep(user: RestoreUser) -> Json:
 @pytest.mark.parametrize(
     ("strategy", "changes", "state"),
     [
-        ("fast-snapshot-restore", {}, "Wait For Snapshot"),
+        pytest.param("fast-snapshot-restore", {}, "Wait For Snapshot", marks=pytest.mark.long),
         ("background", {}, "Attach Volume"),
         ("provisioned-rate", TO_ZONE, "Poll Initialization"),
     ],
