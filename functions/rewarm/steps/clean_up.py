@@ -18,7 +18,7 @@ from rewarm.domain.errors import (
     ThrottledError,
     VolumeNotFoundError,
 )
-from rewarm.domain.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, untouchable
+from rewarm.domain.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, is_made_by_us, untouchable
 from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.performance import BOOST_TAG, performance_of
 from rewarm.ports import Commands, FastSnapshotRestores, RestoreTable, VolumeModifications, VolumeStore
@@ -165,7 +165,7 @@ def _volumes_made(event: Remains, ports: CleanUpPorts, account: _Account) -> lis
     ours = {INDEX_TAG: str(event.index), STACK_TAG: ports.stack_name}
     try:
         for volume in ports.volumes.created_by(event.restore_id):
-            if ours.items() <= volume.settings.tags.items():
+            if ours.items() <= volume.settings.tags.items() and is_made_by_us(volume):
                 found[volume.volume_id] = volume
         if event.volume_id is not None and event.volume_id not in found:
             found[event.volume_id] = ports.volumes.get(event.volume_id)

@@ -124,6 +124,13 @@ class TestCleanUp:
         assert result.removed == [f"volume {VOLUME_ID}"]
         assert list(world.volumes.volumes) == [second]
 
+    def test_leaves_a_volume_alone_that_has_our_tags_by_being_copied(self, world):
+        """Somebody made it, while the restore ran, of a snapshot that had taken over our volume's tags."""
+        second = create(world, attempt=1)
+        world.volumes.change(second, snapshot_id="snap-0ffffffffffffffff")
+        assert clean(world).removed == [f"volume {VOLUME_ID}"]
+        assert list(world.volumes.volumes) == [second]
+
     def test_leaves_the_other_volumes_of_the_restore_alone(self, world):
         other = create(world, index=1)
         clean(world)
