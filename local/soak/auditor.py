@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from local.soak.bystanders import Bystanders
 from local.soak.lab import FastLab
 from local.soak.paths import RESTORE, Ending
 from local.soak.services import backend
@@ -30,6 +31,7 @@ class Auditor:
             *self._rows(),
             *self._objects(ending),
             *self._cold(ending),
+            *Bystanders(self._lab, self._lab.machine(RESTORE)).findings(),
         ]
         return found or self._meter(ending)
 

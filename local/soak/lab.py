@@ -17,6 +17,7 @@ from moto.core.request import normalize_request
 
 from local.clock import ManualClock
 from local.region import Region, RegionSettings
+from local.soak.bystanders import Removals
 from local.soak.edges import Objects, Posted, http_event
 from local.soak.execution import Execution
 from local.soak.functions import SWITCHBOARD, Functions, Mishap, lambda_environment
@@ -61,6 +62,7 @@ class FastLab:
         self.calls: Counter[tuple[str, str, str]] = Counter()
         """Every request to AWS: (state or function, service, operation)."""
         self.slack: list[Json] = []
+        self.removals = Removals()
         self.undelivered: list[str] = []
         """Functions of rules that failed three times."""
         self.stack = stack()
@@ -126,6 +128,8 @@ class FastLab:
         if service == "cloudwatch":
             self.region.tick()
             return json_answer(request, self.cloudwatch.answer)
+        if service == "ec2":
+            self.removals.note(request.body)
         response = self.protocol.answer(normalize_request(request))
         return response.status_code, dict(response.headers), response.get_data()
 

@@ -85,7 +85,7 @@ class SweepWorld:
 
     def made(self, volume_id: str = VOLUME_ID, *, attached: str | None = None, **tags: str) -> None:
         """A volume of the restore; keyword arguments are tags, with `_` for `-` and without `rewarm:`."""
-        own = {"stack": STACK, "restore-id": RESTORE_ID, "volume-index": "0"}
+        own = {"stack": STACK, "restore-id": RESTORE_ID, "volume-index": "0", "snapshot-id": SNAPSHOT_ID}
         told = {**own, **{name.replace("_", "-"): value for name, value in tags.items()}}
         settings = VolumeSettings(
             "gp3", 100, tags={f"rewarm:{name}": one for name, one in told.items() if one}

@@ -250,6 +250,7 @@ def volume_of(found: VolumeTypeDef) -> Volume:
         attachments=tuple(_attachment(one) for one in found.get("Attachments", [])),
         created_at=found["CreateTime"],
         managed_by=found.get("Operator", {}).get("Principal"),
+        source_volume_id=found.get("SourceVolumeId") or None,
     )
 
 

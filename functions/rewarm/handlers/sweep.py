@@ -45,7 +45,9 @@ def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
         logger.info("swept", **one.to_json())
         count("Swept", sweep=one.sweep, state=one.state)
     left = [f"{one.resource} ({one.sweep}): {one.reason}" for one in found if one.state == "left"]
-    left += _publish_gauges()
+    if restore_id is None:
+        # Not for each event: a thousand restores that fail together would ask EC2 for everything as often.
+        left += _publish_gauges()
     if left:
         raise IncompleteCleanUpError("; ".join(left))
     return {"swept": [one.to_json() for one in found]}

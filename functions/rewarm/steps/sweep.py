@@ -14,7 +14,14 @@ from types import MappingProxyType
 from typing import Any
 
 from rewarm.domain.errors import RestoreError
-from rewarm.domain.leftovers import INDEX_TAG, RESTORE_TAG, restore_and_index, restore_of, untouchable
+from rewarm.domain.leftovers import (
+    INDEX_TAG,
+    RESTORE_TAG,
+    is_made_by_us,
+    restore_and_index,
+    restore_of,
+    untouchable,
+)
 from rewarm.domain.model import Volume
 from rewarm.domain.performance import BOOST_TAG, performance_of
 from rewarm.domain.replacing import REPLACED_TAG, place_of
@@ -111,7 +118,7 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[Swept]:
 def _is_leftover(volume: Volume, index: int, record: JsonObject) -> bool:
     if (record.get(clean_up_attribute(index)) or {}).get("unfinished"):
         return True
-    if untouchable(volume.settings.tags) is not None:
+    if untouchable(volume.settings.tags) is not None or not is_made_by_us(volume):
         return False
     if record.get("status") not in FINISHED:
         return True
@@ -193,7 +200,7 @@ def sweep_boosts(ports: SweepPorts) -> Iterator[Swept]:
     """Lowers the volumes whose restore is over and did not do it."""
     for volume in ports.boosted.boosted(ports.stack_name):
         try:
-            if _is_over(volume, ports.executions):
+            if is_made_by_us(volume) and _is_over(volume, ports.executions):
                 yield _lower(volume, ports)
         except RestoreError as error:
             yield Swept("boosts", volume.volume_id, "left", str(error))

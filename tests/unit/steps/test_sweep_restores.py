@@ -300,6 +300,30 @@ class TestRacesAndBystanders:
         assert list(world.volumes.volumes) == [source]
 
 
+class TestCopiedTags:
+    """Backups and policies hand a volume's tags on, to its snapshots and to what is made of them."""
+
+    @pytest.mark.parametrize("status", ["ready", "failed", "restoring"])
+    @pytest.mark.parametrize("attached", [None, INSTANCE_ID])
+    def test_a_copy_of_our_volume_is_not_ours(self, world, status, attached):
+        world.begun(status=status, settled0=status == "ready" or None, toldAt="2026-11-21T03:10:00Z")
+        world.made(failed=None if status == "ready" else RESTORE_ID)
+        world.made(OTHER, attached=attached)
+        world.volumes.change(OTHER, snapshot_id="snap-0ffffffffffffffff")
+        before = world.volumes.volumes[OTHER]
+        world.sweep()
+        assert world.volumes.deleted == []
+        assert world.volumes.volumes[OTHER] == before
+
+    def test_a_copy_of_our_clone_is_not_ours(self, world):
+        world.begun(volume0={**MADE, "strategy": "volume-clone"})
+        for name, source in ((VOLUME_ID, "vol-0aaaaaaaaaaaaaaaa"), (OTHER, None)):
+            world.made(name, snapshot_id=None, source_volume_id="vol-0aaaaaaaaaaaaaaaa")
+            world.volumes.change(name, snapshot_id=None, source_volume_id=source)
+        world.sweep()
+        assert world.volumes.deleted == [VOLUME_ID]
+
+
 class TestFastSnapshotRestores:
     def test_one_that_the_user_enabled_stays(self, world):
         world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled")
