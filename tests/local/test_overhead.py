@@ -15,6 +15,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.parsers import JSONParser
 from botocore.useragent import UserAgentString
+from moto.core.request import Request
 from moto.core.responses import BaseResponse
 from moto.core.utils import method_names_from_class
 from moto.dynamodb.models.dynamo_type import DynamoType, Item
@@ -23,6 +24,21 @@ from moto.dynamodb.parsing.expressions import UpdateExpressionParser
 
 from local.soak.overhead import PATCHES, dispatch, expressions, items, request_ids, spared
 
+URLS = (
+    "https://dynamodb.us-east-1.amazonaws.com/",
+    "http://127.0.0.1:1/",
+    "https://s3.us-east-1.amazonaws.com/bucket/restores/restore-1/0/samples.json",
+    "https://s3.us-east-1.amazonaws.com/bucket/a%20b?versionId=1%2B",
+    "https://s3.us-east-1.amazonaws.com/bucket?list-type=2&prefix=restores/",
+    "http://127.0.0.1:1/snapshots/snap-1/blocks?maxResults=10000",
+    "https://sns.us-east-1.amazonaws.com",
+    "https://s3.us-east-1.amazonaws.com//odd",
+)
+CONTENT_TYPES = (
+    "text/plain",
+    "application/x-www-form-urlencoded; charset=utf-8",
+    "application/x-amz-json-1.0",
+)
 TEXTS = ("", "restore-1", "Grüße, 雪", "1.25")
 UPDATES = (
     "SET #c0 = :c0, #c1 = :c1, expiresAt = if_not_exists(expiresAt, :expires)",
@@ -185,6 +201,18 @@ class TestRequests:
         with spared():
             assert agent.to_string() is agent.to_string()
 
+    @pytest.mark.parametrize("body", [None, b"", b"{}", "<a/>"], ids=str)
+    @pytest.mark.parametrize("content_type", [None, *CONTENT_TYPES], ids=str)
+    @pytest.mark.parametrize("url", URLS)
+    def test_a_request_reaches_moto_alike(self, url, content_type, body):
+        headers = {"X-Amz-Target": b"a.B", "Content-Length": "9", "Transfer-Encoding": b"chunked"}
+        if content_type is not None:
+            headers["Content-Type"] = content_type
+        plain, ours = both(lambda: Request.from_primitives("PUT", url, headers, body))
+        assert environ(plain) == environ(ours)
+        assert (plain.url, plain.raw_url, plain.get_data()) == (ours.url, ours.raw_url, ours.get_data())
+        assert (plain.args, list(plain.headers)) == (ours.args, list(ours.headers))
+
     def test_the_names_of_methods_are_the_same(self):
         assert dispatch._names(BaseResponse) == method_names_from_class(BaseResponse)
 
@@ -194,6 +222,12 @@ class TestRequests:
         assert headers == {"x-amzn-requestid": made}
         assert len(made) == request_ids.CHARACTERS
         assert request_ids._request_id() != made
+
+
+def environ(request: Request) -> dict[str, Any]:
+    """All but the streams."""
+    mine = {name: value for name, value in request.environ.items() if not name.startswith("werkzeug.")}
+    return {**mine, "wsgi.input": request.environ["wsgi.input"].getvalue()}
 
 
 def fixed_time() -> Any:

@@ -16,6 +16,7 @@ from local.soak.overhead import (
     expressions,
     items,
     request_ids,
+    requests,
     signing,
     user_agent,
 )
@@ -26,6 +27,7 @@ PATCHES = (
     *expressions.PATCHES,
     *items.PATCHES,
     *request_ids.PATCHES,
+    *requests.PATCHES,
     *signing.PATCHES,
     *user_agent.PATCHES,
 )
