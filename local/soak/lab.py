@@ -22,6 +22,7 @@ from local.soak.edges import Objects, Posted, http_event
 from local.soak.execution import Execution
 from local.soak.functions import SWITCHBOARD, Functions, Mishap, lambda_environment
 from local.soak.machines import Machine, StepFunctions
+from local.soak.overhead import spared
 from local.soak.plane import Plane
 from local.soak.scheduler import Fiber, Future, Scheduler
 from local.soak.services import (
@@ -87,6 +88,7 @@ class FastLab:
     def _open(self) -> None:
         self._close.enter_context(lambda_environment(random.Random(self.seed + 1)))
         self._close.enter_context(plain_tables())
+        self._close.enter_context(spared())
         SWITCHBOARD.desk = self
         self._close.callback(self._leave)
         self.cloudwatch = CloudWatch()
@@ -120,7 +122,7 @@ class FastLab:
     def respond(self, service: str, request: AWSPreparedRequest) -> tuple[int, dict[str, str], bytes]:
         """The service's answer."""
         if service in MOTO:
-            return self.moto.respond(request)
+            return self.moto.respond(service, request)
         if service == "stepfunctions":
             return json_answer(request, self._states_api.answer)
         if service == "events":
