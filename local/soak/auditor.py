@@ -79,7 +79,10 @@ class Auditor:
         for item in backend("dynamodb").tables[self._lab.stack.names["RestoresTable"]].all_items():
             row = item.to_json()["Attributes"]
             key = row["pk"]["S"]
-            if key.startswith("target#") or (key.startswith("fsr#") and "expiresAt" not in row):
+            # Whoever enables it next must not be taken for us.
+            ours = row.get("enabledByUs") == {"BOOL": True}
+            claimed = key.startswith("fsr#") and (ours or "expiresAt" not in row)
+            if key.startswith("target#") or claimed:
                 found.append(f"row {key}: {json.dumps(row)[:200]}")
         return found
 
