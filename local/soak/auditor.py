@@ -27,7 +27,7 @@ class Auditor:
             *self._volumes(ending),
             *self._fast_restores(),
             *self._commands(),
-            *self._rows(),
+            *self._rows(ending),
             *self._objects(ending),
             *self._cold(ending),
         ]
@@ -73,14 +73,14 @@ class Auditor:
     def _commands(self) -> list[str]:
         return [f"command {one} runs" for one in self._lab.region.inventory()["commands"]]
 
-    def _rows(self) -> list[str]:
+    def _rows(self, ending: Ending) -> list[str]:
         """Locks of restores that are over, and users of what Rewarm has enabled."""
         found = []
         for item in backend("dynamodb").tables[self._lab.stack.names["RestoresTable"]].all_items():
             row = item.to_json()["Attributes"]
             key = row["pk"]["S"]
-            # Whoever enables it next must not be taken for us.
-            ours = row.get("enabledByUs") == {"BOOL": True}
+            # Of a volume that is ready: whoever enables it next must not be taken for us.
+            ours = bool(ending.ready) and row.get("enabledByUs") == {"BOOL": True}
             claimed = key.startswith("fsr#") and (ours or "expiresAt" not in row)
             if key.startswith("target#") or claimed:
                 found.append(f"row {key}: {json.dumps(row)[:200]}")
