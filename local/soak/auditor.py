@@ -79,8 +79,8 @@ class Auditor:
         for item in backend("dynamodb").tables[self._lab.stack.names["RestoresTable"]].all_items():
             row = item.to_json()["Attributes"]
             key = row["pk"]["S"]
-            # Of a volume that is ready: whoever enables it next must not be taken for us.
-            ours = bool(ending.ready) and row.get("enabledByUs") == {"BOOL": True}
+            # Of a restore that is ready: whoever enables it next must not be taken for us.
+            ours = ending.status == "ready" and row.get("enabledByUs") == {"BOOL": True}
             claimed = key.startswith("fsr#") and (ours or "expiresAt" not in row)
             if key.startswith("target#") or claimed:
                 found.append(f"row {key}: {json.dumps(row)[:200]}")
