@@ -27,9 +27,10 @@ from rewarm.domain.performance import BOOST_TAG, performance_of
 from rewarm.domain.replacing import REPLACED_TAG, place_of
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject, RestoreTable, VolumeModifications, VolumeStore
+from rewarm.ports_gauges import StackVolumes
 from rewarm.ports_performance import BoostedVolumes, RestoreExecutions
 from rewarm.ports_replacing import ReplacedVolumes
-from rewarm.ports_sweep import EnabledFastRestores, FastRestoreClaims, StackVolumes
+from rewarm.ports_sweep import EnabledFastRestores, FastRestoreClaims
 from rewarm.steps.boost import Lowering, lower
 from rewarm.steps.records import (
     FINISHED,
@@ -105,8 +106,10 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[Swept]:
     """Volumes of restores that are over, which are neither what was ordered nor kept on purpose."""
     found: dict[str, set[int]] = {}
     records: dict[str, JsonObject | None] = {}
-    for volume in ports.stack_volumes.of_restores(ports.stack_name):
-        restore_id, index = volume.settings.tags[RESTORE_TAG], _index(volume)
+    for volume in ports.stack_volumes.of_stack(ports.stack_name):
+        restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
+        if restore_id is None:
+            continue
         if restore_id not in records:
             records[restore_id] = ports.table.get(restore_id)
         record = records[restore_id]

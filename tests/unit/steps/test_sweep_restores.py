@@ -210,6 +210,11 @@ class TestRacesAndBystanders:
         assert world.sweep() == []
         assert VOLUME_ID in world.volumes.volumes
 
+    def test_a_volume_of_the_stack_that_no_restore_made_is_left_alone(self, world):
+        world.made(restore_id="")
+        assert world.sweep() == []
+        assert world.volumes.deleted == []
+
     def test_a_dry_run_has_nothing_to_sweep(self, world):
         world.begun(status="planned", request=request(dryRun=True).to_json(), volume0=None)
         world.ended("GONE")
