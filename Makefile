@@ -16,10 +16,10 @@ export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.local/zig
 # Options of `make run`, and of pytest in `make test`.
 ARGS ?=
 PYTEST_ARGS ?=
-# Each pytest worker runs an embedded AWS of its own.
-WORKERS ?= 2
+# Each pytest worker runs an embedded AWS of its own. One more than two cores, because workflows wait rather than work.
+WORKERS ?= 3
 
-.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent lint format strategies-docs schemas build deploy clean
+.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs schemas build deploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,14 +52,17 @@ soak: ## random restores with random faults in virtual time (ARGS="--restores 50
 	@$(PYTHON) -m local.soak $(ARGS)
 
 test: setup ## unit, contract, lint, embedded AWS, workflows, agent, sanitizers
-	@$(MAKE) --no-print-directory test-agent
-	@$(MAKE) --no-print-directory test-python
+	@$(MAKE) --no-print-directory -j2 test-python test-agent-at-once
+
+# Beside the Python tests, because most of these wait rather than work; shown in one piece when they have ended.
+test-agent-at-once:
+	@$(MAKE) --no-print-directory test-agent >.local/test-agent.log 2>&1; status=$$?; cat .local/test-agent.log; exit $$status
 
 test-python: ## the Python tests and linters (PYTEST_ARGS="-k …")
-	@$(PYTHON) -m pytest -n $(WORKERS) --dist loadfile -m "not long" $(PYTEST_ARGS)
+	@$(PYTHON) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not long" $(PYTEST_ARGS)
 
 test-long: setup ## the tests that half an hour has no room for, and every row of the fault matrix
-	@FAULT_MATRIX=all $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile -m "long or matrix" $(PYTEST_ARGS)
+	@FAULT_MATRIX=all $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "long or matrix" $(PYTEST_ARGS)
 
 test-agent: ## the agent's tests: release binaries, this machine's build, the same under sanitizers
 	@$(MAKE) --no-print-directory -C warmer check-release ZIG="$(ZIG)"

@@ -36,8 +36,7 @@ class StateDir:
 
     def clean_leftovers(self) -> None:
         """End what a predecessor started, unmount what it mounted, and empty the folder."""
-        for signal_number in (signal.SIGTERM, signal.SIGKILL):
-            _signal_all(self._marked_processes(), signal_number)
+        self._end_marked_processes()
         for mount in self._mounts():
             subprocess.run(["umount", "--lazy", mount], check=False, capture_output=True)
         for device in _loop_devices_below(self.path):
@@ -47,9 +46,16 @@ class StateDir:
                 shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Give the folder free. Safe to call twice."""
+        """Give the folder free, and end what its owner started too late to know of. Safe to call twice."""
+        if self._lock.closed:
+            return
+        self._end_marked_processes()
         shutil.rmtree(self.path / "tmp", ignore_errors=True)
         self._lock.close()
+
+    def _end_marked_processes(self) -> None:
+        for signal_number in (signal.SIGTERM, signal.SIGKILL):
+            _signal_all(self._marked_processes(), signal_number)
 
     def _marked_processes(self) -> list[int]:
         wanted = f"{MARKER}={self.path}".encode()

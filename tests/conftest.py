@@ -11,6 +11,7 @@ pytest_plugins = ["tests.support.lab"]
 
 FAULT_ROWS = "faultRows"
 """Property of a test: (rows of the fault matrix that ended well, rows that it played)."""
+LONGEST = Path(__file__).parent / "workflow"
 APART = tuple(Path(__file__).parent / name for name in ("unit", "contract"))
 
 
@@ -20,6 +21,11 @@ def apart_from_the_embedded_aws(request: pytest.FixtureRequest, monkeypatch: pyt
     if any(folder in request.path.parents for folder in APART):
         for name in [name for name in os.environ if name.startswith("AWS_ENDPOINT_URL")]:
             monkeypatch.delenv(name)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The workflows first: a file is one worker's, so a long one begun last would keep the others waiting."""
+    items.sort(key=lambda item: LONGEST not in item.path.parents)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

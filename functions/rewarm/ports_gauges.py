@@ -25,4 +25,4 @@ class StackVolumes(Protocol):
     """EBS volumes of a stack."""
 
     def of_stack(self, stack_name: str) -> list[Volume]:
-        """All that carry its tag."""
+        """All that carry its tag, but those that are being deleted."""

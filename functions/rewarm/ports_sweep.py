@@ -8,14 +8,6 @@ from __future__ import annotations
 from typing import Protocol
 
 from rewarm.domain.leftovers import ExecutionEnd, FastRestoreClaim
-from rewarm.domain.model import Volume
-
-
-class StackVolumes(Protocol):
-    """EBS volumes of the stack."""
-
-    def of_restores(self, stack_name: str) -> list[Volume]:
-        """Those that carry the stack's tag and that of a restore."""
 
 
 class RestoreEndings(Protocol):

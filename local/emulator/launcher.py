@@ -21,6 +21,7 @@ from local.emulator import (
     compat_child_executions,
     compat_jsonata_time_limit,
     compat_lab_time,
+    compat_lambda_end,
     compat_lambda_errors,
     compat_lambda_layers,
     compat_lambda_time,
@@ -121,10 +122,10 @@ class Emulator:
 
     def close(self) -> None:
         """End executions, Lambda workers and the server; take the patches back. Safe to call twice."""
+        self._ended.set()
         self._executions.stop_all()
         if self._thread is None:
             return
-        self._ended.set()
         self._thread.join(timeout=20)
         app = seam.module("app")
         app._reset_all_state()
@@ -146,6 +147,7 @@ class Emulator:
         compat_states_metrics.apply(self.put_metrics)
         compat_lambda_time.apply(activity)
         compat_lambda_errors.apply()
+        compat_lambda_end.apply(self._ended)
         compat_lambda_layers.apply()
         compat_rest_api_body.apply()
         compat_ssm_document.apply()

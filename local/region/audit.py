@@ -93,7 +93,7 @@ class Audit:
 
     def _settings_over_time(self, volume: Volume, end: float) -> list[Json]:
         """What the volume costs as it is now, and what it cost more than that (or less) as it was before."""
-        *earlier, (since, present) = _billed_settings(volume)
+        *earlier, (since, present) = billed_settings(volume)
         month_usd = self._storage_usd(present)
         rows = [_item(volume.volume_id, "storage", month_usd * (end - volume.create_time) / MONTH_SECONDS)]
         ends = [*(start for start, _ in earlier), since][1:]
@@ -130,7 +130,7 @@ class Audit:
         )
 
 
-def _billed_settings(volume: Volume) -> list[tuple[float, VolumePerformance]]:
+def billed_settings(volume: Volume) -> list[tuple[float, VolumePerformance]]:
     """Since when which settings are billed.
 
     EBS user guide, "Modify an Amazon EBS volume": "You are charged for the new volume configuration after

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from local.soak.bystanders import Bystanders
 from local.soak.lab import FastLab
 from local.soak.paths import RESTORE, Ending
 from local.soak.services import backend
@@ -27,9 +28,10 @@ class Auditor:
             *self._volumes(ending),
             *self._fast_restores(),
             *self._commands(),
-            *self._rows(),
+            *self._rows(ending),
             *self._objects(ending),
             *self._cold(ending),
+            *Bystanders(self._lab, self._lab.machine(RESTORE)).findings(),
         ]
         return found or self._meter(ending)
 
@@ -73,13 +75,16 @@ class Auditor:
     def _commands(self) -> list[str]:
         return [f"command {one} runs" for one in self._lab.region.inventory()["commands"]]
 
-    def _rows(self) -> list[str]:
+    def _rows(self, ending: Ending) -> list[str]:
         """Locks of restores that are over, and users of what Rewarm has enabled."""
         found = []
         for item in backend("dynamodb").tables[self._lab.stack.names["RestoresTable"]].all_items():
             row = item.to_json()["Attributes"]
             key = row["pk"]["S"]
-            if key.startswith("target#") or (key.startswith("fsr#") and "expiresAt" not in row):
+            # Of a restore that is ready: whoever enables it next must not be taken for us.
+            ours = ending.status == "ready" and row.get("enabledByUs") == {"BOOL": True}
+            claimed = key.startswith("fsr#") and (ours or "expiresAt" not in row)
+            if key.startswith("target#") or claimed:
                 found.append(f"row {key}: {json.dumps(row)[:200]}")
         return found
 

@@ -17,10 +17,12 @@ from moto.core.request import normalize_request
 
 from local.clock import ManualClock
 from local.region import Region, RegionSettings
+from local.soak.bystanders import Removals
 from local.soak.edges import Objects, Posted, http_event
 from local.soak.execution import Execution
 from local.soak.functions import SWITCHBOARD, Functions, Mishap, lambda_environment
 from local.soak.machines import Machine, StepFunctions
+from local.soak.overhead import spared
 from local.soak.plane import Plane
 from local.soak.scheduler import Fiber, Future, Scheduler
 from local.soak.services import (
@@ -61,6 +63,7 @@ class FastLab:
         self.calls: Counter[tuple[str, str, str]] = Counter()
         """Every request to AWS: (state or function, service, operation)."""
         self.slack: list[Json] = []
+        self.removals = Removals()
         self.undelivered: list[str] = []
         """Functions of rules that failed three times."""
         self.stack = stack()
@@ -85,6 +88,7 @@ class FastLab:
     def _open(self) -> None:
         self._close.enter_context(lambda_environment(random.Random(self.seed + 1)))
         self._close.enter_context(plain_tables())
+        self._close.enter_context(spared())
         SWITCHBOARD.desk = self
         self._close.callback(self._leave)
         self.cloudwatch = CloudWatch()
@@ -118,7 +122,7 @@ class FastLab:
     def respond(self, service: str, request: AWSPreparedRequest) -> tuple[int, dict[str, str], bytes]:
         """The service's answer."""
         if service in MOTO:
-            return self.moto.respond(request)
+            return self.moto.respond(service, request)
         if service == "stepfunctions":
             return json_answer(request, self._states_api.answer)
         if service == "events":
@@ -126,6 +130,8 @@ class FastLab:
         if service == "cloudwatch":
             self.region.tick()
             return json_answer(request, self.cloudwatch.answer)
+        if service == "ec2":
+            self.removals.note(request.body)
         response = self.protocol.answer(normalize_request(request))
         return response.status_code, dict(response.headers), response.get_data()
 

@@ -6,6 +6,7 @@ shortest path that makes its call, if possible on one that ends well.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,11 @@ CLEANERS = frozenset({"Clean Up", "Clean Up Attempt", "Release", "Release Target
 API = "ApiFunction"
 LOWERED_LATER = "still has its boost"
 """EC2 bills the lower settings at once, and takes hours to be done; the sweeper removes the tag then."""
+AT_FULL_SPEED = frozenset({"Release", "Report Volume", "Announce Ready"})
+"""States of a volume that is ready: whatever fails in them, it stays so, and so does its restore."""
+HOURLY = ("fast-snapshot-restore", "boosted-warm-up")
+"""Paths on which `Release` has something to give back, which most of the shortest ones have not."""
+SWITCHED_OFF_BY = "aws ec2 disable-fast-snapshot-restores"
 ENDLESS = {Kind.THROTTLED_FOR_EVER: "ThrottledError", Kind.ACCESS_DENIED: "AccessDeniedError"}
 FALL_BACKS = {"FastSnapshotRestoreUnavailableError"}
 """What AWS says it could not do is a reason for the next plan, or for the end where there is none."""
@@ -88,6 +94,8 @@ class Result:
     left: list[str] = field(default_factory=list)
     """What was left at the end."""
     left_after_sweeps: list[str] = field(default_factory=list)
+    told: str = ""
+    """The messages that people were sent."""
 
 
 class OneMishap:
@@ -129,7 +137,17 @@ def _by_worth(recorded: dict[str, Recorded]) -> list[Recorded]:
 def call_rows(recorded: dict[str, Recorded]) -> list[CallRow]:
     """Every call with every kind of fault, each on the shortest path."""
     where = {key: one.path for one in reversed(_by_worth(recorded)) for key in one.calls}
-    return [CallRow(key, kind, where[key]) for key in sorted(where) for kind in kinds(key)]
+    return [
+        CallRow(key, kind, path) for key in sorted(where) for path, kind in _ways(key, where[key], recorded)
+    ]
+
+
+def _ways(key: Key, shortest: str, recorded: dict[str, Recorded]) -> list[tuple[str, Kind]]:
+    found = [(shortest, kind) for kind in kinds(key)]
+    if key[0] == "Release":
+        others = [one for one in HOURLY if one != shortest and key in recorded[one].calls]
+        found += [(one, kind) for one in others for kind in kinds(key) if kind in ENDLESS]
+    return found
 
 
 def mishap_rows(recorded: dict[str, Recorded]) -> list[MishapRow]:
@@ -153,6 +171,7 @@ def _played(lab: FastLab, path: str, fault: Any) -> Result:
     ending = PATHS[path].play(lab)
     lab.pass_time(SETTLED_SECONDS)
     result = Result(ending, fault.met)
+    result.told = json.dumps(lab.slack)
     result.left = Auditor(lab).findings(ending)
     if result.left:
         fault.lifted = True
@@ -171,6 +190,9 @@ def complaints(row: CallRow | MishapRow, result: Result, recorded: Recorded) -> 
     found += _of_ending(row, result.ending, recorded)
     found += [f"left for ever: {one}" for one in result.left_after_sweeps]
     place = row.key[0] if isinstance(row, CallRow) else row.place
+    goes_on = any(one.startswith("fast snapshot restore of") for one in result.left)
+    if place == "Release" and goes_on and SWITCHED_OFF_BY not in result.told:
+        found.append(f"nobody is told how to end what goes on: {result.told[-600:]}")
     if place not in CLEANERS and "stopped" not in recorded.path:
         found += [f"left to the sweeper: {one}" for one in result.left if LOWERED_LATER not in one]
     return found
@@ -181,6 +203,8 @@ def _of_ending(row: CallRow | MishapRow, ending: Ending, recorded: Recorded) -> 
     place = row.key[0] if isinstance(row, CallRow) else row.place
     if ending.kind == expected.kind or (place == API and _is_told_at_once(ending)):
         return []
+    if place in AT_FULL_SPEED and expected.status == "ready":
+        return [f"a volume at full speed ended {ending.kind}: {ending.cause[:300]}"]
     if isinstance(row, MishapRow) or row.kind in PASSING:
         if isinstance(row, CallRow) and row.kind is Kind.PARTIAL_FAILURE and ending.error in FALL_BACKS:
             return []

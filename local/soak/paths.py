@@ -232,7 +232,9 @@ def _cancelled(lab: FastLab) -> Ending:
         in_state(lab, restore_id, "Poll Initialization", "Wait For Initialization")
         lab.api("DELETE", f"/restores/{restore_id}")
 
-    return restored(lab, request(lab, "warm-up-agent"), cancel)
+    # So much that the agent would go on reading long after the restore's end.
+    much = lab.region.add_snapshot(size_gib=40, extents=((0, 70_000),))
+    return restored(lab, request(lab, "warm-up-agent", source={"snapshotId": much}), cancel)
 
 
 @path("cancelled-before-attaching")

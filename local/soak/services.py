@@ -7,20 +7,22 @@ CloudWatch shows what the Region publishes.
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from botocore.awsrequest import AWSPreparedRequest
 from moto.backends import get_backend
-from moto.core.botocore_stubber import BotocoreStubber
 from moto.core.request import normalize_request
 from moto.dynamodb.responses import DynamoHandler
 from moto.events.models import EventPattern
+from werkzeug.exceptions import HTTPException
 
 from local.region.core import iso
 from local.soak.machines import StepFunctions
@@ -42,8 +44,6 @@ class Moto:
     def __init__(self, stack: Stack) -> None:
         for name in MOTO:
             get_backend(name).reset()  # type: ignore[call-overload]
-        self._stubber = BotocoreStubber()
-        self._stubber.enabled = True
         dynamodb = backend("dynamodb")
         for name, properties in stack.tables.items():
             dynamodb.create_table(
@@ -61,12 +61,21 @@ class Moto:
                 warm_throughput=None,
             )
 
-    def respond(self, request: AWSPreparedRequest) -> Answer:
-        """Whatever moto says."""
-        found = self._stubber.process_request(request)
-        assert found is not None, f"moto does not know {request.url}"
-        status, headers, body = found
+    def respond(self, service: str, request: AWSPreparedRequest) -> Answer:
+        """Whatever moto says; which service is asked need not be found out from the address."""
+        asked, url = normalize_request(request), request.url.partition("?")[0]
+        answer = next(method for pattern, method in _methods(service) if pattern.match(url))
+        try:
+            status, headers, body = answer(asked, asked.raw_url, asked.headers)
+        except HTTPException as error:
+            status, headers, body = error.code or 500, dict(error.get_headers()), error.get_body()
         return status, dict(headers), body.encode() if isinstance(body, str) else body
+
+
+@cache
+def _methods(service: str) -> list[tuple[re.Pattern[str], Any]]:
+    """(address, what answers there), in moto's order."""
+    return [(re.compile(url), method) for url, method in backend(service).urls.items()]
 
 
 @contextmanager
@@ -242,7 +251,8 @@ class StepFunctionsApi:
 
 def json_answer(request: AWSPreparedRequest, answer: Callable[[str, Json], Json]) -> Answer:
     """One call of a JSON service."""
-    operation = normalize_request(request).headers["X-Amz-Target"].rpartition(".")[2]
+    target: Any = request.headers["X-Amz-Target"]
+    operation = (target.decode() if isinstance(target, bytes) else target).rpartition(".")[2]
     body: Any = request.body
     try:
         told = answer(operation, json.loads(body or b"{}"))

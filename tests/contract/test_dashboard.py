@@ -200,7 +200,7 @@ def report_failed(patch: pytest.MonkeyPatch) -> None:
 def announce_failures(patch: pytest.MonkeyPatch) -> None:
     failure = {"state": "Create Volume", "error": "CapacityUnavailableError", "cause": "none left"}
     for kind, details in (
-        ("failed", {"plans": [], "results": []}),
+        ("failed", {"results": []}),
         ("fallback", {"volume": assignment().to_json(), "plan": plan().to_json()}),
     ):
         world = World()

@@ -147,6 +147,15 @@ class TestFastSnapshotRestores:
         ec2.on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": [{"State": "disabling"}]})
         self.restores(ec2).disable(*PLACE)
 
+    def test_disabling_without_the_snapshot_looks_whether_it_is_on(self) -> None:
+        gone = ApiError("InvalidSnapshot.NotFound")
+        ec2 = Aws("ec2").on("DisableFastSnapshotRestores", gone)
+        self.restores(ec2.on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": []})).disable(*PLACE)
+        shared = Aws("ec2").on("DisableFastSnapshotRestores", gone)
+        shared.on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": [{"State": "enabled"}]})
+        with pytest.raises(errors.RequestRefusedError):
+            self.restores(shared).disable(*PLACE)
+
     def test_disabling_that_fails_is_never_silent(self) -> None:
         ec2 = Aws("ec2").on("DisableFastSnapshotRestores", self.unsuccessful("InvalidState"))
         ec2.on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": [{"State": "enabled"}]})

@@ -160,14 +160,16 @@ class TestExecutions:
         assert asked["executionArn"].endswith(":execution:restore-volume:restore-1-2")
 
 
-def test_volumes_of_restores_are_found_by_both_tags() -> None:
+def test_volumes_of_the_stack_are_found_unless_they_are_being_deleted() -> None:
     lab = Lab()
     store = Ec2VolumeStore(client(lab.region, "ec2"))
     tags = {"rewarm:stack": "rewarm", "rewarm:restore-id": "restore-1"}
     wanted = lab.region.add_volume(size_gib=8, tags=tags)
-    lab.region.add_volume(size_gib=8, tags={"rewarm:stack": "rewarm"})
+    plain = lab.region.add_volume(size_gib=8, tags={"rewarm:stack": "rewarm"})
     lab.region.add_volume(size_gib=8, tags={**tags, "rewarm:stack": "another"})
-    assert [one.volume_id for one in store.of_restores("rewarm")] == [wanted]
+    deleted = lab.region.add_volume(size_gib=8, tags=tags)
+    lab.region.call("ec2", "DeleteVolume", {"VolumeId": deleted})
+    assert {one.volume_id for one in store.of_stack("rewarm")} == {wanted, plain}
 
 
 def test_fast_snapshot_restores_that_cost_are_listed() -> None:

@@ -26,13 +26,13 @@ GOES_ON = {
     ("RestoreVolumeStateMachine", "Announce Attached"), ("RestoreVolumeStateMachine", "Announce Ready"),
     ("ChangePerformanceStateMachine", "Announce Change"),
     ("RestoreVolumeStateMachine", "Verify Volume Before"), ("RestoreStateMachine", "Restore Volume"),
-    ("RestoreVolumeStateMachine", "Report Volume"),
+    ("RestoreVolumeStateMachine", "Release"), ("RestoreVolumeStateMachine", "Report Volume"),
     ("RestoreStateMachine", "Release Target"), ("RestoreStateMachine", "Load Plan"),
     ("RestoreStateMachine", "Keep Result"),
     ("RestoreVolumeStateMachine", "Await Signal"), ("RestoreVolumeStateMachine", "Await Signal Of Snapshot"),
 }  # fmt: skip
-"""A chat that does not answer, a measurement that is nice to have, and a page never stop a restore; and
-Report tells which of several volumes failed."""
+"""A chat that does not answer, a measurement that is nice to have, and a page never stop a restore, nor does
+what a volume at full speed could not give back; and Report tells which of several volumes failed."""
 MACHINES = list(repository.MACHINES)
 GRAPHS = [graph for name in MACHINES for graph in repository.graphs(name)]
 TASKS = repository.tasks()

@@ -95,12 +95,12 @@ class TestPermissions:
             (
                 "s3:PutObject",
                 {"SelectSnapshot", "ChooseStrategy", "KeepResult", "Report", "DispatchWarmer", "PublishAgent",
-                 "Api", "VerifyVolume", "PollInitialization"},
+                 "Api", "VerifyVolume", "PollInitialization", "Sweep"},
             ),
             (
                 "s3:GetObject",
                 {"SelectSnapshot", "ChooseStrategy", "Announce", "LoadPlan", "Report", "DispatchWarmer",
-                 "VerifyVolume", "PollInitialization", "Api", "PublishAgent"},
+                 "VerifyVolume", "PollInitialization", "Api", "PublishAgent", "Sweep"},
             ),
             ("cloudwatch:GetMetricData",
              {"ChooseStrategy", "PrepareSnapshot", "DispatchWarmer", "PollInitialization", "Api",
@@ -210,13 +210,13 @@ class TestFunctions:
             name
             for name, properties in functions().items()
             if re.search(
-                r"from rewarm\.(charts|page)\b",
+                r"from rewarm\.(charts|page|restore_page)\b",
                 (
                     ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")
                 ).read_text(encoding="utf-8"),
             )
         }
-        assert users == drawing == {"ApiFunction", "ReportFunction"}
+        assert users == drawing == {"ApiFunction", "ReportFunction", "SweepFunction"}
         for name in users:
             assert functions()[name]["Environment"]["Variables"]["MPLCONFIGDIR"] == "/tmp/matplotlib"
             assert functions()[name]["MemorySize"] >= 1_024

@@ -306,7 +306,7 @@ def test_a_machine_cleans_up_after_a_killed_one(tmp_path: Path, folder: str) -> 
     wait_for(lambda: mounts_under(tmp_path) == [tmp_path / "same" / "volumes"])
     machine = Machine(tmp_path / folder, SETTINGS)
     try:
-        wait_for(lambda: not Path("/sys/block", Path(loop).name, "loop").exists())
+        wait_for(lambda: loop not in leftover_loops(tmp_path))
         machine.create_volume(VOLUME, 1, None, LIMITS, warm=True)
     finally:
         machine.close()
@@ -450,11 +450,11 @@ def test_what_is_on_the_root_disk_outlives_a_restart(machine: Machine) -> None:
     assert run(machine, "cat /var/lib/rewarm/state") == (0, "kept\n", "")
 
 
-def test_a_device_gets_another_name_and_keeps_its_link(attached: Machine) -> None:
+def test_a_device_gets_another_name_and_keeps_its_link(attached: Machine, tmp_path: Path) -> None:
     before = run(attached, f"readlink -f {LINK}")[1].strip()
     after = attached.rename_device(VOLUME, INSTANCE)
     assert run(attached, f"readlink -f {LINK}")[1].strip() == after != before
     assert run(attached, f"head -c 512 {LINK} | wc -c")[1].strip() == "512"
     attached.detach_volume(VOLUME, INSTANCE)
     assert run(attached, f"test -e {LINK}")[0] != 0
-    assert not Path(f"/sys/block/{Path(before).name}/loop/backing_file").exists()
+    assert before not in leftover_loops(tmp_path)

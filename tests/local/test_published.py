@@ -114,7 +114,7 @@ class TestOptions:
         assert parse(["--seconds", "7"]).scale == replace(Scale(), seconds=7)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.agent
 class TestOnTheEmbeddedAws:
     def test_a_short_run_has_the_published_shape(self, lab: Host, tmp_path: Path) -> None:

@@ -68,6 +68,13 @@ def started_processes(state_dir):
     return {pid: words for pid in sorted(everyone) if (words := command_line(pid))}
 
 
+def lines_of(path):
+    try:
+        return path.read_text().splitlines()
+    except OSError:  # another test's device, released meanwhile
+        return []
+
+
 def command_line(pid):
     try:
         return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
@@ -78,7 +85,7 @@ def command_line(pid):
 def left_behind(state_dir):
     """Processes, mounts and loop devices that belong to the state folder."""
     lists = [Path("/proc/self/mountinfo"), *Path("/sys/block").glob("loop*/loop/backing_file")]
-    found = [line for one in lists for line in one.read_text().splitlines() if str(state_dir) in line]
+    found = [line for one in lists for line in lines_of(one) if str(state_dir) in line]
     return [*found, *started_processes(state_dir).values()]
 
 

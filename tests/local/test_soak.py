@@ -10,12 +10,35 @@ from local.soak import __main__ as command
 from local.soak import run
 from local.soak.auditor import Auditor
 from local.soak.lab import FastLab
+from local.soak.matrix import SETTLED_SECONDS
 from local.soak.options import parse
 from local.soak.paths import Ending, request
+from local.soak.paths_of_trouble import PATHS
 from local.soak.run import Outcome, scenario
+from rewarm.domain.performance import BOOST_TAG
+from rewarm.steps.boost import Lowering
 
 SEEDS = [*range(1, 9), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(9, 41))]
 """Some seventy restores."""
+
+
+def nothing(*_arguments, **_ports):
+    """What it should have done stays undone."""
+
+
+def silent(_self, _message):
+    return []
+
+
+def only_untag(volume, _target, volumes, _modifications):
+    volumes.untag(volume.volume_id, BOOST_TAG)
+    return Lowering("lowered")
+
+
+def delete_replaced(remains, ports, _account):
+    for volume in ports.replaced.replaced_by(remains.restore_id) if ports else ():
+        if not any(one.state != "detached" for one in volume.attachments):
+            ports.volumes.delete(volume.volume_id)
 
 
 def outcome(seed: int, **changes) -> Outcome:
@@ -56,6 +79,25 @@ class TestAuditor:
                 size_gib=8, snapshot_id=snapshot_id, initialized=False, tags=tags
             )
             assert "of it is cold" in Auditor(lab).findings(Ending("ready", ready=[volume_id]))[0]
+
+    @pytest.mark.parametrize(
+        ("target", "broken", "path", "words"),
+        [
+            ("steps.clean_up._put_back", nothing, "replace-stopped", "is not back in its place"),
+            ("steps.clean_up._put_back", delete_replaced, "replace-stopped", "not a restore's own"),
+            ("steps.clean_up._reason_to_keep", nothing, "cancelled-while-warming", "had been announced"),
+            ("steps.boost._lower", only_untag, "boost-stopped", "still has its boost: it is"),
+            ("adapters.holds.DynamoHolds.leave", nothing, "device-taken-meanwhile", "noted as running"),
+            ("adapters.commands.SsmCommands.cancel", nothing, "cancelled-while-warming", "command"),
+            ("adapters.messages.MessageFanOut.send", silent, "device-taken-meanwhile", "no channel"),
+        ],
+    )
+    def test_what_a_broken_clean_up_harms(self, target, broken, path, words, monkeypatch):
+        monkeypatch.setattr(f"rewarm.{target}", broken)
+        with FastLab(1) as lab:
+            ending = PATHS[path].play(lab)
+            lab.pass_time(SETTLED_SECONDS)
+            assert words in str(Auditor(lab).findings(ending))
 
     def test_an_execution_that_never_ends(self):
         with FastLab(1) as lab:

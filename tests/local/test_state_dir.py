@@ -58,6 +58,18 @@ def test_processes_of_a_predecessor_are_ended_and_no_others(tmp_path):
             process.stdout.close()
 
 
+def test_a_process_that_was_started_on_the_way_out_is_ended(tmp_path):
+    state = StateDir(tmp_path / "state")
+    late = sleeper(tmp_path / "state")
+    try:
+        state.close()
+        assert late.wait(timeout=5) == -9
+    finally:
+        late.kill()
+        late.wait()
+        late.stdout.close()
+
+
 def test_mounts_of_a_predecessor_are_gone(tmp_path):
     mount = tmp_path / "state" / "a mount"
     mount.mkdir(parents=True)

@@ -105,13 +105,6 @@ class FakeRestoreExecutions:
 class BoostedFakeVolumes(FakeVolumes):
     """Ports BoostedVolumes and StackVolumes beside VolumeStore."""
 
-    def of_restores(self, stack_name: str) -> list[Volume]:
-        return [
-            one
-            for one in self.volumes.values()
-            if one.settings.tags.get(STACK_TAG) == stack_name and "rewarm:restore-id" in one.settings.tags
-        ]
-
     def boosted(self, stack_name: str) -> list[Volume]:
         return [
             one

@@ -11,6 +11,7 @@ from rewarm.domain.model import Attachment, Volume, VolumeSettings
 from rewarm.ports import JsonObject
 from rewarm.steps.clean_up import CleanUpPorts
 from rewarm.steps.sweep import SweepPorts, Swept, sweep, sweep_one
+from rewarm.steps.sweep_reports import PagePorts
 from rewarm.steps.sweep_restores import EndingPorts
 from tests.support.builders import (
     DEVICE,
@@ -23,7 +24,15 @@ from tests.support.builders import (
     at,
     request,
 )
-from tests.support.fakes import FakeCommands, FakeFastRestores, FakeMessages, FakeModifications, FakeTable
+from tests.support.fakes import (
+    FakeArtifacts,
+    FakeCommands,
+    FakeFastRestores,
+    FakeHistory,
+    FakeMessages,
+    FakeModifications,
+    FakeTable,
+)
 from tests.support.holds import FakeHolds
 from tests.support.performance import STACK, BoostedFakeVolumes, FakeRestoreExecutions
 from tests.support.signals import FakeTasks, FakeWaiters
@@ -65,6 +74,8 @@ class SweepWorld:
     messages: FakeMessages = field(default_factory=FakeMessages)
     waiters: FakeWaiters = field(default_factory=FakeWaiters)
     tasks: FakeTasks = field(default_factory=FakeTasks)
+    artifacts: FakeArtifacts = field(default_factory=FakeArtifacts)
+    history: FakeHistory = field(default_factory=FakeHistory)
     pauses: int = 0
 
     def __post_init__(self) -> None:
@@ -85,7 +96,7 @@ class SweepWorld:
 
     def made(self, volume_id: str = VOLUME_ID, *, attached: str | None = None, **tags: str) -> None:
         """A volume of the restore; keyword arguments are tags, with `_` for `-` and without `rewarm:`."""
-        own = {"stack": STACK, "restore-id": RESTORE_ID, "volume-index": "0"}
+        own = {"stack": STACK, "restore-id": RESTORE_ID, "volume-index": "0", "snapshot-id": SNAPSHOT_ID}
         told = {**own, **{name.replace("_", "-"): value for name, value in tags.items()}}
         settings = VolumeSettings(
             "gp3", 100, tags={f"rewarm:{name}": one for name, one in told.items() if one}
@@ -126,6 +137,7 @@ class SweepWorld:
             messages=self.messages,
             waiters=self.waiters,
             tasks=self.tasks,
+            pages=PagePorts(self.artifacts, self.history, self._page),
             pause=self._pause,
         )
         return SweepPorts(
@@ -141,6 +153,9 @@ class SweepWorld:
             table=self.table,
             ending=ending,
         )
+
+    def _page(self, account: JsonObject) -> str | None:
+        return f"<p>{account['verdict']}</p>"
 
     def _pause(self) -> None:
         """EC2 goes on meanwhile."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from local.soak import matrix
 from local.soak.calls import NEEDED, OPTIONAL
 from local.soak.machine_rows import machine_complaints, machine_rows, play_machine
 from tests.support import fault_matrix
@@ -35,6 +36,21 @@ def test_the_paths_end_as_they_are_meant_to():
         "volume-clone",
     }
     assert not [name for name, kind in endings.items() if kind.startswith(("stuck", "timed out", "never"))]
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("kind", sorted(matrix.ENDLESS))
+@pytest.mark.parametrize(
+    "call", [("ec2", "DisableFastSnapshotRestores"), ("dynamodb", "UpdateItem"), ("dynamodb", "DeleteItem")]
+)
+def test_a_volume_at_full_speed_stays_ready_whatever_its_release_meets(call, kind, record_property):
+    """People are told what may go on to cost money, and the sweeper ends it."""
+    row = matrix.CallRow(("Release", *call), kind, "fast-snapshot-restore")
+    result = matrix.play(row)
+    assert result.ending.kind == "ready"
+    assert matrix.complaints(row, result, fault_matrix.recorded()[row.path]) == []
+    assert matrix.SWITCHED_OFF_BY in result.told
+    record_property("faultRows", (1, 1))
 
 
 @pytest.mark.matrix

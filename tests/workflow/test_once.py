@@ -187,6 +187,7 @@ def test_a_lost_answer_of_send_command_still_reads_everything(user: RestoreUser)
 
 
 # ---------------------------------------------------------------------------------------------- cancel
+@pytest.mark.long
 def test_cancel_before_the_volume_leaves_nothing(user: RestoreUser) -> None:
     request = request_for(user, "fast-snapshot-restore")
     with user.lab.clock.busy():  # the wait for the snapshot lasts as long as on AWS

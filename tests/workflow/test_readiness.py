@@ -115,6 +115,7 @@ def test_an_event_ends_a_long_wait_and_a_false_one_costs_a_look(
     assert all(took <= told + 30 for told, took in waits), waits
 
 
+@pytest.mark.long
 def test_two_days_in_the_background_write_less_than_5000_events(
     user: RestoreUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -243,6 +243,7 @@ def test_the_old_volume_is_in_its_place_after_a_failure(
     assert user.left() == {}
 
 
+@pytest.mark.long
 def test_what_was_announced_is_kept_beside_the_old_volume(user: RestoreUser, replacing: Replacing) -> None:
     request = replacing.request(verify={"samples": 16, "maxP99Ms": 0.01})
     done = user.restore(request)

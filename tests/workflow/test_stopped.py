@@ -23,7 +23,7 @@ def stop(user: RestoreUser, restore_id: str) -> None:
 def swept(user: RestoreUser, restore_id: str) -> Json:
     """The record, once the sweeper has told of the restore."""
     give_up = time.monotonic() + END_SECONDS
-    while not (record := user.call("GET", f"/restores/{restore_id}").body).get("finishedAt"):
+    while not (record := user.call("GET", f"/restores/{restore_id}").body).get("toldAt"):
         assert time.monotonic() < give_up, f"{restore_id} is still {record['status']}"
         time.sleep(0.1)
     return dict(record)
@@ -41,7 +41,7 @@ def sweep(user: RestoreUser) -> Json:
 @pytest.mark.parametrize(
     ("strategy", "changes", "state"),
     [
-        ("fast-snapshot-restore", {}, "Wait For Snapshot"),
+        pytest.param("fast-snapshot-restore", {}, "Wait For Snapshot", marks=pytest.mark.long),
         ("background", {}, "Attach Volume"),
         ("provisioned-rate", TO_ZONE, "Poll Initialization"),
     ],
@@ -59,6 +59,7 @@ def test_what_a_stopped_restore_made_is_removed(
     record = swept(user, restore_id)
     assert (record["status"], record["failure"]["error"]) == ("failed", "ExecutionAborted")
     assert "its execution was stopped (Console: by hand)" in record["failure"]["cause"]
+    assert f"/restores/{restore_id}/report.html" in record["reportUrl"]
     sweep(user)  # what was on its way when it was stopped is found by the schedule
     assert user.left() == {}
     said = [texts(one) for one in user.messages(restore_id) if "Restore failed" in texts(one)]

@@ -13,6 +13,7 @@ from rewarm.domain.errors import (
     RequestRefusedError,
     RestoreError,
     ServiceUnavailableError,
+    SnapshotNotFoundError,
     SnapshotNotUsableError,
     ThrottledError,
 )
@@ -69,15 +70,20 @@ class Ec2FastSnapshotRestores:
             raise _refusal("EnableFastSnapshotRestores", item)
 
     def disable(self, snapshot_id: str, availability_zone: str) -> None:
-        """Does nothing where it is not enabled."""
-        with naming_errors():
-            answer = self._ec2.disable_fast_snapshot_restores(
-                AvailabilityZones=[availability_zone], SourceSnapshotIds=[snapshot_id]
-            )
+        """Does nothing where it is not enabled, also because the snapshot is gone."""
+        try:
+            with naming_errors():
+                answer = self._ec2.disable_fast_snapshot_restores(
+                    AvailabilityZones=[availability_zone], SourceSnapshotIds=[snapshot_id]
+                )
+        except SnapshotNotFoundError as error:
+            # EC2 disables what loses its snapshot, but not in every case of a shared one: so we look.
+            if self._is_on(snapshot_id, availability_zone):
+                raise RequestRefusedError(str(error)) from error
+            return
         for item in answer.get("Unsuccessful", []):
             # AWS names no code for "it is not enabled", so we look whether it is.
-            found = self._find(snapshot_id, availability_zone)
-            if found is not None and found.get("State") not in ("disabled", "disabling"):
+            if self._is_on(snapshot_id, availability_zone):
                 refusal = _refusal("DisableFastSnapshotRestores", item)
                 raise _as_failed_call(refusal)
 
@@ -107,6 +113,10 @@ class Ec2FastSnapshotRestores:
                 for item in page["FastSnapshotRestores"]:
                     return item
         return None
+
+    def _is_on(self, snapshot_id: str, availability_zone: str) -> bool:
+        found = self._find(snapshot_id, availability_zone)
+        return found is not None and found.get("State") not in ("disabled", "disabling")
 
     def _credits(
         self, snapshot_id: str, availability_zone: str, since: datetime, now: datetime

@@ -89,15 +89,10 @@ class Ec2VolumeStore:
         )
 
     def of_stack(self, stack_name: str) -> list[Volume]:
-        """All that carry the stack's tag."""
-        return self._found([{"Name": f"tag:{STACK_TAG}", "Values": [stack_name]}])
-
-    def of_restores(self, stack_name: str) -> list[Volume]:
-        """Those that carry the stack's tag and that of a restore."""
+        """All that carry the stack's tag, but those that are being deleted."""
         return self._found(
             [
                 {"Name": f"tag:{STACK_TAG}", "Values": [stack_name]},
-                {"Name": "tag-key", "Values": [RESTORE_TAG]},
                 {"Name": "status", "Values": ["creating", "available", "in-use", "error"]},
             ]
         )
@@ -250,6 +245,7 @@ def volume_of(found: VolumeTypeDef) -> Volume:
         attachments=tuple(_attachment(one) for one in found.get("Attachments", [])),
         created_at=found["CreateTime"],
         managed_by=found.get("Operator", {}).get("Principal"),
+        source_volume_id=found.get("SourceVolumeId") or None,
     )
 
 

@@ -223,6 +223,10 @@ class ReleaseResult(Contract):
     wait_seconds: WaitSeconds
     first_tried_at: Instant
     boost: BoostRelease | None = None
+    failure: Annotated[
+        Failure | None,
+        Field(description="Why not all was given back; the sweeper tries again. The volume is ready."),
+    ] = None
 
 
 class CleanUpResult(Contract):
@@ -292,6 +296,10 @@ class VolumeReport(Contract):
     benchmarks: list[BenchmarkRun] = Field(default_factory=list)
     benchmark_problem: str | None = None
     boost: BoostRelease | None = None
+    release_failure: Annotated[
+        Failure | None,
+        Field(description="Why not all was given back, and something may go on costing money."),
+    ] = None
     replaced: Replacement | None = None
     failure: Failure | None = None
 

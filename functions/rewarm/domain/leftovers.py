@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rewarm.domain.model import Volume
+
 STACK_TAG, RESTORE_TAG, INDEX_TAG = "rewarm:stack", "rewarm:restore-id", "rewarm:volume-index"
 FAILED_TAG = "rewarm:failed"
 """On a volume that stays though its restore failed; nothing removes it any more but its owner."""
 REPLACED_TAG = "rewarm:replaced-by-restore"
 """On a volume whose place a restored one has taken; it is somebody's data, and never deleted."""
+SNAPSHOT_TAG, SOURCE_TAG = "rewarm:snapshot-id", "rewarm:source-volume-id"
+"""What we made the volume of."""
 
 _WORDS = {
     "ABORTED": "its execution was stopped",
@@ -61,6 +65,18 @@ def untouchable(tags: Mapping[str, str]) -> str | None:
     if FAILED_TAG in tags:
         return f"it was kept when the restore {tags[FAILED_TAG]} failed"
     return None
+
+
+def is_made_by_us(volume: Volume) -> bool:
+    """False where our tags came with a copy: what we made is made of what its own tags name.
+
+    Backups and policies copy a volume's tags to its snapshots, and from there to volumes that somebody makes
+    of them (EBS user guide, "Amazon Data Lifecycle Manager"; AWS Backup restores tags).
+    """
+    tags = volume.settings.tags
+    if SOURCE_TAG in tags:
+        return volume.source_volume_id == tags[SOURCE_TAG]
+    return volume.snapshot_id is not None and volume.snapshot_id == tags.get(SNAPSHOT_TAG)
 
 
 def restore_and_index(user: str) -> tuple[str, int] | None:

@@ -124,6 +124,8 @@ class Volume:
     created_at: datetime
     managed_by: str | None = None
     """The AWS service that the volume belongs to (botocore: ec2 OperatorResponse)."""
+    source_volume_id: str | None = None
+    """Of a copy (botocore: ec2 Volume.SourceVolumeId)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
+from datetime import timedelta
 from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
@@ -36,6 +36,7 @@ from rewarm.ports import JsonObject
 from rewarm.steps.cancel_restore import cancel_restore
 from rewarm.steps.get_restore import get_restore
 from rewarm.steps.plan_restore import plan_restore
+from rewarm.steps.restore_ids import restore_id_of
 from rewarm.steps.runbooks import delete_runbook, get_runbook, put_runbook
 from rewarm.steps.start_restore import start_restore
 
@@ -122,9 +123,8 @@ def _start_restore() -> tuple[JsonObject, int]:
     key_prefix="start",
 )
 def _started_once(call: JsonObject) -> JsonObject:
-    # The id follows from the call, so that a start whose answer got lost starts nothing twice either.
-    digest = hashlib.sha256(json.dumps(call, sort_keys=True).encode()).hexdigest()
-    return _started(call["body"], f"restore-{digest[:16]}")
+    window = timedelta(seconds=IDEMPOTENCY_SECONDS)
+    return _started(call["body"], restore_id_of(call, table=_TABLE, now=now(), window=window))
 
 
 def _started(body: JsonObject, restore_id: str) -> JsonObject:

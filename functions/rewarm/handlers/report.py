@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rewarm.contracts import ReportEvent, ReportResult
 from rewarm.handlers import wiring
-from rewarm.observability import logger, step_handler
-from rewarm.ports import JsonObject
+from rewarm.observability import step_handler
 from rewarm.restore_metrics import restore_reported
+from rewarm.restore_page import drawn as _drawn
 from rewarm.steps.report import report
 
 _ARTIFACTS = wiring.artifacts()
@@ -21,15 +21,3 @@ def lambda_handler(event: ReportEvent) -> ReportResult:
     if event.volume_index is None:
         restore_reported(event, result)
     return result
-
-
-def _drawn(account: JsonObject) -> str | None:
-    """A page is never worth a restore."""
-    try:
-        # Loaded here: what a page needs, and that it might be missing, stops nothing.
-        from rewarm.page import render  # noqa: PLC0415
-
-        return render(account)
-    except Exception:
-        logger.exception("the page could not be made")
-        return None

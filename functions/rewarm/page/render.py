@@ -122,5 +122,11 @@ def _left(account: Json) -> Json:
         for one in account["volumes"]
         if (one.get("boost") or {}).get("state") not in (None, "lowered")
     ]
+    costs += [
+        f"what {one['strategy']} needed for {one.get('volumeId')} may still be on: "
+        f"{one['releaseFailure']['cause'].rstrip('.')}"
+        for one in account["volumes"]
+        if one.get("releaseFailure")
+    ]
     kept = list(account.get("kept") or [])
     return {"kept": kept, "removed": list(account.get("removed") or []), "costs": costs}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from rewarm.contracts import VolumeAssignment
-from rewarm.domain.errors import AgentUnreachableError, TargetNotUsableError
+from rewarm.domain.errors import AgentUnreachableError, RestoreError, TargetNotUsableError
 from rewarm.ports import Artifacts, Commands, Instances
 
 DELIVERY_SECONDS = 300
@@ -83,6 +85,20 @@ def send(
 
 def _download(key: str | None, expires_seconds: int, ports: AgentPorts) -> str:
     return NO_URL if key is None else ports.artifacts.download_url(key, expires_seconds=expires_seconds)
+
+
+@contextmanager
+def ended_unless_noted(command_id: str, instance_id: str, commands: Commands) -> Iterator[None]:
+    """Around the note of a command that was sent: one of which nobody knows, nobody would ever end.
+
+    A retried state sends another one, as SendCommand has no client token.
+    """
+    try:
+        yield
+    except RestoreError:
+        with suppress(RestoreError):
+            commands.cancel(command_id, instance_id)
+        raise
 
 
 def plain_number(value: float) -> str:

@@ -35,6 +35,7 @@ from rewarm.steps.announce_details import (
     ReadyDetails,
 )
 from rewarm.steps.announce_performance import performance_changed, performance_failed
+from rewarm.steps.announce_release import telling_unreleased
 from rewarm.steps.announce_replacement import telling_replaced
 from rewarm.steps.kept import with_plans
 from rewarm.steps.leftovers import removed_and_kept
@@ -277,7 +278,7 @@ COMPOSERS = MappingProxyType[str, Composer](
         "plan": _plan,
         "fallback": _fallback,
         "attached": telling_replaced(_attached),
-        "ready": telling_replaced(_ready),
+        "ready": telling_replaced(telling_unreleased(_ready)),
         "failed": _failed,
         "performance-changed": performance_changed,
         "performance-failed": performance_failed,

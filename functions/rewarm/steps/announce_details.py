@@ -68,9 +68,8 @@ class ReadyDetails(Contract):
 
 
 class FailedDetails(Contract):
-    """Details of `failed`; `plans` and `results` are empty where it failed before."""
+    """Details of `failed`; `results` are empty where it failed before there were volumes."""
 
     failure: Failure
-    plans: list[JsonObject] = []
     results: list[JsonObject]
     page_key: str | None = None

@@ -1,7 +1,8 @@
 """States `Clean Up` and `Clean Up Attempt`: remove what a restore made, what holds another thing first.
 
 Once a volume was announced as attached it may hold somebody's new data: it is never deleted then; nor is one
-that is ready, where only the release failed. The sweeper does the very same for a restore that was stopped.
+that is ready, of which the sweeper gives back what `Release` could not. The sweeper does the very same for a
+restore that was stopped.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rewarm.domain.errors import (
     ThrottledError,
     VolumeNotFoundError,
 )
-from rewarm.domain.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, untouchable
+from rewarm.domain.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, is_made_by_us, untouchable
 from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.performance import BOOST_TAG, performance_of
 from rewarm.ports import Commands, FastSnapshotRestores, RestoreTable, VolumeModifications, VolumeStore
@@ -96,7 +97,7 @@ def clean_up(  # noqa: PLR0913 - one keyword a port
     """Raises ServiceUnavailableError while something takes its time (the state is retried then), and
     IncompleteCleanUpError with the list of what stays and costs money.
     """
-    _keep_story(event, table)
+    unkept = _keep_story(event, table)
     sent = event.dispatch
     remains = Remains(
         restore_id=event.restore_id,
@@ -114,7 +115,10 @@ def clean_up(  # noqa: PLR0913 - one keyword a port
     # Only where the plan replaces a volume it is worth a call; the sweeper, which knows no plan, always asks.
     back = put_back if event.volume.replaces is not None else None
     ports = CleanUpPorts(volumes, modifications, commands, fast_restores, table, stack_name, back)
-    return remove(remains, ports)
+    result = remove(remains, ports)
+    if isinstance(unkept, RETRIED):
+        raise unkept
+    return result
 
 
 def remove(remains: Remains, ports: CleanUpPorts) -> CleanUpResult:
@@ -129,11 +133,18 @@ def remove(remains: Remains, ports: CleanUpPorts) -> CleanUpResult:
     return _settle(remains, account, ports.table)
 
 
-def _keep_story(event: CleanUpEvent, table: RestoreTable) -> None:
-    """An execution that fails can hand on nothing but its error."""
-    if event.story:
-        index = event.volume.index
-        table.update_volume(event.restore_id, index, {story_attribute(index): event.story})
+def _keep_story(event: CleanUpEvent, table: RestoreTable) -> RestoreError | None:
+    """An execution that fails can hand on nothing but its error.
+
+    Why it could not be kept: that keeps nothing from being removed.
+    """
+    try:
+        if event.story:
+            index = event.volume.index
+            table.update_volume(event.restore_id, index, {story_attribute(index): event.story})
+    except RestoreError as error:
+        return error
+    return None
 
 
 def _put_back(remains: Remains, ports: PutBackPorts | None, account: _Account) -> None:
@@ -147,7 +158,12 @@ def _put_back(remains: Remains, ports: PutBackPorts | None, account: _Account) -
 
 def _cancel_commands(remains: Remains, ports: CleanUpPorts, account: _Account) -> None:
     """The warm-up, and what measures: the record knows both, also where their answer never arrived."""
-    record = ports.table.get_volume(remains.restore_id, remains.index)
+    try:
+        record = ports.table.get_volume(remains.restore_id, remains.index)
+    except RestoreError as error:
+        # What the execution itself knows of is ended all the same.
+        (account.busy if isinstance(error, RETRIED) else account.left).append(f"commands: {error}")
+        record = {}
     sent = (record.get(command_attribute(remains.index)) or {}).get("dispatch") or {}
     measuring = record.get(measurement_attribute(remains.index)) or {}
     noted = {(str(one["commandId"]), str(one["instanceId"])) for one in (sent, measuring) if one}
@@ -166,7 +182,7 @@ def _volumes_made(event: Remains, ports: CleanUpPorts, account: _Account) -> lis
     ours = {INDEX_TAG: str(event.index), STACK_TAG: ports.stack_name}
     try:
         for volume in ports.volumes.created_by(event.restore_id):
-            if ours.items() <= volume.settings.tags.items():
+            if ours.items() <= volume.settings.tags.items() and is_made_by_us(volume):
                 found[volume.volume_id] = volume
         if event.volume_id is not None and event.volume_id not in found:
             found[event.volume_id] = ports.volumes.get(event.volume_id)

@@ -61,7 +61,9 @@ def dispatch_warmer(
         read_ops_before=earlier.read_ops_before if earlier else _level_before(event, metrics),
     )
     told = {"volumeId": event.volume_id, "warmUps": event.warm_ups, "restarts": restarts}
-    table.update_volume(event.restore_id, event.volume.index, {name: {**told, "dispatch": result.to_json()}})
+    with agent_command.ended_unless_noted(command_id, result.instance_id, commands):
+        changes = {name: {**told, "dispatch": result.to_json()}}
+        table.update_volume(event.restore_id, event.volume.index, changes)
     return result
 
 

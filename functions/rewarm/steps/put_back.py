@@ -18,6 +18,7 @@ from rewarm.domain.errors import (
     TargetNotFoundError,
     ThrottledError,
 )
+from rewarm.domain.leftovers import is_made_by_us
 from rewarm.domain.model import Attachment, Instance, OnFailure, Volume
 from rewarm.domain.replacing import (
     LEAVING,
@@ -183,7 +184,7 @@ class _Case:
     def _new_in_place(self) -> Volume | None:
         for volume in self.ports.volumes.created_by(self.restore_id):
             ours = volume.settings.tags.get(INDEX_TAG) == str(self.place.index)
-            if ours and any(self._is_place(one) for one in living(volume)):
+            if ours and is_made_by_us(volume) and any(self._is_place(one) for one in living(volume)):
                 return volume
         return None
 
@@ -254,7 +255,8 @@ class _Case:
         return self._is("pending", f"{name} is being attached as {self.place.in_words}")
 
     def _is_ours(self, holder: str) -> bool:
-        return any(one.volume_id == holder for one in self.ports.volumes.created_by(self.restore_id))
+        made = self.ports.volumes.created_by(self.restore_id)
+        return any(one.volume_id == holder and is_made_by_us(one) for one in made)
 
     def _stay_out(self, why: str) -> PutBack:
         """The sweeper forgets it; the restore's tag goes on saying why it is detached."""

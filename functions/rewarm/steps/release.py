@@ -1,6 +1,7 @@
 """State `Release`: fast snapshot restore off, a boost taken back. From here on nothing is cancelled any more.
 
-A ready volume never fails for a boost that cannot be taken back: what goes on costing money is told instead.
+A ready volume never fails for what cannot be taken back: what goes on costing money is told instead. Where
+this step fails for good the state machine goes on to the ready message, which says so (announce_release.py).
 """
 
 from __future__ import annotations

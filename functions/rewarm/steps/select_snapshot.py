@@ -11,6 +11,7 @@ from rewarm.ports import Artifacts, Instances, SnapshotCatalog, VolumeStore
 from rewarm.ports_records import VOLUME_COUNT
 from rewarm.steps.holding import Keeper, assign_and_hold
 from rewarm.steps.kept import is_small, keep_volumes
+from rewarm.steps.records import stop_if_cancelled
 
 
 def select_snapshot(
@@ -22,7 +23,10 @@ def select_snapshot(
     artifacts: Artifacts,
     keeper: Keeper,
 ) -> SelectSnapshotResult:
-    """Raises TargetBusyError, TooManyRestoresError, and every error that names a field of the request."""
+    """Raises TargetBusyError, TooManyRestoresError, RestoreCancelledError, and every error that names a field
+    of the request.
+    """
+    stop_if_cancelled(keeper.table, event.restore_id)  # the wait for the restore's turn may be long
     try:
         assignments = assign_and_hold(
             event.request,
@@ -38,6 +42,7 @@ def select_snapshot(
         raise
     mapped = _with_maps(assignments, snapshots, artifacts)
     chosen = [with_agent(assignment, artifacts) for assignment in mapped]
+    stop_if_cancelled(keeper.table, event.restore_id)  # so may listing the blocks of a large snapshot
     # Before anything is made of them: whoever reads the record knows by it which volumes there are.
     keeper.table.update(event.restore_id, {VOLUME_COUNT: len(chosen)})
     return SelectSnapshotResult(

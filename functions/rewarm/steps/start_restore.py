@@ -32,6 +32,9 @@ def start_restore(  # noqa: PLR0913 - one keyword a port
     """
     table = keeper.table
     known = table.get(restore_id)
+    if known is not None and known.get("status") == Status.READY:
+        # Its answer was lost, too, and it was quick.
+        return _accepted(restore_id)
     if known is not None and known.get("status") not in FINISHED and "request" in known:
         # Its answer was lost: the devices are its own by now, and may be in use by its own volumes.
         return _started(restore_id, known["request"], table, starter)
@@ -72,6 +75,10 @@ def _started(restore_id: str, request: JsonObject, table: RestoreTable, starter:
     except RestoreError as error:
         table.update(restore_id, {"status": Status.FAILED.value, "failure": {"cause": str(error)}})
         raise
+    return _accepted(restore_id)
+
+
+def _accepted(restore_id: str) -> JsonObject:
     return {"restoreId": restore_id, "status": Status.ACCEPTED.value, "links": links(restore_id)}
 
 

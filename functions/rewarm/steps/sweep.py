@@ -14,15 +14,23 @@ from types import MappingProxyType
 from typing import Any
 
 from rewarm.domain.errors import RestoreError
-from rewarm.domain.leftovers import INDEX_TAG, RESTORE_TAG, restore_and_index, restore_of, untouchable
+from rewarm.domain.leftovers import (
+    INDEX_TAG,
+    RESTORE_TAG,
+    is_made_by_us,
+    restore_and_index,
+    restore_of,
+    untouchable,
+)
 from rewarm.domain.model import Volume
 from rewarm.domain.performance import BOOST_TAG, performance_of
 from rewarm.domain.replacing import REPLACED_TAG, place_of
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject, RestoreTable, VolumeModifications, VolumeStore
+from rewarm.ports_gauges import StackVolumes
 from rewarm.ports_performance import BoostedVolumes, RestoreExecutions
 from rewarm.ports_replacing import ReplacedVolumes
-from rewarm.ports_sweep import EnabledFastRestores, FastRestoreClaims, StackVolumes
+from rewarm.ports_sweep import EnabledFastRestores, FastRestoreClaims
 from rewarm.steps.boost import Lowering, lower
 from rewarm.steps.records import (
     FINISHED,
@@ -98,8 +106,10 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[Swept]:
     """Volumes of restores that are over, which are neither what was ordered nor kept on purpose."""
     found: dict[str, set[int]] = {}
     records: dict[str, JsonObject | None] = {}
-    for volume in ports.stack_volumes.of_restores(ports.stack_name):
-        restore_id, index = volume.settings.tags[RESTORE_TAG], _index(volume)
+    for volume in ports.stack_volumes.of_stack(ports.stack_name):
+        restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
+        if restore_id is None:
+            continue
         if restore_id not in records:
             records[restore_id] = ports.table.get_whole(restore_id)
         record = records[restore_id]
@@ -111,7 +121,7 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[Swept]:
 def _is_leftover(volume: Volume, index: int, record: JsonObject) -> bool:
     if (record.get(clean_up_attribute(index)) or {}).get("unfinished"):
         return True
-    if untouchable(volume.settings.tags) is not None:
+    if untouchable(volume.settings.tags) is not None or not is_made_by_us(volume):
         return False
     if record.get("status") not in FINISHED:
         return True
@@ -193,7 +203,7 @@ def sweep_boosts(ports: SweepPorts) -> Iterator[Swept]:
     """Lowers the volumes whose restore is over and did not do it."""
     for volume in ports.boosted.boosted(ports.stack_name):
         try:
-            if _is_over(volume, ports.executions):
+            if is_made_by_us(volume) and _is_over(volume, ports.executions):
                 yield _lower(volume, ports)
         except RestoreError as error:
             yield Swept("boosts", volume.volume_id, "left", str(error))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from rewarm.contracts import AnnounceEvent, RestoreRequest
+from rewarm.contracts import AnnounceEvent, Failure, RestoreRequest
 from rewarm.domain.errors import (
     IncompleteCleanUpError,
     RestoreError,
@@ -39,6 +39,7 @@ from rewarm.steps.records import (
     settled_attribute,
     volume_attribute,
 )
+from rewarm.steps.sweep_reports import PagePorts, report_end, results_of
 from rewarm.steps.swept import Swept
 
 ABORTED = "ExecutionAborted"
@@ -60,6 +61,7 @@ class EndingPorts:
     messages: Messages
     waiters: Waiters
     tasks: Tasks
+    pages: PagePorts
     pause: Callable[[], None]
     """Some seconds, in which EC2 detaches a volume."""
 
@@ -189,28 +191,27 @@ def _tell(restore_id: str, ending: ExecutionEnd, ports: EndingPorts, *, cancelle
     turn = int(ports.now.timestamp()) // CLAIM_SECONDS
     if table.claim_event(f"sweep {restore_id} {turn}", ports.owner) != ports.owner:
         return
-    results = [_result(record, index) for index in indexes(record)]
-    failure: JsonObject = {
-        "state": None,
-        "error": "RestoreCancelledError" if cancelled else ABORTED,
-        "cause": f"The restore did not come to its end: {ending.in_words}.",
-    }
-    known = record.get("failure") or {}
-    details: JsonObject = {
-        "failure": known if "error" in known else failure,
-        "plans": [],
-        "results": results,
-    }
+    failure = _failure(record, ending, cancelled=cancelled)
+    results = results_of(restore_id, record, failure, ports.pages)
+    page_key = report_end(
+        restore_id, record, now=ports.now, failure=failure, results=results, table=table, ports=ports.pages
+    )
+    details: JsonObject = {"failure": failure.to_json(), "results": results, "pageKey": page_key}
     event = AnnounceEvent(
         restore_id=restore_id, now=ports.now, event="failed", request=_request(record), details=details
     )
-    announce(event, table=table, messages=ports.messages)
+    announce(event, table=table, messages=ports.messages, artifacts=ports.pages.artifacts)
 
 
-def _result(record: JsonObject, index: int) -> JsonObject:
-    ready = bool(record.get(settled_attribute(index)))
-    made = record.get(volume_attribute(index)) or {}
-    return {"index": index, "verdict": "ready" if ready else "failed", "volumeId": made.get("volumeId")}
+def _failure(record: JsonObject, ending: ExecutionEnd, *, cancelled: bool) -> Failure:
+    """What it had failed with, where it was stopped only after that."""
+    known = record.get("failure") or {}
+    if "error" in known:
+        return Failure(state=known.get("state"), error=known["error"], cause=known.get("cause") or "")
+    return Failure(
+        error="RestoreCancelledError" if cancelled else ABORTED,
+        cause=f"The restore did not come to its end: {ending.in_words}.",
+    )
 
 
 def _request(record: JsonObject) -> RestoreRequest | None:

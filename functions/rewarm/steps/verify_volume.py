@@ -64,11 +64,13 @@ def verify_volume(
     told = _verified(event, ports)
     if benchmarks is not None and benchmark_volume.wanted(event, told):
         told = benchmark_volume.start(event, told, benchmarks)
-    _note_command(event, told, table)
+    _note_command(event, told, table, commands)
     return told
 
 
-def _note_command(event: VerifyVolumeEvent, told: VerifyVolumeResult, table: RestoreTable) -> None:
+def _note_command(
+    event: VerifyVolumeEvent, told: VerifyVolumeResult, table: RestoreTable, commands: Commands
+) -> None:
     """Whoever cleans up ends what measures; what the step answered may never have arrived."""
     command_id = told.benchmark.command_id if told.benchmark else told.command_id
     started_at = told.benchmark.started_at if told.benchmark else told.started_at
@@ -76,7 +78,8 @@ def _note_command(event: VerifyVolumeEvent, told: VerifyVolumeResult, table: Res
         return
     noted = {"commandId": command_id, "instanceId": event.volume.instance_id, "volumeId": event.volume_id}
     index = event.volume.index
-    table.update_volume(event.restore_id, index, {measurement_attribute(index): noted})
+    with agent_command.ended_unless_noted(command_id, event.volume.instance_id or "", commands):
+        table.update_volume(event.restore_id, index, {measurement_attribute(index): noted})
 
 
 def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> VerifyVolumeResult:

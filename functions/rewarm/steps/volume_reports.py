@@ -23,6 +23,8 @@ from rewarm.steps.records import (
 BILLED_EVEN_IF_FAILED = frozenset(Strategy) - {Strategy.BACKGROUND, Strategy.WARM_UP_AGENT}
 """The rate is billed in full once the volume is active, a copy when it is made, fast snapshot restore for an
 hour at least, a boost from the first second."""
+BILLED_BY_THE_HOUR = frozenset({Strategy.FAST_SNAPSHOT_RESTORE, Strategy.BOOSTED_WARM_UP})
+"""Until it is given back."""
 NO_RESULT: JsonObject = {"verdict": "failed", "error": "States.Runtime", "cause": "The volume has no result."}
 
 
@@ -86,6 +88,7 @@ def volume_report(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> V
         benchmarks=after.get("benchmarks") or [],
         benchmark_problem=after.get("benchmarkProblem"),
         boost=part_of(result, "released").get("boost"),
+        release_failure=_release_failure(carried_out, result),
         failure=None if ready else _failure(result),
     )
 
@@ -133,6 +136,8 @@ def _billed_parts(plan: JsonObject, result: JsonObject) -> list[BilledPart]:
 def _lasted(plan: JsonObject, result: JsonObject) -> float | None:
     """From the call that began to cost by the hour to the one that ended it; None where it goes on."""
     timeline, released = part_of(result, "timeline"), part_of(result, "released")
+    if released.get("failure"):
+        return None
     boosted = plan["strategy"] == Strategy.BOOSTED_WARM_UP
     if boosted and part_of(released, "boost").get("state") != "lowered":
         return None
@@ -156,6 +161,15 @@ def _expected(measurement: JsonObject) -> ExpectedReads | None:
 def _latency(measurement: JsonObject) -> JsonObject | None:
     found = part_of(measurement, "result").get("latencyMs")
     return found if isinstance(found, dict) else None
+
+
+def _release_failure(plan: JsonObject, result: JsonObject) -> Failure | None:
+    """None where the plan had nothing to give back."""
+    found = part_of(part_of(result, "released"), "failure")
+    if not found or Strategy(plan["strategy"]) not in BILLED_BY_THE_HOUR:
+        return None
+    told = explain(str(found.get("error")), str(found.get("cause") or ""))
+    return Failure(state=found.get("state"), error=told.error, cause=told.sentence)
 
 
 def _failure(result: JsonObject) -> Failure:

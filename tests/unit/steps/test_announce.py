@@ -270,7 +270,7 @@ class TestReportLink:
 
     def test_a_failure_links_it_too(self):
         world = World()
-        say(world, "failed", {"failure": FAILURE, "plans": [], "results": [], "pageKey": self.PAGE})
+        say(world, "failed", {"failure": FAILURE, "results": [], "pageKey": self.PAGE})
         assert self.PAGE in world.messages.sent[0]["reportUrl"]
 
     def test_a_message_before_there_is_a_page_links_none(self):
@@ -341,7 +341,7 @@ class TestFailed:
         world = World()
         world.table.put_new(RESTORE_ID, {"cleanUp0": {"removed": [f"volume {VOLUME_ID}"], "kept": []}})
         results = [{"verdict": "failed", "index": 0}]
-        say(world, "failed", {"failure": FAILURE, "plans": [], "results": results})
+        say(world, "failed", {"failure": FAILURE, "results": results})
         message = world.messages.sent[0]
         assert message["title"] == "Restore failed: vol-1 is still slow"
         assert message["text"].splitlines() == [
@@ -355,14 +355,12 @@ class TestFailed:
         world = World()
         world.table.put_new(RESTORE_ID, {"cleanUp0": {"removed": [], "kept": ["volume vol-9 (why)"]}})
         results = [{"verdict": "failed", "index": 0}, {"verdict": "ready", "index": 1, "volumeId": "vol-8"}]
-        say(world, "failed", {"failure": FAILURE, "plans": [], "results": results})
+        say(world, "failed", {"failure": FAILURE, "results": results})
         assert "Left behind: volume vol-9 (why); volume vol-8 (ready)." in world.messages.sent[0]["text"]
 
     def test_admits_where_it_does_not_know_what_is_left(self):
         world = World()
-        say(
-            world, "failed", {"failure": FAILURE, "plans": [], "results": [{"verdict": "failed", "index": 0}]}
-        )
+        say(world, "failed", {"failure": FAILURE, "results": [{"verdict": "failed", "index": 0}]})
         assert f"rewarm:restore-id={RESTORE_ID}" in world.messages.sent[0]["text"]
 
     def test_tells_everybody_where_not_even_the_request_could_be_read(self):
@@ -372,7 +370,7 @@ class TestFailed:
             now=NOW,
             event="failed",
             request=None,
-            details={"failure": FAILURE, "plans": [], "results": []},
+            details={"failure": FAILURE, "results": []},
         )
         announce(event, table=world.table, messages=world.messages, artifacts=world.artifacts)
         message = world.messages.sent[0]
@@ -381,7 +379,7 @@ class TestFailed:
 
     def test_turns_the_record_to_failed_with_the_reason(self):
         world = World()
-        say(world, "failed", {"failure": FAILURE, "plans": [], "results": []})
+        say(world, "failed", {"failure": FAILURE, "results": []})
         record = world.table.records[RESTORE_ID]
         assert record["status"] == "failed"
         assert record["failure"]["cause"] == "vol-1 is still slow"
@@ -389,6 +387,6 @@ class TestFailed:
     def test_a_cancelled_restore_is_not_called_a_failure(self):
         world = World()
         failure = {"state": "Report", "error": "RestoreCancelledError", "cause": "as asked for"}
-        say(world, "failed", {"failure": failure, "plans": [], "results": []})
+        say(world, "failed", {"failure": failure, "results": []})
         assert world.messages.sent[0]["title"] == "Restore cancelled"
         assert world.table.records[RESTORE_ID]["status"] == "cancelled"

@@ -106,6 +106,14 @@ class TestStartRestore:
         request = world.executions.started[RESTORE_ID]["request"]
         assert request["source"]["snapshotId"] == TO_INSTANCE["source"]["snapshotId"]
 
+    def test_one_that_is_ready_stays_so_when_it_is_asked_for_again(self):
+        """The name of its execution is used up: nothing would run, and it would look as if it did."""
+        world = World()
+        world.table.put_new(RESTORE_ID, {"status": "ready", "request": TO_INSTANCE})
+        assert start(world)["restoreId"] == RESTORE_ID
+        assert world.executions.started == {}
+        assert world.table.records[RESTORE_ID]["status"] == "ready"
+
     def test_a_restore_that_could_not_be_started_does_not_look_as_if_it_ran(self):
         world = World()
         world.executions.failure = ServiceUnavailableError("StartExecution")

@@ -9,6 +9,7 @@ from rewarm.domain.errors import (
     AccessDeniedError,
     IncompleteCleanUpError,
     ModificationPostponedError,
+    RequestRefusedError,
     ServiceUnavailableError,
     ThrottledError,
 )
@@ -48,7 +49,7 @@ def create(world, *, index=0, attempt=0, chosen=None):
     return create_volume(event, volumes=world.volumes, table=world.table, stack_name="rewarm").volume_id
 
 
-def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, **changes):
+def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, story=None, **changes):
     event = CleanUpEvent(
         restore_id=RESTORE_ID,
         now=NOW,
@@ -57,6 +58,7 @@ def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, **change
         volume_id=volume_id,
         dispatch=command,
         attached_announced=announced,
+        story=story or {},
     )
     return clean_up(
         event,
@@ -122,6 +124,40 @@ class TestCleanUp:
         second = create(world, attempt=1)
         result = clean(world, volume_id=second, announced=True)
         assert result.removed == [f"volume {VOLUME_ID}"]
+        assert list(world.volumes.volumes) == [second]
+
+    @pytest.mark.parametrize("error", [RequestRefusedError("item too large"), ThrottledError("slow down")])
+    def test_a_story_that_cannot_be_kept_keeps_nothing_from_being_removed(self, world, error, monkeypatch):
+        update = world.table.update_volume
+
+        def refuse_story(restore_id, index, changes):
+            if "story0" in changes:
+                raise error
+            update(restore_id, index, changes)
+
+        monkeypatch.setattr(world.table, "update_volume", refuse_story)
+        if isinstance(error, ThrottledError):
+            with pytest.raises(ThrottledError):
+                clean(world, story={"plan": {}})
+        else:
+            clean(world, story={"plan": {}})
+        assert world.volumes.deleted == [VOLUME_ID]
+
+    def test_a_record_that_cannot_be_read_keeps_no_known_command_running(self, world, monkeypatch):
+        def unreadable(restore_id, index):
+            raise AccessDeniedError("GetItem")
+
+        monkeypatch.setattr(world.table, "get_volume", unreadable)
+        with pytest.raises(AccessDeniedError):
+            clean(world, command=dispatch())
+        assert world.commands.cancelled == ["command-1"]
+        assert world.volumes.deleted == [VOLUME_ID]
+
+    def test_leaves_a_volume_alone_that_has_our_tags_by_being_copied(self, world):
+        """Somebody made it, while the restore ran, of a snapshot that had taken over our volume's tags."""
+        second = create(world, attempt=1)
+        world.volumes.change(second, snapshot_id="snap-0ffffffffffffffff")
+        assert clean(world).removed == [f"volume {VOLUME_ID}"]
         assert list(world.volumes.volumes) == [second]
 
     def test_leaves_the_other_volumes_of_the_restore_alone(self, world):

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from rewarm.contracts import DispatchWarmerEvent
-from rewarm.domain.errors import AgentUnreachableError, RestoreCancelledError, TargetNotUsableError
+from rewarm.domain.errors import (
+    AgentUnreachableError,
+    RestoreCancelledError,
+    TargetNotUsableError,
+    ThrottledError,
+)
 from rewarm.domain.model import Extent, ReadActivity
 from rewarm.steps.dispatch_warmer import dispatch_warmer
 from tests.support.builders import (
@@ -54,6 +59,18 @@ class TestDispatchWarmer:
         assert result.progress_key in parameters["progressUrl"]
         assert parameters["arguments"] == "--depth auto"
         assert parameters["firstUrl"] == "none"
+
+    def test_a_command_that_cannot_be_noted_is_ended(self, monkeypatch):
+        """Nobody would know of it: the next try sends another one, and clean-up would leave it at work."""
+        world = World()
+
+        def refuse(restore_id, index, changes):
+            raise ThrottledError("UpdateItem")
+
+        monkeypatch.setattr(world.table, "update_volume", refuse)
+        with pytest.raises(ThrottledError):
+            dispatch(world)
+        assert world.commands.cancelled == [world.commands.sent[0][0]]
 
     def test_passes_the_users_limits_on(self):
         world = World()

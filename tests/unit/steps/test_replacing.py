@@ -62,7 +62,12 @@ def take_out(world):
 
 def make_new(world):
     settings = assignment().volume.settings(
-        {"rewarm:restore-id": RESTORE_ID, "rewarm:volume-index": "0", "rewarm:stack": STACK}
+        {
+            "rewarm:restore-id": RESTORE_ID,
+            "rewarm:volume-index": "0",
+            "rewarm:stack": STACK,
+            "rewarm:snapshot-id": SNAPSHOT_ID,
+        }
     )
     return world.volumes.create(SNAPSHOT_ID, ZONE, settings, initialization_rate_mib_s=None, client_token="t")
 

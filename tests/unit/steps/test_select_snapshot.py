@@ -10,6 +10,7 @@ from rewarm.contracts import LivingSource, SelectSnapshotEvent
 from rewarm.domain.errors import (
     DeviceInUseError,
     InvalidRequestError,
+    RestoreCancelledError,
     SnapshotNotFoundError,
     SnapshotNotUsableError,
     TargetNotFoundError,
@@ -65,6 +66,34 @@ class TestFirst:
         first = {"first": [{"startBlock": 0, "blockCount": 1}]}
         with pytest.raises(InvalidRequestError, match=r"^warmUp.first: .* one volume, .* has 2$"):
             select(world, source={"imageId": "ami-0123456789abcdef0"}, warmUp=first)
+
+
+class TestCancelled:
+    """While the restore waited for its turn, or while the blocks were listed."""
+
+    def test_looks_for_nothing_and_holds_nothing(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {})
+        world.table.request_cancel(RESTORE_ID)
+        with pytest.raises(RestoreCancelledError):
+            select(world)
+        assert world.snapshots.listed == []
+        assert world.holds.on_target(INSTANCE_ID).holds == ()
+
+    def test_goes_no_further_once_the_blocks_are_listed(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {})
+        listing = world.snapshots.written_extents
+
+        def cancelled_meanwhile(*args, **named):
+            world.table.request_cancel(RESTORE_ID)
+            return listing(*args, **named)
+
+        world.snapshots.written_extents = cancelled_meanwhile
+        with pytest.raises(RestoreCancelledError):
+            select(world)
+        assert world.snapshots.listed == [SNAPSHOT_ID]
+        assert not [key for key in world.artifacts.objects if key.endswith("volumes.json")]
 
 
 class TestSource:

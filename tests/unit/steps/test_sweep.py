@@ -13,7 +13,7 @@ from rewarm.domain.model import VolumeSettings
 from rewarm.domain.performance import Performance
 from rewarm.steps import sweep as sweeping
 from rewarm.steps.sweep import SweepPorts, Swept
-from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID
+from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID
 from tests.support.performance import STACK
 from tests.support.sweeping import SweepWorld
 
@@ -22,7 +22,7 @@ BOOSTED = VolumeSettings(
     "gp3", 100, 4_000, 1_000,
     tags={
         "rewarm:stack": STACK, "rewarm:boost": TARGET.as_text, "rewarm:restore-id": RESTORE_ID,
-        "rewarm:volume-index": "3",
+        "rewarm:volume-index": "3", "rewarm:snapshot-id": SNAPSHOT_ID,
     },
 )  # fmt: skip
 
@@ -63,7 +63,7 @@ def test_leaves_other_stacks_alone(world: SweepWorld) -> None:
 
 
 def test_a_boost_without_a_restore_is_nobodys(world: SweepWorld) -> None:
-    tags = {"rewarm:stack": STACK, "rewarm:boost": TARGET.as_text}
+    tags = {name: one for name, one in BOOSTED.tags.items() if name != "rewarm:restore-id"}
     world.put(replace(BOOSTED, tags=tags))
     assert [one.state for one in swept(world)] == ["ending"]
     assert world.table.records == {}
@@ -96,3 +96,10 @@ def test_one_sweep_keeps_no_other_from_running(world: SweepWorld, monkeypatch: p
     table = MappingProxyType({"broken": broken, **sweeping.SWEEPS})
     monkeypatch.setattr(sweeping, "SWEEPS", table)
     assert [(one.sweep, one.state) for one in swept(world)] == [("broken", "left"), ("boosts", "ending")]
+
+
+def test_a_volume_with_copied_tags_keeps_its_performance(world: SweepWorld) -> None:
+    """It was made of a snapshot of our volume, to which its tags had been copied."""
+    world.volumes.change(VOLUME_ID, snapshot_id="snap-0ffffffffffffffff")
+    assert swept(world) == []
+    assert world.modifications.started == []

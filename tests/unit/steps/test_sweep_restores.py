@@ -211,6 +211,11 @@ class TestRacesAndBystanders:
         assert world.sweep() == []
         assert VOLUME_ID in world.volumes.volumes
 
+    def test_a_volume_of_the_stack_that_no_restore_made_is_left_alone(self, world):
+        world.made(restore_id="")
+        assert world.sweep() == []
+        assert world.volumes.deleted == []
+
     def test_a_dry_run_has_nothing_to_sweep(self, world):
         world.begun(status="planned", request=request(dryRun=True).to_json(), volume0=None)
         world.ended("GONE")
@@ -299,6 +304,30 @@ class TestRacesAndBystanders:
         world.table.update_volume(RESTORE_ID, 0, {"volume0": {**MADE, "volumeId": "vol-gone"}})
         world.sweep()
         assert list(world.volumes.volumes) == [source]
+
+
+class TestCopiedTags:
+    """Backups and policies hand a volume's tags on, to its snapshots and to what is made of them."""
+
+    @pytest.mark.parametrize("status", ["ready", "failed", "restoring"])
+    @pytest.mark.parametrize("attached", [None, INSTANCE_ID])
+    def test_a_copy_of_our_volume_is_not_ours(self, world, status, attached):
+        world.begun(status=status, settled0=status == "ready" or None, toldAt="2026-11-21T03:10:00Z")
+        world.made(failed=None if status == "ready" else RESTORE_ID)
+        world.made(OTHER, attached=attached)
+        world.volumes.change(OTHER, snapshot_id="snap-0ffffffffffffffff")
+        before = world.volumes.volumes[OTHER]
+        world.sweep()
+        assert world.volumes.deleted == []
+        assert world.volumes.volumes[OTHER] == before
+
+    def test_a_copy_of_our_clone_is_not_ours(self, world):
+        world.begun(volume0={**MADE, "strategy": "volume-clone"})
+        for name, source in ((VOLUME_ID, "vol-0aaaaaaaaaaaaaaaa"), (OTHER, None)):
+            world.made(name, snapshot_id=None, source_volume_id="vol-0aaaaaaaaaaaaaaaa")
+            world.volumes.change(name, snapshot_id=None, source_volume_id=source)
+        world.sweep()
+        assert world.volumes.deleted == [VOLUME_ID]
 
 
 class TestFastSnapshotRestores:

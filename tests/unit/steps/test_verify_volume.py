@@ -6,6 +6,7 @@ import pytest
 
 from rewarm.contracts import NewVolume, VerifyVolumeEvent
 from rewarm.domain.errors import (
+    AccessDeniedError,
     AgentFailedError,
     AgentUnreachableError,
     RestoreCancelledError,
@@ -68,6 +69,17 @@ def finish_slowly(world, pending, command_id, p99_ms=91.0):
 
 
 class TestVerifyVolume:
+    def test_a_measurement_that_cannot_be_noted_is_ended(self, monkeypatch):
+        world = World()
+
+        def refuse(restore_id, index, changes):
+            raise AccessDeniedError("UpdateItem")
+
+        monkeypatch.setattr(world.table, "update_volume", refuse)
+        with pytest.raises(AccessDeniedError):
+            verify(world)
+        assert world.commands.cancelled == [world.commands.sent[0][0]]
+
     def test_measures_as_the_request_says(self):
         world = World()
         result = verify(world, verify={"samples": 500, "maxP99Ms": 12.5})

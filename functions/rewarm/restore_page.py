@@ -1,0 +1,18 @@
+"""The page of a restore, as the functions draw it that write its account."""
+
+from __future__ import annotations
+
+from rewarm.observability import logger
+from rewarm.ports import JsonObject
+
+
+def drawn(account: JsonObject) -> str | None:
+    """None where it cannot be made: a page is never worth a restore."""
+    try:
+        # Loaded here: what a page needs, and that it might be missing, stops nothing.
+        from rewarm.page import render  # noqa: PLC0415
+
+        return render(account)
+    except Exception:
+        logger.exception("the page could not be made")
+        return None

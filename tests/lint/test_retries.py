@@ -1,0 +1,87 @@
+"""What passes is tried again in the same way in every state of every state machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.tree import files
+
+Json = dict[str, Any]
+OF_LAMBDA = (
+    "Lambda.ServiceException",
+    "Lambda.AWSLambdaException",
+    "Lambda.SdkClientException",
+    "Lambda.TooManyRequestsException",
+)
+BUSY = ("ServiceUnavailableError", "Lambda.Unknown", "Sandbox.Timedout", "States.Timeout")
+BLOCKS: dict[tuple[str, ...], tuple[float, int, float, int]] = {
+    OF_LAMBDA: (1, 6, 2, 60),
+    ("ThrottledError",): (4, 14, 2, 120),
+    BUSY: (2, 8, 2, 60),
+    ("VolumeNotFoundError",): (5, 4, 2, 60),
+    ("TooManyRestoresError",): (30, 60, 1.5, 300),
+    ("StepFunctions.ExecutionLimitExceededException", "StepFunctions.SdkClientException"): (2, 8, 2, 60),
+}
+"""Errors -> seconds to the first retry, how many, how much longer each time, seconds at most."""
+OTHER_ATTEMPTS = {
+    # The state has no longer than the wait that it stands for.
+    ("Await Signal", OF_LAMBDA): 2,
+    ("Await Signal Of Snapshot", OF_LAMBDA): 2,
+    # EC2 needs its time to detach what is to be deleted.
+    ("Clean Up", BUSY): 20,
+    ("Clean Up Attempt", BUSY): 20,
+    # The message does not wait for a page.
+    ("Report Volume", ("ThrottledError",)): 2,
+    ("Report Volume", BUSY): 2,
+    ("Report Failure", ("ThrottledError",)): 4,
+    ("Report Failure", BUSY): 4,
+}
+
+
+def tasks(states: Json) -> Iterator[tuple[str, Json]]:
+    """Every Task, those of Map states too."""
+    for name, state in states.items():
+        if state["Type"] == "Task":
+            yield name, state
+        yield from tasks(state.get("ItemProcessor", {}).get("States", {}))
+
+
+MACHINES = files("*.asl.yaml", below="statemachine")
+TASKS = [
+    pytest.param(name, state, id=f"{path.name.split('.')[0]}-{name}")
+    for path in MACHINES
+    for name, state in tasks(yaml.safe_load(path.read_text(encoding="utf-8"))["States"])
+]
+
+
+@pytest.mark.parametrize(("name", "state"), TASKS)
+def test_what_passes_is_tried_again_in_the_same_way(name: str, state: Json) -> None:
+    for block in state["Retry"]:
+        errors = tuple(block["ErrorEquals"])
+        seconds, attempts, rate, most_seconds = BLOCKS[errors]
+        assert block == {
+            "ErrorEquals": list(errors),
+            "IntervalSeconds": seconds,
+            "MaxAttempts": OTHER_ATTEMPTS.get((name, errors), attempts),
+            "BackoffRate": rate,
+            "MaxDelaySeconds": most_seconds,
+            "JitterStrategy": "FULL",
+        }
+
+
+@pytest.mark.parametrize(("name", "state"), TASKS)
+def test_a_function_is_asked_again_after_whatever_passes(name: str, state: Json) -> None:
+    found = [tuple(block["ErrorEquals"]) for block in state["Retry"]]
+    if state["Resource"].endswith(":lambda:invoke"):
+        assert found[:3] == [OF_LAMBDA, ("ThrottledError",), BUSY], name
+
+
+def test_every_exception_is_in_use() -> None:
+    used = {(one.values[0], tuple(block["ErrorEquals"])) for one in TASKS for block in one.values[1]["Retry"]}
+    assert used >= set(OTHER_ATTEMPTS)
+    assert {errors for _, errors in used} == set(BLOCKS)
+    assert len(MACHINES) == 3

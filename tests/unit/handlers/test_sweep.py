@@ -1,0 +1,36 @@
+"""The sweeper's function: by the schedule everything, by an event one restore."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+
+import pytest
+
+from tests.unit.handlers.conftest import ENVIRONMENT, Context
+
+EVENT = {
+    "source": "aws.states",
+    "detail": {
+        "name": "restore-0",
+        "status": "FAILED",
+        "stateMachineArn": ENVIRONMENT["RESTORE_STATE_MACHINE_ARN"],
+    },
+}
+
+
+@pytest.mark.parametrize(("event", "reads"), [({"source": "aws.events"}, 1), (EVENT, 0)])
+def test_gauges_are_read_by_the_schedule_only(
+    event: dict[str, object],
+    reads: int,
+    fresh: Callable[[str], ModuleType],
+    monkeypatch: pytest.MonkeyPatch,
+    context: Context,
+) -> None:
+    """A thousand restores that fail at once send two thousand events."""
+    module, read = fresh("sweep"), []
+    monkeypatch.setattr(module, "sweep", lambda ports: [])
+    monkeypatch.setattr(module, "sweep_one", lambda restore_id, ports: [])
+    monkeypatch.setattr(module, "_publish_gauges", lambda: read.append(1) or ())
+    assert module.lambda_handler(event, context) == {"swept": []}
+    assert len(read) == reads
