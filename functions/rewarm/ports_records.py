@@ -15,6 +15,9 @@ VOLUME_COUNT = "volumeCount"
 VOLUME_EVENTS = "events"
 """The list of what was told of a volume, with its index behind it."""
 
+OVER = ("sweptAt", "finishedAt")
+"""Attributes of a restore that is over: the sweeper ends it, or it has ended by itself."""
+
 
 class Standing(NamedTuple):
     """What a step asks of a restore before it does anything."""
@@ -46,6 +49,9 @@ class RestoreRecords(Protocol):
 
     def update(self, restore_id: str, changes: JsonObject) -> None:
         """Sets the given attributes; creates the record where it is missing."""
+
+    def advance(self, restore_id: str, status: str) -> None:
+        """Sets the status, unless the restore is over (one of OVER): a function may outlive its execution."""
 
     def append_event(self, restore_id: str, event: JsonObject) -> None:
         """Adds to the list `events` of the restore."""

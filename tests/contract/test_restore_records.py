@@ -13,7 +13,7 @@ from rewarm.adapters.items import to_item
 from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.adapters.table_items import MOST_ATTEMPTS, MOST_KEYS
 from rewarm.domain import errors
-from rewarm.ports_records import VOLUME_COUNT
+from rewarm.ports_records import OVER, VOLUME_COUNT
 from tests.contract.answers import Aws
 
 TABLE = "restores"
@@ -39,6 +39,21 @@ def recorded(dynamodb: Any) -> list[tuple[str, Json]]:
         lambda params, model, **_: calls.append((model.name, dict(params))),
     )
     return calls
+
+
+class TestAdvance:
+    def test_sets_the_status_of_a_restore_that_goes_on(self, table: DynamoRestoreTable) -> None:
+        table.put_new("r1", {"status": "accepted", "waiting": None})
+        table.advance("r1", "planned")
+        assert table.get("r1") == {"status": "planned", "waiting": None}
+        table.advance("r2", "planning")
+        assert table.get("r2") == {"status": "planning"}
+
+    @pytest.mark.parametrize("mark", OVER)
+    def test_a_restore_that_is_over_stays_so(self, table: DynamoRestoreTable, mark: str) -> None:
+        table.put_new("r1", {"status": "cancelled", mark: "2026-11-21T03:00:00Z"})
+        table.advance("r1", "planned")
+        assert table.standing("r1").status == "cancelled"
 
 
 class TestOneItemAVolume:

@@ -42,7 +42,7 @@ from rewarm.domain.model import (
     VolumeSettings,
 )
 from rewarm.domain.performance import Performance, VolumeModification
-from rewarm.ports_records import Standing
+from rewarm.ports_records import OVER, Standing
 from rewarm.steps.records import volume_of
 
 JsonObject = dict[str, Any]
@@ -477,6 +477,11 @@ class FakeTable:
     def update(self, restore_id: str, changes: JsonObject) -> None:
         assert all(volume_of(name) is None for name in changes), f"of a volume: {sorted(changes)}"
         self.records.setdefault(restore_id, {}).update(_copy(changes))
+
+    def advance(self, restore_id: str, status: str) -> None:
+        record = self.records.setdefault(restore_id, {})
+        if not any(name in record for name in OVER):
+            record["status"] = status
 
     def append_event(self, restore_id: str, event: JsonObject) -> None:
         self.records.setdefault(restore_id, {}).setdefault("events", []).append(_copy(event))

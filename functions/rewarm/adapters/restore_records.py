@@ -18,7 +18,7 @@ from typing import Any
 from rewarm.adapters.table_items import TableItems
 from rewarm.domain.errors import RestoreNotFoundError
 from rewarm.ports import JsonObject
-from rewarm.ports_records import VOLUME_COUNT, VOLUME_EVENTS, Standing
+from rewarm.ports_records import OVER, VOLUME_COUNT, VOLUME_EVENTS, Standing
 
 RESTORE_SECONDS = 400 * 86_400
 """As long as the artifacts bucket keeps reports."""
@@ -50,6 +50,16 @@ class DynamoRestoreRecords(TableItems):
     def update(self, restore_id: str, changes: JsonObject) -> None:
         """Sets the given attributes; creates the item where it is missing."""
         self._set(_restore(restore_id), changes)
+
+    def advance(self, restore_id: str, status: str) -> None:
+        """Sets the status, unless the item has one of OVER."""
+        self._update(
+            _restore(restore_id),
+            "SET #status = :status, expiresAt = if_not_exists(expiresAt, :expires)",
+            condition=" AND ".join(f"attribute_not_exists({name})" for name in OVER),
+            names={"#status": "status"},
+            values={":status": status, ":expires": self._expiry(RESTORE_SECONDS)},
+        )
 
     def append_event(self, restore_id: str, event: JsonObject) -> None:
         """Adds to the list `events` of the restore's item."""

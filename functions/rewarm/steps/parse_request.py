@@ -19,7 +19,7 @@ from rewarm.ports import JsonObject, RestoreTable
 from rewarm.ports_holds import Pace
 from rewarm.steps.alarm_starts import Earlier, earlier_alarm, earlier_delivery
 from rewarm.steps.holding import Keeper, enter_stack
-from rewarm.steps.records import Status
+from rewarm.steps.records import Status, note
 from rewarm.steps.turns import seconds_until, turn_of_restore
 
 ALARM_SOURCE = "aws.cloudwatch"
@@ -190,4 +190,4 @@ def _record(
         "waiting": None,
     }
     if not table.put_new(event.restore_id, record):
-        table.update(event.restore_id, record)
+        note(table, event.restore_id, record)

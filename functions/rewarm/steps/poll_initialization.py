@@ -66,7 +66,7 @@ def poll_initialization(
     _stop_if_stalled(event, result)
     table.update_volume(event.restore_id, event.volume.index, _record(event, result))
     if status != Status.INITIALIZING and status not in FINISHED:
-        table.update(event.restore_id, {"status": Status.INITIALIZING.value})
+        table.advance(event.restore_id, Status.INITIALIZING.value)
     return result
 
 

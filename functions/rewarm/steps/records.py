@@ -184,7 +184,7 @@ def with_volume(table: RestoreTable, restore_id: str, index: int) -> JsonObject:
 
 
 def note(table: RestoreTable, restore_id: str, changes: JsonObject) -> None:
-    """Sets attributes of the restore and of volumes, the volumes first: the status says what is done."""
+    """Sets attributes of the restore and of volumes, and its status last: it says what is done."""
     own: JsonObject = {}
     of_volumes: dict[int, JsonObject] = {}
     for name, value in changes.items():
@@ -192,8 +192,14 @@ def note(table: RestoreTable, restore_id: str, changes: JsonObject) -> None:
         (own if index is None else of_volumes.setdefault(index, {}))[name] = value
     for index, values in of_volumes.items():
         table.update_volume(restore_id, index, values)
+    status = own.get("status")
+    under_way = status is not None and status not in FINISHED
+    if under_way:
+        del own["status"]
     if own:
         table.update(restore_id, own)
+    if under_way:
+        table.advance(restore_id, str(status))
 
 
 def stop_if_cancelled(table: RestoreTable, restore_id: str) -> str | None:

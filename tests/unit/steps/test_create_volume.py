@@ -93,6 +93,15 @@ class TestCreateVolume:
         assert world.table.records[RESTORE_ID]["volume0"]["volumeId"] == VOLUME_ID
         assert world.table.records[RESTORE_ID]["status"] == "restoring"
 
+    @pytest.mark.parametrize("mark", ["sweptAt", "finishedAt"])
+    def test_a_restore_that_is_over_keeps_its_status_and_knows_the_volume(self, mark):
+        """Stopping an execution does not stop the function that it has called."""
+        world = World()
+        world.table.records[RESTORE_ID] = {"status": "failed", mark: "2026-11-21T03:00:00Z"}
+        create(world)
+        assert world.table.records[RESTORE_ID]["status"] == "failed"
+        assert world.table.records[RESTORE_ID]["volume0"]["volumeId"] == VOLUME_ID
+
     def test_tells_that_the_rate_cannot_be_had(self):
         world = World()
         world.volumes.supplies_rates = False
