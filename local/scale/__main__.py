@@ -54,9 +54,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _restores(options: argparse.Namespace, said: TextIO) -> int:
     """So many at once, beside one alone. The functions' logs would drown the figures."""
+    silenced = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
-    alone = crowd(1, strategy=options.strategy, seed=options.seed)
-    many = crowd(options.restores, strategy=options.strategy, seed=options.seed)
+    try:
+        alone = crowd(1, strategy=options.strategy, seed=options.seed)
+        many = crowd(options.restores, strategy=options.strategy, seed=options.seed)
+    finally:
+        logging.disable(silenced)
     wrong = problems(many, alone)
     print(
         f"{'✗' if wrong else '✓'} {many.ready:,} of {many.restores:,} restores at once are ready, after "

@@ -21,7 +21,9 @@ from rewarm.steps.records import FINISHED, settled_attribute
 
 Json = dict[str, Any]
 ENDED_BADLY = frozenset({"FAILED", "ABORTED", "TIMED_OUT"})
-_ENTRY, _RESTORE, _RUNNING = "restore:", "restore#", "running#"
+_ENTRY, _RUNNING = "restore:", "running#"
+_RECORDS = ("restore", "restore-volume")
+"""What the keys of a restore's own item and of its volumes' items begin with."""
 
 
 class Removals:
@@ -44,9 +46,11 @@ class Bystanders:
         self._lab = lab
         self._machine = restore_machine
         rows = [from_item(row) for row in _rows(lab)]
-        self._records = {
-            row["pk"].removeprefix(_RESTORE): row for row in rows if row["pk"].startswith(_RESTORE)
-        }
+        self._records: dict[str, Json] = {}
+        for row in rows:
+            kind, _, key = row["pk"].partition("#")
+            if kind in _RECORDS:
+                self._records.setdefault(key.partition("#")[0], {}).update(row)
         self._shards = [row for row in rows if row["pk"].startswith(_RUNNING)]
 
     def findings(self) -> list[str]:
