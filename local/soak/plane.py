@@ -142,9 +142,7 @@ class Plane:
             self.deleted[volume_id] = volume
 
     def attach_volume(self, volume_id: str, instance_id: str, device: str) -> None:
-        """On an instance that runs."""
-        if instance_id not in self.instances:
-            raise DataPlaneError(f"no instance {instance_id}")
+        """On an instance, running or stopped: the Region says which may have it."""
         self.volume(volume_id).attached_to[instance_id] = device
 
     def detach_volume(self, volume_id: str, instance_id: str) -> None:

@@ -56,6 +56,19 @@ def test_a_scenario_follows_from_its_seed():
     assert scenario(3).to_json() == scenario(3).to_json()
 
 
+def test_a_stopped_instance_gets_its_old_volume_back():
+    with FastLab(1) as lab:
+        instance_id = lab.region.add_instance()
+        volume_id = lab.region.add_volume(size_gib=8)
+        lab.region.call("ec2", "StopInstances", {"InstanceIds": [instance_id]})
+        lab.pass_time(300)
+        place = {"InstanceId": instance_id, "VolumeId": volume_id, "Device": "/dev/sdm"}
+        lab.region.call("ec2", "AttachVolume", place)
+        lab.pass_time(60)
+        (volume,) = lab.region.call("ec2", "DescribeVolumes", {"VolumeIds": [volume_id]})["Volumes"]
+        assert [one["State"] for one in volume["Attachments"]] == ["attached"]
+
+
 class TestAuditor:
     """What it must find: a soak that sees nothing proves nothing."""
 
