@@ -17,9 +17,15 @@ from local.soak.paths import LONGEST_SECONDS, RESTORE, VOLUME, Ending, ended
 from local.soak.scenarios import Plan, Writer
 
 REFUSALS = frozenset(
-    {"NoStrategyFitsError", "InvalidRequestError", "TargetNotUsableError", "DeviceInUseError"}
+    {
+        "NoStrategyFitsError",
+        "InvalidRequestError",
+        "TargetNotUsableError",
+        "DeviceInUseError",
+        "TargetBusyError",
+    }
 )
-"""Some scenarios ask for what cannot be had."""
+"""Some scenarios ask for what cannot be had, or twice for one device."""
 CANCELLED = "RestoreCancelledError"
 
 

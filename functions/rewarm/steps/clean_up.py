@@ -253,7 +253,7 @@ def _reason_to_keep(event: Remains, volume: Volume) -> str | None:
         return kept_before
     if event.announced and volume.volume_id == event.volume_id:
         return "it is usable and may hold new data"
-    if event.on_failure is OnFailure.KEEP:
+    if event.on_failure is OnFailure.KEEP and volume.state != "error":
         return "the request says onFailure keep"
     others = {one.instance_id for one in volume.attachments} - {event.instance_id}
     if others:

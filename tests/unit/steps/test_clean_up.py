@@ -113,6 +113,11 @@ class TestCleanUp:
         assert "the request says onFailure keep" in result.kept[0]
         assert VOLUME_ID in world.volumes.volumes
 
+    def test_keeps_none_that_ec2_could_not_make(self, world):
+        """Nothing is in it, and EC2 changes its settings no more: its boost would be billed for ever."""
+        world.volumes.change(VOLUME_ID, state="error")
+        assert clean(world, onFailure="keep").removed == [f"volume {VOLUME_ID}"]
+
     def test_keeps_a_volume_that_somebody_has_attached_elsewhere(self, world):
         world.volumes.attach(VOLUME_ID, "i-other", DEVICE)
         assert "attached to i-other" in clean(world).kept[0]
