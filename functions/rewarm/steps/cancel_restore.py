@@ -6,7 +6,7 @@ from rewarm.domain.errors import RestoreEndedError, RestoreNotFoundError
 from rewarm.domain.signals import cancel_signal
 from rewarm.ports import JsonObject, RestoreTable
 from rewarm.ports_signals import Tasks, Waiters
-from rewarm.steps.records import FINISHED, Status, indexes, settled_attribute
+from rewarm.steps.records import FINISHED, VOLUME_COUNT, Status, indexes, settled_attribute
 
 MOST_AT_ONCE = 100
 """DynamoDB developer guide, "Constraints": an expression has up to 300 operators."""
@@ -42,7 +42,9 @@ def mark_cancelled(restore_id: str, table: RestoreTable) -> bool:
     """
     while True:
         record = table.get(restore_id) or {}
-        names = [settled_attribute(index) for index in indexes(record)]
+        # The plans are missing where they could not be told.
+        expected = range(int(record.get(VOLUME_COUNT) or 0))
+        names = [settled_attribute(index) for index in sorted({*indexes(record), *expected})]
         open_ones = [name for name in names if not record.get(name)]
         if names and not open_ones:
             return False

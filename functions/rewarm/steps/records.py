@@ -36,6 +36,8 @@ FINISHED = frozenset(
     }
 )
 
+VOLUME_COUNT = "volumeCount"
+"""How many volumes the restore is to have, noted once they are chosen."""
 REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
 """Errors of a restore that was in the way of another one: nothing was made."""
 

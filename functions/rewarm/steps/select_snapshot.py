@@ -10,7 +10,7 @@ from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports import Artifacts, Instances, SnapshotCatalog, VolumeStore
 from rewarm.steps.holding import Keeper, assign_and_hold
 from rewarm.steps.kept import is_small, keep_volumes
-from rewarm.steps.records import stop_if_cancelled
+from rewarm.steps.records import VOLUME_COUNT, stop_if_cancelled
 
 
 def select_snapshot(
@@ -41,6 +41,8 @@ def select_snapshot(
         raise
     mapped = _with_maps(assignments, snapshots, artifacts)
     chosen = [with_agent(assignment, artifacts) for assignment in mapped]
+    # Whoever cancels it knows then how many there are to be, also where the plan could not be told.
+    keeper.table.update(event.restore_id, {VOLUME_COUNT: len(chosen)})
     stop_if_cancelled(keeper.table, event.restore_id)  # so may listing the blocks of a large snapshot
     return SelectSnapshotResult(
         volumes_key=keep_volumes(event.restore_id, chosen, artifacts),
