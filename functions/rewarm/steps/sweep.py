@@ -23,7 +23,7 @@ from rewarm.domain.leftovers import (
     untouchable,
 )
 from rewarm.domain.model import Volume
-from rewarm.domain.performance import BOOST_TAG, performance_of
+from rewarm.domain.performance import BOOST_TAG, parse_performance, performance_of
 from rewarm.domain.replacing import REPLACED_TAG, place_of
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject, RestoreTable, VolumeModifications, VolumeStore
@@ -234,11 +234,19 @@ def _tell(volume: Volume, outcome: Lowering, ports: SweepPorts) -> None:
         "volumeId": volume.volume_id,
         "state": outcome.state,
         "boosted": performance_of(volume.settings).in_words,
-        "target": tags[BOOST_TAG],
+        "target": _in_words(tags[BOOST_TAG]),
         "reason": outcome.reason or "by the sweeper: the restore ended without doing it",
         "at": iso(ports.now),
     }
     ports.table.update(restore_id, {boost_attribute(_index(volume)): told})
+
+
+def _in_words(target: str) -> str:
+    """As `Release` writes it; a tag that somebody changed as it is."""
+    try:
+        return parse_performance(target).in_words
+    except ValueError:
+        return target
 
 
 def _index(volume: Volume) -> int:
