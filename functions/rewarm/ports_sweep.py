@@ -32,3 +32,20 @@ class FastRestoreClaims(Protocol):
 
     def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
         """None where nobody of us has to do with it."""
+
+
+class RunningWork(Protocol):
+    """Executions of the two state machines that restore."""
+
+    def running(self) -> dict[str, str]:
+        """The restore's id by the execution's ARN."""
+
+    def stop(self, execution_arn: str, cause: str) -> None:
+        """One that has ended by itself meanwhile stays as it is."""
+
+
+class OwnStack(Protocol):
+    """The CloudFormation stack that all of this is part of."""
+
+    def goes_away(self, stack_id: str) -> bool:
+        """It is being deleted, or its creation taken back; false while it is updated."""

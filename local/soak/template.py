@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ACCOUNT, REGION, STACK = "123456789012", "us-east-1", "rewarm"
 PSEUDO = {
     "AWS::StackName": STACK,
+    "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{STACK}/1",
     "AWS::Region": REGION,
     "AWS::AccountId": ACCOUNT,
     "AWS::Partition": "aws",

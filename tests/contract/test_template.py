@@ -145,6 +145,7 @@ class TestPermissions:
             "replaced_volumes": "ec2:", "put_back": "ec2:AttachVolume",
             "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
+            "running_work": "states:StopExecution", "own_stack": "cloudformation:DescribeStacks",
         }  # fmt: skip
         for name, properties in functions().items():
             source = ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")

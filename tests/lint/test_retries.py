@@ -23,6 +23,7 @@ BLOCKS: dict[tuple[str, ...], tuple[float, int, float, int]] = {
     ("ThrottledError",): (4, 14, 2, 120),
     BUSY: (2, 8, 2, 60),
     ("VolumeNotFoundError",): (5, 4, 2, 60),
+    ("AccessDeniedError",): (4, 4, 2, 60),
     ("TooManyRestoresError",): (30, 60, 1.5, 300),
     ("StepFunctions.ExecutionLimitExceededException", "StepFunctions.SdkClientException"): (2, 8, 2, 60),
 }
@@ -78,6 +79,17 @@ def test_a_function_is_asked_again_after_whatever_passes(name: str, state: Json)
     found = [tuple(block["ErrorEquals"]) for block in state["Retry"]]
     if state["Resource"].endswith(":lambda:invoke"):
         assert found[:3] == [OF_LAMBDA, ("ThrottledError",), BUSY], name
+
+
+def test_only_what_a_new_tag_allows_is_tried_again_where_it_is_denied() -> None:
+    """IAM sees the tag that DetachVolume needs a little later; elsewhere a denial stays one."""
+    denied = ("AccessDeniedError",)
+    found = [
+        one.values[0]
+        for one in TASKS
+        if denied in {tuple(block["ErrorEquals"]) for block in one.values[1]["Retry"]}
+    ]
+    assert found == ["Replace Detachment"]
 
 
 def test_every_exception_is_in_use() -> None:

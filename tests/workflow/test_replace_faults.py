@@ -171,6 +171,17 @@ def _not_back(scene: Scene, *, announced: bool) -> str | None:
     return None
 
 
+def test_a_tag_that_iam_sees_a_little_later_fails_nothing() -> None:
+    """DetachVolume is allowed by the tag that CreateTags has just put."""
+    key = next(one for one in recorded() if (one[0], one[2]) == ("Replace Detachment", "DetachVolume"))
+    fault = Fault(key, KINDS["access denied"][0], 2)
+    with FastLab(interference=fault) as lab:
+        scene = Scene(lab)
+        assert scene.restore() == "SUCCEEDED"
+        assert fault.met == 2
+        assert _not_replaced(scene) is None
+
+
 @pytest.mark.parametrize("kind", ["access denied", "answer lost"])
 def test_the_old_volume_is_properly_replaced_or_in_its_place(kind: str) -> None:
     """Of a restore that is ready where the fault can be got over."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.domain.leftovers import ExecutionEnd
+from rewarm.domain.leftovers import ExecutionEnd, restore_of
 from rewarm.ports import JsonObject
 
 if TYPE_CHECKING:
@@ -52,6 +52,43 @@ class RestoreExecutionStates:
                     return ExecutionEnd("GONE")
                 raise
         return ExecutionEnd(found["status"], found.get("error", ""), found.get("cause", ""))
+
+
+class StepFunctionsWork:
+    """The port RunningWork."""
+
+    def __init__(self, stepfunctions: SFNClient, restore_arn: str, restore_volume_arn: str) -> None:
+        self._stepfunctions = stepfunctions
+        self._restore_arn = restore_arn
+        self._restore_volume_arn = restore_volume_arn
+
+    def running(self) -> dict[str, str]:
+        """Restores before their volumes: one that is stopped first starts no more of them."""
+        return {
+            arn: restore_of(arn.rpartition(":")[2], of_volume=machine == self._restore_volume_arn)
+            for machine in (self._restore_arn, self._restore_volume_arn)
+            for arn in self._running(machine)
+        }
+
+    def _running(self, state_machine_arn: str) -> list[str]:
+        paginator = self._stepfunctions.get_paginator("list_executions")
+        with naming_errors():
+            try:
+                pages = paginator.paginate(stateMachineArn=state_machine_arn, statusFilter="RUNNING")
+                return [one["executionArn"] for page in pages for one in page["executions"]]
+            except ClientError as error:
+                if code_of(error) == "StateMachineDoesNotExist":
+                    return []
+                raise
+
+    def stop(self, execution_arn: str, cause: str) -> None:
+        """The cause stands in the history, and in the restore's message."""
+        with naming_errors():
+            try:
+                self._stepfunctions.stop_execution(executionArn=execution_arn, cause=cause)
+            except ClientError as error:
+                if code_of(error) != "ExecutionDoesNotExist":
+                    raise
 
 
 class StepFunctionsExecutions:

@@ -1,12 +1,16 @@
-"""Serves the schedule, and the events of stopped executions: ends what goes on costing money."""
+"""Serves the schedule, the events of stopped executions, and the stack's deletion: ends what costs money."""
 
 from __future__ import annotations
 
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from rewarm.custom_resource import answer, is_custom_resource
 from rewarm.domain.errors import IncompleteCleanUpError
 from rewarm.handlers import wiring
 from rewarm.handlers.clock import now
@@ -14,6 +18,7 @@ from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.restore_page import drawn as _drawn
 from rewarm.steps.clean_up import CleanUpPorts
+from rewarm.steps.end_stack import EndOfStack, end_stack
 from rewarm.steps.gauges import GaugePorts, read_gauges
 from rewarm.steps.sweep import SweepPorts, restore_of_event, sweep, sweep_one
 from rewarm.steps.sweep_reports import PagePorts
@@ -39,12 +44,19 @@ _WAITERS = wiring.waiters()
 _TASKS = wiring.tasks()
 _ARTIFACTS = wiring.artifacts()
 _HISTORY = wiring.history()
+_WORK = wiring.running_work()
+_STACK = wiring.own_stack()
+ANSWER_SECONDS = 20
+"""So much of its time is kept to answer CloudFormation."""
 
 
 @tracer.capture_lambda_handler(capture_response=False)
 @logger.inject_lambda_context(clear_state=True)
 def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
     """What was found; raises IncompleteCleanUpError, which an alarm sees, where something is left."""
+    if is_custom_resource(event):
+        answer(event, context, physical_id=_physical_id(event), apply=partial(_end_stack, event, context))
+        return {"swept": []}
     ports = _ports(context)
     restore_id = restore_of_event(event, wiring.settings.restore_volume_state_machine_arn)
     found = sweep(ports) if restore_id is None else sweep_one(restore_id, ports)
@@ -58,6 +70,44 @@ def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
     if left:
         raise IncompleteCleanUpError("; ".join(left))
     return {"swept": [one.to_json() for one in found]}
+
+
+def _physical_id(event: JsonObject) -> str:
+    """Always the same: for another one CloudFormation would delete the first, which ends all restores."""
+    return str(event.get("PhysicalResourceId") or f"restores-of-{wiring.settings.stack_name}")
+
+
+def _end_stack(event: JsonObject, context: LambdaContext) -> JsonObject:
+    """Only where the stack goes away: an update that is taken back deletes what it had added, too."""
+    if event["RequestType"] != "Delete" or not _STACK.goes_away(event["StackId"]):
+        return {"Stopped": 0}
+    end = EndOfStack(_WORK, seconds_left=lambda: context.get_remaining_time_in_millis() / 1000)
+    try:
+        with _time_limit(end.seconds_left() - ANSWER_SECONDS):
+            return {"Stopped": end_stack(_ports(context), end)}
+    except (_TimeIsUp, IncompleteCleanUpError) as error:
+        reason = str(error) or "The time was not enough for all restores."
+        raise IncompleteCleanUpError(f"Delete the stack again, which goes on here. {reason}") from error
+
+
+class _TimeIsUp(BaseException):
+    """Nothing on the way takes it for an error of a service."""
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Whatever hangs: the answer still goes out."""
+
+    def stop(*_: object) -> None:
+        raise _TimeIsUp
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _publish_gauges() -> tuple[str, ...]:

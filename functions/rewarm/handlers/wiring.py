@@ -15,7 +15,11 @@ from rewarm.adapters.call_trail import CloudTrailCalls
 from rewarm.adapters.commands import SsmCommands
 from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.event_bus import EventBus
-from rewarm.adapters.executions import RestoreExecutionStates, StepFunctionsExecutions
+from rewarm.adapters.executions import (
+    RestoreExecutionStates,
+    StepFunctionsExecutions,
+    StepFunctionsWork,
+)
 from rewarm.adapters.fast_restore_claims import DynamoFastRestoreClaims
 from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.history import DynamoHistory
@@ -24,6 +28,7 @@ from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.inventory import AwsInventory
 from rewarm.adapters.messages import Channel, MessageFanOut
 from rewarm.adapters.metrics import CloudWatchMetrics
+from rewarm.adapters.own_stack import CloudFormationStack
 from rewarm.adapters.pace import DynamoPace
 from rewarm.adapters.performance_log import DynamoPerformanceLog
 from rewarm.adapters.prices import AwsPrices
@@ -186,6 +191,20 @@ def restore_executions() -> RestoreExecutionStates:
         settings.restore_state_machine_arn,
         settings.restore_volume_state_machine_arn,
     )
+
+
+def running_work() -> StepFunctionsWork:
+    """Port RunningWork."""
+    return StepFunctionsWork(
+        _client("stepfunctions"),
+        settings.restore_state_machine_arn,
+        settings.restore_volume_state_machine_arn,
+    )
+
+
+def own_stack() -> CloudFormationStack:
+    """Port OwnStack."""
+    return CloudFormationStack(_client("cloudformation"))
 
 
 def inventory() -> AwsInventory:

@@ -20,6 +20,7 @@ from rewarm.domain.model import Volume
 from rewarm.domain.performance import BOOST_TAG, Performance, VolumeModification, parse_performance
 from rewarm.ports import VolumeModifications, VolumeStore
 
+UNDER_WAY = "the modification is under way"
 LATER = (ThrottledError, ServiceUnavailableError, ModificationPostponedError)
 
 
@@ -57,7 +58,7 @@ def _lower(
         return _without_tag(volume.volume_id, volumes)
     if change is None or change.state != "modifying" or not target.fits(change.target):
         modifications.start(volume.volume_id, target)
-    return Lowering("lowering", "the modification is under way", accepted=True)
+    return Lowering("lowering", UNDER_WAY, accepted=True)
 
 
 def _is_in_force(volume: Volume, target: Performance, change: VolumeModification | None) -> bool:

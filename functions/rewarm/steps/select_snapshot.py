@@ -42,9 +42,9 @@ def select_snapshot(
         raise
     mapped = _with_maps(assignments, snapshots, artifacts)
     chosen = [with_agent(assignment, artifacts) for assignment in mapped]
-    stop_if_cancelled(keeper.table, event.restore_id)  # so may listing the blocks of a large snapshot
     # Before anything is made of them: whoever reads the record knows by it which volumes there are.
     keeper.table.update(event.restore_id, {VOLUME_COUNT: len(chosen)})
+    stop_if_cancelled(keeper.table, event.restore_id)  # so may listing the blocks of a large snapshot
     return SelectSnapshotResult(
         volumes_key=keep_volumes(event.restore_id, chosen, artifacts),
         volume_count=len(chosen),

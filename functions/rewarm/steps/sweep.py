@@ -23,7 +23,7 @@ from rewarm.domain.leftovers import (
     untouchable,
 )
 from rewarm.domain.model import Volume
-from rewarm.domain.performance import BOOST_TAG, performance_of
+from rewarm.domain.performance import BOOST_TAG, parse_performance, performance_of
 from rewarm.domain.replacing import REPLACED_TAG, place_of
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject, RestoreTable, VolumeModifications, VolumeStore
@@ -44,7 +44,7 @@ from rewarm.steps.release import release_fast_restore
 from rewarm.steps.sweep_restores import EndingPorts, end_restore
 from rewarm.steps.swept import State, Swept
 
-__all__ = ["SWEEPS", "SweepPorts", "Swept", "restore_of_event", "sweep", "sweep_one"]
+__all__ = ["SWEEPS", "SweepPorts", "Swept", "restore_of_event", "sweep", "sweep_one", "sweep_these"]
 
 ROUNDS = 4
 """EC2 detaches a volume within seconds; what takes longer is told as left, and the next sweep goes on."""
@@ -85,7 +85,12 @@ def sweep(ports: SweepPorts) -> list[Swept]:
 
 def sweep_one(restore_id: str, ports: SweepPorts) -> list[Swept]:
     """The restore that an event is about; the schedule is the truth behind it."""
-    return list(_end({restore_id: set()}, ports))
+    return sweep_these({restore_id}, ports)
+
+
+def sweep_these(restore_ids: Iterable[str], ports: SweepPorts) -> list[Swept]:
+    """Restores that are known to be over, also such that are not noted as running any more."""
+    return list(_end({one: set() for one in restore_ids}, ports))
 
 
 def restore_of_event(event: dict[str, Any], restore_volume_arn: str) -> str | None:
@@ -229,12 +234,20 @@ def _tell(volume: Volume, outcome: Lowering, ports: SweepPorts) -> None:
         "volumeId": volume.volume_id,
         "state": outcome.state,
         "boosted": performance_of(volume.settings).in_words,
-        "target": tags[BOOST_TAG],
+        "target": _in_words(tags[BOOST_TAG]),
         "reason": outcome.reason or "by the sweeper: the restore ended without doing it",
         "at": iso(ports.now),
     }
     index = _index(volume)
     ports.table.update_volume(restore_id, index, {boost_attribute(index): told})
+
+
+def _in_words(target: str) -> str:
+    """As `Release` writes it; a tag that somebody changed as it is."""
+    try:
+        return parse_performance(target).in_words
+    except ValueError:
+        return target
 
 
 def _index(volume: Volume) -> int:

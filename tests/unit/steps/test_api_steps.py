@@ -347,6 +347,18 @@ class TestCancelRestore:
         with pytest.raises(RestoreEndedError, match="its volumes are at full speed"):
             self.cancel(other)
 
+    def test_volumes_that_no_plan_was_told_of_count_too(self):
+        """`Announce Plan` failed: of two volumes one is ready, and nothing is made of the other one yet."""
+        world = World()
+        record = {"status": "initializing", "volumeCount": 2, "volume0": {"volumeId": "vol-1"}}
+        world.table.put_new(RESTORE_ID, {**record, "settled0": True})
+        assert self.cancel(world)["cancelRequested"]
+        assert world.table.is_cancelled(RESTORE_ID)
+        other = World()
+        other.table.put_new(RESTORE_ID, {**record, "volumeCount": 1, "settled0": True})
+        with pytest.raises(RestoreEndedError, match="its volumes are at full speed"):
+            self.cancel(other)
+
     def test_of_many_volumes_one_that_is_not_ready_is_enough(self):
         world = World()
         count = 450

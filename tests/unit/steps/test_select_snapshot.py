@@ -68,6 +68,13 @@ class TestFirst:
             select(world, source={"imageId": "ami-0123456789abcdef0"}, warmUp=first)
 
 
+def test_how_many_volumes_there_are_to_be_is_noted():
+    world = World()
+    world.table.put_new(RESTORE_ID, {})
+    select(world)
+    assert world.table.records[RESTORE_ID]["volumeCount"] == 1
+
+
 class TestCancelled:
     """While the restore waited for its turn, or while the blocks were listed."""
 

@@ -47,7 +47,7 @@ def test_lowers_what_an_ended_restore_left_boosted(world: SweepWorld) -> None:
     assert swept(world) == []
     assert len(world.modifications.started) == 1
     told = world.table.records[RESTORE_ID]["boost3"]
-    assert (told["state"], told["target"], told["volumeId"]) == ("lowered", TARGET.as_text, VOLUME_ID)
+    assert (told["state"], told["target"], told["volumeId"]) == ("lowered", TARGET.in_words, VOLUME_ID)
     assert "by the sweeper" in told["reason"]
 
 
