@@ -55,9 +55,7 @@ class FakeClaims:
 
     def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
         found = self.table.claims.get((snapshot_id, availability_zone))
-        if found is None:
-            return None
-        return FastRestoreClaim(found.ours, frozenset(found.users), found.last_user)
+        return None if found is None else found.told()
 
 
 @dataclass

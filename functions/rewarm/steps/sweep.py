@@ -158,7 +158,7 @@ def sweep_fast_restores(ports: SweepPorts) -> Iterator[Swept]:
             named = restore_and_index(user)
             try:
                 if named is not None and _has_ended(*named, ports):
-                    yield _release(*named, place, ports)
+                    yield from _release(*named, place, ports)
             except RestoreError as error:
                 yield Swept("fast-snapshot-restores", ":".join(place), "left", str(error))
 
@@ -167,11 +167,12 @@ def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
     return ports.executions.is_over(restore_id, index)
 
 
-def _release(restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts) -> Swept:
-    release_fast_restore(
+def _release(restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts) -> Iterator[Swept]:
+    """What is not ours, or serves another one, is not told."""
+    if release_fast_restore(
         restore_id, index, place, fast_restores=ports.ending.removal.fast_restores, table=ports.table
-    )
-    return Swept("fast-snapshot-restores", ":".join(place), "ended", f"of {restore_id}/{index}")
+    ):
+        yield Swept("fast-snapshot-restores", ":".join(place), "ended", f"of {restore_id}/{index}")
 
 
 def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[Swept]:

@@ -169,7 +169,7 @@ class TestCleanUp:
         event = PrepareSnapshotEvent(
             restore_id=RESTORE_ID, now=NOW, volume=assignment(), plan=plan(Strategy.FAST_SNAPSHOT_RESTORE)
         )
-        prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table)
+        prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table, clock=lambda: NOW)
         assert clean(world).removed[-1] == f"fast snapshot restore of {SNAPSHOT_ID} in {ZONE} disabled"
 
     def test_lowers_the_boost_of_a_volume_that_stays(self, world):

@@ -24,7 +24,9 @@ def world():
 
 def enabled(world, user=USER, *, by_us=True):
     world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled")
-    world.table.claim_fast_snapshot_restore(*PLACE, user, enabled_by_us=by_us)
+    world.table.claim_fast_snapshot_restore(*PLACE, user, asked_at=NOW if by_us else None)
+    if by_us:
+        world.fast_restores.since[PLACE] = NOW
 
 
 class TestAbortedRestores:
@@ -341,7 +343,7 @@ class TestFastSnapshotRestores:
     def test_one_on_which_another_restore_relies_stays(self, world):
         world.begun()
         enabled(world)
-        world.table.claim_fast_snapshot_restore(*PLACE, "restore-alive/0", enabled_by_us=False)
+        world.table.claim_fast_snapshot_restore(*PLACE, "restore-alive/0", asked_at=None)
         world.executions.running.add(("restore-alive", 0))
         world.sweep()
         assert world.fast_restores.disabled == []
@@ -362,6 +364,16 @@ class TestFastSnapshotRestores:
         assert world.table.release_fast_snapshot_restore(*PLACE, USER)
         world.sweep()
         assert world.fast_restores.disabled == [PLACE]
+
+    def test_one_that_the_user_enabled_after_us_stays_where_we_could_not_forget_ours(self, world):
+        world.begun(status="failed", toldAt="2026-11-21T03:20:00Z", volume0=None)
+        world.ended("FAILED")
+        enabled(world)
+        assert world.table.release_fast_snapshot_restore(*PLACE, USER)
+        world.fast_restores.since[PLACE] = at(20)
+        assert world.sweep() == []
+        assert PLACE in world.fast_restores.states
+        assert world.table.claims == {}
 
     def test_one_that_the_user_enabled_after_us_stays(self, world):
         enabled(world)
