@@ -12,16 +12,20 @@ from rewarm.handlers import wiring
 from rewarm.handlers.clock import now
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
+from rewarm.ports_performance import RestoreExecutions
 from rewarm.restore_page import drawn as _drawn
 from rewarm.steps.clean_up import CleanUpPorts
 from rewarm.steps.gauges import GaugePorts, read_gauges
+from rewarm.steps.known_executions import Asked, KnownExecutions
 from rewarm.steps.sweep import SweepPorts, restore_of_event, sweep, sweep_one
 from rewarm.steps.sweep_reports import PagePorts
 from rewarm.steps.sweep_restores import EndingPorts
 
 PAUSE_SECONDS = 5
 """EC2 detaches a volume within seconds."""
-PAGES_NEED_MILLIS = 50_000
+ENOUGH_MILLIS = 60_000
+"""With less than that of its time nothing new is begun: what it does for one restore may be retried."""
+PAGES_NEED_MILLIS = 100_000
 """So much of its time is kept for the other sweeps; of hundreds of stopped restores the last have no page."""
 
 _VOLUMES = wiring.volumes()
@@ -45,8 +49,10 @@ _HISTORY = wiring.history()
 @logger.inject_lambda_context(clear_state=True)
 def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
     """What was found; raises IncompleteCleanUpError, which an alarm sees, where something is left."""
-    ports = _ports(context)
     restore_id = restore_of_event(event, wiring.settings.restore_volume_state_machine_arn)
+    # An event is of this second, of which a list may not know.
+    executions = KnownExecutions(_EXECUTIONS) if restore_id is None else _EXECUTIONS
+    ports = _ports(context, executions)
     found = sweep(ports) if restore_id is None else sweep_one(restore_id, ports)
     for one in found:
         logger.info("swept", **one.to_json())
@@ -54,13 +60,13 @@ def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
     left = [f"{one.resource} ({one.sweep}): {one.reason}" for one in found if one.state == "left"]
     if restore_id is None:
         # Not for each event: a thousand restores that fail together would ask EC2 for everything as often.
-        left += _publish_gauges()
+        left += _publish_gauges(executions)
     if left:
         raise IncompleteCleanUpError("; ".join(left))
     return {"swept": [one.to_json() for one in found]}
 
 
-def _publish_gauges() -> tuple[str, ...]:
+def _publish_gauges(executions: RestoreExecutions) -> tuple[str, ...]:
     """After the sweep, so that they tell what it could not end; why some could not be read."""
     reading = read_gauges(
         GaugePorts(
@@ -68,7 +74,7 @@ def _publish_gauges() -> tuple[str, ...]:
             now=now(),
             inventory=_INVENTORY,
             volumes=_VOLUMES,
-            executions=_EXECUTIONS,
+            executions=executions,
             prices=_PRICES,
         )
     )
@@ -84,7 +90,7 @@ def _page(account: JsonObject, context: LambdaContext) -> str | None:
     return _drawn(account) if context.get_remaining_time_in_millis() > PAGES_NEED_MILLIS else None
 
 
-def _ports(context: LambdaContext) -> SweepPorts:
+def _ports(context: LambdaContext, executions: Asked) -> SweepPorts:
     started = now()
     removal = CleanUpPorts(
         _VOLUMES,
@@ -99,13 +105,14 @@ def _ports(context: LambdaContext) -> SweepPorts:
         now=started,
         owner=context.aws_request_id,
         removal=removal,
-        endings=_EXECUTIONS,
+        endings=executions,
         holds=_HOLDS,
         messages=_MESSAGES,
         waiters=_WAITERS,
         tasks=_TASKS,
         pages=PagePorts(_ARTIFACTS, _HISTORY, partial(_page, context=context)),
         pause=lambda: time.sleep(PAUSE_SECONDS),
+        has_time=lambda: context.get_remaining_time_in_millis() > ENOUGH_MILLIS,
     )
     return SweepPorts(
         stack_name=wiring.settings.stack_name,
@@ -114,7 +121,7 @@ def _ports(context: LambdaContext) -> SweepPorts:
         stack_volumes=_VOLUMES,
         volumes=_VOLUMES,
         modifications=_MODIFICATIONS,
-        executions=_EXECUTIONS,
+        executions=executions,
         enabled=_FAST_RESTORES,
         claims=_CLAIMS,
         table=_TABLE,

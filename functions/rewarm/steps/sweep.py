@@ -7,9 +7,10 @@ from being swept. What belongs to a restore that runs is left alone, and so is w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
 
@@ -42,7 +43,7 @@ from rewarm.steps.records import (
 )
 from rewarm.steps.release import release_fast_restore
 from rewarm.steps.sweep_restores import EndingPorts, end_restore
-from rewarm.steps.swept import State, Swept
+from rewarm.steps.swept import State, Swept, failed
 
 __all__ = ["SWEEPS", "SweepPorts", "Swept", "restore_of_event", "sweep", "sweep_one"]
 
@@ -79,7 +80,7 @@ def sweep(ports: SweepPorts) -> list[Swept]:
         try:
             found.extend(one(ports))
         except RestoreError as error:
-            found.append(Swept(name, "all", "left", str(error)))
+            found.append(failed(name, "all", error))
     return found
 
 
@@ -160,7 +161,7 @@ def sweep_fast_restores(ports: SweepPorts) -> Iterator[Swept]:
                 if named is not None and _has_ended(*named, ports):
                     yield from _release(*named, place, ports)
             except RestoreError as error:
-                yield Swept("fast-snapshot-restores", ":".join(place), "left", str(error))
+                yield failed("fast-snapshot-restores", ":".join(place), error)
 
 
 def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
@@ -177,12 +178,17 @@ def _release(restore_id: str, index: int, place: tuple[str, str], ports: SweepPo
 
 def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[Swept]:
     """In rounds: what EC2 needs seconds for is waited for once for all."""
-    waiting = dict(found)
+    waiting = _in_turn(found, ports.now)
     for number in range(ROUNDS):
         if number:
             ports.ending.pause()
-        last, busy = number == ROUNDS - 1, {}
-        for restore_id, indexes in waiting.items():
+        last = number == ROUNDS - 1
+        busy: dict[str, set[int]] = {}
+        for done, (restore_id, indexes) in enumerate(waiting.items()):
+            if not ports.ending.has_time():
+                left = f"{len(waiting) - done + len(busy)} of {len(found)} restores"
+                yield Swept("restores", left, "ending", "no time is left; the next sweep begins elsewhere")
+                return
             swept = _end_one(restore_id, indexes, ports, last_try=last)
             if swept is not None and swept.state == "ending" and not last:
                 busy[restore_id] = indexes
@@ -193,11 +199,17 @@ def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[Swept]:
             return
 
 
+def _in_turn(found: Mapping[str, set[int]], now: datetime) -> dict[str, set[int]]:
+    """In an order of each sweep's own: none is always the last, for which no time is left."""
+    order = sorted(found, key=lambda restore_id: sha256(f"{now.isoformat()} {restore_id}".encode()).digest())
+    return {restore_id: found[restore_id] for restore_id in order}
+
+
 def _end_one(restore_id: str, indexes: Iterable[int], ports: SweepPorts, *, last_try: bool) -> Swept | None:
     try:
         return end_restore(restore_id, ports.ending, also=set(indexes), last_try=last_try)
     except RestoreError as error:
-        return Swept("restores", restore_id, "left", str(error))
+        return failed("restores", restore_id, error)
 
 
 def sweep_boosts(ports: SweepPorts) -> Iterator[Swept]:
@@ -207,7 +219,7 @@ def sweep_boosts(ports: SweepPorts) -> Iterator[Swept]:
             if is_made_by_us(volume) and _is_over(volume, ports.executions):
                 yield _lower(volume, ports)
         except RestoreError as error:
-            yield Swept("boosts", volume.volume_id, "left", str(error))
+            yield failed("boosts", volume.volume_id, error)
 
 
 def _is_over(volume: Volume, executions: RestoreExecutions) -> bool:
@@ -244,10 +256,11 @@ def _index(volume: Volume) -> int:
 
 SWEEPS = MappingProxyType[str, Sweep](
     {
+        "fast-snapshot-restores": sweep_fast_restores,
+        "boosts": sweep_boosts,
         "restores": sweep_restores,
         "volumes": sweep_volumes,
         "replaced-volumes": sweep_replaced,
-        "fast-snapshot-restores": sweep_fast_restores,
-        "boosts": sweep_boosts,
     }
 )
+"""What costs by the hour first: of thousands of restores the last may have to wait for the next sweep."""

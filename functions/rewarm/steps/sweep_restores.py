@@ -64,6 +64,8 @@ class EndingPorts:
     pages: PagePorts
     pause: Callable[[], None]
     """Some seconds, in which EC2 detaches a volume."""
+    has_time: Callable[[], bool] = lambda: True
+    """False where the next sweep must do the rest."""
 
 
 def end_restore(
@@ -75,9 +77,11 @@ def end_restore(
     told as left.
     """
     table = ports.removal.table
-    record = table.get(restore_id)
     ending = ports.endings.ending(restore_id)
-    if ending.runs or _only_starts(restore_id, record, ending, ports):
+    if ending.runs:
+        return None
+    record = table.get(restore_id)
+    if _only_starts(restore_id, record, ending, ports):
         return None
     if record is None or "status" not in record:
         # Nobody knows whether its volumes were announced.
