@@ -284,7 +284,8 @@ def _settle(event: Remains, account: _Account, table: RestoreTable) -> CleanUpRe
     unfinished = [*account.left, *account.busy]
     kept = [] if event.fallback else account.kept
     told = {"removed": removed, "kept": [*kept, *(f"{one} ({SWEPT_LATER})" for one in unfinished)]}
-    table.update(event.restore_id, {name: {**told, "unfinished": bool(unfinished)}})
+    goes_on = {"goesOn": True} if event.fallback else {}
+    table.update(event.restore_id, {name: {**told, **goes_on, "unfinished": bool(unfinished)}})
     if account.busy:
         raise ServiceUnavailableError(f"clean-up goes on: {'; '.join(unfinished)}")
     if account.left:

@@ -92,7 +92,8 @@ def end_restore(
         return _stop_volumes(restore_id, record, ports)
     finished = record.get("status") in FINISHED
     untold = ending.without_account and _is_untold(record)
-    todo = set(also) | _unfinished(record) | (set(indexes(record)) if untold else set())
+    todo = set(also) | _unfinished(record) | _neglected(record)
+    todo |= set(indexes(record)) if untold else set()
     if not todo and not untold:
         _give_back(restore_id, ports)
         return None
@@ -130,6 +131,16 @@ def _is_untold(record: JsonObject) -> bool:
 def _unfinished(record: JsonObject) -> set[int]:
     accounts = {index: record.get(clean_up_attribute(index)) or {} for index in indexes(record)}
     return {index for index, account in accounts.items() if account.get("unfinished")}
+
+
+def _neglected(record: JsonObject) -> set[int]:
+    """Their own executions were stopped: the restore told its failure, and nobody cleaned up."""
+    if record.get("status") not in FAILURES:
+        return set()
+    accounts = {index: record.get(clean_up_attribute(index)) for index in indexes(record)}
+    done = {index for index, account in accounts.items() if account and not account.get("goesOn")}
+    settled = {index for index in indexes(record) if record.get(settled_attribute(index))}
+    return set(indexes(record)) - done - settled
 
 
 def _stop_volumes(restore_id: str, record: JsonObject, ports: EndingPorts) -> Swept:
