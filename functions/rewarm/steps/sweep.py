@@ -124,6 +124,8 @@ def _is_leftover(volume: Volume, index: int, record: JsonObject) -> bool:
         return True
     if untouchable(volume.settings.tags) is not None or not is_made_by_us(volume):
         return False
+    if volume.volume_id in ((record.get(clean_up_attribute(index)) or {}).get("keptVolumes") or ()):
+        return False
     if record.get("status") not in FINISHED:
         return True
     known = [record.get(attribute(index)) or {} for attribute in (volume_attribute, attached_attribute)]

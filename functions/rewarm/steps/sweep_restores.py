@@ -26,7 +26,7 @@ from rewarm.ports_signals import Tasks, Waiters
 from rewarm.ports_sweep import RestoreEndings
 from rewarm.steps.announce import announce
 from rewarm.steps.cancel_restore import mark_cancelled, wake_waiting
-from rewarm.steps.clean_up import CleanUpPorts, Remains, remove
+from rewarm.steps.clean_up import CleanUpPorts, remove
 from rewarm.steps.holding import give_back
 from rewarm.steps.records import (
     FINISHED,
@@ -39,6 +39,7 @@ from rewarm.steps.records import (
     settled_attribute,
     volume_attribute,
 )
+from rewarm.steps.remains import Remains
 from rewarm.steps.sweep_reports import PagePorts, report_end, results_of
 from rewarm.steps.swept import Swept
 

@@ -313,6 +313,20 @@ class TestRacesAndBystanders:
         assert world.volumes.volumes[VOLUME_ID].attachments[0].instance_id == "i-another"
         assert "which was not our doing" in world.messages.sent[0]["text"]
 
+    @pytest.mark.parametrize("unfinished", [False, True])
+    def test_what_was_kept_stays_when_its_owner_frees_it(self, world, unfinished):
+        """Detached, and without our tag."""
+        world.begun()
+        world.made(attached="i-another")
+        world.sweep()
+        world.volumes.change(VOLUME_ID, attachments=(), state="available")
+        world.volumes.volumes[VOLUME_ID].settings.tags.pop("rewarm:failed")
+        account = world.table.records[RESTORE_ID]["cleanUp0"]
+        world.table.update(RESTORE_ID, {"cleanUp0": {**account, "unfinished": unfinished}})
+        world.sweep(now=at(45))
+        assert world.volumes.deleted == []
+        assert "rewarm:failed" not in world.volumes.volumes[VOLUME_ID].settings.tags
+
     def test_snapshots_and_source_volumes_are_never_touched(self, world):
         world.begun()
         world.volumes.create(
