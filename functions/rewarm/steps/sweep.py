@@ -49,6 +49,7 @@ __all__ = ["SWEEPS", "SweepPorts", "Swept", "restore_of_event", "sweep", "sweep_
 
 ROUNDS = 4
 """EC2 detaches a volume within seconds; what takes longer is told as left, and the next sweep goes on."""
+NO_TIME = "no time is left; the next sweep begins elsewhere"
 _STATES: dict[str, State] = {"lowered": "ended", "lowering": "ending", "not-lowered": "left"}
 
 
@@ -111,6 +112,8 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[Swept]:
         restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
         if restore_id is None:
             continue
+        if not ports.ending.has_time():
+            break
         if restore_id not in records:
             records[restore_id] = ports.table.get(restore_id)
         record = records[restore_id]
@@ -189,7 +192,7 @@ def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[Swept]:
         for done, (restore_id, indexes) in enumerate(waiting.items()):
             if not ports.ending.has_time():
                 left = f"{len(waiting) - done + len(busy)} of {len(found)} restores"
-                yield Swept("restores", left, "ending", "no time is left; the next sweep begins elsewhere")
+                yield Swept("restores", left, "ending", NO_TIME)
                 return
             swept = _end_one(restore_id, indexes, ports, last_try=last)
             if swept is not None and swept.state == "ending" and not last:
@@ -203,8 +206,11 @@ def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[Swept]:
 
 def _in_turn(found: Mapping[str, set[int]], now: datetime) -> dict[str, set[int]]:
     """In an order of each sweep's own: none is always the last, for which no time is left."""
-    order = sorted(found, key=lambda restore_id: sha256(f"{now.isoformat()} {restore_id}".encode()).digest())
-    return {restore_id: found[restore_id] for restore_id in order}
+    return {restore_id: found[restore_id] for restore_id in sorted(found, key=lambda one: _turn(one, now))}
+
+
+def _turn(name: str, now: datetime) -> bytes:
+    return sha256(f"{now.isoformat()} {name}".encode()).digest()
 
 
 def _end_one(restore_id: str, indexes: Iterable[int], ports: SweepPorts, *, last_try: bool) -> Swept | None:
@@ -216,7 +222,11 @@ def _end_one(restore_id: str, indexes: Iterable[int], ports: SweepPorts, *, last
 
 def sweep_boosts(ports: SweepPorts) -> Iterator[Swept]:
     """Lowers the volumes whose restore is over and did not do it."""
-    for volume in ports.boosted.boosted(ports.stack_name):
+    boosted = ports.boosted.boosted(ports.stack_name)
+    for volume in sorted(boosted, key=lambda one: _turn(one.volume_id, ports.now)):
+        if not ports.ending.has_time():
+            yield Swept("boosts", "some", "ending", NO_TIME)
+            return
         try:
             if is_made_by_us(volume) and _is_over(volume, ports.executions):
                 yield _lower(volume, ports)

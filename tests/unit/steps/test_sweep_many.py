@@ -67,6 +67,21 @@ def test_it_stops_in_time_and_all_get_their_turn():
     assert number < 20
 
 
+def test_boosts_stop_in_time_and_go_on_with_others():
+    world = SweepWorld()
+    for number in range(100):
+        world.made(
+            f"vol-{number:017x}", boost="gp3 iops=3000 throughputMibS=125", restore_id=f"restore-{number}"
+        )
+    firsts = set()
+    for number in range(8):
+        world.seconds_left = 1
+        found = world.sweep(now=at(30) + timedelta(minutes=15 * number))
+        assert found[1].reason == "no time is left; the next sweep begins elsewhere"
+        firsts.add(found[0].resource)
+    assert len(firsts) > 4
+
+
 def test_what_always_fails_takes_nobodys_turn():
     world = many(running=False)
     ending = world.executions.ending
