@@ -16,8 +16,9 @@ REPLACED_TAG = "rewarm:replaced-by-restore"
 SNAPSHOT_TAG, SOURCE_TAG = "rewarm:snapshot-id", "rewarm:source-volume-id"
 """What we made the volume of."""
 
-CLOCKS_AGREE = timedelta(seconds=1)
-"""How far our clock and EC2's may be apart; what somebody enabled so shortly before us counts as ours."""
+CLOCKS_AGREE = timedelta(seconds=2)
+"""How far our clock and EC2's may be apart, and what its times may leave off; what somebody enabled so
+shortly before us counts as ours."""
 ASK_LASTS = timedelta(minutes=2)
 """A function that enables it has a minute; what we hear nothing of took effect by then, or never."""
 
