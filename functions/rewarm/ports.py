@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from rewarm.domain.extents import Runs
 from rewarm.domain.facts import QuotasLeft
+from rewarm.domain.leftovers import FastRestoreClaim
 from rewarm.domain.measured import Measured
 from rewarm.domain.model import (
     ArchiveRestore,
@@ -69,8 +70,11 @@ class FastSnapshotRestores(Protocol):
     ) -> FastSnapshotRestore | None:
         """None where it was never enabled, or is disabled."""
 
-    def enable(self, snapshot_id: str, availability_zone: str) -> None:
-        """Raises FastSnapshotRestoreUnavailableError (quota, capacity, state of the snapshot)."""
+    def enabling_time(self, snapshot_id: str, availability_zone: str) -> datetime | None:
+        """When the one that is active now was enabled; None where none is."""
+
+    def enable(self, snapshot_id: str, availability_zone: str) -> datetime | None:
+        """Its enabling time, also an earlier one. Raises FastSnapshotRestoreUnavailableError."""
 
     def disable(self, snapshot_id: str, availability_zone: str) -> None:
         """Does nothing where it is not enabled."""
@@ -231,9 +235,14 @@ class RestoreTable(RestoreRecords, Protocol):
         """False where there was none."""
 
     def claim_fast_snapshot_restore(
-        self, snapshot_id: str, availability_zone: str, user: str, *, enabled_by_us: bool
+        self, snapshot_id: str, availability_zone: str, user: str, *, asked_at: datetime | None
     ) -> None:
-        """Notes that `user` (restore id and volume index) relies on it; who enabled it stays noted."""
+        """Notes that `user` (restore id and volume index) relies on it, and whether it enables it now."""
+
+    def note_fast_snapshot_restore(
+        self, snapshot_id: str, availability_zone: str, *, asked_at: datetime, enabling_time: datetime | None
+    ) -> None:
+        """What came of enabling it: EC2's time where it was our doing, else None."""
 
     def take_fast_snapshot_restore_credit(
         self,
@@ -251,8 +260,10 @@ class RestoreTable(RestoreRecords, Protocol):
         again gives the same user the same credit.
         """
 
-    def release_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> bool:
-        """True where we enabled it and nobody relies on it any more: it is to be disabled now, and again."""
+    def release_fast_snapshot_restore(
+        self, snapshot_id: str, availability_zone: str, user: str
+    ) -> FastRestoreClaim | None:
+        """Where nobody relies on it any more: what shows that it is ours, to be disabled now, and again."""
 
     def forget_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> None:
         """It is disabled, as its last user was told to do."""

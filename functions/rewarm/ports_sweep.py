@@ -20,6 +20,13 @@ class RestoreEndings(Protocol):
         """The state machine `restore-volume` is at work for this one of its volumes."""
 
 
+class RunningExecutions(Protocol):
+    """All executions of the stack that run."""
+
+    def names_running(self) -> frozenset[str]:
+        """Of restores and of their volumes; those of the last seconds may be missing, or still there."""
+
+
 class EnabledFastRestores(Protocol):
     """Fast snapshot restores of the Region."""
 

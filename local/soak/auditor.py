@@ -82,7 +82,7 @@ class Auditor:
             row = item.to_json()["Attributes"]
             key = row["pk"]["S"]
             # Of a restore that is ready: whoever enables it next must not be taken for us.
-            ours = ending.status == "ready" and row.get("enabledByUs") == {"BOOL": True}
+            ours = ending.status == "ready" and bool({"askedAt", "enablingTimes"} & row.keys())
             claimed = key.startswith("fsr#") and (ours or "expiresAt" not in row)
             if key.startswith("target#") or claimed:
                 found.append(f"row {key}: {json.dumps(row)[:200]}")

@@ -289,6 +289,7 @@ class Functions:
         return None, StateError(NO_ANSWER, lambda_failure("Runtime.ExitError", message))
 
     def _context(self, function: FunctionResource) -> Any:
+        ends_at = self._scheduler.now + function.timeout_seconds
         return SimpleNamespace(
             function_name=function.arn.rpartition(":")[2],
             function_version="$LATEST",
@@ -296,5 +297,5 @@ class Functions:
             invoked_function_arn=function.arn,
             aws_request_id=str(_new_id()),
             log_stream_name="fast-lab",
-            get_remaining_time_in_millis=lambda: 60_000,
+            get_remaining_time_in_millis=lambda: int(1_000 * max(0.0, ends_at - self._scheduler.now)),
         )

@@ -146,6 +146,11 @@ def _judged(lab: FastLab, plan: Plan, endings: list[Ending]) -> Outcome:
     outcome.stuck = [f"{one.name} in {one.state}" for one in lab.states.running()]
     plan.storm.lifted = True
     lab.region.faults.clear()
+    for reservation in lab.region.call("ec2", "DescribeInstances", {})["Reservations"]:
+        for instance in reservation[
+            "Instances"
+        ]:  # a silent one answers again: nothing may have been given up
+            lab.region.change_instance(instance["InstanceId"], reachable=True)
     lab.pass_time(SWEPT_SECONDS)
     everything = Ending("", ready=[name for one in endings for name in one.ready])
     for finding in Auditor(lab).findings(everything):

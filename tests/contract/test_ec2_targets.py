@@ -114,8 +114,10 @@ class TestFastSnapshotRestores:
         return {"Unsuccessful": [{"SnapshotId": SNAPSHOT, "FastSnapshotRestoreStateErrors": [error]}]}
 
     def test_enables(self) -> None:
-        ec2 = Aws("ec2").on("EnableFastSnapshotRestores", {"Successful": [{"SnapshotId": SNAPSHOT}]})
-        self.restores(ec2).enable(*PLACE)
+        ec2 = Aws("ec2").on(
+            "EnableFastSnapshotRestores", {"Successful": [{"SnapshotId": SNAPSHOT, "EnablingTime": NOW}]}
+        )
+        assert self.restores(ec2).enable(*PLACE) == NOW
         sent = {"AvailabilityZones": [ZONE], "SourceSnapshotIds": [SNAPSHOT]}
         assert ec2.params("EnableFastSnapshotRestores") == [sent]
 

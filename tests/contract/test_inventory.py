@@ -57,8 +57,8 @@ def test_counts_every_page_of_what_runs(table: DynamoRestoreTable) -> None:
 
 
 def test_what_we_enabled_is_ours_and_says_who_needs_it(table: DynamoRestoreTable) -> None:
-    table.claim_fast_snapshot_restore(*PLACE, USER, enabled_by_us=True)
-    table.claim_fast_snapshot_restore("snap-2", PLACE[1], USER, enabled_by_us=False)
+    table.claim_fast_snapshot_restore(*PLACE, USER, asked_at=SINCE)
+    table.claim_fast_snapshot_restore("snap-2", PLACE[1], USER, asked_at=None)
     ec2 = Aws("ec2").on(
         "DescribeFastSnapshotRestores",
         {"FastSnapshotRestores": [active(), active("snap-2"), active("snap-3")]},
@@ -69,14 +69,14 @@ def test_what_we_enabled_is_ours_and_says_who_needs_it(table: DynamoRestoreTable
 
 
 def test_what_could_not_be_disabled_is_still_ours(table: DynamoRestoreTable) -> None:
-    table.claim_fast_snapshot_restore(*PLACE, USER, enabled_by_us=True)
+    table.claim_fast_snapshot_restore(*PLACE, USER, asked_at=SINCE)
     table.release_fast_snapshot_restore(*PLACE, USER)
     ec2 = Aws("ec2").on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": [active()]})
     assert inventory(ec2).fast_restores() == [RunningFastRestore(*PLACE, SINCE, frozenset())]
 
 
 def test_what_somebody_else_enabled_after_our_release_is_theirs(table: DynamoRestoreTable) -> None:
-    table.claim_fast_snapshot_restore(*PLACE, USER, enabled_by_us=True)
+    table.claim_fast_snapshot_restore(*PLACE, USER, asked_at=SINCE)
     table.release_fast_snapshot_restore(*PLACE, USER)
     later = SINCE + timedelta(hours=1, seconds=RELEASED_SECONDS / 2)
     ec2 = Aws("ec2").on(

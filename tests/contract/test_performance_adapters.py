@@ -110,6 +110,20 @@ class TestLog:
 
 
 class TestExecutions:
+    def test_all_that_run_are_asked_for_in_large_pages(self) -> None:
+        def page(*names: str) -> dict[str, Any]:
+            one = {"executionArn": "arn", "stateMachineArn": RESTORE, "status": "RUNNING", "startDate": NOW}
+            return {"executions": [{**one, "name": name} for name in names]}
+
+        states = Aws("stepfunctions").on(
+            "ListExecutions", {**page("a"), "nextToken": "more"}, page("b"), page("a-0")
+        )
+        running = RestoreExecutionStates(states.client, RESTORE, CHILD).names_running()
+        assert running == {"a", "b", "a-0"}
+        asked = states.params("ListExecutions")
+        assert [one["stateMachineArn"] for one in asked] == [RESTORE, RESTORE, CHILD]
+        assert {(one["statusFilter"], one["maxResults"]) for one in asked} == {("RUNNING", 1_000)}
+
     @pytest.mark.parametrize(
         ("answers", "over"),
         [

@@ -20,7 +20,7 @@ from rewarm.adapters.agent_store import AgentStore
 from rewarm.adapters.artifacts import S3Artifacts
 from rewarm.adapters.fast_restore_claims import DynamoFastRestoreClaims
 from rewarm.adapters.items import from_item, to_item
-from rewarm.adapters.restores import RELEASED_SECONDS, DynamoRestoreTable
+from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.domain import errors
 from rewarm.domain.extents import Runs
 from rewarm.domain.leftovers import FastRestoreClaim
@@ -30,6 +30,7 @@ from tests.contract.answers import ApiError, Aws
 BUCKET = "artifacts"
 TABLE = "restores"
 PLACE = ("snap-1", "us-east-1a")
+ASKED_AT = datetime(2026, 11, 21, 12, 0, 0, 123_456, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
@@ -257,17 +258,17 @@ class TestRestores:
 
 class TestFastSnapshotRestoreClaims:
     def test_the_last_user_disables_what_we_enabled(self, table: DynamoRestoreTable) -> None:
-        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
-        table.claim_fast_snapshot_restore(*PLACE, "r2/0", enabled_by_us=False)
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", asked_at=ASKED_AT)
+        table.claim_fast_snapshot_restore(*PLACE, "r2/0", asked_at=None)
         assert not table.release_fast_snapshot_restore(*PLACE, "r1/0")
         assert table.release_fast_snapshot_restore(*PLACE, "r2/0")
 
     def test_what_somebody_else_enabled_stays(self, table: DynamoRestoreTable) -> None:
-        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=False)
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", asked_at=None)
         assert not table.release_fast_snapshot_restore(*PLACE, "r1/0")
 
     def test_a_release_that_is_repeated_hears_the_same(self, table: DynamoRestoreTable) -> None:
-        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", asked_at=ASKED_AT)
         assert table.release_fast_snapshot_restore(*PLACE, "r1/0")
         assert table.release_fast_snapshot_restore(*PLACE, "r1/0")
 
@@ -276,10 +277,12 @@ class TestFastSnapshotRestoreClaims:
     ) -> None:
         claims = DynamoFastRestoreClaims(table._dynamodb, TABLE)
         assert claims.claim(*PLACE) is None
-        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
-        assert claims.claim(*PLACE) == FastRestoreClaim(enabled_by_us=True, users=frozenset({"r1/0"}))
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", asked_at=ASKED_AT)
+        assert claims.claim(*PLACE) == FastRestoreClaim(
+            users=frozenset({"r1/0"}), asked_at=frozenset({ASKED_AT})
+        )
         table.release_fast_snapshot_restore(*PLACE, "r1/0")
-        assert claims.claim(*PLACE) == FastRestoreClaim(enabled_by_us=True, last_user="r1/0")
+        assert claims.claim(*PLACE) == FastRestoreClaim(last_user="r1/0", asked_at=frozenset({ASKED_AT}))
         table.forget_fast_snapshot_restore(*PLACE, "r2/0")
         assert claims.claim(*PLACE) is not None
         table.forget_fast_snapshot_restore(*PLACE, "r1/0")
@@ -287,9 +290,9 @@ class TestFastSnapshotRestoreClaims:
         assert not table.release_fast_snapshot_restore(*PLACE, "r1/0")
 
     def test_what_another_has_claimed_meanwhile_is_not_forgotten(self, table: DynamoRestoreTable) -> None:
-        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", asked_at=ASKED_AT)
         table.release_fast_snapshot_restore(*PLACE, "r1/0")
-        table.claim_fast_snapshot_restore(*PLACE, "r2/0", enabled_by_us=False)
+        table.claim_fast_snapshot_restore(*PLACE, "r2/0", asked_at=None)
         table.forget_fast_snapshot_restore(*PLACE, "r1/0")
         assert table.release_fast_snapshot_restore(*PLACE, "r2/0")
 
@@ -312,27 +315,39 @@ class TestFastSnapshotRestoreClaims:
     def test_who_never_claimed_releases_nothing(self, table: DynamoRestoreTable) -> None:
         assert not table.release_fast_snapshot_restore(*PLACE, "r9/0")
         assert raw("fsr#snap-1#us-east-1a") == {}
-        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", asked_at=ASKED_AT)
         assert not table.release_fast_snapshot_restore(*PLACE, "r9/0")
         assert table.release_fast_snapshot_restore(*PLACE, "r1/0")
         assert not table.release_fast_snapshot_restore(*PLACE, "r9/0")
 
     def test_a_claim_is_idempotent_and_keeps_the_item_alive(self, table: DynamoRestoreTable) -> None:
         for _ in range(2):
-            table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
+            table.claim_fast_snapshot_restore(*PLACE, "r1/0", asked_at=ASKED_AT)
         assert table.release_fast_snapshot_restore(*PLACE, "r1/0")
         assert "expiresAt" in raw("fsr#snap-1#us-east-1a")
-        table.claim_fast_snapshot_restore(*PLACE, "r2/0", enabled_by_us=False)
+        table.claim_fast_snapshot_restore(*PLACE, "r2/0", asked_at=None)
         assert "expiresAt" not in raw("fsr#snap-1#us-east-1a")
         # r1 enabled it and may not have got to disabling it: r2 inherits the duty.
         assert table.release_fast_snapshot_restore(*PLACE, "r2/0")
 
-    def test_what_has_expired_says_nothing_of_today(self, table: DynamoRestoreTable, clock: Clock) -> None:
-        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabled_by_us=True)
-        table.release_fast_snapshot_restore(*PLACE, "r1/0")
-        clock.now += RELEASED_SECONDS + 1
-        table.claim_fast_snapshot_restore(*PLACE, "r2/0", enabled_by_us=False)
-        assert not table.release_fast_snapshot_restore(*PLACE, "r2/0")
+    def test_what_came_of_enabling_it_is_noted(self, table: DynamoRestoreTable) -> None:
+        claims = DynamoFastRestoreClaims(table._dynamodb, TABLE)
+        enabled_at, other = ASKED_AT + timedelta(seconds=1), ASKED_AT + timedelta(seconds=9)
+        for user, asked_at in (("r1/0", ASKED_AT), ("r1/1", other)):
+            table.claim_fast_snapshot_restore(*PLACE, user, asked_at=asked_at)
+        table.note_fast_snapshot_restore(*PLACE, asked_at=ASKED_AT, enabling_time=enabled_at)
+        table.note_fast_snapshot_restore(*PLACE, asked_at=other, enabling_time=None)
+        assert claims.claim(*PLACE) == FastRestoreClaim(
+            users=frozenset({"r1/0", "r1/1"}), enabling_times=frozenset({enabled_at})
+        )
+
+    def test_what_was_refused_is_not_to_be_disabled(self, table: DynamoRestoreTable) -> None:
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", asked_at=ASKED_AT)
+        table.note_fast_snapshot_restore(*PLACE, asked_at=ASKED_AT, enabling_time=None)
+        assert not table.release_fast_snapshot_restore(*PLACE, "r1/0")
+        table.forget_fast_snapshot_restore(*PLACE, "r1/0")
+        table.note_fast_snapshot_restore(*PLACE, asked_at=ASKED_AT, enabling_time=ASKED_AT)
+        assert raw("fsr#snap-1#us-east-1a") == {}, "what is forgotten does not come back"
 
 
 def test_items_hold_what_dynamodb_cannot() -> None:

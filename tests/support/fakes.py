@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -24,6 +24,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.extents import Runs
 from rewarm.domain.facts import QuotasLeft
+from rewarm.domain.leftovers import FastRestoreClaim
 from rewarm.domain.measured import Measured
 from rewarm.domain.model import (
     ArchiveRestore,
@@ -108,6 +109,13 @@ class FakeFastRestores:
     disabled: list[tuple[str, str]] = field(default_factory=list)
     quota: int = 5
     failure: Exception | None = None
+    since: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    now: datetime = datetime(2026, 11, 21, 3, tzinfo=UTC)
+    """EC2's clock."""
+
+    def enabling_time(self, snapshot_id: str, availability_zone: str) -> datetime | None:
+        place = (snapshot_id, availability_zone)
+        return self.since.get(place, datetime(2026, 1, 1, tzinfo=UTC)) if place in self.states else None
 
     def describe(
         self, snapshot_id: str, availability_zone: str, *, now: datetime
@@ -115,13 +123,16 @@ class FakeFastRestores:
         assert now.tzinfo is not None
         return self.states.get((snapshot_id, availability_zone))
 
-    def enable(self, snapshot_id: str, availability_zone: str) -> None:
+    def enable(self, snapshot_id: str, availability_zone: str) -> datetime | None:
         if self.failure is not None:
             raise self.failure
         if len({snapshot for snapshot, _ in self.states} | {snapshot_id}) > self.quota:
             raise FastSnapshotRestoreUnavailableError("the quota of snapshots is used up")
-        self.enabled.append((snapshot_id, availability_zone))
-        self.states.setdefault((snapshot_id, availability_zone), FastSnapshotRestore("enabling"))
+        place = (snapshot_id, availability_zone)
+        self.enabled.append(place)
+        if place not in self.states:
+            self.states[place], self.since[place] = FastSnapshotRestore("enabling"), self.now
+        return self.enabling_time(*place)
 
     def enabled_places(self) -> list[tuple[str, str]]:
         return sorted(self.states)
@@ -129,6 +140,7 @@ class FakeFastRestores:
     def disable(self, snapshot_id: str, availability_zone: str) -> None:
         if self.failure is not None:
             raise self.failure
+        self.since.pop((snapshot_id, availability_zone), None)
         if self.states.pop((snapshot_id, availability_zone), None) is not None:
             self.disabled.append((snapshot_id, availability_zone))
 
@@ -442,9 +454,15 @@ class FakeArtifacts:
 
 @dataclass
 class _FastRestoreClaim:
-    ours: bool = False
     users: set[str] = field(default_factory=set)
     last_user: str | None = None
+    asked_at: set[datetime] = field(default_factory=set)
+    enabling_times: set[datetime] = field(default_factory=set)
+
+    def told(self) -> FastRestoreClaim:
+        return FastRestoreClaim(
+            frozenset(self.users), self.last_user, frozenset(self.asked_at), frozenset(self.enabling_times)
+        )
 
 
 @dataclass
@@ -529,12 +547,19 @@ class FakeTable:
         return self.runbooks.pop(alarm_name, None) is not None
 
     def claim_fast_snapshot_restore(
-        self, snapshot_id: str, availability_zone: str, user: str, *, enabled_by_us: bool
+        self, snapshot_id: str, availability_zone: str, user: str, *, asked_at: datetime | None
     ) -> None:
         claim = self.claims.setdefault((snapshot_id, availability_zone), _FastRestoreClaim())
-        claim.ours = claim.ours or enabled_by_us
+        claim.asked_at |= {asked_at} if asked_at else set()
         claim.users.add(user)
         claim.last_user = None
+
+    def note_fast_snapshot_restore(
+        self, snapshot_id: str, availability_zone: str, *, asked_at: datetime, enabling_time: datetime | None
+    ) -> None:
+        claim = self.claims[snapshot_id, availability_zone]
+        claim.asked_at.discard(asked_at)
+        claim.enabling_times |= {enabling_time} if enabling_time else set()
 
     def take_fast_snapshot_restore_credit(
         self,
@@ -553,14 +578,17 @@ class FakeTable:
         taken.setdefault(user, now)
         return True
 
-    def release_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> bool:
+    def release_fast_snapshot_restore(
+        self, snapshot_id: str, availability_zone: str, user: str
+    ) -> FastRestoreClaim | None:
         claim = self.claims.get((snapshot_id, availability_zone))
         if claim is None:
-            return False
+            return None
         if user in claim.users:
             claim.users.discard(user)
             claim.last_user = user
-        return claim.ours and not claim.users and claim.last_user == user
+        last = not claim.users and claim.last_user == user and claim.told().may_be_on
+        return claim.told() if last else None
 
     def forget_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> None:
         claim = self.claims.get((snapshot_id, availability_zone))

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rewarm.contracts.performance import CheckPerformanceEvent, PerformanceSettings
+from rewarm.domain.errors import ThrottledError
 from rewarm.domain.leftovers import ExecutionEnd
 from rewarm.domain.model import Volume, VolumeSettings
 from rewarm.domain.modification_rule import ModificationRule
@@ -86,18 +87,34 @@ class FakeRestoreExecutions:
     running: set[tuple[str, int]] = field(default_factory=set)
     failure: Exception | None = None
     ends: dict[str, ExecutionEnd] = field(default_factory=dict)
+    calls: int = 0
+    most_calls: int | None = None
+    """Step Functions throttles what comes after."""
+
+    def names_running(self) -> frozenset[str]:
+        self._count()
+        restores = {name for name, end in self.ends.items() if end.runs}
+        return frozenset(restores | {f"{name}-{index}" for name, index in self.running})
+
+    def _count(self) -> None:
+        self.calls += 1
+        if self.most_calls is not None and self.calls > self.most_calls:
+            raise ThrottledError("DescribeExecution: slow down")
 
     def is_over(self, restore_id: str, index: int) -> bool:
+        self._count()
         if self.failure is not None:
             raise self.failure
         return (restore_id, index) not in self.running
 
     def ending(self, restore_id: str) -> ExecutionEnd:
+        self._count()
         if self.failure is not None:
             raise self.failure
         return self.ends.get(restore_id, ExecutionEnd("ABORTED"))
 
     def volume_runs(self, restore_id: str, index: int) -> bool:
+        self._count()
         return (restore_id, index) in self.running
 
 

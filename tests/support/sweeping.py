@@ -10,6 +10,7 @@ from rewarm.domain.leftovers import ExecutionEnd, FastRestoreClaim
 from rewarm.domain.model import Attachment, Volume, VolumeSettings
 from rewarm.ports import JsonObject
 from rewarm.steps.clean_up import CleanUpPorts
+from rewarm.steps.known_executions import KnownExecutions
 from rewarm.steps.sweep import SweepPorts, Swept, sweep, sweep_one
 from rewarm.steps.sweep_reports import PagePorts
 from rewarm.steps.sweep_restores import EndingPorts
@@ -55,9 +56,7 @@ class FakeClaims:
 
     def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
         found = self.table.claims.get((snapshot_id, availability_zone))
-        if found is None:
-            return None
-        return FastRestoreClaim(found.ours, frozenset(found.users), found.last_user)
+        return None if found is None else found.told()
 
 
 @dataclass
@@ -77,6 +76,8 @@ class SweepWorld:
     artifacts: FakeArtifacts = field(default_factory=FakeArtifacts)
     history: FakeHistory = field(default_factory=FakeHistory)
     pauses: int = 0
+    seconds_left: int | None = None
+    """Each restore that is looked at takes one."""
 
     def __post_init__(self) -> None:
         self.modifications = FakeModifications(self.volumes)
@@ -125,20 +126,22 @@ class SweepWorld:
         return sweep(ports) if only is None else sweep_one(only, ports)
 
     def ports(self, now: datetime, owner: str = "sweeper") -> SweepPorts:
-        """As the handler wires them."""
+        """As the handler wires them for the schedule."""
+        executions = KnownExecutions(self.executions)
         ending = EndingPorts(
             now=now,
             owner=owner,
             removal=CleanUpPorts(
                 self.volumes, self.modifications, self.commands, self.fast_restores, self.table, STACK
             ),
-            endings=self.executions,
+            endings=executions,
             holds=self.holds,
             messages=self.messages,
             waiters=self.waiters,
             tasks=self.tasks,
             pages=PagePorts(self.artifacts, self.history, self._page),
             pause=self._pause,
+            has_time=self._has_time,
         )
         return SweepPorts(
             stack_name=STACK,
@@ -147,12 +150,18 @@ class SweepWorld:
             stack_volumes=self.volumes,
             volumes=self.volumes,
             modifications=self.modifications,
-            executions=self.executions,
+            executions=executions,
             enabled=self.fast_restores,
             claims=FakeClaims(self.table),
             table=self.table,
             ending=ending,
         )
+
+    def _has_time(self) -> bool:
+        if self.seconds_left is None:
+            return True
+        self.seconds_left -= 1
+        return self.seconds_left >= 0
 
     def _page(self, account: JsonObject) -> str | None:
         return f"<p>{account['verdict']}</p>"

@@ -14,9 +14,12 @@ from rewarm.ports import JsonObject
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions.client import SFNClient
 
+_LARGEST_PAGE = 1_000
+"""botocore ListExecutions: maxResults."""
+
 
 class RestoreExecutionStates:
-    """The ports RestoreExecutions and RestoreEndings."""
+    """The ports RestoreExecutions, RestoreEndings and RunningExecutions."""
 
     def __init__(self, stepfunctions: SFNClient, restore_arn: str, restore_volume_arn: str) -> None:
         self._stepfunctions = stepfunctions
@@ -37,6 +40,20 @@ class RestoreExecutionStates:
     def volume_runs(self, restore_id: str, index: int) -> bool:
         """The state machine `restore-volume` is at work for this one of its volumes."""
         return self._is_running(self._restore_volume_arn, f"{restore_id}-{index}")
+
+    def names_running(self) -> frozenset[str]:
+        """Of both state machines."""
+        paginator = self._stepfunctions.get_paginator("list_executions")
+        arns = (self._restore_arn, self._restore_volume_arn)
+        with naming_errors():
+            return frozenset(
+                one["name"]
+                for arn in arns
+                for page in paginator.paginate(
+                    stateMachineArn=arn, statusFilter="RUNNING", PaginationConfig={"PageSize": _LARGEST_PAGE}
+                )
+                for one in page["executions"]
+            )
 
     def _is_running(self, state_machine_arn: str, name: str) -> bool:
         return self._end(state_machine_arn, name).runs

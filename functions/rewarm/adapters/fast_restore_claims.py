@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.items import from_item
+from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.leftovers import FastRestoreClaim
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
+    from mypy_boto3_ec2.type_defs import DescribeFastSnapshotRestoreSuccessItemTypeDef
 
 
 class DynamoFastRestoreClaims:
@@ -24,8 +28,27 @@ class DynamoFastRestoreClaims:
         key = {"pk": {"S": f"fsr#{snapshot_id}#{availability_zone}"}}
         with naming_errors():
             answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
-        if "Item" not in answer:
-            return None
-        found = from_item(answer["Item"])
-        users = frozenset(found.get("users") or ())
-        return FastRestoreClaim(bool(found.get("enabledByUs")), users, found.get("lastUser"))
+        return claim_of(from_item(answer["Item"])) if "Item" in answer else None
+
+
+def claim_of(item: Mapping[str, Any]) -> FastRestoreClaim:
+    """Of the table's item."""
+    return FastRestoreClaim(
+        users=frozenset(item.get("users") or ()),
+        last_user=item.get("lastUser"),
+        asked_at=_times(item.get("askedAt")),
+        enabling_times=_times(item.get("enablingTimes")),
+    )
+
+
+def enabling_time(item: DescribeFastSnapshotRestoreSuccessItemTypeDef) -> datetime:
+    """The first of its times; EC2 gives each state's only once it was reached."""
+    for name in ("EnablingTime", "OptimizingTime", "EnabledTime"):
+        if name in item:
+            found: datetime = item[name]
+            return found
+    raise ServiceUnavailableError(f"EC2 gives no time for the fast snapshot restore of {item['SnapshotId']}")
+
+
+def _times(texts: Any) -> frozenset[datetime]:
+    return frozenset(datetime.fromisoformat(one) for one in texts or ())

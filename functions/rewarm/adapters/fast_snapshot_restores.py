@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rewarm.adapters.aws_errors import meaning, naming_errors
+from rewarm.adapters.fast_restore_claims import enabling_time
 from rewarm.domain.errors import (
     CapacityUnavailableError,
     FastSnapshotRestoreUnavailableError,
@@ -52,8 +53,16 @@ class Ec2FastSnapshotRestores:
         balance = self._credits(snapshot_id, availability_zone, since, now) if state == "enabled" else None
         return FastSnapshotRestore(state=state, enabled_at=enabled_at, credits=balance)
 
-    def enable(self, snapshot_id: str, availability_zone: str) -> None:
-        """Raises FastSnapshotRestoreUnavailableError (quota, capacity, state of the snapshot)."""
+    def enabling_time(self, snapshot_id: str, availability_zone: str) -> datetime | None:
+        """When the one that is active now was enabled; None where none is."""
+        found = self._find(snapshot_id, availability_zone)
+        return enabling_time(found) if found is not None and _is_active(found) else None
+
+    def enable(self, snapshot_id: str, availability_zone: str) -> datetime | None:
+        """When it was enabled, which is earlier where it was enabled already; None where EC2 does not say.
+
+        Raises FastSnapshotRestoreUnavailableError (quota, capacity, state of the snapshot).
+        """
         try:
             with naming_errors():
                 answer = self._ec2.enable_fast_snapshot_restores(
@@ -68,6 +77,7 @@ class Ec2FastSnapshotRestores:
             raise FastSnapshotRestoreUnavailableError(str(error)) from error
         for item in answer.get("Unsuccessful", []):
             raise _refusal("EnableFastSnapshotRestores", item)
+        return next((one.get("EnablingTime") for one in answer.get("Successful", [])), None)
 
     def disable(self, snapshot_id: str, availability_zone: str) -> None:
         """Does nothing where it is not enabled, also because the snapshot is gone."""
@@ -116,7 +126,7 @@ class Ec2FastSnapshotRestores:
 
     def _is_on(self, snapshot_id: str, availability_zone: str) -> bool:
         found = self._find(snapshot_id, availability_zone)
-        return found is not None and found.get("State") not in ("disabled", "disabling")
+        return found is not None and _is_active(found)
 
     def _credits(
         self, snapshot_id: str, availability_zone: str, since: datetime, now: datetime
@@ -150,6 +160,10 @@ class Ec2FastSnapshotRestores:
             for point in zip(result["Timestamps"], result["Values"], strict=True)
         ]
         return max(points)[1] if points else None
+
+
+def _is_active(found: DescribeFastSnapshotRestoreSuccessItemTypeDef) -> bool:
+    return found.get("State") not in ("disabled", "disabling")
 
 
 def _minute(instant: datetime) -> datetime:

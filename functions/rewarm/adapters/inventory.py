@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rewarm.adapters.aws_errors import naming_errors
-from rewarm.adapters.items import from_item
-from rewarm.adapters.restores import RELEASED_SECONDS
+from rewarm.adapters.fast_restore_claims import DynamoFastRestoreClaims, enabling_time
 from rewarm.domain.running import RunningFastRestore
 
 if TYPE_CHECKING:
@@ -29,8 +27,7 @@ class AwsInventory:
     ) -> None:
         self._ec2 = ec2
         self._stepfunctions = stepfunctions
-        self._dynamodb = dynamodb
-        self._table = table
+        self._claims = DynamoFastRestoreClaims(dynamodb, table)
         self._restore_arn = restore_arn
 
     def restores_in_flight(self) -> int:
@@ -43,41 +40,17 @@ class AwsInventory:
     def fast_restores(self) -> list[RunningFastRestore]:
         """EC2 knows what is active, the table what of that is ours: one read for each that is active."""
         with naming_errors():
-            found = [(one, self._claim(one)) for one in self._active()]
+            found = [
+                (one, self._claims.claim(one["SnapshotId"], one["AvailabilityZone"]))
+                for one in self._active()
+            ]
         return [
-            RunningFastRestore(
-                snapshot_id=one["SnapshotId"],
-                availability_zone=one["AvailabilityZone"],
-                since=_since(one),
-                users=frozenset(claim.get("users", ())),
-            )
+            RunningFastRestore(one["SnapshotId"], one["AvailabilityZone"], enabling_time(one), claim.users)
             for one, claim in found
-            if _is_ours(one, claim)
+            if claim is not None and claim.is_ours(enabling_time(one))
         ]
 
     def _active(self) -> Iterator[DescribeFastSnapshotRestoreSuccessItemTypeDef]:
         paginator = self._ec2.get_paginator("describe_fast_snapshot_restores")
         for page in paginator.paginate(Filters=[{"Name": "state", "Values": _ACTIVE}]):
             yield from page["FastSnapshotRestores"]
-
-    def _claim(self, one: DescribeFastSnapshotRestoreSuccessItemTypeDef) -> dict[str, Any]:
-        key = {"pk": {"S": f"fsr#{one['SnapshotId']}#{one['AvailabilityZone']}"}}
-        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
-        return from_item(answer.get("Item", {}))
-
-
-def _is_ours(one: DescribeFastSnapshotRestoreSuccessItemTypeDef, claim: dict[str, Any]) -> bool:
-    """The note of a release stays for a while: what became active after it, somebody else enabled."""
-    if not claim.get("enabledByUs"):
-        return False
-    released_at = claim["expiresAt"] - RELEASED_SECONDS if "expiresAt" in claim else None
-    return released_at is None or _since(one).timestamp() <= released_at
-
-
-def _since(one: DescribeFastSnapshotRestoreSuccessItemTypeDef) -> datetime:
-    """The first of its times; EC2 gives each state's only once it was reached."""
-    for name in ("EnablingTime", "OptimizingTime", "EnabledTime"):
-        if name in one:
-            found: datetime = one[name]
-            return found
-    raise KeyError(f"DescribeFastSnapshotRestores gives no time for {one['SnapshotId']}")

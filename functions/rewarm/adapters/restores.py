@@ -12,9 +12,11 @@ from datetime import datetime, timedelta
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
+from rewarm.adapters.fast_restore_claims import claim_of
 from rewarm.adapters.items import to_attribute, to_item
 from rewarm.adapters.restore_records import DynamoRestoreRecords
 from rewarm.adapters.table_items import is_too_long, key_of
+from rewarm.domain.leftovers import FastRestoreClaim
 from rewarm.ports import JsonObject
 
 _DAY = 86_400
@@ -56,23 +58,29 @@ class DynamoRestoreTable(DynamoRestoreRecords):
         return bool(answer.get("Attributes"))
 
     def claim_fast_snapshot_restore(
-        self, snapshot_id: str, availability_zone: str, user: str, *, enabled_by_us: bool
+        self, snapshot_id: str, availability_zone: str, user: str, *, asked_at: datetime | None
     ) -> None:
-        """Notes that `user` relies on it; once somebody said that we enabled it, that stays so."""
-        key = _fsr(snapshot_id, availability_zone)
-        values = {":ours": enabled_by_us, ":users": {user}}
-        rest = "ADD #users :users REMOVE expiresAt, lastUser"
-        # DynamoDB removes expired items hours late; one that should be gone says nothing of today.
-        fresh = self._update(
-            key,
-            f"SET enabledByUs = :ours {rest}",
+        """Notes that `user` relies on it; what shows that one of us enabled it stays."""
+        values = {":users": {user}} | ({":asked": {asked_at.isoformat()}} if asked_at else {})
+        self._update(
+            _fsr(snapshot_id, availability_zone),
+            f"ADD #users :users{', askedAt :asked' if asked_at else ''} REMOVE expiresAt, lastUser",
             names={"#users": "users"},
-            values={**values, ":now": self._expiry(0)},
-            condition="attribute_not_exists(pk) OR expiresAt < :now",
+            values=values,
         )
-        if fresh is None:
-            flag = ":ours" if enabled_by_us else "if_not_exists(enabledByUs, :ours)"
-            self._update(key, f"SET enabledByUs = {flag} {rest}", names={"#users": "users"}, values=values)
+
+    def note_fast_snapshot_restore(
+        self, snapshot_id: str, availability_zone: str, *, asked_at: datetime, enabling_time: datetime | None
+    ) -> None:
+        """What came of enabling it: EC2's time where it was our doing, else None."""
+        values = {":asked": {asked_at.isoformat()}}
+        values |= {":time": {enabling_time.isoformat()}} if enabling_time else {}
+        self._update(
+            _fsr(snapshot_id, availability_zone),
+            f"DELETE askedAt :asked{' ADD enablingTimes :time' if enabling_time else ''}",
+            values=values,
+            condition="attribute_exists(pk)",
+        )
 
     def take_fast_snapshot_restore_credit(
         self,
@@ -107,11 +115,13 @@ class DynamoRestoreTable(DynamoRestoreRecords):
             if written is not None:
                 return True
 
-    def release_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> bool:
-        """True where we enabled it and nobody relies on it any more: it is to be disabled now.
+    def release_fast_snapshot_restore(
+        self, snapshot_id: str, availability_zone: str, user: str
+    ) -> FastRestoreClaim | None:
+        """Where nobody relies on it any more and we may have enabled it: it is to be disabled now, if ours.
 
         The item stays for a while after its last user left. A release that is repeated, because disabling
-        failed, must hear True again: else it would stay enabled and cost money.
+        failed, must hear the same again: else it would stay enabled and cost money.
         """
         key = _fsr(snapshot_id, availability_zone)
         left = self._update(
@@ -124,7 +134,7 @@ class DynamoRestoreTable(DynamoRestoreRecords):
         )
         found = self._get(key) if left is None else left
         if not found or found.get("users") or found.get("lastUser") != user:
-            return False
+            return None
         self._update(
             key,
             "SET expiresAt = :expires",
@@ -132,7 +142,8 @@ class DynamoRestoreTable(DynamoRestoreRecords):
             values={":expires": self._expiry(RELEASED_SECONDS)},
             condition="attribute_not_exists(#users)",
         )
-        return bool(found.get("enabledByUs"))
+        claim = claim_of(found)
+        return claim if claim.may_be_on else None
 
     def forget_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> None:
         """Who enables it next is not taken for us."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from rewarm.domain.model import Volume
 
@@ -14,6 +15,12 @@ REPLACED_TAG = "rewarm:replaced-by-restore"
 """On a volume whose place a restored one has taken; it is somebody's data, and never deleted."""
 SNAPSHOT_TAG, SOURCE_TAG = "rewarm:snapshot-id", "rewarm:source-volume-id"
 """What we made the volume of."""
+
+CLOCKS_AGREE = timedelta(seconds=2)
+"""How far our clock and EC2's may be apart, and what its times may leave off; what somebody enabled so
+shortly before us counts as ours."""
+ASK_LASTS = timedelta(minutes=2)
+"""A function that enables it has a minute; what we hear nothing of took effect by then, or never."""
 
 _WORDS = {
     "ABORTED": "its execution was stopped",
@@ -50,12 +57,37 @@ class ExecutionEnd:
 
 @dataclass(frozen=True, slots=True)
 class FastRestoreClaim:
-    """Who relies on a fast snapshot restore, as `restore id/volume index`; whether one of us enabled it."""
+    """Who relies on a fast snapshot restore, as `restore id/volume index`; and what shows that we enabled it.
 
-    enabled_by_us: bool
+    EC2 does not say who in the account enabled it, but when (botocore EnableFastSnapshotRestores and
+    DescribeFastSnapshotRestores: EnablingTime). That enabling what is enabled already leaves that time as it
+    was, or is refused, is not documented.
+    """
+
     users: frozenset[str] = frozenset()
     last_user: str | None = None
     """Nobody relies on it any more, and disabling it did not succeed."""
+    asked_at: frozenset[datetime] = frozenset()
+    """When we began to enable it, and never heard what came of it."""
+    enabling_times: frozenset[datetime] = frozenset()
+    """EC2's own, of what we enabled."""
+
+    @property
+    def may_be_on(self) -> bool:
+        """We have enabled it, or may have."""
+        return bool(self.asked_at or self.enabling_times)
+
+    def is_ours(self, enabling_time: datetime) -> bool:
+        """The one that EC2 shows now."""
+        known = any(abs(enabling_time - one) < CLOCKS_AGREE for one in self.enabling_times)
+        return known or any(
+            came_of(one, enabling_time) and enabling_time - one <= ASK_LASTS for one in self.asked_at
+        )
+
+
+def came_of(asked_at: datetime, enabling_time: datetime) -> bool:
+    """False where it was enabled before we began to."""
+    return enabling_time >= asked_at - CLOCKS_AGREE
 
 
 def untouchable(tags: Mapping[str, str]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rewarm.contracts import PrepareSnapshotEvent, PrepareSnapshotResult
 from rewarm.handlers import wiring
+from rewarm.handlers.clock import now
 from rewarm.observability import step_handler
 from rewarm.steps.prepare_snapshot import prepare_snapshot
 
@@ -14,4 +15,4 @@ _TABLE = wiring.table()
 @step_handler(PrepareSnapshotEvent)
 def lambda_handler(event: PrepareSnapshotEvent) -> PrepareSnapshotResult:
     """Is the snapshot ready for a fast volume?"""
-    return prepare_snapshot(event, fast_restores=_FAST_RESTORES, table=_TABLE)
+    return prepare_snapshot(event, fast_restores=_FAST_RESTORES, table=_TABLE, clock=now)

@@ -16,17 +16,21 @@ from rewarm.handlers import wiring
 from rewarm.handlers.clock import now
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
+from rewarm.ports_performance import RestoreExecutions
 from rewarm.restore_page import drawn as _drawn
 from rewarm.steps.clean_up import CleanUpPorts
 from rewarm.steps.end_stack import EndOfStack, end_stack
 from rewarm.steps.gauges import GaugePorts, read_gauges
+from rewarm.steps.known_executions import Asked, KnownExecutions
 from rewarm.steps.sweep import SweepPorts, restore_of_event, sweep, sweep_one
 from rewarm.steps.sweep_reports import PagePorts
 from rewarm.steps.sweep_restores import EndingPorts
 
 PAUSE_SECONDS = 5
 """EC2 detaches a volume within seconds."""
-PAGES_NEED_MILLIS = 50_000
+ENOUGH_MILLIS = 60_000
+"""With less than that of its time nothing new is begun: what it does for one restore may be retried."""
+PAGES_NEED_MILLIS = 100_000
 """So much of its time is kept for the other sweeps; of hundreds of stopped restores the last have no page."""
 
 _VOLUMES = wiring.volumes()
@@ -57,8 +61,10 @@ def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
     if is_custom_resource(event):
         answer(event, context, physical_id=_physical_id(event), apply=partial(_end_stack, event, context))
         return {"swept": []}
-    ports = _ports(context)
     restore_id = restore_of_event(event, wiring.settings.restore_volume_state_machine_arn)
+    # An event is of this second, of which a list may not know.
+    executions = KnownExecutions(_EXECUTIONS) if restore_id is None else _EXECUTIONS
+    ports = _ports(context, executions)
     found = sweep(ports) if restore_id is None else sweep_one(restore_id, ports)
     for one in found:
         logger.info("swept", **one.to_json())
@@ -66,7 +72,7 @@ def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
     left = [f"{one.resource} ({one.sweep}): {one.reason}" for one in found if one.state == "left"]
     if restore_id is None:
         # Not for each event: a thousand restores that fail together would ask EC2 for everything as often.
-        left += _publish_gauges()
+        left += _publish_gauges(executions)
     if left:
         raise IncompleteCleanUpError("; ".join(left))
     return {"swept": [one.to_json() for one in found]}
@@ -84,7 +90,7 @@ def _end_stack(event: JsonObject, context: LambdaContext) -> JsonObject:
     end = EndOfStack(_WORK, seconds_left=lambda: context.get_remaining_time_in_millis() / 1000)
     try:
         with _time_limit(end.seconds_left() - ANSWER_SECONDS):
-            return {"Stopped": end_stack(_ports(context), end)}
+            return {"Stopped": end_stack(_ports(context, _EXECUTIONS), end)}
     except (_TimeIsUp, IncompleteCleanUpError) as error:
         reason = str(error) or "The time was not enough for all restores."
         raise IncompleteCleanUpError(f"Delete the stack again, which goes on here. {reason}") from error
@@ -110,7 +116,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _publish_gauges() -> tuple[str, ...]:
+def _publish_gauges(executions: RestoreExecutions) -> tuple[str, ...]:
     """After the sweep, so that they tell what it could not end; why some could not be read."""
     reading = read_gauges(
         GaugePorts(
@@ -118,7 +124,7 @@ def _publish_gauges() -> tuple[str, ...]:
             now=now(),
             inventory=_INVENTORY,
             volumes=_VOLUMES,
-            executions=_EXECUTIONS,
+            executions=executions,
             prices=_PRICES,
         )
     )
@@ -134,7 +140,7 @@ def _page(account: JsonObject, context: LambdaContext) -> str | None:
     return _drawn(account) if context.get_remaining_time_in_millis() > PAGES_NEED_MILLIS else None
 
 
-def _ports(context: LambdaContext) -> SweepPorts:
+def _ports(context: LambdaContext, executions: Asked) -> SweepPorts:
     started = now()
     removal = CleanUpPorts(
         _VOLUMES,
@@ -149,13 +155,14 @@ def _ports(context: LambdaContext) -> SweepPorts:
         now=started,
         owner=context.aws_request_id,
         removal=removal,
-        endings=_EXECUTIONS,
+        endings=executions,
         holds=_HOLDS,
         messages=_MESSAGES,
         waiters=_WAITERS,
         tasks=_TASKS,
         pages=PagePorts(_ARTIFACTS, _HISTORY, partial(_page, context=context)),
         pause=lambda: time.sleep(PAUSE_SECONDS),
+        has_time=lambda: context.get_remaining_time_in_millis() > ENOUGH_MILLIS,
     )
     return SweepPorts(
         stack_name=wiring.settings.stack_name,
@@ -164,7 +171,7 @@ def _ports(context: LambdaContext) -> SweepPorts:
         stack_volumes=_VOLUMES,
         volumes=_VOLUMES,
         modifications=_MODIFICATIONS,
-        executions=_EXECUTIONS,
+        executions=executions,
         enabled=_FAST_RESTORES,
         claims=_CLAIMS,
         table=_TABLE,

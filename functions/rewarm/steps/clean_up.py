@@ -7,7 +7,8 @@ restore that was stopped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 
 from rewarm.contracts import CleanUpEvent, CleanUpResult
 from rewarm.domain.errors import (
@@ -33,41 +34,12 @@ from rewarm.steps.records import (
     story_attribute,
 )
 from rewarm.steps.release import release_fast_restore
+from rewarm.steps.remains import Account, Remains
 
 GONE = frozenset({"deleting", "deleted"})
 SWEPT_LATER = "the sweeper tries again every 15 minutes"
+KEPT_BEFORE = "it was kept before, and is its owner's"
 RETRIED = (ThrottledError, ServiceUnavailableError)
-
-
-@dataclass(slots=True)
-class _Account:
-    """What became of each thing; `busy` and `left` say why something could not be removed (yet)."""
-
-    removed: list[str] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
-    busy: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Remains:
-    """One volume of a restore, and what there may be of it; None where nobody knows."""
-
-    restore_id: str
-    index: int
-    volume_id: str | None = None
-    instance_id: str | None = None
-    place: tuple[str, str] | None = None
-    """Snapshot and Availability Zone, for fast snapshot restore."""
-    announced: bool = False
-    """Its volume is never deleted."""
-    on_failure: OnFailure = OnFailure.CLEAN_UP
-    fallback: bool = False
-    """The restore goes on: a volume that stays is not marked as failed."""
-    commands: frozenset[tuple[str, str]] = frozenset()
-    """Command and instance, beside those of the record."""
-    in_place: bool = False
-    """The restore goes on with this volume: one whose place it took does not go back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +95,7 @@ def clean_up(  # noqa: PLR0913 - one keyword a port
 
 def remove(remains: Remains, ports: CleanUpPorts) -> CleanUpResult:
     """Idempotent. One thing that cannot be removed never keeps another one from being removed."""
-    account = _Account()
+    account = Account(kept_volumes=_kept_before(remains, ports.table))
     _cancel_commands(remains, ports, account)
     for volume in _volumes_made(remains, ports, account):
         if not _remove_volume(remains, volume, ports.volumes, account):
@@ -131,6 +103,15 @@ def remove(remains: Remains, ports: CleanUpPorts) -> CleanUpResult:
     _put_back(remains, ports.put_back, account)
     _release(remains, ports.fast_restores, ports.table, account)
     return _settle(remains, account, ports.table)
+
+
+def _kept_before(remains: Remains, table: RestoreTable) -> set[str]:
+    """None where the record cannot be read: the tag on the volume says the same."""
+    try:
+        earlier = attribute(table, remains.restore_id, remains.index, clean_up_attribute(remains.index))
+    except RestoreError:
+        return set()
+    return {str(one) for one in earlier.get("keptVolumes") or ()}
 
 
 def _keep_story(event: CleanUpEvent, table: RestoreTable) -> RestoreError | None:
@@ -147,7 +128,7 @@ def _keep_story(event: CleanUpEvent, table: RestoreTable) -> RestoreError | None
     return None
 
 
-def _put_back(remains: Remains, ports: PutBackPorts | None, account: _Account) -> None:
+def _put_back(remains: Remains, ports: PutBackPorts | None, account: Account) -> None:
     """The volume whose place the new one was to take, or took."""
     if ports is None or remains.in_place:
         return
@@ -156,7 +137,7 @@ def _put_back(remains: Remains, ports: PutBackPorts | None, account: _Account) -
         lists[one.state].append(f"volume {one.volume_id}: {one.reason}")
 
 
-def _cancel_commands(remains: Remains, ports: CleanUpPorts, account: _Account) -> None:
+def _cancel_commands(remains: Remains, ports: CleanUpPorts, account: Account) -> None:
     """The warm-up, and what measures: the record knows both, also where their answer never arrived."""
     try:
         record = ports.table.get_volume(remains.restore_id, remains.index)
@@ -176,7 +157,7 @@ def _cancel_commands(remains: Remains, ports: CleanUpPorts, account: _Account) -
             account.left.append(f"command {command_id}: {error}")
 
 
-def _volumes_made(event: Remains, ports: CleanUpPorts, account: _Account) -> list[Volume]:
+def _volumes_made(event: Remains, ports: CleanUpPorts, account: Account) -> list[Volume]:
     """The volume we know of, and those that only their tags show: made by a call whose answer was lost."""
     found: dict[str, Volume] = {}
     ours = {INDEX_TAG: str(event.index), STACK_TAG: ports.stack_name}
@@ -198,17 +179,17 @@ def _volumes_made(event: Remains, ports: CleanUpPorts, account: _Account) -> lis
     return [volume for volume in tagged.values() if volume.state not in GONE]
 
 
-def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account: _Account) -> bool:
+def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account: Account) -> bool:
     """False where the volume stays."""
-    reason = _reason_to_keep(event, volume)
+    reason = _reason_to_keep(event, volume, account.kept_volumes)
     try:
-        if reason is not None and event.fallback:
-            account.kept.append(f"volume {volume.volume_id} ({reason})")
-        elif reason is not None:
-            volumes.tag(volume.volume_id, {FAILED_TAG: event.restore_id})
-            account.kept.append(f"volume {volume.volume_id} ({reason}; tagged {FAILED_TAG})")
-        else:
+        if reason is None:
             _delete_volume(volume, volumes, account)
+        elif event.fallback or reason == KEPT_BEFORE:
+            _keep(volume, reason, account)
+        else:
+            volumes.tag(volume.volume_id, {FAILED_TAG: event.restore_id})
+            _keep(volume, f"{reason}; tagged {FAILED_TAG}", account)
     except VolumeNotFoundError:
         account.removed.append(f"volume {volume.volume_id}")
     except (*RETRIED, RequestRefusedError, DeviceInUseError) as error:
@@ -218,7 +199,12 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
     return reason is None
 
 
-def _delete_volume(volume: Volume, volumes: VolumeStore, account: _Account) -> None:
+def _keep(volume: Volume, reason: str, account: Account) -> None:
+    account.kept.append(f"volume {volume.volume_id} ({reason})")
+    account.kept_volumes.add(volume.volume_id)
+
+
+def _delete_volume(volume: Volume, volumes: VolumeStore, account: Account) -> None:
     name = volume.volume_id
     if any(one.state != "detached" for one in volume.attachments):
         for attachment in volume.attachments:
@@ -232,7 +218,7 @@ def _delete_volume(volume: Volume, volumes: VolumeStore, account: _Account) -> N
 
 
 def _lower_boost(
-    volume: Volume, volumes: VolumeStore, modifications: VolumeModifications, account: _Account
+    volume: Volume, volumes: VolumeStore, modifications: VolumeModifications, account: Account
 ) -> None:
     """Of a volume that stays; EC2 bills the lower settings from the start of the modification."""
     target = volume.settings.tags.get(BOOST_TAG)
@@ -247,7 +233,7 @@ def _lower_boost(
     (account.left if outcome.state == "not-lowered" else account.busy).append(told)
 
 
-def _reason_to_keep(event: Remains, volume: Volume) -> str | None:
+def _reason_to_keep(event: Remains, volume: Volume, kept_volumes: Collection[str]) -> str | None:
     kept_before = untouchable(volume.settings.tags)
     if kept_before is not None:
         return kept_before
@@ -258,11 +244,11 @@ def _reason_to_keep(event: Remains, volume: Volume) -> str | None:
     others = {one.instance_id for one in volume.attachments} - {event.instance_id}
     if others:
         return f"it is attached to {', '.join(sorted(others))}, which was not our doing"
-    return None
+    return KEPT_BEFORE if volume.volume_id in kept_volumes else None
 
 
 def _release(
-    event: Remains, fast_restores: FastSnapshotRestores, table: RestoreTable, account: _Account
+    event: Remains, fast_restores: FastSnapshotRestores, table: RestoreTable, account: Account
 ) -> None:
     if event.place is None:
         return
@@ -277,7 +263,7 @@ def _release(
         account.left.append(f"{name}: {error}")
 
 
-def _settle(event: Remains, account: _Account, table: RestoreTable) -> CleanUpResult:
+def _settle(event: Remains, account: Account, table: RestoreTable) -> CleanUpResult:
     """Writes the account down first: the message about the failure tells it even where this state fails."""
     name = clean_up_attribute(event.index)
     earlier = attribute(table, event.restore_id, event.index, name)
@@ -285,7 +271,10 @@ def _settle(event: Remains, account: _Account, table: RestoreTable) -> CleanUpRe
     unfinished = [*account.left, *account.busy]
     kept = [] if event.fallback else account.kept
     told = {"removed": removed, "kept": [*kept, *(f"{one} ({SWEPT_LATER})" for one in unfinished)]}
-    table.update_volume(event.restore_id, event.index, {name: {**told, "unfinished": bool(unfinished)}})
+    goes_on = {"goesOn": True} if event.fallback else {}
+    volumes = {"keptVolumes": sorted(account.kept_volumes)} if account.kept_volumes else {}
+    noted = {**told, **goes_on, **volumes, "unfinished": bool(unfinished)}
+    table.update_volume(event.restore_id, event.index, {name: noted})
     if account.busy:
         raise ServiceUnavailableError(f"clean-up goes on: {'; '.join(unfinished)}")
     if account.left:

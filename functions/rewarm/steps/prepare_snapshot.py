@@ -5,11 +5,13 @@ A volume made with less than one credit is cold, and EC2 says nothing of it; so 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from rewarm.contracts import PrepareSnapshotEvent, PrepareSnapshotResult
 from rewarm.domain.errors import FastSnapshotRestoreUnavailableError
 from rewarm.domain.fast_restore import fsr_credits_per_hour
+from rewarm.domain.leftovers import came_of
 from rewarm.domain.model import FastSnapshotRestore
 from rewarm.domain.timings import PRIORS
 from rewarm.domain.units import duration_text, iso
@@ -37,7 +39,11 @@ OVERRUN = timedelta(hours=1)
 
 
 def prepare_snapshot(
-    event: PrepareSnapshotEvent, *, fast_restores: FastSnapshotRestores, table: RestoreTable
+    event: PrepareSnapshotEvent,
+    *,
+    fast_restores: FastSnapshotRestores,
+    table: RestoreTable,
+    clock: Callable[[], datetime],
 ) -> PrepareSnapshotResult:
     """Raises FastSnapshotRestoreUnavailableError, RestoreCancelledError."""
     stop_if_cancelled(table, event.restore_id)
@@ -46,7 +52,7 @@ def prepare_snapshot(
     found = fast_restores.describe(*place, now=event.now)
     noted = attribute(table, event.restore_id, volume.index, preparation_attribute(volume.index))
     if not noted:
-        noted = _claim(event, found, fast_restores, table)
+        noted = _claim(event, found, fast_restores, table, clock)
         found = fast_restores.describe(*place, now=event.now) if noted["enabledByUs"] else found
     since = parsed_time(noted["since"]) or event.now
     _stop_if_lost(found, since, event)
@@ -68,6 +74,7 @@ def _claim(
     found: FastSnapshotRestore | None,
     fast_restores: FastSnapshotRestores,
     table: RestoreTable,
+    clock: Callable[[], datetime],
 ) -> JsonObject:
     """Notes the claim before enabling: what a crash leaves enabled is still known to be ours."""
     volume = event.volume
@@ -76,15 +83,12 @@ def _claim(
             f"fast snapshot restore of {volume.snapshot_id} in {volume.availability_zone} "
             f"is {found.state} now"
         )
-    enabled_by_us = found is None
+    place = (volume.snapshot_id, volume.availability_zone)
+    asked_at = clock() if found is None else None
     table.claim_fast_snapshot_restore(
-        volume.snapshot_id,
-        volume.availability_zone,
-        fast_restore_user(event.restore_id, volume.index),
-        enabled_by_us=enabled_by_us,
+        *place, fast_restore_user(event.restore_id, volume.index), asked_at=asked_at
     )
-    if enabled_by_us:
-        fast_restores.enable(volume.snapshot_id, volume.availability_zone)
+    enabled_by_us = asked_at is not None and _enable(place, asked_at, fast_restores, table)
     noted: JsonObject = {
         "enabledByUs": enabled_by_us,
         "since": iso(event.now),
@@ -93,6 +97,28 @@ def _claim(
     }
     table.update_volume(event.restore_id, volume.index, {preparation_attribute(volume.index): noted})
     return noted
+
+
+def _enable(
+    place: tuple[str, str], asked_at: datetime, fast_restores: FastSnapshotRestores, table: RestoreTable
+) -> bool:
+    """False where somebody else did so after we had looked: then it is theirs, and stays."""
+    try:
+        enabling_time = fast_restores.enable(*place)
+    except FastSnapshotRestoreUnavailableError:
+        # Also where an earlier try of the same call did it, and its answer was lost.
+        _note(place, asked_at, fast_restores.enabling_time(*place), table)
+        raise
+    # Where EC2 gives no time, what we asked for says whether it is ours.
+    return enabling_time is None or _note(place, asked_at, enabling_time, table)
+
+
+def _note(
+    place: tuple[str, str], asked_at: datetime, enabling_time: datetime | None, table: RestoreTable
+) -> bool:
+    ours = enabling_time is not None and came_of(asked_at, enabling_time)
+    table.note_fast_snapshot_restore(*place, asked_at=asked_at, enabling_time=enabling_time if ours else None)
+    return ours
 
 
 def _stop_if_lost(found: FastSnapshotRestore | None, since: datetime, event: PrepareSnapshotEvent) -> None:

@@ -96,10 +96,14 @@ def release_fast_restore(
     """
     user = fast_restore_user(restore_id, index)
     released: list[str] = []
-    if table.release_fast_snapshot_restore(*place, user):
-        fast_restores.disable(*place)
+    claim = table.release_fast_snapshot_restore(*place, user)
+    if claim is not None:
+        active_since = fast_restores.enabling_time(*place)
+        # None: EC2 may not show yet what was enabled just now.
+        if active_since is None or claim.is_ours(active_since):
+            fast_restores.disable(*place)
+            released.append(f"fast snapshot restore of {place[0]} in {place[1]} disabled")
         table.forget_fast_snapshot_restore(*place, user)
-        released.append(f"fast snapshot restore of {place[0]} in {place[1]} disabled")
     if attribute(table, restore_id, index, preparation_attribute(index)):
         table.update_volume(restore_id, index, {preparation_attribute(index): None})
     return released

@@ -7,9 +7,10 @@ from being swept. What belongs to a restore that runs is left alone, and so is w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
 
@@ -42,12 +43,13 @@ from rewarm.steps.records import (
 )
 from rewarm.steps.release import release_fast_restore
 from rewarm.steps.sweep_restores import EndingPorts, end_restore
-from rewarm.steps.swept import State, Swept
+from rewarm.steps.swept import State, Swept, failed
 
 __all__ = ["SWEEPS", "SweepPorts", "Swept", "restore_of_event", "sweep", "sweep_one", "sweep_these"]
 
 ROUNDS = 4
 """EC2 detaches a volume within seconds; what takes longer is told as left, and the next sweep goes on."""
+NO_TIME = "no time is left; the next sweep begins elsewhere"
 _STATES: dict[str, State] = {"lowered": "ended", "lowering": "ending", "not-lowered": "left"}
 
 
@@ -79,7 +81,7 @@ def sweep(ports: SweepPorts) -> list[Swept]:
         try:
             found.extend(one(ports))
         except RestoreError as error:
-            found.append(Swept(name, "all", "left", str(error)))
+            found.append(failed(name, "all", error))
     return found
 
 
@@ -115,6 +117,8 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[Swept]:
         restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
         if restore_id is None:
             continue
+        if not ports.ending.has_time():
+            break
         if restore_id not in records:
             records[restore_id] = ports.table.get_whole(restore_id)
         record = records[restore_id]
@@ -127,6 +131,8 @@ def _is_leftover(volume: Volume, index: int, record: JsonObject) -> bool:
     if (record.get(clean_up_attribute(index)) or {}).get("unfinished"):
         return True
     if untouchable(volume.settings.tags) is not None or not is_made_by_us(volume):
+        return False
+    if volume.volume_id in ((record.get(clean_up_attribute(index)) or {}).get("keptVolumes") or ()):
         return False
     if record.get("status") not in FINISHED:
         return True
@@ -163,30 +169,36 @@ def sweep_fast_restores(ports: SweepPorts) -> Iterator[Swept]:
             named = restore_and_index(user)
             try:
                 if named is not None and _has_ended(*named, ports):
-                    yield _release(*named, place, ports)
+                    yield from _release(*named, place, ports)
             except RestoreError as error:
-                yield Swept("fast-snapshot-restores", ":".join(place), "left", str(error))
+                yield failed("fast-snapshot-restores", ":".join(place), error)
 
 
 def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
     return ports.executions.is_over(restore_id, index)
 
 
-def _release(restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts) -> Swept:
-    release_fast_restore(
+def _release(restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts) -> Iterator[Swept]:
+    """What is not ours, or serves another one, is not told."""
+    if release_fast_restore(
         restore_id, index, place, fast_restores=ports.ending.removal.fast_restores, table=ports.table
-    )
-    return Swept("fast-snapshot-restores", ":".join(place), "ended", f"of {restore_id}/{index}")
+    ):
+        yield Swept("fast-snapshot-restores", ":".join(place), "ended", f"of {restore_id}/{index}")
 
 
 def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[Swept]:
     """In rounds: what EC2 needs seconds for is waited for once for all."""
-    waiting = dict(found)
+    waiting = _in_turn(found, ports.now)
     for number in range(ROUNDS):
         if number:
             ports.ending.pause()
-        last, busy = number == ROUNDS - 1, {}
-        for restore_id, indexes in waiting.items():
+        last = number == ROUNDS - 1
+        busy: dict[str, set[int]] = {}
+        for done, (restore_id, indexes) in enumerate(waiting.items()):
+            if not ports.ending.has_time():
+                left = f"{len(waiting) - done + len(busy)} of {len(found)} restores"
+                yield Swept("restores", left, "ending", NO_TIME)
+                return
             swept = _end_one(restore_id, indexes, ports, last_try=last)
             if swept is not None and swept.state == "ending" and not last:
                 busy[restore_id] = indexes
@@ -197,21 +209,34 @@ def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[Swept]:
             return
 
 
+def _in_turn(found: Mapping[str, set[int]], now: datetime) -> dict[str, set[int]]:
+    """In an order of each sweep's own: none is always the last, for which no time is left."""
+    return {restore_id: found[restore_id] for restore_id in sorted(found, key=lambda one: _turn(one, now))}
+
+
+def _turn(name: str, now: datetime) -> bytes:
+    return sha256(f"{now.isoformat()} {name}".encode()).digest()
+
+
 def _end_one(restore_id: str, indexes: Iterable[int], ports: SweepPorts, *, last_try: bool) -> Swept | None:
     try:
         return end_restore(restore_id, ports.ending, also=set(indexes), last_try=last_try)
     except RestoreError as error:
-        return Swept("restores", restore_id, "left", str(error))
+        return failed("restores", restore_id, error)
 
 
 def sweep_boosts(ports: SweepPorts) -> Iterator[Swept]:
     """Lowers the volumes whose restore is over and did not do it."""
-    for volume in ports.boosted.boosted(ports.stack_name):
+    boosted = ports.boosted.boosted(ports.stack_name)
+    for volume in sorted(boosted, key=lambda one: _turn(one.volume_id, ports.now)):
+        if not ports.ending.has_time():
+            yield Swept("boosts", "some", "ending", NO_TIME)
+            return
         try:
             if is_made_by_us(volume) and _is_over(volume, ports.executions):
                 yield _lower(volume, ports)
         except RestoreError as error:
-            yield Swept("boosts", volume.volume_id, "left", str(error))
+            yield failed("boosts", volume.volume_id, error)
 
 
 def _is_over(volume: Volume, executions: RestoreExecutions) -> bool:
@@ -257,10 +282,11 @@ def _index(volume: Volume) -> int:
 
 SWEEPS = MappingProxyType[str, Sweep](
     {
+        "fast-snapshot-restores": sweep_fast_restores,
+        "boosts": sweep_boosts,
         "restores": sweep_restores,
         "volumes": sweep_volumes,
         "replaced-volumes": sweep_replaced,
-        "fast-snapshot-restores": sweep_fast_restores,
-        "boosts": sweep_boosts,
     }
 )
+"""What costs by the hour first: of thousands of restores the last may have to wait for the next sweep."""

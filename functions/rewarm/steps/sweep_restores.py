@@ -26,7 +26,7 @@ from rewarm.ports_signals import Tasks, Waiters
 from rewarm.ports_sweep import RestoreEndings
 from rewarm.steps.announce import announce
 from rewarm.steps.cancel_restore import mark_cancelled, wake_waiting
-from rewarm.steps.clean_up import CleanUpPorts, Remains, remove
+from rewarm.steps.clean_up import CleanUpPorts, remove
 from rewarm.steps.holding import give_back
 from rewarm.steps.records import (
     FINISHED,
@@ -39,6 +39,7 @@ from rewarm.steps.records import (
     settled_attribute,
     volume_attribute,
 )
+from rewarm.steps.remains import Remains
 from rewarm.steps.sweep_reports import PagePorts, report_end, results_of
 from rewarm.steps.swept import Swept
 
@@ -64,6 +65,8 @@ class EndingPorts:
     pages: PagePorts
     pause: Callable[[], None]
     """Some seconds, in which EC2 detaches a volume."""
+    has_time: Callable[[], bool] = lambda: True
+    """False where the next sweep must do the rest."""
 
 
 def end_restore(
@@ -75,9 +78,11 @@ def end_restore(
     told as left.
     """
     table = ports.removal.table
-    record = table.get_whole(restore_id)
     ending = ports.endings.ending(restore_id)
-    if ending.runs or _only_starts(restore_id, record, ending, ports):
+    if ending.runs:
+        return None
+    record = table.get_whole(restore_id)
+    if _only_starts(restore_id, record, ending, ports):
         return None
     if record is None or "status" not in record:
         # Nobody knows whether its volumes were announced.
@@ -88,7 +93,8 @@ def end_restore(
         return _stop_volumes(restore_id, record, ports)
     finished = record.get("status") in FINISHED
     untold = ending.without_account and _is_untold(record)
-    todo = set(also) | _unfinished(record) | (set(indexes(record)) if untold else set())
+    todo = set(also) | _unfinished(record) | _neglected(record)
+    todo |= set(indexes(record)) if untold else set()
     if not todo and not untold:
         _give_back(restore_id, ports)
         return None
@@ -126,6 +132,16 @@ def _is_untold(record: JsonObject) -> bool:
 def _unfinished(record: JsonObject) -> set[int]:
     accounts = {index: record.get(clean_up_attribute(index)) or {} for index in indexes(record)}
     return {index for index, account in accounts.items() if account.get("unfinished")}
+
+
+def _neglected(record: JsonObject) -> set[int]:
+    """Their own executions were stopped: the restore told its failure, and nobody cleaned up."""
+    if record.get("status") not in FAILURES:
+        return set()
+    accounts = {index: record.get(clean_up_attribute(index)) for index in indexes(record)}
+    done = {index for index, account in accounts.items() if account and not account.get("goesOn")}
+    settled = {index for index in indexes(record) if record.get(settled_attribute(index))}
+    return set(indexes(record)) - done - settled
 
 
 def _stop_volumes(restore_id: str, record: JsonObject, ports: EndingPorts) -> Swept:

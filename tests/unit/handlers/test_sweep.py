@@ -31,6 +31,6 @@ def test_gauges_are_read_by_the_schedule_only(
     module, read = fresh("sweep"), []
     monkeypatch.setattr(module, "sweep", lambda ports: [])
     monkeypatch.setattr(module, "sweep_one", lambda restore_id, ports: [])
-    monkeypatch.setattr(module, "_publish_gauges", lambda: read.append(1) or ())
+    monkeypatch.setattr(module, "_publish_gauges", lambda executions: read.append(1) or ())
     assert module.lambda_handler(event, context) == {"swept": []}
     assert len(read) == reads

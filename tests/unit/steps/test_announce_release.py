@@ -122,7 +122,7 @@ class TestSweep:
             volume=assignment(),
             plan=plan(Strategy.FAST_SNAPSHOT_RESTORE),
         )
-        prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table)
+        prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table, clock=lambda: NOW)
         say_ready(world, plan(Strategy.FAST_SNAPSHOT_RESTORE))
         world.table.update(RESTORE_ID, {"status": "ready"})
         world.holds.leave(RESTORE_ID)

@@ -49,7 +49,7 @@ def create(world, *, index=0, attempt=0, chosen=None):
     return create_volume(event, volumes=world.volumes, table=world.table, stack_name="rewarm").volume_id
 
 
-def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, story=None, **changes):
+def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, story=None, fallback=None, **changes):
     event = CleanUpEvent(
         restore_id=RESTORE_ID,
         now=NOW,
@@ -59,6 +59,7 @@ def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, story=No
         dispatch=command,
         attached_announced=announced,
         story=story or {},
+        fallback=fallback,
     )
     return clean_up(
         event,
@@ -122,6 +123,19 @@ class TestCleanUp:
         world.volumes.attach(VOLUME_ID, "i-other", DEVICE)
         assert "attached to i-other" in clean(world).kept[0]
 
+    @pytest.mark.parametrize("fallback", [None, "new-volume"])
+    def test_what_was_kept_once_stays_when_its_owner_detaches_it(self, world, fallback):
+        """It carries no tag any more that says so."""
+        world.volumes.attach(VOLUME_ID, "i-other", DEVICE)
+        clean(world, fallback=fallback)
+        world.volumes.change(VOLUME_ID, attachments=(), state="available")
+        tags = world.volumes.volumes[VOLUME_ID].settings.tags
+        tags.pop("rewarm:failed", None)
+        for _ in range(2):
+            assert "it was kept before" in clean(world).kept[0]
+        assert VOLUME_ID in world.volumes.volumes
+        assert "rewarm:failed" not in world.volumes.volumes[VOLUME_ID].settings.tags
+
     def test_finds_a_volume_whose_id_was_never_told(self, world):
         assert clean(world, volume_id=None).removed == [f"volume {VOLUME_ID}"]
 
@@ -174,7 +188,7 @@ class TestCleanUp:
         event = PrepareSnapshotEvent(
             restore_id=RESTORE_ID, now=NOW, volume=assignment(), plan=plan(Strategy.FAST_SNAPSHOT_RESTORE)
         )
-        prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table)
+        prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table, clock=lambda: NOW)
         assert clean(world).removed[-1] == f"fast snapshot restore of {SNAPSHOT_ID} in {ZONE} disabled"
 
     def test_lowers_the_boost_of_a_volume_that_stays(self, world):

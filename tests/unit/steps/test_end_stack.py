@@ -10,7 +10,7 @@ from rewarm.domain.errors import AccessDeniedError, IncompleteCleanUpError
 from rewarm.domain.leftovers import ExecutionEnd
 from rewarm.domain.model import FastSnapshotRestore
 from rewarm.steps.end_stack import CAUSE, LATE_SECONDS, EndOfStack, end_stack
-from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at
+from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at
 from tests.support.sweeping import SweepWorld
 
 ARN = f"arn:aws:states:us-east-1:123456789012:execution:restore:{RESTORE_ID}"
@@ -62,7 +62,8 @@ def test_what_runs_is_stopped_and_ended(ending: Ending) -> None:
     world.begun(command0={"dispatch": {"commandId": "command-1", "instanceId": INSTANCE_ID}})
     world.made(attached=INSTANCE_ID)
     world.fast_restores.states[place] = FastSnapshotRestore("enabled")
-    world.table.claim_fast_snapshot_restore(*place, f"{RESTORE_ID}/0", enabled_by_us=True)
+    world.fast_restores.since[place] = NOW
+    world.table.claim_fast_snapshot_restore(*place, f"{RESTORE_ID}/0", asked_at=NOW)
     assert ending.end() == 1
     assert ending.work.stopped == [(ARN, CAUSE)]
     assert world.volumes.deleted == [VOLUME_ID]

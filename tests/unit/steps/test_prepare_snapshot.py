@@ -5,22 +5,32 @@ from __future__ import annotations
 import pytest
 
 from rewarm.contracts import PrepareSnapshotEvent
-from rewarm.domain.errors import FastSnapshotRestoreUnavailableError, RestoreCancelledError
+from rewarm.domain.errors import (
+    FastSnapshotRestoreUnavailableError,
+    RestoreCancelledError,
+    ServiceUnavailableError,
+    ThrottledError,
+)
 from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.steps.prepare_snapshot import prepare_snapshot
-from tests.support.builders import RESTORE_ID, SNAPSHOT_ID, ZONE, World, assignment, at, plan
+from rewarm.steps.release import release_fast_restore
+from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, ZONE, World, assignment, at, plan
 
 PLACE = (SNAPSHOT_ID, ZONE)
 
 
-def prepare(world, *, minute=0.0, index=0, restore_id=RESTORE_ID):
+def give_back(world):
+    return release_fast_restore(RESTORE_ID, 0, PLACE, fast_restores=world.fast_restores, table=world.table)
+
+
+def prepare(world, *, minute=0.0, index=0, restore_id=RESTORE_ID, clock=lambda: NOW):
     event = PrepareSnapshotEvent(
         restore_id=restore_id,
         now=at(minute),
         volume=assignment(index=index),
         plan=plan(Strategy.FAST_SNAPSHOT_RESTORE),
     )
-    return prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table)
+    return prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table, clock=clock)
 
 
 class TestPrepareSnapshot:
@@ -111,7 +121,59 @@ class TestPrepareSnapshot:
         world.fast_restores.failure = FastSnapshotRestoreUnavailableError("no capacity")
         with pytest.raises(FastSnapshotRestoreUnavailableError):
             prepare(world)
-        assert world.table.release_fast_snapshot_restore(*PLACE, f"{RESTORE_ID}/0")
+        assert world.table.claims[PLACE].users == {f"{RESTORE_ID}/0"}
+
+    def test_what_somebody_else_enables_meanwhile_is_theirs(self):
+        """EC2 takes our call, too, and shows when it was enabled: before we asked."""
+        world = World()
+
+        def clock():
+            world.fast_restores.states[PLACE] = FastSnapshotRestore("enabling")
+            world.fast_restores.since[PLACE] = at(-0.05)
+            return NOW
+
+        assert not prepare(world, clock=clock).enabled_by_us
+        give_back(world)
+        assert world.fast_restores.disabled == []
+
+    @pytest.mark.parametrize(("minute", "disabled"), [(0.5, [PLACE]), (-0.5, []), (30, [])])
+    def test_what_a_crash_left_enabled_is_known_by_its_time(self, minute, disabled):
+        world = World()
+        world.fast_restores.failure = ServiceUnavailableError("no answer")
+        with pytest.raises(ServiceUnavailableError):
+            prepare(world)
+        world.fast_restores.failure = None
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled")
+        world.fast_restores.since[PLACE] = at(minute)
+        give_back(world)
+        assert world.fast_restores.disabled == disabled
+
+    def test_what_was_refused_is_never_disabled(self):
+        """Also where disabling would be throttled for so long that somebody else enables it meanwhile."""
+        world = World()
+        world.fast_restores.quota = 0
+        with pytest.raises(FastSnapshotRestoreUnavailableError):
+            prepare(world)
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabling")
+        world.fast_restores.since[PLACE] = at(0.5)
+        world.fast_restores.failure = ThrottledError("slow down")
+        assert give_back(world) == []
+        assert PLACE in world.fast_restores.states
+
+    def test_what_was_refused_and_yet_done_is_ours(self):
+        """The answer of a first try was lost, the second one is refused."""
+        world = World()
+
+        def clock():
+            world.fast_restores.states[PLACE] = FastSnapshotRestore("enabling")
+            world.fast_restores.since[PLACE] = at(0.01)
+            world.fast_restores.quota = 0
+            return NOW
+
+        with pytest.raises(FastSnapshotRestoreUnavailableError):
+            prepare(world, clock=clock)
+        give_back(world)
+        assert world.fast_restores.disabled == [PLACE]
 
     def test_refuses_while_it_is_being_disabled(self):
         world = World()

@@ -43,7 +43,7 @@ def prepare(world, *, index=0, restore_id=RESTORE_ID):
         volume=assignment(index=index),
         plan=plan(Strategy.FAST_SNAPSHOT_RESTORE),
     )
-    prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table)
+    prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table, clock=lambda: NOW)
 
 
 def give_back(world, *, index=0, restore_id=RESTORE_ID):

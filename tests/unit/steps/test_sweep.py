@@ -85,7 +85,7 @@ def test_one_volume_keeps_no_other_from_being_swept(world: SweepWorld) -> None:
     assert (found[VOLUME_ID].state, found[other].state) == ("ending", "left")
     world.executions.failure = ServiceUnavailableError("busy")
     unknown = swept(world)
-    assert [(one.state, one.reason) for one in unknown] == [("left", "busy")] * 2
+    assert [(one.state, one.reason) for one in unknown] == [("ending", "busy")] * 2
 
 
 def test_one_sweep_keeps_no_other_from_running(world: SweepWorld, monkeypatch: pytest.MonkeyPatch) -> None:

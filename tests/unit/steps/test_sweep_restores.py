@@ -25,7 +25,9 @@ def world():
 
 def enabled(world, user=USER, *, by_us=True):
     world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled")
-    world.table.claim_fast_snapshot_restore(*PLACE, user, enabled_by_us=by_us)
+    world.table.claim_fast_snapshot_restore(*PLACE, user, asked_at=NOW if by_us else None)
+    if by_us:
+        world.fast_restores.since[PLACE] = NOW
 
 
 class TestAbortedRestores:
@@ -234,6 +236,27 @@ class TestRacesAndBystanders:
         assert world.messages.sent == []
         assert world.sweep(now=at(60)) == []
 
+    @pytest.mark.parametrize("earlier", [None, {"removed": [], "kept": [], "goesOn": True}])
+    @pytest.mark.parametrize("attached", [None, {"volumeId": VOLUME_ID}])
+    def test_the_event_of_that_restore_is_enough(self, world, attached, earlier):
+        """Nothing waits for the schedule: its command, its volume, its fast snapshot restore."""
+        told = {"finishedAt": "2026-11-21T03:20:00Z", "toldAt": "2026-11-21T03:20:00Z"}
+        command = {"dispatch": {"commandId": "command-1", "instanceId": INSTANCE_ID}}
+        world.begun(attached0=attached, status="failed", command0=command, cleanUp0=earlier, **told)
+        world.made(attached=INSTANCE_ID)
+        world.ended("FAILED")
+        assert [one.state for one in world.sweep(only=RESTORE_ID)] == ["ended"]
+        assert world.commands.cancelled == ["command-1"]
+        assert world.volumes.deleted == ([] if attached else [VOLUME_ID])
+        assert world.messages.sent == []
+        assert world.sweep(only=RESTORE_ID) == []
+
+    def test_one_that_cleaned_up_by_itself_is_left_alone(self, world):
+        told = {"finishedAt": "2026-11-21T03:20:00Z", "toldAt": "2026-11-21T03:20:00Z"}
+        world.begun(status="failed", cleanUp0={"removed": [], "kept": [], "unfinished": False}, **told)
+        world.ended("FAILED")
+        assert world.sweep(only=RESTORE_ID) == []
+
     def test_a_volume_of_an_earlier_plan_goes_the_one_that_was_ordered_stays(self, world):
         world.begun(status="ready", finishedAt="2026-11-21T03:20:00Z", settled0=True)
         world.ended("SUCCEEDED")
@@ -291,6 +314,20 @@ class TestRacesAndBystanders:
         assert world.volumes.volumes[VOLUME_ID].attachments[0].instance_id == "i-another"
         assert "which was not our doing" in world.messages.sent[0]["text"]
 
+    @pytest.mark.parametrize("unfinished", [False, True])
+    def test_what_was_kept_stays_when_its_owner_frees_it(self, world, unfinished):
+        """Detached, and without our tag."""
+        world.begun()
+        world.made(attached="i-another")
+        world.sweep()
+        world.volumes.change(VOLUME_ID, attachments=(), state="available")
+        world.volumes.volumes[VOLUME_ID].settings.tags.pop("rewarm:failed")
+        account = world.table.records[RESTORE_ID]["cleanUp0"]
+        world.table.update_volume(RESTORE_ID, 0, {"cleanUp0": {**account, "unfinished": unfinished}})
+        world.sweep(now=at(45))
+        assert world.volumes.deleted == []
+        assert "rewarm:failed" not in world.volumes.volumes[VOLUME_ID].settings.tags
+
     def test_snapshots_and_source_volumes_are_never_touched(self, world):
         world.begun()
         world.volumes.create(
@@ -342,7 +379,7 @@ class TestFastSnapshotRestores:
     def test_one_on_which_another_restore_relies_stays(self, world):
         world.begun()
         enabled(world)
-        world.table.claim_fast_snapshot_restore(*PLACE, "restore-alive/0", enabled_by_us=False)
+        world.table.claim_fast_snapshot_restore(*PLACE, "restore-alive/0", asked_at=None)
         world.executions.running.add(("restore-alive", 0))
         world.sweep()
         assert world.fast_restores.disabled == []
@@ -363,6 +400,16 @@ class TestFastSnapshotRestores:
         assert world.table.release_fast_snapshot_restore(*PLACE, USER)
         world.sweep()
         assert world.fast_restores.disabled == [PLACE]
+
+    def test_one_that_the_user_enabled_after_us_stays_where_we_could_not_forget_ours(self, world):
+        world.begun(status="failed", toldAt="2026-11-21T03:20:00Z", volume0=None)
+        world.ended("FAILED")
+        enabled(world)
+        assert world.table.release_fast_snapshot_restore(*PLACE, USER)
+        world.fast_restores.since[PLACE] = at(20)
+        world.sweep()
+        assert PLACE in world.fast_restores.states
+        assert world.table.claims == {}
 
     def test_one_that_the_user_enabled_after_us_stays(self, world):
         enabled(world)
