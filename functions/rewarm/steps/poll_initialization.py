@@ -32,6 +32,7 @@ from rewarm.ports import Artifacts, Commands, Metrics, RestoreTable, VolumeStore
 from rewarm.steps import samples
 from rewarm.steps.dispatch_warmer import bytes_to_read
 from rewarm.steps.records import FINISHED, Status, initialization_attribute, stop_if_cancelled
+from rewarm.steps.still_there import check_still_there
 
 READ_OPS_SHOWN = 15
 METRICS_LOOK_BACK = timedelta(minutes=30)
@@ -54,13 +55,17 @@ def poll_initialization(
     artifacts: Artifacts,
     table: RestoreTable,
 ) -> PollInitializationResult:
-    """Raises the Agent… errors, InitializationStalledError, VolumeUnreadableError, RestoreCancelledError."""
+    """Raises the Agent… errors, InitializationStalledError, VolumeUnreadableError, RestoreCancelledError,
+    VolumeFailedError and VolumeNotFoundError.
+    """
     status = stop_if_cancelled(table, event.restore_id)
     if event.dispatch is not None:
         seen, account = _watch_agent(event, event.dispatch, commands, metrics, artifacts)
     else:
         seen, account = _watch_volume(event, volumes), None
     verdict = judge(seen)
+    if verdict.ready:
+        check_still_there(event.volume_id, event.volume, volumes)
     result = _result(event, seen, verdict, account)
     samples.note(event, result, artifacts)
     _stop_if_stalled(event, result)

@@ -10,11 +10,14 @@ from rewarm.domain.errors import (
     AgentUnreachableError,
     InitializationStalledError,
     RestoreCancelledError,
+    VolumeFailedError,
+    VolumeNotFoundError,
     VolumeUnreadableError,
 )
 from rewarm.domain.model import GIB, CommandStatus, InitializationStatus, ReadActivity, Strategy
 from rewarm.steps.poll_initialization import poll_initialization
 from tests.support.builders import (
+    INSTANCE_ID,
     NOW,
     RESTORE_ID,
     SNAPSHOT_ID,
@@ -40,6 +43,7 @@ def world():
     world = World()
     settings = assignment().volume.settings()
     world.volumes.create(SNAPSHOT_ID, ZONE, settings, initialization_rate_mib_s=None, client_token="t")
+    world.volumes.attach(VOLUME_ID, INSTANCE_ID, "/dev/sdf")
     return world
 
 
@@ -288,6 +292,24 @@ class TestOtherStrategies:
         ):
             world.volumes.statuses[VOLUME_ID] = InitializationStatus(state, "default", progress, None)
             assert poll(world, strategy).ready is ready, (state, progress)
+
+    @pytest.mark.parametrize(
+        ("change", "error", "words"),
+        [
+            ({"attachments": ()}, VolumeFailedError, "no longer attached to i-"),
+            ({"state": "error"}, VolumeFailedError, "is error, and was to be ready"),
+            (None, VolumeNotFoundError, VOLUME_ID),
+        ],
+    )
+    def test_a_volume_that_somebody_took_away_is_not_ready(self, world, change, error, words):
+        """All signals may be good by then: it was fast until a moment ago."""
+        world.volumes.statuses[VOLUME_ID] = InitializationStatus("completed", "default", 100, None)
+        if change is None:
+            del world.volumes.volumes[VOLUME_ID]
+        else:
+            world.volumes.change(VOLUME_ID, **change)
+        with pytest.raises(error, match=words):
+            poll(world, Strategy.BACKGROUND)
 
     def test_waits_by_the_time_that_aws_names(self, world):
         world.volumes.statuses[VOLUME_ID] = InitializationStatus("initializing", "provisioned-rate", 40, 300)
