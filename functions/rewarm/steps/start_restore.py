@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError
@@ -37,10 +38,11 @@ def start_restore(  # noqa: PLR0913 - one keyword a port
         return _accepted(restore_id)
     if known is not None and known.get("status") not in FINISHED and "request" in known:
         # Its answer was lost: the devices are its own by now, and may be in use by its own volumes.
-        return _started(restore_id, known["request"], table, starter)
+        _started(restore_id, known["request"], table, starter)
+        return _accepted(restore_id)
     request = resolve_request(body, table=table)
     enter_stack(request, restore_id=restore_id, now=now, keeper=keeper)
-    try:
+    with _given_back_after_errors(restore_id, keeper):
         assign_and_hold(
             request,
             restore_id=restore_id,
@@ -50,18 +52,29 @@ def start_restore(  # noqa: PLR0913 - one keyword a port
             instances=instances,
             volumes=volumes,
         )
-        record = {
-            "status": Status.ACCEPTED.value,
-            "startedAt": iso(now),
-            "request": request.to_json(),
-            "trigger": TRIGGER,
-        }
+    record = {
+        "status": Status.ACCEPTED.value,
+        "startedAt": iso(now),
+        "request": request.to_json(),
+        "trigger": TRIGGER,
+    }
+    # Where a service did not answer it may have been started all the same, and then needs what it holds; else
+    # its record, which says that it failed, lets others take its place.
+    with _given_back_after_errors(restore_id, keeper, but=ServiceUnavailableError):
         if not table.put_new(restore_id, record):
             table.update(restore_id, record)
-        return _started(restore_id, request.to_json(), table, starter)
-    except ServiceUnavailableError:
-        # It may have been started all the same, and then needs what it holds; else its record, which says
-        # that it failed, lets others take its place.
+        _started(restore_id, request.to_json(), table, starter)
+    return _accepted(restore_id)
+
+
+@contextmanager
+def _given_back_after_errors(
+    restore_id: str, keeper: Keeper, *, but: type[RestoreError] | tuple[()] = ()
+) -> Iterator[None]:
+    """The restore's place in the stack, and its devices."""
+    try:
+        yield
+    except but:
         raise
     except RestoreError:
         with suppress(RestoreError):
@@ -69,13 +82,12 @@ def start_restore(  # noqa: PLR0913 - one keyword a port
         raise
 
 
-def _started(restore_id: str, request: JsonObject, table: RestoreTable, starter: Executions) -> JsonObject:
+def _started(restore_id: str, request: JsonObject, table: RestoreTable, starter: Executions) -> None:
     try:
         starter.start(restore_id, {"request": request, "trigger": TRIGGER})
     except RestoreError as error:
         table.update(restore_id, {"status": Status.FAILED.value, "failure": {"cause": str(error)}})
         raise
-    return _accepted(restore_id)
 
 
 def _accepted(restore_id: str) -> JsonObject:

@@ -123,6 +123,19 @@ class TestStartRestore:
         world.executions.failure = None
         assert start(world)["status"] == "accepted"
 
+    def test_one_that_could_not_be_checked_gives_its_place_back(self, monkeypatch):
+        """Nothing was started, whatever the service does: others must not wait for the sweeper."""
+        world = World()
+
+        def unavailable(*_given):
+            raise ServiceUnavailableError("DescribeInstances")
+
+        monkeypatch.setattr(world.instances, "get", unavailable)
+        with pytest.raises(ServiceUnavailableError, match="DescribeInstances"):
+            start(world)
+        assert world.holds.running() == []
+        assert RESTORE_ID not in world.table.records
+
     def test_one_whose_start_got_no_answer_keeps_its_device_and_gives_way(self):
         """It may run: then its record says so. Else the record says that it failed."""
         world = World()
