@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.domain.leftovers import ExecutionEnd, restore_of
+from rewarm.domain.leftovers import ExecutionEnd, restore_of, volume_execution
 from rewarm.ports import JsonObject
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions.client import SFNClient
+    from mypy_boto3_stepfunctions.type_defs import ExecutionListItemTypeDef
 
 _LARGEST_PAGE = 1_000
 """botocore ListExecutions: maxResults."""
+
+
+def running_executions(
+    stepfunctions: SFNClient, state_machine_arn: str
+) -> Iterator[ExecutionListItemTypeDef]:
+    """Those of one state machine that run; errors are botocore's own."""
+    pages = stepfunctions.get_paginator("list_executions").paginate(
+        stateMachineArn=state_machine_arn,
+        statusFilter="RUNNING",
+        PaginationConfig={"PageSize": _LARGEST_PAGE},
+    )
+    for page in pages:
+        yield from page["executions"]
 
 
 class RestoreExecutionStates:
@@ -28,10 +43,7 @@ class RestoreExecutionStates:
 
     def is_over(self, restore_id: str, index: int) -> bool:
         """Neither the restore nor that of this volume runs; what Step Functions forgot has ended."""
-        running = self._is_running(self._restore_arn, restore_id) or self._is_running(
-            self._restore_volume_arn, f"{restore_id}-{index}"
-        )
-        return not running
+        return not (self._is_running(self._restore_arn, restore_id) or self.volume_runs(restore_id, index))
 
     def ending(self, restore_id: str) -> ExecutionEnd:
         """Of the state machine `restore`."""
@@ -39,20 +51,14 @@ class RestoreExecutionStates:
 
     def volume_runs(self, restore_id: str, index: int) -> bool:
         """The state machine `restore-volume` is at work for this one of its volumes."""
-        return self._is_running(self._restore_volume_arn, f"{restore_id}-{index}")
+        return self._is_running(self._restore_volume_arn, volume_execution(restore_id, index))
 
     def names_running(self) -> frozenset[str]:
         """Of both state machines."""
-        paginator = self._stepfunctions.get_paginator("list_executions")
         arns = (self._restore_arn, self._restore_volume_arn)
         with naming_errors():
             return frozenset(
-                one["name"]
-                for arn in arns
-                for page in paginator.paginate(
-                    stateMachineArn=arn, statusFilter="RUNNING", PaginationConfig={"PageSize": _LARGEST_PAGE}
-                )
-                for one in page["executions"]
+                one["name"] for arn in arns for one in running_executions(self._stepfunctions, arn)
             )
 
     def _is_running(self, state_machine_arn: str, name: str) -> bool:
@@ -88,11 +94,11 @@ class StepFunctionsWork:
         }
 
     def _running(self, state_machine_arn: str) -> list[str]:
-        paginator = self._stepfunctions.get_paginator("list_executions")
         with naming_errors():
             try:
-                pages = paginator.paginate(stateMachineArn=state_machine_arn, statusFilter="RUNNING")
-                return [one["executionArn"] for page in pages for one in page["executions"]]
+                return [
+                    one["executionArn"] for one in running_executions(self._stepfunctions, state_machine_arn)
+                ]
             except ClientError as error:
                 if code_of(error) == "StateMachineDoesNotExist":
                     return []

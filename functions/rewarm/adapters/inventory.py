@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rewarm.adapters.aws_errors import naming_errors
+from rewarm.adapters.executions import running_executions
 from rewarm.adapters.fast_restore_claims import DynamoFastRestoreClaims, enabling_time
 from rewarm.domain.running import RunningFastRestore
 
@@ -32,10 +33,8 @@ class AwsInventory:
 
     def restores_in_flight(self) -> int:
         """Executions of the state machine `restore` that run."""
-        paginator = self._stepfunctions.get_paginator("list_executions")
         with naming_errors():
-            pages = paginator.paginate(stateMachineArn=self._restore_arn, statusFilter="RUNNING")
-            return sum(len(page["executions"]) for page in pages)
+            return sum(1 for _ in running_executions(self._stepfunctions, self._restore_arn))
 
     def fast_restores(self) -> list[RunningFastRestore]:
         """EC2 knows what is active, the table what of that is ours: one read for each that is active."""

@@ -117,6 +117,11 @@ def restore_and_index(user: str) -> tuple[str, int] | None:
     return (restore_id, int(index)) if restore_id and index.isdecimal() else None
 
 
+def volume_execution(restore_id: str, index: int) -> str:
+    """Name of the execution of one volume, of the state machine `restore-volume`."""
+    return f"{restore_id}-{index}"
+
+
 def restore_of(execution_name: str, *, of_volume: bool) -> str:
     """The restore's id; the execution of a volume has the index behind it."""
     name, dash, index = execution_name.rpartition("-")

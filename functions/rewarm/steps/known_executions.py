@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Protocol
 
 from rewarm.domain.errors import RestoreError
-from rewarm.domain.leftovers import ExecutionEnd
+from rewarm.domain.leftovers import ExecutionEnd, volume_execution
 from rewarm.ports_performance import RestoreExecutions
 from rewarm.ports_sweep import RestoreEndings, RunningExecutions
 
@@ -39,7 +39,7 @@ class KnownExecutions:
 
     def is_over(self, restore_id: str, index: int) -> bool:
         """Neither the restore nor the restore of this one of its volumes runs any more."""
-        if not self._running.isdisjoint((restore_id, _child(restore_id, index))):
+        if not self._running.isdisjoint((restore_id, volume_execution(restore_id, index))):
             return False
         return self._executions.is_over(restore_id, index)
 
@@ -49,8 +49,5 @@ class KnownExecutions:
 
     def volume_runs(self, restore_id: str, index: int) -> bool:
         """The state machine `restore-volume` is at work for this one of its volumes."""
-        return _child(restore_id, index) in self._running or self._executions.volume_runs(restore_id, index)
-
-
-def _child(restore_id: str, index: int) -> str:
-    return f"{restore_id}-{index}"
+        name = volume_execution(restore_id, index)
+        return name in self._running or self._executions.volume_runs(restore_id, index)
