@@ -23,7 +23,14 @@ from rewarm.domain.errors import (
 from rewarm.domain.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, is_made_by_us, untouchable
 from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.performance import BOOST_TAG, performance_of
-from rewarm.ports import Commands, FastSnapshotRestores, RestoreTable, VolumeModifications, VolumeStore
+from rewarm.ports import (
+    Commands,
+    FastSnapshotRestores,
+    JsonObject,
+    RestoreTable,
+    VolumeModifications,
+    VolumeStore,
+)
 from rewarm.steps.boost import lower
 from rewarm.steps.put_back import PutBackPorts, put_back
 from rewarm.steps.records import (
@@ -95,8 +102,11 @@ def clean_up(  # noqa: PLR0913 - one keyword a port
 
 def remove(remains: Remains, ports: CleanUpPorts) -> CleanUpResult:
     """Idempotent. One thing that cannot be removed never keeps another one from being removed."""
-    account = Account(kept_volumes=_kept_before(remains, ports.table))
-    _cancel_commands(remains, ports, account)
+    account = Account()
+    record = _noted(remains, ports.table, account)
+    earlier = record.get(clean_up_attribute(remains.index)) or {}
+    account.kept_volumes |= {str(one) for one in earlier.get("keptVolumes") or ()}
+    _cancel_commands(remains, record, ports, account)
     for volume in _volumes_made(remains, ports, account):
         if not _remove_volume(remains, volume, ports.volumes, account):
             _lower_boost(volume, ports.volumes, ports.modifications, account)
@@ -105,13 +115,15 @@ def remove(remains: Remains, ports: CleanUpPorts) -> CleanUpResult:
     return _settle(remains, account, ports.table)
 
 
-def _kept_before(remains: Remains, table: RestoreTable) -> set[str]:
-    """None where the record cannot be read: the tag on the volume says the same."""
+def _noted(remains: Remains, table: RestoreTable, account: Account) -> JsonObject:
+    """Of this volume. Nothing where it cannot be read: what the execution itself knows of is ended all the
+    same, and that a volume was kept before its tag says, too.
+    """
     try:
-        earlier = attribute(table, remains.restore_id, remains.index, clean_up_attribute(remains.index))
-    except RestoreError:
-        return set()
-    return {str(one) for one in earlier.get("keptVolumes") or ()}
+        return table.get_volume(remains.restore_id, remains.index)
+    except RestoreError as error:
+        (account.busy if isinstance(error, RETRIED) else account.left).append(f"commands: {error}")
+        return {}
 
 
 def _keep_story(event: CleanUpEvent, table: RestoreTable) -> RestoreError | None:
@@ -137,14 +149,8 @@ def _put_back(remains: Remains, ports: PutBackPorts | None, account: Account) ->
         lists[one.state].append(f"volume {one.volume_id}: {one.reason}")
 
 
-def _cancel_commands(remains: Remains, ports: CleanUpPorts, account: Account) -> None:
+def _cancel_commands(remains: Remains, record: JsonObject, ports: CleanUpPorts, account: Account) -> None:
     """The warm-up, and what measures: the record knows both, also where their answer never arrived."""
-    try:
-        record = ports.table.get_volume(remains.restore_id, remains.index)
-    except RestoreError as error:
-        # What the execution itself knows of is ended all the same.
-        (account.busy if isinstance(error, RETRIED) else account.left).append(f"commands: {error}")
-        record = {}
     sent = (record.get(command_attribute(remains.index)) or {}).get("dispatch") or {}
     measuring = record.get(measurement_attribute(remains.index)) or {}
     noted = {(str(one["commandId"]), str(one["instanceId"])) for one in (sent, measuring) if one}
