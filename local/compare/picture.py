@@ -13,7 +13,8 @@ from local.compare.tables import by_pattern, title
 from local.run.recording import Json
 
 BAR_COLOUR, LIMIT_COLOUR = "#1b7f5c", "#c0392b"
-WIDTH_INCHES, BAR_INCHES, HEAD_INCHES = 8.0, 0.34, 1.0
+WIDTH_INCHES, BAR_INCHES, HEAD_INCHES = 8.0, 0.48, 1.0
+LABEL_CHARACTERS = 100  # as many as stand in the width of the picture
 
 
 def draw(path: Path, runs: Sequence[Json]) -> bool:
@@ -42,10 +43,18 @@ def save(figure: Figure, path: Path) -> None:
     path.write_text("\n".join(line.rstrip() for line in lines) + "\n", encoding="utf-8")
 
 
+def label(target: str) -> str:
+    """A target by its name; of one too long for the picture the begin and the end, where names differ."""
+    if len(target) <= LABEL_CHARACTERS:
+        return target
+    half = LABEL_CHARACTERS // 2
+    return f"{target[: half - 1]}…{target[-half:]}"
+
+
 def _panel(axis: Any, name: str, runs: Sequence[Json]) -> None:
     places = list(range(len(runs)))
     totals = [run["totalIops"] for run in runs]
-    axis.barh(places, totals, color=BAR_COLOUR, height=0.7)
+    axis.barh(places, totals, color=BAR_COLOUR, height=0.6)
     for place, run in zip(places, runs, strict=True):
         axis.annotate(
             f"{run['totalIops']:,.0f} IOPS, {run['totalMibS']:,.0f} MiB/s",
@@ -56,9 +65,14 @@ def _panel(axis: Any, name: str, runs: Sequence[Json]) -> None:
         )
         if run["provisionedIops"] and run["provisionedIops"] <= 1.6 * max(totals):
             axis.plot(
-                [run["provisionedIops"]] * 2, [place - 0.42, place + 0.42], color=LIMIT_COLOUR, linewidth=2
+                [run["provisionedIops"]] * 2, [place - 0.3, place + 0.36], color=LIMIT_COLOUR, linewidth=2
             )
-    axis.set_yticks(places, [run["target"] for run in runs])
+        # Above its bar, not beside it: the path of a mount may be longer than the picture has room for there.
+        axis.annotate(
+            label(run["target"]), (0, place - 0.3), xytext=(0, 2), textcoords="offset points", in_layout=False
+        )
+    axis.set_yticks([])
+    axis.set_ylim(-0.8, len(runs) - 0.5)
     axis.invert_yaxis()
     axis.set_xlim(0, max(totals) * 1.6)
     axis.set_title(title(name), loc="left", fontsize=9, fontweight="bold")

@@ -11,7 +11,7 @@ import pytest
 
 from local.compare.__main__ import MEASURED, NOT_MEASURED, main
 from local.compare.options import parse
-from local.compare.picture import draw
+from local.compare.picture import LABEL_CHARACTERS, draw
 from local.compare.stack import StackUnreachableError, api_of
 from local.compare.tables import COLUMNS, by_pattern, row
 
@@ -88,6 +88,14 @@ class TestShown:
         assert text == (tmp_path / "b.svg").read_text(encoding="utf-8")
         assert "/fsx" in text
         assert "5,538 IOPS" in text
+
+    def test_a_long_path_leaves_room_for_the_bars(self, tmp_path: Path) -> None:
+        begin, end = "/srv/" + "deep/" * 80, "instances/i-0123456789abcdef0/mounts/"
+        assert draw(tmp_path / "a.svg", [run(begin + end + "a", 1), run(begin + end + "b", 2)])
+        text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+        shown = re.findall(r"/srv/deep/[^<]*", text)
+        assert [one[-9:] for one in shown] == ["/mounts/a", "/mounts/b"]
+        assert all(len(one) <= LABEL_CHARACTERS for one in shown)
 
     def test_nothing_measured_is_no_picture(self, tmp_path: Path) -> None:
         assert not draw(tmp_path / "a.svg", [run("/gone", None, problem="gone")])
