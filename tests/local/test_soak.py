@@ -122,8 +122,12 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--restores", "0"], "--restores: found 0; allowed is 1 to 1,000,000"),
-            (["--seed", "-1"], "--seed: found -1; allowed is 0 or more"),
+            (
+                ["--restores", "0"],
+                "--restores: found 0; a whole number of restores from 1 to 1000000",
+            ),
+            (["--seed", "-1"], "--seed: found '-1'; a whole number, 0 or more is allowed"),
+            (["--only", "abc"], "--only: found 'abc'; a whole number, 0 or more is allowed"),
         ],
     )
     def test_options_that_make_no_sense_are_refused(self, arguments, message, capsys):
