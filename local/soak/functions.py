@@ -218,8 +218,8 @@ class Functions:
         self.invocations = 0
         self.places: Counter[str] = Counter()
         """Invocations by state, or by function where no state calls."""
-        self.troubled: set[tuple[str, str]] = set()
-        """(execution, state) where something was injected into an invocation or into one of its calls."""
+        self.troubled: set[tuple[str, str, str]] = set()
+        """(execution, state, service) of calls without their own answer; or a mishap's kind."""
         self._scheduler = scheduler
         self._functions = deployed.functions
         self._chance = chance
@@ -234,10 +234,10 @@ class Functions:
         function = self._functions[arn]
         return self._begin(function, payload, function.logical_id, "")
 
-    def note_trouble(self, caller: Fiber | None) -> None:
+    def note_trouble(self, caller: Fiber | None, service: str) -> None:
         """A call of this function did not get its own answer."""
         if caller is not None:
-            self.troubled.add((caller.scope.execution, caller.scope.place))
+            self.troubled.add((caller.scope.execution, caller.scope.place, service))
 
     def _begin(self, function: FunctionResource, payload: Any, place: str, execution: str) -> Fiber:
         self.invocations += 1
@@ -245,7 +245,7 @@ class Functions:
         handler = handlers()[function.module]
         mishap = self._mishaps.invocation(place)
         if mishap is not None:
-            self.troubled.add((execution, place))
+            self.troubled.add((execution, place, mishap.kind))
         text = json.dumps(payload)
 
         def work() -> tuple[Any, StateError | None]:

@@ -13,6 +13,8 @@ from local.soak.services import backend
 Json = dict[str, Any]
 CHANNELS = {"eventbridge": "programs", "slack": "slack", "email": "email", "chat": "slack"}
 """Each with what leaves it out in a request's `notify`; programs always hear."""
+SERVICES = ("events", "secretsmanager", "sns")
+"""What the channels need; where all of them refuse, the alarm `announce-errors` is what is left."""
 READY, FAILED = "Announce Ready", "Announce Failure"
 SWEEPER = ("", "SweepFunction")
 """It tells the end of what was stopped; which restore's end it was about is not known from outside."""
@@ -25,7 +27,8 @@ class Told:
     """Every message of an end that a channel took, and what is wrong with them."""
 
     def __init__(self, lab: Any, restore_machine: str, volume_machine: str) -> None:
-        self._troubled: set[tuple[str, str]] = lab.functions.troubled
+        self._troubles: set[tuple[str, str, str]] = lab.functions.troubled
+        self._troubled = {one[:2] for one in self._troubles}
         executions = lab.states.executions.values()
         self._restores = {one.name: one for one in executions if one.machine.arn == restore_machine}
         self._volumes = [one for one in executions if one.machine.arn == volume_machine]
@@ -43,12 +46,15 @@ class Told:
         return [*self._of_volumes(), *self._of_restores(), *self._of_others()]
 
     def _of_volumes(self) -> Iterator[str]:
-        """A volume at full speed is what everybody waits for: whatever fails, somebody hears of it."""
+        """A volume at full speed is what everybody waits for: whatever else fails, somebody hears of it."""
         for one in self._volumes:
             if one.status != "SUCCEEDED":
                 continue
             restore_id, volume_id = one.name.rpartition("-")[0], str(one.output["volumeId"])
             counts = {name: self._ready[name, restore_id, volume_id] for name in self._wanted(restore_id)}
+            refused = all((one.name, READY, service) in self._troubles for service in SERVICES)
+            if refused and not any(counts.values()):
+                continue
             clear = (one.name, READY) not in self._troubled
             yield from _wrong(f"{volume_id} of {restore_id} at full speed", counts, clear=clear)
 

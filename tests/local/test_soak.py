@@ -17,6 +17,8 @@ from local.soak.options import parse
 from local.soak.paths import Ending, request
 from local.soak.paths_of_trouble import PATHS
 from local.soak.run import Outcome, scenario
+from local.soak.transport import NoInterference
+from local.soak.wire_faults import Kind, refusal_of
 from rewarm.adapters.holds import DynamoHolds
 from rewarm.adapters.messages import MessageFanOut
 from rewarm.adapters.restores import DynamoRestoreTable
@@ -25,6 +27,18 @@ from rewarm.steps.boost import Lowering
 
 SEEDS = [*range(1, 9), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(9, 41))]
 """Some seventy restores."""
+
+
+class Deaf(NoInterference):
+    """Services that refuse whatever `Announce Ready` asks of them."""
+
+    def __init__(self, services):
+        self._services = services
+
+    def before(self, call):
+        if call.place == "Announce Ready" and call.service in self._services:
+            return refusal_of(Kind.ACCESS_DENIED, call.service)
+        return None
 
 
 SEND, TABLE = "adapters.messages.MessageFanOut.send", "adapters.restores.DynamoRestoreTable"
@@ -184,6 +198,20 @@ class TestAuditor:
             ending = PATHS[path].play(lab)
             lab.pass_time(SETTLED_SECONDS)
             assert words in str(Auditor(lab).findings(ending))
+
+    @pytest.mark.parametrize("services", [("events", "secretsmanager", "sns"), ("events", "sns")])
+    def test_channels_that_refuse_are_not_missed(self, services):
+        with FastLab(1, interference=Deaf(services)) as lab:
+            ending = PATHS["provisioned-rate"].play(lab)
+            lab.pass_time(SETTLED_SECONDS)
+            assert Auditor(lab).findings(ending) == []
+
+    def test_nobody_is_told_because_of_something_else(self, monkeypatch):
+        monkeypatch.setattr("rewarm.adapters.messages.MessageFanOut.send", unless_ready(MessageFanOut.send))
+        with FastLab(1, interference=Deaf(("dynamodb",))) as lab:
+            ending = PATHS["provisioned-rate"].play(lab)
+            lab.pass_time(SETTLED_SECONDS)
+            assert "at full speed was told by no channel" in str(Auditor(lab).findings(ending))
 
     def test_a_key_that_stays_in_progress(self, monkeypatch):
         def for_a_day(self, data, remaining_time_in_millis=None):
