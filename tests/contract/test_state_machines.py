@@ -12,6 +12,7 @@ from jsonata import Jsonata
 
 from rewarm import contracts
 from rewarm.domain import errors
+from rewarm.steps.announce_record import PASSING
 from tests.contract import repository
 from tests.contract.repository import ROOT, Graph, Json
 
@@ -108,6 +109,14 @@ class TestErrors:
         if state["Resource"].endswith(".waitForTaskToken"):
             return  # its time limit is that of the wait; the function may well end after it
         assert function.get("Timeout", limit) < state["TimeoutSeconds"], f"{machine}/{name}"
+
+    def test_the_last_try_of_announce_ready_is_known_as_such(self) -> None:
+        """Also of a Retry with more attempts: each of those after it would be the last one, too."""
+        state = next(state for _, name, state in TASKS if name == "Announce Ready")
+        passing = {error.__name__ for error in PASSING}
+        least = min(one["MaxAttempts"] for one in state["Retry"] if passing & {*one["ErrorEquals"]})
+        last_try = state["Arguments"]["Payload"]["details"]["lastTry"]
+        assert last_try == f"{{% $states.context.State.RetryCount >= {least} %}}"
 
     @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.start)
     def test_every_caught_error_ends_in_fail(self, graph: Graph) -> None:

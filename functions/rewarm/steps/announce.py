@@ -25,7 +25,6 @@ from rewarm.domain.performance import BoostOutcome, performance_of
 from rewarm.domain.scope import Scope, reported
 from rewarm.domain.units import clock_text, iso
 from rewarm.ports import Artifacts, Messages, RestoreTable
-from rewarm.ports_records import VOLUME_EVENTS
 from rewarm.steps import measuring
 from rewarm.steps.announce_details import (
     AttachedDetails,
@@ -35,15 +34,15 @@ from rewarm.steps.announce_details import (
     ReadyDetails,
 )
 from rewarm.steps.announce_performance import performance_changed, performance_failed
+from rewarm.steps.announce_record import recorded
 from rewarm.steps.announce_release import telling_unreleased
 from rewarm.steps.announce_replacement import telling_replaced
 from rewarm.steps.kept import with_plans
 from rewarm.steps.leftovers import removed_and_kept
 from rewarm.steps.links import MESSAGE_SECONDS, page_url
-from rewarm.steps.records import REFUSALS, Status, attached_attribute, note, plan_attribute
+from rewarm.steps.records import REFUSALS, Status, attached_attribute, plan_attribute
 
 ON = {"slack": True, "email": True}
-OF_ONE_VOLUME = frozenset({"attached", "fallback", "ready"})
 
 Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
 """From the event and the record to the message and what changes in the record."""
@@ -57,12 +56,7 @@ def announce(
         event = with_plans(event, artifacts)
     if event.event == "attached":
         _note_attached(event, table)
-    index = _index(event)
-    record = _record(event, index, table)
-    message, changes = COMPOSERS[event.event](event, record)
-    news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": message.text}
-    _keep(event.restore_id, index, news, record, table)
-    note(table, event.restore_id, changes)
+    message = recorded(event, COMPOSERS[event.event], table)
     key = event.details.get("pageKey")
     url = page_url(key, artifacts, seconds=MESSAGE_SECONDS) if artifacts is not None else None
     return AnnounceResult(channels=messages.send({**_as_json(message, event), "reportUrl": url}))
@@ -74,35 +68,6 @@ def _note_attached(event: AnnounceEvent, table: RestoreTable) -> None:
     noted = {"volumeId": details.volume_id, "device": details.device, "at": iso(event.now)}
     if not table.set_unless_cancelled(event.restore_id, attached_attribute(details.volume.index), noted):
         raise RestoreCancelledError("the restore was cancelled, as asked for")
-
-
-def _index(event: AnnounceEvent) -> int | None:
-    """The volume that the news are of; None for news of the whole restore."""
-    if event.event not in OF_ONE_VOLUME:
-        return None
-    return VolumeAssignment.model_validate(event.details["volume"]).index
-
-
-def _record(event: AnnounceEvent, index: int | None, table: RestoreTable) -> JsonObject:
-    """As much of it as the news are about: only an end tells what became of every volume."""
-    if index is not None:
-        return table.get_volume(event.restore_id, index)
-    found = table.get_whole(event.restore_id) if event.event == "failed" else table.get(event.restore_id)
-    return found or {}
-
-
-def _keep(
-    restore_id: str, index: int | None, news: JsonObject, record: JsonObject, table: RestoreTable
-) -> None:
-    """A retried state does not write the same news twice."""
-    name = "events" if index is None else f"{VOLUME_EVENTS}{index}"
-    last = (record.get(name) or [{}])[-1]
-    if (last.get("event"), last.get("text")) == (news["event"], news["text"]):
-        return
-    if index is None:
-        table.append_event(restore_id, news)
-    else:
-        table.append_volume_event(restore_id, index, news)
 
 
 def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:

@@ -65,6 +65,8 @@ class ReadyDetails(Contract):
     deadline_at: Instant | None = None
     warm_ups: int = 0
     page_key: str | None = None
+    last_try: bool = False
+    """No Retry comes after this one (announce_record.py)."""
 
 
 class FailedDetails(Contract):
