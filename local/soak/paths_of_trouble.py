@@ -21,6 +21,7 @@ from local.soak.paths import (
     restored,
 )
 from local.soak.paths import snapshot as made_snapshot
+from local.soak.services import backend
 
 __all__ = ["PATHS"]
 NO_RATE = FaultRule(
@@ -141,6 +142,23 @@ def _tagged(lab: FastLab) -> Ending:
 @path("dry-run")
 def _dry_run(lab: FastLab) -> Ending:
     return restored(lab, request(lab, "auto", dryRun=True))
+
+
+@path("report-out-of-reach")
+def _unreported(lab: FastLab) -> Ending:
+    """What the report needs is not in the bucket while it is to be written."""
+    objects, taken = backend("s3").buckets[lab.stack.buckets[0]].keys, {}
+
+    def take(restore_id: str) -> None:
+        if in_state(lab, restore_id, "Announce Ready"):
+            key = f"restores/{restore_id}/plans.json"
+            taken[key] = objects.getlist(key)
+            dict.pop(objects, key)
+
+    ending = restored(lab, request(lab, "provisioned-rate"), take)
+    for key, plans in taken.items():
+        objects.setlist(key, plans)
+    return ending
 
 
 @path("performance-change")
