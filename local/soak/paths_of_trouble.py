@@ -144,6 +144,61 @@ def _dry_run(lab: FastLab) -> Ending:
     return restored(lab, request(lab, "auto", dryRun=True))
 
 
+def answer_lost(lab: FastLab, *, skip: int = 0, times: int = 1) -> None:
+    """The command is sent, and its id comes to nobody."""
+    rule = FaultRule(
+        "SendCommand", effect="lost-answer", code="InternalServerError", status=500, times=times, skip=skip
+    )
+    lab.region.faults.add(rule)
+
+
+def long_warm_up(lab: FastLab) -> Json:
+    """The agent would go on reading long after the restore's end."""
+    source = {"snapshotId": lab.region.add_snapshot(size_gib=40, extents=((0, 70_000),))}
+    return request(lab, "warm-up-agent", source=source, verify={"samples": 0})
+
+
+def once_sent(lab: FastLab, then: Callable[[str], object]) -> Callable[[str], None]:
+    """Somebody who does something as soon as the warm-up was sent."""
+    sent = "Dispatch Warmer", "ssm", "SendCommand"
+
+    def act(restore_id: str) -> None:
+        main = lab.execution(RESTORE, restore_id)
+
+        def done() -> bool:
+            return lab.calls[sent] > 0 or (main is not None and main.status != "RUNNING")
+
+        lab.run(done, most_seconds=LONGEST_SECONDS)
+        then(restore_id)
+
+    return act
+
+
+@path("answers-of-commands-lost")
+def _unanswered(lab: FastLab) -> Ending:
+    answer_lost(lab, times=3)
+    return restored(lab, request(lab, "warm-up-agent"))
+
+
+@path("cancelled-with-a-command-that-nobody-noted")
+def _cancelled_unnoted(lab: FastLab) -> Ending:
+    answer_lost(lab)
+    asked = long_warm_up(lab)
+    return restored(lab, asked, once_sent(lab, lambda one: lab.api("DELETE", f"/restores/{one}")))
+
+
+@path("stopped-with-a-command-that-nobody-noted")
+def _stopped_unnoted(lab: FastLab) -> Ending:
+    answer_lost(lab)
+    asked = long_warm_up(lab)
+
+    def halt(restore_id: str) -> None:
+        stop(lab, restore_id, VOLUME)
+        stop(lab, restore_id)
+
+    return restored(lab, asked, once_sent(lab, halt))
+
+
 @path("report-out-of-reach")
 def _unreported(lab: FastLab) -> Ending:
     """What the report needs is not in the bucket while it is to be written."""

@@ -110,7 +110,8 @@ def end_restore(
         return swept
     if untold:
         _tell(restore_id, ending, ports, cancelled=asked_before or bool(record.get("cancelAsked")))
-    _leave(restore_id, record, ending, ports)
+    if swept.state != "ending":
+        _leave(restore_id, record, ending, ports)
     return swept
 
 
