@@ -27,6 +27,7 @@ __all__ = ["PATHS"]
 NO_RATE = FaultRule(
     "CreateVolume", code="VolumeLimitExceeded", times=None, when={"VolumeInitializationRate": "*"}
 )
+TWO_SWEEPS_SECONDS = 1_800.0
 DEVICE = "/dev/sdm"
 CHANGE = "ChangePerformanceStateMachine"
 
@@ -213,6 +214,7 @@ def _unreported(lab: FastLab) -> Ending:
     ending = restored(lab, request(lab, "provisioned-rate"), take)
     for key, plans in taken.items():
         objects.setlist(key, plans)
+    lab.pass_time(TWO_SWEEPS_SECONDS)
     return ending
 
 
