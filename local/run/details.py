@@ -113,5 +113,6 @@ _DESCRIBE: dict[str, Callable[[Any], str]] = {
     "Report Volume": lambda answer: f"its page: {answer['pageKey'] or 'none'}",
     "Report Failure": lambda answer: f"its page: {answer['pageKey'] or 'none'}",
     "Announce Failure": _announced,
+    "Announce Unreported": _announced,
     "Clean Up": _clean_up,
 }

@@ -51,6 +51,7 @@ PHASES = {
         "Release Target After Failure",
         "Clean Up",
         "Announce Failure",
+        "Announce Unreported",
     },
 }
 """Which states belong together in a picture; what is in none of them passes in no time."""

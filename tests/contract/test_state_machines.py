@@ -28,6 +28,7 @@ GOES_ON = {
     ("ChangePerformanceStateMachine", "Announce Change"),
     ("RestoreVolumeStateMachine", "Verify Volume Before"), ("RestoreStateMachine", "Restore Volume"),
     ("RestoreVolumeStateMachine", "Release"), ("RestoreVolumeStateMachine", "Report Volume"),
+    ("RestoreStateMachine", "Report"), ("RestoreStateMachine", "Announce Unreported"),
     ("RestoreStateMachine", "Release Target"), ("RestoreStateMachine", "Load Plan"),
     ("RestoreStateMachine", "Keep Result"),
     ("RestoreVolumeStateMachine", "Await Signal"), ("RestoreVolumeStateMachine", "Await Signal Of Snapshot"),

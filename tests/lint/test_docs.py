@@ -60,6 +60,7 @@ def test_the_picture_shows_states_that_exist():
         "Clean Up Attempt",
         "No Fallback",
         "Announce Fallback",
+        "Announce Unreported",
         "Release Target",
         "Release Target After Failure",
     }

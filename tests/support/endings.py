@@ -29,7 +29,7 @@ def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: S
     volume = done.volumes[0]
     assert (done.main.status, volume.status) == ("SUCCEEDED", "SUCCEEDED"), done.why
     assert done.main.states[: len(MAIN_STATES)] == MAIN_STATES
-    assert done.main.states[-3:] == ["Release Target", "Are All Volumes Ready?", "Restore Completed"]
+    assert done.main.states[-3:] == ["Are All Volumes Ready?", "Release Target", "Restore Completed"]
     assert volume.states[-5:] == [
         "Release",
         "Is Released?",

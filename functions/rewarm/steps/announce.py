@@ -18,7 +18,7 @@ from rewarm.contracts import (
 )
 from rewarm.contracts.base import JsonObject
 from rewarm.domain import messages as wording
-from rewarm.domain.errors import RestoreCancelledError
+from rewarm.domain.errors import RestoreCancelledError, ServiceUnavailableError
 from rewarm.domain.failures import explain
 from rewarm.domain.messages import Message
 from rewarm.domain.performance import BoostOutcome, performance_of
@@ -37,6 +37,7 @@ from rewarm.steps.announce_performance import performance_changed, performance_f
 from rewarm.steps.announce_record import recorded
 from rewarm.steps.announce_release import telling_unreleased
 from rewarm.steps.announce_replacement import telling_replaced
+from rewarm.steps.announce_report import unreported
 from rewarm.steps.kept import with_plans
 from rewarm.steps.leftovers import removed_and_kept
 from rewarm.steps.links import MESSAGE_SECONDS, page_url
@@ -51,7 +52,10 @@ Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
 def announce(
     event: AnnounceEvent, *, table: RestoreTable, messages: Messages, artifacts: Artifacts | None = None
 ) -> AnnounceResult:
-    """The record is written first, so that it holds the news even where no channel takes them."""
+    """The record is written first, so that it holds the news even where no channel takes them.
+
+    Raises RestoreCancelledError, ServiceUnavailableError.
+    """
     if artifacts is not None and "plansKey" in event.details:
         event = with_plans(event, artifacts)
     if event.event == "attached":
@@ -59,7 +63,17 @@ def announce(
     message = recorded(event, COMPOSERS[event.event], table)
     key = event.details.get("pageKey")
     url = page_url(key, artifacts, seconds=MESSAGE_SECONDS) if artifacts is not None else None
-    return AnnounceResult(channels=messages.send({**_as_json(message, event), "reportUrl": url}))
+    channels = messages.send({**_as_json(message, event), "reportUrl": url})
+    if event.event == "failed":
+        _note_told(event, channels, table)
+    return AnnounceResult(channels=channels)
+
+
+def _note_told(event: AnnounceEvent, channels: list[str], table: RestoreTable) -> None:
+    """Only what somebody has heard is told: until this is noted the sweeper tells it (sweep_restores.py)."""
+    if not channels:
+        raise ServiceUnavailableError("no channel took the message that the restore has ended")
+    table.update(event.restore_id, {"toldAt": iso(event.now)})
 
 
 def _note_attached(event: AnnounceEvent, table: RestoreTable) -> None:
@@ -185,7 +199,6 @@ def _failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObje
     removed, kept = removed_and_kept(event.restore_id, details.results, record)
     changes = {
         "finishedAt": iso(event.now),
-        "toldAt": iso(event.now),
         "failure": {"state": details.failure.state, "error": told.error, "cause": told.sentence},
     }
     if told.error == "RestoreCancelledError":
@@ -244,6 +257,7 @@ COMPOSERS = MappingProxyType[str, Composer](
         "fallback": _fallback,
         "attached": telling_replaced(_attached),
         "ready": telling_replaced(telling_unreleased(_ready)),
+        "unreported": unreported,
         "failed": _failed,
         "performance-changed": performance_changed,
         "performance-failed": performance_failed,
