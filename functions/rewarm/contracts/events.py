@@ -21,7 +21,14 @@ from rewarm.domain.model import Strategy
 from rewarm.domain.scope import Scope
 
 Announcement = Literal[
-    "plan", "fallback", "attached", "ready", "failed", "performance-changed", "performance-failed"
+    "plan",
+    "fallback",
+    "attached",
+    "available",
+    "ready",
+    "failed",
+    "performance-changed",
+    "performance-failed",
 ]
 Phase = Literal["before", "after"]
 

@@ -18,17 +18,18 @@ from rewarm.contracts import (
 )
 from rewarm.contracts.base import JsonObject
 from rewarm.domain import messages as wording
-from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.failures import explain
 from rewarm.domain.messages import Message
 from rewarm.domain.performance import BoostOutcome, performance_of
 from rewarm.domain.scope import Scope, reported
 from rewarm.domain.units import clock_text, iso
+from rewarm.domain.usable_messages import attached, available
 from rewarm.ports import Artifacts, Messages, RestoreTable
 from rewarm.ports_records import VOLUME_EVENTS
 from rewarm.steps import measuring
 from rewarm.steps.announce_details import (
     AttachedDetails,
+    AvailableDetails,
     FailedDetails,
     FallbackDetails,
     PlanDetails,
@@ -37,13 +38,14 @@ from rewarm.steps.announce_details import (
 from rewarm.steps.announce_performance import performance_changed, performance_failed
 from rewarm.steps.announce_release import telling_unreleased
 from rewarm.steps.announce_replacement import telling_replaced
+from rewarm.steps.announce_usable import USABLE, note_usable
 from rewarm.steps.kept import with_plans
 from rewarm.steps.leftovers import removed_and_kept
 from rewarm.steps.links import MESSAGE_SECONDS, page_url
-from rewarm.steps.records import REFUSALS, Status, attached_attribute, note, plan_attribute
+from rewarm.steps.records import REFUSALS, Status, note, plan_attribute
 
 ON = {"slack": True, "email": True}
-OF_ONE_VOLUME = frozenset({"attached", "fallback", "ready"})
+OF_ONE_VOLUME = USABLE | {"fallback", "ready"}
 
 Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
 """From the event and the record to the message and what changes in the record."""
@@ -55,8 +57,8 @@ def announce(
     """The record is written first, so that it holds the news even where no channel takes them."""
     if artifacts is not None and "plansKey" in event.details:
         event = with_plans(event, artifacts)
-    if event.event == "attached":
-        _note_attached(event, table)
+    if event.event in USABLE:
+        note_usable(event, table)
     index = _index(event)
     record = _record(event, index, table)
     message, changes = COMPOSERS[event.event](event, record)
@@ -66,14 +68,6 @@ def announce(
     key = event.details.get("pageKey")
     url = page_url(key, artifacts, seconds=MESSAGE_SECONDS) if artifacts is not None else None
     return AnnounceResult(channels=messages.send({**_as_json(message, event), "reportUrl": url}))
-
-
-def _note_attached(event: AnnounceEvent, table: RestoreTable) -> None:
-    """Before anybody is told: from now on it is never deleted. Raises RestoreCancelledError."""
-    details = AttachedDetails.model_validate(event.details)
-    noted = {"volumeId": details.volume_id, "device": details.device, "at": iso(event.now)}
-    if not table.set_unless_cancelled(event.restore_id, attached_attribute(details.volume.index), noted):
-        raise RestoreCancelledError("the restore was cancelled, as asked for")
 
 
 def _index(event: AnnounceEvent) -> int | None:
@@ -156,13 +150,21 @@ def _fallback(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonOb
 def _attached(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
     del record
     details = AttachedDetails.model_validate(event.details)
-    message = wording.attached(
+    message = attached(
         event.restore_id,
         details.volume_id,
         details.device,
         details.volume.instance_id or "",
         _planned(details.volume, details.plan),
     )
+    return message, {"status": Status.INITIALIZING.value}
+
+
+def _available(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
+    del record
+    details = AvailableDetails.model_validate(event.details)
+    zone, planned = details.volume.availability_zone, _planned(details.volume, details.plan)
+    message = available(event.restore_id, details.volume_id, zone, planned)
     return message, {"status": Status.INITIALIZING.value}
 
 
@@ -278,6 +280,7 @@ COMPOSERS = MappingProxyType[str, Composer](
         "plan": _plan,
         "fallback": _fallback,
         "attached": telling_replaced(_attached),
+        "available": _available,
         "ready": telling_replaced(telling_unreleased(_ready)),
         "failed": _failed,
         "performance-changed": performance_changed,
