@@ -68,9 +68,10 @@ def test_what_a_stopped_restore_made_is_removed(
 
 def test_a_volume_that_was_announced_in_a_zone_outlives_its_stopped_restore(user: RestoreUser) -> None:
     """Somebody attached it, wrote to it and detached it again, which nothing shows any more."""
-    restore_id = user.start(request_for(user, "background") | TO_ZONE)
-    user.wait_for_state(restore_id, "Await Signal")
-    stop(user, restore_id)
+    with user.lab.clock.busy():
+        restore_id = user.start(request_for(user, "provisioned-rate") | TO_ZONE)
+        user.wait_for_state(restore_id, "Wait For Initialization")
+        stop(user, restore_id)
     swept(user, restore_id)
     (volume_id,) = user.volumes_of(restore_id)
     assert user.volume(volume_id)["Tags"]["rewarm:failed"] == restore_id
