@@ -397,6 +397,16 @@ class TestFailed:
         say(world, "failed", {"failure": FAILURE, "results": results})
         assert "Left behind: volume vol-9 (why); volume vol-8 (ready)." in world.messages.sent[0]["text"]
 
+    def test_takes_no_earlier_plans_clean_up_for_the_account(self):
+        """The execution ended by itself after a fall-back: nobody has looked yet what the last plan left."""
+        world = World()
+        earlier = {"removed": [f"volume {VOLUME_ID}"], "kept": [], "goesOn": True}
+        world.table.put_new(RESTORE_ID, {"cleanUp0": earlier})
+        say(world, "failed", {"failure": FAILURE, "results": [{"verdict": "failed", "index": 0}]})
+        text = world.messages.sent[0]["text"]
+        assert f"Removed: volume {VOLUME_ID}." in text
+        assert f"Left behind: whatever carries the tag rewarm:restore-id={RESTORE_ID}" in text
+
     def test_admits_where_it_does_not_know_what_is_left(self):
         world = World()
         say(world, "failed", {"failure": FAILURE, "results": [{"verdict": "failed", "index": 0}]})
