@@ -103,6 +103,7 @@ _DESCRIBE: dict[str, Callable[[Any], str]] = {
         f"{answer['device']}, {'attached' if answer['attached'] else 'attaching'}"
     ),
     "Announce Attached": _announced,
+    "Announce Available": _announced,
     "Verify Volume Before": _verify,
     "Dispatch Warmer": lambda answer: f"command {answer['commandId']} on {answer['instanceId']}",
     "Poll Initialization": _poll,

@@ -30,7 +30,13 @@ PHASES = {
         "Wait For Turn Of Volume",
     },
     "Prepare snapshot": {"Prepare Snapshot", "Wait For Snapshot", "Release Snapshot"},
-    "Create volume": {"Create Volume", "Check Volume", "Wait For Volume", "Announce Fallback"},
+    "Create volume": {
+        "Create Volume",
+        "Check Volume",
+        "Wait For Volume",
+        "Announce Available",
+        "Announce Fallback",
+    },
     "Attach": {"Attach Volume", "Wait For Attachment", "Announce Attached"},
     "Measure": {
         "Verify Volume Before",

@@ -64,13 +64,15 @@ class Bystanders:
             for name in record
             if name.startswith("attached") and isinstance(record[name], dict)
         }
-        gone = self._lab.region._tables.gone_volumes
+        gone, used = self._lab.region._tables.gone_volumes, self._lab.plane.deleted
         for name in sorted(self._lab.removals.volume_ids & gone.keys()):
             tags = gone[name].tags
             if "rewarm:restore-id" not in tags or REPLACED_TAG in tags:
                 yield f"volume {name} is not a restore's own and was deleted"
             elif name in announced:
-                yield f"volume {name} had been announced as attached and was deleted"
+                yield f"volume {name} had been announced as usable and was deleted"
+            elif name in used and used[name].counters.write_ops:
+                yield f"volume {name} was deleted with what somebody had written to it"
 
     def _out_of_place(self) -> Iterator[str]:
         for volume in self._volumes():

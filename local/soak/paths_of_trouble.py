@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from local.region import FaultRule
 from local.soak.agent import Trouble
@@ -22,6 +23,7 @@ from local.soak.paths import (
 )
 from local.soak.paths import snapshot as made_snapshot
 from local.soak.services import backend
+from local.soak.users import MOVE_SECONDS, use
 
 __all__ = ["PATHS"]
 NO_RATE = FaultRule(
@@ -126,6 +128,46 @@ def _kept(lab: FastLab) -> Ending:
         lab.region.add_volume(size_gib=1, attach_to=instance_id, device=DEVICE, has_data=False)
 
     return restored(lab, asked, take)
+
+
+def _used(lab: FastLab, restore_id: str) -> None:
+    """Somebody takes the volume, writes to it and gives it back."""
+    using = lab.scheduler.start(use(lab, restore_id))
+    lab.run(lambda: using.result.done, most_seconds=LONGEST_SECONDS)
+    lab.pass_time(MOVE_SECONDS)
+
+
+def to_zone(lab: FastLab, strategy: str, **parts: Any) -> Json:
+    """Much data, so that somebody has the time to use the volume before it is ready."""
+    much = lab.region.add_snapshot(size_gib=100, extents=((0, 180_000),))
+    target = {"availabilityZone": "us-east-1a"}
+    return request(lab, strategy, source={"snapshotId": much}, target=target, **parts)
+
+
+@path("zone-only-used-and-cancelled")
+def _used_and_cancelled(lab: FastLab) -> Ending:
+    def use_and_cancel(restore_id: str) -> None:
+        _used(lab, restore_id)
+        lab.api("DELETE", f"/restores/{restore_id}")
+
+    return restored(lab, to_zone(lab, "provisioned-rate"), use_and_cancel)
+
+
+@path("zone-only-used-and-stopped")
+def _used_and_stopped(lab: FastLab) -> Ending:
+    def use_and_stop(restore_id: str) -> None:
+        _used(lab, restore_id)
+        stop(lab, restore_id)
+
+    return restored(lab, to_zone(lab, "provisioned-rate"), use_and_stop)
+
+
+@path("zone-only-used-and-stalled")
+def _used_and_stalled(lab: FastLab) -> Ending:
+    lab.region.faults.add(FaultRule("volume:initialization", "stall", times=None))
+    asked = to_zone(lab, "auto")
+    asked["objective"]["readyWithinMinutes"] = 60
+    return restored(lab, asked, lambda restore_id: _used(lab, restore_id))
 
 
 @path("snapshot-in-the-archive")

@@ -25,6 +25,7 @@ PLATFORM_PREFIXES = ("States.", "StepFunctions.")
 GOES_ON = {
     ("RestoreStateMachine", "Announce Plan"), ("RestoreVolumeStateMachine", "Announce Fallback"),
     ("RestoreVolumeStateMachine", "Announce Attached"), ("RestoreVolumeStateMachine", "Announce Ready"),
+    ("RestoreVolumeStateMachine", "Announce Available"),
     ("ChangePerformanceStateMachine", "Announce Change"),
     ("RestoreVolumeStateMachine", "Verify Volume Before"), ("RestoreStateMachine", "Restore Volume"),
     ("RestoreVolumeStateMachine", "Release"), ("RestoreVolumeStateMachine", "Report Volume"),

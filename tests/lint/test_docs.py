@@ -54,6 +54,7 @@ def test_the_picture_shows_states_that_exist():
     rare = {
         "Replace Check",
         "Replace Detachment",
+        "Announce Available",
         "Duplicate Ignored",
         "Dry Run Completed",
         "Choose Fallback",

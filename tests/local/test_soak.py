@@ -109,6 +109,20 @@ def test_a_scenario_follows_from_its_seed():
     assert scenario(3).to_json() == scenario(3).to_json()
 
 
+@pytest.mark.parametrize("end", ["cancelled", "stopped", "stalled"])
+def test_what_somebody_wrote_to_a_volume_in_a_zone_stays(end):
+    """It was attached, written to and detached again while nobody looked; then the restore failed."""
+    with FastLab(1) as lab:
+        ending = PATHS[f"zone-only-used-and-{end}"].play(lab)
+        lab.pass_time(SETTLED_SECONDS)
+        (used,) = [one for one in lab.plane.volumes.values() if one.counters.write_ops]
+        (shown,) = lab.region.call("ec2", "DescribeVolumes", {"VolumeIds": [used.volume_id]})["Volumes"]
+        assert shown["State"] == "available"
+        assert "rewarm:failed" in [tag["Key"] for tag in shown["Tags"]]
+        assert f"Left behind: volume {used.volume_id}" in str(lab.slack[-1])
+        assert Auditor(lab).findings(ending) == []
+
+
 def test_a_stopped_instance_gets_its_old_volume_back():
     with FastLab(1) as lab:
         instance_id = lab.region.add_instance()
@@ -235,6 +249,15 @@ class TestAuditor:
             assert status == 202, body
             lab.pass_time(4_000)
             return str(Auditor(lab).findings(Ending("ready")))
+
+    def test_a_volume_deleted_with_what_somebody_wrote_to_it(self, monkeypatch):
+        """Whatever the record says of it: here it was not even noted as announced."""
+        monkeypatch.setattr("rewarm.steps.announce.note_usable", nothing)
+        monkeypatch.setattr("rewarm.steps.clean_up._reason_to_keep", nothing)
+        with FastLab(1) as lab:
+            ending = PATHS["zone-only-used-and-cancelled"].play(lab)
+            lab.pass_time(SETTLED_SECONDS)
+            assert "with what somebody had written to it" in str(Auditor(lab).findings(ending))
 
     def test_an_execution_that_never_ends(self):
         with FastLab(1) as lab:

@@ -24,6 +24,7 @@ Announcement = Literal[
     "plan",
     "fallback",
     "attached",
+    "available",
     "ready",
     "unreported",
     "failed",

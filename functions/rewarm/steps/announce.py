@@ -18,16 +18,18 @@ from rewarm.contracts import (
 )
 from rewarm.contracts.base import JsonObject
 from rewarm.domain import messages as wording
-from rewarm.domain.errors import RestoreCancelledError, ServiceUnavailableError
+from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.failures import explain
 from rewarm.domain.messages import Message
 from rewarm.domain.performance import BoostOutcome, performance_of
 from rewarm.domain.scope import Scope, reported
 from rewarm.domain.units import clock_text, iso
+from rewarm.domain.usable_messages import attached, available
 from rewarm.ports import Artifacts, Messages, RestoreTable
 from rewarm.steps import measuring
 from rewarm.steps.announce_details import (
     AttachedDetails,
+    AvailableDetails,
     FailedDetails,
     FallbackDetails,
     PlanDetails,
@@ -38,10 +40,11 @@ from rewarm.steps.announce_record import recorded
 from rewarm.steps.announce_release import telling_unreleased
 from rewarm.steps.announce_replacement import telling_replaced
 from rewarm.steps.announce_report import unreported
+from rewarm.steps.announce_usable import USABLE, note_usable
 from rewarm.steps.kept import with_plans
 from rewarm.steps.leftovers import removed_and_kept
 from rewarm.steps.links import MESSAGE_SECONDS, page_url
-from rewarm.steps.records import REFUSALS, Status, attached_attribute, plan_attribute
+from rewarm.steps.records import REFUSALS, Status, plan_attribute
 
 ON = {"slack": True, "email": True}
 
@@ -58,8 +61,8 @@ def announce(
     """
     if artifacts is not None and "plansKey" in event.details:
         event = with_plans(event, artifacts)
-    if event.event == "attached":
-        _note_attached(event, table)
+    if event.event in USABLE:
+        note_usable(event, table)
     message = recorded(event, COMPOSERS[event.event], table)
     key = event.details.get("pageKey")
     url = page_url(key, artifacts, seconds=MESSAGE_SECONDS) if artifacts is not None else None
@@ -74,14 +77,6 @@ def _note_told(event: AnnounceEvent, channels: list[str], table: RestoreTable) -
     if not channels:
         raise ServiceUnavailableError("no channel took the message that the restore has ended")
     table.update(event.restore_id, {"toldAt": iso(event.now)})
-
-
-def _note_attached(event: AnnounceEvent, table: RestoreTable) -> None:
-    """Before anybody is told: from now on it is never deleted. Raises RestoreCancelledError."""
-    details = AttachedDetails.model_validate(event.details)
-    noted = {"volumeId": details.volume_id, "device": details.device, "at": iso(event.now)}
-    if not table.set_unless_cancelled(event.restore_id, attached_attribute(details.volume.index), noted):
-        raise RestoreCancelledError("the restore was cancelled, as asked for")
 
 
 def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:
@@ -135,13 +130,21 @@ def _fallback(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonOb
 def _attached(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
     del record
     details = AttachedDetails.model_validate(event.details)
-    message = wording.attached(
+    message = attached(
         event.restore_id,
         details.volume_id,
         details.device,
         details.volume.instance_id or "",
         _planned(details.volume, details.plan),
     )
+    return message, {"status": Status.INITIALIZING.value}
+
+
+def _available(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
+    del record
+    details = AvailableDetails.model_validate(event.details)
+    zone, planned = details.volume.availability_zone, _planned(details.volume, details.plan)
+    message = available(event.restore_id, details.volume_id, zone, planned)
     return message, {"status": Status.INITIALIZING.value}
 
 
@@ -256,6 +259,7 @@ COMPOSERS = MappingProxyType[str, Composer](
         "plan": _plan,
         "fallback": _fallback,
         "attached": telling_replaced(_attached),
+        "available": _available,
         "ready": telling_replaced(telling_unreleased(_ready)),
         "unreported": unreported,
         "failed": _failed,

@@ -38,12 +38,17 @@ class FallbackDetails(Contract):
     rejected: tuple[str, ...] = ()
 
 
-class AttachedDetails(Contract):
-    """Details of `attached`."""
+class AvailableDetails(Contract):
+    """Details of `available`, of a volume that is attached to nothing."""
 
     volume: VolumeAssignment
     plan: Plan
     volume_id: str
+
+
+class AttachedDetails(AvailableDetails):
+    """Details of `attached`."""
+
     device: str
 
 

@@ -15,9 +15,10 @@ from rewarm.domain.messages import Message
 from rewarm.domain.units import iso
 from rewarm.ports import RestoreTable
 from rewarm.ports_records import VOLUME_EVENTS
+from rewarm.steps.announce_usable import USABLE
 from rewarm.steps.records import note
 
-OF_ONE_VOLUME = frozenset({"attached", "fallback", "ready"})
+OF_ONE_VOLUME = USABLE | {"fallback", "ready"}
 PASSING = (ServiceUnavailableError, ThrottledError)
 """What `Announce Ready` is tried again for, so that the news have their record in the end."""
 

@@ -1,8 +1,8 @@
 """States `Clean Up` and `Clean Up Attempt`: remove what a restore made, what holds another thing first.
 
-Once a volume was announced as attached it may hold somebody's new data: it is never deleted then; nor is one
-that is ready, of which the sweeper gives back what `Release` could not. The sweeper does the very same for a
-restore that was stopped.
+Once a volume was announced as usable (attached, or available in a zone) it may hold somebody's new data: it
+is never deleted then; nor is one that is ready, of which the sweeper gives back what `Release` could not. The
+sweeper does the very same for a restore that was stopped.
 """
 
 from __future__ import annotations

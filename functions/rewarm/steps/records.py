@@ -116,7 +116,9 @@ def report_attribute(index: int) -> str:
 
 
 def attached_attribute(index: int) -> str:
-    """The volume was announced as attached: volumeId, device, at. From then on it is never deleted."""
+    """The volume was announced as usable: volumeId, at, and its device, or its zone where it is attached to
+    nothing. From then on it is never deleted.
+    """
     return f"attached{index}"
 
 

@@ -35,6 +35,7 @@ from rewarm.steps.records import (
     attached_attribute,
     clean_up_attribute,
     indexes,
+    initialization_attribute,
     parsed_time,
     preparation_attribute,
     settled_attribute,
@@ -193,7 +194,9 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
     """Of one volume, as the record knows it."""
     made = record.get(volume_attribute(index)) or {}
     prepared = record.get(preparation_attribute(index)) or {}
-    attached = record.get(attached_attribute(index)) or {}
+    told = record.get(attached_attribute(index)) or {}
+    # Where its mark could not be written the execution went on: it is shown as usable all the same.
+    shown = record.get(initialization_attribute(index)) or {}
     settled = bool(record.get(settled_attribute(index)))
     request = record.get("request") or {}
     known = prepared if prepared.get("snapshotId") else made
@@ -201,10 +204,10 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
     return Remains(
         restore_id=restore_id,
         index=index,
-        volume_id=attached.get("volumeId") or made.get("volumeId"),
+        volume_id=told.get("volumeId") or shown.get("volumeId") or made.get("volumeId"),
         instance_id=made.get("instanceId") or (request.get("target") or {}).get("instanceId"),
         place=(str(place[0]), str(place[1])) if all(place) else None,
-        announced=bool(attached) or settled,
+        announced=bool(told) or bool(shown) or settled,
         on_failure=OnFailure(request.get("onFailure", OnFailure.CLEAN_UP)),
         fallback=settled,
         in_place=settled,

@@ -259,6 +259,16 @@ class TestRacesAndBystanders:
         assert world.messages.sent == []
         assert world.sweep(now=at(60)) == []
 
+    def test_a_volume_that_is_shown_as_being_initialized_stays(self, world):
+        """Its mark could not be written, and the execution went on: the API shows it as usable."""
+        world.begun(initialization0={"volumeId": VOLUME_ID, "progressPercent": 3})
+        world.made()
+        world.ended("ABORTED")
+        world.sweep()
+        assert world.volumes.deleted == []
+        assert world.volumes.volumes[VOLUME_ID].settings.tags["rewarm:failed"] == RESTORE_ID
+        assert f"Left behind: volume {VOLUME_ID}" in world.messages.sent[0]["text"]
+
     @pytest.mark.parametrize("earlier", [None, {"removed": [], "kept": [], "goesOn": True}])
     @pytest.mark.parametrize("attached", [None, {"volumeId": VOLUME_ID}])
     def test_the_event_of_that_restore_is_enough(self, world, attached, earlier):
