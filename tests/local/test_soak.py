@@ -102,7 +102,7 @@ class TestAuditor:
             ("steps.boost._lower", only_untag, "boost-stopped", "still has its boost: it is"),
             ("adapters.holds.DynamoHolds.leave", nothing, "device-taken-meanwhile", "noted as running"),
             ("adapters.commands.SsmCommands.cancel", nothing, "cancelled-while-warming", "command"),
-            ("adapters.messages.MessageFanOut.send", silent, "device-taken-meanwhile", "no channel"),
+            ("adapters.messages.MessageFanOut.send", silent, "device-taken-meanwhile", "nobody was told"),
         ],
     )
     def test_what_a_broken_clean_up_harms(self, target, broken, path, words, monkeypatch):
