@@ -193,7 +193,7 @@ class TestAuditor:
                 "alarm-with-runbook",
                 "row alarm#",
             ),
-            (SEND, silent, "device-taken-meanwhile", "no channel"),
+            (SEND, silent, "device-taken-meanwhile", "nobody was told"),
             (SEND, unless_ready(MessageFanOut.send), "provisioned-rate", "full speed was told by no channel"),
             ("adapters.slack.SlackWebhook.send", nothing, "provisioned-rate", "was not told by slack"),
             (SEND, twice(MessageFanOut.send), "provisioned-rate", "full speed was told more than once"),

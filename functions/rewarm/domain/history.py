@@ -164,7 +164,7 @@ def _in_background(history: History, priors: Timings) -> Timings:
         taken = record.of(Phase.LOAD)
         if record.strategy is not Strategy.BACKGROUND or not record.data_bytes:
             return None
-        if taken is None or taken < LONG_SECONDS:
+        if taken is None or taken < max(LONG_SECONDS, priors.status_delay_seconds.p50):
             return None
         return (taken - priors.status_delay_seconds.p50) / (record.data_bytes / TIB)
 

@@ -235,6 +235,22 @@ class TestLearned:
         found = timings(*(record(number, seconds=phases) for number in range(9)))
         assert replace(found, restores={}) == PRIORS
 
+    def test_a_load_shorter_than_what_the_status_is_late_by_teaches_nothing(self):
+        late = [
+            record(
+                number,
+                strategy=Strategy.BACKGROUND,
+                seconds={Phase.LOAD: 4_000.0},
+                data_bytes=0,
+                rate_mib_s=100,
+            )
+            for number in range(9)
+        ]
+        short = record(9, strategy=Strategy.BACKGROUND, seconds={Phase.LOAD: 3_900.0}, data_bytes=1)
+        found = timings(*late, short)
+        assert found.status_delay_seconds.p50 == 4_000.0
+        assert found.background_seconds_per_tib == PRIORS.background_seconds_per_tib
+
     @given(
         st.lists(
             st.tuples(
