@@ -38,6 +38,23 @@ def test_links_lead_somewhere(path):
     assert broken == []
 
 
+def anchors(path):
+    """As GitHub names the headings of a document."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_to_headings_lead_to_one(path):
+    links = re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", path.read_text(encoding="utf-8"))
+    broken = [
+        f"{name}#{anchor}"
+        for name, anchor in links
+        if anchor not in anchors(path.parent / name if name else path)
+    ]
+    assert broken == []
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_make_targets_exist(path):
     folder = ROOT / ("warmer" if "warmer" in path.parts else "")
