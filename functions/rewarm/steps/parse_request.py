@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from urllib.parse import quote
 
 from rewarm.contracts import (
     ParseRequestEvent,
@@ -20,6 +21,7 @@ from rewarm.ports_holds import Pace
 from rewarm.steps.alarm_starts import Earlier, earlier_alarm, earlier_delivery
 from rewarm.steps.holding import Keeper, enter_stack
 from rewarm.steps.records import Status, note
+from rewarm.steps.runbooks import NO_SLASH
 from rewarm.steps.turns import seconds_until, turn_of_restore
 
 ALARM_SOURCE = "aws.cloudwatch"
@@ -112,9 +114,9 @@ def request_of_runbook(
     """The request that an alarm's runbook holds; `changes` win over it, except for its source."""
     runbook = table.runbook(alarm_name)
     if runbook is None:
+        make = NO_SLASH if "/" in alarm_name else f"PUT /runbooks/{quote(alarm_name)} makes one"
         raise RunbookNotFoundError(
-            f'the alarm "{alarm_name}" has no runbook that says what to restore; '
-            f"PUT /runbooks/{alarm_name} makes one",
+            f'the alarm "{alarm_name}" has no runbook that says what to restore; {make}',
             field="source.alarm",
         )
     request = parse_restore_request(with_runbook(changes or {}, runbook))
