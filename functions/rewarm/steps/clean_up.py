@@ -20,7 +20,14 @@ from rewarm.domain.errors import (
     ThrottledError,
     VolumeNotFoundError,
 )
-from rewarm.domain.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, is_made_by_us, untouchable
+from rewarm.domain.leftovers import (
+    FAILED_TAG,
+    INDEX_TAG,
+    REPLACED_TAG,
+    STACK_TAG,
+    is_made_by_us,
+    untouchable,
+)
 from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.performance import BOOST_TAG, performance_of
 from rewarm.ports import (
@@ -41,7 +48,7 @@ from rewarm.steps.records import (
     story_attribute,
 )
 from rewarm.steps.release import release_fast_restore
-from rewarm.steps.remains import Account, Remains
+from rewarm.steps.remains import Account, Remains, Stays
 
 GONE = frozenset({"deleting", "deleted"})
 SWEPT_LATER = "the sweeper tries again every 15 minutes"
@@ -147,6 +154,7 @@ def _put_back(remains: Remains, ports: PutBackPorts | None, account: Account) ->
     lists = {"back": account.kept, "stays-out": account.kept, "pending": account.busy, "left": account.left}
     for one in put_back(remains.restore_id, remains.index, ports):
         lists[one.state].append(f"volume {one.volume_id}: {one.reason}")
+        account.moved |= one.state != "stays-out"
 
 
 def _cancel_commands(remains: Remains, record: JsonObject, ports: CleanUpPorts, account: Account) -> None:
@@ -195,7 +203,8 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
             _keep(volume, reason, account)
         else:
             volumes.tag(volume.volume_id, {FAILED_TAG: event.restore_id})
-            _keep(volume, f"{reason}; tagged {FAILED_TAG}", account)
+            marked = REPLACED_TAG not in volume.settings.tags
+            _keep(volume, f"{reason}; tagged {FAILED_TAG}", account, marked=marked)
     except VolumeNotFoundError:
         account.removed.append(f"volume {volume.volume_id}")
     except (*RETRIED, RequestRefusedError, DeviceInUseError) as error:
@@ -205,8 +214,8 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
     return reason is None
 
 
-def _keep(volume: Volume, reason: str, account: Account) -> None:
-    account.kept.append(f"volume {volume.volume_id} ({reason})")
+def _keep(volume: Volume, reason: str, account: Account, *, marked: bool = False) -> None:
+    account.stays.append(Stays(volume, reason, marked))
     account.kept_volumes.add(volume.volume_id)
 
 
@@ -275,17 +284,18 @@ def _settle(event: Remains, account: Account, table: RestoreTable) -> CleanUpRes
     earlier = attribute(table, event.restore_id, event.index, name)
     removed = _joined(earlier.get("removed"), account.removed)
     unfinished = [*account.left, *account.busy]
-    kept = [] if event.fallback else account.kept
+    kept = [] if event.fallback else account.kept_in_words
+    stays = [] if event.fallback else account.marked
     told = {"removed": removed, "kept": [*kept, *(f"{one} ({SWEPT_LATER})" for one in unfinished)]}
     goes_on = {"goesOn": True} if event.fallback else {}
     volumes = {"keptVolumes": sorted(account.kept_volumes)} if account.kept_volumes else {}
-    noted = {**told, **goes_on, **volumes, "unfinished": bool(unfinished)}
+    noted = {**told, **goes_on, **volumes, "stays": stays, "unfinished": bool(unfinished)}
     table.update_volume(event.restore_id, event.index, {name: noted})
     if account.busy:
         raise ServiceUnavailableError(f"clean-up goes on: {'; '.join(unfinished)}")
     if account.left:
         raise IncompleteCleanUpError(f"could not be removed and may cost money: {'; '.join(account.left)}")
-    return CleanUpResult(removed=removed, kept=account.kept)
+    return CleanUpResult(removed=removed, kept=account.kept_in_words)
 
 
 def _joined(earlier: object, now: list[str]) -> list[str]:
