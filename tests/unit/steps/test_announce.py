@@ -226,7 +226,10 @@ class TestReady:
             "take 0.6 ms (p99 1.9 ms); right after the restore they took 0.6 ms (p99 95.0 ms)."
             in message["text"]
         )
-        assert "Known because: the agent has read every written block; 256 random reads were fast." in message["text"]
+        assert (
+            "Known because: the agent has read every written block; 256 random reads were fast."
+            in message["text"]
+        )
         assert message["severity"] == "good"
 
     def test_says_no_more_than_was_read(self):
