@@ -85,7 +85,7 @@ def judge_reads(
     points = _whole_minutes(activity, ended, now)[-rule.minutes :]
     left = (ended + rule.patience - now).total_seconds()
     if len(points) < rule.minutes:
-        said = "VolumeReadOps of a whole minute after the agent finished has not arrived yet"
+        said = "CloudWatch had no VolumeReadOps of a whole minute after that yet"
         if rule.minutes > 1:
             said = f"VolumeReadOps has {len(points)} of {rule.minutes} whole minutes since the agent finished"
         return _undecided(said, left)

@@ -74,7 +74,7 @@ class TestAgentAndReadOps:
         assert later.reasons == (
             (
                 "the agent has read every written block "
-                "(VolumeReadOps of a whole minute after the agent finished has not arrived yet)"
+                "(CloudWatch had no VolumeReadOps of a whole minute after that yet)"
             ),
         )
 
