@@ -154,7 +154,7 @@ def _put_back(remains: Remains, ports: PutBackPorts | None, account: Account) ->
     lists = {"back": account.kept, "stays-out": account.kept, "pending": account.busy, "left": account.left}
     for one in put_back(remains.restore_id, remains.index, ports):
         lists[one.state].append(f"volume {one.volume_id}: {one.reason}")
-        account.moved |= one.state != "stays-out"
+        account.moved |= one.state == "back"
 
 
 def _cancel_commands(remains: Remains, record: JsonObject, ports: CleanUpPorts, account: Account) -> None:

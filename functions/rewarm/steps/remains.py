@@ -49,7 +49,7 @@ class Account:
     """Also by an earlier try: whoever owns such a volume may take its tag off."""
     stays: list[Stays] = field(default_factory=list)
     moved: bool = False
-    """The replaced volume is on its way back: the new one leaves its place for it."""
+    """The replaced volume is back: the new one has left its place for it."""
 
     @property
     def kept_in_words(self) -> list[str]:

@@ -315,6 +315,11 @@ class TestRunbooks:
         assert "AlarmNamePrefix" in answer["message"]
         assert api.call("GET", "/runbooks/other-name")[0] == 404
 
+    def test_a_slash_in_a_name_is_refused(self, api: Api) -> None:
+        status, answer = api.call("PUT", "/runbooks/rewarm-a%2Fb", TO_INSTANCE)
+        assert (status, answer["field"]) == (400, "alarmName")
+        assert "give the alarm another name" in answer["message"]
+
     def test_a_bad_runbook_is_refused_now(self, api: Api) -> None:
         status, answer = api.call(
             "PUT", "/runbooks/rewarm-a", {"source": {"alarm": "b"}, "target": TO_ZONE["target"]}
