@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -10,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
+from local.arguments import Parser
 from local.emulator.deploy import DeploymentError
 from local.emulator.launcher import EmulatorError
 from local.host import DEFAULT_IDLE_SPEED, DEFAULT_STATE_DIR, Host
@@ -36,8 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m local", description=__doc__)
+def _parser() -> Parser:
+    parser = Parser(prog="python -m local", description=__doc__)
     parser.add_argument("command", choices=["serve"])
     parser.add_argument(
         "--state-dir", type=Path, default=DEFAULT_STATE_DIR, help="folder of its own (%(default)s)"

@@ -1,4 +1,4 @@
-"""Converters for argparse; each complaint names what was found and what is allowed."""
+"""A parser and converters for argparse; each complaint names what was found and what is allowed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,24 @@ import math
 import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """Complains in one sentence: argparse's own usage of a dozen lines would stand before it.
+
+    With `make_target` the usage is what can be typed: through make, or straight, for the exit status.
+    """
+
+    def __init__(self, *, make_target: str | None = None, **settings: Any) -> None:
+        if make_target is not None:
+            settings["prog"] = f"make {make_target}"
+            settings["usage"] = f'make {make_target} ARGS="…"  or  .venv/bin/python -m local.{make_target} …'
+        super().__init__(**settings)
+
+    def error(self, message: str) -> NoReturn:
+        """End with status 2."""
+        self.exit(2, f"{self.prog}: {message} (--help lists the options)\n")
 
 
 def whole(unit: str, least: int, most: int) -> Callable[[str], int]:

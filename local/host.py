@@ -104,6 +104,8 @@ class Host:
     def close(self) -> None:
         """End everything. Safe to call twice."""
         self._ended.set()
+        if hasattr(self, "state"):
+            self.state.begin_end()
         self._close.close()
 
     def _start(self) -> None:

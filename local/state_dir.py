@@ -18,6 +18,10 @@ from typing import IO
 
 MARKER = "REWARM_STATE_DIR"
 _GRACE_SECONDS = 3.0
+ENDING = b"ending"
+"""In the lock of an owner that is about to let go."""
+ENDING_SECONDS = 30.0
+_POLL_SECONDS = 0.05
 
 
 class StateDirInUseError(RuntimeError):
@@ -44,6 +48,13 @@ class StateDir:
         for entry in self.path.iterdir():
             if entry.name != "lock":
                 shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
+
+    def begin_end(self) -> None:
+        """Whoever starts here from now on waits for the end, and is not refused. Safe to call twice."""
+        if not self._lock.closed:
+            self._lock.truncate(0)
+            self._lock.write(ENDING)
+            self._lock.flush()
 
     def close(self) -> None:
         """Give the folder free, and end what its owner started too late to know of. Safe to call twice."""
@@ -72,14 +83,24 @@ class StateDir:
 
 def _lock(path: Path) -> IO[bytes]:
     lock = path.open("ab")
+    give_up = time.monotonic() + ENDING_SECONDS
+    while not _is_locked(lock):
+        if path.read_bytes() != ENDING or time.monotonic() > give_up:
+            lock.close()
+            raise StateDirInUseError(
+                f"another embedded AWS runs in {path.parent}: end it, or choose another --state-dir"
+            )
+        time.sleep(_POLL_SECONDS)
+    lock.truncate(0)
+    return lock
+
+
+def _is_locked(lock: IO[bytes]) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        lock.close()
-        raise StateDirInUseError(
-            f"another embedded AWS runs in {path.parent}: end it, or choose another --state-dir"
-        ) from None
-    return lock
+        return False
+    return True
 
 
 def _processes() -> Iterator[int]:

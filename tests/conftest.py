@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
+
+from tests.support.killed import sweep_killed_machines
 
 pytest_plugins = ["tests.support.lab"]
 
@@ -21,6 +24,12 @@ def apart_from_the_embedded_aws(request: pytest.FixtureRequest, monkeypatch: pyt
     if any(folder in request.path.parents for folder in APART):
         for name in [name for name in os.environ if name.startswith("AWS_ENDPOINT_URL")]:
             monkeypatch.delenv(name)
+
+
+def pytest_sessionstart() -> None:
+    """What a killed `make test` left, the next one ends and unmounts."""
+    if os.geteuid() == 0:
+        sweep_killed_machines(Path(tempfile.gettempdir()))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

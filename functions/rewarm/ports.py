@@ -29,6 +29,7 @@ from rewarm.domain.model import (
     VolumeSettings,
 )
 from rewarm.domain.performance import Performance, VolumeModification
+from rewarm.domain.sent_commands import SentCommand
 from rewarm.ports_records import RestoreRecords
 
 JsonObject = dict[str, Any]
@@ -162,6 +163,12 @@ class Commands(Protocol):
         timeout_seconds: int,
     ) -> str:
         """The command's id. Not idempotent (SendCommand has no token). Raises AgentUnreachableError."""
+
+    def find(self, comment: str, *, platform: str, since: datetime) -> list[SentCommand]:
+        """Commands with this comment, the newest first; one of the last seconds may be missing."""
+
+    def time(self) -> datetime:
+        """Now, for the note of a command that is about to be sent."""
 
     def status(self, command_id: str, instance_id: str) -> CommandStatus | None:
         """None while SSM does not know the invocation yet (normal right after `send`)."""

@@ -37,7 +37,12 @@ def _deadline(result: ReportResult, allowed_seconds: float) -> None:
 
 
 def announced(event: AnnounceEvent) -> None:
-    """A failure has one reason wherever it happened, also before there was anything to report."""
+    """A failure has one reason wherever it happened, also before there was anything to report.
+
+    A restore whose report could not be written has finished all the same.
+    """
+    if event.event == "unreported":
+        count("RestoresFinished", verdict="ready")
     failure = event.details.get("failure")
     metric = _FAILURES.get(event.event)
     if metric is not None and isinstance(failure, dict):

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from local.arguments import Parser
 from local.bench.specs import SPECS, TOOLS, VolumeSpec
 from local.bench.tools import AGENT, ROOT
 
@@ -60,9 +61,9 @@ def _sized(spec: VolumeSpec, size_gib: float | None, *, quick: bool) -> VolumeSp
     return spec.sized(spec.size_gib * QUICK_SHARE) if quick else spec
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     names = ", ".join(spec.name for spec in SPECS)
-    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser = Parser(make_target="bench", description=__doc__)
     add = parser.add_argument
     add("--rounds", type=_whole, default=5, help="how often each tool reads each volume (%(default)s)")
     add(
@@ -83,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_checks(parser: argparse.ArgumentParser) -> None:
+def _add_checks(parser: Parser) -> None:
     group = parser.add_argument_group("other measurements, instead")
     add = group.add_mutually_exclusive_group().add_argument
     add("--check-politeness", action="store_true", help="what a warm-up leaves to an application")

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from local.arguments import named, whole
+from local.arguments import Parser, named, whole
 from local.run.recording import Json
 from rewarm.domain.benchmarks import LEAST_RUNTIME_SECONDS, MOST_RUNTIME_SECONDS, PatternName
 
 DEFAULT_STACK = "rewarm"
-_LIMITED = re.compile(r"(?P<place>[^=]+)(=(?P<iops>\d+)?(,(?P<mib_s>\d+))?)?")
+_LIMITED = re.compile(r"(?P<place>/[A-Za-z0-9._/-]*)(=(?P<iops>\d+)?(,(?P<mib_s>\d+))?)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
     )
 
 
-def _fio_request(parser: argparse.ArgumentParser, values: argparse.Namespace) -> Json:
+def _fio_request(parser: Parser, values: argparse.Namespace) -> Json:
     targets = [_target("mount", text) for text in values.mount]
     targets += [_target("volumeId", text) for text in values.volume]
     if not targets:
@@ -71,15 +71,15 @@ def _target(name: str, text: str) -> Json:
     return {name: match["place"], **{key: int(value) for key, value in limits.items() if value}}
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="rewarm bench",
         description="The same benchmark on several mounts of an instance, one after the other, side by side.",
         epilog="Exit status: 0 measured, 1 not, 2 bad option, 130 stopped. With the credentials of boto3.",
     )
     instance = named(r"i-([0-9a-f]{8}|[0-9a-f]{17})", "an instance id")
     parser.add_argument("--instance", required=True, type=instance, metavar="i-…", help="where it runs")
-    place = named(_LIMITED.pattern, "/folder or /folder=IOPS,MIB_S")
+    place = named(_LIMITED.pattern, "/folder or /folder=IOPS,MIB_S, of letters, digits and ._/-,")
     parser.add_argument(
         "--mount", action="append", default=[], type=place, metavar="/folder[=IOPS,MIB_S]",
         help="a folder of any file system, with what is provisioned where it is no EBS volume; several",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from local.arguments import whole
+from local.arguments import Parser, whole
 from local.host import ROOT
 from local.measurements.published.states import Scale
 
@@ -31,11 +30,12 @@ class Options:
 
 def parse(arguments: list[str] | None = None) -> Options:
     """The options; a bad value ends the process with status 2 and a sentence that names it."""
-    parser = argparse.ArgumentParser(
-        prog="make measurements ARGS=… (python -m local.measurements)",
+    parser = Parser(
+        make_target="measurements",
         description="Restore again and again on the embedded AWS, hold the estimates against it, and measure "
         "the published figures again.",
-        epilog="Exit status: 0 all holds, 1 it does not, 2 bad option, 130 stopped.",
+        epilog="Exit status: 0 all holds, 1 it does not, 2 bad option, 130 stopped; "
+        "make's own is 2 for any but 0.",
     )
     default = Options()
     parser.add_argument("--estimates", action="store_true", help="only estimate against actual")

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from local.arguments import dollars, named, number, whole
+from local.arguments import Parser, dollars, named, number, whole
 from rewarm.domain.model import Strategy
 
 MAX_DATA_GIB = 65_536
@@ -23,7 +23,8 @@ and quotas are AWS's published ones. With --request FILE the objective, the volu
 the check come from the file, and what AWS would know (data, fast snapshot restore, instance type)
 from the options. With --aws all of it comes from the account of your credentials, or from the
 embedded AWS where AWS_ENDPOINT_URL points to it. Only calls that read are made (Describe, Get).
-Exit status: 0 planned, 1 AWS did not answer, 2 bad option or request, 3 no strategy fits.
+Exit status: 0 planned, 1 AWS did not answer, 2 bad option or request, 3 no strategy fits;
+make's own is 2 for any but 0.
 """
 
 
@@ -73,9 +74,9 @@ def parse(arguments: list[str] | None = None) -> Options:
 _OF_FACTS = ("data_gib", "written_percent", "instance_type", "volumes", "fsr_state", "credits")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="make plan ARGS=… (python -m local.plan)",
+def _parser() -> Parser:
+    parser = Parser(
+        make_target="plan",
         description="Every strategy with its time and price, the cheapest in time, and why. Creates nothing.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -103,6 +103,7 @@ _DESCRIBE: dict[str, Callable[[Any], str]] = {
         f"{answer['device']}, {'attached' if answer['attached'] else 'attaching'}"
     ),
     "Announce Attached": _announced,
+    "Announce Available": _announced,
     "Verify Volume Before": _verify,
     "Dispatch Warmer": lambda answer: f"command {answer['commandId']} on {answer['instanceId']}",
     "Poll Initialization": _poll,
@@ -113,5 +114,6 @@ _DESCRIBE: dict[str, Callable[[Any], str]] = {
     "Report Volume": lambda answer: f"its page: {answer['pageKey'] or 'none'}",
     "Report Failure": lambda answer: f"its page: {answer['pageKey'] or 'none'}",
     "Announce Failure": _announced,
+    "Announce Unreported": _announced,
     "Clean Up": _clean_up,
 }

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from local.arguments import dollars, whole
+from local.arguments import Parser, dollars, whole
 from local.host import DEFAULT_STATE_DIR
 from rewarm.domain.model import Strategy
 
@@ -39,11 +38,11 @@ def parse(arguments: list[str] | None = None) -> Options:
     return Options(**values)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="make run ARGS=… (python -m local.run)",
+def _parser() -> Parser:
+    parser = Parser(
+        make_target="run",
         description="Restore a volume on the embedded AWS after an alarm, and again by POST /restores.",
-        epilog="Exit status: 0 ready, 1 not ready, 2 bad option, 130 stopped.",
+        epilog="Exit status: 0 ready, 1 not ready, 2 bad option, 130 stopped; make's own is 2 for any but 0.",
     )
     default = Options()
     _add_restore_options(parser, default)
@@ -64,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_restore_options(parser: argparse.ArgumentParser, default: Options) -> None:
+def _add_restore_options(parser: Parser, default: Options) -> None:
     parser.add_argument(
         "--strategy",
         choices=STRATEGIES,

@@ -208,7 +208,8 @@ class View:
             return
         for what, count in (("read to their last byte", proof.read_blocks), ("local", proof.fetched_blocks)):
             whole = count == proof.written_blocks
-            mark, why = ("[green]✓[/]", "") if whole else ("[dim]·[/]", " (EBS loaded the others by itself)")
+            loaded = "the others" if count else "them"
+            mark, why = ("[green]✓[/]", "") if whole else ("[dim]·[/]", f" (EBS loaded {loaded} by itself)")
             self.console.print(f"  {mark} written blocks {what}: {count:,} of {proof.written_blocks:,}{why}")
 
     @contextmanager

@@ -30,7 +30,13 @@ PHASES = {
         "Wait For Turn Of Volume",
     },
     "Prepare snapshot": {"Prepare Snapshot", "Wait For Snapshot", "Release Snapshot"},
-    "Create volume": {"Create Volume", "Check Volume", "Wait For Volume", "Announce Fallback"},
+    "Create volume": {
+        "Create Volume",
+        "Check Volume",
+        "Wait For Volume",
+        "Announce Available",
+        "Announce Fallback",
+    },
     "Attach": {"Attach Volume", "Wait For Attachment", "Announce Attached"},
     "Measure": {
         "Verify Volume Before",
@@ -51,6 +57,7 @@ PHASES = {
         "Release Target After Failure",
         "Clean Up",
         "Announce Failure",
+        "Announce Unreported",
     },
 }
 """Which states belong together in a picture; what is in none of them passes in no time."""

@@ -18,12 +18,15 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TextIO
 
+from local.arguments import Parser, whole
 from local.host import ROOT
 from local.scale.measure import Listing, ScaleError, as_json, measure_alone
 from local.scale.patterns import PATTERNS, pages
 from local.scale.restores import crowd, problems
 from rewarm.domain.model import Strategy
 
+DEFAULT_SIZE_GIB = 16_384
+OF_LISTINGS, OF_RESTORES = ("size_gib", "pattern", "state_dir"), ("strategy", "seed")
 MOST_MIB = 512
 MOST_RESTORES = 2_000
 """What a stack allows at once by default."""
@@ -35,7 +38,7 @@ SPARE = 1.25
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and return the exit status."""
-    options = _parser().parse_args(arguments)
+    options = _options(arguments)
     said = sys.stderr if options.json else sys.stdout
     if options.restores:
         return _restores(options, said)
@@ -99,39 +102,44 @@ def _line(listing: Listing) -> str:
     )
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="make scale", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    """Listings or restores: an option of the one is not silently lost on the other."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    foreign = OF_LISTINGS if given.restores else OF_RESTORES
+    for name in foreign:
+        if getattr(given, name) is not None:
+            rule = "not allowed with" if given.restores else "allowed only with"
+            parser.error(f"argument --{name.replace('_', '-')}: {rule} --restores")
+    given.size_gib = given.size_gib or DEFAULT_SIZE_GIB
+    given.state_dir = given.state_dir or ROOT / ".local" / "scale"
+    given.strategy = given.strategy or Strategy.WARM_UP_AGENT
+    given.seed = 1 if given.seed is None else given.seed
+    return given
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        make_target="scale", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--size-gib", type=_size, default=16_384, help="size of the snapshot (%(default)s)")
+    parser.add_argument(
+        "--size-gib", type=whole("GiB", 1, 65_536), help=f"size of the snapshot ({DEFAULT_SIZE_GIB})"
+    )
     parser.add_argument(
         "--pattern", choices=list(PATTERNS), action="append", help="only this one; may be given again"
     )
-    parser.add_argument("--restores", type=_count, default=0, help="so many restores at once, instead")
+    parser.add_argument(
+        "--restores", type=whole("restores", 1, MOST_RESTORES), help="so many restores at once, instead"
+    )
     parser.add_argument(
         "--strategy",
         choices=list(Strategy),
-        default=Strategy.WARM_UP_AGENT,
-        help="of the restores (%(default)s)",
+        help=f"of the restores ({Strategy.WARM_UP_AGENT})",
     )
-    parser.add_argument("--seed", type=int, default=1, help="of the restores' chances (%(default)s)")
+    parser.add_argument("--seed", type=int, help="of the restores' chances (1)")
     parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
-    parser.add_argument(
-        "--state-dir", type=Path, default=ROOT / ".local" / "scale", help="folder of its own (%(default)s)"
-    )
+    parser.add_argument("--state-dir", type=Path, help="folder of its own for the listings (.local/scale)")
     return parser
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_RESTORES:
-        raise argparse.ArgumentTypeError(f"found {text}, allowed are 1 to {MOST_RESTORES} restores")
-    return int(text)
-
-
-def _size(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 65_536:
-        raise argparse.ArgumentTypeError(f"found {text}, allowed are 1 to 65536 GiB")
-    return int(text)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from local.soak.calls import call_table
 from local.soak.options import Options, parse
 from local.soak.run import Outcome, scenario, soak
+from rewarm.domain.units import duration_text
 
 
 @dataclass(slots=True)
@@ -57,10 +58,8 @@ class Tally:
 
     def __str__(self) -> str:
         """The last sentence."""
-        return (
-            f"{self.restores:,} restores, {self.leaks} leaks, {self.wrong} wrong verdicts, "
-            f"{self.stuck} stuck executions"
-        )
+        what = "1 restore" if self.restores == 1 else f"{self.restores:,} restores"
+        return f"{what}, {self.leaks} leaks, {self.wrong} wrong verdicts, {self.stuck} stuck executions"
 
     def to_json(self, seconds: float) -> dict[str, Any]:
         """For --json."""
@@ -120,22 +119,23 @@ def _tell(outcome: Outcome, console: Console) -> None:
     """All that is known of a scenario, and how to see it again."""
     console.print(f"seed {outcome.seed}: {', '.join(outcome.endings)}", highlight=False)
     for title, lines in (
-        ("what went wrong", outcome.told),
+        ("fault", outcome.told),
         ("left", outcome.leaks),
         ("wrong", outcome.wrong),
         ("stuck", outcome.stuck),
     ):
-        for line in lines:
+        for line in lines or (["nothing"] if title in {"left", "stuck"} else []):
             console.print(f"  {title}: {line}", highlight=False, markup=False)
     console.print(f'  again: make soak ARGS="--only {outcome.seed}"', highlight=False, markup=False)
 
 
 def _summary(tally: Tally, seconds: float) -> str:
-    days = tally.virtual_seconds / 86_400
+    span = duration_text(tally.virtual_seconds)
     kinds = ", ".join(f"{count} {kind}" for kind, count in tally.endings.most_common())
     return (
         f"seeds {tally.first_seed} to {tally.last_seed}: {kinds}\n"
-        f"{days:,.0f} days of the lab in {seconds:,.0f} s"
+        f"Each ended as its faults allow, unless the last line says otherwise.\n"
+        f"{span} of the lab in {seconds:,.0f} s"
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from local.soak.bystanders import Bystanders
+from local.soak.claims import Claims
 from local.soak.lab import FastLab
-from local.soak.paths import RESTORE, Ending
+from local.soak.paths import RESTORE, VOLUME, Ending
 from local.soak.services import backend
+from local.soak.told import Told
 
 Json = dict[str, Any]
 STOOD_STILL_SECONDS = 1_000.0
@@ -28,10 +29,11 @@ class Auditor:
             *self._volumes(ending),
             *self._fast_restores(),
             *self._commands(),
-            *self._rows(ending),
+            *Claims(self._lab, self._lab.machine(RESTORE)).findings(),
             *self._objects(ending),
             *self._cold(ending),
             *Bystanders(self._lab, self._lab.machine(RESTORE)).findings(),
+            *Told(self._lab, self._lab.machine(RESTORE), self._lab.machine(VOLUME)).findings(),
         ]
         return found or self._meter(ending)
 
@@ -59,7 +61,7 @@ class Auditor:
             name, tags = one["VolumeId"], one["tags"]
             if "rewarm:boost" in tags:
                 found.append(f"volume {name} still has its boost")
-            if name not in ending.ready and "rewarm:failed" not in tags:
+            if name not in ending.ready and "rewarm:failed" not in tags and not self._came_in_time(name):
                 found.append(f"volume {name} of {tags['rewarm:restore-id']} stays without a reason")
         known = {one["VolumeId"] for one in self._made()}
         found += [
@@ -69,24 +71,16 @@ class Auditor:
         ]
         return found
 
+    def _came_in_time(self, volume_id: str) -> bool:
+        """It was at full speed when its restore was stopped, and people are told that it stays."""
+        told = [str(one) for one in (*self._lab.slack, *self._lab.events.sent)]
+        return any(f"Left behind: volume {volume_id} (ready)" in one for one in told)
+
     def _fast_restores(self) -> list[str]:
         return [f"fast snapshot restore of {one}" for one in self._lab.region.inventory()["fastRestores"]]
 
     def _commands(self) -> list[str]:
         return [f"command {one} runs" for one in self._lab.region.inventory()["commands"]]
-
-    def _rows(self, ending: Ending) -> list[str]:
-        """Locks of restores that are over, and users of what Rewarm has enabled."""
-        found = []
-        for item in backend("dynamodb").tables[self._lab.stack.names["RestoresTable"]].all_items():
-            row = item.to_json()["Attributes"]
-            key = row["pk"]["S"]
-            # Of a restore that is ready: whoever enables it next must not be taken for us.
-            ours = ending.status == "ready" and bool({"askedAt", "enablingTimes"} & row.keys())
-            claimed = key.startswith("fsr#") and (ours or "expiresAt" not in row)
-            if key.startswith("target#") or claimed:
-                found.append(f"row {key}: {json.dumps(row)[:200]}")
-        return found
 
     def _objects(self, ending: Ending) -> list[str]:
         names = backend("s3").buckets[self._lab.stack.buckets[0]].keys

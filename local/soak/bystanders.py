@@ -64,13 +64,15 @@ class Bystanders:
             for name in record
             if name.startswith("attached") and isinstance(record[name], dict)
         }
-        gone = self._lab.region._tables.gone_volumes
+        gone, used = self._lab.region._tables.gone_volumes, self._lab.plane.deleted
         for name in sorted(self._lab.removals.volume_ids & gone.keys()):
             tags = gone[name].tags
             if "rewarm:restore-id" not in tags or REPLACED_TAG in tags:
                 yield f"volume {name} is not a restore's own and was deleted"
             elif name in announced:
-                yield f"volume {name} had been announced as attached and was deleted"
+                yield f"volume {name} had been announced as usable and was deleted"
+            elif name in used and used[name].counters.write_ops:
+                yield f"volume {name} was deleted with what somebody had written to it"
 
     def _out_of_place(self) -> Iterator[str]:
         for volume in self._volumes():
@@ -99,16 +101,13 @@ class Bystanders:
                     yield f"{name.removeprefix(_ENTRY)} is still noted as running"
 
     def _untold(self) -> Iterator[str]:
-        """A failure is told to somebody; which channel took it is not looked at."""
-        told = {str(one["detail"].get("restoreId")) for one in self._lab.events.sent}
+        """Whoever asks for the restore sees its end, and when it was told; whether it was is in told.py."""
         for one in self._executions():
             record = self._records.get(one.name, {})
             if one.status not in ENDED_BADLY:
                 continue
             if record.get("status") not in FINISHED or not record.get("toldAt"):
                 yield f"{one.name} is {record.get('status')} in its record, and nobody was told its end"
-            elif one.name not in told and one.name not in str(self._lab.slack):
-                yield f"{one.name} was told by no channel"
 
     def _volumes(self) -> list[Volume]:
         return [one for one in self._lab.region._tables.volumes.values() if one.state != "deleting"]

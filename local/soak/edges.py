@@ -1,9 +1,10 @@
-"""What lies between the lab and the world: HTTP requests to the API, presigned addresses, Slack, metrics."""
+"""What lies between the lab and the world: HTTP requests to the API, addresses, Slack, threads, metrics."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import nullcontext
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -57,6 +58,25 @@ def http_event(method: str, path: str, body: Json | None, headers: dict[str, str
         "body": None if body is None else json.dumps(body),
         "isBase64Encoded": False,
     }
+
+
+class AtOnce:
+    """An executor in which everything is done when it is handed in: only one thread runs in the lab."""
+
+    def __init__(self, *_args: Any, **_options: Any) -> None:
+        pass
+
+    def submit(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Done when this returns."""
+        future: Any = Future()
+        try:
+            future.set_result(work(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def shutdown(self, **_options: Any) -> None:
+        """Nothing is under way."""
 
 
 class _NoMetric:

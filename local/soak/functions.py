@@ -20,7 +20,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, Protocol
 from unittest import mock
 
-from local.soak.edges import no_metric
+from local.soak.edges import AtOnce, no_metric
 from local.soak.errors import StateError, lambda_failure
 from local.soak.execution import Execution
 from local.soak.scheduler import Fiber, FiberEnded, Scheduler
@@ -66,27 +66,6 @@ class Mishaps(Protocol):
 
     def invocation(self, place: str) -> Mishap | None:
         """For one invocation in a state (or of a function that no state calls)."""
-
-
-class _AtOnce:
-    """An executor in which everything is done when it is handed in: only one thread runs in the lab."""
-
-    def __init__(self, *_args: Any, **_options: Any) -> None:
-        pass
-
-    def submit(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Done when this returns."""
-        from concurrent.futures import Future  # noqa: PLC0415
-
-        future: Any = Future()
-        try:
-            future.set_result(work(*args))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-    def shutdown(self, **_options: Any) -> None:
-        """Nothing is under way."""
 
 
 @cache
@@ -217,7 +196,7 @@ def lambda_environment(chance: random.Random) -> Iterator[None]:
         patches.enter_context(mock.patch("uuid.uuid4", _new_id))
         patches.enter_context(mock.patch.object(_IDS, "chance", chance))
         patches.enter_context(SWITCHBOARD.in_force())
-        patches.enter_context(mock.patch.object(snapshot_blocks, "ThreadPoolExecutor", _AtOnce))
+        patches.enter_context(mock.patch.object(snapshot_blocks, "ThreadPoolExecutor", AtOnce))
         patches.enter_context(mock.patch.object(observability, "single_metric", no_metric))
         random.seed(chance.getrandbits(64))
         artifacts._UPLOAD.use_threads = False
@@ -239,6 +218,8 @@ class Functions:
         self.invocations = 0
         self.places: Counter[str] = Counter()
         """Invocations by state, or by function where no state calls."""
+        self.troubled: set[tuple[str, str, str]] = set()
+        """(execution, state, service) of calls without their own answer; or a mishap's kind."""
         self._scheduler = scheduler
         self._functions = deployed.functions
         self._chance = chance
@@ -253,11 +234,18 @@ class Functions:
         function = self._functions[arn]
         return self._begin(function, payload, function.logical_id, "")
 
+    def note_trouble(self, caller: Fiber | None, service: str) -> None:
+        """A call of this function did not get its own answer."""
+        if caller is not None:
+            self.troubled.add((caller.scope.execution, caller.scope.place, service))
+
     def _begin(self, function: FunctionResource, payload: Any, place: str, execution: str) -> Fiber:
         self.invocations += 1
         self.places[place] += 1
         handler = handlers()[function.module]
         mishap = self._mishaps.invocation(place)
+        if mishap is not None:
+            self.troubled.add((execution, place, mishap.kind))
         text = json.dumps(payload)
 
         def work() -> tuple[Any, StateError | None]:

@@ -119,6 +119,10 @@ class FastLab:
         self.calls[call.key] += 1
         return call
 
+    def note_trouble(self, service: str) -> None:
+        """A call did not get its own answer."""
+        self.functions.note_trouble(self.scheduler.current, service)
+
     def respond(self, service: str, request: AWSPreparedRequest) -> tuple[int, dict[str, str], bytes]:
         """The service's answer."""
         if service in MOTO:

@@ -24,12 +24,23 @@ SETTLED_SECONDS = 120.0
 """What AWS itself is still about to do once a restore has ended: a volume that is being deleted."""
 SWEPT_SECONDS = 4_000.0
 """Four sweeps, and what they begin."""
-CLEANERS = frozenset({"Clean Up", "Clean Up Attempt", "Release", "Release Target", "SweepFunction"})
+CLEANERS = frozenset(
+    {
+        "Clean Up",
+        "Clean Up Attempt",
+        "Release",
+        "Release Target",
+        "Report",
+        "Announce Failure",
+        "Announce Unreported",
+        "SweepFunction",
+    }
+)
 """States whose work the sweeper does where they cannot."""
 API = "ApiFunction"
 LOWERED_LATER = "still has its boost"
 """EC2 bills the lower settings at once, and takes hours to be done; the sweeper removes the tag then."""
-AT_FULL_SPEED = frozenset({"Release", "Report Volume", "Announce Ready"})
+AT_FULL_SPEED = frozenset({"Release", "Report Volume", "Announce Ready", "Report", "Announce Unreported"})
 """States of a volume that is ready: whatever fails in them, it stays so, and so does its restore."""
 HOURLY = ("fast-snapshot-restore", "boosted-warm-up")
 """Paths on which `Release` has something to give back, which most of the shortest ones have not."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
+
+from local.arguments import Parser, named, whole
 
 DEFAULT_RESTORES, MOST_RESTORES = 200, 1_000_000
 TABLE_OPTION = "--calls"
@@ -24,28 +25,26 @@ class Options:
 
 def parse(arguments: list[str] | None = None) -> Options:
     """Exit with status 2 and a sentence for options that make no sense."""
-    parser = _parser()
-    given = parser.parse_args(arguments)
-    if not 1 <= given.restores <= MOST_RESTORES:
-        parser.error(f"--restores: found {given.restores}; allowed is 1 to {MOST_RESTORES:,}")
-    for name in ("seed", "only"):
-        value = getattr(given, name)
-        if value is not None and value < 0:
-            parser.error(f"--{name}: found {value}; allowed is 0 or more")
-    return Options(given.restores, given.seed, given.only, given.calls, given.json)
+    given = _parser().parse_args(arguments)
+    only = None if given.only is None else int(given.only)
+    return Options(given.restores, int(given.seed), only, given.calls, given.json)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="make soak ARGS=…",
+def _parser() -> Parser:
+    parser = Parser(
+        make_target="soak",
         description="Random restores with random faults, in one process and in virtual time.",
         epilog="A scenario follows from its seed alone: --only repeats it.",
     )
     parser.add_argument(
-        "--restores", type=int, default=DEFAULT_RESTORES, help="at least so many (default: %(default)s)"
+        "--restores",
+        type=whole("restores", 1, MOST_RESTORES),
+        default=DEFAULT_RESTORES,
+        help="at least so many (default: %(default)s)",
     )
-    parser.add_argument("--seed", type=int, default=1, help="of the first scenario (default: %(default)s)")
-    parser.add_argument("--only", type=int, metavar="SEED", help="one scenario, and all that is known of it")
+    seed = named(r"\d{1,18}", "a whole number, 0 or more")
+    parser.add_argument("--seed", type=seed, default="1", help="of the first scenario (default: %(default)s)")
+    parser.add_argument("--only", type=seed, metavar="SEED", help="one scenario, and all that is known of it")
     parser.add_argument(
         TABLE_OPTION, action="store_true", help="print which calls every state makes and needs, as JSON"
     )

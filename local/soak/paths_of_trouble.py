@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from local.region import FaultRule
 from local.soak.agent import Trouble
@@ -21,11 +22,14 @@ from local.soak.paths import (
     restored,
 )
 from local.soak.paths import snapshot as made_snapshot
+from local.soak.services import backend
+from local.soak.users import MOVE_SECONDS, use
 
 __all__ = ["PATHS"]
 NO_RATE = FaultRule(
     "CreateVolume", code="VolumeLimitExceeded", times=None, when={"VolumeInitializationRate": "*"}
 )
+TWO_SWEEPS_SECONDS = 1_800.0
 DEVICE = "/dev/sdm"
 CHANGE = "ChangePerformanceStateMachine"
 
@@ -126,6 +130,46 @@ def _kept(lab: FastLab) -> Ending:
     return restored(lab, asked, take)
 
 
+def _used(lab: FastLab, restore_id: str) -> None:
+    """Somebody takes the volume, writes to it and gives it back."""
+    using = lab.scheduler.start(use(lab, restore_id))
+    lab.run(lambda: using.result.done, most_seconds=LONGEST_SECONDS)
+    lab.pass_time(MOVE_SECONDS)
+
+
+def to_zone(lab: FastLab, strategy: str, **parts: Any) -> Json:
+    """Much data, so that somebody has the time to use the volume before it is ready."""
+    much = lab.region.add_snapshot(size_gib=100, extents=((0, 180_000),))
+    target = {"availabilityZone": "us-east-1a"}
+    return request(lab, strategy, source={"snapshotId": much}, target=target, **parts)
+
+
+@path("zone-only-used-and-cancelled")
+def _used_and_cancelled(lab: FastLab) -> Ending:
+    def use_and_cancel(restore_id: str) -> None:
+        _used(lab, restore_id)
+        lab.api("DELETE", f"/restores/{restore_id}")
+
+    return restored(lab, to_zone(lab, "provisioned-rate"), use_and_cancel)
+
+
+@path("zone-only-used-and-stopped")
+def _used_and_stopped(lab: FastLab) -> Ending:
+    def use_and_stop(restore_id: str) -> None:
+        _used(lab, restore_id)
+        stop(lab, restore_id)
+
+    return restored(lab, to_zone(lab, "provisioned-rate"), use_and_stop)
+
+
+@path("zone-only-used-and-stalled")
+def _used_and_stalled(lab: FastLab) -> Ending:
+    lab.region.faults.add(FaultRule("volume:initialization", "stall", times=None))
+    asked = to_zone(lab, "auto")
+    asked["objective"]["readyWithinMinutes"] = 60
+    return restored(lab, asked, lambda restore_id: _used(lab, restore_id))
+
+
 @path("snapshot-in-the-archive")
 def _archived(lab: FastLab) -> Ending:
     source = {"snapshotId": made_snapshot(lab, storage_tier="archive")}
@@ -141,6 +185,79 @@ def _tagged(lab: FastLab) -> Ending:
 @path("dry-run")
 def _dry_run(lab: FastLab) -> Ending:
     return restored(lab, request(lab, "auto", dryRun=True))
+
+
+def answer_lost(lab: FastLab, *, skip: int = 0, times: int = 1) -> None:
+    """The command is sent, and its id comes to nobody."""
+    rule = FaultRule(
+        "SendCommand", effect="lost-answer", code="InternalServerError", status=500, times=times, skip=skip
+    )
+    lab.region.faults.add(rule)
+
+
+def long_warm_up(lab: FastLab) -> Json:
+    """The agent would go on reading long after the restore's end."""
+    source = {"snapshotId": lab.region.add_snapshot(size_gib=40, extents=((0, 70_000),))}
+    return request(lab, "warm-up-agent", source=source, verify={"samples": 0})
+
+
+def once_sent(lab: FastLab, then: Callable[[str], object]) -> Callable[[str], None]:
+    """Somebody who does something as soon as the warm-up was sent."""
+    sent = "Dispatch Warmer", "ssm", "SendCommand"
+
+    def act(restore_id: str) -> None:
+        main = lab.execution(RESTORE, restore_id)
+
+        def done() -> bool:
+            return lab.calls[sent] > 0 or (main is not None and main.status != "RUNNING")
+
+        lab.run(done, most_seconds=LONGEST_SECONDS)
+        then(restore_id)
+
+    return act
+
+
+@path("answers-of-commands-lost")
+def _unanswered(lab: FastLab) -> Ending:
+    answer_lost(lab, times=3)
+    return restored(lab, request(lab, "warm-up-agent"))
+
+
+@path("cancelled-with-a-command-that-nobody-noted")
+def _cancelled_unnoted(lab: FastLab) -> Ending:
+    answer_lost(lab)
+    asked = long_warm_up(lab)
+    return restored(lab, asked, once_sent(lab, lambda one: lab.api("DELETE", f"/restores/{one}")))
+
+
+@path("stopped-with-a-command-that-nobody-noted")
+def _stopped_unnoted(lab: FastLab) -> Ending:
+    answer_lost(lab)
+    asked = long_warm_up(lab)
+
+    def halt(restore_id: str) -> None:
+        stop(lab, restore_id, VOLUME)
+        stop(lab, restore_id)
+
+    return restored(lab, asked, once_sent(lab, halt))
+
+
+@path("report-out-of-reach")
+def _unreported(lab: FastLab) -> Ending:
+    """What the report needs is not in the bucket while it is to be written."""
+    objects, taken = backend("s3").buckets[lab.stack.buckets[0]].keys, {}
+
+    def take(restore_id: str) -> None:
+        if in_state(lab, restore_id, "Announce Ready"):
+            key = f"restores/{restore_id}/plans.json"
+            taken[key] = objects.getlist(key)
+            dict.pop(objects, key)
+
+    ending = restored(lab, request(lab, "provisioned-rate"), take)
+    for key, plans in taken.items():
+        objects.setlist(key, plans)
+    lab.pass_time(TWO_SWEEPS_SECONDS)
+    return ending
 
 
 @path("performance-change")

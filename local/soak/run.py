@@ -15,6 +15,7 @@ from local.soak.machine_rows import ACTS
 from local.soak.matrix import SWEPT_SECONDS
 from local.soak.paths import LONGEST_SECONDS, RESTORE, VOLUME, Ending, ended
 from local.soak.scenarios import Plan, Writer
+from local.soak.users import use
 
 REFUSALS = frozenset(
     {
@@ -123,6 +124,8 @@ class _Play:
             lab.scheduler.after(plan.cancel_after[number], lambda: self._cancel(restore_id))
         if number in plan.stop_after:
             lab.scheduler.after(plan.stop_after[number], lambda: self._stop(number, restore_id))
+        if number in plan.use_after:
+            lab.scheduler.start(use(lab, restore_id, after_seconds=plan.use_after[number]))
 
     def _cancel(self, restore_id: str) -> None:
         self._lab.begin_api("DELETE", f"/restores/{restore_id}")

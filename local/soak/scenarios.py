@@ -61,6 +61,8 @@ class Plan:
     cancel_after: dict[int, float] = field(default_factory=dict)
     """Restore -> seconds after its start."""
     stop_after: dict[int, float] = field(default_factory=dict)
+    use_after: dict[int, float] = field(default_factory=dict)
+    """Restore to a zone -> when somebody begins to look for its volumes, to write to them."""
     troubles: list[Trouble] = field(default_factory=list)
     region_faults: list[FaultRule] = field(default_factory=list)
     storm: Storm = field(default_factory=lambda: Storm(random.Random(0)))
@@ -92,10 +94,18 @@ class Writer:
         for _ in range(chance.choices((1, 2, 3), (6, 3, 1))[0]):
             self.plan.requests.append(self._request(lab, shared, instance_id))
             self.plan.delays.append(chance.choice((0.0, 1.0, 30.0, 600.0)))
+        self._use(random.Random(self.plan.seed + 3))
         if chance.random() < 0.75:
             for _ in range(chance.choices((1, 2, 3), (5, 3, 2))[0]):
                 self._trouble()
         return self.plan
+
+    def _use(self, chance: random.Random) -> None:
+        """No fault, and by a chance of its own: nothing that a seed stood for before has changed."""
+        for number, asked in enumerate(self.plan.requests):
+            if "instanceId" not in asked["target"] and chance.random() < 0.5:
+                self.plan.use_after[number] = chance.expovariate(1 / 60)
+                self.plan.told.append(f"somebody writes to the volumes of restore {number}")
 
     # --------------------------------------------------------------------------------------- what is asked
     def _snapshot(self, lab: FastLab, **fields: Any) -> tuple[str, int]:

@@ -73,6 +73,9 @@ class Desk(Protocol):
     def call_of(self, service: str, operation: str) -> Call:
         """Who calls; also notes the call."""
 
+    def note_trouble(self, service: str) -> None:
+        """Something was injected into the caller's call."""
+
     def respond(self, service: str, request: AWSPreparedRequest) -> tuple[int, dict[str, str], bytes]:
         """(status, headers, body)."""
 
@@ -106,12 +109,17 @@ class Switchboard:
         call = desk.call_of(service, operation)
         refusal = desk.interference.before(call)
         if refusal is not None:
+            desk.note_trouble(service)
             return _response(request, refusal.status, *_refused(service, refusal))
         status, headers, body = desk.respond(service, request)
         if desk.interference.after(call):
+            desk.note_trouble(service)
             desk.sleep(READ_SECONDS)
             raise ReadTimeoutError(endpoint_url=request.url)
-        return _response(request, status, headers, desk.interference.change(call, body))
+        changed = desk.interference.change(call, body)
+        if changed != body:
+            desk.note_trouble(service)
+        return _response(request, status, headers, changed)
 
     @contextmanager
     def in_force(self) -> Iterator[None]:

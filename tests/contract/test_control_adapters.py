@@ -58,6 +58,31 @@ class TestCommands:
                 INSTANCE, {}, platform="plan9", comment="", timeout_seconds=300
             )
 
+    def test_finds_commands_by_their_comment_on_every_page(self) -> None:
+        def page(first: str) -> list[dict[str, str]]:
+            ours = {"CommandId": first + COMMAND[1:], "Comment": "ours", "Status": "InProgress"}
+            return [ours, {"CommandId": COMMAND, "Comment": "another", "Status": "Success"}]
+
+        ssm = Aws("ssm").on(
+            "ListCommands", {"Commands": page("a"), "NextToken": "more"}, {"Commands": page("b")}
+        )
+        since = datetime(2026, 11, 21, 3, 0, 30, tzinfo=UTC)
+        found = SsmCommands(ssm.client, DOCUMENTS).find("ours", platform="windows", since=since)
+        assert [(one.command_id[0], one.is_over) for one in found] == [("a", False), ("b", False)]
+        first, second = ssm.params("ListCommands")
+        assert first["Filters"] == [
+            {"key": "DocumentName", "value": DOCUMENTS["windows"]},
+            {"key": "InvokedAfter", "value": "2026-11-21T02:59:30Z"},
+        ]
+        assert (second["NextToken"], "InstanceId" in first) == ("more", False)
+
+    def test_sends_with_a_client_that_tries_once(self) -> None:
+        """boto3 would send the command a second time where only the first answer was lost."""
+        ssm, sender = Aws("ssm"), Aws("ssm").on("SendCommand", {"Command": {"CommandId": COMMAND}})
+        commands = SsmCommands(ssm.client, DOCUMENTS, sender=sender.client)
+        commands.send(INSTANCE, {}, platform="linux", comment="", timeout_seconds=300)
+        assert len(sender.params("SendCommand")) == 1
+
     def test_an_invocation_may_not_exist_yet(self) -> None:
         ssm = Aws("ssm").on("GetCommandInvocation", ApiError("InvocationDoesNotExist"))
         assert SsmCommands(ssm.client, DOCUMENTS).status(COMMAND, INSTANCE) is None

@@ -12,6 +12,7 @@ from jsonata import Jsonata
 
 from rewarm import contracts
 from rewarm.domain import errors
+from rewarm.steps.announce_record import PASSING
 from tests.contract import repository
 from tests.contract.repository import ROOT, Graph, Json
 
@@ -24,9 +25,11 @@ PLATFORM_PREFIXES = ("States.", "StepFunctions.")
 GOES_ON = {
     ("RestoreStateMachine", "Announce Plan"), ("RestoreVolumeStateMachine", "Announce Fallback"),
     ("RestoreVolumeStateMachine", "Announce Attached"), ("RestoreVolumeStateMachine", "Announce Ready"),
+    ("RestoreVolumeStateMachine", "Announce Available"),
     ("ChangePerformanceStateMachine", "Announce Change"),
     ("RestoreVolumeStateMachine", "Verify Volume Before"), ("RestoreStateMachine", "Restore Volume"),
     ("RestoreVolumeStateMachine", "Release"), ("RestoreVolumeStateMachine", "Report Volume"),
+    ("RestoreStateMachine", "Report"), ("RestoreStateMachine", "Announce Unreported"),
     ("RestoreStateMachine", "Release Target"), ("RestoreStateMachine", "Load Plan"),
     ("RestoreStateMachine", "Keep Result"),
     ("RestoreVolumeStateMachine", "Await Signal"), ("RestoreVolumeStateMachine", "Await Signal Of Snapshot"),
@@ -108,6 +111,14 @@ class TestErrors:
         if state["Resource"].endswith(".waitForTaskToken"):
             return  # its time limit is that of the wait; the function may well end after it
         assert function.get("Timeout", limit) < state["TimeoutSeconds"], f"{machine}/{name}"
+
+    def test_the_last_try_of_announce_ready_is_known_as_such(self) -> None:
+        """Also of a Retry with more attempts: each of those after it would be the last one, too."""
+        state = next(state for _, name, state in TASKS if name == "Announce Ready")
+        passing = {error.__name__ for error in PASSING}
+        least = min(one["MaxAttempts"] for one in state["Retry"] if passing & {*one["ErrorEquals"]})
+        last_try = state["Arguments"]["Payload"]["details"]["lastTry"]
+        assert last_try == f"{{% $states.context.State.RetryCount >= {least} %}}"
 
     @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.start)
     def test_every_caught_error_ends_in_fail(self, graph: Graph) -> None:

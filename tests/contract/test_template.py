@@ -19,6 +19,7 @@ NO_HANDLERS = {"__init__", "wiring", "http", "clock", "api_performance", "api_be
 """Parts of handlers."""
 NO_RESOURCE = (
     "ec2:Describe", "ssm:DescribeInstanceInformation", "ssm:GetCommandInvocation", "ssm:CancelCommand",
+    "ssm:ListCommands",
     "cloudwatch:GetMetricData", "pricing:GetProducts", "servicequotas:Get", "logs:",
     "cloudtrail:LookupEvents",
 )  # fmt: skip
@@ -111,6 +112,7 @@ class TestPermissions:
             ("cloudtrail:LookupEvents", {"CheckPerformance", "Api"}),
             ("ec2:CopyVolumes", {"CreateVolume"}),
             ("ssm:SendCommand", {"DispatchWarmer", "VerifyVolume", "Api", "Replace", "CleanUp", "Sweep"}),
+            ("ssm:ListCommands", {"DispatchWarmer", "VerifyVolume", "CleanUp", "Sweep"}),
             ("ec2:ModifyInstanceAttribute", {"AttachVolume", "CleanUp", "Sweep"}),
         ],
     )  # fmt: skip
@@ -141,7 +143,8 @@ class TestPermissions:
             "fast_restore_claims": "dynamodb:GetItem",
             "waiters": "dynamodb:", "tasks": "states:SendTaskSuccess",
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
-            "benchmark_commands": "ssm:SendCommand", "device_commands": "ssm:SendCommand",
+            "benchmark_commands": "ssm:SendCommand", "sending_commands": "ssm:SendCommand",
+            "device_commands": "ssm:SendCommand",
             "replaced_volumes": "ec2:", "put_back": "ec2:AttachVolume",
             "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",

@@ -54,12 +54,14 @@ def test_the_picture_shows_states_that_exist():
     rare = {
         "Replace Check",
         "Replace Detachment",
+        "Announce Available",
         "Duplicate Ignored",
         "Dry Run Completed",
         "Choose Fallback",
         "Clean Up Attempt",
         "No Fallback",
         "Announce Fallback",
+        "Announce Unreported",
         "Release Target",
         "Release Target After Failure",
     }

@@ -27,12 +27,15 @@ MOMENTS = [
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+def runs(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts `make run` in one and the same state folder; whatever happens, the last one ends tidily."""
     started: list[subprocess.Popen[str]] = []
+    makefile = tmp_path / "Makefile"
+    makefile.write_text("run:\n\t@$(COMMAND)\n", encoding="utf-8")
 
-    def next_run() -> subprocess.Popen[str]:
-        started.append(start(tmp_path / "state", "--written-percent", "40"))
+    def next_run(*, by_make: bool = False) -> subprocess.Popen[str]:
+        over = ["make", "-f", str(makefile)] if by_make else []
+        started.append(start(tmp_path / "state", "--written-percent", "40", over=over))
         return started[-1]
 
     yield next_run
@@ -60,6 +63,20 @@ def test_nothing_of_a_killed_run_outlives_the_next_start(
     assert last.returncode == 0, err
     assert json.loads(out.splitlines()[-1])["verdict"] == "ready"
     assert left_behind(state) == []
+
+
+def test_a_killed_make_takes_its_run_along_and_the_next_start_waits_for_that(
+    runs: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    """Without the first it would go on, and keep the next start out."""
+    run = runs(by_make=True)
+    read_until(run.stderr, "Deploy template.yaml")
+    processes = started_processes(tmp_path / "state")
+    earlier = [ProcessIdentity.of(pid) for pid in processes if Path(f"/proc/{pid}").exists()]
+    kill_one(run.pid)
+    run.wait()
+    read_until(runs().stderr, "Embedded AWS")
+    assert [one for one in earlier if one.is_alive()] == []
 
 
 def kill(run: subprocess.Popen[str], whom: str, state: Path) -> list[ProcessIdentity]:

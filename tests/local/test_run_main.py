@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -31,9 +32,11 @@ def handlers():
         signal.signal(number, handler)
 
 
-def start(state_dir, *more):
+def start(state_dir, *more, over=()):
+    """The program, or what runs it as COMMAND."""
+    command = [sys.executable, "-m", "local.run", "--state-dir", str(state_dir), *SMALL, *more]
     return subprocess.Popen(
-        [sys.executable, "-m", "local.run", "--state-dir", str(state_dir), *SMALL, *more],
+        [*over, f"COMMAND={shlex.join(command)}"] if over else command,
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 

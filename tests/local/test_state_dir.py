@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -20,6 +21,30 @@ def test_a_second_owner_is_refused_until_the_first_is_gone(tmp_path):
     first.close()
     first.close()
     StateDir(tmp_path / "state").close()
+
+
+def test_an_owner_that_ends_is_waited_for(tmp_path):
+    first = StateDir(tmp_path / "state")
+    first.begin_end()
+    later = threading.Timer(0.3, first.close)
+    later.start()
+    try:
+        second = StateDir(tmp_path / "state")
+        with pytest.raises(StateDirInUseError, match="another embedded AWS runs in"):
+            StateDir(tmp_path / "state")
+        second.close()
+    finally:
+        later.join()
+    first.begin_end()
+
+
+def test_an_owner_that_does_not_come_to_its_end_is_not_waited_for_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr("local.state_dir.ENDING_SECONDS", 0.2)
+    first = StateDir(tmp_path / "state")
+    first.begin_end()
+    with pytest.raises(StateDirInUseError, match="another embedded AWS runs in"):
+        StateDir(tmp_path / "state")
+    first.close()
 
 
 def test_files_of_a_predecessor_are_gone(tmp_path):

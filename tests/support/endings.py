@@ -29,7 +29,7 @@ def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: S
     volume = done.volumes[0]
     assert (done.main.status, volume.status) == ("SUCCEEDED", "SUCCEEDED"), done.why
     assert done.main.states[: len(MAIN_STATES)] == MAIN_STATES
-    assert done.main.states[-3:] == ["Release Target", "Are All Volumes Ready?", "Restore Completed"]
+    assert done.main.states[-3:] == ["Are All Volumes Ready?", "Release Target", "Restore Completed"]
     assert volume.states[-5:] == [
         "Release",
         "Is Released?",
@@ -139,13 +139,14 @@ def assert_nothing_left(user: RestoreUser, done: Restore) -> None:
 
 def assert_kept(user: RestoreUser, done: Restore) -> str:
     """The volume was announced, so it stays: tagged, and named in the message."""
-    volume = done.volumes[0]
-    assert "Announce Attached" in volume.states
+    volume, instance_id = done.volumes[0], done.record["request"]["target"].get("instanceId")
+    assert ("Announce Attached" if instance_id else "Announce Available") in volume.states
     (volume_id,) = user.volumes_of(done.restore_id)
     assert user.volume(volume_id)["Tags"]["rewarm:failed"] == done.restore_id
-    assert [one["State"] for one in user.volume(volume_id)["Attachments"]] == ["attached"]
-    instance_id = done.record["request"]["target"]["instanceId"]
-    assert user.left() == {"volumes": [volume_id], "attachments": [f"{volume_id}:{instance_id}"]}
+    attached = ["attached"] if instance_id else []
+    assert [one["State"] for one in user.volume(volume_id)["Attachments"]] == attached
+    left = {"attachments": [f"{volume_id}:{instance_id}"]} if instance_id else {}
+    assert user.left() == {"volumes": [volume_id], **left}
     assert f"Left behind: volume {volume_id}" in texts(user.messages(done.restore_id)[-1])
     return volume_id
 

@@ -17,6 +17,7 @@ from rewarm.domain.errors import (
     ModificationPostponedError,
     RequestRefusedError,
     RestoreNotFoundError,
+    ServiceUnavailableError,
     SnapshotNotFoundError,
     TargetNotFoundError,
     TargetNotUsableError,
@@ -43,6 +44,7 @@ from rewarm.domain.model import (
     VolumeSettings,
 )
 from rewarm.domain.performance import Performance, VolumeModification
+from rewarm.domain.sent_commands import SentCommand
 from rewarm.ports_records import OVER, Standing
 from rewarm.steps.records import volume_of
 
@@ -336,6 +338,12 @@ class FakeCommands:
     statuses: dict[str, CommandStatus] = field(default_factory=dict)
     cancelled: list[str] = field(default_factory=list)
     failure: Exception | None = None
+    comments: dict[str, str] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    """Commands that SSM does not list yet."""
+    clock: datetime = datetime(2026, 11, 21, 3, tzinfo=UTC)
+    lost_answers: int = 0
+    """How many commands are sent without an answer."""
 
     def send(
         self,
@@ -353,7 +361,31 @@ class FakeCommands:
             raise self.failure
         command_id = f"command-{len(self.sent) + 1}"
         self.sent.append((command_id, instance_id, dict(parameters)))
+        self.comments[command_id] = comment
+        if self.lost_answers:
+            self.lost_answers -= 1
+            raise ServiceUnavailableError("SendCommand: no answer")
         return command_id
+
+    def find(self, comment: str, *, platform: str, since: datetime) -> list[SentCommand]:
+        assert platform in ("linux", "windows")
+        assert since <= self.clock
+        if self.failure is not None:
+            raise self.failure
+        return [
+            SentCommand(one, self._state(one))
+            for one, name in reversed(self.comments.items())
+            if name == comment and one not in self.hidden
+        ]
+
+    def _state(self, command_id: str) -> str:
+        if command_id in self.cancelled:
+            return "Cancelled"
+        known = self.statuses.get(command_id)
+        return known.status if known else "InProgress"
+
+    def time(self) -> datetime:
+        return self.clock
 
     def status(self, command_id: str, instance_id: str) -> CommandStatus | None:
         assert instance_id

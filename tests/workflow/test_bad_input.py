@@ -206,8 +206,8 @@ def test_an_alarm_whose_runbook_cannot_be_met_says_why(user: RestoreUser, bad: B
     assert done.main.states[-5:] == [
         "Select Snapshot",
         "Report Failure",
-        "Release Target After Failure",
         "Announce Failure",
+        "Release Target After Failure",
         "Restore Failed",
     ]
     (message,) = user.messages(restore_id)
@@ -259,8 +259,8 @@ def test_an_unknown_field_in_a_scheduled_request_fails_with_a_message(user: Rest
     assert done.main.states[-5:] == [
         "Parse Request",
         "Report Failure",
-        "Release Target After Failure",
         "Announce Failure",
+        "Release Target After Failure",
         "Restore Failed",
     ]
     said = texts(user.messages(restore_id)[-1])

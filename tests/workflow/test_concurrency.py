@@ -57,7 +57,7 @@ def test_the_second_to_a_device_gets_409_with_the_firsts_id(user: RestoreUser) -
         assert (after_attach.status, after_attach.body["heldBy"]) == (409, first), after_attach
     done = user.finished(first)
     assert done.main.status == "SUCCEEDED", done.why
-    assert done.main.states[-3:] == ["Release Target", "Are All Volumes Ready?", "Restore Completed"]
+    assert done.main.states[-3:] == ["Are All Volumes Ready?", "Release Target", "Restore Completed"]
     assert [name for name in user.executions() if name not in executions] == [first]
     assert held(user, "running#", first) == []
     afterwards = user.call("POST", "/restores", request)

@@ -64,7 +64,13 @@ def test_plans_take_over_one_after_the_other(user: RestoreUser) -> None:
     volume_id = done.volumes[0].output["volumeId"]
     assert user.left() == {"volumes": [volume_id]}
     assert user.volume(volume_id)["Tags"]["rewarm:strategy"] == "background"
-    assert [one["event"] for one in done.record["events"]] == ["plan", "fallback", "fallback", "ready"]
+    assert [one["event"] for one in done.record["events"]] == [
+        "plan",
+        "fallback",
+        "fallback",
+        "available",
+        "ready",
+    ]
 
 
 def test_a_stalled_initialization_fails(user: RestoreUser) -> None:
@@ -72,7 +78,7 @@ def test_a_stalled_initialization_fails(user: RestoreUser) -> None:
     user.region.faults.inject("initialization-stalls")
     done = user.restore(request)
     assert_failed(user, done, "InitializationStalledError", "no progress")
-    assert_nothing_left(user, done)
+    assert_kept(user, done)
 
 
 # --------------------------------------------------------------------------------- fast-snapshot-restore
@@ -215,4 +221,4 @@ def test_a_chat_that_does_not_answer_stops_nothing(user: RestoreUser) -> None:
     finally:
         user.lab.slack._planned.clear()
     assert done.main.status == "SUCCEEDED", done.why
-    assert [one["event"] for one in done.record["events"]] == ["plan", "ready"]
+    assert [one["event"] for one in done.record["events"]] == ["plan", "available", "ready"]

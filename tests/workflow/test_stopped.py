@@ -43,7 +43,7 @@ def sweep(user: RestoreUser) -> Json:
     [
         pytest.param("fast-snapshot-restore", {}, "Wait For Snapshot", marks=pytest.mark.long),
         ("background", {}, "Attach Volume"),
-        ("provisioned-rate", TO_ZONE, "Poll Initialization"),
+        ("provisioned-rate", TO_ZONE, "Wait For Volume"),
     ],
 )
 def test_what_a_stopped_restore_made_is_removed(
@@ -64,6 +64,20 @@ def test_what_a_stopped_restore_made_is_removed(
     assert user.left() == {}
     said = [texts(one) for one in user.messages(restore_id) if "Restore failed" in texts(one)]
     assert len(said) == 1
+
+
+def test_a_volume_that_was_announced_in_a_zone_outlives_its_stopped_restore(user: RestoreUser) -> None:
+    """Somebody attached it, wrote to it and detached it again, which nothing shows any more."""
+    with user.lab.clock.busy():
+        restore_id = user.start(request_for(user, "provisioned-rate") | TO_ZONE)
+        user.wait_for_state(restore_id, "Wait For Initialization")
+        stop(user, restore_id)
+    swept(user, restore_id)
+    (volume_id,) = user.volumes_of(restore_id)
+    assert user.volume(volume_id)["Tags"]["rewarm:failed"] == restore_id
+    assert user.volume(volume_id)["State"] == "available"
+    assert f"Left behind: volume {volume_id}" in texts(user.messages(restore_id)[-1])
+    assert sweep(user)["swept"] == []
 
 
 def test_a_volume_that_was_announced_outlives_its_stopped_restore(user: RestoreUser) -> None:

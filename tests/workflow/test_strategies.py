@@ -158,7 +158,9 @@ def test_without_an_instance_the_volume_is_made_and_left_alone(user: RestoreUser
         [],
     )
     assert set(done.volumes[0].states).isdisjoint({"Attach Volume", "Announce Attached", *MEASURED})
-    assert "Read latency was not measured" in texts(user.messages(done.restore_id)[-1])
+    told = [texts(one) for one in user.messages(done.restore_id)]
+    assert f"{volume['VolumeId']} is available in us-east-1b and can be used" in told[1]
+    assert "Read latency was not measured" in told[-1]
 
 
 def test_an_alarm_restores_what_its_runbook_says(user: RestoreUser, sent_events: SentEvents) -> None:
@@ -195,7 +197,7 @@ def test_a_schedule_restores_and_can_spare_the_chat(user: RestoreUser, sent_even
     assert done.record["trigger"]["kind"] == "schedule"
     assert user.messages(restore_id) == []
     assert "slack" not in done.main.answer("Announce Plan")["channels"]
-    assert len(sent_events(restore_id)) == 2
+    assert len(sent_events(restore_id)) == 3
 
 
 def test_progress_can_be_watched(user: RestoreUser) -> None:

@@ -38,6 +38,12 @@ def client(service: str) -> Any:
     return boto3.client(service, config=config())  # type: ignore[call-overload]
 
 
+def client_that_tries_once(service: str) -> Any:
+    """For calls that must not be made twice where only their answer is lost."""
+    once = config(retries={"mode": "standard", "total_max_attempts": 1})
+    return boto3.client(service, config=once)  # type: ignore[call-overload]
+
+
 def s3_client() -> Any:
     """Signs with version 4 always: newer Regions and KMS-encrypted objects accept no other signature."""
     return boto3.client("s3", config=config(signature_version="s3v4"))

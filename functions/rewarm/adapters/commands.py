@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
@@ -11,6 +12,8 @@ from botocore.exceptions import ClientError
 from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.domain.errors import AgentUnreachableError
 from rewarm.domain.model import CommandStatus
+from rewarm.domain.sent_commands import SentCommand
+from rewarm.domain.units import iso
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm.client import SSMClient
@@ -18,16 +21,22 @@ if TYPE_CHECKING:
 _COMMENT_LENGTH = 100
 _SHORTEST_DELIVERY_SECONDS = 30
 """botocore SendCommandRequest: Comment up to 100 characters; TimeoutSeconds (of the delivery) from 30."""
+_CLOCKS_AGREE = timedelta(minutes=1)
+"""How far SSM's clock and ours may be apart."""
 _NOTHING_TO_CANCEL_CODES = {"InvalidCommandId", "InvalidInstanceId", "DuplicateInstanceId"}
 
 
 class SsmCommands:
     """The port Commands."""
 
-    def __init__(self, ssm: SSMClient, documents: Mapping[str, str]) -> None:
-        """`documents` by the platform of the instance."""
+    def __init__(
+        self, ssm: SSMClient, documents: Mapping[str, str], *, sender: SSMClient | None = None
+    ) -> None:
+        """`documents` by the platform of the instance; `sender` is a client that tries once."""
         self._ssm = ssm
+        self._sender = sender or ssm
         self._documents = documents
+        self._clock = time.time
 
     def send(
         self,
@@ -43,7 +52,7 @@ class SsmCommands:
         if document is None:
             raise AgentUnreachableError(f"there is no SSM document for {platform} instances")
         with naming_errors():
-            answer = self._ssm.send_command(
+            answer = self._sender.send_command(
                 DocumentName=document,
                 InstanceIds=[instance_id],
                 Parameters={name: [value] for name, value in parameters.items()},
@@ -51,6 +60,29 @@ class SsmCommands:
                 TimeoutSeconds=max(_SHORTEST_DELIVERY_SECONDS, timeout_seconds),
             )
         return answer["Command"]["CommandId"]
+
+    def find(self, comment: str, *, platform: str, since: datetime) -> list[SentCommand]:
+        """Not by the instance, for which SSM may list only what has arrived there (botocore ListCommands)."""
+        document = self._documents.get(platform)
+        if document is None:
+            return []
+        pages = self._ssm.get_paginator("list_commands").paginate(
+            Filters=[
+                {"key": "DocumentName", "value": document},
+                {"key": "InvokedAfter", "value": iso(since - _CLOCKS_AGREE)},
+            ]
+        )
+        with naming_errors():
+            return [
+                SentCommand(one["CommandId"], one["Status"])
+                for page in pages
+                for one in page["Commands"]
+                if one.get("Comment") == comment[:_COMMENT_LENGTH]
+            ]
+
+    def time(self) -> datetime:
+        """By this machine's clock."""
+        return datetime.fromtimestamp(self._clock(), UTC)
 
     def status(self, command_id: str, instance_id: str) -> CommandStatus | None:
         """None while SSM does not know the invocation yet (normal right after `send`)."""

@@ -21,7 +21,15 @@ from rewarm.domain.model import Strategy
 from rewarm.domain.scope import Scope
 
 Announcement = Literal[
-    "plan", "fallback", "attached", "ready", "failed", "performance-changed", "performance-failed"
+    "plan",
+    "fallback",
+    "attached",
+    "available",
+    "ready",
+    "unreported",
+    "failed",
+    "performance-changed",
+    "performance-failed",
 ]
 Phase = Literal["before", "after"]
 

@@ -1,7 +1,7 @@
 """Which plan takes over when one cannot be carried out, and whether on the same volume or a new one.
 
 What counts is what is left now: of the deadline, of the budget after what is spent already, and of the
-volume. A volume that was announced as attached is never given up, so only what works in place may follow.
+volume. A volume that was announced as usable is never given up, so only what works in place may follow.
 """
 
 from __future__ import annotations

@@ -178,35 +178,6 @@ def fallback(restore_id: str, volume: PlannedVolume, reason: str) -> Message:
     )
 
 
-def attached(
-    restore_id: str, volume_id: str, device: str, instance_id: str, volume: PlannedVolume
-) -> Message:
-    """Usable, and still cold."""
-    full_speed = f"Full speed in about {duration_text(volume.ready_p50_seconds)} by {volume.how}."
-    cold = (
-        "It is still slow: data that has not been read before may come at as few as 10 reads a second; "
-        f"writes are at full speed. {full_speed}"
-    )
-    at_once = "It should be at full speed at once; that is measured now."
-    speed = at_once if volume.is_fast_at_once else cold
-    origin, data_as_of = f"restored from {volume.snapshot_id}", clock_text(volume.snapshot_started_at)
-    if volume.is_copy:
-        speed = f"It can be read {COPY_PACE}. {full_speed}"
-        origin, data_as_of = f"a copy of {volume.source_volume_id}", "the moment of the copy"
-    return Message(
-        event="attached",
-        restore_id=restore_id,
-        title=f"{volume_id} is attached to {instance_id} and can be used",
-        text=f"{volume_id}, {origin}, is {device} on {instance_id}. {speed}",
-        severity=Severity.INFO,
-        fields=(("Device", device), ("Data as of", data_as_of)),
-        next_steps=(
-            "Mount it if you need the data now.",
-            "From now on it is never deleted by a failing restore: it is yours.",
-        ),
-    )
-
-
 def ready(restore_id: str, facts: ReadyFacts) -> Message:
     """At full speed, with the proof."""
     took = (facts.ready_at - facts.started_at).total_seconds()

@@ -33,7 +33,7 @@ class Strategy(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """What becomes of a volume whose restore failed before it was announced as attached."""
+    """What becomes of a volume whose restore failed before it was announced as usable."""
 
     CLEAN_UP = "clean-up"
     KEEP = "keep"

@@ -47,6 +47,8 @@ class Observation:
     """Since the agent was sent for, or loading was first looked at."""
     expected_seconds_left: float | None = None
     """By the plan; used where AWS names no remaining time."""
+    standing_seconds: float = 0.0
+    """Without progress."""
     warmed_by_agent: bool = False
     """The agent reads the volume, whatever the strategy was: one that came to a standstill, or was slow."""
 
@@ -93,6 +95,7 @@ def _by_initialization(seen: Observation, notes: tuple[str, ...]) -> Readiness:
         planned_seconds_left=seen.expected_seconds_left,
         progress_percent=status.progress_percent,
         spent_seconds=seen.seconds_spent,
+        standing_seconds=seen.standing_seconds,
     )
     return Readiness(
         ready=done,

@@ -20,6 +20,8 @@ SPENT_FRACTION = 1 / 10
 LEAST_SPENT_FRACTION = 1 / 2_000
 """At the very end of two days, a minute and a half is as good as 15 seconds."""
 LEAST_WAIT_CAP_SECONDS = 60
+STANDING_FRACTION = 1 / 50
+"""What AWS says is left stands still with the volume: days of that must not fill the history."""
 
 
 def agent_wait_seconds(eta_seconds: int | None, spent_seconds: float = 0.0) -> int:
@@ -48,13 +50,16 @@ def status_wait_seconds(
     planned_seconds_left: float | None,
     progress_percent: int | None,
     spent_seconds: float,
+    standing_seconds: float = 0.0,
 ) -> int:
-    """15 s to 15 min: half of what AWS, the progress or the plan leave; at most a tenth of the time spent.
+    """15 s to 15 min: half of what AWS, the progress or the plan leave; at most a tenth of the time spent, at
+    least a fiftieth of the time without progress.
 
     What AWS tells is up to five minutes old, and a whole per cent of two days is half an hour.
     """
     low, high = STATUS_WAIT_SECONDS
     least = max(low, min(LEAST_WAIT_CAP_SECONDS, round(spent_seconds * LEAST_SPENT_FRACTION)))
+    least = max(least, min(high, round(standing_seconds * STANDING_FRACTION)))
     chances = [spent_seconds * SPENT_FRACTION]
     if aws_seconds_left is not None:
         chances.append((aws_seconds_left - STATUS_LAG_SECONDS) / 2)

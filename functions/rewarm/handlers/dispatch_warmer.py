@@ -7,7 +7,7 @@ from rewarm.handlers import wiring
 from rewarm.observability import step_handler
 from rewarm.steps.dispatch_warmer import dispatch_warmer
 
-_COMMANDS = wiring.commands()
+_COMMANDS = wiring.sending_commands()
 _INSTANCES = wiring.instances()
 _ARTIFACTS = wiring.artifacts()
 _METRICS = wiring.metrics()

@@ -8,7 +8,7 @@ from rewarm.observability import step_handler
 from rewarm.steps.get_benchmark import BenchmarkPorts
 from rewarm.steps.verify_volume import verify_volume
 
-_COMMANDS = wiring.commands()
+_COMMANDS = wiring.sending_commands()
 _INSTANCES = wiring.instances()
 _ARTIFACTS = wiring.artifacts()
 _TABLE = wiring.table()

@@ -89,6 +89,13 @@ def commands() -> SsmCommands:
     return SsmCommands(_client("ssm"), settings.warmer_documents)
 
 
+def sending_commands() -> SsmCommands:
+    """Port Commands, for those who send some."""
+    return SsmCommands(
+        _client("ssm"), settings.warmer_documents, sender=clients.client_that_tries_once("ssm")
+    )
+
+
 def benchmark_commands() -> SsmCommands:
     """Port Commands, for benchmarks."""
     return SsmCommands(_client("ssm"), settings.benchmark_documents)

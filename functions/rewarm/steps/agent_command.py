@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from rewarm.contracts import VolumeAssignment
 from rewarm.domain.errors import AgentUnreachableError, RestoreError, TargetNotUsableError
-from rewarm.ports import Artifacts, Commands, Instances
+from rewarm.ports import Artifacts, Commands, Instances, RestoreTable
+from rewarm.steps.records import attribute, sending_attribute
+from rewarm.steps.sent_once import about_to_send, sent_before
 
 DELIVERY_SECONDS = 300
 """SSM tries for so long to reach the instance (botocore: ssm SendCommand TimeoutSeconds, at least 30)."""
@@ -43,12 +45,37 @@ class AgentPorts:
     commands: Commands
     instances: Instances
     artifacts: Artifacts
+    table: RestoreTable
 
 
-def send(
-    command: AgentCommand, volume: VolumeAssignment, volume_id: str, restore_id: str, ports: AgentPorts
-) -> str:
-    """The command's id. Raises AgentUnreachableError, TargetNotUsableError."""
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The volume that the agent works on, and for whom. `turn` tells commands of one action apart."""
+
+    volume: VolumeAssignment
+    volume_id: str
+    restore_id: str
+    turn: str
+
+    def comment(self, action: str) -> str:
+        """What the command is called; botocore SendCommand: Comment has at most 100 characters."""
+        return f"rewarm {action} {self.volume_id} {self.turn} for {self.restore_id}"[:100]
+
+
+def send(command: AgentCommand, target: Target, ports: AgentPorts) -> str:
+    """The command's id; once for each action and turn. Whoever notes the id takes `sending` away.
+
+    Raises AgentUnreachableError, TargetNotUsableError.
+    """
+    volume, comment = target.volume, target.comment(command.action)
+    name = sending_attribute(volume.index)
+    standing = attribute(ports.table, target.restore_id, volume.index, name)
+    known = sent_before(standing, comment, ports.commands)
+    return known if known is not None else _send(command, target, comment, ports)
+
+
+def _send(command: AgentCommand, target: Target, comment: str, ports: AgentPorts) -> str:
+    volume = target.volume
     instance_id, platform, architecture = volume.instance_id, volume.platform, volume.architecture
     if instance_id is None or platform is None or architecture is None:
         raise TargetNotUsableError(
@@ -65,7 +92,7 @@ def send(
         progress_url = ports.artifacts.upload_url(command.progress_key, expires_seconds=expires)
     parameters = {
         "action": command.action,
-        "volumeId": volume_id,
+        "volumeId": target.volume_id,
         "agentUrl": ports.artifacts.download_url(key, expires_seconds=expires),
         "agentSha256": sha256,
         "mapUrl": _download(map_key, expires, ports),
@@ -74,13 +101,11 @@ def send(
         "arguments": command.arguments,
         "executionTimeout": str(execution_seconds),
     }
-    return ports.commands.send(
-        instance_id,
-        parameters,
-        platform=platform,
-        comment=f"rewarm {command.action} {volume_id} for {restore_id}"[:100],
-        timeout_seconds=DELIVERY_SECONDS,
-    )
+    note = {"comment": comment, "instanceId": instance_id, "platform": platform}
+    with about_to_send(target.restore_id, volume.index, note, commands=ports.commands, table=ports.table):
+        return ports.commands.send(
+            instance_id, parameters, platform=platform, comment=comment, timeout_seconds=DELIVERY_SECONDS
+        )
 
 
 def _download(key: str | None, expires_seconds: int, ports: AgentPorts) -> str:

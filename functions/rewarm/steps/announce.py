@@ -19,32 +19,35 @@ from rewarm.contracts import (
 from rewarm.contracts.base import JsonObject
 from rewarm.domain import end_messages
 from rewarm.domain import messages as wording
-from rewarm.domain.errors import RestoreCancelledError
+from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.failures import explain
 from rewarm.domain.messages import Message
 from rewarm.domain.performance import BoostOutcome, performance_of
 from rewarm.domain.scope import Scope, reported
 from rewarm.domain.units import clock_text, iso
+from rewarm.domain.usable_messages import attached, available
 from rewarm.ports import Artifacts, Messages, RestoreTable
-from rewarm.ports_records import VOLUME_EVENTS
 from rewarm.steps import measuring
 from rewarm.steps.announce_details import (
     AttachedDetails,
+    AvailableDetails,
     FailedDetails,
     FallbackDetails,
     PlanDetails,
     ReadyDetails,
 )
 from rewarm.steps.announce_performance import performance_changed, performance_failed
+from rewarm.steps.announce_record import recorded
 from rewarm.steps.announce_release import telling_unreleased
 from rewarm.steps.announce_replacement import telling_replaced
+from rewarm.steps.announce_report import unreported
+from rewarm.steps.announce_usable import USABLE, note_usable
 from rewarm.steps.kept import with_plans
 from rewarm.steps.leftovers import ending_of
 from rewarm.steps.links import MESSAGE_SECONDS, page_url
-from rewarm.steps.records import REFUSALS, Status, attached_attribute, note, plan_attribute
+from rewarm.steps.records import REFUSALS, Status, plan_attribute
 
 ON = {"slack": True, "email": True}
-OF_ONE_VOLUME = frozenset({"attached", "fallback", "ready"})
 
 Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
 """From the event and the record to the message and what changes in the record."""
@@ -53,57 +56,28 @@ Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
 def announce(
     event: AnnounceEvent, *, table: RestoreTable, messages: Messages, artifacts: Artifacts | None = None
 ) -> AnnounceResult:
-    """The record is written first, so that it holds the news even where no channel takes them."""
+    """The record is written first, so that it holds the news even where no channel takes them.
+
+    Raises RestoreCancelledError, ServiceUnavailableError.
+    """
     if artifacts is not None and "plansKey" in event.details:
         event = with_plans(event, artifacts)
-    if event.event == "attached":
-        _note_attached(event, table)
-    index = _index(event)
-    record = _record(event, index, table)
-    message, changes = COMPOSERS[event.event](event, record)
-    news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": message.text}
-    _keep(event.restore_id, index, news, record, table)
-    note(table, event.restore_id, changes)
+    if event.event in USABLE:
+        note_usable(event, table)
+    message = recorded(event, COMPOSERS[event.event], table)
     key = event.details.get("pageKey")
     url = page_url(key, artifacts, seconds=MESSAGE_SECONDS) if artifacts is not None else None
-    return AnnounceResult(channels=messages.send({**_as_json(message, event), "reportUrl": url}))
+    channels = messages.send({**_as_json(message, event), "reportUrl": url})
+    if event.event == "failed":
+        _note_told(event, channels, table)
+    return AnnounceResult(channels=channels)
 
 
-def _note_attached(event: AnnounceEvent, table: RestoreTable) -> None:
-    """Before anybody is told: from now on it is never deleted. Raises RestoreCancelledError."""
-    details = AttachedDetails.model_validate(event.details)
-    noted = {"volumeId": details.volume_id, "device": details.device, "at": iso(event.now)}
-    if not table.set_unless_cancelled(event.restore_id, attached_attribute(details.volume.index), noted):
-        raise RestoreCancelledError("the restore was cancelled, as asked for")
-
-
-def _index(event: AnnounceEvent) -> int | None:
-    """The volume that the news are of; None for news of the whole restore."""
-    if event.event not in OF_ONE_VOLUME:
-        return None
-    return VolumeAssignment.model_validate(event.details["volume"]).index
-
-
-def _record(event: AnnounceEvent, index: int | None, table: RestoreTable) -> JsonObject:
-    """As much of it as the news are about: only an end tells what became of every volume."""
-    if index is not None:
-        return table.get_volume(event.restore_id, index)
-    found = table.get_whole(event.restore_id) if event.event == "failed" else table.get(event.restore_id)
-    return found or {}
-
-
-def _keep(
-    restore_id: str, index: int | None, news: JsonObject, record: JsonObject, table: RestoreTable
-) -> None:
-    """A retried state does not write the same news twice."""
-    name = "events" if index is None else f"{VOLUME_EVENTS}{index}"
-    last = (record.get(name) or [{}])[-1]
-    if (last.get("event"), last.get("text")) == (news["event"], news["text"]):
-        return
-    if index is None:
-        table.append_event(restore_id, news)
-    else:
-        table.append_volume_event(restore_id, index, news)
+def _note_told(event: AnnounceEvent, channels: list[str], table: RestoreTable) -> None:
+    """Only what somebody has heard is told: until this is noted the sweeper tells it (sweep_restores.py)."""
+    if not channels:
+        raise ServiceUnavailableError("no channel took the message that the restore has ended")
+    table.update(event.restore_id, {"toldAt": iso(event.now)})
 
 
 def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:
@@ -157,13 +131,21 @@ def _fallback(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonOb
 def _attached(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
     del record
     details = AttachedDetails.model_validate(event.details)
-    message = wording.attached(
+    message = attached(
         event.restore_id,
         details.volume_id,
         details.device,
         details.volume.instance_id or "",
         _planned(details.volume, details.plan),
     )
+    return message, {"status": Status.INITIALIZING.value}
+
+
+def _available(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
+    del record
+    details = AvailableDetails.model_validate(event.details)
+    zone, planned = details.volume.availability_zone, _planned(details.volume, details.plan)
+    message = available(event.restore_id, details.volume_id, zone, planned)
     return message, {"status": Status.INITIALIZING.value}
 
 
@@ -223,7 +205,6 @@ def _failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObje
     ending = ending_of(event.restore_id, details.results, record, at=event.now)
     changes = {
         "finishedAt": iso(event.now),
-        "toldAt": iso(event.now),
         "failure": {"state": details.failure.state, "error": told.error, "cause": told.sentence},
     }
     if told.error == "RestoreCancelledError":
@@ -279,7 +260,9 @@ COMPOSERS = MappingProxyType[str, Composer](
         "plan": _plan,
         "fallback": _fallback,
         "attached": telling_replaced(_attached),
+        "available": _available,
         "ready": telling_replaced(telling_unreleased(_ready)),
+        "unreported": unreported,
         "failed": _failed,
         "performance-changed": performance_changed,
         "performance-failed": performance_failed,

@@ -38,12 +38,17 @@ class FallbackDetails(Contract):
     rejected: tuple[str, ...] = ()
 
 
-class AttachedDetails(Contract):
-    """Details of `attached`."""
+class AvailableDetails(Contract):
+    """Details of `available`, of a volume that is attached to nothing."""
 
     volume: VolumeAssignment
     plan: Plan
     volume_id: str
+
+
+class AttachedDetails(AvailableDetails):
+    """Details of `attached`."""
+
     device: str
 
 
@@ -65,6 +70,8 @@ class ReadyDetails(Contract):
     deadline_at: Instant | None = None
     warm_ups: int = 0
     page_key: str | None = None
+    last_try: bool = False
+    """No Retry comes after this one (announce_record.py)."""
 
 
 class FailedDetails(Contract):

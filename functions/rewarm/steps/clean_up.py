@@ -1,8 +1,8 @@
 """States `Clean Up` and `Clean Up Attempt`: remove what a restore made, what holds another thing first.
 
-Once a volume was announced as attached it may hold somebody's new data: it is never deleted then; nor is one
-that is ready, of which the sweeper gives back what `Release` could not. The sweeper does the very same for a
-restore that was stopped.
+Once a volume was announced as usable (attached, or available in a zone) it may hold somebody's new data: it
+is never deleted then; nor is one that is ready, of which the sweeper gives back what `Release` could not. The
+sweeper does the very same for a restore that was stopped.
 """
 
 from __future__ import annotations
@@ -45,10 +45,12 @@ from rewarm.steps.records import (
     clean_up_attribute,
     command_attribute,
     measurement_attribute,
+    sending_attribute,
     story_attribute,
 )
 from rewarm.steps.release import release_fast_restore
 from rewarm.steps.remains import Account, Remains, Stays
+from rewarm.steps.sent_once import sent_before
 
 GONE = frozenset({"deleting", "deleted"})
 SWEPT_LATER = "the sweeper tries again every 15 minutes"
@@ -162,6 +164,7 @@ def _cancel_commands(remains: Remains, record: JsonObject, ports: CleanUpPorts, 
     sent = (record.get(command_attribute(remains.index)) or {}).get("dispatch") or {}
     measuring = record.get(measurement_attribute(remains.index)) or {}
     noted = {(str(one["commandId"]), str(one["instanceId"])) for one in (sent, measuring) if one}
+    _cancel_unnoted(record.get(sending_attribute(remains.index)), ports, account)
     for command_id, instance_id in sorted(noted | remains.commands):
         try:
             ports.commands.cancel(command_id, instance_id)
@@ -169,6 +172,16 @@ def _cancel_commands(remains: Remains, record: JsonObject, ports: CleanUpPorts, 
             account.busy.append(f"command {command_id}: {error}")
         except RestoreError as error:
             account.left.append(f"command {command_id}: {error}")
+
+
+def _cancel_unnoted(sending: JsonObject | None, ports: CleanUpPorts, account: Account) -> None:
+    """One that was sent by a function which ended before it could say so."""
+    try:
+        sent_before(sending, None, ports.commands)
+    except RETRIED as error:
+        account.busy.append(f"commands: {error}")
+    except RestoreError as error:
+        account.left.append(f"commands: {error}")
 
 
 def _volumes_made(event: Remains, ports: CleanUpPorts, account: Account) -> list[Volume]:

@@ -12,7 +12,7 @@ from rewarm.domain.stability import read_ops_level
 from rewarm.ports import Artifacts, Commands, Instances, Metrics, RestoreTable
 from rewarm.steps import agent_command
 from rewarm.steps.agent_command import AgentCommand
-from rewarm.steps.records import attribute, command_attribute, stop_if_cancelled
+from rewarm.steps.records import attribute, command_attribute, sending_attribute, stop_if_cancelled
 from rewarm.steps.restart_warmer import restart
 
 LOOK_BACK = timedelta(minutes=10)
@@ -29,7 +29,8 @@ def dispatch_warmer(
     metrics: Metrics,
     table: RestoreTable,
 ) -> DispatchWarmerResult:
-    """SendCommand has no client token: the table remembers the command, so that a retried state finds it.
+    """SendCommand has no client token: the table remembers the command, so that a retried state finds it;
+    also one that the function could not note before it ended (sent_once.py).
 
     One that was interrupted is sent again, and the agent goes on from where it was. Raises AgentFailedError,
     AgentUnreachableError, TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
@@ -51,8 +52,10 @@ def dispatch_warmer(
         # The volume is warmed up again: a command that hangs would keep the device to itself.
         commands.cancel(earlier.command_id, earlier.instance_id)
     command = _command(event, artifacts, _progress_key(event, restarts))
-    ports = agent_command.AgentPorts(commands, instances, artifacts)
-    command_id = agent_command.send(command, event.volume, event.volume_id, event.restore_id, ports)
+    ports = agent_command.AgentPorts(commands, instances, artifacts, table)
+    turn = f"{event.warm_ups}.{restarts}"
+    target = agent_command.Target(event.volume, event.volume_id, event.restore_id, turn)
+    command_id = agent_command.send(command, target, ports)
     result = DispatchWarmerResult(
         command_id=command_id,
         instance_id=event.volume.instance_id or "",
@@ -62,7 +65,7 @@ def dispatch_warmer(
     )
     told = {"volumeId": event.volume_id, "warmUps": event.warm_ups, "restarts": restarts}
     with agent_command.ended_unless_noted(command_id, result.instance_id, commands):
-        changes = {name: {**told, "dispatch": result.to_json()}}
+        changes = {name: {**told, "dispatch": result.to_json()}, sending_attribute(event.volume.index): None}
         table.update_volume(event.restore_id, event.volume.index, changes)
     return result
 

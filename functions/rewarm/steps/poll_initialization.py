@@ -90,6 +90,9 @@ def _watch_volume(event: PollInitializationEvent, volumes: VolumeStore) -> Obser
         initialization=status,
         seconds_spent=(event.now - _first_polled_at(event)).total_seconds(),
         expected_seconds_left=_expected_seconds_left(event),
+        standing_seconds=(event.now - event.previous.last_progress_at).total_seconds()
+        if event.previous
+        else 0.0,
     )
 
 

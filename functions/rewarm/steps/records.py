@@ -51,7 +51,8 @@ REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
 
 VOLUME_ATTRIBUTES = (
     "plan", "volume", "command", "fastSnapshotRestore", "boost", "initialization", "measurement", "fallback",
-    "measured", "replaced", "cleanUp", "story", "report", VOLUME_EVENTS,
+    "measured", "replaced", "cleanUp", "story", "report", "sending",
+    VOLUME_EVENTS,
 )  # fmt: skip
 MARKS = ("attached", "settled")
 
@@ -117,7 +118,9 @@ def report_attribute(index: int) -> str:
 
 
 def attached_attribute(index: int) -> str:
-    """The volume was announced as attached: volumeId, device, at. From then on it is never deleted."""
+    """The volume was announced as usable: volumeId, at, and its device, or its zone where it is attached to
+    nothing. From then on it is never deleted.
+    """
     return f"attached{index}"
 
 
@@ -129,6 +132,11 @@ def settled_attribute(index: int) -> str:
 def measurement_attribute(index: int) -> str:
     """The latest command that measures: commandId, instanceId, volumeId."""
     return f"measurement{index}"
+
+
+def sending_attribute(index: int) -> str:
+    """A command that was about to be sent, until its id is noted: comment, instanceId, platform, since."""
+    return f"sending{index}"
 
 
 def name_and_index(name: str) -> tuple[str, int | None]:

@@ -33,6 +33,7 @@ from rewarm.ports_performance import BoostedVolumes, RestoreExecutions
 from rewarm.ports_replacing import ReplacedVolumes
 from rewarm.ports_sweep import EnabledFastRestores, FastRestoreClaims
 from rewarm.steps.boost import Lowering, lower
+from rewarm.steps.late_reports import LATE_REPORTS
 from rewarm.steps.records import (
     FINISHED,
     attached_attribute,
@@ -200,7 +201,9 @@ def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[Swept]:
                 yield Swept("restores", left, "ending", NO_TIME)
                 return
             swept = _end_one(restore_id, indexes, ports, last_try=last)
-            if swept is not None and swept.state == "ending" and not last:
+            # A report is no nearer in some seconds.
+            waits = swept is not None and swept.state == "ending" and swept.sweep != LATE_REPORTS
+            if waits and not last:
                 busy[restore_id] = indexes
             elif swept is not None:
                 yield swept

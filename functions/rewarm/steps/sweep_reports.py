@@ -61,8 +61,25 @@ def report_end(  # noqa: PLR0913 - one keyword a port
     return told.page_key
 
 
+def report_ready(
+    restore_id: str, record: JsonObject, *, finished_at: datetime, table: RestoreTable, ports: PagePorts
+) -> None:
+    """Of a restore whose volumes are all at full speed. Raises RestoreError, ValueError and LookupError."""
+    results = [_ready(restore_id, record, index, ports) for index in indexes(record)]
+    event = _event(restore_id, record, finished_at, None, results)
+    event = event.model_copy(update={"plans_key": plans_key(restore_id)})
+    report(event, artifacts=ports.artifacts, table=table, history=ports.history, draw=ports.draw)
+
+
+def _ready(restore_id: str, record: JsonObject, index: int, ports: PagePorts) -> JsonObject:
+    known = _known(restore_id, record, index, ports)
+    found = known if known.get("verdict") == "ready" else {}
+    made = record.get(volume_attribute(index)) or {}
+    return {"volumeId": made.get("volumeId"), **found, "index": index, "verdict": "ready"}
+
+
 def _event(
-    restore_id: str, record: JsonObject, now: datetime, failure: Failure, results: list[JsonObject]
+    restore_id: str, record: JsonObject, now: datetime, failure: Failure | None, results: list[JsonObject]
 ) -> ReportEvent:
     trigger = record.get("trigger")
     return ReportEvent(
@@ -81,13 +98,12 @@ def _event(
 def _result(
     restore_id: str, record: JsonObject, index: int, failure: Failure, ports: PagePorts
 ) -> JsonObject:
-    made = record.get(volume_attribute(index)) or {}
-    known = _known(restore_id, record, index, ports)
     if record.get(settled_attribute(index)):
-        ready = known if known.get("verdict") == "ready" else {}
-        return {"volumeId": made.get("volumeId"), **ready, "index": index, "verdict": "ready"}
+        return _ready(restore_id, record, index, ports)
+    known = _known(restore_id, record, index, ports)
     if known.get("verdict") == "failed":
         return known
+    made = record.get(volume_attribute(index)) or {}
     ended = {"error": failure.error, "cause": failure.cause}
     return {"index": index, "verdict": "failed", "volumeId": made.get("volumeId"), **ended}
 

@@ -28,12 +28,14 @@ from rewarm.steps.announce import announce
 from rewarm.steps.cancel_restore import mark_cancelled, wake_waiting
 from rewarm.steps.clean_up import CleanUpPorts, remove
 from rewarm.steps.holding import give_back
+from rewarm.steps.late_reports import is_owed, write_late_report
 from rewarm.steps.records import (
     FINISHED,
     Status,
     attached_attribute,
     clean_up_attribute,
     indexes,
+    initialization_attribute,
     parsed_time,
     preparation_attribute,
     settled_attribute,
@@ -45,6 +47,8 @@ from rewarm.steps.swept import Swept
 
 ABORTED = "ExecutionAborted"
 FAILURES = frozenset({Status.FAILED, Status.CANCELLED})
+TOLD = FAILURES | {Status.REFUSED}
+"""Ends that come with a message; `toldAt` says that somebody took it."""
 CLAIM_SECONDS = 600
 """Of two sweepers that work at once one tells it; one that dies over it leaves it to the next."""
 
@@ -93,11 +97,12 @@ def end_restore(
         return _stop_volumes(restore_id, record, ports)
     finished = record.get("status") in FINISHED
     untold = ending.without_account and _is_untold(record)
-    todo = set(also) | _unfinished(record) | _neglected(record)
+    # Where every volume is ready and only the record does not say so, none of them is a leftover.
+    todo = set() if is_owed(record, ending) and not finished else set(also)
+    todo |= _unfinished(record) | _neglected(record)
     todo |= set(indexes(record)) if untold else set()
     if not todo and not untold:
-        _give_back(restore_id, ports)
-        return None
+        return _leave(restore_id, record, ending, ports)
     asked_before = bool(record.get("cancelRequested")) and "sweptAt" not in record
     if untold and not finished:
         _mark(restore_id, record, ports)
@@ -106,8 +111,18 @@ def end_restore(
         return swept
     if untold:
         _tell(restore_id, ending, ports, cancelled=asked_before or bool(record.get("cancelAsked")))
-    _give_back(restore_id, ports)
+    if swept.state != "ending":
+        _leave(restore_id, record, ending, ports)
     return swept
+
+
+def _leave(restore_id: str, record: JsonObject, ending: ExecutionEnd, ports: EndingPorts) -> Swept | None:
+    """What is not given back is found again by the next sweep."""
+    table = ports.removal.table
+    late = write_late_report(restore_id, record, ending, now=ports.now, table=table, ports=ports.pages)
+    if late is None or late.state == "ended":
+        _give_back(restore_id, ports)
+    return late
 
 
 def _only_starts(
@@ -122,11 +137,11 @@ def _only_starts(
 
 
 def _is_untold(record: JsonObject) -> bool:
-    """Also where it had failed, and was stopped between the report and the message."""
+    """Also where it had failed, and was stopped between the report and the message, or within that."""
     if (record.get("request") or {}).get("dryRun"):
         return False
     status = record.get("status")
-    return status not in FINISHED or (status in FAILURES and "toldAt" not in record)
+    return status not in FINISHED or (status in TOLD and "toldAt" not in record)
 
 
 def _unfinished(record: JsonObject) -> set[int]:
@@ -179,7 +194,9 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
     """Of one volume, as the record knows it."""
     made = record.get(volume_attribute(index)) or {}
     prepared = record.get(preparation_attribute(index)) or {}
-    attached = record.get(attached_attribute(index)) or {}
+    told = record.get(attached_attribute(index)) or {}
+    # Where its mark could not be written the execution went on: it is shown as usable all the same.
+    shown = record.get(initialization_attribute(index)) or {}
     settled = bool(record.get(settled_attribute(index)))
     request = record.get("request") or {}
     known = prepared if prepared.get("snapshotId") else made
@@ -187,10 +204,10 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
     return Remains(
         restore_id=restore_id,
         index=index,
-        volume_id=attached.get("volumeId") or made.get("volumeId"),
+        volume_id=told.get("volumeId") or shown.get("volumeId") or made.get("volumeId"),
         instance_id=made.get("instanceId") or (request.get("target") or {}).get("instanceId"),
         place=(str(place[0]), str(place[1])) if all(place) else None,
-        announced=bool(attached) or settled,
+        announced=bool(told) or bool(shown) or settled,
         on_failure=OnFailure(request.get("onFailure", OnFailure.CLEAN_UP)),
         fallback=settled,
         in_place=settled,

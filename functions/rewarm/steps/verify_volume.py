@@ -29,7 +29,7 @@ from rewarm.domain.verification import (
 from rewarm.ports import Artifacts, Commands, Instances, RestoreTable
 from rewarm.steps import agent_command, benchmark_volume
 from rewarm.steps.get_benchmark import BenchmarkPorts
-from rewarm.steps.records import measurement_attribute, stop_if_cancelled
+from rewarm.steps.records import measurement_attribute, sending_attribute, stop_if_cancelled
 
 WAIT_SECONDS = 3
 LONGEST_WAIT_SECONDS = 60
@@ -58,7 +58,7 @@ def verify_volume(
     Raises RestoreCancelledError too; the record knows the command that is to be ended then.
     """
     stop_if_cancelled(table, event.restore_id)
-    ports = agent_command.AgentPorts(commands, instances, artifacts)
+    ports = agent_command.AgentPorts(commands, instances, artifacts, table)
     if benchmarks is not None and event.pending is not None and event.pending.benchmark is not None:
         return benchmark_volume.look(event, event.pending, event.pending.benchmark, benchmarks)
     told = _verified(event, ports)
@@ -79,7 +79,8 @@ def _note_command(
     noted = {"commandId": command_id, "instanceId": event.volume.instance_id, "volumeId": event.volume_id}
     index = event.volume.index
     with agent_command.ended_unless_noted(command_id, event.volume.instance_id or "", commands):
-        table.update_volume(event.restore_id, index, {measurement_attribute(index): noted})
+        changes = {measurement_attribute(index): noted, sending_attribute(index): None}
+        table.update_volume(event.restore_id, index, changes)
 
 
 def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> VerifyVolumeResult:
@@ -111,7 +112,9 @@ def _start(
     samples = min(SAMPLES_BEFORE, wanted.samples) if event.phase == "before" else wanted.samples
     arguments = f"--samples {samples} --max-p99-ms {agent_command.plain_number(_limit_ms(event))}"
     command = agent_command.AgentCommand("verify", arguments, samples * SLOWEST_READ_SECONDS)
-    command_id = agent_command.send(command, event.volume, event.volume_id, event.restore_id, ports)
+    turn = f"{event.phase}.{event.warm_ups}.{measurements}"
+    target = agent_command.Target(event.volume, event.volume_id, event.restore_id, turn)
+    command_id = agent_command.send(command, target, ports)
     return VerifyVolumeResult(
         finished=False,
         wait_seconds=WAIT_SECONDS,

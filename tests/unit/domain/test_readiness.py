@@ -186,6 +186,20 @@ class TestWaits:
             polls += 1
         assert polls * EVENTS_A_LOOK < 4_900, polls
 
+    def test_three_days_at_a_standstill_fit_the_history(self):
+        """What AWS says is left does not change either."""
+        seconds, polls = 0.0, 0
+        while seconds < 259_200:
+            seconds += status_wait_seconds(
+                aws_seconds_left=450.0,
+                planned_seconds_left=0.05 * seconds,
+                progress_percent=50,
+                spent_seconds=seconds,
+                standing_seconds=seconds,
+            )
+            polls += 1
+        assert polls * EVENTS_A_LOOK < 10_000, polls
+
     @pytest.mark.parametrize("whole", [60, 600, 3_600, 10_486, 172_800])
     def test_what_aws_foresees_is_seen_within_90_seconds(self, whole):
         """AWS's own time, as old as it may be; the wait in which it turns must be short."""

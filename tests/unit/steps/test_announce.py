@@ -25,6 +25,7 @@ from tests.support.builders import (
     SNAPSHOT_ID,
     SOURCE_VOLUME_ID,
     VOLUME_ID,
+    ZONE,
     World,
     assignment,
     at,
@@ -215,6 +216,44 @@ class TestAttached:
         assert {"name": "Data as of", "value": "the moment of the copy"} in message["fields"]
 
 
+class TestAvailable:
+    def details(self, strategy=Strategy.PROVISIONED_RATE):
+        volume = assignment(instance_id=None, device=None).to_json()
+        return {"volume": volume, "plan": plan(strategy).to_json(), "volumeId": VOLUME_ID}
+
+    def test_is_noted_before_anybody_is_told(self):
+        """In a zone alone: who is told may write to the volume, so it is never deleted from then on."""
+        world = World()
+        say(world, "available", self.details())
+        noted = world.table.records[RESTORE_ID]["attached0"]
+        assert (noted["volumeId"], noted["availabilityZone"]) == (VOLUME_ID, ZONE)
+        assert "device" not in noted
+        cancelled = World()
+        cancelled.table.update(RESTORE_ID, {"cancelRequested": True})
+        with pytest.raises(RestoreCancelledError):
+            say(cancelled, "available", self.details())
+        assert cancelled.messages.sent == []
+        assert "attached0" not in cancelled.table.records[RESTORE_ID]
+
+    def test_says_where_the_volume_can_be_used_and_that_it_stays(self):
+        world = World()
+        say(world, "available", self.details())
+        message = world.messages.sent[0]
+        assert message["title"] == f"{VOLUME_ID} is available in {ZONE} and can be used"
+        assert "by provisioned-rate at 100 MiB/s." in message["text"]
+        assert message["nextSteps"] == [
+            f"Attach it to an instance in {ZONE} if you need the data now.",
+            "From now on it is never deleted by a failing restore: it is yours.",
+        ]
+        assert world.table.records[RESTORE_ID]["status"] == "initializing"
+        assert [one["event"] for one in world.table.records[RESTORE_ID]["events0"]] == ["available"]
+
+    def test_promises_no_measurement(self):
+        world = World()
+        say(world, "available", self.details(Strategy.FAST_SNAPSHOT_RESTORE))
+        assert "nothing can be measured without an instance" in world.messages.sent[0]["text"]
+
+
 class TestReady:
     def test_gives_the_proof(self):
         world = World()
@@ -362,6 +401,16 @@ class TestFailed:
         results = [{"verdict": "failed", "index": 0}, {"verdict": "ready", "index": 1, "volumeId": "vol-8"}]
         say(world, "failed", {"failure": FAILURE, "results": results})
         assert "Left behind: volume vol-9 (why); volume vol-8 (ready)." in world.messages.sent[0]["text"]
+
+    def test_takes_no_earlier_plans_clean_up_for_the_account(self):
+        """The execution ended by itself after a fall-back: nobody has looked yet what the last plan left."""
+        world = World()
+        earlier = {"removed": [f"volume {VOLUME_ID}"], "kept": [], "goesOn": True}
+        world.table.put_new(RESTORE_ID, {"cleanUp0": earlier})
+        say(world, "failed", {"failure": FAILURE, "results": [{"verdict": "failed", "index": 0}]})
+        text = world.messages.sent[0]["text"]
+        assert f"Removed: volume {VOLUME_ID}." in text
+        assert f"Left behind: whatever carries the tag rewarm:restore-id={RESTORE_ID}" in text
 
     def test_admits_where_it_does_not_know_what_is_left(self):
         world = World()

@@ -144,6 +144,29 @@ class TestAbortedRestores:
         assert world.volumes.deleted == [VOLUME_ID]
         assert len(world.messages.sent) == 1
 
+    @pytest.mark.parametrize("status", ["failed", "cancelled", "refused"])
+    def test_one_that_was_stopped_before_anybody_took_its_message_is_told(self, world, status):
+        world.begun(status=status, finishedAt="2026-11-21T03:20:00Z", volume0=None)
+        world.sweep()
+        assert [one["event"] for one in world.messages.sent] == ["failed"]
+        assert world.table.records[RESTORE_ID]["toldAt"]
+        assert world.holds.running() == []
+
+    def test_what_no_channel_takes_is_told_by_a_later_sweep(self, world):
+        world.begun(volume0=None)
+        world.messages.channels = []
+        assert [one.state for one in world.sweep()] == ["ending"]
+        assert "toldAt" not in world.table.records[RESTORE_ID]
+        assert [one.restore_id for one in world.holds.running()] == [RESTORE_ID]
+        world.messages.channels = ["eventbridge"]
+        world.sweep(now=at(45))
+        assert world.table.records[RESTORE_ID]["toldAt"]
+        assert world.holds.running() == []
+        world.sweep(now=at(60))
+        told = world.messages.sent
+        world.sweep(now=at(75))
+        assert world.messages.sent == told
+
     def test_a_failure_that_was_reported_and_not_told_is_told(self, world):
         """It was stopped between the states Report and Announce Failure."""
         failure = {"state": "Create Volume", "error": "QuotaExceededError", "cause": "no volume is left"}
@@ -208,7 +231,7 @@ class TestRacesAndBystanders:
         assert (record["status"], record["failure"]["error"]) == ("failed", "ExecutionAborted")
 
     def test_a_restore_that_ended_by_itself_is_left_alone(self, world):
-        world.begun(status="ready", finishedAt="2026-11-21T03:20:00Z")
+        world.begun(status="ready", finishedAt="2026-11-21T03:20:00Z", reportKey="report.json")
         world.made(attached=INSTANCE_ID)
         world.ended("SUCCEEDED")
         assert world.sweep() == []
@@ -237,6 +260,16 @@ class TestRacesAndBystanders:
         assert world.messages.sent == []
         assert world.sweep(now=at(60)) == []
 
+    def test_a_volume_that_is_shown_as_being_initialized_stays(self, world):
+        """Its mark could not be written, and the execution went on: the API shows it as usable."""
+        world.begun(initialization0={"volumeId": VOLUME_ID, "progressPercent": 3})
+        world.made()
+        world.ended("ABORTED")
+        world.sweep()
+        assert world.volumes.deleted == []
+        assert world.volumes.volumes[VOLUME_ID].settings.tags["rewarm:failed"] == RESTORE_ID
+        assert f"Left behind: volume {VOLUME_ID}" in world.messages.sent[0]["text"]
+
     @pytest.mark.parametrize("earlier", [None, {"removed": [], "kept": [], "goesOn": True}])
     @pytest.mark.parametrize("attached", [None, {"volumeId": VOLUME_ID}])
     def test_the_event_of_that_restore_is_enough(self, world, attached, earlier):
@@ -259,7 +292,8 @@ class TestRacesAndBystanders:
         assert world.sweep(only=RESTORE_ID) == []
 
     def test_a_volume_of_an_earlier_plan_goes_the_one_that_was_ordered_stays(self, world):
-        world.begun(status="ready", finishedAt="2026-11-21T03:20:00Z", settled0=True)
+        told = {"finishedAt": "2026-11-21T03:20:00Z", "reportKey": "report.json"}
+        world.begun(status="ready", settled0=True, **told)
         world.ended("SUCCEEDED")
         world.made(attached=INSTANCE_ID)
         world.made(OTHER)

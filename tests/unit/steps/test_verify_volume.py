@@ -72,8 +72,12 @@ class TestVerifyVolume:
     def test_a_measurement_that_cannot_be_noted_is_ended(self, monkeypatch):
         world = World()
 
+        update = world.table.update_volume
+
         def refuse(restore_id, index, changes):
-            raise AccessDeniedError("UpdateItem")
+            if "measurement0" in changes:
+                raise AccessDeniedError("UpdateItem")
+            update(restore_id, index, changes)
 
         monkeypatch.setattr(world.table, "update_volume", refuse)
         with pytest.raises(AccessDeniedError):

@@ -1,0 +1,55 @@
+"""The report of a restore that ended ready without one, because its state `Report` could not write it.
+
+Such a restore stays noted as running, which is how the sweeper finds it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from rewarm.domain.errors import RestoreError
+from rewarm.domain.leftovers import ExecutionEnd
+from rewarm.ports import JsonObject, RestoreTable
+from rewarm.steps.records import indexes, parsed_time
+from rewarm.steps.sweep_reports import PagePorts, report_ready
+from rewarm.steps.swept import Swept
+
+LATE_REPORTS = "reports"
+"""Their name among the sweeps."""
+PATIENCE = timedelta(days=1)
+"""What could not be written for so long is not tried again."""
+
+
+def write_late_report(
+    restore_id: str,
+    record: JsonObject,
+    ending: ExecutionEnd,
+    *,
+    now: datetime,
+    table: RestoreTable,
+    ports: PagePorts,
+) -> Swept | None:
+    """`ending` where the next sweep tries again; None where there is nothing to write, or no patience."""
+    if not is_owed(record, ending):
+        return None
+    finished_at = parsed_time(record.get("finishedAt")) or now
+    try:
+        report_ready(restore_id, record, finished_at=finished_at, table=table, ports=ports)
+    except (RestoreError, ValueError, LookupError) as error:
+        if now - (parsed_time(record.get("finishedAt")) or _started(record, now)) > PATIENCE:
+            return None
+        return Swept(LATE_REPORTS, restore_id, "ending", f"its report cannot be written yet: {error}")
+    table.update(restore_id, {"reportFailure": None})
+    return Swept(LATE_REPORTS, restore_id, "ended", "its report was missing, and is written")
+
+
+def _started(record: JsonObject, now: datetime) -> datetime:
+    return parsed_time(record.get("startedAt")) or now
+
+
+def is_owed(record: JsonObject, ending: ExecutionEnd) -> bool:
+    """A restore with volumes succeeds only where all of them are ready; a dry run has none to report on."""
+    dry_run = (record.get("request") or {}).get("dryRun")
+    return (
+        ending.status == "SUCCEEDED" and bool(indexes(record)) and not dry_run and not record.get("reportKey")
+    )

@@ -1,0 +1,57 @@
+"""A command of the agent is sent once, also where the function that sends it ends before it can say so.
+
+SendCommand has no client token. So that a command is about to be sent is noted before it is, and what it is
+called: its comment. Where that note still stands, nobody knows what came of it, and Run Command is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+
+from rewarm.domain.errors import RestoreError, ServiceUnavailableError
+from rewarm.domain.units import iso
+from rewarm.ports import Commands, JsonObject, RestoreTable
+from rewarm.steps.records import parsed_time, sending_attribute
+
+SHOWN_AFTER = timedelta(seconds=15)
+"""SSM shows a new command a little late, how late is not documented; after that it was never sent."""
+
+
+@contextmanager
+def about_to_send(
+    restore_id: str, index: int, note: JsonObject, *, commands: Commands, table: RestoreTable
+) -> Iterator[None]:
+    """Around SendCommand. Whoever notes the command's id takes the note away (`sending_attribute`: None)."""
+    name = sending_attribute(index)
+    table.update_volume(restore_id, index, {name: {**note, "since": iso(commands.time())}})
+    try:
+        yield
+    except ServiceUnavailableError:
+        raise  # it may have been sent all the same
+    except RestoreError:
+        with suppress(RestoreError):
+            table.update_volume(restore_id, index, {name: None})
+        raise
+
+
+def sent_before(standing: JsonObject | None, comment: str | None, commands: Commands) -> str | None:
+    """The command with this comment that nobody noted; others that nobody noted are cancelled.
+
+    Raises ServiceUnavailableError while SSM may not show it yet.
+    """
+    since = parsed_time((standing or {}).get("since"))
+    if not standing or since is None:
+        return None
+    sent = commands.find(standing["comment"], platform=standing["platform"], since=since)
+    found = [one for one in sent if not one.is_cancelled]
+    if not found and commands.time() - since < SHOWN_AFTER:
+        raise ServiceUnavailableError(f'whether "{standing["comment"]}" was sent, SSM may not show yet')
+    kept = None
+    if found and standing["comment"] == comment:
+        kept = next((one for one in found if not one.is_over), found[0])
+    for one in found:
+        if one is not kept and not one.is_over:
+            commands.cancel(one.command_id, standing["instanceId"])
+    return kept.command_id if kept else None

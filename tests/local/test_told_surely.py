@@ -1,0 +1,65 @@
+"""Whenever a failing restore is stopped, though no event tells of it: one message, and its place is free."""
+
+from __future__ import annotations
+
+import pytest
+
+from local.region import FaultRule
+from local.soak.auditor import Auditor
+from local.soak.lab import FastLab
+from local.soak.machines import STATUS_CHANGE
+from local.soak.matrix import SWEPT_SECONDS
+from local.soak.paths import RESTORE, Ending, request
+from rewarm.adapters import messages
+
+NO_VOLUME = FaultRule("CreateVolume", code="UnauthorizedOperation", times=None)
+STATES = ["Report", "Announce Failure", "Release Target After Failure"]
+
+
+def losing_status_events(lab: FastLab) -> None:
+    put = lab.events.put
+
+    def lossy(detail_type, source, detail, resources):
+        if detail_type != STATUS_CHANGE:
+            put(detail_type, source, detail, resources)
+
+    lab.states._tell = lossy
+
+
+def failures_told(lab: FastLab) -> list[str]:
+    return [one["detail-type"] for one in lab.events.sent if one["detail-type"] == "Rewarm Restore Failed"]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_failing_restore_that_is_stopped_is_told_and_gives_its_place_back(state):
+    with FastLab(1) as lab:
+        losing_status_events(lab)
+        lab.region.faults.add(NO_VOLUME)
+        restore_id = lab.start(request(lab, "background"))
+        main = lab.execution(RESTORE, restore_id)
+        assert lab.run(lambda: main.state == state, most_seconds=86_400)
+        lab.states.stop(main.arn)
+        lab.pass_time(SWEPT_SECONDS)
+        assert main.status == "ABORTED"
+        assert len(failures_told(lab)) == 1
+        assert Auditor(lab).findings(Ending("aborted", restore_ids=[restore_id])) == []
+
+
+def test_what_no_channel_took_is_told_by_the_sweeper(monkeypatch):
+    """Every channel refuses it while the restore tells it, and the event of its end is lost."""
+    send, deaf = messages.MessageFanOut.send, [True]
+    monkeypatch.setattr(
+        messages.MessageFanOut,
+        "send",
+        lambda self, message: [] if deaf[0] and message["event"] == "failed" else send(self, message),
+    )
+    with FastLab(1) as lab:
+        losing_status_events(lab)
+        lab.region.faults.add(NO_VOLUME)
+        restore_id = lab.start(request(lab, "background"))
+        main = lab.finish(lab.execution(RESTORE, restore_id))
+        assert (main.status, failures_told(lab)) == ("FAILED", [])
+        deaf[0] = False
+        lab.pass_time(SWEPT_SECONDS)
+        assert len(failures_told(lab)) == 1
+        assert Auditor(lab).findings(Ending("failed", restore_ids=[restore_id])) == []

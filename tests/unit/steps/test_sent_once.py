@@ -1,0 +1,180 @@
+"""A function that ends between SendCommand and the note of the command's id leaves no second agent behind."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from rewarm.contracts import DispatchWarmerEvent, VerifyVolumeEvent
+from rewarm.domain.errors import AccessDeniedError, RestoreError, ServiceUnavailableError, ThrottledError
+from rewarm.steps.dispatch_warmer import dispatch_warmer
+from rewarm.steps.sent_once import SHOWN_AFTER
+from rewarm.steps.verify_volume import verify_volume
+from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, VOLUME_ID, World, assignment, request
+from tests.support.sweeping import SweepWorld
+
+
+def dispatch(world, **changes):
+    event = DispatchWarmerEvent(
+        restore_id=RESTORE_ID,
+        now=NOW,
+        request=request(),
+        volume=assignment(),
+        volume_id=VOLUME_ID,
+        **changes,
+    )
+    return dispatch_warmer(
+        event,
+        commands=world.commands,
+        instances=world.instances,
+        artifacts=world.artifacts,
+        metrics=world.metrics,
+        table=world.table,
+    )
+
+
+def verify(world, phase="before"):
+    event = VerifyVolumeEvent(
+        restore_id=RESTORE_ID,
+        now=NOW,
+        request=request(),
+        volume=assignment(),
+        volume_id=VOLUME_ID,
+        phase=phase,
+    )
+    return verify_volume(
+        event,
+        commands=world.commands,
+        instances=world.instances,
+        artifacts=world.artifacts,
+        table=world.table,
+    )
+
+
+def crash(world, step, **changes):
+    """Its command runs, and neither its answer nor its id has come to anybody."""
+    world.commands.lost_answers = 1
+    with pytest.raises(ServiceUnavailableError):
+        step(world, **changes)
+
+
+def sending(world):
+    return world.table.get_volume(RESTORE_ID, 0).get("sending0")
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+@pytest.mark.parametrize("step", [dispatch, verify])
+class TestRetriedState:
+    def test_goes_on_with_the_command_that_runs(self, world, step):
+        crash(world, step)
+        assert step(world).command_id == "command-1"
+        assert (len(world.commands.sent), world.commands.cancelled) == (1, [])
+        assert sending(world) is None
+
+    def test_goes_on_with_one_that_has_ended_meanwhile(self, world, step):
+        crash(world, step)
+        world.commands.finish("command-1", stdout={})
+        assert step(world).command_id == "command-1"
+
+    def test_waits_while_ssm_may_not_show_it_yet(self, world, step):
+        crash(world, step)
+        world.commands.hidden.add("command-1")
+        with pytest.raises(ServiceUnavailableError, match="SSM may not show yet"):
+            step(world)
+        world.commands.hidden.clear()
+        assert step(world).command_id == "command-1"
+
+    def test_sends_it_again_once_it_is_known_that_nothing_was_sent(self, world, step):
+        crash(world, step)
+        world.commands.hidden.add("command-1")
+        world.commands.clock += SHOWN_AFTER
+        assert step(world).command_id == "command-2"
+        assert sending(world) is None
+
+    def test_never_takes_one_that_was_cancelled(self, world, step):
+        crash(world, step)
+        world.commands.cancelled.append("command-1")
+        world.commands.clock += SHOWN_AFTER
+        assert step(world).command_id == "command-2"
+
+    def test_a_refused_command_was_not_sent_and_is_not_looked_for(self, world, step):
+        world.commands.failure = ThrottledError("SendCommand")
+        with pytest.raises(ThrottledError):
+            step(world)
+        assert sending(world) is None
+        world.commands.failure = None
+        assert step(world).command_id == "command-1"
+
+
+class TestOthers:
+    def test_a_measurement_that_nobody_noted_ends_before_the_warm_up(self, world):
+        crash(world, verify)
+        assert dispatch(world).command_id == "command-2"
+        assert world.commands.cancelled == ["command-1"]
+
+    def test_another_warm_up_is_another_command(self, world):
+        crash(world, dispatch)
+        assert dispatch(world, warm_ups=1).command_id == "command-2"
+        assert world.commands.cancelled == ["command-1"]
+
+    def test_of_two_that_nobody_noted_one_goes_on(self, world):
+        crash(world, dispatch)
+        world.commands.hidden.add("command-1")
+        world.commands.clock += SHOWN_AFTER
+        crash(world, dispatch)
+        world.commands.hidden.clear()
+        assert dispatch(world).command_id == "command-2"
+        assert world.commands.cancelled == ["command-1"]
+
+    def test_the_comment_tells_the_commands_of_a_volume_apart(self, world):
+        verify(world)
+        verify(world, phase="after")
+        dispatch(world)
+        assert list(world.commands.comments.values()) == [
+            f"rewarm verify {VOLUME_ID} before.0.1 for {RESTORE_ID}",
+            f"rewarm verify {VOLUME_ID} after.0.1 for {RESTORE_ID}",
+            f"rewarm warm {VOLUME_ID} 0.0 for {RESTORE_ID}",
+        ]
+
+
+class TestCleanUp:
+    @pytest.fixture
+    def world(self):
+        """A restore that was stopped, with a command that nobody has noted."""
+        made = SweepWorld()
+        comment = f"rewarm warm {VOLUME_ID} 0.0 for {RESTORE_ID}"
+        made.commands.send(INSTANCE_ID, {}, platform="linux", comment=comment, timeout_seconds=300)
+        note = {"comment": comment, "instanceId": INSTANCE_ID, "platform": "linux"}
+        made.begun(sending0={**note, "since": made.commands.clock.isoformat()})
+        made.commands.clock += timedelta(minutes=30)
+        return made
+
+    def test_cancels_it(self, world):
+        assert [one.state for one in world.sweep()] == ["ended"]
+        assert world.commands.cancelled == ["command-1"]
+
+    def test_looks_again_while_ssm_may_not_show_it_yet(self, world):
+        world.commands.clock -= timedelta(minutes=30)
+        world.commands.hidden.add("command-1")
+        assert [one.state for one in world.sweep()] == ["ending"]
+        world.commands.hidden.clear()
+        world.sweep()
+        assert world.commands.cancelled == ["command-1"]
+
+    @pytest.mark.parametrize(
+        ("failure", "state"), [(ThrottledError("Rate"), "ending"), (AccessDeniedError("denied"), "left")]
+    )
+    def test_says_that_it_could_not_look(self, world, failure: RestoreError, state):
+        world.commands.failure = failure
+        assert [one.state for one in world.sweep()] == [state]
+        assert "commands: " in world.messages.sent[0]["text"]
+
+    def test_what_is_over_is_left_as_it_is(self, world):
+        world.commands.finish("command-1")
+        world.sweep()
+        assert world.commands.cancelled == []
