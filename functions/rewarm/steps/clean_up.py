@@ -20,14 +20,7 @@ from rewarm.domain.errors import (
     ThrottledError,
     VolumeNotFoundError,
 )
-from rewarm.domain.leftovers import (
-    FAILED_TAG,
-    INDEX_TAG,
-    REPLACED_TAG,
-    STACK_TAG,
-    is_made_by_us,
-    untouchable,
-)
+from rewarm.domain.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, is_made_by_us, untouchable
 from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.performance import BOOST_TAG, performance_of
 from rewarm.ports import (
@@ -49,7 +42,7 @@ from rewarm.steps.records import (
     story_attribute,
 )
 from rewarm.steps.release import release_fast_restore
-from rewarm.steps.remains import Account, Remains, Stays
+from rewarm.steps.remains import Account, Remains, joined
 from rewarm.steps.sent_once import sent_before
 
 GONE = frozenset({"deleting", "deleted"})
@@ -213,11 +206,10 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
         if reason is None:
             _delete_volume(volume, volumes, account)
         elif event.fallback or reason == KEPT_BEFORE:
-            _keep(volume, reason, account)
+            account.keep(volume, reason)
         else:
             volumes.tag(volume.volume_id, {FAILED_TAG: event.restore_id})
-            marked = REPLACED_TAG not in volume.settings.tags
-            _keep(volume, f"{reason}; tagged {FAILED_TAG}", account, marked=marked)
+            account.keep(volume, f"{reason}; tagged {FAILED_TAG}", tagged=True)
     except VolumeNotFoundError:
         account.removed.append(f"volume {volume.volume_id}")
     except (*RETRIED, RequestRefusedError, DeviceInUseError) as error:
@@ -225,11 +217,6 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
     except RestoreError as error:
         account.left.append(f"volume {volume.volume_id}: {error}")
     return reason is None
-
-
-def _keep(volume: Volume, reason: str, account: Account, *, marked: bool = False) -> None:
-    account.stays.append(Stays(volume, reason, marked))
-    account.kept_volumes.add(volume.volume_id)
 
 
 def _delete_volume(volume: Volume, volumes: VolumeStore, account: Account) -> None:
@@ -295,7 +282,7 @@ def _settle(event: Remains, account: Account, table: RestoreTable) -> CleanUpRes
     """Writes the account down first: the message about the failure tells it even where this state fails."""
     name = clean_up_attribute(event.index)
     earlier = attribute(table, event.restore_id, event.index, name)
-    removed = _joined(earlier.get("removed"), account.removed)
+    removed = joined(earlier.get("removed"), account.removed)
     unfinished = [*account.left, *account.busy]
     kept = [] if event.fallback else account.kept_in_words
     stays = [] if event.fallback else account.marked
@@ -309,9 +296,3 @@ def _settle(event: Remains, account: Account, table: RestoreTable) -> CleanUpRes
     if account.left:
         raise IncompleteCleanUpError(f"could not be removed and may cost money: {'; '.join(account.left)}")
     return CleanUpResult(removed=removed, kept=account.kept_in_words)
-
-
-def _joined(earlier: object, now: list[str]) -> list[str]:
-    """What an earlier try removed is not there any more to be seen by this one."""
-    before = [str(item) for item in earlier] if isinstance(earlier, list) else []
-    return list(dict.fromkeys([*before, *now]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from rewarm.domain.leftovers import REPLACED_TAG
 from rewarm.domain.model import Attachment, OnFailure, Volume
 from rewarm.ports import JsonObject
 
@@ -51,6 +52,11 @@ class Account:
     moved: bool = False
     """The replaced volume is back: the new one has left its place for it."""
 
+    def keep(self, volume: Volume, reason: str, *, tagged: bool = False) -> None:
+        """`tagged` as one of a restore that failed; one that another restore replaced is somebody's data."""
+        self.stays.append(Stays(volume, reason, tagged and REPLACED_TAG not in volume.settings.tags))
+        self.kept_volumes.add(volume.volume_id)
+
     @property
     def kept_in_words(self) -> list[str]:
         """Volumes first."""
@@ -81,3 +87,9 @@ class Remains:
     """Command and instance, beside those of the record."""
     in_place: bool = False
     """The restore goes on with this volume: one whose place it took does not go back."""
+
+
+def joined(earlier: object, now: list[str]) -> list[str]:
+    """What an earlier try removed is not there any more to be seen by this one."""
+    before = [str(item) for item in earlier] if isinstance(earlier, list) else []
+    return list(dict.fromkeys([*before, *now]))
