@@ -108,6 +108,11 @@ class Settings:
         return int(self._required("DESCRIBE_CALLS_PER_SECOND"))
 
     @property
+    def alarm_name_prefix(self) -> str:
+        """Alarms whose names begin so start restores; only the API's function has it."""
+        return self._required("ALARM_NAME_PREFIX")
+
+    @property
     def alarm_cooldown(self) -> timedelta:
         """How long after a restore its alarm starts no other; a runbook may say otherwise."""
         return timedelta(minutes=int(self._required("ALARM_COOLDOWN_MINUTES")))

@@ -272,6 +272,7 @@ class TestEvents:
         names = refused["Fn::Not"][0]["Fn::Contains"][0]
         assert prefix.match("rewarm-")
         assert not prefix.match("")
+        assert not prefix.match("teams/rewarm-"), "the name is part of an address"
         for alarm in repository.resources("AWS::CloudWatch::Alarm").values():
             name = alarm["AlarmName"]["Fn::Sub"]
             assert name.startswith("operations-of-${AWS::StackName}-")

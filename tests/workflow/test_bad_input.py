@@ -274,7 +274,10 @@ def test_an_alarm_without_runbook_says_so(user: RestoreUser) -> None:
     (restore_id,) = user.alarm(alarm)
     done = user.finished(restore_id)
     assert (done.main.status, done.main.error) == ("FAILED", "RunbookNotFoundError")
-    assert f"PUT /runbooks/{alarm} makes one" in texts(user.messages(restore_id)[-1])
+    said = texts(user.messages(restore_id)[-1])
+    assert f"PUT /runbooks/{alarm} makes one" in said
+    assert f'POST /restores with {{"source": {{"alarm": "{alarm}"}}}}' in said
+    assert "The alarm itself starts none until " in said
     assert user.left() == {}
 
 
@@ -283,7 +286,10 @@ def test_only_alarms_that_go_off_and_have_the_prefix_start_a_restore(user: Resto
     user.runbook(alarm, request_for(user, "auto"))
     assert user.alarm(alarm, "OK") == []
     assert user.alarm(alarm, "INSUFFICIENT_DATA") == []
-    assert user.alarm(unique("billing")) == []
+    billing = unique("billing")
+    assert user.alarm(billing) == []
+    refused = user.call("PUT", f"/runbooks/{billing}", request_for(user, "auto"))
+    assert (refused.status, refused.body["field"]) == (400, "alarmName")
     assert user.alarm(unique("operations-of")) == []
 
 

@@ -217,7 +217,11 @@ def test_cancel_of_a_volume_in_use_keeps_it(user: RestoreUser) -> None:
     assert (done.main.status, done.main.error) == ("FAILED", "RestoreCancelledError")
     (volume_id,) = user.volumes_of(restore_id)
     assert user.volume(volume_id)["Tags"]["rewarm:failed"] == restore_id
-    assert f"Left behind: volume {volume_id}" in texts(user.messages(restore_id)[-1])
+    said = texts(user.messages(restore_id)[-1])
+    (attachment,) = user.volume(volume_id)["Attachments"]
+    place = f"{attachment['Device']} on {attachment['InstanceId']}"
+    assert f"Left behind: volume {volume_id}, still {place} (" in said
+    assert f"Unmount {place}, then: aws ec2 detach-volume --volume-id {volume_id}" in said
 
 
 def test_cancel_ends_the_agent(user: RestoreUser) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from textwrap import shorten
 
 from rewarm.domain.model import Strategy
 from rewarm.domain.performance import BoostOutcome
@@ -147,7 +146,7 @@ def plan(restore_id: str, facts: PlanFacts) -> Message:
         text="\n".join(sentences),
         severity=Severity.WARNING if facts.deadline_missed else Severity.INFO,
         fields=tuple(fields),
-        next_steps=(done if facts.dry_run else usable,),
+        next_steps=(done,) if facts.dry_run else (usable, f"To cancel: DELETE /restores/{restore_id}."),
     )
 
 
@@ -235,45 +234,3 @@ def _proof(facts: ReadyFacts) -> str:
 
 def _latency(found: Latency) -> str:
     return f"{found.p50_ms:.1f} ms (p99 {found.p99_ms:.1f} ms)"
-
-
-def failed(
-    restore_id: str, reason: str, *, state: str | None, removed: Sequence[str], kept: Sequence[str]
-) -> Message:
-    """The restore has ended without a volume at full speed."""
-    lines = [reason]
-    if removed:
-        lines.append(f"Removed: {'; '.join(removed)}.")
-    lines.append(f"Left behind: {'; '.join(kept)}." if kept else "Nothing was left behind.")
-    fields = [("Failed at", state)] if state else []
-    return Message(
-        event="failed",
-        restore_id=restore_id,
-        title=f"Restore failed: {_first_sentence(reason)}",
-        text="\n".join(lines),
-        severity=Severity.ERROR,
-        fields=tuple(fields),
-        next_steps=(
-            "Mend what is named above and send the request again; it starts from the beginning.",
-            *(["Delete what was left behind when you no longer need it."] if kept else []),
-        ),
-    )
-
-
-def cancelled(restore_id: str, *, removed: Sequence[str], kept: Sequence[str]) -> Message:
-    """Somebody asked for it."""
-    lines = ["The restore was cancelled, as asked for."]
-    if removed:
-        lines.append(f"Removed: {'; '.join(removed)}.")
-    lines.append(f"Left behind: {'; '.join(kept)}." if kept else "Nothing was left behind.")
-    return Message(
-        event="failed",
-        restore_id=restore_id,
-        title="Restore cancelled",
-        text="\n".join(lines),
-        severity=Severity.WARNING,
-    )
-
-
-def _first_sentence(text: str) -> str:
-    return shorten(text.split(". ", 1)[0].removesuffix("."), 120, placeholder="…")

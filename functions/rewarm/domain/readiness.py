@@ -13,7 +13,7 @@ from datetime import datetime
 
 from rewarm.domain.model import InitializationStatus, ReadActivity, Strategy
 from rewarm.domain.scope import Scope
-from rewarm.domain.stability import StableRule, judge_reads
+from rewarm.domain.stability import ReadsVerdict, StableRule, judge_reads
 from rewarm.domain.waits import agent_wait_seconds, metric_wait_seconds, status_wait_seconds
 
 
@@ -125,15 +125,15 @@ def _by_agent(seen: Observation) -> Readiness:
     total = account.bytes_total
     finished = seen.agent_finished_at is not None
     percent = 100.0 if finished or not total else min(99.9, 100.0 * account.bytes_done / total)
-    settled, reason, wait = _reads(seen, account)
+    reads, wait = _reads(seen, account)
     agent_reason = (
         f"the agent has read {account.scope.in_words}"
         if finished
         else f"the agent has read {percent:.0f} % of the blocks"
     )
     return Readiness(
-        ready=finished and settled,
-        reasons=(agent_reason, reason),
+        ready=finished and reads.settled,
+        reasons=(agent_reason, reads.reason) if reads.is_proof else (f"{agent_reason} ({reads.reason})",),
         progress_percent=percent,
         bytes_done=account.bytes_done,
         mib_per_second=account.mib_per_second,
@@ -142,11 +142,11 @@ def _by_agent(seen: Observation) -> Readiness:
     )
 
 
-def _reads(seen: Observation, account: AgentAccount) -> tuple[bool, str, int]:
+def _reads(seen: Observation, account: AgentAccount) -> tuple[ReadsVerdict, int]:
     """Whether VolumeReadOps agrees, why, and the time until the next look."""
     if seen.agent_finished_at is None:
         wait = agent_wait_seconds(account.eta_seconds, seen.seconds_spent)
-        return False, "VolumeReadOps is looked at once the agent has finished", wait
+        return ReadsVerdict(False, "VolumeReadOps is looked at once the agent has finished"), wait
     verdict = judge_reads(
         seen.read_activity,
         seen.stable,
@@ -154,4 +154,4 @@ def _reads(seen: Observation, account: AgentAccount) -> tuple[bool, str, int]:
         ended=seen.agent_finished_at,
         now=seen.now,
     )
-    return verdict.settled, verdict.reason, metric_wait_seconds(verdict.patience_seconds)
+    return verdict, metric_wait_seconds(verdict.patience_seconds)

@@ -45,6 +45,8 @@ class ReadsVerdict:
     settled: bool
     reason: str
     patience_seconds: float = 0.0
+    is_proof: bool = True
+    """False where nobody waits any longer for what CloudWatch did not say."""
 
 
 def read_ops_level(activity: Sequence[ReadActivity]) -> float:
@@ -83,7 +85,7 @@ def judge_reads(
     points = _whole_minutes(activity, ended, now)[-rule.minutes :]
     left = (ended + rule.patience - now).total_seconds()
     if len(points) < rule.minutes:
-        said = "VolumeReadOps of a whole minute after the agent finished has not arrived yet"
+        said = "CloudWatch had no VolumeReadOps of a whole minute after that yet"
         if rule.minutes > 1:
             said = f"VolumeReadOps has {len(points)} of {rule.minutes} whole minutes since the agent finished"
         return _undecided(said, left)
@@ -100,7 +102,7 @@ def judge_reads(
 
 def _undecided(said: str, left_seconds: float) -> ReadsVerdict:
     if left_seconds <= 0:
-        return ReadsVerdict(True, f"{said}; the measurement decides")
+        return ReadsVerdict(True, said, is_proof=False)
     return ReadsVerdict(False, said, left_seconds)
 
 

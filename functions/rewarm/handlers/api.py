@@ -192,7 +192,8 @@ def _cancel_restore(restore_id: str) -> tuple[JsonObject, int]:
 
 @app.put("/runbooks/<alarm_name>")
 def _put_runbook(alarm_name: str) -> JsonObject:
-    return put_runbook(unquote(alarm_name), _body(), table=_TABLE)
+    prefix = wiring.settings.alarm_name_prefix
+    return put_runbook(unquote(alarm_name), _body(), prefix=prefix, table=_TABLE)
 
 
 @app.get("/runbooks/<alarm_name>")

@@ -63,7 +63,7 @@ def _cards(account: Json) -> list[Json]:
     actual, planned = account["actualSeconds"], account["estimatedP90Seconds"]
     cards = [
         {
-            "label": "Took",
+            "label": "Took, with the report",
             "figure": Figure(text.seconds_text(float(actual)), actual, "actualSeconds"),
             "note": f"planned in 9 of 10 cases: {text.estimate_text(planned)}" if planned else "",
             "kind": "",

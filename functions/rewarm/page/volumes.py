@@ -28,6 +28,8 @@ MOMENTS = (
     ("verified", "Measured again"),
     ("ready", "At full speed"),
 )
+MEASURED = (("measuredBefore", "before"), ("verified", "after"))
+"""The timeline has the last look at each; only a result shows that something was measured."""
 MOST_ROWS = 24
 """Of the table of samples; the picture has all."""
 LATENCIES = (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("slowest", "max"), ("mean", "mean"))
@@ -47,7 +49,7 @@ def view(account: Json, place: int, *, is_drawn: bool) -> Json:
     volume = account["volumes"][place]
     index = volume["index"]
     planned = next((one for one in account["plans"] if one["volume"]["index"] == index), None)
-    result: Json = next((one for one in account["results"] if one.get("index") == index), {})
+    result = _as_measured(next((one for one in account["results"] if one.get("index") == index), {}))
     samples = _samples(account, index)
     started_at = datetime.fromisoformat(account["startedAt"])
     carried_out = result.get("plan") or (planned or {}).get("plan") or {}
@@ -56,6 +58,7 @@ def view(account: Json, place: int, *, is_drawn: bool) -> Json:
         "anchor": f"volume-{index}",
         "title": _title(volume, planned),
         "ready": volume["verdict"] == "ready",
+        "outcome": _outcome(volume),
         "volume": volume,
         "strategy": strategy_text(carried_out) if carried_out else volume.get("strategy") or text.NONE,
         "why": carried_out.get("why", ""),
@@ -73,6 +76,21 @@ def view(account: Json, place: int, *, is_drawn: bool) -> Json:
         "pictures": pictures_of(volume, result, samples, started_at) if is_drawn else dict(NO_PICTURES),
         "is_drawn": is_drawn,
     }
+
+
+def _as_measured(result: Json) -> Json:
+    """Without the times of measurements that came to nothing."""
+    known = dict(result.get("timeline") or {})
+    for name, phase in MEASURED:
+        if not (result.get(phase) or {}).get("result"):
+            known.pop(name, None)
+    return {**result, "timeline": known}
+
+
+def _outcome(volume: Json) -> str:
+    """The verdict, but for one that somebody wanted to stop."""
+    cancelled = (volume.get("failure") or {}).get("error") == "RestoreCancelledError"
+    return "cancelled" if cancelled else str(volume["verdict"])
 
 
 def strategy_text(plan: Json) -> str:

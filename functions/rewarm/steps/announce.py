@@ -17,6 +17,7 @@ from rewarm.contracts import (
     VolumeAssignment,
 )
 from rewarm.contracts.base import JsonObject
+from rewarm.domain import end_messages
 from rewarm.domain import messages as wording
 from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.failures import explain
@@ -42,7 +43,7 @@ from rewarm.steps.announce_replacement import telling_replaced
 from rewarm.steps.announce_report import unreported
 from rewarm.steps.announce_usable import USABLE, note_usable
 from rewarm.steps.kept import with_plans
-from rewarm.steps.leftovers import removed_and_kept
+from rewarm.steps.leftovers import ending_of
 from rewarm.steps.links import MESSAGE_SECONDS, page_url
 from rewarm.steps.records import REFUSALS, Status, plan_attribute
 
@@ -164,7 +165,7 @@ def _ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObjec
         before=_latency(details.before.result if details.before else None),
         after=_latency(after.result if after else None),
         unmeasured_because=after.reason if after else "there is no instance to measure it on",
-        reasons=[*details.initialization.reasons, *_slowness(after)],
+        reasons=[*details.initialization.reasons, *_measured(after)],
         phases=_phases(details, event.now),
         warm_ups=details.warm_ups,
         expected=_expected(after),
@@ -182,7 +183,9 @@ def _expected(after: VerifyVolumeResult | None) -> wording.Latency | None:
     return wording.Latency(found.p50_ms, found.p99_ms, found.iops) if found else None
 
 
-def _slowness(after: VerifyVolumeResult | None) -> list[str]:
+def _measured(after: VerifyVolumeResult | None) -> list[str]:
+    if after is not None and after.verdict == "fast" and after.result is not None:
+        return [f"{after.result.samples:,} random reads were fast"]
     return [after.reason] if after is not None and after.verdict == "slow" else []
 
 
@@ -199,17 +202,15 @@ def _phases(details: ReadyDetails, now: datetime) -> list[tuple[str, float | Non
 def _failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
     details = FailedDetails.model_validate(event.details)
     told = explain(details.failure.error, details.failure.cause)
-    removed, kept = removed_and_kept(event.restore_id, details.results, record)
+    ending = ending_of(event.restore_id, details.results, record, at=event.now)
     changes = {
         "finishedAt": iso(event.now),
         "failure": {"state": details.failure.state, "error": told.error, "cause": told.sentence},
     }
     if told.error == "RestoreCancelledError":
-        message = wording.cancelled(event.restore_id, removed=removed, kept=kept)
+        message = end_messages.cancelled(event.restore_id, ending=ending)
         return message, {**changes, "status": Status.CANCELLED.value}
-    message = wording.failed(
-        event.restore_id, told.sentence, state=details.failure.state, removed=removed, kept=kept
-    )
+    message = end_messages.failed(event.restore_id, told.sentence, state=details.failure.state, ending=ending)
     status = Status.REFUSED if told.error in REFUSALS else Status.FAILED
     return message, {**changes, "status": status.value}
 

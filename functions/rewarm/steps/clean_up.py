@@ -42,7 +42,7 @@ from rewarm.steps.records import (
     story_attribute,
 )
 from rewarm.steps.release import release_fast_restore
-from rewarm.steps.remains import Account, Remains
+from rewarm.steps.remains import Account, Remains, joined
 from rewarm.steps.sent_once import sent_before
 
 GONE = frozenset({"deleting", "deleted"})
@@ -149,6 +149,7 @@ def _put_back(remains: Remains, ports: PutBackPorts | None, account: Account) ->
     lists = {"back": account.kept, "stays-out": account.kept, "pending": account.busy, "left": account.left}
     for one in put_back(remains.restore_id, remains.index, ports):
         lists[one.state].append(f"volume {one.volume_id}: {one.reason}")
+        account.moved |= one.state == "back"
 
 
 def _cancel_commands(remains: Remains, record: JsonObject, ports: CleanUpPorts, account: Account) -> None:
@@ -205,10 +206,10 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
         if reason is None:
             _delete_volume(volume, volumes, account)
         elif event.fallback or reason == KEPT_BEFORE:
-            _keep(volume, reason, account)
+            account.keep(volume, reason)
         else:
             volumes.tag(volume.volume_id, {FAILED_TAG: event.restore_id})
-            _keep(volume, f"{reason}; tagged {FAILED_TAG}", account)
+            account.keep(volume, f"{reason}; tagged {FAILED_TAG}", tagged=True)
     except VolumeNotFoundError:
         account.removed.append(f"volume {volume.volume_id}")
     except (*RETRIED, RequestRefusedError, DeviceInUseError) as error:
@@ -216,11 +217,6 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
     except RestoreError as error:
         account.left.append(f"volume {volume.volume_id}: {error}")
     return reason is None
-
-
-def _keep(volume: Volume, reason: str, account: Account) -> None:
-    account.kept.append(f"volume {volume.volume_id} ({reason})")
-    account.kept_volumes.add(volume.volume_id)
 
 
 def _delete_volume(volume: Volume, volumes: VolumeStore, account: Account) -> None:
@@ -286,22 +282,17 @@ def _settle(event: Remains, account: Account, table: RestoreTable) -> CleanUpRes
     """Writes the account down first: the message about the failure tells it even where this state fails."""
     name = clean_up_attribute(event.index)
     earlier = attribute(table, event.restore_id, event.index, name)
-    removed = _joined(earlier.get("removed"), account.removed)
+    removed = joined(earlier.get("removed"), account.removed)
     unfinished = [*account.left, *account.busy]
-    kept = [] if event.fallback else account.kept
+    kept = [] if event.fallback else account.kept_in_words
+    stays = [] if event.fallback else account.marked
     told = {"removed": removed, "kept": [*kept, *(f"{one} ({SWEPT_LATER})" for one in unfinished)]}
     goes_on = {"goesOn": True} if event.fallback else {}
     volumes = {"keptVolumes": sorted(account.kept_volumes)} if account.kept_volumes else {}
-    noted = {**told, **goes_on, **volumes, "unfinished": bool(unfinished)}
+    noted = {**told, **goes_on, **volumes, "stays": stays, "unfinished": bool(unfinished)}
     table.update_volume(event.restore_id, event.index, {name: noted})
     if account.busy:
         raise ServiceUnavailableError(f"clean-up goes on: {'; '.join(unfinished)}")
     if account.left:
         raise IncompleteCleanUpError(f"could not be removed and may cost money: {'; '.join(account.left)}")
-    return CleanUpResult(removed=removed, kept=account.kept)
-
-
-def _joined(earlier: object, now: list[str]) -> list[str]:
-    """What an earlier try removed is not there any more to be seen by this one."""
-    before = [str(item) for item in earlier] if isinstance(earlier, list) else []
-    return list(dict.fromkeys([*before, *now]))
+    return CleanUpResult(removed=removed, kept=account.kept_in_words)

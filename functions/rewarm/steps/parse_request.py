@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from urllib.parse import quote
 
 from rewarm.contracts import (
     ParseRequestEvent,
@@ -11,7 +12,6 @@ from rewarm.contracts import (
     Trigger,
     parse_restore_request,
 )
-from rewarm.contracts.base import Contract
 from rewarm.contracts.parsing import with_runbook
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
 from rewarm.domain.units import iso, shown
@@ -19,17 +19,13 @@ from rewarm.ports import JsonObject, RestoreTable
 from rewarm.ports_holds import Pace
 from rewarm.steps.alarm_starts import Earlier, earlier_alarm, earlier_delivery
 from rewarm.steps.holding import Keeper, enter_stack
-from rewarm.steps.records import Status, note
+from rewarm.steps.records import ALARM_HELD_UNTIL, Status, note
+from rewarm.steps.runbooks import NO_SLASH
 from rewarm.steps.turns import seconds_until, turn_of_restore
 
 ALARM_SOURCE = "aws.cloudwatch"
 MAX_EVENT_KEY = 1_024
 """A key of DynamoDB has 2,048 bytes; a schedule's ARN is far shorter."""
-
-
-class _Parsed(Contract):
-    request: RestoreRequest
-    trigger: Trigger
 
 
 def parse_request(
@@ -39,18 +35,19 @@ def parse_request(
     table = keeper.table
     if event.input.get("source") == ALARM_SOURCE:
         trigger = _alarm_trigger(event.input)
-        earlier = _earlier_event(event, trigger, keeper, cooldown)
+        runbook = table.runbook(trigger.alarm_name or "")
+        own = (runbook or {}).get("alarmCooldownMinutes")
+        cooldown = cooldown if own is None else timedelta(minutes=own)
+        earlier = _earlier_event(event, trigger, runbook, cooldown, keeper)
     else:
         trigger = _requested_by(event.input)
         earlier = _earlier_run(event, trigger, keeper)
     if earlier is not None:
         return _ignored(event, trigger, earlier, table)
-    if trigger.kind == "alarm":
-        request = request_of_runbook(trigger.alarm_name or "", table=table)
-    else:
-        request = resolve_request(_body(event.input), table=table)
+    begun = _begun(event, trigger, cooldown)
+    request = _request(event, trigger, begun, table)
     deadline_at = _deadline(request, event.started_at)
-    _record(event, _Parsed(request=request, trigger=trigger), deadline_at, table)
+    _record(event, begun, request, deadline_at, table)
     try:
         enter_stack(request, restore_id=event.restore_id, now=event.now, keeper=keeper)
     except TooManyRestoresError as error:
@@ -66,17 +63,40 @@ def parse_request(
     )
 
 
+def _begun(event: ParseRequestEvent, trigger: Trigger, cooldown: timedelta) -> JsonObject:
+    """For the record, also of one that goes no further: who started it decides what is to be done then."""
+    begun = {
+        "status": Status.PLANNING.value,
+        "startedAt": iso(event.started_at),
+        "trigger": trigger.to_json(),
+    }
+    return begun | ({ALARM_HELD_UNTIL: iso(event.now + cooldown)} if trigger.kind == "alarm" else {})
+
+
+def _request(
+    event: ParseRequestEvent, trigger: Trigger, begun: JsonObject, table: RestoreTable
+) -> RestoreRequest:
+    try:
+        if trigger.kind == "alarm":
+            return request_of_runbook(trigger.alarm_name or "", table=table)
+        return resolve_request(_body(event.input), table=table)
+    except (InvalidRequestError, RunbookNotFoundError):
+        table.put_new(event.restore_id, begun)
+        raise
+
+
 def _earlier_event(
-    event: ParseRequestEvent, trigger: Trigger, keeper: Keeper, cooldown: timedelta
+    event: ParseRequestEvent,
+    trigger: Trigger,
+    runbook: JsonObject | None,
+    cooldown: timedelta,
+    keeper: Keeper,
 ) -> Earlier | None:
-    name = trigger.alarm_name or ""
-    runbook = keeper.table.runbook(name)
-    own = (runbook or {}).get("alarmCooldownMinutes")
     return earlier_delivery(trigger.event_id or event.restore_id, event.restore_id, keeper) or earlier_alarm(
-        name,
+        trigger.alarm_name or "",
         event.restore_id,
         runbook=runbook,
-        cooldown=cooldown if own is None else timedelta(minutes=own),
+        cooldown=cooldown,
         now=event.now,
         keeper=keeper,
     )
@@ -112,9 +132,9 @@ def request_of_runbook(
     """The request that an alarm's runbook holds; `changes` win over it, except for its source."""
     runbook = table.runbook(alarm_name)
     if runbook is None:
+        make = NO_SLASH if "/" in alarm_name else f"PUT /runbooks/{quote(alarm_name)} makes one"
         raise RunbookNotFoundError(
-            f'the alarm "{alarm_name}" has no runbook that says what to restore; '
-            f"PUT /runbooks/{alarm_name} makes one",
+            f'the alarm "{alarm_name}" has no runbook that says what to restore; {make}',
             field="source.alarm",
         )
     request = parse_restore_request(with_runbook(changes or {}, runbook))
@@ -179,14 +199,16 @@ def _deadline(request: RestoreRequest, started_at: datetime) -> datetime | None:
 
 
 def _record(
-    event: ParseRequestEvent, parsed: _Parsed, deadline_at: datetime | None, table: RestoreTable
+    event: ParseRequestEvent,
+    begun: JsonObject,
+    request: RestoreRequest,
+    deadline_at: datetime | None,
+    table: RestoreTable,
 ) -> None:
     record: JsonObject = {
-        "status": Status.PLANNING.value,
-        "startedAt": iso(event.started_at),
+        **begun,
         "deadlineAt": iso(deadline_at) if deadline_at else None,
-        "request": parsed.request.to_json(),
-        "trigger": parsed.trigger.to_json(),
+        "request": request.to_json(),
         "waiting": None,
     }
     if not table.put_new(event.restore_id, record):

@@ -43,6 +43,8 @@ FINISHED = frozenset(
 )
 
 NEVER = datetime.min.replace(tzinfo=UTC)
+ALARM_HELD_UNTIL = "alarmHeldUntil"
+"""Of a restore that an alarm started: until then the alarm starts no other."""
 REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
 """Errors of a restore that was in the way of another one: nothing was made."""
 

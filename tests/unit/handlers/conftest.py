@@ -29,6 +29,7 @@ ENVIRONMENT = {
     "RESTORE_VOLUME_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:restore-volume",
     "CHANGE_PERFORMANCE_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:change",
     "ALARM_COOLDOWN_MINUTES": "60",
+    "ALARM_NAME_PREFIX": "rewarm-",
     "MAX_RESTORES_PER_INSTANCE": "10",
     "MAX_RESTORES_IN_FLIGHT": "2000",
     "DESCRIBE_CALLS_PER_SECOND": "16",

@@ -277,9 +277,9 @@ class TestPlans:
         assert json.loads(answer["body"])["error"] == "InvalidRequestError"
 
     def test_plans_the_runbook_of_an_alarm(self, api: Api) -> None:
-        alarm = {"source": {"alarm": "database lost"}}
+        alarm = {"source": {"alarm": "rewarm-database lost"}}
         assert api.call("POST", "/plans", alarm)[0] == 404
-        api.call("PUT", "/runbooks/database%20lost", TO_INSTANCE)
+        api.call("PUT", "/runbooks/rewarm-database%20lost", TO_INSTANCE)
         status, body = api.call("POST", "/plans", {**alarm, "objective": {"readyWithinMinutes": 45}})
         assert (status, body["plans"][0]["volume"]["snapshotId"]) == (200, SNAPSHOT_ID)
         assert body["request"]["objective"]["readyWithinMinutes"] == 45
@@ -301,16 +301,27 @@ class TestRestores:
 
 class TestRunbooks:
     def test_come_and_go(self, api: Api) -> None:
-        path = "/runbooks/database%20lost"
+        path = "/runbooks/rewarm-database%20lost"
         assert api.call("GET", path)[0] == 404
         status, body = api.call("PUT", path, TO_INSTANCE)
-        assert (status, body["alarmName"]) == (200, "database lost")
+        assert (status, body["alarmName"]) == (200, "rewarm-database lost")
         assert api.call("GET", path)[1]["request"]["source"]["snapshotId"] == SNAPSHOT_ID
         assert api.call("DELETE", path)[0] == 200
         assert api.call("DELETE", path)[0] == 404
 
+    def test_a_runbook_that_no_alarm_reaches_is_refused(self, api: Api) -> None:
+        status, answer = api.call("PUT", "/runbooks/other-name", TO_INSTANCE)
+        assert (status, answer["field"]) == (400, "alarmName")
+        assert "AlarmNamePrefix" in answer["message"]
+        assert api.call("GET", "/runbooks/other-name")[0] == 404
+
+    def test_a_slash_in_a_name_is_refused(self, api: Api) -> None:
+        status, answer = api.call("PUT", "/runbooks/rewarm-a%2Fb", TO_INSTANCE)
+        assert (status, answer["field"]) == (400, "alarmName")
+        assert "give the alarm another name" in answer["message"]
+
     def test_a_bad_runbook_is_refused_now(self, api: Api) -> None:
         status, answer = api.call(
-            "PUT", "/runbooks/a", {"source": {"alarm": "b"}, "target": TO_ZONE["target"]}
+            "PUT", "/runbooks/rewarm-a", {"source": {"alarm": "b"}, "target": TO_ZONE["target"]}
         )
         assert (status, answer["field"]) == (400, "source.alarm")

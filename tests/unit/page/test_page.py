@@ -96,7 +96,7 @@ def test_the_policy_lets_nothing_be_loaded_and_nothing_run(page):
 def test_it_tells_everything(page):
     text = outline(page).text
     for words in (
-        "Ready: the volume at full speed after 7 min 30 s", "Took", "7 min 50 s", "met",
+        "Ready: the volume at full speed after 7 min 30 s", "Took, with the report", "7 min 50 s", "met",
         "Progress and rate over time", "118.0 MiB/s", "Read latency before and after", "205 ms", "1.93 ms",
         "latency of gp3", "Plan against actual", "Agent reads", "5 min 30 s", "Timeline",
         "Volume attached: usable", "2026-11-21 03:00:30 UTC", "ListSnapshotBlocks requests",
@@ -190,7 +190,18 @@ def test_a_restore_that_came_to_no_volumes_has_a_page():
 def test_a_cancelled_one_says_so():
     result = accounts.failed(error="RestoreCancelledError", words="as asked for")
     _, account = accounts.reported(World(), [accounts.planned()], [result])
-    assert "Cancelled, as asked for" in outline(render(account)).text
+    text = outline(render(account)).text
+    assert "Cancelled, as asked for" in text
+    assert "Volume 0: cancelled" in text
+
+
+@pytest.mark.parametrize(("name", "words"), [("before", "Measured, still cold"), ("after", "Measured again")])
+def test_only_what_was_measured_is_said_to_be(page, name, words):
+    """The timeline has each look at a measurement, also of one that was never finished."""
+    assert words in outline(page).text
+    running = {"finished": False, "waitSeconds": 3, "reason": "it runs"}
+    _, account = accounts.reported(World(), [accounts.planned()], [accounts.ready(**{name: running})])
+    assert words not in outline(render(account)).text
 
 
 def test_one_of_several_fails_and_both_are_told():

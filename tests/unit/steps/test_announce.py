@@ -19,6 +19,7 @@ from rewarm.domain.model import Strategy
 from rewarm.steps.announce import announce
 from tests.support.builders import (
     DEVICE,
+    INSTANCE_ID,
     NOW,
     RESTORE_ID,
     SNAPSHOT_ID,
@@ -119,7 +120,8 @@ class TestPlan:
         say(
             world, "plan", plan_details(plans=[{**volume_plan().to_json(), "plan": plan(strategy).to_json()}])
         )
-        (next_step,) = world.messages.sent[0]["nextSteps"]
+        next_step, cancelling = world.messages.sent[0]["nextSteps"]
+        assert cancelling == f"To cancel: DELETE /restores/{RESTORE_ID}."
         assert next_step.startswith("The volume can be used in about ")
         assert next_step.endswith(f", {speed}.")
 
@@ -263,7 +265,10 @@ class TestReady:
             "take 0.6 ms (p99 1.9 ms); right after the restore they took 0.6 ms (p99 95.0 ms)."
             in message["text"]
         )
-        assert "Known because: the agent has read every written block." in message["text"]
+        assert (
+            "Known because: the agent has read every written block; 256 random reads were fast."
+            in message["text"]
+        )
         assert message["severity"] == "good"
 
     def test_says_no_more_than_was_read(self):
@@ -439,3 +444,67 @@ class TestFailed:
         say(world, "failed", {"failure": failure, "results": []})
         assert world.messages.sent[0]["title"] == "Restore cancelled"
         assert world.table.records[RESTORE_ID]["status"] == "cancelled"
+
+
+class TestNextSteps:
+    """After a restore that failed or was cancelled."""
+
+    CANCELLED = {"state": "Report", "error": "RestoreCancelledError", "cause": "as asked for"}
+    STAYS = {"volumeId": VOLUME_ID, "device": DEVICE, "instanceId": INSTANCE_ID}
+
+    def steps(self, failure=FAILURE, **record):
+        world = World()
+        world.table.put_new(RESTORE_ID, record)
+        results = [{"verdict": "failed", "index": 0}] if "cleanUp0" in record else []
+        say(world, "failed", {"failure": failure, "results": results})
+        return world.messages.sent[0]["nextSteps"]
+
+    def test_a_request_is_sent_again(self):
+        again = "Mend what is named above and send the request again; it starts from the beginning."
+        assert self.steps(trigger={"kind": "api"}) == [again]
+        assert self.steps() == [again], "a record that does not say what started it"
+
+    def test_a_schedule_comes_again(self):
+        (step,) = self.steps(trigger={"kind": "schedule", "scheduleName": "nightly"})
+        assert "The schedule tries again at its next time" in step
+
+    def test_an_alarm_is_started_by_hand_and_held_back(self):
+        by_hand, itself = self.steps(
+            trigger={"kind": "alarm", "alarmName": "rewarm-a"}, alarmHeldUntil=at(69).isoformat()
+        )
+        assert by_hand.endswith('POST /restores with {"source": {"alarm": "rewarm-a"}}.')
+        assert "starts none until 2026-11-21 04:09 UTC, unless its runbook is changed" in itself
+
+    @pytest.mark.parametrize("held", [{}, {"alarmHeldUntil": at(9).isoformat()}])
+    def test_an_alarm_without_a_cooldown_goes_off_by_itself(self, held):
+        itself = self.steps(trigger={"kind": "alarm", "alarmName": "rewarm-a"}, **held)[1]
+        assert itself == "The alarm itself starts one only when it has left ALARM and goes off again."
+
+    def test_a_volume_that_stays_attached_is_detached_first(self):
+        account = {"removed": [], "kept": ["volume (why)"], "stays": [self.STAYS]}
+        (step,) = self.steps(self.CANCELLED, cleanUp0=account)
+        assert step == (
+            f"{VOLUME_ID} is not wanted? Unmount {DEVICE} on {INSTANCE_ID}, then: "
+            f"aws ec2 detach-volume --volume-id {VOLUME_ID} && "
+            f"aws ec2 wait volume-available --volume-ids {VOLUME_ID} && "
+            f"aws ec2 delete-volume --volume-id {VOLUME_ID}"
+        )
+        assert len(step) <= 350, "Amazon Q Developer shows no more of a step"
+
+    def test_a_volume_that_is_not_attached_is_deleted(self):
+        account = {"removed": [], "kept": ["volume (why)"], "stays": [{"volumeId": VOLUME_ID}]}
+        _again, step = self.steps(cleanUp0=account)
+        assert step == f"{VOLUME_ID} is not wanted? aws ec2 delete-volume --volume-id {VOLUME_ID}"
+
+    def test_of_many_volumes_a_few_are_named(self):
+        account = {"removed": [], "kept": ["volumes (why)"], "stays": [self.STAYS] * 5}
+        steps = self.steps(self.CANCELLED, cleanUp0=account)
+        assert len(steps) == 3
+        assert steps[-1] == "3 volumes more are deleted in the same way."
+
+    def test_what_else_is_left_is_to_be_deleted(self):
+        account = {"removed": [], "kept": ["a thing (why)"]}
+        assert self.steps(self.CANCELLED, cleanUp0=account) == [
+            "Delete what was left behind when you no longer need it."
+        ]
+        assert self.steps(self.CANCELLED) == []

@@ -101,8 +101,8 @@ class TestStartRestore:
 
     def test_resolves_an_alarm_to_its_runbook(self):
         world = World()
-        put_runbook("a", TO_INSTANCE, table=world.table)
-        start(world, {"source": {"alarm": "a"}})
+        put_runbook("rewarm-a", TO_INSTANCE, prefix="rewarm-", table=world.table)
+        start(world, {"source": {"alarm": "rewarm-a"}})
         request = world.executions.started[RESTORE_ID]["request"]
         assert request["source"]["snapshotId"] == TO_INSTANCE["source"]["snapshotId"]
 
@@ -248,8 +248,13 @@ class TestPlanRestore:
 
     def test_plans_what_the_runbook_of_an_alarm_says(self):
         world = World()
-        put_runbook("a", {**TO_INSTANCE, "objective": {"readyWithinMinutes": 30}}, table=world.table)
-        answer = dry_run(world, {"source": {"alarm": "a"}})
+        put_runbook(
+            "rewarm-a",
+            {**TO_INSTANCE, "objective": {"readyWithinMinutes": 30}},
+            prefix="rewarm-",
+            table=world.table,
+        )
+        answer = dry_run(world, {"source": {"alarm": "rewarm-a"}})
         assert answer["request"]["source"]["snapshotId"] == SNAPSHOT_ID
         assert answer["request"]["objective"]["readyWithinMinutes"] == 30
         with pytest.raises(RunbookNotFoundError):
@@ -407,26 +412,55 @@ class TestCancelRestore:
 class TestRunbooks:
     def test_keeps_the_complete_request(self):
         table = World().table
-        put_runbook("db down", TO_INSTANCE, table=table)
-        assert get_runbook("db down", table=table)["request"]["verify"]["samples"] == 256
+        put_runbook("rewarm-db down", TO_INSTANCE, prefix="rewarm-", table=table)
+        assert get_runbook("rewarm-db down", table=table)["request"]["verify"]["samples"] == 256
 
     def test_refuses_a_bad_request_on_a_good_day(self):
         with pytest.raises(InvalidRequestError, match=r"^target"):
-            put_runbook("db down", {"source": TO_ZONE["source"], "target": {}}, table=World().table)
+            put_runbook(
+                "rewarm-db down",
+                {"source": TO_ZONE["source"], "target": {}},
+                prefix="rewarm-",
+                table=World().table,
+            )
 
     def test_refuses_a_runbook_that_names_an_alarm(self):
         with pytest.raises(InvalidRequestError, match=r"^source.alarm"):
-            put_runbook("db down", {**TO_INSTANCE, "source": {"alarm": "x"}}, table=World().table)
+            put_runbook(
+                "rewarm-db down",
+                {**TO_INSTANCE, "source": {"alarm": "x"}},
+                prefix="rewarm-",
+                table=World().table,
+            )
 
     def test_refuses_a_name_that_no_alarm_can_have(self):
         with pytest.raises(InvalidRequestError, match=r"^alarmName"):
-            put_runbook("x" * 256, TO_INSTANCE, table=World().table)
+            put_runbook("x" * 256, TO_INSTANCE, prefix="rewarm-", table=World().table)
+
+    @pytest.mark.parametrize("name", ["other-name", "Rewarm-a", "operations-of-rewarm-a"])
+    def test_refuses_a_name_whose_alarm_would_start_nothing(self, name):
+        table = World().table
+        told = f'^alarmName: found "{name}"; only alarms whose names begin with "rewarm-" .* start restores$'
+        with pytest.raises(InvalidRequestError, match=told):
+            put_runbook(name, TO_INSTANCE, prefix="rewarm-", table=table)
+        assert table.runbook(name) is None
+
+    def test_refuses_a_name_that_no_address_holds(self):
+        with pytest.raises(InvalidRequestError, match=r"^alarmName: .*rewarm-a/b.* give the alarm another"):
+            put_runbook("rewarm-a/b", TO_INSTANCE, prefix="rewarm-", table=World().table)
+
+    def test_refuses_a_runbook_that_would_only_plan(self):
+        with pytest.raises(InvalidRequestError, match=r'^dryRun: found true; .*\{"alarm": "rewarm-a"\}'):
+            put_runbook("rewarm-a", {**TO_INSTANCE, "dryRun": True}, prefix="rewarm-", table=World().table)
 
     def test_forgets_a_runbook(self):
         table = World().table
-        put_runbook("db down", TO_INSTANCE, table=table)
-        assert delete_runbook("db down", table=table) == {"alarmName": "db down", "deleted": True}
+        put_runbook("rewarm-db down", TO_INSTANCE, prefix="rewarm-", table=table)
+        assert delete_runbook("rewarm-db down", table=table) == {
+            "alarmName": "rewarm-db down",
+            "deleted": True,
+        }
         with pytest.raises(RunbookNotFoundError):
-            get_runbook("db down", table=table)
+            get_runbook("rewarm-db down", table=table)
         with pytest.raises(RunbookNotFoundError):
-            delete_runbook("db down", table=table)
+            delete_runbook("rewarm-db down", table=table)

@@ -102,9 +102,10 @@ class TestCleanUp:
         world.volumes.attach(VOLUME_ID, INSTANCE_ID, DEVICE)
         result = clean(world, announced=True)
         assert result.removed == []
-        assert result.kept == [
-            f"volume {VOLUME_ID} (it is usable and may hold new data; tagged rewarm:failed)"
-        ]
+        assert result.kept[0].startswith(f"volume {VOLUME_ID}, still {DEVICE} on {INSTANCE_ID} (")
+        assert result.kept[0].endswith("(it is usable and may hold new data; tagged rewarm:failed)")
+        noted = world.table.records[RESTORE_ID]["cleanUp0"]["stays"]
+        assert noted == [{"volumeId": VOLUME_ID, "device": DEVICE, "instanceId": INSTANCE_ID}]
         volume = world.volumes.volumes[VOLUME_ID]
         assert volume.attachments == (Attachment(INSTANCE_ID, DEVICE, "attached"),)
         assert volume.settings.tags["rewarm:failed"] == RESTORE_ID
@@ -195,7 +196,7 @@ class TestCleanUp:
         boosted = create(world, attempt=1, chosen=boosted_plan())
         world.volumes.attach(boosted, INSTANCE_ID, DEVICE)
         result = clean(world, volume_id=boosted, announced=True)
-        assert result.kept == [f"volume {boosted} (it is usable and may hold new data; tagged rewarm:failed)"]
+        assert result.kept[0].startswith(f"volume {boosted}, still {DEVICE} on {INSTANCE_ID} (it is usable")
         assert result.removed[-1] == f"boost of {boosted} (it goes back to {TARGET_TEXT})"
         assert world.modifications.started == [(boosted, Performance("gp3", 3_000, 125))]
         clean(world, volume_id=boosted, announced=True)

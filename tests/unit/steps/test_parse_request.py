@@ -102,8 +102,19 @@ class TestParseRequest:
         assert parse(event(ALARM_EVENT), table, holds) == first
 
     def test_refuses_an_alarm_without_a_runbook(self):
-        with pytest.raises(RunbookNotFoundError, match=r"database volume is gone.* has no runbook"):
-            parse(event(ALARM_EVENT), World().table)
+        table = World().table
+        told = (
+            r"database volume is gone.* has no runbook .*; PUT /runbooks/database%20volume%20is%20gone makes"
+        )
+        with pytest.raises(RunbookNotFoundError, match=told):
+            parse(event(ALARM_EVENT), table)
+        record = table.records[RESTORE_ID]
+        assert (record["trigger"]["kind"], record["alarmHeldUntil"]) == ("alarm", "2026-11-21T04:00:06Z")
+
+    def test_an_alarm_whose_name_no_address_holds_needs_another(self):
+        alarm = {**ALARM_EVENT, "detail": {"alarmName": "a/b", "state": {"value": "ALARM"}}}
+        with pytest.raises(RunbookNotFoundError, match="give the alarm another name"):
+            parse(event(alarm), World().table)
 
     def test_refuses_an_alarm_that_is_not_in_alarm(self):
         calm = {**ALARM_EVENT, "detail": {"alarmName": "x", "state": {"value": "OK"}}}
@@ -225,6 +236,7 @@ class TestAlarmsThatFlap:
         table.put_runbook("database volume is gone", {**TO_INSTANCE, "alarmCooldownMinutes": 5})
         parse(ringing("1", "first"), table, holds)
         table.update("first", {"status": "failed"})
+        assert table.records["first"]["alarmHeldUntil"] == "2026-11-21T03:05:00Z"
         assert parse(ringing("2", "second", 4), table, holds).outcome == "suppressed"
         assert parse(ringing("3", "third", 5), table, holds).outcome == "accepted"
 

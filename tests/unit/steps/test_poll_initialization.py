@@ -103,7 +103,7 @@ class TestWarmUpAgent:
         result = poll(world, minute=5.5)
         assert not result.ready
         assert result.agent_finished_at == at(5.5)
-        assert any("has not arrived yet" in reason for reason in result.reasons)
+        assert any("no VolumeReadOps of a whole minute" in reason for reason in result.reasons)
 
     def test_is_ready_when_the_agent_has_finished_and_the_reads_are_quiet(self, world):
         world.commands.finish("command-1", stdout=warm_result())

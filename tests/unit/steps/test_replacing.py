@@ -250,7 +250,9 @@ class TestCleanUp:
         assert len(result.kept) == 2
         assert world.place_of(VOLUME_ID) is None
         assert world.place_of(OLD) == (INSTANCE_ID, DEVICE)
-        assert world.table.records[RESTORE_ID]["cleanUp0"]["kept"] == result.kept
+        assert result.kept[0].startswith(f"volume {VOLUME_ID} (it was kept"), "it is nowhere any more"
+        noted = world.table.records[RESTORE_ID]["cleanUp0"]
+        assert (noted["kept"], noted["stays"]) == (result.kept, [{"volumeId": VOLUME_ID}])
 
     def test_what_cannot_go_back_is_told_with_both_volumes(self, world):
         take_out(world)
@@ -260,6 +262,8 @@ class TestCleanUp:
         world.say("/data")
         with pytest.raises(IncompleteCleanUpError, match=f"{VOLUME_ID} is at .*mounted at /data: {OLD} goes"):
             self.clean(world, announced=True)
+        (stays,) = world.table.records[RESTORE_ID]["cleanUp0"]["stays"]
+        assert stays == {"volumeId": VOLUME_ID, "device": DEVICE, "instanceId": INSTANCE_ID}
         assert world.volumes.volumes[OLD].settings.tags[REPLACED_TAG] == RESTORE_ID
 
     def test_where_nothing_was_detached_nothing_is_put_back(self, world):

@@ -89,7 +89,8 @@ class TestAbortedRestores:
         world.sweep()
         assert world.volumes.deleted == []
         assert world.volumes.volumes[VOLUME_ID].settings.tags["rewarm:failed"] == RESTORE_ID
-        assert f"volume {VOLUME_ID} (it is usable and may hold new data" in world.messages.sent[0]["text"]
+        text = world.messages.sent[0]["text"]
+        assert f"volume {VOLUME_ID}, still /dev/sdf on {INSTANCE_ID} (it is usable and may hold new" in text
         before = world.volumes.volumes[VOLUME_ID]
         assert world.sweep(now=at(60)) == []
         assert world.volumes.volumes[VOLUME_ID] == before
