@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from rewarm.domain.errors import IncompleteCleanUpError, RestoreError
 from rewarm.ports_sweep import RunningWork
 from rewarm.steps.boost import UNDER_WAY
+from rewarm.steps.late_reports import LATE_REPORTS
 from rewarm.steps.sweep import SweepPorts, sweep, sweep_these
 from rewarm.steps.swept import Swept
 
@@ -69,5 +70,6 @@ def _stop(work: RunningWork) -> tuple[dict[str, str], list[str]]:
 
 
 def _is_open(one: Swept) -> bool:
-    """EC2 finishes a modification that it has taken by itself."""
-    return one.state != "ended" and not (one.sweep == "boosts" and one.reason == UNDER_WAY)
+    """EC2 finishes by itself a modification that it has taken; a missing report costs nobody anything."""
+    finishes = one.sweep == "boosts" and one.reason == UNDER_WAY
+    return one.state != "ended" and not finishes and one.sweep != LATE_REPORTS

@@ -10,6 +10,8 @@ from rewarm.domain.errors import AccessDeniedError, IncompleteCleanUpError
 from rewarm.domain.leftovers import ExecutionEnd
 from rewarm.domain.model import FastSnapshotRestore
 from rewarm.steps.end_stack import CAUSE, LATE_SECONDS, EndOfStack, end_stack
+from rewarm.steps.late_reports import LATE_REPORTS
+from rewarm.steps.swept import Swept
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at
 from tests.support.sweeping import SweepWorld
 
@@ -120,6 +122,14 @@ def test_what_is_left_is_named(ending: Ending, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(IncompleteCleanUpError, match=VOLUME_ID):
         ending.end()
     assert 5 * ending.world.pauses <= ending.seconds - 30
+
+
+def test_a_report_that_cannot_be_written_holds_nothing_up(
+    ending: Ending, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owed = Swept(LATE_REPORTS, RESTORE_ID, "ending", "its report cannot be written yet: denied")
+    monkeypatch.setattr("rewarm.steps.end_stack.sweep", lambda *_arguments, **_limits: [owed])
+    ending.end()
 
 
 def test_an_execution_that_cannot_be_stopped_is_named(ending: Ending) -> None:
