@@ -108,8 +108,6 @@ def _deleting(ending: Ending) -> tuple[str, ...]:
     told = [one.to_delete for one in ending.volumes[:MOST_COMMANDS]]
     if len(ending.volumes) > MOST_COMMANDS:
         told.append(f"{len(ending.volumes) - MOST_COMMANDS} volumes more are deleted in the same way.")
-    if ending.kept and not told:
-        told.append("Delete what was left behind when you no longer need it.")
     return tuple(told)
 
 

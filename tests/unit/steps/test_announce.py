@@ -502,9 +502,6 @@ class TestNextSteps:
         assert len(steps) == 3
         assert steps[-1] == "3 volumes more are deleted in the same way."
 
-    def test_what_else_is_left_is_to_be_deleted(self):
-        account = {"removed": [], "kept": ["a thing (why)"]}
-        assert self.steps(self.CANCELLED, cleanUp0=account) == [
-            "Delete what was left behind when you no longer need it."
-        ]
-        assert self.steps(self.CANCELLED) == []
+    def test_an_old_volume_that_is_back_in_its_place_is_not_to_be_deleted(self):
+        account = {"removed": [f"volume {VOLUME_ID}"], "kept": ["volume vol-0: it is back in its place"]}
+        assert self.steps(self.CANCELLED, cleanUp0=account) == []
