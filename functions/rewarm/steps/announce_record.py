@@ -27,6 +27,7 @@ Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
 
 def recorded(event: AnnounceEvent, compose: Composer, table: RestoreTable) -> Message:
     """The message, once the record has it."""
+    message: Message | None = None
     try:
         index = _index(event)
         record = _record(event, index, table)
@@ -37,7 +38,8 @@ def recorded(event: AnnounceEvent, compose: Composer, table: RestoreTable) -> Me
     except RestoreError as error:
         if not _is_told_all_the_same(event, error):
             raise
-        message, _ = compose(event, {})
+        # What was read is told, where only writing failed.
+        return message or compose(event, {})[0]
     return message
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rewarm.contracts import AnnounceEvent
+from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import AccessDeniedError, RestoreError, ServiceUnavailableError, ThrottledError
+from rewarm.domain.messages import Message, Severity
 from rewarm.steps import announce_record
 from rewarm.steps.announce import announce
 from tests.support.builders import RESTORE_ID, VOLUME_ID, World, at, request
@@ -71,6 +73,22 @@ def test_what_is_not_tried_again_is_told_at_once(part: str, monkeypatch: pytest.
     world = world_without(part, LASTING, monkeypatch)
     say(world, "ready")
     assert titles(world) == [f"{VOLUME_ID} is at full speed"]
+
+
+@pytest.mark.parametrize(
+    ("part", "known"), [("the record", {}), ("the news", {"a": 1}), ("the changes", {"a": 1})]
+)
+def test_what_could_be_read_is_told(
+    part: str, known: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def by_record(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
+        return Message("ready", event.restore_id, str(record), "text", Severity.INFO), {"b": 2}
+
+    world = world_without(part, LASTING, monkeypatch)
+    if known:
+        monkeypatch.setattr(world.table, "get_volume", lambda *_arguments: known)
+    event = AnnounceEvent(restore_id=RESTORE_ID, now=at(9), event="ready", details=ready_details())
+    assert announce_record.recorded(event, by_record, world.table).title == str(known)
 
 
 def test_a_failure_waits_for_its_record(monkeypatch: pytest.MonkeyPatch) -> None:
