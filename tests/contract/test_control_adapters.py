@@ -66,7 +66,7 @@ class TestCommands:
         ssm = Aws("ssm").on(
             "ListCommands", {"Commands": page("a"), "NextToken": "more"}, {"Commands": page("b")}
         )
-        since = datetime(2026, 11, 21, 3, 0, 30, tzinfo=UTC)
+        since = datetime(2026, 11, 21, 3, 0, 30, 123_000, tzinfo=UTC)
         found = SsmCommands(ssm.client, DOCUMENTS).find("ours", platform="windows", since=since)
         assert [(one.command_id[0], one.is_over) for one in found] == [("a", False), ("b", False)]
         first, second = ssm.params("ListCommands")

@@ -69,7 +69,7 @@ class SsmCommands:
         pages = self._ssm.get_paginator("list_commands").paginate(
             Filters=[
                 {"key": "DocumentName", "value": document},
-                {"key": "InvokedAfter", "value": iso(since - _CLOCKS_AGREE)},
+                {"key": "InvokedAfter", "value": iso((since - _CLOCKS_AGREE).replace(microsecond=0))},
             ]
         )
         with naming_errors():
