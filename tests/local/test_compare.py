@@ -55,6 +55,7 @@ class TestOptions:
         [
             (["--instance", "x", "--mount", "/data"], "an instance id is allowed"),
             (["--instance", INSTANCE], "at least one of --mount"),
+            (["--instance", INSTANCE, "--mount", "data"], "found 'data'; /folder or /folder=IOPS,MIB_S"),
             (["--instance", INSTANCE, "--mount", "/data", "--pattern", "fast"], "invalid choice: 'fast'"),
             (["--instance", INSTANCE, "--mount", "/data", "--seconds", "1"], "from 5 to 3600 is allowed"),
             (["--instance", INSTANCE, "--volume", "vol-1"], "a volume id is allowed"),

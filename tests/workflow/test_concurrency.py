@@ -120,7 +120,7 @@ def test_a_restore_that_fails_gives_its_device_back(user: RestoreUser) -> None:
         assert user.call("DELETE", f"/restores/{first}").status == 202
     done = user.finished(first)
     assert done.main.error == "RestoreCancelledError", done.why
-    assert "Release Target" in done.main.states
+    assert "Release Target After Failure" in done.main.states
     assert held(user, "running#", first) == []
 
 
