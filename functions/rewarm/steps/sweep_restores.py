@@ -7,7 +7,7 @@ call it ready. What was announced before that is known, and is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rewarm.contracts import AnnounceEvent, Failure, RestoreRequest
@@ -51,6 +51,7 @@ TOLD = FAILURES | {Status.REFUSED}
 """Ends that come with a message; `toldAt` says that somebody took it."""
 CLAIM_SECONDS = 600
 """Of two sweepers that work at once one tells it; one that dies over it leaves it to the next."""
+OTHER_TELLS = "another sweep tells it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +110,12 @@ def end_restore(
     swept = _remove_all(restore_id, sorted(todo), ports)
     if swept.state == "ending" and not last_try:
         return swept
-    if untold:
-        _tell(restore_id, ending, ports, cancelled=asked_before or bool(record.get("cancelAsked")))
-    if swept.state != "ending":
+    cancelled = asked_before or bool(record.get("cancelAsked"))
+    told = not untold or _tell(restore_id, ending, ports, cancelled=cancelled)
+    if told and swept.state != "ending":
         _leave(restore_id, record, ending, ports)
-    return swept
+    untold_yet = not told and swept.state == "ended"
+    return replace(swept, state="ending", reason=OTHER_TELLS) if untold_yet else swept
 
 
 def _leave(restore_id: str, record: JsonObject, ending: ExecutionEnd, ports: EndingPorts) -> Swept | None:
@@ -214,16 +216,19 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
     )
 
 
-def _tell(restore_id: str, ending: ExecutionEnd, ports: EndingPorts, *, cancelled: bool) -> None:
-    """Once: what comes after `toldAt` only puts the status right again."""
+def _tell(restore_id: str, ending: ExecutionEnd, ports: EndingPorts, *, cancelled: bool) -> bool:
+    """Once: what comes after `toldAt` only puts the status right again.
+
+    False where another sweeper is about to tell it: it may yet fail to, so the restore must stay findable.
+    """
     table = ports.removal.table
     record = table.get_whole(restore_id) or {}
     if record.get("toldAt"):
         table.update(restore_id, {"status": Status.CANCELLED if cancelled else Status.FAILED})
-        return
+        return True
     turn = int(ports.now.timestamp()) // CLAIM_SECONDS
     if table.claim_event(f"sweep {restore_id} {turn}", ports.owner) != ports.owner:
-        return
+        return False
     failure = _failure(record, ending, cancelled=cancelled)
     results = results_of(restore_id, record, failure, ports.pages)
     page_key = report_end(
@@ -234,6 +239,7 @@ def _tell(restore_id: str, ending: ExecutionEnd, ports: EndingPorts, *, cancelle
         restore_id=restore_id, now=ports.now, event="failed", request=_request(record), details=details
     )
     announce(event, table=table, messages=ports.messages, artifacts=ports.pages.artifacts)
+    return True
 
 
 def _failure(record: JsonObject, ending: ExecutionEnd, *, cancelled: bool) -> Failure:

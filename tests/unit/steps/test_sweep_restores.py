@@ -68,6 +68,20 @@ class TestAbortedRestores:
         world.sweep()
         assert world.messages.sent == []
 
+    def test_one_that_another_sweeper_has_only_claimed_stays_findable(self, world):
+        """The first may die over it, or meet no channel that takes the message."""
+        world.begun()
+        world.made()
+        world.messages.channels = []
+        world.sweep(owner="one")
+        world.messages.channels = ["eventbridge"]
+        found = world.sweep(owner="two", now=at(31))
+        assert [(one.state, one.reason) for one in found] == [("ending", "another sweep tells it")]
+        assert [one.restore_id for one in world.holds.running()] == [RESTORE_ID]
+        world.sweep(owner="three", now=at(45))
+        assert world.table.records[RESTORE_ID]["toldAt"]
+        assert world.holds.running() == []
+
     def test_the_command_is_cancelled_and_what_measures_too(self, world):
         world.begun(
             command0={"dispatch": {"commandId": "command-1", "instanceId": INSTANCE_ID}},
