@@ -96,26 +96,39 @@ def end_restore(
     running = [one for one in indexes(record) if ports.endings.volume_runs(restore_id, one)]
     if running:
         return _stop_volumes(restore_id, record, ports)
-    finished = record.get("status") in FINISHED
     untold = ending.without_account and _is_untold(record)
-    # Where every volume is ready and only the record does not say so, none of them is a leftover.
-    todo = set() if is_owed(record, ending) and not finished else set(also)
-    todo |= _unfinished(record) | _neglected(record)
-    todo |= set(indexes(record)) if untold else set()
+    todo = _todo(record, ending, also) | (set(indexes(record)) if untold else set())
     if not todo and not untold:
         return _leave(restore_id, record, ending, ports)
     asked_before = bool(record.get("cancelRequested")) and "sweptAt" not in record
-    if untold and not finished:
-        _mark(restore_id, record, ports)
+    if untold:
+        _prepare_to_tell(restore_id, record, ports)
     swept = _remove_all(restore_id, sorted(todo), ports)
     if swept.state == "ending" and not last_try:
         return swept
     cancelled = asked_before or bool(record.get("cancelAsked"))
-    told = not untold or _tell(restore_id, ending, ports, cancelled=cancelled)
-    if told and swept.state != "ending":
+    if untold and not _tell(restore_id, ending, ports, cancelled=cancelled):
+        swept = replace(swept, state="ending", reason=OTHER_TELLS) if swept.state == "ended" else swept
+    elif swept.state != "ending":
         _leave(restore_id, record, ending, ports)
-    untold_yet = not told and swept.state == "ended"
-    return replace(swept, state="ending", reason=OTHER_TELLS) if untold_yet else swept
+    return swept
+
+
+def _todo(record: JsonObject, ending: ExecutionEnd, also: Collection[int]) -> set[int]:
+    """Where every volume is ready and only the record does not say so, none of them is a leftover."""
+    only_owed = is_owed(record, ending) and record.get("status") not in FINISHED
+    return (set() if only_owed else set(also)) | _unfinished(record) | _neglected(record)
+
+
+def _prepare_to_tell(restore_id: str, record: JsonObject, ports: EndingPorts) -> None:
+    """It stays findable until it is told: one that was refused was never noted as running, and its event
+    comes but once. What is late can neither announce nor finish it any more.
+    """
+    since = parsed_time(record.get("startedAt")) or ports.now
+    target = (record.get("request") or {}).get("target") or {}
+    ports.holds.enter(restore_id, instance_id=target.get("instanceId"), now=since)
+    if record.get("status") not in FINISHED:
+        _mark(restore_id, record, ports)
 
 
 def _leave(restore_id: str, record: JsonObject, ending: ExecutionEnd, ports: EndingPorts) -> Swept | None:

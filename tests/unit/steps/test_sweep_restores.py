@@ -181,6 +181,20 @@ class TestAbortedRestores:
         world.sweep(now=at(75))
         assert world.messages.sent == told
 
+    @pytest.mark.parametrize("known", [{}, {"request": None, "startedAt": None, "volumeCount": None}])
+    def test_one_that_never_entered_and_that_no_channel_took_is_told_by_the_schedule(self, world, known):
+        """Without a runbook, or where too many run, it is not noted as running; its event comes once."""
+        failure = {"error": "RunbookNotFoundError", "cause": "there is no runbook"}
+        world.begun(status="refused", failure=failure, volume0=None, **known)
+        world.ended("FAILED")
+        world.holds.leave(RESTORE_ID)
+        world.messages.channels = []
+        assert [one.state for one in world.sweep(only=RESTORE_ID)] == ["ending"]
+        world.messages.channels = ["eventbridge"]
+        assert [one.state for one in world.sweep(now=at(45))] == ["ended"]
+        assert world.table.records[RESTORE_ID]["toldAt"]
+        assert world.holds.running() == []
+
     def test_a_failure_that_was_reported_and_not_told_is_told(self, world):
         """It was stopped between the states Report and Announce Failure."""
         failure = {"state": "Create Volume", "error": "QuotaExceededError", "cause": "no volume is left"}
