@@ -123,6 +123,19 @@ class TestSweeper:
         assert world.holds.running() == []
         assert world.table.records[RESTORE_ID]["reportFailure"]
 
+    def test_one_of_which_nobody_was_told_is_ready_from_the_first_sweep_on(self, world):
+        """Others may have its device, and the day counts from then: it may have taken longer than that."""
+        world.table.update(RESTORE_ID, {"startedAt": "2026-11-19T03:00:00Z"})
+        world.artifacts.closed = True
+        assert [one.state for one in world.sweep()] == ["ending"]
+        record = world.table.records[RESTORE_ID]
+        assert (record["status"], record["finishedAt"]) == ("ready", "2026-11-21T03:30:00Z")
+        assert [one.state for one in world.sweep(now=at(29) + PATIENCE)] == ["ending"]
+        world.artifacts.closed = False
+        assert [one.state for one in world.sweep(now=at(30) + PATIENCE)] == ["ended"]
+        assert world.artifacts.objects[REPORT_KEY]["finishedAt"] == "2026-11-21T03:30:00Z"
+        assert world.table.records[RESTORE_ID]["finishedAt"] == "2026-11-21T03:30:00Z"
+
     def test_takes_none_of_its_volumes_for_a_leftover(self, world):
         """The record could not be written at all: not that it was attached, nor that it is ready."""
         world.table.update(RESTORE_ID, {"attached0": None, "settled0": None})
