@@ -40,9 +40,7 @@ def test_nothing_is_told_or_counted_where_only_the_answer_of_report_was_lost(
     reported: bool,  # noqa: FBT001
 ) -> None:
     module, table, messages = fresh("announce"), FakeTable(), FakeMessages()
-    record = (
-        {"status": "ready", "reportKey": "restores/r/report.json"} if reported else {"status": "restoring"}
-    )
+    written = {"reportKey": "restores/r/report.json"} if reported else {}
     table.put_new(RESTORE_ID, {"status": "initializing", **written})
     monkeypatch.setattr(module, "_TABLE", table)
     monkeypatch.setattr(module, "_MESSAGES", messages)
