@@ -48,7 +48,7 @@ from rewarm.steps.swept import Swept
 ABORTED = "ExecutionAborted"
 FAILURES = frozenset({Status.FAILED, Status.CANCELLED})
 TOLD = FAILURES | {Status.REFUSED}
-"""Ends that come with a message; `toldAt` says that somebody took it."""
+"""Ends that come with a message; `toldAt` says that a channel took it, if only the event bus."""
 CLAIM_SECONDS = 600
 """Of two sweepers that work at once one tells it; one that dies over it leaves it to the next."""
 OTHER_TELLS = "another sweep tells it"
