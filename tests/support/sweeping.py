@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from rewarm.contracts import ReportEvent, ReportResult
 from rewarm.domain.leftovers import ExecutionEnd, FastRestoreClaim
 from rewarm.domain.model import Attachment, Volume, VolumeSettings
 from rewarm.ports import JsonObject
@@ -75,6 +76,7 @@ class SweepWorld:
     tasks: FakeTasks = field(default_factory=FakeTasks)
     artifacts: FakeArtifacts = field(default_factory=FakeArtifacts)
     history: FakeHistory = field(default_factory=FakeHistory)
+    counted: list[ReportResult] = field(default_factory=list)
     pauses: int = 0
     seconds_left: int | None = None
     """Each restore that is looked at takes one."""
@@ -139,7 +141,7 @@ class SweepWorld:
             messages=self.messages,
             waiters=self.waiters,
             tasks=self.tasks,
-            pages=PagePorts(self.artifacts, self.history, self._page),
+            pages=PagePorts(self.artifacts, self.history, self._page, self._counted),
             pause=self._pause,
             has_time=self._has_time,
         )
@@ -165,6 +167,10 @@ class SweepWorld:
 
     def _page(self, account: JsonObject) -> str | None:
         return f"<p>{account['verdict']}</p>"
+
+    def _counted(self, event: ReportEvent, result: ReportResult) -> None:
+        del event
+        self.counted.append(result)
 
     def _pause(self) -> None:
         """EC2 goes on meanwhile."""

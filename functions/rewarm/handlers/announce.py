@@ -7,6 +7,7 @@ from rewarm.handlers import wiring
 from rewarm.observability import step_handler
 from rewarm.restore_metrics import announced
 from rewarm.steps.announce import announce
+from rewarm.steps.announce_report import is_reported
 
 _TABLE = wiring.table()
 _MESSAGES = wiring.messages()
@@ -16,6 +17,8 @@ _ARTIFACTS = wiring.artifacts()
 @step_handler(AnnounceEvent)
 def lambda_handler(event: AnnounceEvent) -> AnnounceResult:
     """Who was told."""
+    if is_reported(event, _TABLE):
+        return AnnounceResult(channels=[])
     told = announce(event, table=_TABLE, messages=_MESSAGES, artifacts=_ARTIFACTS)
     announced(event)
     return told

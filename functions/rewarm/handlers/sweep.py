@@ -17,6 +17,7 @@ from rewarm.handlers.clock import now
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.ports_performance import RestoreExecutions
+from rewarm.restore_metrics import figures_reported
 from rewarm.restore_page import drawn as _drawn
 from rewarm.steps.clean_up import CleanUpPorts
 from rewarm.steps.end_stack import EndOfStack, end_stack
@@ -160,7 +161,7 @@ def _ports(context: LambdaContext, executions: Asked) -> SweepPorts:
         messages=_MESSAGES,
         waiters=_WAITERS,
         tasks=_TASKS,
-        pages=PagePorts(_ARTIFACTS, _HISTORY, partial(_page, context=context)),
+        pages=PagePorts(_ARTIFACTS, _HISTORY, partial(_page, context=context), figures_reported),
         pause=lambda: time.sleep(PAUSE_SECONDS),
         has_time=lambda: context.get_remaining_time_in_millis() > ENOUGH_MILLIS,
     )

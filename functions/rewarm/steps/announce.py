@@ -74,7 +74,10 @@ def announce(
 
 
 def _note_told(event: AnnounceEvent, channels: list[str], table: RestoreTable) -> None:
-    """Only what somebody has heard is told: until this is noted the sweeper tells it (sweep_restores.py)."""
+    """Told is what any channel took, the event bus included: that a person has read it nobody knows.
+
+    Until this is noted the sweeper tells it (sweep_restores.py).
+    """
     if not channels:
         raise ServiceUnavailableError("no channel took the message that the restore has ended")
     table.update(event.restore_id, {"toldAt": iso(event.now)})

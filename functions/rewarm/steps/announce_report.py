@@ -10,20 +10,26 @@ from rewarm.contracts.base import JsonObject
 from rewarm.domain.failures import explain
 from rewarm.domain.messages import Message, Severity
 from rewarm.domain.units import iso
+from rewarm.ports import RestoreTable
 from rewarm.steps.announce_details import FailedDetails
 from rewarm.steps.records import Status
 
 LATER = "Rewarm tries again every 15 minutes, for a day."
 
 
+def is_reported(event: AnnounceEvent, table: RestoreTable) -> bool:
+    """Only the answer of `Report` was lost: nothing is missing, and there is nothing to tell or to count."""
+    if event.event != "unreported":
+        return False
+    return bool((table.get(event.restore_id) or {}).get("reportKey"))
+
+
 def unreported(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
-    """Where only the answer of `Report` was lost, the report is there, and nothing is missing."""
+    """What is missing, why, and that the restore is ready all the same."""
+    del record
     details = FailedDetails.model_validate(event.details)
     many = len(details.results) > 1
     title = f"{f'All {len(details.results)} volumes are' if many else 'The volume is'} ready"
-    message = Message("unreported", event.restore_id, title, f"{title}.", Severity.GOOD)
-    if record.get("reportKey"):
-        return message, {}
     told = explain(details.failure.error, details.failure.cause)
     changes = {
         "status": Status.READY.value,
@@ -31,18 +37,16 @@ def unreported(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonO
         "failure": None,
         "reportFailure": {"state": details.failure.state, "error": told.error, "cause": told.sentence},
     }
-    return _warning(message, told.sentence), changes
-
-
-def _warning(message: Message, reason: str) -> Message:
-    return Message(
-        event=message.event,
-        restore_id=message.restore_id,
-        title=f"{message.title}, without a report",
-        text=f"{message.text} The report of the restore could not be written: {reason.rstrip('.')}. {LATER}",
+    reason = told.sentence.rstrip(".")
+    message = Message(
+        event="unreported",
+        restore_id=event.restore_id,
+        title=f"{title}, without a report",
+        text=f"{title}. The report of the restore could not be written: {reason}. {LATER}",
         severity=Severity.WARNING,
         next_steps=(
             "Mend what is named above; the volumes need nothing.",
-            f"GET /restores/{message.restore_id} has the report's link once it is written.",
+            f"GET /restores/{event.restore_id} has the report's link once it is written.",
         ),
     )
+    return message, changes

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.leftovers import ExecutionEnd
+from rewarm.domain.units import iso
 from rewarm.ports import JsonObject, RestoreTable
-from rewarm.steps.records import indexes, parsed_time
+from rewarm.steps.records import Status, indexes, parsed_time
 from rewarm.steps.sweep_reports import PagePorts, report_ready
 from rewarm.steps.swept import Swept
 
@@ -32,19 +33,26 @@ def write_late_report(
     """`ending` where the next sweep tries again; None where there is nothing to write, or no patience."""
     if not is_owed(record, ending):
         return None
-    finished_at = parsed_time(record.get("finishedAt")) or now
+    finished_at = _finish(restore_id, record, now, table)
     try:
         report_ready(restore_id, record, finished_at=finished_at, table=table, ports=ports)
     except (RestoreError, ValueError, LookupError) as error:
-        if now - (parsed_time(record.get("finishedAt")) or _started(record, now)) > PATIENCE:
+        if now - finished_at > PATIENCE:
             return None
         return Swept(LATE_REPORTS, restore_id, "ending", f"its report cannot be written yet: {error}")
     table.update(restore_id, {"reportFailure": None})
     return Swept(LATE_REPORTS, restore_id, "ended", "its report was missing, and is written")
 
 
-def _started(record: JsonObject, now: datetime) -> datetime:
-    return parsed_time(record.get("startedAt")) or now
+def _finish(restore_id: str, record: JsonObject, now: datetime, table: RestoreTable) -> datetime:
+    """When it was ready, as far as anybody knows: noted once, also where nobody could be told.
+
+    From then on its devices are free, whatever becomes of the report.
+    """
+    known = parsed_time(record.get("finishedAt"))
+    if known is None or record.get("status") != Status.READY:
+        table.update(restore_id, {"status": Status.READY.value, "finishedAt": iso(known or now)})
+    return known or now
 
 
 def is_owed(record: JsonObject, ending: ExecutionEnd) -> bool:

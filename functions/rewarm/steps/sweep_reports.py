@@ -6,10 +6,11 @@ What its volumes' executions had written down is in the bucket; what is missing 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from rewarm.contracts import Failure, ReportEvent, RestoreRequest, Trigger
+from rewarm.contracts import Failure, ReportEvent, ReportResult, RestoreRequest, Trigger
 from rewarm.domain.errors import RestoreError
 from rewarm.ports import Artifacts, History, JsonObject, RestoreTable
 from rewarm.steps.kept import LARGEST_BYTES, plans_key, result_key
@@ -30,6 +31,8 @@ class PagePorts:
     artifacts: Artifacts
     history: History
     draw: Draw
+    counted: Callable[[ReportEvent, ReportResult], None] = lambda _event, _result: None
+    """Told of a report that was written late: its deadline and its costs are figures, too."""
 
 
 def results_of(restore_id: str, record: JsonObject, failure: Failure, ports: PagePorts) -> list[JsonObject]:
@@ -68,7 +71,8 @@ def report_ready(
     results = [_ready(restore_id, record, index, ports) for index in indexes(record)]
     event = _event(restore_id, record, finished_at, None, results)
     event = event.model_copy(update={"plans_key": plans_key(restore_id)})
-    report(event, artifacts=ports.artifacts, table=table, history=ports.history, draw=ports.draw)
+    told = report(event, artifacts=ports.artifacts, table=table, history=ports.history, draw=ports.draw)
+    ports.counted(event, told)
 
 
 def _ready(restore_id: str, record: JsonObject, index: int, ports: PagePorts) -> JsonObject:

@@ -7,7 +7,7 @@ call it ready. What was announced before that is known, and is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rewarm.contracts import AnnounceEvent, Failure, RestoreRequest
@@ -48,9 +48,10 @@ from rewarm.steps.swept import Swept
 ABORTED = "ExecutionAborted"
 FAILURES = frozenset({Status.FAILED, Status.CANCELLED})
 TOLD = FAILURES | {Status.REFUSED}
-"""Ends that come with a message; `toldAt` says that somebody took it."""
+"""Ends that come with a message; `toldAt` says that a channel took it, if only the event bus."""
 CLAIM_SECONDS = 600
 """Of two sweepers that work at once one tells it; one that dies over it leaves it to the next."""
+OTHER_TELLS = "another sweep tells it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +96,39 @@ def end_restore(
     running = [one for one in indexes(record) if ports.endings.volume_runs(restore_id, one)]
     if running:
         return _stop_volumes(restore_id, record, ports)
-    finished = record.get("status") in FINISHED
     untold = ending.without_account and _is_untold(record)
-    # Where every volume is ready and only the record does not say so, none of them is a leftover.
-    todo = set() if is_owed(record, ending) and not finished else set(also)
-    todo |= _unfinished(record) | _neglected(record)
-    todo |= set(indexes(record)) if untold else set()
+    todo = _todo(record, ending, also) | (set(indexes(record)) if untold else set())
     if not todo and not untold:
         return _leave(restore_id, record, ending, ports)
     asked_before = bool(record.get("cancelRequested")) and "sweptAt" not in record
-    if untold and not finished:
-        _mark(restore_id, record, ports)
+    if untold:
+        _prepare_to_tell(restore_id, record, ports)
     swept = _remove_all(restore_id, sorted(todo), ports)
     if swept.state == "ending" and not last_try:
         return swept
-    if untold:
-        _tell(restore_id, ending, ports, cancelled=asked_before or bool(record.get("cancelAsked")))
-    if swept.state != "ending":
+    cancelled = asked_before or bool(record.get("cancelAsked"))
+    if untold and not _tell(restore_id, ending, ports, cancelled=cancelled):
+        swept = replace(swept, state="ending", reason=OTHER_TELLS) if swept.state == "ended" else swept
+    elif swept.state != "ending":
         _leave(restore_id, record, ending, ports)
     return swept
+
+
+def _todo(record: JsonObject, ending: ExecutionEnd, also: Collection[int]) -> set[int]:
+    """Where every volume is ready and only the record does not say so, none of them is a leftover."""
+    only_owed = is_owed(record, ending) and record.get("status") not in FINISHED
+    return (set() if only_owed else set(also)) | _unfinished(record) | _neglected(record)
+
+
+def _prepare_to_tell(restore_id: str, record: JsonObject, ports: EndingPorts) -> None:
+    """It stays findable until it is told: one that was refused was never noted as running, and its event
+    comes but once. What is late can neither announce nor finish it any more.
+    """
+    since = parsed_time(record.get("startedAt")) or ports.now
+    target = (record.get("request") or {}).get("target") or {}
+    ports.holds.enter(restore_id, instance_id=target.get("instanceId"), now=since)
+    if record.get("status") not in FINISHED:
+        _mark(restore_id, record, ports)
 
 
 def _leave(restore_id: str, record: JsonObject, ending: ExecutionEnd, ports: EndingPorts) -> Swept | None:
@@ -214,16 +229,19 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
     )
 
 
-def _tell(restore_id: str, ending: ExecutionEnd, ports: EndingPorts, *, cancelled: bool) -> None:
-    """Once: what comes after `toldAt` only puts the status right again."""
+def _tell(restore_id: str, ending: ExecutionEnd, ports: EndingPorts, *, cancelled: bool) -> bool:
+    """Once: what comes after `toldAt` only puts the status right again.
+
+    False where another sweeper is about to tell it: it may yet fail to, so the restore must stay findable.
+    """
     table = ports.removal.table
     record = table.get_whole(restore_id) or {}
     if record.get("toldAt"):
         table.update(restore_id, {"status": Status.CANCELLED if cancelled else Status.FAILED})
-        return
+        return True
     turn = int(ports.now.timestamp()) // CLAIM_SECONDS
     if table.claim_event(f"sweep {restore_id} {turn}", ports.owner) != ports.owner:
-        return
+        return False
     failure = _failure(record, ending, cancelled=cancelled)
     results = results_of(restore_id, record, failure, ports.pages)
     page_key = report_end(
@@ -234,6 +252,7 @@ def _tell(restore_id: str, ending: ExecutionEnd, ports: EndingPorts, *, cancelle
         restore_id=restore_id, now=ports.now, event="failed", request=_request(record), details=details
     )
     announce(event, table=table, messages=ports.messages, artifacts=ports.pages.artifacts)
+    return True
 
 
 def _failure(record: JsonObject, ending: ExecutionEnd, *, cancelled: bool) -> Failure:

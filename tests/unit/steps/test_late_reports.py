@@ -77,12 +77,6 @@ class TestMessage:
         assert record["reportFailure"]["cause"] == "PutObject: not authorized."
         assert record["finishedAt"] == "2026-11-21T03:20:00Z"
 
-    def test_warns_of_nothing_where_only_the_answer_was_lost(self, world):
-        world.table.update(RESTORE_ID, {"status": "ready", "reportKey": REPORT_KEY})
-        message = tell(world)
-        assert (message["title"], message["severity"]) == ("The volume is ready", "good")
-        assert "reportFailure" not in world.table.records[RESTORE_ID]
-
 
 class TestSweeper:
     @pytest.mark.parametrize("announced", [True, False])
@@ -100,6 +94,17 @@ class TestSweeper:
         assert record.get("reportFailure") is None
         assert world.holds.running() == []
         assert "rewarm:failed" not in world.volumes.volumes[VOLUME_ID].settings.tags
+
+    def test_its_deadline_is_counted_once(self, world):
+        world.table.update(RESTORE_ID, {"deadlineAt": "2026-11-21T03:00:01Z"})
+        tell(world)
+        world.artifacts.closed = True
+        world.sweep()
+        assert world.counted == []
+        world.artifacts.closed = False
+        for minute in (45, 60):
+            world.sweep(now=at(minute))
+        assert [one.deadline_met for one in world.counted] == [False]
 
     def test_keeps_the_time_at_which_the_restore_had_ended(self, world):
         tell(world)
@@ -122,6 +127,19 @@ class TestSweeper:
         assert world.sweep(now=at(21) + PATIENCE) == []
         assert world.holds.running() == []
         assert world.table.records[RESTORE_ID]["reportFailure"]
+
+    def test_one_of_which_nobody_was_told_is_ready_from_the_first_sweep_on(self, world):
+        """Others may have its device, and the day counts from then: it may have taken longer than that."""
+        world.table.update(RESTORE_ID, {"startedAt": "2026-11-19T03:00:00Z"})
+        world.artifacts.closed = True
+        assert [one.state for one in world.sweep()] == ["ending"]
+        record = world.table.records[RESTORE_ID]
+        assert (record["status"], record["finishedAt"]) == ("ready", "2026-11-21T03:30:00Z")
+        assert [one.state for one in world.sweep(now=at(29) + PATIENCE)] == ["ending"]
+        world.artifacts.closed = False
+        assert [one.state for one in world.sweep(now=at(30) + PATIENCE)] == ["ended"]
+        assert world.artifacts.objects[REPORT_KEY]["finishedAt"] == "2026-11-21T03:30:00Z"
+        assert world.table.records[RESTORE_ID]["finishedAt"] == "2026-11-21T03:30:00Z"
 
     def test_takes_none_of_its_volumes_for_a_leftover(self, world):
         """The record could not be written at all: not that it was attached, nor that it is ready."""

@@ -68,6 +68,20 @@ class TestAbortedRestores:
         world.sweep()
         assert world.messages.sent == []
 
+    def test_one_that_another_sweeper_has_only_claimed_stays_findable(self, world):
+        """The first may die over it, or meet no channel that takes the message."""
+        world.begun()
+        world.made()
+        world.messages.channels = []
+        world.sweep(owner="one")
+        world.messages.channels = ["eventbridge"]
+        found = world.sweep(owner="two", now=at(31))
+        assert [(one.state, one.reason) for one in found] == [("ending", "another sweep tells it")]
+        assert [one.restore_id for one in world.holds.running()] == [RESTORE_ID]
+        world.sweep(owner="three", now=at(45))
+        assert world.table.records[RESTORE_ID]["toldAt"]
+        assert world.holds.running() == []
+
     def test_the_command_is_cancelled_and_what_measures_too(self, world):
         world.begun(
             command0={"dispatch": {"commandId": "command-1", "instanceId": INSTANCE_ID}},
@@ -166,6 +180,20 @@ class TestAbortedRestores:
         told = world.messages.sent
         world.sweep(now=at(75))
         assert world.messages.sent == told
+
+    @pytest.mark.parametrize("known", [{}, {"request": None, "startedAt": None, "volumeCount": None}])
+    def test_one_that_never_entered_and_that_no_channel_took_is_told_by_the_schedule(self, world, known):
+        """Without a runbook, or where too many run, it is not noted as running; its event comes once."""
+        failure = {"error": "RunbookNotFoundError", "cause": "there is no runbook"}
+        world.begun(status="refused", failure=failure, volume0=None, **known)
+        world.ended("FAILED")
+        world.holds.leave(RESTORE_ID)
+        world.messages.channels = []
+        assert [one.state for one in world.sweep(only=RESTORE_ID)] == ["ending"]
+        world.messages.channels = ["eventbridge"]
+        assert [one.state for one in world.sweep(now=at(45))] == ["ended"]
+        assert world.table.records[RESTORE_ID]["toldAt"]
+        assert world.holds.running() == []
 
     def test_a_failure_that_was_reported_and_not_told_is_told(self, world):
         """It was stopped between the states Report and Announce Failure."""
