@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from rewarm.adapters.clients import READ_SECONDS
 from rewarm.domain.errors import (
     DeviceInUseError,
     FastSnapshotRestoreUnavailableError,
@@ -343,7 +344,7 @@ class FakeCommands:
     """Commands that SSM does not list yet."""
     clock: datetime = datetime(2026, 11, 21, 3, tzinfo=UTC)
     lost_answers: int = 0
-    """How many commands are sent without an answer."""
+    """How many commands are sent without an answer: the sender gives up after `READ_SECONDS`."""
 
     def send(
         self,
@@ -364,6 +365,7 @@ class FakeCommands:
         self.comments[command_id] = comment
         if self.lost_answers:
             self.lost_answers -= 1
+            self.clock += timedelta(seconds=READ_SECONDS)
             raise ServiceUnavailableError("SendCommand: no answer")
         return command_id
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError
 from rewarm.domain.units import iso
 from rewarm.ports import Commands, JsonObject, RestoreTable
 from rewarm.steps.records import parsed_time, sending_attribute
 
-SHOWN_AFTER = timedelta(seconds=15)
+ANSWER_SECONDS = 19
+"""A command may be sent so long after its note: connecting and the answer take it (adapters/clients.py)."""
+SHOWN_AFTER = timedelta(seconds=ANSWER_SECONDS + 16)
 """SSM shows a new command a little late, how late is not documented; after that it was never sent."""
+NOTED_WITHIN = timedelta(seconds=5)
+"""A note that took longer to write tells too early a time, and is written again."""
 
 
 @contextmanager
@@ -25,11 +29,22 @@ def about_to_send(
 ) -> Iterator[None]:
     """Around SendCommand. Whoever notes the command's id takes the note away (`sending_attribute`: None)."""
     name = sending_attribute(index)
-    table.update_volume(restore_id, index, {name: {**note, "since": iso(commands.time())}})
+
+    def noted_now() -> datetime:
+        since = commands.time()
+        table.update_volume(restore_id, index, {name: {**note, "since": iso(since)}})
+        return since
+
+    since = noted_now()
+    if commands.time() - since > NOTED_WITHIN:
+        noted_now()
     try:
         yield
     except ServiceUnavailableError:
-        raise  # it may have been sent all the same
+        # It may have been sent all the same, as late as now.
+        with suppress(RestoreError):
+            noted_now()
+        raise
     except RestoreError:
         with suppress(RestoreError):
             table.update_volume(restore_id, index, {name: None})

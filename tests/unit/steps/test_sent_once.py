@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
+from rewarm.adapters.clients import CONNECT_SECONDS, READ_SECONDS
 from rewarm.contracts import DispatchWarmerEvent, VerifyVolumeEvent
 from rewarm.domain.errors import AccessDeniedError, RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.steps.dispatch_warmer import dispatch_warmer
-from rewarm.steps.sent_once import SHOWN_AFTER
+from rewarm.steps.sent_once import ANSWER_SECONDS, NOTED_WITHIN, SHOWN_AFTER
 from rewarm.steps.verify_volume import verify_volume
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, VOLUME_ID, World, assignment, request
 from tests.support.sweeping import SweepWorld
@@ -109,6 +110,70 @@ class TestRetriedState:
         assert sending(world) is None
         world.commands.failure = None
         assert step(world).command_id == "command-1"
+
+
+class KilledError(BaseException):
+    """The function itself ends: nothing of it runs any more."""
+
+
+class TestTimeThatSsmHas:
+    """It begins with the last moment in which the command may have been sent."""
+
+    def test_an_answer_takes_no_longer(self):
+        assert ANSWER_SECONDS == CONNECT_SECONDS + READ_SECONDS
+
+    def test_counts_from_the_lost_answer(self, world):
+        before = world.commands.clock
+        crash(world, dispatch)
+        since = datetime.fromisoformat(sending(world)["since"])
+        assert (since, world.commands.clock) == (before + timedelta(seconds=READ_SECONDS), since)
+
+    @pytest.mark.parametrize("later", [timedelta(0), timedelta(seconds=15)])
+    def test_a_killed_function_leaves_some_of_it(self, world, monkeypatch, later):
+        send = world.commands.send
+
+        def killed(*args, **kwargs):
+            send(*args, **kwargs)
+            world.commands.clock += timedelta(seconds=ANSWER_SECONDS)
+            raise KilledError
+
+        monkeypatch.setattr(world.commands, "send", killed)
+        with pytest.raises(KilledError):
+            dispatch(world)
+        monkeypatch.undo()
+        world.commands.hidden.add("command-1")
+        world.commands.clock += later
+        with pytest.raises(ServiceUnavailableError, match="SSM may not show yet"):
+            dispatch(world)
+        world.commands.hidden.clear()
+        assert dispatch(world).command_id == "command-1"
+
+    def test_a_note_that_was_long_in_writing_is_written_again(self, world, monkeypatch):
+        write, slow = world.table.update_volume, [timedelta(seconds=30)]
+
+        def update(*args):
+            write(*args)
+            world.commands.clock += slow.pop() if slow else timedelta(0)
+
+        monkeypatch.setattr(world.table, "update_volume", update)
+        monkeypatch.setattr(world.commands, "failure", KilledError())
+        with pytest.raises(KilledError):
+            dispatch(world)
+        assert datetime.fromisoformat(sending(world)["since"]) == world.commands.clock
+        assert timedelta(seconds=30) > NOTED_WITHIN
+
+    def test_the_lost_answer_is_told_where_its_time_cannot_be_noted(self, world, monkeypatch):
+        write, notes = world.table.update_volume, []
+
+        def update(*args):
+            notes.append(args)
+            if len(notes) > 1:
+                raise ThrottledError("UpdateItem: slow down")
+            write(*args)
+
+        monkeypatch.setattr(world.table, "update_volume", update)
+        crash(world, dispatch)
+        assert sending(world) is not None
 
 
 class TestOthers:
