@@ -50,6 +50,7 @@ from rewarm.ports_records import OVER, Standing
 from rewarm.steps.records import volume_of
 
 JsonObject = dict[str, Any]
+CANCELLING = timedelta(seconds=20)
 
 
 @dataclass
@@ -342,6 +343,8 @@ class FakeCommands:
     comments: dict[str, str] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
     """Commands that SSM does not list yet."""
+    cancelled_from: dict[str, datetime] = field(default_factory=dict)
+    """CancelCommand only attempts to (botocore ssm): until then SSM lists the command as before."""
     clock: datetime = datetime(2026, 11, 21, 3, tzinfo=UTC)
     lost_answers: int = 0
     """How many commands are sent without an answer: the sender gives up after `READ_SECONDS`."""
@@ -381,7 +384,7 @@ class FakeCommands:
         ]
 
     def _state(self, command_id: str) -> str:
-        if command_id in self.cancelled:
+        if command_id in self.cancelled and self.clock >= self.cancelled_from.get(command_id, self.clock):
             return "Cancelled"
         known = self.statuses.get(command_id)
         return known.status if known else "InProgress"
@@ -403,6 +406,7 @@ class FakeCommands:
         if self.failure is not None:
             raise self.failure
         self.cancelled.append(command_id)
+        self.cancelled_from[command_id] = self.clock + CANCELLING
 
 
 @dataclass

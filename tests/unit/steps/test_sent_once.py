@@ -60,6 +60,18 @@ def crash(world, step, **changes):
         step(world, **changes)
 
 
+def refuse_the_id(world, monkeypatch):
+    """Of what is sent, the table notes only that it was about to be."""
+    write = world.table.update_volume
+
+    def refuse(restore_id, index, changes):
+        if {"command0", "measurement0"} & changes.keys():
+            raise ThrottledError("UpdateItem: slow down")
+        write(restore_id, index, changes)
+
+    monkeypatch.setattr(world.table, "update_volume", refuse)
+
+
 def sending(world):
     return world.table.get_volume(RESTORE_ID, 0).get("sending0")
 
@@ -95,6 +107,17 @@ class TestRetriedState:
         world.commands.hidden.add("command-1")
         world.commands.clock += SHOWN_AFTER
         assert step(world).command_id == "command-2"
+        assert sending(world) is None
+
+    def test_takes_up_the_one_whose_id_could_not_be_noted(self, world, step, monkeypatch):
+        """It is not cancelled: SSM would go on listing it as running for a while, and it came to nothing."""
+        refuse_the_id(world, monkeypatch)
+        with pytest.raises(ThrottledError):
+            step(world)
+        monkeypatch.undo()
+        assert sending(world) is not None, "clean-up finds it, too"
+        assert step(world).command_id == "command-1"
+        assert (len(world.commands.sent), world.commands.cancelled) == (1, [])
         assert sending(world) is None
 
     def test_never_takes_one_that_was_cancelled(self, world, step):
