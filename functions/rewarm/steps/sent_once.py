@@ -15,9 +15,9 @@ from rewarm.domain.units import iso
 from rewarm.ports import Commands, JsonObject, RestoreTable
 from rewarm.steps.records import parsed_time, sending_attribute
 
-ANSWER_SECONDS = 19
+ANSWER_AFTER = timedelta(seconds=19)
 """A command may be sent so long after its note: connecting and the answer take it (adapters/clients.py)."""
-SHOWN_AFTER = timedelta(seconds=ANSWER_SECONDS + 16)
+SHOWN_AFTER = timedelta(seconds=15)
 """SSM shows a new command a little late, how late is not documented; after that it was never sent."""
 NOTED_WITHIN = timedelta(seconds=5)
 """A note that took longer to write tells too early a time, and is written again."""
@@ -27,23 +27,27 @@ NOTED_WITHIN = timedelta(seconds=5)
 def about_to_send(
     restore_id: str, index: int, note: JsonObject, *, commands: Commands, table: RestoreTable
 ) -> Iterator[None]:
-    """Around SendCommand. Whoever notes the command's id takes the note away (`sending_attribute`: None)."""
+    """Around SendCommand, which may have its effect from `since` to `until`.
+
+    Whoever notes the command's id takes the note away (`sending_attribute`: None).
+    """
     name = sending_attribute(index)
 
-    def noted_now() -> datetime:
-        since = commands.time()
-        table.update_volume(restore_id, index, {name: {**note, "since": iso(since)}})
-        return since
+    def noted(since: datetime, until: datetime) -> None:
+        told = {**note, "since": iso(since), "until": iso(until)}
+        table.update_volume(restore_id, index, {name: told})
 
-    since = noted_now()
+    since = commands.time()
+    noted(since, since + ANSWER_AFTER)
     if commands.time() - since > NOTED_WITHIN:
-        noted_now()
+        since = commands.time()
+        noted(since, since + ANSWER_AFTER)
     try:
         yield
     except ServiceUnavailableError:
-        # It may have been sent all the same, as late as now.
+        # It may have been sent all the same, but no later than now.
         with suppress(RestoreError):
-            noted_now()
+            noted(since, commands.time())
         raise
     except RestoreError:
         with suppress(RestoreError):
@@ -61,7 +65,8 @@ def sent_before(standing: JsonObject | None, comment: str | None, commands: Comm
         return None
     sent = commands.find(standing["comment"], platform=standing["platform"], since=since)
     found = [one for one in sent if not one.is_cancelled]
-    if not found and commands.time() - since < SHOWN_AFTER:
+    until = parsed_time(standing.get("until")) or since
+    if not found and commands.time() - until < SHOWN_AFTER:
         raise ServiceUnavailableError(f'whether "{standing["comment"]}" was sent, SSM may not show yet')
     kept = None
     if found and standing["comment"] == comment:

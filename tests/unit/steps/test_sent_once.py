@@ -10,7 +10,7 @@ from rewarm.adapters.clients import CONNECT_SECONDS, READ_SECONDS
 from rewarm.contracts import DispatchWarmerEvent, VerifyVolumeEvent
 from rewarm.domain.errors import AccessDeniedError, RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.steps.dispatch_warmer import dispatch_warmer
-from rewarm.steps.sent_once import ANSWER_SECONDS, NOTED_WITHIN, SHOWN_AFTER
+from rewarm.steps.sent_once import ANSWER_AFTER, NOTED_WITHIN, SHOWN_AFTER
 from rewarm.steps.verify_volume import verify_volume
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, VOLUME_ID, World, assignment, request
 from tests.support.sweeping import SweepWorld
@@ -143,21 +143,31 @@ class TestTimeThatSsmHas:
     """It begins with the last moment in which the command may have been sent."""
 
     def test_an_answer_takes_no_longer(self):
-        assert ANSWER_SECONDS == CONNECT_SECONDS + READ_SECONDS
+        assert ANSWER_AFTER.total_seconds() == CONNECT_SECONDS + READ_SECONDS
 
     def test_counts_from_the_lost_answer(self, world):
         before = world.commands.clock
         crash(world, dispatch)
-        since = datetime.fromisoformat(sending(world)["since"])
-        assert (since, world.commands.clock) == (before + timedelta(seconds=READ_SECONDS), since)
+        times = [datetime.fromisoformat(sending(world)[name]) for name in ("since", "until")]
+        assert times == [before, before + timedelta(seconds=READ_SECONDS)]
+        assert times[1] == world.commands.clock
 
-    @pytest.mark.parametrize("later", [timedelta(0), timedelta(seconds=15)])
+    def test_is_no_longer_where_an_error_came_at_once(self, world, monkeypatch):
+        """The Retry of the states has eight tries for all."""
+        monkeypatch.setattr(world.commands, "failure", ServiceUnavailableError("SendCommand: HTTP 500"))
+        with pytest.raises(ServiceUnavailableError):
+            dispatch(world)
+        monkeypatch.undo()
+        world.commands.clock += SHOWN_AFTER
+        assert dispatch(world).command_id == "command-1"
+
+    @pytest.mark.parametrize("later", [timedelta(0), SHOWN_AFTER - timedelta(seconds=1)])
     def test_a_killed_function_leaves_some_of_it(self, world, monkeypatch, later):
         send = world.commands.send
 
         def killed(*args, **kwargs):
             send(*args, **kwargs)
-            world.commands.clock += timedelta(seconds=ANSWER_SECONDS)
+            world.commands.clock += ANSWER_AFTER
             raise KilledError
 
         monkeypatch.setattr(world.commands, "send", killed)
