@@ -9,7 +9,8 @@ from local.soak.auditor import Auditor
 from local.soak.lab import FastLab
 from local.soak.machines import STATUS_CHANGE
 from local.soak.matrix import SWEPT_SECONDS
-from local.soak.paths import RESTORE, Ending, request
+from local.soak.paths import PATHS, RESTORE, Ending, request
+from local.soak.wire_faults import CallFault, Kind
 from rewarm.adapters import messages
 
 NO_VOLUME = FaultRule("CreateVolume", code="UnauthorizedOperation", times=None)
@@ -63,3 +64,17 @@ def test_what_no_channel_took_is_told_by_the_sweeper(monkeypatch):
         lab.pass_time(SWEPT_SECONDS)
         assert len(failures_told(lab)) == 1
         assert Auditor(lab).findings(Ending("failed", restore_ids=[restore_id])) == []
+
+
+@pytest.mark.parametrize("service", ["s3", "dynamodb"])
+def test_a_cancelled_restore_without_a_report_is_told_as_cancelled(service):
+    """Report can write no page, or nothing into the record: what is kept of the volume says why it failed."""
+    operation = {"s3": "PutObject", "dynamodb": "UpdateItem"}[service]
+    with FastLab(1, interference=CallFault(("Report", service, operation), Kind.ACCESS_DENIED)) as lab:
+        ending = PATHS["cancelled-while-warming"].play(lab)
+        assert lab.interference.met > 0
+        (told,) = [one for one in lab.slack if "Restore cancelled" in str(one) or "failed" in str(one)]
+        assert "Restore cancelled" in str(told)
+        status, body = lab.api("GET", f"/restores/{ending.restore_ids[0]}")
+        assert (status, body["status"]) == (200, "cancelled")
+        assert body["failure"]["error"] == "RestoreCancelledError"

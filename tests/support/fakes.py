@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from rewarm.adapters.clients import READ_SECONDS
 from rewarm.domain.errors import (
     DeviceInUseError,
     FastSnapshotRestoreUnavailableError,
@@ -49,6 +50,7 @@ from rewarm.ports_records import OVER, Standing
 from rewarm.steps.records import volume_of
 
 JsonObject = dict[str, Any]
+CANCELLING = timedelta(seconds=20)
 
 
 @dataclass
@@ -341,9 +343,11 @@ class FakeCommands:
     comments: dict[str, str] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
     """Commands that SSM does not list yet."""
+    cancelled_from: dict[str, datetime] = field(default_factory=dict)
+    """CancelCommand only attempts to (botocore ssm): until then SSM lists the command as before."""
     clock: datetime = datetime(2026, 11, 21, 3, tzinfo=UTC)
     lost_answers: int = 0
-    """How many commands are sent without an answer."""
+    """How many commands are sent without an answer: the sender gives up after `READ_SECONDS`."""
 
     def send(
         self,
@@ -364,6 +368,7 @@ class FakeCommands:
         self.comments[command_id] = comment
         if self.lost_answers:
             self.lost_answers -= 1
+            self.clock += timedelta(seconds=READ_SECONDS)
             raise ServiceUnavailableError("SendCommand: no answer")
         return command_id
 
@@ -379,7 +384,7 @@ class FakeCommands:
         ]
 
     def _state(self, command_id: str) -> str:
-        if command_id in self.cancelled:
+        if command_id in self.cancelled and self.clock >= self.cancelled_from.get(command_id, self.clock):
             return "Cancelled"
         known = self.statuses.get(command_id)
         return known.status if known else "InProgress"
@@ -401,6 +406,7 @@ class FakeCommands:
         if self.failure is not None:
             raise self.failure
         self.cancelled.append(command_id)
+        self.cancelled_from[command_id] = self.clock + CANCELLING
 
 
 @dataclass

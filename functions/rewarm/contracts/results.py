@@ -94,6 +94,9 @@ class KeepResultResult(Contract):
     volume_id: str | None = None
     snapshot_id: str | None = None
     error: str | None = None
+    cause: Annotated[
+        str | None, Field(description="Why it failed, in words; for the message where there is no report.")
+    ] = None
     result_key: str
 
 

@@ -112,6 +112,8 @@ def _plain(error: str, cause: str) -> str:
     known = PLAIN.get(error)
     if known is None:
         return text or f"{error}, without a reason."
+    if text.startswith(known):
+        return text  # it was explained before
     return f"{known} {text}".strip()
 
 

@@ -114,9 +114,10 @@ def _download(key: str | None, expires_seconds: int, ports: AgentPorts) -> str:
 
 @contextmanager
 def ended_unless_noted(command_id: str, instance_id: str, commands: Commands) -> Iterator[None]:
-    """Around the note of a command that was sent: one of which nobody knows, nobody would ever end.
+    """Around the note of a command that was sent without `send`: one of which nobody knows, nobody would end.
 
-    A retried state sends another one, as SendCommand has no client token.
+    A retried state sends another one, as SendCommand has no client token. What `send` has sent is never
+    cancelled so: the retried state finds it, and Run Command may list it as running for a while yet.
     """
     try:
         yield

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from rewarm.contracts import (
     AnnounceEvent,
     AnnounceResult,
+    Failure,
     Measurement,
     Plan,
     ReleaseResult,
@@ -204,18 +205,27 @@ def _phases(details: ReadyDetails, now: datetime) -> list[tuple[str, float | Non
 
 def _failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
     details = FailedDetails.model_validate(event.details)
-    told = explain(details.failure.error, details.failure.cause)
+    failure = _reported(record) or details.failure
+    told = explain(failure.error, failure.cause)
     ending = ending_of(event.restore_id, details.results, record, at=event.now)
     changes = {
         "finishedAt": iso(event.now),
-        "failure": {"state": details.failure.state, "error": told.error, "cause": told.sentence},
+        "failure": {"state": failure.state, "error": told.error, "cause": told.sentence},
     }
     if told.error == "RestoreCancelledError":
         message = end_messages.cancelled(event.restore_id, ending=ending)
         return message, {**changes, "status": Status.CANCELLED.value}
-    message = end_messages.failed(event.restore_id, told.sentence, state=details.failure.state, ending=ending)
+    message = end_messages.failed(event.restore_id, told.sentence, state=failure.state, ending=ending)
     status = Status.REFUSED if told.error in REFUSALS else Status.FAILED
     return message, {**changes, "status": status.value}
+
+
+def _reported(record: JsonObject) -> Failure | None:
+    """What `Report` found, where only its answer was lost: it has read all that is kept of the volumes."""
+    found = record.get("failure") or {}
+    if not record.get("reportKey") or "error" not in found:
+        return None
+    return Failure(state=found.get("state"), error=found["error"], cause=found.get("cause") or "")
 
 
 def _boost(released: ReleaseResult | None) -> BoostOutcome | None:

@@ -64,9 +64,8 @@ def dispatch_warmer(
         read_ops_before=earlier.read_ops_before if earlier else _level_before(event, metrics),
     )
     told = {"volumeId": event.volume_id, "warmUps": event.warm_ups, "restarts": restarts}
-    with agent_command.ended_unless_noted(command_id, result.instance_id, commands):
-        changes = {name: {**told, "dispatch": result.to_json()}, sending_attribute(event.volume.index): None}
-        table.update_volume(event.restore_id, event.volume.index, changes)
+    changes = {name: {**told, "dispatch": result.to_json()}, sending_attribute(event.volume.index): None}
+    table.update_volume(event.restore_id, event.volume.index, changes)
     return result
 
 

@@ -8,28 +8,47 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError
 from rewarm.domain.units import iso
 from rewarm.ports import Commands, JsonObject, RestoreTable
 from rewarm.steps.records import parsed_time, sending_attribute
 
+ANSWER_AFTER = timedelta(seconds=19)
+"""A command may be sent so long after its note: connecting and the answer take it (adapters/clients.py)."""
 SHOWN_AFTER = timedelta(seconds=15)
 """SSM shows a new command a little late, how late is not documented; after that it was never sent."""
+NOTED_WITHIN = timedelta(seconds=5)
+"""A note that took longer to write tells too early a time, and is written again."""
 
 
 @contextmanager
 def about_to_send(
     restore_id: str, index: int, note: JsonObject, *, commands: Commands, table: RestoreTable
 ) -> Iterator[None]:
-    """Around SendCommand. Whoever notes the command's id takes the note away (`sending_attribute`: None)."""
+    """Around SendCommand, which may have its effect from `since` to `until`.
+
+    Whoever notes the command's id takes the note away (`sending_attribute`: None).
+    """
     name = sending_attribute(index)
-    table.update_volume(restore_id, index, {name: {**note, "since": iso(commands.time())}})
+
+    def noted(since: datetime, until: datetime) -> None:
+        told = {**note, "since": iso(since), "until": iso(until)}
+        table.update_volume(restore_id, index, {name: told})
+
+    since = commands.time()
+    noted(since, since + ANSWER_AFTER)
+    if commands.time() - since > NOTED_WITHIN:
+        since = commands.time()
+        noted(since, since + ANSWER_AFTER)
     try:
         yield
     except ServiceUnavailableError:
-        raise  # it may have been sent all the same
+        # It may have been sent all the same, but no later than now.
+        with suppress(RestoreError):
+            noted(since, commands.time())
+        raise
     except RestoreError:
         with suppress(RestoreError):
             table.update_volume(restore_id, index, {name: None})
@@ -46,7 +65,8 @@ def sent_before(standing: JsonObject | None, comment: str | None, commands: Comm
         return None
     sent = commands.find(standing["comment"], platform=standing["platform"], since=since)
     found = [one for one in sent if not one.is_cancelled]
-    if not found and commands.time() - since < SHOWN_AFTER:
+    until = parsed_time(standing.get("until")) or since
+    if not found and commands.time() - until < SHOWN_AFTER:
         raise ServiceUnavailableError(f'whether "{standing["comment"]}" was sent, SSM may not show yet')
     kept = None
     if found and standing["comment"] == comment:

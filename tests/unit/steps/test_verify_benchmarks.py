@@ -69,6 +69,20 @@ class TestBenchmarks:
         assert "--runtime=10" in parameters["jobs"]
         assert parameters["installFio"] == "no"
 
+    def test_one_whose_id_cannot_be_noted_is_ended(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Nothing else tells of it: a retried state sends another one."""
+        bench = Bench()
+        pending = bench.verify()
+        bench.world.commands.finish("command-1", stdout=measurement())
+
+        def refuse(*_: object) -> None:
+            raise ThrottledError("UpdateItem: slow down")
+
+        monkeypatch.setattr(bench.world.table, "update_volume", refuse)
+        with pytest.raises(ThrottledError):
+            bench.verify(pending, minute=1)
+        assert (len(bench.fio.sent), bench.world.commands.cancelled) == (1, ["command-1"])
+
     def test_the_figures_stand_in_the_result(self) -> None:
         bench = Bench()
         pending = bench.measured()
