@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from local.soak.bystanders import Bystanders
-from local.soak.claims import Claims
+from local.soak.claims import Claims, records
 from local.soak.lab import FastLab
 from local.soak.paths import RESTORE, VOLUME, Ending
 from local.soak.services import backend
@@ -84,7 +84,9 @@ class Auditor:
 
     def _objects(self, ending: Ending) -> list[str]:
         names = backend("s3").buckets[self._lab.stack.buckets[0]].keys
-        known = tuple(f"restores/{one}/" for one in (*ending.restore_ids, *self._restores()))
+        known = tuple(
+            f"restores/{one}/" for one in (*ending.restore_ids, *self._restores(), *records(self._lab))
+        )
         return [f"object {key}" for key in list(names) if not key.startswith(("agents/", *known))]
 
     def _restores(self) -> list[str]:

@@ -86,6 +86,12 @@ class Claims:
                     yield f"Idempotency-Key {row['id']} is of {restore_id}, which never was"
 
 
+def records(lab: Any) -> dict[str, Json]:
+    """Of every restore that was accepted, also where none of its executions could be started."""
+    rows = {row["pk"].partition("#"): row for row in _rows(lab, "RestoresTable")}
+    return {name: row for (kind, _, name), row in rows.items() if kind == "restore" and "request" in row}
+
+
 def _rows(lab: Any, table: str) -> list[Json]:
     items = backend("dynamodb").tables[lab.stack.names[table]].all_items()
     return [dict(from_item(item.to_json()["Attributes"])) for item in items]

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from local.soak.claims import records
 from local.soak.services import backend
 
 Json = dict[str, Any]
@@ -32,6 +33,7 @@ class Told:
         executions = lab.states.executions.values()
         self._restores = {one.name: one for one in executions if one.machine.arn == restore_machine}
         self._volumes = [one for one in executions if one.machine.arn == volume_machine]
+        self._records = records(lab)
         self._ready: Counter[tuple[str, str, str]] = Counter()
         self._failed: Counter[tuple[str, str]] = Counter()
         for channel, restore_id, title in _messages(lab):
@@ -74,11 +76,16 @@ class Told:
                 yield f"{channel} was told of {restore_id}, and should not have been"
 
     def _wanted(self, restore_id: str) -> list[str]:
-        """As the request says; nobody is told of a restore that is not there."""
-        one = self._restores.get(restore_id)
-        if one is None:
+        """As the request says; nobody is told of a restore that is not there.
+
+        One that was accepted and whose execution could not be started is there: its caller had a 503, which
+        leaves open whether it began, and hears that it did not.
+        """
+        one, record = self._restores.get(restore_id), self._records.get(restore_id, {})
+        if one is None and record.get("status") != "failed":
             return []
-        notify = (one.input.get("request") or {}).get("notify") or {}
+        request = record["request"] if one is None else one.input.get("request")
+        notify = (request or {}).get("notify") or {}
         return [name for name, audience in CHANNELS.items() if notify.get(audience, True)]
 
 

@@ -12,6 +12,7 @@ from local.soak.matrix import SWEPT_SECONDS
 from local.soak.paths import PATHS, RESTORE, Ending, request
 from local.soak.wire_faults import CallFault, Kind
 from rewarm.adapters import messages
+from rewarm.domain.errors import ServiceUnavailableError
 
 NO_VOLUME = FaultRule("CreateVolume", code="UnauthorizedOperation", times=None)
 STATES = ["Report", "Announce Failure", "Release Target After Failure"]
@@ -78,3 +79,17 @@ def test_a_cancelled_restore_without_a_report_is_told_as_cancelled(service):
         status, body = lab.api("GET", f"/restores/{ending.restore_ids[0]}")
         assert (status, body["status"]) == (200, "cancelled")
         assert body["failure"]["error"] == "RestoreCancelledError"
+
+
+def test_a_caller_who_had_503_hears_that_nothing_began(monkeypatch):
+    def out_of_reach(*_arguments):
+        raise ServiceUnavailableError("StartExecution: no answer")
+
+    monkeypatch.setattr("rewarm.adapters.executions.StepFunctionsExecutions.start", out_of_reach)
+    with FastLab(1) as lab:
+        status, _ = lab.api("POST", "/restores", request(lab, "background"))
+        assert status == 503
+        lab.pass_time(SWEPT_SECONDS)
+        assert len(failures_told(lab)) == 1
+        assert "Step Functions has no execution of it" in lab.events.sent[-1]["detail"]["text"]
+        assert Auditor(lab).findings(Ending("refused")) == []

@@ -26,7 +26,7 @@ _WORDS = {
     "ABORTED": "its execution was stopped",
     "TIMED_OUT": "its execution ran into its time limit",
     "FAILED": "its execution ended without an account",
-    "GONE": "its execution, or the state machine, was deleted",
+    "GONE": "Step Functions has no execution of it: none began, or it or the state machine was deleted",
 }
 
 

@@ -37,7 +37,7 @@ class TestAbortedRestores:
             ("ABORTED", "its execution was stopped"),
             ("TIMED_OUT", "ran into its time limit"),
             ("FAILED", "ended without an account"),
-            ("GONE", "or the state machine, was deleted"),
+            ("GONE", "none began, or it or the state machine was deleted"),
         ],
     )
     def test_what_it_made_is_removed_and_told(self, world, status, words):
