@@ -7,50 +7,12 @@ from datetime import datetime, timedelta
 import pytest
 
 from rewarm.adapters.clients import CONNECT_SECONDS, READ_SECONDS
-from rewarm.contracts import DispatchWarmerEvent, VerifyVolumeEvent
 from rewarm.domain.errors import AccessDeniedError, RestoreError, ServiceUnavailableError, ThrottledError
-from rewarm.steps.dispatch_warmer import dispatch_warmer
 from rewarm.steps.sent_once import ANSWER_AFTER, NOTED_WITHIN, SHOWN_AFTER
-from rewarm.steps.verify_volume import verify_volume
-from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, VOLUME_ID, World, assignment, request
+from tests.support.builders import INSTANCE_ID, RESTORE_ID, VOLUME_ID, World
 from tests.support.sweeping import SweepWorld
-
-
-def dispatch(world, **changes):
-    event = DispatchWarmerEvent(
-        restore_id=RESTORE_ID,
-        now=NOW,
-        request=request(),
-        volume=assignment(),
-        volume_id=VOLUME_ID,
-        **changes,
-    )
-    return dispatch_warmer(
-        event,
-        commands=world.commands,
-        instances=world.instances,
-        artifacts=world.artifacts,
-        metrics=world.metrics,
-        table=world.table,
-    )
-
-
-def verify(world, phase="before"):
-    event = VerifyVolumeEvent(
-        restore_id=RESTORE_ID,
-        now=NOW,
-        request=request(),
-        volume=assignment(),
-        volume_id=VOLUME_ID,
-        phase=phase,
-    )
-    return verify_volume(
-        event,
-        commands=world.commands,
-        instances=world.instances,
-        artifacts=world.artifacts,
-        table=world.table,
-    )
+from tests.unit.steps.test_dispatch_warmer import dispatch
+from tests.unit.steps.test_verify_volume import verify
 
 
 def crash(world, step, **changes):
@@ -230,7 +192,7 @@ class TestOthers:
         assert world.commands.cancelled == ["command-1"]
 
     def test_the_comment_tells_the_commands_of_a_volume_apart(self, world):
-        verify(world)
+        verify(world, phase="before")
         verify(world, phase="after")
         dispatch(world)
         assert list(world.commands.comments.values()) == [
