@@ -7,12 +7,14 @@ What belongs to a restore that is over, because it was stopped or lost, goes to 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
 from rewarm.contracts import RestoreRequest, VolumeAssignment
 from rewarm.domain.errors import (
+    RestoreError,
     ServiceUnavailableError,
     TargetBusyError,
     TargetNotUsableError,
@@ -56,7 +58,7 @@ class Keeper:
 
 
 def enter_stack(request: RestoreRequest, *, restore_id: str, now: datetime, keeper: Keeper) -> None:
-    """Counts the restore among those that run. Raises TooManyRestoresError.
+    """Counts the restore among those that run; not after an error. Raises TooManyRestoresError.
 
     Noted first and counted then: of two that come at once, neither overlooks the other.
     """
@@ -64,6 +66,15 @@ def enter_stack(request: RestoreRequest, *, restore_id: str, now: datetime, keep
         return
     if not keeper.holds.enter(restore_id, instance_id=request.target.instance_id, now=now):
         return
+    try:
+        _check_room_in_stack(restore_id, now, keeper)
+    except RestoreError:
+        with suppress(RestoreError):
+            keeper.holds.leave(restore_id)
+        raise
+
+
+def _check_room_in_stack(restore_id: str, now: datetime, keeper: Keeper) -> None:
     limit = keeper.limits.in_stack
     others = [one for one in keeper.holds.running() if one.restore_id != restore_id]
     if len(others) >= limit:
@@ -71,11 +82,7 @@ def enter_stack(request: RestoreRequest, *, restore_id: str, now: datetime, keep
         others = [one for one in others[:MOST_CHECKED] if not keeper.is_over(one, now)] + others[
             MOST_CHECKED:
         ]
-    try:
-        check_stack([one.restore_id for one in others], limit)
-    except TooManyRestoresError:
-        keeper.holds.leave(restore_id)
-        raise
+    check_stack([one.restore_id for one in others], limit)
 
 
 def assign_and_hold(  # noqa: PLR0913 - one keyword a port

@@ -9,6 +9,7 @@ import pytest
 
 from rewarm.contracts import VolumeAssignment
 from rewarm.domain.errors import (
+    AccessDeniedError,
     DeviceInUseError,
     ServiceUnavailableError,
     TargetBusyError,
@@ -188,6 +189,16 @@ class TestLimits:
         world.table.update("a", {"status": "cancelled"})
         enter_stack(request(), restore_id="c", now=NOW, keeper=world.keeper(in_stack=2))
         assert sorted(world.holds.entries) == ["a", "b", "c"], "the sweeper is to find it"
+
+    def test_who_could_not_be_counted_is_not_noted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse() -> None:
+            raise AccessDeniedError("BatchGetItem: not authorized")
+
+        world = World()
+        monkeypatch.setattr(world.holds, "running", refuse)
+        with pytest.raises(AccessDeniedError):
+            enter_stack(request(), restore_id="late", now=NOW, keeper=world.keeper())
+        assert world.holds.entries == {}
 
     def test_a_message_names_a_few_and_counts_the_others(self) -> None:
         world = World()
