@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.killed import sweep_killed_machines
+from tests.support.matrix_summary import fault_rows
 
 pytest_plugins = ["tests.support.lab"]
 
-FAULT_ROWS = "faultRows"
-"""Property of a test: (rows of the fault matrix that ended well, rows that it played)."""
 LONGEST = Path(__file__).parent / "workflow"
 APART = tuple(Path(__file__).parent / name for name in ("unit", "contract"))
 
@@ -45,7 +44,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for one in found
         if isinstance(one, pytest.TestReport)
     ]
-    rows = [value for one in reports for name, value in one.user_properties if name == FAULT_ROWS]
-    if rows:
-        good, played = (sum(row[position] for row in rows) for position in (0, 1))
+    good, played = fault_rows(reports)
+    if played:
         terminalreporter.write_line(f"fault matrix: {good:,} of {played:,} rows")
