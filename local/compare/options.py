@@ -14,8 +14,9 @@ from local.run.recording import Json
 from rewarm.domain.benchmarks import LEAST_RUNTIME_SECONDS, MOST_RUNTIME_SECONDS, PatternName
 
 DEFAULT_STACK = "rewarm"
-_LIMITED = re.compile(r"(?P<place>[^=]+)(=(?P<iops>\d+)?(,(?P<mib_s>\d+))?)?")
-_MOUNT = re.compile(r"/[A-Za-z0-9._/-]*(=(\d+)?(,(\d+))?)?")
+_LIMITS = r"(=(?P<iops>\d+)?(,(?P<mib_s>\d+))?)?"
+_LIMITED = re.compile(r"(?P<place>[^=]+)" + _LIMITS)
+_MOUNT = r"/[A-Za-z0-9._/-]*" + _LIMITS
 """As the API takes it (contracts/benchmarks.py)."""
 
 
@@ -81,7 +82,7 @@ def _parser() -> Parser:
     )
     instance = named(r"i-([0-9a-f]{8}|[0-9a-f]{17})", "an instance id")
     parser.add_argument("--instance", required=True, type=instance, metavar="i-…", help="where it runs")
-    place = named(_MOUNT.pattern, "/folder or /folder=IOPS,MIB_S, of letters, digits and ._/-,")
+    place = named(_MOUNT, "/folder or /folder=IOPS,MIB_S, of letters, digits and ._/-,")
     parser.add_argument(
         "--mount", action="append", default=[], type=place, metavar="/folder[=IOPS,MIB_S]",
         help="a folder of any file system, with what is provisioned where it is no EBS volume; several",

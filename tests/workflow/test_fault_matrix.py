@@ -12,6 +12,7 @@ from local.soak import matrix
 from local.soak.calls import NEEDED, OPTIONAL
 from local.soak.machine_rows import machine_complaints, machine_rows, play_machine
 from tests.support import fault_matrix
+from tests.support.matrix_summary import FAULT_ROWS
 
 
 def test_every_call_that_a_state_makes_has_its_rows():
@@ -50,11 +51,11 @@ def test_a_volume_at_full_speed_stays_ready_whatever_its_release_meets(call, kin
     assert result.ending.kind == "ready"
     assert matrix.complaints(row, result, fault_matrix.recorded()[row.path]) == []
     assert matrix.SWITCHED_OFF_BY in result.told
-    record_property("faultRows", (1, 1))
+    record_property(FAULT_ROWS, (1, 1))
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("row", machine_rows(), ids=str)
 def test_the_agent_or_its_machine_in_trouble(row, record_property):
     assert machine_complaints(row, play_machine(row)) == []
-    record_property("faultRows", (1, 1))
+    record_property(FAULT_ROWS, (1, 1))

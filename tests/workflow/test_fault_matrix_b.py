@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support import fault_matrix
+from tests.support.matrix_summary import FAULT_ROWS
 
 
 @pytest.mark.matrix
@@ -12,6 +13,6 @@ from tests.support import fault_matrix
 def test_every_fault_of_every_call_ends_well(place, record_property):
     """Ready, or failed with the right reason; nothing is left, and the meter stands still."""
     rows, wrong = fault_matrix.played(place)
-    record_property("faultRows", (rows - len(wrong), rows))
+    record_property(FAULT_ROWS, (rows - len(wrong), rows))
     assert not wrong, f"{len(wrong)} of {rows}:\n" + "\n".join(wrong)
     assert rows
