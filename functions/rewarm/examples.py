@@ -9,7 +9,7 @@ from typing import Any
 from rewarm import contracts
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkTarget
-from rewarm.domain.benchmarks import PatternName
+from rewarm.domain.benchmark.benchmarks import PatternName
 from rewarm.domain.model import GIB, Strategy
 
 RESTORE_ID = "restore-0123456789abcdef"

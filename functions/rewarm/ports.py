@@ -10,10 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from rewarm.domain.extents import Runs
-from rewarm.domain.facts import QuotasLeft
-from rewarm.domain.leftovers import FastRestoreClaim
-from rewarm.domain.measured import Measured
 from rewarm.domain.model import (
     ArchiveRestore,
     BinnedSnapshot,
@@ -28,8 +24,12 @@ from rewarm.domain.model import (
     Volume,
     VolumeSettings,
 )
-from rewarm.domain.performance import Performance, VolumeModification
-from rewarm.domain.sent_commands import SentCommand
+from rewarm.domain.plan.facts import QuotasLeft
+from rewarm.domain.ready.sent_commands import SentCommand
+from rewarm.domain.time.measured import Measured
+from rewarm.domain.volume.extents import Runs
+from rewarm.domain.volume.leftovers import FastRestoreClaim
+from rewarm.domain.volume.performance import Performance, VolumeModification
 from rewarm.ports_records import RestoreRecords
 
 JsonObject = dict[str, Any]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from rewarm.domain.model import Volume
-from rewarm.domain.running import RunningFastRestore
+from rewarm.domain.volume.running import RunningFastRestore
 
 
 class Inventory(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
-from rewarm.domain.holds import AlarmStart, Running, TargetHolds
+from rewarm.domain.volume.holds import AlarmStart, Running, TargetHolds
 
 
 class Holds(Protocol):

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Protocol
 
 from rewarm.domain.model import Volume
-from rewarm.domain.performance_change import Activity
+from rewarm.domain.volume.performance_change import Activity
 
 
 class VolumeActivity(Protocol):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from rewarm.domain.leftovers import ExecutionEnd, FastRestoreClaim
+from rewarm.domain.volume.leftovers import ExecutionEnd, FastRestoreClaim
 
 
 class RestoreEndings(Protocol):

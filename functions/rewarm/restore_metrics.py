@@ -9,7 +9,7 @@ from rewarm.contracts import (
     ReportEvent,
     ReportResult,
 )
-from rewarm.domain.failures import explain
+from rewarm.domain.words.failures import explain
 from rewarm.observability import count
 
 _FAILURES = {"failed": "RestoresFailed", "fallback": "FallBacks"}

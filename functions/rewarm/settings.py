@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from rewarm.domain.holds import Limits
-from rewarm.domain.modification_rule import ModificationRule
+from rewarm.domain.volume.holds import Limits
+from rewarm.domain.volume.modification_rule import ModificationRule
 
 
 class MissingSettingError(RuntimeError):

@@ -11,7 +11,7 @@ from typing import Any
 
 from local.arguments import Parser, named, whole
 from local.run.recording import Json
-from rewarm.domain.benchmarks import LEAST_RUNTIME_SECONDS, MOST_RUNTIME_SECONDS, PatternName
+from rewarm.domain.benchmark.benchmarks import LEAST_RUNTIME_SECONDS, MOST_RUNTIME_SECONDS, PatternName
 
 DEFAULT_STACK = "rewarm"
 _LIMITS = r"(=(?P<iops>\d+)?(,(?P<mib_s>\d+))?)?"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from local.run.recording import Json
-from rewarm.domain.benchmarks import PATTERNS, PatternName
+from rewarm.domain.benchmark.benchmarks import PATTERNS, PatternName
 
 COLUMNS = ("rank", "target", "IOPS", "MiB/s", "read p50 / p99", "write p50 / p99", "provisioned", "met")
 

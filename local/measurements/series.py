@@ -11,8 +11,8 @@ from local.host import Host
 from local.measurements.cases import Case
 from local.run.lab import Lab
 from local.run.recording import Json
-from rewarm.domain.failures import explain
 from rewarm.domain.model import Strategy
+from rewarm.domain.words.failures import explain
 
 DETACH_SECONDS = 30.0
 PAUSE_SECONDS = 0.1

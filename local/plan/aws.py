@@ -21,7 +21,7 @@ from rewarm.adapters.snapshot_blocks import THREADS
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts.plans import PlanResult
 from rewarm.domain.errors import InvalidRequestError, TargetNotUsableError
-from rewarm.steps.plan_restore import plan_restore
+from rewarm.steps.plan.plan_restore import plan_restore
 
 RELEASED = {("linux", "x86_64"), ("linux", "arm64"), ("windows", "x86_64")}
 """What `make deploy` builds the agent for."""

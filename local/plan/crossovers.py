@@ -9,11 +9,11 @@ from functools import cache
 
 from local.plan import curves, offline
 from local.plan.options import Options
-from rewarm.domain import cost
-from rewarm.domain.estimates import Estimate, Limits
-from rewarm.domain.estimators import ESTIMATORS
-from rewarm.domain.facts import VolumeFacts
 from rewarm.domain.model import Strategy
+from rewarm.domain.plan import cost
+from rewarm.domain.plan.estimates import Estimate, Limits
+from rewarm.domain.plan.estimators import ESTIMATORS
+from rewarm.domain.plan.facts import VolumeFacts
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 INSTANCE_TYPE = "m7g.4xlarge"

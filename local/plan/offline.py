@@ -20,12 +20,12 @@ from rewarm.adapters.instances import Ec2Instances
 from rewarm.contracts import NewVolume, RestoreRequest, VolumeAssignment
 from rewarm.contracts.plans import PlanResult
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.facts import QuotasLeft, VolumeFacts
-from rewarm.domain.measured import Measured
 from rewarm.domain.model import BLOCK_BYTES, GIB, FastSnapshotRestore, InstanceEbsLimits, PriceBook
-from rewarm.domain.volume_types import WantedVolume, settle
-from rewarm.steps.plan_answer import plan_answer
-from rewarm.steps.planning import FactSources, gather
+from rewarm.domain.plan.facts import QuotasLeft, VolumeFacts
+from rewarm.domain.time.measured import Measured
+from rewarm.domain.volume.volume_types import WantedVolume, settle
+from rewarm.steps.plan.plan_answer import plan_answer
+from rewarm.steps.plan.planning import FactSources, gather
 
 DEFAULT_INSTANCE_TYPE = "m7g.large"
 FSR_QUOTA, RATE_QUOTA_MIB_S, COPY_QUOTA = 5, 5_000, 5

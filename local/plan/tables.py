@@ -7,7 +7,7 @@ from dataclasses import fields
 from decimal import Decimal
 
 from local.plan.crossovers import NAMES, Totals, size_name, volumes_until_cheaper, ways
-from rewarm.domain.timings import PRIORS, Quantiles
+from rewarm.domain.time.timings import PRIORS, Quantiles
 from rewarm.domain.units import duration_text, usd_text
 
 SIZES_GIB = (100, 1_024, 4_096, 16_384)

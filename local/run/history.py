@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from local.run.recording import Json, StateVisit
-from rewarm.domain.failures import explain
+from rewarm.domain.words.failures import explain
 
 _ENTERED = "StateEntered"
 _EXITED = "StateExited"

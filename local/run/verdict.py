@@ -7,8 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 
 from local.run.recording import Json, Proof, RestoreRecord, RunRecord
-from rewarm.domain.failures import explain
 from rewarm.domain.model import Strategy
+from rewarm.domain.words.failures import explain
 
 
 def problems(run: RunRecord) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from local.run.recording import Json, RestoreRecord, StateVisit
 from rewarm.contracts import Boost
-from rewarm.domain.performance import performance_of
 from rewarm.domain.units import duration_text, elapsed_text, size_text, usd_text
+from rewarm.domain.volume.performance import performance_of
 
 TIME_NOTE = (
     "Times are lab time, what AWS's clock shows here. AWS's own waits (metric minutes, fast snapshot "

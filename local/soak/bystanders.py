@@ -15,9 +15,9 @@ from local.region.audit import billed_settings
 from local.region.resources import Volume
 from local.soak.services import backend
 from rewarm.adapters.items import from_item
-from rewarm.domain.performance import Performance
-from rewarm.domain.replacing import REPLACED_STACK_TAG, REPLACED_TAG, place_of
-from rewarm.steps.records import FINISHED, settled_attribute
+from rewarm.domain.volume.performance import Performance
+from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG, place_of
+from rewarm.steps.record.records import FINISHED, settled_attribute
 
 Json = dict[str, Any]
 ENDED_BADLY = frozenset({"FAILED", "ABORTED", "TIMED_OUT"})

@@ -11,7 +11,7 @@ import pytest
 
 from rewarm.contracts import ParseRequestEvent
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
-from rewarm.steps.parse_request import parse_request
+from rewarm.steps.request.parse_request import parse_request
 from tests.contract.repository import ROOT
 from tests.support.fakes import FakeTable
 from tests.support.holds import FakePace, keeper

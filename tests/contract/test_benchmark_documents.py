@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from rewarm.contracts.benchmarks import BenchmarkRequest
-from rewarm.domain import benchmark_output
-from rewarm.domain.benchmarks import PATTERNS, PatternName
-from rewarm.steps.start_benchmark import fio_parameters
+from rewarm.domain.benchmark import benchmark_output
+from rewarm.domain.benchmark.benchmarks import PATTERNS, PatternName
+from rewarm.steps.verify.start_benchmark import fio_parameters
 from tests.contract.documents import document, filled, script
 from tests.support.fakes import FakeArtifacts
 from tests.support.fio_outputs import account, side

@@ -18,8 +18,8 @@ import jsonschema
 import pytest
 from moto import mock_aws
 
-from rewarm.domain.running import RunningFastRestore
-from rewarm.steps.kept import keep_plans
+from rewarm.domain.volume.running import RunningFastRestore
+from rewarm.steps.record.kept import keep_plans
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json
 from tests.support.builders import (

@@ -11,8 +11,8 @@ import pytest
 from rewarm.adapters.history import MOST_ATTEMPTS, MOST_RECORDS, DynamoHistory
 from rewarm.adapters.restore_records import RESTORE_SECONDS
 from rewarm.domain import errors
-from rewarm.domain.measured import Likeness, Measured, Phase
 from rewarm.domain.model import GIB, Strategy
+from rewarm.domain.time.measured import Likeness, Measured, Phase
 from tests.contract.answers import ApiError, Aws
 
 TABLE = "restores"

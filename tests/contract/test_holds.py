@@ -10,7 +10,7 @@ import pytest
 
 from rewarm.adapters.holds import EXPIRY_SECONDS, SHARDS, DynamoHolds
 from rewarm.domain import errors
-from rewarm.domain.holds import AlarmStart, TargetHolds
+from rewarm.domain.volume.holds import AlarmStart, TargetHolds
 from tests.contract.answers import ApiError, Aws
 
 TABLE = "restores"

@@ -17,8 +17,8 @@ from rewarm.adapters.performance_log import KEPT_SECONDS, DynamoPerformanceLog
 from rewarm.adapters.volume_activity import CloudWatchActivity
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
-from rewarm.domain.leftovers import ExecutionEnd
-from rewarm.domain.performance_change import Activity
+from rewarm.domain.volume.leftovers import ExecutionEnd
+from rewarm.domain.volume.performance_change import Activity
 from tests.contract.answers import ApiError, Aws
 from tests.local.region_lab import Lab
 

@@ -20,12 +20,12 @@ from rewarm.adapters.volume_modifications import Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts.performance import ChangePerformanceEvent, CheckPerformanceEvent, CheckPerformanceResult
 from rewarm.domain.errors import ModificationPostponedError
-from rewarm.domain.modification_rule import ModificationRule
-from rewarm.domain.performance_change import Activity
-from rewarm.steps.change_performance import change_performance
-from rewarm.steps.check_performance import check_performance
-from rewarm.steps.get_performance import get_performance
-from rewarm.steps.start_performance_change import start_performance_change
+from rewarm.domain.volume.modification_rule import ModificationRule
+from rewarm.domain.volume.performance_change import Activity
+from rewarm.steps.performance.change_performance import change_performance
+from rewarm.steps.performance.check_performance import check_performance
+from rewarm.steps.performance.get_performance import get_performance
+from rewarm.steps.performance.start_performance_change import start_performance_change
 from tests.local.region_lab import Lab
 from tests.support.fakes import FakeExecutions, FakeTable
 from tests.support.performance import CHANGE_ID, FakeLog

@@ -10,7 +10,7 @@ import pytest
 from local.region import FaultRule, RegionSettings
 from local.wire.inprocess import client
 from rewarm.adapters.quotas import ServiceQuotas
-from rewarm.domain.facts import QuotasLeft
+from rewarm.domain.plan.facts import QuotasLeft
 from tests.contract.answers import ApiError, Aws
 from tests.local.region_lab import ZONE, Lab
 

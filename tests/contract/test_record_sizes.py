@@ -16,13 +16,13 @@ from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.contracts import AnnounceEvent, ChooseFallbackEvent, CleanUpEvent, Failure, ReportEvent, Trigger
 from rewarm.contracts.base import JsonObject
 from rewarm.ports_records import Standing
-from rewarm.steps.announce import announce
-from rewarm.steps.choose_fallback import choose_fallback
-from rewarm.steps.clean_up import clean_up
-from rewarm.steps.get_restore import get_restore
-from rewarm.steps.kept import kept_plan
-from rewarm.steps.records import settled_attribute
-from rewarm.steps.report import report
+from rewarm.steps.announce.announce import announce
+from rewarm.steps.clean_up.clean_up import clean_up
+from rewarm.steps.plan.choose_fallback import choose_fallback
+from rewarm.steps.record.kept import kept_plan
+from rewarm.steps.record.records import settled_attribute
+from rewarm.steps.report.report import report
+from rewarm.steps.request.get_restore import get_restore
 from tests.support import accounts
 from tests.support.builders import NOW, RESTORE_ID, at
 from tests.support.hundred import VOLUMES, Restore

@@ -13,7 +13,7 @@ from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts import VolumeAssignment, parse_restore_request
 from rewarm.domain.errors import InvalidRequestError, SnapshotNotFoundError, SnapshotNotUsableError
-from rewarm.steps.selection import assign_volumes
+from rewarm.steps.select.selection import assign_volumes
 from tests.local.region_lab import INSTANCE, ZONE, Lab
 
 KEY = "11111111-2222-3333-4444-555555555555"

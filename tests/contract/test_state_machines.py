@@ -12,7 +12,7 @@ from jsonata import Jsonata
 
 from rewarm import contracts
 from rewarm.domain import errors
-from rewarm.steps.announce_record import PASSING
+from rewarm.steps.announce.record import PASSING
 from tests.contract import repository
 from tests.contract.repository import ROOT, Graph, Json
 
@@ -180,8 +180,8 @@ class TestNames:
         step = repository.snake(function)
         assert name.replace(" ", "").startswith(function), f"{machine}/{name} runs {function}"
         assert (ROOT / f"functions/rewarm/handlers/{step}.py").is_file()
-        assert (ROOT / f"functions/rewarm/steps/{step}.py").is_file()
-        assert (ROOT / f"tests/unit/steps/test_{step}.py").is_file()
+        assert len(list(ROOT.glob(f"functions/rewarm/steps/*/{step}.py"))) == 1
+        assert len(list(ROOT.glob(f"tests/unit/steps/*/test_{step}.py"))) == 1
         resource = repository.functions()[f"{function}Function"]
         assert resource["Handler"] == f"rewarm.handlers.{step}.lambda_handler"
 

@@ -22,9 +22,9 @@ from rewarm.adapters.fast_restore_claims import DynamoFastRestoreClaims
 from rewarm.adapters.items import from_item, to_item
 from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.domain import errors
-from rewarm.domain.extents import Runs
-from rewarm.domain.leftovers import FastRestoreClaim
 from rewarm.domain.model import Extent
+from rewarm.domain.volume.extents import Runs
+from rewarm.domain.volume.leftovers import FastRestoreClaim
 from tests.contract.answers import ApiError, Aws
 
 BUCKET = "artifacts"

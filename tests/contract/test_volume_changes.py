@@ -12,7 +12,7 @@ from rewarm.adapters.volume_modifications import Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
 from rewarm.domain.model import VolumeSettings
-from rewarm.domain.performance import BOOST_TAG, Performance, performance_of
+from rewarm.domain.volume.performance import BOOST_TAG, Performance, performance_of
 from tests.contract.answers import ApiError, Aws
 from tests.local.region_lab import Lab
 

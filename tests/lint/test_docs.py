@@ -12,8 +12,8 @@ from samtranslator.yaml_helper import yaml_parse
 
 from rewarm.contracts import parse_restore_request
 from rewarm.domain import errors
-from rewarm.domain.failures import PLAIN
-from rewarm.steps.records import Status
+from rewarm.domain.words.failures import PLAIN
+from rewarm.steps.record.records import Status
 from tests.support.tree import ROOT, files
 
 DOCUMENTS = [path for path in files("*.md") if ".venv" not in path.parts]

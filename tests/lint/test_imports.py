@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -34,6 +35,38 @@ ONLY_IN = {
     "jinja2": {"page"},
 }
 """Third party package -> the layers that may import it."""
+
+NO_CLOCK = {"domain", "steps"}
+NO_ENVIRONMENT = {"logging", "os", "random", "socket", "time", "uuid"}
+"""What neither the domain nor a step imports: the time and every chance value come in the event."""
+
+ROOM_MAY_USE = {
+    "domain": {
+        "benchmark": {"ready"},
+        "plan": {"time", "volume"},
+        "ready": {"volume"},
+        "snapshot": set(),
+        "time": {"volume"},
+        "volume": set(),
+        "words": {"volume"},
+    },
+    "steps": {
+        "announce": {"performance", "record", "report"},
+        "clean_up": {"announce", "record", "replace", "report", "request", "select", "volume", "warm"},
+        "performance": {"record"},
+        "plan": {"record", "request", "select"},
+        "record": set(),
+        "replace": {"record"},
+        "report": {"record"},
+        "request": {"record", "select"},
+        "select": {"record"},
+        "verify": {"record", "warm"},
+        "volume": {"record"},
+        "warm": {"record"},
+    },
+}
+"""Layer -> room -> the other rooms of the layer that it may import."""
+MOST_MODULES_IN_A_ROOM = 14
 
 
 def modules() -> list[Path]:
@@ -83,7 +116,66 @@ def test_the_domain_uses_only_the_standard_library(path):
     for name in imported(path):
         top = name.partition(".")[0]
         assert top == "rewarm" or top in sys.stdlib_module_names, f"the domain must not import {name}"
-        assert top not in {"logging", "os", "time", "random", "socket"}, f"the domain must not use {name}"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in modules() if layer(path) in NO_CLOCK], ids=lambda path: path.stem
+)
+def test_the_domain_and_the_steps_read_no_clock_and_no_environment(path):
+    for name in imported(path):
+        assert name.partition(".")[0] not in NO_ENVIRONMENT, f"{layer(path)} must not use {name}"
+    text = path.read_text(encoding="utf-8")
+    assert ".now(" not in text
+    assert "utcnow" not in text
+
+
+def room_of(name: str, within: str) -> str:
+    """The room of a module of a layer; empty for what lies beside the rooms."""
+    first = name.removeprefix(f"rewarm.{within}").lstrip(".").partition(".")[0]
+    return first if first in ROOM_MAY_USE[within] else ""
+
+
+def used_rooms(within: str) -> dict[str, set[str]]:
+    """Room -> the other rooms of the layer that its modules import."""
+    rooms: dict[str, set[str]] = {}
+    for path in files("*.py", below=f"functions/rewarm/{within}"):
+        own, *inside = path.relative_to(PACKAGE / within).parts
+        if not inside:
+            continue
+        used = {room_of(name, within) for name in imported(path) if name.startswith(f"rewarm.{within}.")}
+        rooms.setdefault(own, set()).update(used - {own, ""})
+    return rooms
+
+
+@pytest.mark.parametrize("within", sorted(ROOM_MAY_USE))
+def test_each_room_uses_just_the_rooms_of_the_table(within):
+    assert used_rooms(within) == ROOM_MAY_USE[within]
+
+
+@pytest.mark.parametrize("within", sorted(ROOM_MAY_USE))
+def test_rooms_form_no_circle(within):
+    TopologicalSorter(ROOM_MAY_USE[within]).prepare()
+
+
+@pytest.mark.parametrize(
+    "room", [f"{within}/{room}" for within, rooms in ROOM_MAY_USE.items() for room in rooms]
+)
+def test_a_room_has_few_modules(room):
+    modules_there = [path for path in (PACKAGE / room).glob("*.py") if path.name != "__init__.py"]
+    assert 0 < len(modules_there) <= MOST_MODULES_IN_A_ROOM
+
+
+@pytest.mark.parametrize("room", sorted(ROOM_MAY_USE["steps"]))
+def test_each_module_of_a_room_is_a_state_a_route_or_named_in_its_room(room):
+    text = (PACKAGE / "steps" / room / "__init__.py").read_text(encoding="utf-8")
+    head = re.findall(r"^(?:States?|Routes?|Called [a-z ]+): (.*)\.$", text, re.MULTILINE)
+    entrances = {
+        name.strip().lower().replace(" ", "_") for names in head for name in re.split(r"[,.(]", names)
+    }
+    named = set(re.findall(r"^- ([a-z_]+): ", text, re.MULTILINE))
+    there = {path.stem for path in (PACKAGE / "steps" / room).glob("*.py")} - {"__init__"}
+    assert named <= there, "the room names a module that is not there"
+    assert there - named <= entrances | {room}, "the room does not name a module"
 
 
 @pytest.mark.parametrize("package", sorted(ONLY_IN))

@@ -20,8 +20,8 @@ from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts import PollInitializationEvent, PollInitializationResult
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import BLOCK_BYTES, GIB, InitializationStatus, Strategy
-from rewarm.domain.signals import command_signal, signal_of, volume_signal
-from rewarm.steps.poll_initialization import poll_initialization
+from rewarm.domain.ready.signals import command_signal, signal_of, volume_signal
+from rewarm.steps.warm.poll_initialization import poll_initialization
 from tests.local.fake_dataplane import FakeDataPlane
 from tests.local.readiness_faults import initialized
 from tests.local.region_lab import INSTANCE, Lab

@@ -10,7 +10,7 @@ import pytest
 
 from local.host import ROOT
 from local.plan import crossovers, curves, docs, tables
-from rewarm.domain.timings import PRIORS, Quantiles
+from rewarm.domain.time.timings import PRIORS, Quantiles
 
 DOCS = ROOT / "docs"
 MADE = docs.documents(DOCS)

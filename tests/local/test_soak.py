@@ -22,8 +22,8 @@ from local.soak.wire_faults import Kind, refusal_of
 from rewarm.adapters.holds import DynamoHolds
 from rewarm.adapters.messages import MessageFanOut
 from rewarm.adapters.restores import DynamoRestoreTable
-from rewarm.domain.performance import BOOST_TAG
-from rewarm.steps.boost import Lowering
+from rewarm.domain.volume.performance import BOOST_TAG
+from rewarm.steps.volume.boost import Lowering
 
 SEEDS = [*range(1, 9), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(9, 41))]
 """Some seventy restores."""
@@ -252,8 +252,8 @@ class TestAuditor:
 
     def test_a_volume_deleted_with_what_somebody_wrote_to_it(self, monkeypatch):
         """Whatever the record says of it: here it was not even noted as announced."""
-        monkeypatch.setattr("rewarm.steps.announce.note_usable", nothing)
-        monkeypatch.setattr("rewarm.steps.clean_up._reason_to_keep", nothing)
+        monkeypatch.setattr("rewarm.steps.announce.announce.note_usable", nothing)
+        monkeypatch.setattr("rewarm.steps.clean_up.clean_up._reason_to_keep", nothing)
         with FastLab(1) as lab:
             ending = PATHS["zone-only-used-and-cancelled"].play(lab)
             lab.pass_time(SETTLED_SECONDS)

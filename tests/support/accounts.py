@@ -19,12 +19,12 @@ from rewarm.contracts import (
     VolumePlan,
 )
 from rewarm.contracts.base import JsonObject
-from rewarm.domain.measured import Phase
 from rewarm.domain.model import GIB, Strategy
-from rewarm.domain.samples import Sample, with_sample
-from rewarm.steps.kept import keep_plans
-from rewarm.steps.report import report
-from rewarm.steps.samples import samples_key
+from rewarm.domain.time.measured import Phase
+from rewarm.domain.time.samples import Sample, with_sample
+from rewarm.steps.record.kept import keep_plans
+from rewarm.steps.record.samples import samples_key
+from rewarm.steps.report.report import report
 from tests.support.builders import (
     NOW,
     RESTORE_ID,

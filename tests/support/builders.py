@@ -17,10 +17,10 @@ from rewarm.contracts import (
     VolumePlan,
     parse_restore_request,
 )
-from rewarm.domain.facts import VolumeFacts
 from rewarm.domain.model import GIB, Instance, InstanceEbsLimits, Snapshot, Strategy
-from rewarm.domain.volume_types import VolumeSpeed
-from rewarm.steps.holding import Keeper
+from rewarm.domain.plan.facts import VolumeFacts
+from rewarm.domain.volume.volume_types import VolumeSpeed
+from rewarm.steps.select.holding import Keeper
 from tests.support import holds
 from tests.support.fakes import (
     FakeArtifacts,

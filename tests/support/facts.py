@@ -9,7 +9,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from rewarm.domain.facts import CloneSource, VolumeFacts, beside_each_other
 from rewarm.domain.model import (
     BLOCK_BYTES,
     GIB,
@@ -17,8 +16,9 @@ from rewarm.domain.model import (
     InstanceEbsLimits,
     VolumeSettings,
 )
-from rewarm.domain.timings import Quantiles, Timings
-from rewarm.domain.volume_types import speed
+from rewarm.domain.plan.facts import CloneSource, VolumeFacts, beside_each_other
+from rewarm.domain.time.timings import Quantiles, Timings
+from rewarm.domain.volume.volume_types import speed
 from tests.support.builders import NOW
 from tests.support.fakes import tokyo_prices
 

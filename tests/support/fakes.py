@@ -24,10 +24,6 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
     VolumeNotFoundError,
 )
-from rewarm.domain.extents import Runs
-from rewarm.domain.facts import QuotasLeft
-from rewarm.domain.leftovers import FastRestoreClaim
-from rewarm.domain.measured import Measured
 from rewarm.domain.model import (
     ArchiveRestore,
     Attachment,
@@ -44,10 +40,14 @@ from rewarm.domain.model import (
     Volume,
     VolumeSettings,
 )
-from rewarm.domain.performance import Performance, VolumeModification
-from rewarm.domain.sent_commands import SentCommand
+from rewarm.domain.plan.facts import QuotasLeft
+from rewarm.domain.ready.sent_commands import SentCommand
+from rewarm.domain.time.measured import Measured
+from rewarm.domain.volume.extents import Runs
+from rewarm.domain.volume.leftovers import FastRestoreClaim
+from rewarm.domain.volume.performance import Performance, VolumeModification
 from rewarm.ports_records import OVER, Standing
-from rewarm.steps.records import volume_of
+from rewarm.steps.record.records import volume_of
 
 JsonObject = dict[str, Any]
 CANCELLING = timedelta(seconds=20)

@@ -6,10 +6,10 @@ import itertools
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from rewarm.domain.holds import AlarmStart, Limits, Running, TargetHolds
+from rewarm.domain.volume.holds import AlarmStart, Limits, Running, TargetHolds
 from rewarm.ports import RestoreTable
 from rewarm.ports_performance import RestoreExecutions
-from rewarm.steps.holding import Keeper
+from rewarm.steps.select.holding import Keeper
 
 
 @dataclass

@@ -15,11 +15,11 @@ from rewarm.contracts import (
     SelectSnapshotResult,
 )
 from rewarm.contracts.base import Contract
-from rewarm.steps.announce import announce
-from rewarm.steps.choose_strategy import choose_strategy
-from rewarm.steps.keep_result import keep_result
-from rewarm.steps.load_plan import load_plan
-from rewarm.steps.select_snapshot import select_snapshot
+from rewarm.steps.announce.announce import announce
+from rewarm.steps.plan.choose_strategy import choose_strategy
+from rewarm.steps.plan.load_plan import load_plan
+from rewarm.steps.report.keep_result import keep_result
+from rewarm.steps.select.select_snapshot import select_snapshot
 from tests.support.builders import RESTORE_ID, World, at, instance, measurement, request, snapshot
 from tests.support.holds import FakePace
 

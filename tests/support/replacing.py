@@ -9,9 +9,9 @@ from datetime import datetime
 
 from rewarm.contracts import ReplacedVolume, VolumeAssignment
 from rewarm.domain.model import Attachment, Instance, Volume
-from rewarm.domain.replacing import REPLACED_STACK_TAG, REPLACED_TAG
-from rewarm.steps.put_back import PutBackPorts
-from rewarm.steps.replace import ReplacePorts
+from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG
+from rewarm.steps.replace.put_back import PutBackPorts
+from rewarm.steps.replace.replace import ReplacePorts
 from tests.support.builders import DEVICE, INSTANCE_ID, NOW, ZONE, World, assignment, instance
 from tests.support.fakes import FakeInstances, FakeVolumes
 

@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import Any
 
 from rewarm.contracts import ReportEvent, ReportResult
-from rewarm.domain.leftovers import ExecutionEnd, FastRestoreClaim
 from rewarm.domain.model import Attachment, Volume, VolumeSettings
+from rewarm.domain.volume.leftovers import ExecutionEnd, FastRestoreClaim
 from rewarm.ports import JsonObject
-from rewarm.steps.clean_up import CleanUpPorts
-from rewarm.steps.known_executions import KnownExecutions
-from rewarm.steps.sweep import SweepPorts, Swept, sweep, sweep_one
-from rewarm.steps.sweep_reports import PagePorts
-from rewarm.steps.sweep_restores import EndingPorts
+from rewarm.steps.clean_up.clean_up import CleanUpPorts
+from rewarm.steps.clean_up.known_executions import KnownExecutions
+from rewarm.steps.clean_up.sweep import SweepPorts, Swept, sweep, sweep_one
+from rewarm.steps.clean_up.sweep_reports import PagePorts
+from rewarm.steps.clean_up.sweep_restores import EndingPorts
 from tests.support.builders import (
     DEVICE,
     INSTANCE_ID,

@@ -11,10 +11,10 @@ from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.adapters.map_text import MapText
-from rewarm.domain import agent_output
 from rewarm.domain.errors import TargetNotUsableError
-from rewarm.domain.extents import Runs
 from rewarm.domain.model import MIB
+from rewarm.domain.ready import agent_output
+from rewarm.domain.volume.extents import Runs
 from rewarm.ports import JsonObject
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from rewarm.domain.errors import (
     SnapshotNotFoundError,
     SnapshotNotUsableError,
 )
-from rewarm.domain.extents import Runs
 from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, Snapshot
+from rewarm.domain.volume.extents import Runs
 
 if TYPE_CHECKING:
     from mypy_boto3_ebs.client import EBSClient

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.domain.leftovers import ExecutionEnd, restore_of, volume_execution
+from rewarm.domain.volume.leftovers import ExecutionEnd, restore_of, volume_execution
 from rewarm.ports import JsonObject
 
 if TYPE_CHECKING:

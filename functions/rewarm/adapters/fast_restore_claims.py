@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.items import from_item
 from rewarm.domain.errors import ServiceUnavailableError
-from rewarm.domain.leftovers import FastRestoreClaim
+from rewarm.domain.volume.leftovers import FastRestoreClaim
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient

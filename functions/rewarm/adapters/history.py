@@ -18,8 +18,8 @@ from botocore.exceptions import ClientError
 from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.adapters.items import from_item, to_attribute
 from rewarm.adapters.restore_records import RESTORE_SECONDS
-from rewarm.domain.measured import Likeness, Measured, Phase
 from rewarm.domain.model import Strategy
+from rewarm.domain.time.measured import Likeness, Measured, Phase
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 

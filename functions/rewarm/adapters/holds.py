@@ -20,8 +20,8 @@ from botocore.exceptions import ClientError
 from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.adapters.items import from_item, to_attribute, to_item
 from rewarm.domain.errors import ThrottledError
-from rewarm.domain.holds import AlarmStart, Hold, Running, TargetHolds
 from rewarm.domain.units import iso
+from rewarm.domain.volume.holds import AlarmStart, Hold, Running, TargetHolds
 from rewarm.ports import JsonObject
 
 if TYPE_CHECKING:

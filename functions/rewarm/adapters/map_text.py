@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rewarm.domain.extents import Runs
+from rewarm.domain.volume.extents import Runs
 
 
 class MapText:

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from rewarm.adapters.aws_errors import naming_errors
-from rewarm.domain.facts import FSR_RUNNING
+from rewarm.domain.plan.facts import FSR_RUNNING
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.quota_use import QuotaUse
 from rewarm.domain.errors import RestoreError
-from rewarm.domain.facts import QuotasLeft
+from rewarm.domain.plan.facts import QuotasLeft
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client

@@ -9,7 +9,7 @@ from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.volumes import volume_of
 from rewarm.domain.errors import VolumeNotFoundError
 from rewarm.domain.model import Volume
-from rewarm.domain.replacing import REPLACED_STACK_TAG, REPLACED_TAG
+from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client

@@ -16,7 +16,7 @@ from rewarm.adapters.fast_restore_claims import claim_of
 from rewarm.adapters.items import to_attribute, to_item
 from rewarm.adapters.restore_records import DynamoRestoreRecords
 from rewarm.adapters.table_items import is_too_long, key_of
-from rewarm.domain.leftovers import FastRestoreClaim
+from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.ports import JsonObject
 
 _DAY = 86_400

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from rewarm.adapters.block_pages import PAGE_BLOCKS, SMALLEST_PAGE_BLOCKS, BlockPages, Pacer, Page
 from rewarm.domain.errors import RequestRefusedError
-from rewarm.domain.extents import Runs, joined, runs_of
 from rewarm.domain.model import BLOCK_BYTES, GIB, Extent
+from rewarm.domain.volume.extents import Runs, joined, runs_of
 
 if TYPE_CHECKING:
     from mypy_boto3_ebs.client import EBSClient

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rewarm.adapters.minute_sums import minute_sums
-from rewarm.domain.performance_change import Activity
+from rewarm.domain.volume.performance_change import Activity
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch.client import CloudWatchClient

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.domain.performance import Performance, VolumeModification
+from rewarm.domain.volume.performance import Performance, VolumeModification
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client

@@ -21,7 +21,7 @@ from rewarm.domain.errors import (
     VolumeNotFoundError,
 )
 from rewarm.domain.model import Attachment, InitializationStatus, Volume, VolumeSettings
-from rewarm.domain.performance import BOOST_TAG, STACK_TAG
+from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client

@@ -8,7 +8,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from rewarm.contracts.base import Contract, Instant
 from rewarm.contracts.request import InstanceId, VolumeId
-from rewarm.domain.benchmarks import LEAST_RUNTIME_SECONDS, MOST_RUNTIME_SECONDS, PatternName
+from rewarm.domain.benchmark.benchmarks import LEAST_RUNTIME_SECONDS, MOST_RUNTIME_SECONDS, PatternName
 
 MountPath = Annotated[StrictStr, Field(pattern=r"^/[A-Za-z0-9._/-]*$", max_length=200)]
 WindowsPath = Annotated[StrictStr, Field(pattern=r"^[A-Za-z]:\\[A-Za-z0-9 ._\\-]*$", max_length=200)]

@@ -68,7 +68,7 @@ class KeepResultEvent(StepEvent):
 
 
 class AnnounceEvent(StepEvent):
-    """Asks to tell people; `details` differ by `event`, see steps/announce.py."""
+    """Asks to tell people; `details` differ by `event`, see steps/announce/announce.py."""
 
     event: Announcement
     request: RestoreRequest | None = None

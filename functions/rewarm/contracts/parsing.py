@@ -12,7 +12,7 @@ from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.request import SELECTORS, RestoreRequest, Source
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.units import shown
-from rewarm.domain.volume_types import RESERVED_TAG_PREFIXES
+from rewarm.domain.volume.volume_types import RESERVED_TAG_PREFIXES
 
 Parsed = TypeVar("Parsed", bound=Contract)
 MAX_SHOWN_ERRORS = 5

@@ -11,8 +11,8 @@ from rewarm.contracts.parsing import parsed
 from rewarm.contracts.request import Notify
 from rewarm.contracts.results import WaitSeconds
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.performance import Performance
-from rewarm.domain.volume_types import WantedVolume
+from rewarm.domain.volume.performance import Performance
+from rewarm.domain.volume.volume_types import WantedVolume
 
 SETTINGS = ("volumeType", "iops", "throughputMibS")
 

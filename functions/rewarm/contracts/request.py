@@ -7,21 +7,21 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, JsonValue, StrictBool, StrictInt, StrictStr
 
 from rewarm.contracts.base import Contract, Instant, Usd
-from rewarm.domain.benchmarks import (
+from rewarm.domain.benchmark.benchmarks import (
     LEAST_RUNTIME_SECONDS,
     MOST_RUNTIME_SECONDS,
     ON_DEVICE,
     PatternName,
 )
 from rewarm.domain.model import OnFailure, Strategy
-from rewarm.domain.scope import Scope
-from rewarm.domain.stability import (
+from rewarm.domain.ready.stability import (
     DEFAULT_PATIENCE_SECONDS,
     DEFAULT_STABLE_MINUTES,
     MOST_PATIENCE_SECONDS,
     MOST_STABLE_MINUTES,
 )
-from rewarm.domain.verification import DEFAULT_SAMPLES, MAX_SAMPLES
+from rewarm.domain.ready.verification import DEFAULT_SAMPLES, MAX_SAMPLES
+from rewarm.domain.scope import Scope
 
 SnapshotId = Annotated[StrictStr, Field(pattern=r"^snap-([0-9a-f]{8}|[0-9a-f]{17})$")]
 VolumeId = Annotated[StrictStr, Field(pattern=r"^vol-([0-9a-f]{8}|[0-9a-f]{17})$")]

@@ -22,8 +22,8 @@ from rewarm.contracts.values import (
     VolumeAssignment,
     VolumePlan,
 )
-from rewarm.domain.fallback import How
 from rewarm.domain.model import Strategy
+from rewarm.domain.plan.fallback import How
 
 WaitSeconds = Annotated[int, Field(ge=1, le=3_600)]
 """For a Wait state: whole seconds, at least one."""

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
 from rewarm.domain import model
-from rewarm.domain.measured import Phase
 from rewarm.domain.model import Strategy, VolumeSettings
+from rewarm.domain.time.measured import Phase
 
 TriggerKind = Literal["api", "alarm", "schedule"]
 DataBytesFrom = Literal["fullSnapshotSize", "writtenBlocks", "volumeSize"]

@@ -6,8 +6,8 @@ from rewarm.contracts import AnnounceEvent, AnnounceResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
 from rewarm.restore_metrics import announced
-from rewarm.steps.announce import announce
-from rewarm.steps.announce_report import is_reported
+from rewarm.steps.announce.announce import announce
+from rewarm.steps.announce.unreported import is_reported
 
 _TABLE = wiring.table()
 _MESSAGES = wiring.messages()

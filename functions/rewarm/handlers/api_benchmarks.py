@@ -10,8 +10,8 @@ from rewarm.handlers import wiring
 from rewarm.handlers.clock import now
 from rewarm.handlers.http import json_body
 from rewarm.ports import JsonObject
-from rewarm.steps.get_benchmark import BenchmarkPorts, get_benchmark
-from rewarm.steps.start_benchmark import start_benchmark
+from rewarm.steps.verify.get_benchmark import BenchmarkPorts, get_benchmark
+from rewarm.steps.verify.start_benchmark import start_benchmark
 
 _PORTS = BenchmarkPorts(
     commands=wiring.benchmark_commands(),

@@ -11,8 +11,8 @@ from rewarm.handlers.clock import now
 from rewarm.handlers.http import json_body
 from rewarm.observability import count, logger
 from rewarm.ports import JsonObject
-from rewarm.steps.get_performance import get_performance
-from rewarm.steps.start_performance_change import start_performance_change
+from rewarm.steps.performance.get_performance import get_performance
+from rewarm.steps.performance.start_performance_change import start_performance_change
 
 _VOLUMES = wiring.volumes()
 _MODIFICATIONS = wiring.modification_facts()

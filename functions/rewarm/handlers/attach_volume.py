@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.attach_volume import attach_volume
+from rewarm.steps.volume.attach_volume import attach_volume
 
 _VOLUMES = wiring.volumes()
 _REPLACED = wiring.replaced_volumes()

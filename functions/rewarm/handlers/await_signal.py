@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import AwaitSignalEvent, AwaitSignalResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.await_signal import await_signal
+from rewarm.steps.warm.await_signal import await_signal
 
 _WAITERS = wiring.waiters()
 _TABLE = wiring.table()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import ChangePerformanceEvent, ChangePerformanceResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.change_performance import change_performance
+from rewarm.steps.performance.change_performance import change_performance
 
 _MODIFICATIONS = wiring.modifications()
 _LOG = wiring.performance_log()

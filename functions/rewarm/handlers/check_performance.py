@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import CheckPerformanceEvent, CheckPerformanceResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.check_performance import check_performance
+from rewarm.steps.performance.check_performance import check_performance
 
 _MODIFICATIONS = wiring.modification_facts()
 _ACTIVITY = wiring.activity()

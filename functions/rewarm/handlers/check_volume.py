@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import CheckVolumeEvent, CheckVolumeResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.check_volume import check_volume
+from rewarm.steps.volume.check_volume import check_volume
 
 _VOLUMES = wiring.volumes()
 _TABLE = wiring.table()

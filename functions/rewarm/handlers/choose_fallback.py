@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import ChooseFallbackEvent, ChooseFallbackResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.choose_fallback import choose_fallback
+from rewarm.steps.plan.choose_fallback import choose_fallback
 
 _TABLE = wiring.table()
 

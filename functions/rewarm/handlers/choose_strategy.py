@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.choose_strategy import choose_strategy
+from rewarm.steps.plan.choose_strategy import choose_strategy
 
 _FAST_RESTORES = wiring.fast_restores()
 _INSTANCES = wiring.instances()

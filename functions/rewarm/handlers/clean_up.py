@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import CleanUpEvent, CleanUpResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.clean_up import clean_up
+from rewarm.steps.clean_up.clean_up import clean_up
 
 _VOLUMES = wiring.volumes()
 _MODIFICATIONS = wiring.modifications()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import CreateVolumeEvent, CreateVolumeResult
 from rewarm.handlers import wiring
 from rewarm.observability import count, step_handler
-from rewarm.steps.create_volume import create_volume
+from rewarm.steps.volume.create_volume import create_volume
 
 _VOLUMES = wiring.volumes()
 _TABLE = wiring.table()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.dispatch_warmer import dispatch_warmer
+from rewarm.steps.warm.dispatch_warmer import dispatch_warmer
 
 _COMMANDS = wiring.sending_commands()
 _INSTANCES = wiring.instances()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import KeepResultEvent, KeepResultResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.keep_result import keep_result
+from rewarm.steps.report.keep_result import keep_result
 
 _ARTIFACTS = wiring.artifacts()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import LoadPlanEvent, LoadPlanResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.load_plan import load_plan
+from rewarm.steps.plan.load_plan import load_plan
 
 _ARTIFACTS = wiring.artifacts()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import ParseRequestEvent, ParseRequestResult
 from rewarm.handlers import wiring
 from rewarm.observability import count, logger, step_handler
-from rewarm.steps.parse_request import parse_request
+from rewarm.steps.request.parse_request import parse_request
 
 _KEEPER = wiring.keeper()
 _PACE = wiring.pace()

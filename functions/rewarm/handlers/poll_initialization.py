@@ -6,7 +6,7 @@ from rewarm.contracts import PollInitializationEvent, PollInitializationResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
 from rewarm.restore_metrics import polled
-from rewarm.steps.poll_initialization import poll_initialization
+from rewarm.steps.warm.poll_initialization import poll_initialization
 
 _VOLUMES = wiring.volumes()
 _COMMANDS = wiring.commands()

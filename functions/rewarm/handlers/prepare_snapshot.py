@@ -6,7 +6,7 @@ from rewarm.contracts import PrepareSnapshotEvent, PrepareSnapshotResult
 from rewarm.handlers import wiring
 from rewarm.handlers.clock import now
 from rewarm.observability import step_handler
-from rewarm.steps.prepare_snapshot import prepare_snapshot
+from rewarm.steps.volume.prepare_snapshot import prepare_snapshot
 
 _FAST_RESTORES = wiring.fast_restores()
 _TABLE = wiring.table()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import ReleaseEvent, ReleaseResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.release import release
+from rewarm.steps.volume.release import release
 
 _FAST_RESTORES = wiring.fast_restores()
 _VOLUMES = wiring.volumes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import ReleaseTargetEvent, ReleaseTargetResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.release_target import release_target
+from rewarm.steps.select.release_target import release_target
 
 _HOLDS = wiring.holds()
 

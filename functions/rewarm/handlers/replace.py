@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import ReplaceEvent, ReplaceResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.replace import ReplacePorts, replace
+from rewarm.steps.replace.replace import ReplacePorts, replace
 
 _PORTS = ReplacePorts(
     volumes=wiring.volumes(),

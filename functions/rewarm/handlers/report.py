@@ -7,7 +7,7 @@ from rewarm.handlers import wiring
 from rewarm.observability import step_handler
 from rewarm.restore_metrics import restore_reported
 from rewarm.restore_page import drawn as _drawn
-from rewarm.steps.report import report
+from rewarm.steps.report.report import report
 
 _ARTIFACTS = wiring.artifacts()
 _TABLE = wiring.table()

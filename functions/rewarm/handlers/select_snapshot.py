@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import SelectSnapshotEvent, SelectSnapshotResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.select_snapshot import select_snapshot
+from rewarm.steps.select.select_snapshot import select_snapshot
 
 _SNAPSHOTS = wiring.snapshots()
 _INSTANCES = wiring.instances()

@@ -19,13 +19,13 @@ from rewarm.ports import JsonObject
 from rewarm.ports_performance import RestoreExecutions
 from rewarm.restore_metrics import figures_reported
 from rewarm.restore_page import drawn as _drawn
-from rewarm.steps.clean_up import CleanUpPorts
-from rewarm.steps.end_stack import EndOfStack, end_stack
-from rewarm.steps.gauges import GaugePorts, read_gauges
-from rewarm.steps.known_executions import Asked, KnownExecutions
-from rewarm.steps.sweep import SweepPorts, restore_of_event, sweep, sweep_one
-from rewarm.steps.sweep_reports import PagePorts
-from rewarm.steps.sweep_restores import EndingPorts
+from rewarm.steps.clean_up.clean_up import CleanUpPorts
+from rewarm.steps.clean_up.end_stack import EndOfStack, end_stack
+from rewarm.steps.clean_up.gauges import GaugePorts, read_gauges
+from rewarm.steps.clean_up.known_executions import Asked, KnownExecutions
+from rewarm.steps.clean_up.sweep import SweepPorts, restore_of_event, sweep, sweep_one
+from rewarm.steps.clean_up.sweep_reports import PagePorts
+from rewarm.steps.clean_up.sweep_restores import EndingPorts
 
 PAUSE_SECONDS = 5
 """EC2 detaches a volume within seconds."""

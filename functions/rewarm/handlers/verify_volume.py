@@ -5,8 +5,8 @@ from __future__ import annotations
 from rewarm.contracts import VerifyVolumeEvent, VerifyVolumeResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.get_benchmark import BenchmarkPorts
-from rewarm.steps.verify_volume import verify_volume
+from rewarm.steps.verify.get_benchmark import BenchmarkPorts
+from rewarm.steps.verify.verify_volume import verify_volume
 
 _COMMANDS = wiring.sending_commands()
 _INSTANCES = wiring.instances()

@@ -7,7 +7,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from rewarm.handlers import wiring
 from rewarm.observability import logger
 from rewarm.ports import JsonObject
-from rewarm.steps.wake_up import wake_up
+from rewarm.steps.warm.wake_up import wake_up
 
 _WAITERS = wiring.waiters()
 _TASKS = wiring.tasks()

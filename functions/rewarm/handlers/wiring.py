@@ -43,8 +43,8 @@ from rewarm.adapters.volume_activity import CloudWatchActivity
 from rewarm.adapters.volume_modifications import Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.settings import Settings
-from rewarm.steps.holding import Keeper
-from rewarm.steps.put_back import PutBackPorts
+from rewarm.steps.replace.put_back import PutBackPorts
+from rewarm.steps.select.holding import Keeper
 
 settings = Settings()
 

@@ -12,8 +12,8 @@ from local.run.details import BLOCK_BYTES, detail
 from local.run.recording import Json, RestoreRecord, RunRecord, StateVisit
 from local.run.report import figures
 from local.run.verdict import problems, restore_problems, strategy, verdict_text
-from rewarm.domain.failures import explain
 from rewarm.domain.units import size_text
+from rewarm.domain.words.failures import explain
 from rewarm.page import STYLE
 
 HERE = Path(__file__).parent

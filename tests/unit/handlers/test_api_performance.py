@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rewarm.domain.errors import AccessDeniedError, IncompleteCleanUpError
-from rewarm.steps.sweep import Swept
+from rewarm.steps.clean_up.sweep import Swept
 from tests.support.builders import VOLUME_ID
 from tests.support.fakes import FakeFastRestores
 from tests.support.performance import CHANGE_ID, ChangeWorld, FakeInventory

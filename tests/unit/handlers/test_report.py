@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rewarm.steps.kept import keep_plans, plans_key
+from rewarm.steps.record.kept import keep_plans, plans_key
 from tests.support import accounts
 from tests.support.builders import NOW, RESTORE_ID, World, request
 from tests.unit.handlers.conftest import Context

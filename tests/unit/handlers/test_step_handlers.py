@@ -33,7 +33,7 @@ def test_each_step_has_a_handler_of_a_few_lines(name: str, fresh: Callable[[str]
     assert callable(module.lambda_handler)
     lines = (HANDLERS / f"{name}.py").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 35
-    assert any(re.match(rf"from rewarm\.steps\.{name} import .*\b{name}\b", line) for line in lines)
+    assert any(re.match(rf"from rewarm\.steps\.\w+\.{name} import .*\b{name}\b", line) for line in lines)
 
 
 @pytest.fixture

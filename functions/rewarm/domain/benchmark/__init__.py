@@ -1,0 +1,1 @@
+"""fio's patterns, its output, and comparisons between mounts."""

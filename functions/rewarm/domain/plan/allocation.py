@@ -1,0 +1,203 @@
+"""Which estimate each volume of a restore gets, so that all together are cheapest and within the budget.
+
+A volume's own limit is the deadline, or its own fastest where that is later. The cheapest way for every
+volume within its limit is the answer, if the budget allows it. If not, the limit is moved back for all,
+to the first time at which the budget suffices: the slowest volume is then as early as the money can make
+it. So a longer deadline never costs more, and a larger budget is never slower.
+
+Only fast snapshot restore couples volumes in price: one price for all of a snapshot in a zone. It is taken
+there by every volume that it serves in time, or by none. What the volumes share otherwise (instance, quotas,
+credits) is in their facts, as if all took the same road; see rewarm.domain.plan.facts.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from rewarm.domain.model import PriceBook, Strategy
+from rewarm.domain.plan import cost
+from rewarm.domain.plan.boost import boosts_of
+from rewarm.domain.plan.estimates import Estimate, Limits, Outcome
+from rewarm.domain.plan.estimators import ESTIMATORS, MIN_RATE_MIB_S, most_rate, rate_p90
+from rewarm.domain.plan.facts import VolumeFacts
+from rewarm.domain.plan.objective import Objective
+
+GRADED = (Strategy.PROVISIONED_RATE, Strategy.BOOSTED_WARM_UP)
+"""Strategies with a setting that trades price for time; the others have one estimate."""
+ORDER = {name: place for place, name in enumerate(ESTIMATORS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A volume with what can be had for it, before any limit."""
+
+    facts: VolumeFacts
+    book: PriceBook
+    single: tuple[Estimate, ...]
+    """Of the strategies with one estimate, but fast snapshot restore."""
+    graded: tuple[Strategy, ...]
+    fast_restore: Estimate | None
+    fastest: float
+
+    def within(self, seconds: float) -> Estimate | None:
+        """The cheapest but fast snapshot restore; None where nothing is as early."""
+        limits = Limits(seconds)
+        found = [*self.single, *(_estimate(name, self.facts, self.book, limits) for name in self.graded)]
+        in_time = [one for one in found if one is not None and one.times.ready_p90 <= seconds]
+        return min(in_time, key=rank, default=None)
+
+
+def rank(estimate: Estimate) -> tuple[Decimal, float, float, int]:
+    """Price first; ties by the earlier P90, the earlier P50, the order of ESTIMATORS."""
+    times = estimate.times
+    return (estimate.decidable_usd, times.ready_p90, times.ready_p50, ORDER[estimate.strategy])
+
+
+def allocate(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBook) -> list[Estimate] | None:
+    """One estimate for each volume; None where some volume has none, or the budget is too small for any."""
+    all_of_them = candidates(volumes, objective, book)
+    if any(math.isinf(one.fastest) for one in all_of_them):
+        return None
+    deadline = math.inf if objective.deadline_seconds is None else objective.deadline_seconds
+    chosen = all_within(all_of_them, deadline)
+    budget = objective.budget_usd
+    if budget is None or usd(chosen) <= budget:
+        return chosen
+    times = [time for time in turning_times(all_of_them) if time > deadline]
+    later = bisect_left(times, -budget, key=lambda time: -usd(all_within(all_of_them, time)))
+    return all_within(all_of_them, times[later]) if later < len(times) else None
+
+
+def usd(estimates: Iterable[Estimate]) -> Decimal:
+    """What the choice can change of their price."""
+    return sum((one.decidable_usd for one in estimates), Decimal(0))
+
+
+def candidates(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBook) -> list[Candidate]:
+    """One for each volume; volumes that are alike share it."""
+    known: list[Candidate] = []
+    found = []
+    for facts in volumes:
+        alike = next((one for one in known if one.facts == facts), None)
+        if alike is None:
+            alike = candidate(facts, objective, book)
+            known.append(alike)
+        found.append(alike)
+    return found
+
+
+def candidate(facts: VolumeFacts, objective: Objective, book: PriceBook) -> Candidate:
+    """The estimates that the objective lets us choose from."""
+    allowed = [name for name in ESTIMATORS if objective.allows(name)]
+    hurry = Limits(0.0, objective.budget_usd if objective.fixed is Strategy.VOLUME_CLONE else None)
+    first = {name: _estimate(name, facts, book, hurry) for name in allowed}
+    known = {name: estimate for name, estimate in first.items() if estimate is not None}
+    return Candidate(
+        facts,
+        book,
+        single=tuple(
+            one for name, one in known.items() if name not in {*GRADED, Strategy.FAST_SNAPSHOT_RESTORE}
+        ),
+        graded=tuple(name for name in known if name in GRADED),
+        fast_restore=known.get(Strategy.FAST_SNAPSHOT_RESTORE),
+        fastest=min((one.times.ready_p90 for one in known.values()), default=math.inf),
+    )
+
+
+def _estimate(name: Strategy, facts: VolumeFacts, book: PriceBook, limits: Limits) -> Estimate | None:
+    outcome: Outcome = ESTIMATORS[name](facts, book, limits)
+    return outcome if isinstance(outcome, Estimate) else None
+
+
+def all_within(volumes: Sequence[Candidate], seconds: float) -> list[Estimate]:
+    """The cheapest for all together, each within the time or its own fastest where that is later."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    alone: dict[int, Estimate | None] = {}
+    for index, one in enumerate(volumes):
+        groups.setdefault(one.facts.place, []).append(index)
+        if id(one) not in alone:
+            alone[id(one)] = one.within(max(seconds, one.fastest))
+    chosen: dict[int, Estimate] = {}
+    for indices in groups.values():
+        group = {index: volumes[index] for index in indices}
+        chosen.update(_group_within(group, {index: alone[id(one)] for index, one in group.items()}, seconds))
+    return [chosen[index] for index in range(len(volumes))]
+
+
+def _group_within(
+    group: Mapping[int, Candidate], others: Mapping[int, Estimate | None], seconds: float
+) -> dict[int, Estimate]:
+    """Volumes of one snapshot in one zone: fast snapshot restore for all that it serves, or for none."""
+    alone = {index: one for index, one in others.items() if one is not None}
+    fast = {
+        index: one.fast_restore
+        for index, one in group.items()
+        if one.fast_restore is not None
+        and one.fast_restore.times.ready_p90 <= max(seconds, one.fastest)
+        and _better(one.fast_restore, alone.get(index))
+    }
+    if not fast:
+        return alone
+    together = {**alone, **(_shared(group, fast) if usd(fast.values()) else fast)}
+    if len(alone) < len(group):
+        return together
+    return min(together, alone, key=_way_rank)
+
+
+def _way_rank(way: Mapping[int, Estimate]) -> tuple[Decimal, float]:
+    return usd(way.values()), max(one.times.ready_p90 for one in way.values())
+
+
+def _better(fast: Estimate, other: Estimate | None) -> bool:
+    """Whether a volume gains by fast snapshot restore once its price is paid."""
+    if other is None:
+        return True
+    if not fast.decidable_usd:
+        return rank(fast) < rank(other)
+    return other.decidable_usd > 0 or fast.times.ready_p90 < other.times.ready_p90
+
+
+def _shared(group: Mapping[int, Candidate], fast: Mapping[int, Estimate]) -> dict[int, Estimate]:
+    """One price until the group's last volume is ready, in parts that add up.
+
+    It is the last of all that could take it, so that the price does not depend on who does. Who gets the odd
+    millionth of a dollar follows from the volumes, not from their order.
+    """
+    able = [one.fast_restore for one in group.values() if one.fast_restore is not None]
+    seconds = max(one.times.ready_p90 for one in able)
+    ordered = sorted(fast, key=lambda index: group[index].facts.written_bytes)
+    return {
+        index: replace(
+            fast[index],
+            parts=(
+                *(part for part in fast[index].parts if part.sunk),
+                cost.fast_snapshot_restore(group[index].book, seconds, len(ordered), position),
+            ),
+        )
+        for position, index in enumerate(ordered)
+    }
+
+
+def turning_times(volumes: Sequence[Candidate]) -> list[float]:
+    """Every P90 that a volume can have, ascending: where the cheapest choice may change."""
+    alike = {id(one): one for one in volumes}
+    return sorted({time for one in alike.values() for time in _times(one)})
+
+
+def _times(one: Candidate) -> list[float]:
+    """Every P90 that a volume can have: where the cheapest choice may change."""
+    facts = one.facts
+    times = [estimate.times.ready_p90 for estimate in one.single]
+    if one.fast_restore is not None:
+        times.append(one.fast_restore.times.ready_p90)
+    if Strategy.PROVISIONED_RATE in one.graded:
+        rates = range(MIN_RATE_MIB_S, most_rate(facts) + 1)
+        times += map(rate_p90(facts), rates)
+    boosts = boosts_of(facts, one.book) if Strategy.BOOSTED_WARM_UP in one.graded else ""
+    if not isinstance(boosts, str):
+        times += map(boosts.ready_p90, boosts.steps_mib_s)
+    return times

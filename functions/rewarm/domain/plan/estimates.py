@@ -1,0 +1,129 @@
+"""What an estimator answers, and what all estimates have in common: the ways to usable and to ready."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from rewarm.domain.model import Boost, PriceBook, Strategy
+from rewarm.domain.plan import cost
+from rewarm.domain.plan.facts import VolumeFacts
+from rewarm.domain.time.measured import Phase
+from rewarm.domain.time.timings import BY_PRIORS, Basis, Quantiles
+from rewarm.domain.units import duration_text
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds from now."""
+
+    usable_p50: float
+    usable_p90: float
+    ready_p50: float
+    ready_p90: float
+    phases: tuple[tuple[Phase, Quantiles], ...] = ()
+    """The parts that add up to `ready`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One strategy with its numbers."""
+
+    strategy: Strategy
+    times: Times
+    parts: tuple[cost.CostPart, ...]
+    rate_mib_s: int | None = None
+    boost: Boost | None = None
+    basis: Basis = BY_PRIORS
+    read_limit_mib_s: float | None = None
+    """What volume, instance and the user allow the agent; S3 aside."""
+    note: str = ""
+    """What else one must know of it; a clause."""
+
+    @property
+    def cost_usd(self) -> Decimal:
+        """Everything."""
+        return cost.total(self.parts)
+
+    @property
+    def decidable_usd(self) -> Decimal:
+        """Without what is spent whatever is chosen; this is what a budget can be held against."""
+        return cost.total(part for part in self.parts if not part.sunk)
+
+
+@dataclass(frozen=True, slots=True)
+class Infeasible:
+    """A strategy that cannot be had here, and why."""
+
+    strategy: Strategy
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the request allows; None where it does not say."""
+
+    deadline_seconds: float | None = None
+    budget_usd: Decimal | None = None
+
+
+Outcome = Estimate | Infeasible
+Estimator = Callable[[VolumeFacts, PriceBook, Limits], Outcome]
+
+Parts = tuple[tuple[Phase, Quantiles], ...]
+
+
+def listing(facts: VolumeFacts, book: PriceBook) -> cost.CostPart:
+    """The one part that every estimate has."""
+    return cost.list_blocks(book, facts.written_blocks)
+
+
+def timed(facts: VolumeFacts, loading: Parts, lead: Parts = ()) -> Times:
+    """The lead before the volume is made, creation, attachment, loading, and the measurement at the end."""
+    timings, attached = facts.timings, facts.instance_limits is not None
+    attach: Parts = ((Phase.ATTACH, timings.attach_seconds),) if attached else ()
+    until_usable: Parts = (*lead, (Phase.CREATE, timings.create_seconds), *attach)
+    verify: Parts = ((Phase.VERIFY, timings.verify_seconds),) if measured(facts) else ()
+    phases = (*until_usable, *loading, *verify)
+    return Times(
+        usable_p50=math.fsum([part.p50 for _, part in until_usable]),
+        usable_p90=math.fsum([part.p90 for _, part in until_usable]),
+        ready_p50=math.fsum([part.p50 for _, part in phases]),
+        ready_p90=math.fsum([part.p90 for _, part in phases]),
+        phases=phases,
+    )
+
+
+def ready_p90_if(times: Times, phase: Phase) -> Callable[[float], float]:
+    """P90 where that phase took so many seconds: the same sum to the last bit, for those who compare many."""
+    others = [part.p90 for name, part in times.phases if name is not phase]
+    return lambda seconds: math.fsum((*others, seconds))
+
+
+def measured(facts: VolumeFacts) -> bool:
+    """Whether the volume is measured, before and after."""
+    return facts.verified and facts.instance_limits is not None
+
+
+def cold_measurement(facts: VolumeFacts) -> Parts:
+    """Before anything is done to the volume; where EBS loads by itself it costs no time."""
+    return ((Phase.MEASURE, facts.timings.measure_seconds),) if measured(facts) else ()
+
+
+def manner(estimate: Estimate) -> str:
+    """` at 120 MiB/s`, ` at 200 MiB/s and 3,000 IOPS`; empty where there is nothing to set."""
+    if estimate.rate_mib_s is not None:
+        return f" at {estimate.rate_mib_s} MiB/s"
+    boost = estimate.boost
+    if boost is None:
+        return ""
+    throughput = f"{boost.throughput_mib_s:,} MiB/s and " if boost.throughput_mib_s else ""
+    return f" at {throughput}{boost.iops:,} IOPS"
+
+
+def in_words(estimate: Estimate) -> str:
+    """`fast-snapshot-restore (full speed within 1 h 20 min in 9 of 10 cases)`."""
+    ready = duration_text(estimate.times.ready_p90)
+    return f"{estimate.strategy}{manner(estimate)} (full speed within {ready} in 9 of 10 cases)"

@@ -1,0 +1,177 @@
+"""How long each strategy takes and what it costs, from facts alone; a table with one estimator each."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from types import MappingProxyType
+
+from rewarm.domain.model import GIB, MIB, PriceBook, Strategy
+from rewarm.domain.plan import cost
+from rewarm.domain.plan.boost import boosted_warm_up
+from rewarm.domain.plan.estimates import (
+    Estimate,
+    Estimator,
+    Infeasible,
+    Limits,
+    Outcome,
+    Times,
+    listing,
+    ready_p90_if,
+    timed,
+)
+from rewarm.domain.plan.facts import VolumeFacts
+from rewarm.domain.plan.fast_restore import fast_snapshot_restore
+from rewarm.domain.plan.warm_up import warm_up_agent
+from rewarm.domain.time.measured import Phase
+from rewarm.domain.time.timings import Quantiles
+from rewarm.domain.volume.volume_types import VolumeSpeed
+
+MIN_RATE_MIB_S = 100
+MAX_RATE_MIB_S = 300
+"""botocore: ec2 CreateVolume VolumeInitializationRate, 100-300 MiB/s."""
+TIB_GIB = 1_024
+CLONE_GROWS_TO_TIB = 16
+CLONE_SPEED = VolumeSpeed(3_000, 125.0, 125.0)
+"""EBS user guide, "Copy volumes": until it is initialized, no more than this, the source or the copy."""
+
+
+def background(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome:
+    """EBS loads by itself; nobody knows how fast."""
+    del limits
+    tib, least = facts.data_bytes / (TIB_GIB * GIB), facts.timings.background_least_seconds
+    each, known = facts.timings.background_seconds_per_tib, facts.timings.basis_of(Strategy.BACKGROUND)
+    lag = facts.timings.status_delay_seconds
+    loading = Quantiles(max(least.p50, each.p50 * tib) + lag.p50, max(least.p90, each.p90 * tib) + lag.p90)
+    times = timed(facts, ((Phase.LOAD, loading if facts.data_bytes else Quantiles(0, 0)),))
+    return Estimate(Strategy.BACKGROUND, times, (listing(facts, book),), basis=known)
+
+
+def provisioned_rate(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome:
+    """The lowest rate that meets the deadline (price grows with the rate), else the highest affordable."""
+    most = most_rate(facts)
+    if most < MIN_RATE_MIB_S:
+        return Infeasible(
+            Strategy.PROVISIONED_RATE,
+            f"the Region's quota leaves {facts.rate_quota_left_mib_s:,} MiB/s, which is {most} MiB/s for "
+            f"each of {facts.volumes_of_restore} volumes; the lowest rate is {MIN_RATE_MIB_S}",
+        )
+    rate = most
+    if limits.deadline_seconds is None:
+        rate = MIN_RATE_MIB_S
+    else:
+        rate = min(most, _lowest_rate(facts, limits.deadline_seconds))
+    estimate = at_rate(facts, book, rate)
+    budget = limits.budget_usd
+    if budget is None or estimate.decidable_usd <= budget:
+        return estimate
+    return at_rate(facts, book, _highest_affordable_rate(facts, book, budget, most))
+
+
+def most_rate(facts: VolumeFacts) -> int:
+    """Each volume of the restore gets an even part of what the Region's quota leaves."""
+    return min(MAX_RATE_MIB_S, facts.rate_quota_left_mib_s // max(1, facts.volumes_of_restore))
+
+
+def at_rate(facts: VolumeFacts, book: PriceBook, rate_mib_s: int) -> Estimate:
+    """One of 100 to 300 MiB/s."""
+    parts = (listing(facts, book), cost.provisioned_rate(book, facts.data_bytes, rate_mib_s))
+    times, known = rate_times(facts, rate_mib_s), facts.timings.basis_of(Strategy.PROVISIONED_RATE)
+    return Estimate(Strategy.PROVISIONED_RATE, times, parts, rate_mib_s, basis=known)
+
+
+def rate_times(facts: VolumeFacts, rate_mib_s: int) -> Times:
+    """With this rate. EBS loads it by itself, so neither volume nor instance limit it."""
+    share, lag = facts.timings.rate_delivered, facts.timings.status_delay_seconds
+    expected = facts.data_bytes / MIB / rate_mib_s / share.p50 + lag.p50
+    return timed(facts, ((Phase.LOAD, Quantiles(expected, _promised_loading(facts, rate_mib_s))),))
+
+
+def rate_p90(facts: VolumeFacts) -> Callable[[int], float]:
+    """P90 by rate, for those who compare many."""
+    ready = ready_p90_if(rate_times(facts, MAX_RATE_MIB_S), Phase.LOAD)
+    return lambda rate_mib_s: ready(_promised_loading(facts, rate_mib_s))
+
+
+def _promised_loading(facts: VolumeFacts, rate_mib_s: int) -> float:
+    timings = facts.timings
+    seconds = facts.data_bytes / MIB / rate_mib_s / timings.rate_delivered.p90
+    return seconds + timings.status_delay_seconds.p90
+
+
+def _lowest_rate(facts: VolumeFacts, deadline_seconds: float) -> int:
+    """That meets the deadline; one above the highest where none does."""
+    ready = rate_p90(facts)
+    rates = range(MIN_RATE_MIB_S, MAX_RATE_MIB_S + 1)
+    return MIN_RATE_MIB_S + bisect_left(rates, -deadline_seconds, key=lambda rate: -ready(rate))
+
+
+def _highest_affordable_rate(facts: VolumeFacts, book: PriceBook, budget: Decimal, most: int) -> int:
+    """The lowest rate where none is affordable; the caller sees the price."""
+    rates = range(MIN_RATE_MIB_S, most + 1)
+    affordable = bisect_right(
+        rates, budget, key=lambda rate: cost.provisioned_rate_usd(book, facts.data_bytes, rate)
+    )
+    return rates[max(0, affordable - 1)]
+
+
+def volume_clone(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome:
+    """A copy of the source volume as it is now, by EBS itself."""
+    source = facts.clone_source
+    refusal = _clone_refusal(facts, book, limits)
+    if source is None or refusal is not None:
+        return Infeasible(Strategy.VOLUME_CLONE, refusal or "")
+    timings, tib = facts.timings, source.size_gib / TIB_GIB
+    first, following = timings.clone_first_tib_seconds, timings.clone_next_tib_seconds
+    more = max(0, math.ceil(tib) - 1)
+    loading = Quantiles(first.p50 + following.p50 * more, first.p90 + following.p90 * more)
+    if tib > CLONE_GROWS_TO_TIB:
+        loading = timings.clone_most_seconds
+    lag = timings.status_delay_seconds
+    iops = min(one.iops for one in (CLONE_SPEED, source.speed, facts.speed))
+    mib_s = min(one.sustained_mib_s for one in (CLONE_SPEED, source.speed, facts.speed))
+    return Estimate(
+        Strategy.VOLUME_CLONE,
+        timed(facts, ((Phase.LOAD, Quantiles(loading.p50 + lag.p50, loading.p90 + lag.p90)),)),
+        (listing(facts, book), cost.volume_clone(book, source.size_gib)),
+        basis=timings.basis_of(Strategy.VOLUME_CLONE),
+        note=f"it holds what is on {source.volume_id} now, not the snapshot's data, and until it is "
+        f"initialized it runs at {iops:,} IOPS and {mib_s:,.0f} MiB/s at most{_unpriced(book)}",
+    )
+
+
+def _unpriced(book: PriceBook) -> str:
+    return "" if book.clone_usd_per_gib is not None else "; AWS bills the copy too, at a price not known here"
+
+
+def _clone_refusal(facts: VolumeFacts, book: PriceBook, limits: Limits) -> str | None:
+    source = facts.clone_source
+    if source is None:
+        return "the source volume is not alive in the target's Availability Zone"
+    if source.being_copied:
+        return f"{source.volume_id} is being copied already, and EBS makes one copy at a time"
+    if facts.clones_of_restore > facts.clone_quota_left:
+        return (
+            f"the Region's quota leaves {facts.clone_quota_left} copies, and this restore would need "
+            f"{facts.clones_of_restore}"
+        )
+    if facts.settings is not None and facts.settings.size_gib < source.size_gib:
+        return f"the source volume has grown to {source.size_gib:,} GiB, and a copy cannot be smaller"
+    if book.clone_usd_per_gib is None and limits.budget_usd is not None:
+        return "AWS names no price for volume clones here, so no budget can be kept"
+    return None
+
+
+ESTIMATORS: Mapping[Strategy, Estimator] = MappingProxyType(
+    {
+        Strategy.WARM_UP_AGENT: warm_up_agent,
+        Strategy.BACKGROUND: background,
+        Strategy.BOOSTED_WARM_UP: boosted_warm_up,
+        Strategy.PROVISIONED_RATE: provisioned_rate,
+        Strategy.FAST_SNAPSHOT_RESTORE: fast_snapshot_restore,
+        Strategy.VOLUME_CLONE: volume_clone,
+    }
+)
+"""In this order where price and time are the same: what we can watch first, what costs money last."""

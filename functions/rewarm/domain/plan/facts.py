@@ -1,0 +1,136 @@
+"""What is known of a volume and its target before anything is made, alone and beside its restore's others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, VolumeSettings
+from rewarm.domain.scope import Scope
+from rewarm.domain.time.timings import PRIORS, Timings
+from rewarm.domain.volume.volume_types import VolumeSpeed
+
+FSR_RUNNING = frozenset({"enabling", "optimizing", "enabled"})
+"""botocore: ec2 FastSnapshotRestoreStateCode, those in which it is there or on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotasLeft:
+    """What the Region's quotas leave at this moment."""
+
+    fast_snapshot_restores: int
+    """Snapshots that may still get fast snapshot restore."""
+    initialization_rate_mib_s: int
+    volume_copies: int
+    being_copied: frozenset[str] = frozenset()
+    """Volumes of which a copy is made just now."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloneSource:
+    """A living volume that CopyVolumes could copy."""
+
+    volume_id: str
+    size_gib: int
+    speed: VolumeSpeed
+    being_copied: bool = False
+    """EBS user guide, "Copy volumes": one copy of a volume at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeFacts:
+    """One volume. The last five say what it shares; `beside_each_other` fills them in."""
+
+    data_bytes: int
+    written_bytes: int
+    written_blocks: int
+    snapshot_size_gib: int
+    speed: VolumeSpeed
+    instance_limits: InstanceEbsLimits | None
+    """None where the volume goes to no instance."""
+    agent_available: bool
+    verified: bool
+    """The volume is measured at the end, which takes time too."""
+    settings: VolumeSettings | None = None
+    """What the volume is to have; the boost goes above it. None: no boost."""
+    snapshot_id: str = ""
+    availability_zone: str = ""
+    instance_id: str | None = None
+    max_warm_up_mib_s: int | None = None
+    scope: Scope = Scope.WRITTEN
+    polite_latency_ms: float | None = None
+    fast_restore: FastSnapshotRestore | None = None
+    fast_restore_quota_left: int = 5
+    """Snapshots that may still be enabled in this Region."""
+    rate_quota_left_mib_s: int = 5_000
+    """What running creations leave of the Region's initialization rate."""
+    clone_source: CloneSource | None = None
+    """The source volume, where it lives in the target's zone."""
+    clone_quota_left: int = 5
+    timings: Timings = PRIORS
+    volumes_of_snapshot: int = 1
+    """Volumes of this restore that come from the same snapshot in the same zone."""
+    snapshots_of_restore: int = 1
+    """Of this restore: snapshots for which fast snapshot restore is not enabled yet."""
+    volumes_of_restore: int = 1
+    clones_of_restore: int = 1
+    """Volumes of this restore that could be clones."""
+    read_beside: tuple[int, ...] = ()
+    """What the agent reads of this restore's other volumes on the same instance, in bytes, ascending."""
+
+    @property
+    def read_bytes(self) -> int:
+        """What the agent reads; at most, where the scope is `used`."""
+        if self.scope is not Scope.WHOLE:
+            return self.written_bytes
+        size_gib = self.settings.size_gib if self.settings else self.snapshot_size_gib
+        return max(self.written_bytes, size_gib * GIB)
+
+    @property
+    def is_rate_typical(self) -> bool:
+        """Whether the agent's rate will say something of other restores: the same blocks, and no pauses."""
+        return self.scope is Scope.WRITTEN and self.polite_latency_ms is None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Fast snapshot restore is enabled, and paid, for a snapshot in an Availability Zone."""
+        return (self.snapshot_id, self.availability_zone)
+
+    @property
+    def fast_restore_runs(self) -> bool:
+        """Somebody has enabled it already."""
+        return self.fast_restore is not None and self.fast_restore.state in FSR_RUNNING
+
+
+def beside_each_other(volumes: Sequence[VolumeFacts]) -> list[VolumeFacts]:
+    """The facts of one restore's volumes, with what they share filled in.
+
+    Each volume is judged as if all the others took the same road: they warm up side by side, draw on one
+    quota and wait for one bucket's credits. That is never better than what will be.
+    """
+    places = Counter(volume.place for volume in volumes)
+    waiting = {volume.place for volume in volumes if not volume.fast_restore_runs}
+    clones = sum(volume.clone_source is not None for volume in volumes)
+    read: dict[str, list[int]] = {}
+    for volume in volumes:
+        if volume.instance_id is not None:
+            read.setdefault(volume.instance_id, []).append(volume.read_bytes)
+    return [
+        replace(
+            volume,
+            volumes_of_snapshot=places[volume.place],
+            snapshots_of_restore=len(waiting),
+            volumes_of_restore=len(volumes),
+            clones_of_restore=max(1, clones),
+            read_beside=_others(read.get(volume.instance_id or "", []), volume.read_bytes),
+        )
+        for volume in volumes
+    ]
+
+
+def _others(read: list[int], own: int) -> tuple[int, ...]:
+    others = sorted(read)
+    if others:
+        others.remove(own)
+    return tuple(others)

@@ -1,0 +1,145 @@
+"""Why a strategy was chosen, and why each other one was not, in sentences for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import ROUND_DOWN, Decimal
+
+from rewarm.domain.errors import NoStrategyFitsError
+from rewarm.domain.model import Strategy
+from rewarm.domain.plan.estimates import Estimate, Infeasible, Outcome, manner
+from rewarm.domain.plan.objective import NEVER_BY_ITSELF, Objective, is_late, over_budget
+from rewarm.domain.units import MICRO_DOLLAR, duration_text, price_text, usd_text
+
+
+def why(best: Estimate, possible: Iterable[Estimate], objective: Objective) -> str:
+    """Of the chosen one; `possible` are all that could have been."""
+    ready = f"full speed within {duration_text(best.times.ready_p90)} in 9 of 10 cases"
+    price = usd_text(best.decidable_usd) if best.decidable_usd else "no extra cost"
+    name = f"{best.strategy}{manner(best)}"
+    if objective.fixed is not None:
+        tail = f"; too late by {_lateness(best, objective)}" if is_late(best, objective) else ""
+        note = f"; {best.note}" if best.note else ""
+        return f"The request asks for {name}: {ready}, {price}{tail}{note}."
+    others = [other for other in possible if other is not best]
+    if is_late(best, objective):
+        late = f"{_lateness(best, objective)} too late"
+        return f"{_closest(name, best, others, objective)}: {ready}, {late}, {price}."
+    deadline = objective.deadline_seconds
+    allowed = f"; the deadline leaves {duration_text(deadline)}" if deadline is not None else ""
+    in_time = " in time" if deadline is not None else ""
+    return f"{name} is {_rank(best, others, objective, in_time)}: {ready}{allowed}, {price}."
+
+
+def _closest(name: str, best: Estimate, others: Iterable[Estimate], objective: Objective) -> str:
+    """Beside others a volume need not be earlier than the last of them, whatever its own share could buy."""
+    within = " within the budget" if objective.budget_usd is not None else ""
+    if any(other.times.ready_p90 < best.times.ready_p90 for other in others):
+        return (
+            f"The volumes cannot all meet the deadline{within}; "
+            f"{name} is the cheapest here that is ready with the last of them"
+        )
+    return f"No strategy{within} meets the deadline; {name} comes closest"
+
+
+def _rank(best: Estimate, others: Sequence[Estimate], objective: Objective, in_time: str) -> str:
+    """Alone another may be cheaper: what is shared is paid for the others' sake already."""
+    if any(other.decidable_usd < best.decidable_usd and not is_late(other, objective) for other in others):
+        return f"the cheapest{in_time} for all volumes of the snapshot together"
+    if any(other.decidable_usd == best.decidable_usd for other in others):
+        return f"no dearer than any other and the fastest of these{in_time}"
+    return f"the cheapest{in_time}"
+
+
+def verdict(outcome: Outcome, best: Estimate, chosen_why: str, objective: Objective) -> str:
+    """Of one strategy, chosen or not."""
+    if isinstance(outcome, Infeasible):
+        return f"Not possible: {outcome.reason}."
+    if outcome is best:
+        return chosen_why
+    if objective.fixed not in {None, outcome.strategy}:
+        return f"Not asked for: the request names {objective.fixed}."
+    if outcome.strategy in NEVER_BY_ITSELF:
+        return f"Only where the request names it: {outcome.note}."
+    return why_not(outcome, best, objective)
+
+
+def why_not(estimate: Estimate, best: Estimate, objective: Objective) -> str:
+    """One that could be had and is not the best."""
+    if over_budget(estimate, objective):
+        price, budget = _price_and_budget(estimate, objective)
+        return f"Over budget: it costs {price}, and the budget leaves {budget}."
+    ready = duration_text(estimate.times.ready_p90)
+    if is_late(estimate, objective) and not is_late(best, objective):
+        late = _lateness(estimate, objective)
+        return f"Too late: full speed only within {ready}, {late} after the deadline."
+    if is_late(estimate, objective) and estimate.times.ready_p90 > best.times.ready_p90:
+        return f"Too late as well, and slower: {_against(estimate, best)}."
+    if estimate.decidable_usd > best.decidable_usd:
+        more = usd_text(estimate.decidable_usd - best.decidable_usd)
+        return f"Dearer by {more}; it would be at full speed within {ready}."
+    if estimate.decidable_usd < best.decidable_usd:
+        return f"Cheaper alone, but not where the volumes of the snapshot share one price: {ready}."
+    if estimate.times.ready_p90 > best.times.ready_p90:
+        return f"Slower at the same price: {_against(estimate, best)}."
+    return f"No better: {ready} at the same price."
+
+
+def as_fallback(estimate: Estimate, best: Estimate, objective: Objective) -> str:
+    """What takes over where the best cannot be had after all."""
+    return f"Takes over if {best.strategy} cannot be had. {why_not(estimate, best, objective)}"
+
+
+def nothing_fits(outcomes: Mapping[Strategy, Outcome], objective: Objective) -> NoStrategyFitsError:
+    """The refusal, with the field of the request that is to blame."""
+    asked = [objective.fixed] if objective.fixed is not None else list(outcomes)
+    names = [name for name in asked if name is objective.fixed or name not in NEVER_BY_ITSELF]
+    reasons = "; ".join(f"{name}: {_refusal(outcomes[name], objective)}" for name in names)
+    if objective.fixed is not None:
+        return NoStrategyFitsError(reasons, field="objective.strategy")
+    late = any(
+        isinstance(outcomes[name], Estimate) and not over_budget(outcomes[name], objective) for name in names
+    )
+    field = "objective.readyWithinMinutes" if late else "objective.maxCostUsd"
+    return NoStrategyFitsError(f"no strategy fits. {reasons}", field=field)
+
+
+def too_dear_together(volumes: int, least_usd: Decimal, objective: Objective) -> NoStrategyFitsError:
+    """Each volume would fit alone, and all together do not."""
+    budget = price_text(objective.budget_usd or Decimal(0))
+    return NoStrategyFitsError(
+        f"{volumes} volumes cost {price_text(least_usd)} together, over the budget of {budget}",
+        field="objective.maxCostUsd",
+    )
+
+
+def _refusal(outcome: Outcome, objective: Objective) -> str:
+    if isinstance(outcome, Infeasible):
+        return outcome.reason
+    if over_budget(outcome, objective):
+        price, budget = _price_and_budget(outcome, objective)
+        return f"costs {price}, over the budget of {budget}"
+    ready = duration_text(outcome.times.ready_p90)
+    if not is_late(outcome, objective):
+        return f"full speed within {ready}"
+    return f"full speed only within {ready}, {_lateness(outcome, objective)} too late"
+
+
+def _lateness(estimate: Estimate, objective: Objective) -> str:
+    return duration_text(estimate.times.ready_p90 - max(0.0, objective.deadline_seconds or 0.0))
+
+
+def _against(estimate: Estimate, best: Estimate) -> str:
+    """`24 min against 20 min`; where both read the same, by how much."""
+    ready, earlier = estimate.times.ready_p90, best.times.ready_p90
+    if duration_text(ready) == duration_text(earlier):
+        return f"by {duration_text(ready - earlier)}"
+    return f"{duration_text(ready)} against {duration_text(earlier)}"
+
+
+def _price_and_budget(estimate: Estimate, objective: Objective) -> tuple[str, str]:
+    """Exact where both would read the same."""
+    price, budget = estimate.decidable_usd, objective.budget_usd or Decimal(0)
+    if usd_text(price) == usd_text(budget):
+        return price_text(price), price_text(budget.quantize(MICRO_DOLLAR, rounding=ROUND_DOWN))
+    return usd_text(price), usd_text(budget)

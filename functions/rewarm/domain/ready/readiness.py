@@ -1,0 +1,157 @@
+"""When is a volume at full speed? Pure rules over every signal that its strategy has.
+
+`VolumeReadOps` counts what the instance reads, not what EBS loads: going quiet proves only that the reader
+has stopped. So the agent's own account and the metric must agree, and for AWS's initialization its state
+and its progress must. A signal that is missing is unknown, never a yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rewarm.domain.model import InitializationStatus, ReadActivity, Strategy
+from rewarm.domain.ready.stability import ReadsVerdict, StableRule, judge_reads
+from rewarm.domain.ready.waits import agent_wait_seconds, metric_wait_seconds, status_wait_seconds
+from rewarm.domain.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class AgentAccount:
+    """What the agent says of itself; from its last progress line or its result."""
+
+    bytes_done: int
+    bytes_total: int
+    mib_per_second: float | None = None
+    eta_seconds: int | None = None
+    scope: Scope = Scope.WRITTEN
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything that is known at `now`; None where a source says nothing (yet)."""
+
+    now: datetime
+    strategy: Strategy
+    bytes_total: int
+    fast_restored: bool | None = None
+    initialization: InitializationStatus | None = None
+    agent: AgentAccount | None = None
+    agent_finished_at: datetime | None = None
+    """When the agent had read every block; None while it runs."""
+    read_ops_before: float = 0.0
+    read_activity: Sequence[ReadActivity] = field(default_factory=tuple)
+    stable: StableRule = field(default_factory=StableRule)
+    seconds_spent: float = 0.0
+    """Since the agent was sent for, or loading was first looked at."""
+    expected_seconds_left: float | None = None
+    """By the plan; used where AWS names no remaining time."""
+    standing_seconds: float = 0.0
+    """Without progress."""
+    warmed_by_agent: bool = False
+    """The agent reads the volume, whatever the strategy was: one that came to a standstill, or was slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The verdict, with why it is so or what is still missing."""
+
+    ready: bool
+    reasons: tuple[str, ...]
+    progress_percent: float
+    bytes_done: int
+    mib_per_second: float | None
+    eta_seconds: int | None
+    wait_seconds: int
+
+
+def judge(seen: Observation) -> Readiness:
+    """The rule of the strategy."""
+    if seen.strategy.reads_with_agent or seen.warmed_by_agent:
+        return _by_agent(seen)
+    if seen.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
+        return _by_fast_restore(seen)
+    return _by_initialization(seen, ())
+
+
+def _by_fast_restore(seen: Observation) -> Readiness:
+    if seen.fast_restored:
+        return Readiness(
+            True, ("FastRestored is true: every block is there",), 100.0, seen.bytes_total, None, 0, 1
+        )
+    note = "FastRestored is not true: there was no credit left, so the volume loads in the background"
+    return _by_initialization(seen, (note,))
+
+
+def _by_initialization(seen: Observation, notes: tuple[str, ...]) -> Readiness:
+    """`completed` and 100 %, both: AWS's own example shows `completed` beside 75 %."""
+    status = seen.initialization or InitializationStatus(None, None, None, None)
+    done = status.state == "completed" and status.progress_percent == 100
+    percent = 100.0 if done else float(min(status.progress_percent or 0, 99))
+    eta = 0 if done else _eta(status, seen.expected_seconds_left)
+    wait = status_wait_seconds(
+        aws_seconds_left=status.eta_seconds or None,
+        planned_seconds_left=seen.expected_seconds_left,
+        progress_percent=status.progress_percent,
+        spent_seconds=seen.seconds_spent,
+        standing_seconds=seen.standing_seconds,
+    )
+    return Readiness(
+        ready=done,
+        reasons=(*notes, *_initialization_reasons(status)),
+        progress_percent=percent,
+        bytes_done=round(seen.bytes_total * percent / 100),
+        mib_per_second=None,
+        eta_seconds=eta,
+        wait_seconds=1 if done else wait,
+    )
+
+
+def _initialization_reasons(status: InitializationStatus) -> tuple[str, ...]:
+    state = status.state or "not known yet"
+    percent = "not known yet" if status.progress_percent is None else f"{status.progress_percent} %"
+    return (f"initialization state is {state}", f"initialization progress is {percent}")
+
+
+def _eta(status: InitializationStatus, expected_seconds_left: float | None) -> int | None:
+    if status.eta_seconds:
+        return status.eta_seconds
+    return None if expected_seconds_left is None else max(0, round(expected_seconds_left))
+
+
+def _by_agent(seen: Observation) -> Readiness:
+    account = seen.agent or AgentAccount(0, seen.bytes_total)
+    total = account.bytes_total
+    finished = seen.agent_finished_at is not None
+    percent = 100.0 if finished or not total else min(99.9, 100.0 * account.bytes_done / total)
+    reads, wait = _reads(seen, account)
+    agent_reason = (
+        f"the agent has read {account.scope.in_words}"
+        if finished
+        else f"the agent has read {percent:.0f} % of the blocks"
+    )
+    return Readiness(
+        ready=finished and reads.settled,
+        reasons=(agent_reason, reads.reason) if reads.is_proof else (f"{agent_reason} ({reads.reason})",),
+        progress_percent=percent,
+        bytes_done=account.bytes_done,
+        mib_per_second=account.mib_per_second,
+        eta_seconds=0 if finished else account.eta_seconds,
+        wait_seconds=wait,
+    )
+
+
+def _reads(seen: Observation, account: AgentAccount) -> tuple[ReadsVerdict, int]:
+    """Whether VolumeReadOps agrees, why, and the time until the next look."""
+    if seen.agent_finished_at is None:
+        wait = agent_wait_seconds(account.eta_seconds, seen.seconds_spent)
+        return ReadsVerdict(False, "VolumeReadOps is looked at once the agent has finished"), wait
+    verdict = judge_reads(
+        seen.read_activity,
+        seen.stable,
+        level_before=seen.read_ops_before,
+        ended=seen.agent_finished_at,
+        now=seen.now,
+    )
+    return verdict, metric_wait_seconds(verdict.patience_seconds)

@@ -1,0 +1,1 @@
+"""Which snapshot of a volume or an instance is the right one."""

@@ -1,0 +1,1 @@
+"""How long things take: shipped priors, measurements of this account, and their quantiles."""

@@ -1,0 +1,200 @@
+"""From an account's finished restores to the figures of the next estimate.
+
+Each figure is learned by itself: the observations of the restores that are most alike (at most NEAREST, each
+with its weight) together with the prior, by the quantiles of domain/time/quantiles.py. Where a duration is a
+fixed delay on top of one that grows with the size, short ones teach the delay and long ones the growth: in
+each, the other part is small. Failed and cancelled restores are no records; what a fault stretched is one
+wild value among others, which moves a median to its neighbour at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from rewarm.domain.model import GIB, Strategy
+from rewarm.domain.time.measured import Likeness, Measured, Phase, weight
+from rewarm.domain.time.quantiles import Observation, shrunk
+from rewarm.domain.time.timings import PRIORS, Quantiles, Timings
+
+NEAREST = 20
+"""Enough for a P90; more would only bring in what is older and less alike."""
+LONG_SECONDS = 3_600.0
+"""From here on, minutes of delay are small beside what grows with the size."""
+LIMIT_MET_SHARE = 0.8
+"""A reader this close to what volume and instance allow was held back by them, else by S3."""
+TIB = 1024 * GIB
+
+Figure = Callable[[Measured], float | None]
+"""What a restore has to say of one figure; None where it says nothing."""
+
+
+LEAST_RATE, MOST_RATE = 1e-9, 1e9
+"""What no clock and no volume can show is no observation, and its inverse no figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Records and the restore for which they are asked."""
+
+    records: tuple[Measured, ...]
+    wanted: Likeness
+    now: datetime
+
+    def observations(self, figure: Figure) -> list[Observation]:
+        """Of the restores that are most alike; ties by the restore's name, so that no order matters."""
+        found = [
+            (weight(record, self.wanted, self.now), record.name, value)
+            for record in self.records
+            if (value := figure(record)) is not None
+        ]
+        found.sort(key=lambda one: (-one[0], one[1]))
+        return [Observation(value, counts) for counts, _, value in found[:NEAREST]]
+
+    def duration(self, figure: Figure, prior: Quantiles) -> Quantiles:
+        """The larger, the worse."""
+        return shrunk(self.observations(figure), prior)
+
+    def rate(self, figure: Figure, prior: Quantiles) -> Quantiles:
+        """The smaller, the worse: the quantiles are those of the time that a unit takes."""
+
+        def inverse(record: Measured) -> float | None:
+            value = figure(record)
+            return 1 / value if value is not None and LEAST_RATE <= value <= MOST_RATE else None
+
+        observations = self.observations(inverse)
+        if not observations:
+            return prior
+        found = shrunk(observations, Quantiles(1 / prior.p50, 1 / prior.p90))
+        return Quantiles(1 / found.p50, 1 / found.p90)
+
+
+def learned(
+    records: Iterable[Measured], wanted: Likeness, *, now: datetime, priors: Timings = PRIORS
+) -> Timings:
+    """The priors with everything that the records teach; the priors themselves where there are none."""
+    known = {record.name: record for record in sorted(records, key=lambda record: (record.at, record.name))}
+    if not known:
+        return priors
+    history = History(tuple(known.values()), wanted, now)
+    timings = _common(history, priors)
+    timings = _by_agent(history, timings)
+    timings = _by_rate(history, timings)
+    timings = _in_background(history, timings)
+    timings = _by_fast_restore(history, timings)
+    return replace(timings, restores=_counts(history.records))
+
+
+def _counts(records: Sequence[Measured]) -> Mapping[Strategy, int]:
+    """Restores behind each strategy's own figures; both that use the agent learn from each other."""
+    by_agent = sum(record.strategy.reads_with_agent for record in records)
+    return {
+        strategy: by_agent
+        if strategy.reads_with_agent
+        else sum(record.strategy is strategy for record in records)
+        for strategy in Strategy
+    }
+
+
+def _common(history: History, priors: Timings) -> Timings:
+    return replace(
+        priors,
+        create_seconds=history.duration(_phase(Phase.CREATE), priors.create_seconds),
+        attach_seconds=history.duration(_phase(Phase.ATTACH), priors.attach_seconds),
+        measure_seconds=history.duration(_phase(Phase.MEASURE), priors.measure_seconds),
+        verify_seconds=history.duration(_phase(Phase.VERIFY), priors.verify_seconds),
+    )
+
+
+def _phase(phase: Phase) -> Figure:
+    return lambda record: record.of(phase)
+
+
+def _by_agent(history: History, priors: Timings) -> Timings:
+    return replace(
+        priors,
+        delivery_seconds=history.duration(_phase(Phase.DELIVER), priors.delivery_seconds),
+        metric_delay_seconds=history.duration(_phase(Phase.SETTLE), priors.metric_delay_seconds),
+        warm_up_share=history.rate(_share_of_limit, priors.warm_up_share),
+        first_touch_mib_s=history.rate(_rate_from_s3, priors.first_touch_mib_s),
+    )
+
+
+def _share_of_limit(record: Measured) -> float | None:
+    """Where volume, instance or user held the agent back; at most all of it, for a limit that was exceeded
+    was no limit, and other volumes must keep to theirs.
+    """
+    rate, limit = record.read_mib_s, record.read_limit_mib_s
+    return min(1.0, rate / limit) if rate and limit and rate >= LIMIT_MET_SHARE * limit else None
+
+
+def _rate_from_s3(record: Measured) -> float | None:
+    """Where nothing that we know of did."""
+    rate, limit = record.read_mib_s, record.read_limit_mib_s
+    return rate if rate and limit and rate < LIMIT_MET_SHARE * limit else None
+
+
+def _by_rate(history: History, priors: Timings) -> Timings:
+    def delivered(record: Measured) -> float | None:
+        paid, taken = record.paid_seconds, record.of(Phase.LOAD)
+        if paid is None or taken is None or paid < LONG_SECONDS:
+            return None
+        return paid / max(1.0, taken - priors.status_delay_seconds.p50)
+
+    share = history.rate(delivered, priors.rate_delivered)
+
+    def delay(record: Measured) -> float | None:
+        paid, taken = record.paid_seconds, record.of(Phase.LOAD)
+        if paid is None or taken is None or paid >= LONG_SECONDS:
+            return None
+        return max(0.0, taken - paid / share.p50)
+
+    return replace(
+        priors,
+        rate_delivered=share,
+        status_delay_seconds=history.duration(delay, priors.status_delay_seconds),
+    )
+
+
+def _in_background(history: History, priors: Timings) -> Timings:
+    """The prior's least time stands for not knowing; each restore votes that time goes with the size."""
+
+    def per_tib(record: Measured) -> float | None:
+        taken = record.of(Phase.LOAD)
+        if record.strategy is not Strategy.BACKGROUND or not record.data_bytes:
+            return None
+        if taken is None or taken < max(LONG_SECONDS, priors.status_delay_seconds.p50):
+            return None
+        return (taken - priors.status_delay_seconds.p50) / (record.data_bytes / TIB)
+
+    def nothing(record: Measured) -> float | None:
+        return None if per_tib(record) is None else 0.0
+
+    return replace(
+        priors,
+        background_seconds_per_tib=history.duration(per_tib, priors.background_seconds_per_tib),
+        background_least_seconds=history.duration(nothing, priors.background_least_seconds),
+    )
+
+
+def _by_fast_restore(history: History, priors: Timings) -> Timings:
+    def delay(record: Measured) -> float | None:
+        lead, taken = record.lead_seconds, record.of(Phase.PREPARE)
+        if lead is None or taken is None or lead >= LONG_SECONDS:
+            return None
+        return max(0.0, taken - lead)
+
+    least = priors.fsr_optimizing_seconds_per_tib
+
+    def stretched(record: Measured) -> float | None:
+        lead, taken = record.lead_seconds, record.of(Phase.PREPARE)
+        if lead is None or taken is None or lead < LONG_SECONDS:
+            return None
+        return least.p50 * taken / lead
+
+    return replace(
+        priors,
+        fsr_poll_seconds=history.duration(delay, priors.fsr_poll_seconds),
+        fsr_optimizing_seconds_per_tib=history.duration(stretched, least),
+    )

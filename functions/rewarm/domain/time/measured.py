@@ -1,0 +1,107 @@
+"""What one finished restore measured of itself, phase by phase, and how much that says of another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from rewarm.domain.model import MIB, Strategy
+from rewarm.domain.volume.progress import Point
+
+HALF_LIFE_DAYS = 90.0
+"""A restore of three months ago counts half: a choice, between AWS's changes and rare drills."""
+OTHER_VOLUME_TYPE = 0.25
+OTHER_ZONE = 0.5
+OTHER_INSTANCE_TYPE = 0.5
+"""How much a restore says of one that differs in this: choices; the quantiles need their order only."""
+
+
+class Phase(StrEnum):
+    """The parts of a restore, in the order in which they happen; each strategy has some of them."""
+
+    PREPARE = "prepare"
+    """Until fast snapshot restore is enabled and has a credit."""
+    CREATE = "create"
+    """From CreateVolume until the volume is available."""
+    ATTACH = "attach"
+    """Until it is attached."""
+    MEASURE = "measure"
+    """A few dozen reads of the cold volume."""
+    DELIVER = "deliver"
+    """From SendCommand until the agent reads."""
+    READ = "read"
+    """The agent reads."""
+    LOAD = "load"
+    """EBS loads, by rate or in the background, and says so late; counted from the volume's being usable."""
+    SETTLE = "settle"
+    """From the end of reading until the volume's metrics are quiet."""
+    VERIFY = "verify"
+    """Random reads of the warm volume, and everything to the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """What makes restores alike."""
+
+    volume_type: str
+    availability_zone: str
+    instance_type: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One volume that came to full speed."""
+
+    name: str
+    """Restore and index: the same volume counts once, however often it was written down."""
+    at: datetime
+    strategy: Strategy
+    likeness: Likeness
+    written_bytes: int
+    data_bytes: int
+    snapshot_size_gib: int
+    seconds: Mapping[Phase, float]
+    """Phases that this restore had, and that were seen from beginning to end."""
+    lead_seconds: float | None = None
+    """What AWS's figures say of PREPARE; None where somebody else had enabled it."""
+    read_limit_mib_s: float | None = None
+    """What volume, instance and the user's own limit allowed the agent."""
+    rate_mib_s: int | None = None
+    """The provisioned initialization rate."""
+    points: tuple[Point, ...] = field(default=())
+    estimated_p50_seconds: float = 0.0
+    estimated_p90_seconds: float = 0.0
+    actual_seconds: float = 0.0
+    """From the plan to full speed."""
+
+    def of(self, phase: Phase) -> float | None:
+        """Its seconds; None where it was not measured, or is no duration."""
+        value = self.seconds.get(phase)
+        return value if value is not None and math.isfinite(value) and value >= 0 else None
+
+    @property
+    def read_mib_s(self) -> float | None:
+        """The agent's rate over all."""
+        seconds = self.of(Phase.READ)
+        return self.written_bytes / MIB / seconds if seconds and self.written_bytes else None
+
+    @property
+    def paid_seconds(self) -> float | None:
+        """What loading takes at the rate that was paid for."""
+        return self.data_bytes / MIB / self.rate_mib_s if self.rate_mib_s else None
+
+
+def weight(record: Measured, wanted: Likeness, now: datetime) -> float:
+    """1 for a restore of today that is alike in everything, less for each difference and with age."""
+    days = max(0.0, (now - record.at).total_seconds() / 86_400)
+    found = math.pow(0.5, days / HALF_LIFE_DAYS)
+    if record.likeness.volume_type != wanted.volume_type:
+        found *= OTHER_VOLUME_TYPE
+    if record.likeness.availability_zone != wanted.availability_zone:
+        found *= OTHER_ZONE
+    if record.likeness.instance_type != wanted.instance_type:
+        found *= OTHER_INSTANCE_TYPE
+    return found

@@ -1,0 +1,1 @@
+"""What is known about volumes: types, performance, targets, locks and leftovers."""

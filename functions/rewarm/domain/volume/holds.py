@@ -1,0 +1,135 @@
+"""Who works on which device of an instance, and which alarm has started what: two never do it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from rewarm.domain.errors import TargetBusyError, TooManyRestoresError
+from rewarm.domain.units import clock_text
+from rewarm.domain.volume.targets import device_slot
+
+MOST_NAMED = 5
+"""So many restores a message names; the others are counted."""
+START_GRACE = timedelta(minutes=5)
+"""A restore is noted before its execution starts: so long it is not over for want of an execution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many restores may run at once (parameters of the stack)."""
+
+    per_instance: int
+    in_stack: int
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A restore that runs, and the instance that it restores to, if it is one."""
+
+    restore_id: str
+    since: datetime
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A device that a restore works on, for the volume with this index."""
+
+    restore_id: str
+    index: int
+    device: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TargetHolds:
+    """All that is held on one instance; `version` changes with every change of it."""
+
+    instance_id: str
+    holds: tuple[Hold, ...] = ()
+    version: str | None = None
+
+    @property
+    def restore_ids(self) -> list[str]:
+        """Who works on the instance, the first one first."""
+        return list(dict.fromkeys(one.restore_id for one in sorted(self.holds, key=lambda one: one.since)))
+
+    def of(self, restore_id: str) -> dict[int, str]:
+        """The restore's devices by volume."""
+        return {one.index: one.device for one in self.holds if one.restore_id == restore_id}
+
+    def others(self, restore_id: str) -> list[str]:
+        """Devices that other restores work on."""
+        return [one.device for one in self.holds if one.restore_id != restore_id]
+
+    def without(self, restore_ids: Collection[str]) -> TargetHolds:
+        """Nothing of these any more."""
+        return replace(self, holds=tuple(one for one in self.holds if one.restore_id not in restore_ids))
+
+    def with_devices(self, restore_id: str, devices: Mapping[int, str], since: datetime) -> TargetHolds:
+        """The restore has these devices and no others; all of them, or TargetBusyError."""
+        if self.of(restore_id) == devices:
+            return self
+        for device in devices.values():
+            self.check_device(restore_id, device)
+        own = [Hold(restore_id, index, device, since) for index, device in devices.items()]
+        return replace(self, holds=(*self.without({restore_id}).holds, *own))
+
+    def check_device(self, restore_id: str, device: str) -> None:
+        """Raises TargetBusyError where another restore works on it."""
+        for one in self.holds:
+            if one.restore_id != restore_id and device_slot(one.device) == device_slot(device):
+                raise TargetBusyError(
+                    f"{one.device} on {self.instance_id} is being restored to by {one.restore_id} since "
+                    f"{clock_text(one.since)}; wait until it has ended, cancel it "
+                    f"(DELETE /restores/{one.restore_id}), or take another device",
+                    field="target.device",
+                    held_by=one.restore_id,
+                )
+
+    def check_room(self, restore_id: str, limit: int) -> None:
+        """Raises TooManyRestoresError where so many others work on the instance already."""
+        others = [one for one in self.restore_ids if one != restore_id]
+        if len(others) >= limit:
+            raise TooManyRestoresError(
+                f"{named(others)} {_runs(others)} on {self.instance_id}; the stack's parameter "
+                f"MaxRestoresPerInstance allows {limit} at once",
+                field="target.instanceId",
+                running=others,
+            )
+
+
+def check_stack(others: Collection[str], limit: int) -> None:
+    """Raises TooManyRestoresError where so many restores run already."""
+    if len(others) >= limit:
+        raise TooManyRestoresError(
+            f"{named(others)} {_runs(others)}; the stack's parameter MaxRestoresInFlight allows {limit} "
+            "at once",
+            running=others,
+        )
+
+
+def named(restore_ids: Collection[str]) -> str:
+    """The first few by name, the others by number."""
+    first, more = list(restore_ids)[:MOST_NAMED], len(restore_ids) - MOST_NAMED
+    return ", ".join(first) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _runs(restore_ids: Collection[str]) -> str:
+    return "runs" if len(restore_ids) == 1 else "run"
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmStart:
+    """The last restore that an alarm started; `runbook` tells its runbook from others."""
+
+    restore_id: str
+    at: datetime
+    runbook: str
+    version: str | None = None
+
+    def cooldown_ends(self, cooldown: timedelta, runbook: str) -> datetime:
+        """Until then another ALARM is the same disaster. A changed runbook asks for something else."""
+        return self.at if runbook != self.runbook else self.at + cooldown

@@ -1,0 +1,136 @@
+"""Where a replaced volume belongs, as its tags say it; and which volumes cannot be replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rewarm.domain.errors import InvalidRequestError, TargetNotUsableError
+from rewarm.domain.model import Attachment, Instance, Volume
+from rewarm.domain.volume.leftovers import REPLACED_TAG
+from rewarm.domain.volume.targets import device_slot
+
+REPLACED_STACK_TAG = "rewarm:replaced-by-stack"
+"""Name of the stack; only volumes with this tag may be detached and attached by its functions."""
+REPLACED_FROM_TAG = "rewarm:replaced-from"
+__all__ = [
+    "LEAVING",
+    "REPLACED_FROM_TAG",
+    "REPLACED_STACK_TAG",
+    "REPLACED_TAG",
+    "TAGS",
+    "Place",
+    "check_replaceable",
+    "device_to_replace",
+    "holder_of",
+    "living",
+    "place_of",
+]
+TAGS = (REPLACED_TAG, REPLACED_STACK_TAG, REPLACED_FROM_TAG)
+LEAVING = frozenset({"detaching", "busy"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a volume was, and is to be again if the restore fails."""
+
+    instance_id: str
+    device: str
+    index: int
+    """Of the restore's volume that takes the place."""
+    delete_on_termination: bool
+
+    def tags(self, restore_id: str, stack_name: str) -> dict[str, str]:
+        """Everything that putting back needs to know."""
+        on_termination = "delete" if self.delete_on_termination else "keep"
+        return {
+            REPLACED_TAG: restore_id,
+            REPLACED_STACK_TAG: stack_name,
+            REPLACED_FROM_TAG: f"{self.instance_id} {self.device} {self.index} {on_termination}",
+        }
+
+    @property
+    def in_words(self) -> str:
+        """For a sentence."""
+        return f"{self.device} on {self.instance_id}"
+
+
+def place_of(tags: Mapping[str, str]) -> Place | None:
+    """From the tag; None where it is missing or not ours."""
+    parts = tags.get(REPLACED_FROM_TAG, "").split()
+    if len(parts) != 4 or not parts[2].isdecimal():
+        return None
+    return Place(parts[0], parts[1], int(parts[2]), delete_on_termination=parts[3] == "delete")
+
+
+def living(volume: Volume) -> list[Attachment]:
+    """Attachments that are there still."""
+    return [one for one in volume.attachments if one.state != "detached"]
+
+
+def holder_of(device: str, devices: Mapping[str, str]) -> str | None:
+    """The volume at this place of the instance; /dev/sdf and xvdf are one place."""
+    slot = device_slot(device)
+    return next((volume_id for name, volume_id in devices.items() if device_slot(name) == slot), None)
+
+
+def device_to_replace(
+    asked: str | None, own: str | None, instance: Instance, *, field: str = "target.device"
+) -> tuple[str, str]:
+    """(Device name as EC2 has it, volume id); `own` is the device of the source's volume.
+
+    Raises InvalidRequestError, TargetNotUsableError.
+    """
+    device = asked or own
+    attached = ", ".join(f"{name} ({volume_id})" for name, volume_id in sorted(instance.devices.items()))
+    if device is None:
+        raise InvalidRequestError(
+            f"is missing: target.mode replace needs the device whose volume is to be replaced; "
+            f"{instance.instance_id} has {attached or 'none'}",
+            field=field,
+        )
+    slot = device_slot(device)
+    found = next((item for item in instance.devices.items() if device_slot(item[0]) == slot), None)
+    if found is None:
+        raise InvalidRequestError(
+            f"nothing is attached at {device} of {instance.instance_id}, so there is nothing to replace; "
+            f"it has {attached or 'none'}; target.mode attach puts a volume beside them",
+            field=field,
+        )
+    if instance.root_device is not None and slot == device_slot(instance.root_device):
+        raise _root(found, instance, field)
+    return found
+
+
+def _root(found: tuple[str, str], instance: Instance, field: str) -> TargetNotUsableError:
+    """EC2 user guide, "Replace the root volume for an EC2 instance without stopping it"."""
+    return TargetNotUsableError(
+        f"{found[0]} is the root device of {instance.instance_id} ({found[1]}), and EC2 detaches a root "
+        "volume from a stopped instance only; what works is EC2's own root volume replacement, which reboots "
+        f"the instance: aws ec2 create-replace-root-volume-task --instance-id {instance.instance_id} "
+        "--snapshot-id … (a snapshot of this root volume; --volume-initialization-rate gives it a rate). To "
+        "restore an instance's other volumes, name their devices in source.devices",
+        field=field,
+    )
+
+
+def check_replaceable(volume: Volume, instance_id: str, device: str, *, field: str = "target.device") -> None:
+    """Raises TargetNotUsableError where the volume is not simply attached to this one instance."""
+    name, attachments = volume.volume_id, living(volume)
+    if volume.managed_by is not None:
+        raise TargetNotUsableError(
+            f"{name} at {device} belongs to {volume.managed_by}, which alone may detach it", field=field
+        )
+    others = sorted({one.instance_id for one in attachments} - {instance_id})
+    if others:
+        raise TargetNotUsableError(
+            f"{name} at {device} is attached to {', '.join(others)} too (Multi-Attach): replaced on one "
+            "instance, the machines would work on different data; detach it there first",
+            field=field,
+        )
+    state = attachments[0].state if attachments else "detached"
+    if state != "attached":
+        raise TargetNotUsableError(
+            f"{name} is {state} at {device} of {instance_id}; allowed is a volume that is attached",
+            field=field,
+        )

@@ -1,0 +1,79 @@
+"""What people are told of a change of performance: from what to what, when it was asked for, when it held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rewarm.domain.units import elapsed_text, iso
+from rewarm.domain.volume.performance import Performance
+from rewarm.domain.words.messages import Message, Severity
+
+KIND = "Change"
+OPTIMIZING = (
+    "EBS still optimizes the volume: until that is completed its performance lies between the two settings, "
+    "and it takes no other change."
+)
+"""EBS user guide, "Monitor the progress of volume modifications"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What was changed."""
+
+    change_id: str
+    volume_id: str
+    original: Performance
+    target: Performance
+
+    @property
+    def in_words(self) -> str:
+        """For a sentence."""
+        return f"{self.volume_id} from {self.original.in_words} to {self.target.in_words}"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """When it was asked for, when it held, and how that is known."""
+
+    requested_at: datetime
+    requested_from: str
+    took_effect_at: datetime
+    state: str
+    reason: str
+
+
+def changed(change: Change, effect: Effect) -> Message:
+    """The new settings hold."""
+    seconds = max(0.0, (effect.took_effect_at - effect.requested_at).total_seconds())
+    source = "CloudTrail" if effect.requested_from == "cloudtrail" else "start of the modification"
+    return Message(
+        event="performance-changed",
+        restore_id=change.change_id,
+        kind=KIND,
+        title=f"{change.volume_id} is {change.target.in_words}",
+        text=f"Changed {change.in_words}; it took effect {elapsed_text(seconds)} after the request. "
+        f"Known because {effect.reason}.",
+        severity=Severity.GOOD,
+        fields=(
+            ("Requested", f"{iso(effect.requested_at)} ({source})"),
+            ("Took effect", iso(effect.took_effect_at)),
+            ("State", effect.state),
+        ),
+        next_steps=(OPTIMIZING,) if effect.state == "optimizing" else (),
+        links=(("performance", f"/volumes/{change.volume_id}/performance"),),
+    )
+
+
+def not_changed(change: Change, reason: str) -> Message:
+    """The settings are as they were, or nobody knows."""
+    return Message(
+        event="performance-failed",
+        restore_id=change.change_id,
+        kind=KIND,
+        title=f"{change.volume_id} could not be changed",
+        text=f"Not changed: {change.in_words}. {reason}",
+        severity=Severity.ERROR,
+        next_steps=("Look at the volume before you ask again: EC2 counts each change.",),
+        links=(("performance", f"/volumes/{change.volume_id}/performance"),),
+    )

@@ -1,0 +1,298 @@
+"""States `Clean Up` and `Clean Up Attempt`: remove what a restore made, what holds another thing first.
+
+Once a volume was announced as usable (attached, or available in a zone) it may hold somebody's new data: it
+is never deleted then; nor is one that is ready, of which the sweeper gives back what `Release` could not. The
+sweeper does the very same for a restore that was stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from rewarm.contracts import CleanUpEvent, CleanUpResult
+from rewarm.domain.errors import (
+    DeviceInUseError,
+    IncompleteCleanUpError,
+    RequestRefusedError,
+    RestoreError,
+    ServiceUnavailableError,
+    ThrottledError,
+    VolumeNotFoundError,
+)
+from rewarm.domain.model import OnFailure, Volume
+from rewarm.domain.volume.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, is_made_by_us, untouchable
+from rewarm.domain.volume.performance import BOOST_TAG, performance_of
+from rewarm.ports import (
+    Commands,
+    FastSnapshotRestores,
+    JsonObject,
+    RestoreTable,
+    VolumeModifications,
+    VolumeStore,
+)
+from rewarm.steps.clean_up.remains import Account, Remains, joined
+from rewarm.steps.record.records import (
+    attribute,
+    clean_up_attribute,
+    command_attribute,
+    measurement_attribute,
+    sending_attribute,
+    story_attribute,
+)
+from rewarm.steps.replace.put_back import PutBackPorts, put_back
+from rewarm.steps.volume.boost import lower
+from rewarm.steps.volume.release import release_fast_restore
+from rewarm.steps.warm.sent_once import sent_before
+
+GONE = frozenset({"deleting", "deleted"})
+SWEPT_LATER = "the sweeper tries again every 15 minutes"
+KEPT_BEFORE = "it was kept before, and is its owner's"
+RETRIED = (ThrottledError, ServiceUnavailableError)
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUpPorts:
+    """Everything that it takes."""
+
+    volumes: VolumeStore
+    modifications: VolumeModifications
+    commands: Commands
+    fast_restores: FastSnapshotRestores
+    table: RestoreTable
+    stack_name: str
+    put_back: PutBackPorts | None = None
+
+
+def clean_up(  # noqa: PLR0913 - one keyword a port
+    event: CleanUpEvent,
+    *,
+    volumes: VolumeStore,
+    modifications: VolumeModifications,
+    commands: Commands,
+    fast_restores: FastSnapshotRestores,
+    table: RestoreTable,
+    stack_name: str,
+    put_back: PutBackPorts | None = None,
+) -> CleanUpResult:
+    """Raises ServiceUnavailableError while something takes its time (the state is retried then), and
+    IncompleteCleanUpError with the list of what stays and costs money.
+    """
+    unkept = _keep_story(event, table)
+    sent = event.dispatch
+    remains = Remains(
+        restore_id=event.restore_id,
+        index=event.volume.index,
+        volume_id=event.volume_id,
+        instance_id=event.volume.instance_id,
+        place=(event.volume.snapshot_id, event.volume.availability_zone),
+        announced=event.attached_announced,
+        # The volume of a plan that failed is of no use to anybody once the next one makes its own.
+        on_failure=OnFailure.CLEAN_UP if event.fallback else event.request.on_failure,
+        fallback=event.fallback is not None,
+        commands=frozenset({(sent.command_id, sent.instance_id)} if sent else ()),
+        in_place=event.fallback == "same-volume",
+    )
+    # Only where the plan replaces a volume it is worth a call; the sweeper, which knows no plan, always asks.
+    back = put_back if event.volume.replaces is not None else None
+    ports = CleanUpPorts(volumes, modifications, commands, fast_restores, table, stack_name, back)
+    result = remove(remains, ports)
+    if isinstance(unkept, RETRIED):
+        raise unkept
+    return result
+
+
+def remove(remains: Remains, ports: CleanUpPorts) -> CleanUpResult:
+    """Idempotent. One thing that cannot be removed never keeps another one from being removed."""
+    account = Account()
+    record = _noted(remains, ports.table, account)
+    earlier = record.get(clean_up_attribute(remains.index)) or {}
+    account.kept_volumes |= {str(one) for one in earlier.get("keptVolumes") or ()}
+    _cancel_commands(remains, record, ports, account)
+    for volume in _volumes_made(remains, ports, account):
+        if not _remove_volume(remains, volume, ports.volumes, account):
+            _lower_boost(volume, ports.volumes, ports.modifications, account)
+    _put_back(remains, ports.put_back, account)
+    _release(remains, ports.fast_restores, ports.table, account)
+    return _settle(remains, account, ports.table)
+
+
+def _noted(remains: Remains, table: RestoreTable, account: Account) -> JsonObject:
+    """Of this volume. Nothing where it cannot be read: what the execution itself knows of is ended all the
+    same, and that a volume was kept before its tag says, too.
+    """
+    try:
+        return table.get_volume(remains.restore_id, remains.index)
+    except RestoreError as error:
+        (account.busy if isinstance(error, RETRIED) else account.left).append(f"commands: {error}")
+        return {}
+
+
+def _keep_story(event: CleanUpEvent, table: RestoreTable) -> RestoreError | None:
+    """An execution that fails can hand on nothing but its error.
+
+    Why it could not be kept: that keeps nothing from being removed.
+    """
+    try:
+        if event.story:
+            index = event.volume.index
+            table.update_volume(event.restore_id, index, {story_attribute(index): event.story})
+    except RestoreError as error:
+        return error
+    return None
+
+
+def _put_back(remains: Remains, ports: PutBackPorts | None, account: Account) -> None:
+    """The volume whose place the new one was to take, or took."""
+    if ports is None or remains.in_place:
+        return
+    lists = {"back": account.kept, "stays-out": account.kept, "pending": account.busy, "left": account.left}
+    for one in put_back(remains.restore_id, remains.index, ports):
+        lists[one.state].append(f"volume {one.volume_id}: {one.reason}")
+        account.moved |= one.state == "back"
+
+
+def _cancel_commands(remains: Remains, record: JsonObject, ports: CleanUpPorts, account: Account) -> None:
+    """The warm-up, and what measures: the record knows both, also where their answer never arrived."""
+    sent = (record.get(command_attribute(remains.index)) or {}).get("dispatch") or {}
+    measuring = record.get(measurement_attribute(remains.index)) or {}
+    noted = {(str(one["commandId"]), str(one["instanceId"])) for one in (sent, measuring) if one}
+    _cancel_unnoted(record.get(sending_attribute(remains.index)), ports, account)
+    for command_id, instance_id in sorted(noted | remains.commands):
+        try:
+            ports.commands.cancel(command_id, instance_id)
+        except RETRIED as error:
+            account.busy.append(f"command {command_id}: {error}")
+        except RestoreError as error:
+            account.left.append(f"command {command_id}: {error}")
+
+
+def _cancel_unnoted(sending: JsonObject | None, ports: CleanUpPorts, account: Account) -> None:
+    """One that was sent by a function which ended before it could say so."""
+    try:
+        sent_before(sending, None, ports.commands)
+    except RETRIED as error:
+        account.busy.append(f"commands: {error}")
+    except RestoreError as error:
+        account.left.append(f"commands: {error}")
+
+
+def _volumes_made(event: Remains, ports: CleanUpPorts, account: Account) -> list[Volume]:
+    """The volume we know of, and those that only their tags show: made by a call whose answer was lost."""
+    found: dict[str, Volume] = {}
+    ours = {INDEX_TAG: str(event.index), STACK_TAG: ports.stack_name}
+    try:
+        for volume in ports.volumes.created_by(event.restore_id):
+            if ours.items() <= volume.settings.tags.items() and is_made_by_us(volume):
+                found[volume.volume_id] = volume
+        if event.volume_id is not None and event.volume_id not in found:
+            found[event.volume_id] = ports.volumes.get(event.volume_id)
+    except VolumeNotFoundError:
+        pass
+    except RETRIED as error:
+        account.busy.append(str(error))
+    except RestoreError as error:
+        account.left.append(f"volumes of this restore could not be listed: {error}")
+    tagged = {
+        name: one for name, one in found.items() if one.settings.tags.get(STACK_TAG) == ports.stack_name
+    }
+    return [volume for volume in tagged.values() if volume.state not in GONE]
+
+
+def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account: Account) -> bool:
+    """False where the volume stays."""
+    reason = _reason_to_keep(event, volume, account.kept_volumes)
+    try:
+        if reason is None:
+            _delete_volume(volume, volumes, account)
+        elif event.fallback or reason == KEPT_BEFORE:
+            account.keep(volume, reason)
+        else:
+            volumes.tag(volume.volume_id, {FAILED_TAG: event.restore_id})
+            account.keep(volume, f"{reason}; tagged {FAILED_TAG}", tagged=True)
+    except VolumeNotFoundError:
+        account.removed.append(f"volume {volume.volume_id}")
+    except (*RETRIED, RequestRefusedError, DeviceInUseError) as error:
+        account.busy.append(f"volume {volume.volume_id}: {error}")
+    except RestoreError as error:
+        account.left.append(f"volume {volume.volume_id}: {error}")
+    return reason is None
+
+
+def _delete_volume(volume: Volume, volumes: VolumeStore, account: Account) -> None:
+    name = volume.volume_id
+    if any(one.state != "detached" for one in volume.attachments):
+        for attachment in volume.attachments:
+            volumes.detach(name, attachment.instance_id)
+        volume = volumes.get(name)
+    if volume.state == "creating" or any(one.state != "detached" for one in volume.attachments):
+        account.busy.append(f"{name} is still being {'detached' if volume.attachments else 'created'}")
+        return
+    volumes.delete(name)
+    account.removed.append(f"volume {name}")
+
+
+def _lower_boost(
+    volume: Volume, volumes: VolumeStore, modifications: VolumeModifications, account: Account
+) -> None:
+    """Of a volume that stays; EC2 bills the lower settings from the start of the modification."""
+    target = volume.settings.tags.get(BOOST_TAG)
+    if target is None:
+        return
+    name = volume.volume_id
+    outcome = lower(name, volumes=volumes, modifications=modifications)
+    if outcome.state == "lowered" or outcome.accepted:
+        account.removed.append(f"boost of {name} (it goes back to {target})")
+        return
+    told = f"boost of {name} ({performance_of(volume.settings).in_words}, to be {target}): {outcome.reason}"
+    (account.left if outcome.state == "not-lowered" else account.busy).append(told)
+
+
+def _reason_to_keep(event: Remains, volume: Volume, kept_volumes: Collection[str]) -> str | None:
+    kept_before = untouchable(volume.settings.tags)
+    if kept_before is not None:
+        return kept_before
+    if event.announced and volume.volume_id == event.volume_id:
+        return "it is usable and may hold new data"
+    if event.on_failure is OnFailure.KEEP and volume.state != "error":
+        return "the request says onFailure keep"
+    others = {one.instance_id for one in volume.attachments} - {event.instance_id}
+    if others:
+        return f"it is attached to {', '.join(sorted(others))}, which was not our doing"
+    return KEPT_BEFORE if volume.volume_id in kept_volumes else None
+
+
+def _release(
+    event: Remains, fast_restores: FastSnapshotRestores, table: RestoreTable, account: Account
+) -> None:
+    if event.place is None:
+        return
+    name = f"fast snapshot restore of {event.place[0]} in {event.place[1]}"
+    try:
+        account.removed += release_fast_restore(
+            event.restore_id, event.index, event.place, fast_restores=fast_restores, table=table
+        )
+    except RETRIED as error:
+        account.busy.append(f"{name}: {error}")
+    except RestoreError as error:
+        account.left.append(f"{name}: {error}")
+
+
+def _settle(event: Remains, account: Account, table: RestoreTable) -> CleanUpResult:
+    """Writes the account down first: the message about the failure tells it even where this state fails."""
+    name = clean_up_attribute(event.index)
+    earlier = attribute(table, event.restore_id, event.index, name)
+    removed = joined(earlier.get("removed"), account.removed)
+    unfinished = [*account.left, *account.busy]
+    kept = [] if event.fallback else account.kept_in_words
+    stays = [] if event.fallback else account.marked
+    told = {"removed": removed, "kept": [*kept, *(f"{one} ({SWEPT_LATER})" for one in unfinished)]}
+    goes_on = {"goesOn": True} if event.fallback else {}
+    volumes = {"keptVolumes": sorted(account.kept_volumes)} if account.kept_volumes else {}
+    noted = {**told, **goes_on, **volumes, "stays": stays, "unfinished": bool(unfinished)}
+    table.update_volume(event.restore_id, event.index, {name: noted})
+    if account.busy:
+        raise ServiceUnavailableError(f"clean-up goes on: {'; '.join(unfinished)}")
+    if account.left:
+        raise IncompleteCleanUpError(f"could not be removed and may cost money: {'; '.join(account.left)}")
+    return CleanUpResult(removed=removed, kept=account.kept_in_words)

@@ -1,0 +1,75 @@
+"""Ends everything that the stack's restores have running, before the stack goes away.
+
+Nobody is left afterwards who could: so executions are stopped, the sweeper does its work at once, and both
+are done again until nothing is found that costs money.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rewarm.domain.errors import IncompleteCleanUpError, RestoreError
+from rewarm.ports_sweep import RunningWork
+from rewarm.steps.clean_up.late_reports import LATE_REPORTS
+from rewarm.steps.clean_up.sweep import SweepPorts, sweep, sweep_these
+from rewarm.steps.clean_up.swept import Swept
+from rewarm.steps.volume.boost import UNDER_WAY
+
+CAUSE = "The stack that runs the restore is being deleted."
+STARTING_SECONDS = 10
+"""The rule that starts restores by alarms is deleted at the same time."""
+LATE_SECONDS = 65
+"""A function that was at work when its execution was stopped may go on so long (template.yaml, Globals)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfStack:
+    """What it takes beside the sweeper's own ports."""
+
+    work: RunningWork
+    seconds_left: Callable[[], float]
+    reserve_seconds: float = 40
+    """Kept for one more look and for the answer."""
+
+
+def end_stack(ports: SweepPorts, end: EndOfStack) -> int:
+    """How many executions were stopped; raises IncompleteCleanUpError with all that is left."""
+    stopped: dict[str, str] = {}
+    quiet_at = end.seconds_left() - STARTING_SECONDS
+    while True:
+        just_stopped, left = _stop(end.work)
+        stopped.update(just_stopped)
+        if just_stopped:
+            quiet_at = end.seconds_left() - LATE_SECONDS
+        found = [*sweep_these(set(stopped.values()), ports), *sweep(ports)]
+        left += [f"{one.resource} ({one.sweep}): {one.reason}" for one in found if _is_open(one)]
+        seconds_left = end.seconds_left()
+        if not left and seconds_left <= quiet_at:
+            return len(stopped)
+        if seconds_left < end.reserve_seconds:
+            raise IncompleteCleanUpError("; ".join(left) or "functions of the restores may still be at work")
+        ports.ending.pause()
+
+
+def _stop(work: RunningWork) -> tuple[dict[str, str], list[str]]:
+    """Restores by the executions that were stopped just now, and what could not be."""
+    stopped: dict[str, str] = {}
+    try:
+        running = work.running()
+    except RestoreError as error:
+        return stopped, [f"executions could not be listed: {error}"]
+    troubles = []
+    for arn, restore_id in running.items():
+        try:
+            work.stop(arn, CAUSE)
+            stopped[arn] = restore_id
+        except RestoreError as error:
+            troubles.append(f"{arn} could not be stopped: {error}")
+    return stopped, troubles
+
+
+def _is_open(one: Swept) -> bool:
+    """EC2 finishes by itself a modification that it has taken; a missing report costs nobody anything."""
+    finishes = one.sweep == "boosts" and one.reason == UNDER_WAY
+    return one.state != "ended" and not finishes and one.sweep != LATE_REPORTS

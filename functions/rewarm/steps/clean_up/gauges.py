@@ -1,0 +1,120 @@
+"""What runs and costs money now, as numbers for the dashboard and its alarms; 0 is a number, too.
+
+"Left" is what has outlived every restore that needed it: the sweeper or a person has to end it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Literal
+
+from rewarm.domain.errors import RestoreError
+from rewarm.domain.model import Volume
+from rewarm.domain.plan.cost import fast_snapshot_restore
+from rewarm.domain.volume.leftovers import FAILED_TAG
+from rewarm.domain.volume.performance import BOOST_TAG
+from rewarm.domain.volume.running import RunningFastRestore
+from rewarm.ports import Prices
+from rewarm.ports_gauges import Inventory, StackVolumes
+from rewarm.ports_performance import RestoreExecutions
+from rewarm.steps.clean_up.clean_up import RETRIED
+
+RESTORE_TAG, INDEX_TAG = "rewarm:restore-id", "rewarm:volume-index"
+Unit = Literal["Count", "None"]
+
+
+@dataclass(frozen=True, slots=True)
+class GaugePorts:
+    """Everything that any of the gauges needs."""
+
+    stack_name: str
+    now: datetime
+    inventory: Inventory
+    volumes: StackVolumes
+    executions: RestoreExecutions
+    prices: Prices
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """One metric's value at this moment."""
+
+    name: str
+    value: float
+    unit: Unit = "Count"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What could be read, and why the rest could not: `gauge: reason`.
+
+    What comes by itself with the next sweep is `later`, what somebody must see to is in `problems`.
+    """
+
+    gauges: tuple[Gauge, ...]
+    later: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def read_gauges(ports: GaugePorts) -> Reading:
+    """A gauge that cannot be read has no value at all: 0 would say that nothing runs."""
+    found: list[Gauge] = []
+    later: list[str] = []
+    problems: list[str] = []
+    for name, read in READERS.items():
+        try:
+            found += list(read(ports))
+        except RETRIED as error:
+            later.append(f"{name}: {error}")
+        except RestoreError as error:
+            problems.append(f"{name} could not be looked at: {error}")
+    return Reading(tuple(found), tuple(later), tuple(problems))
+
+
+def _restores(ports: GaugePorts) -> Iterator[Gauge]:
+    yield Gauge("RestoresInFlight", ports.inventory.restores_in_flight())
+
+
+def _fast_restores(ports: GaugePorts) -> Iterator[Gauge]:
+    running = ports.inventory.fast_restores()
+    left = [one for one in running if all(_is_over(user, ports.executions) for user in one.users)]
+    yield Gauge("FastSnapshotRestores", len(running))
+    yield Gauge("FastSnapshotRestoresLeft", len(left))
+    yield Gauge("FastSnapshotRestoreUsd", _usd(running, ports), "None")
+
+
+def _is_over(user: str, executions: RestoreExecutions) -> bool:
+    restore_id, _, index = user.rpartition("/")
+    return executions.is_over(restore_id, int(index))
+
+
+def _usd(running: list[RunningFastRestore], ports: GaugePorts) -> float:
+    """What they have cost so far, by the shipped or listed price."""
+    if not running:
+        return 0.0
+    book = ports.prices.book(now=ports.now)
+    costs = [fast_snapshot_restore(book, (ports.now - one.since).total_seconds()).usd for one in running]
+    return float(sum(costs))
+
+
+def _volumes(ports: GaugePorts) -> Iterator[Gauge]:
+    volumes = ports.volumes.of_stack(ports.stack_name)
+    boosted = [one for one in volumes if BOOST_TAG in one.settings.tags]
+    yield Gauge("BoostedVolumes", len(boosted))
+    yield Gauge("BoostedVolumesLeft", len([one for one in boosted if _is_abandoned(one, ports.executions)]))
+    yield Gauge("FailedVolumes", len([one for one in volumes if FAILED_TAG in one.settings.tags]))
+
+
+def _is_abandoned(volume: Volume, executions: RestoreExecutions) -> bool:
+    tags = volume.settings.tags
+    restore_id, index = tags.get(RESTORE_TAG), tags.get(INDEX_TAG, "0")
+    return restore_id is None or executions.is_over(restore_id, int(index) if index.isdecimal() else 0)
+
+
+Reader = Callable[[GaugePorts], Iterator[Gauge]]
+READERS = MappingProxyType[str, Reader](
+    {"restores": _restores, "fast snapshot restores": _fast_restores, "volumes": _volumes}
+)

@@ -1,0 +1,295 @@
+"""Ends what goes on costing money after its restore has ended without doing so itself.
+
+An execution that is stopped or runs into its time limit meets no Catch. So a schedule, and Step Functions'
+own events, look at what is ours: each kind of leftover is one entry of `SWEEPS`, and none keeps the others
+from being swept. What belongs to a restore that runs is left alone, and so is what is not this stack's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any
+
+from rewarm.domain.errors import RestoreError
+from rewarm.domain.model import Volume
+from rewarm.domain.units import iso
+from rewarm.domain.volume.leftovers import (
+    INDEX_TAG,
+    RESTORE_TAG,
+    is_made_by_us,
+    restore_and_index,
+    restore_of,
+    untouchable,
+)
+from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
+from rewarm.domain.volume.replacing import REPLACED_TAG, place_of
+from rewarm.ports import JsonObject, RestoreTable, VolumeModifications, VolumeStore
+from rewarm.ports_gauges import StackVolumes
+from rewarm.ports_performance import BoostedVolumes, RestoreExecutions
+from rewarm.ports_replacing import ReplacedVolumes
+from rewarm.ports_sweep import EnabledFastRestores, FastRestoreClaims
+from rewarm.steps.clean_up.late_reports import LATE_REPORTS
+from rewarm.steps.clean_up.sweep_restores import EndingPorts, end_restore
+from rewarm.steps.clean_up.swept import State, Swept, failed
+from rewarm.steps.record.records import (
+    FINISHED,
+    attached_attribute,
+    boost_attribute,
+    clean_up_attribute,
+    settled_attribute,
+    volume_attribute,
+)
+from rewarm.steps.volume.boost import Lowering, lower
+from rewarm.steps.volume.release import release_fast_restore
+
+__all__ = ["SWEEPS", "SweepPorts", "Swept", "restore_of_event", "sweep", "sweep_one", "sweep_these"]
+
+ROUNDS = 4
+"""EC2 detaches a volume within seconds; what takes longer is told as left, and the next sweep goes on."""
+NO_TIME = "no time is left; the next sweep begins elsewhere"
+_STATES: dict[str, State] = {"lowered": "ended", "lowering": "ending", "not-lowered": "left"}
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPorts:
+    """Everything that any of the sweeps needs."""
+
+    stack_name: str
+    now: datetime
+    boosted: BoostedVolumes
+    stack_volumes: StackVolumes
+    volumes: VolumeStore
+    modifications: VolumeModifications
+    executions: RestoreExecutions
+    enabled: EnabledFastRestores
+    claims: FastRestoreClaims
+    table: RestoreTable
+    ending: EndingPorts
+    replaced: ReplacedVolumes | None = None
+
+
+Sweep = Callable[[SweepPorts], Iterator[Swept]]
+
+
+def sweep(ports: SweepPorts) -> list[Swept]:
+    """What was found and what became of it; raises nothing that a service says."""
+    found: list[Swept] = []
+    for name, one in SWEEPS.items():
+        try:
+            found.extend(one(ports))
+        except RestoreError as error:
+            found.append(failed(name, "all", error))
+    return found
+
+
+def sweep_one(restore_id: str, ports: SweepPorts) -> list[Swept]:
+    """The restore that an event is about; the schedule is the truth behind it."""
+    return sweep_these({restore_id}, ports)
+
+
+def sweep_these(restore_ids: Iterable[str], ports: SweepPorts) -> list[Swept]:
+    """Restores that are known to be over, also such that are not noted as running any more."""
+    return list(_end({one: set() for one in restore_ids}, ports))
+
+
+def restore_of_event(event: dict[str, Any], restore_volume_arn: str) -> str | None:
+    """The restore of Step Functions' event "Step Functions Execution Status Change"; None for others."""
+    detail = event.get("detail")
+    name = detail.get("name") if isinstance(detail, dict) else None
+    if not isinstance(detail, dict) or not isinstance(name, str) or not name:
+        return None
+    return restore_of(name, of_volume=detail.get("stateMachineArn") == restore_volume_arn)
+
+
+def sweep_restores(ports: SweepPorts) -> Iterator[Swept]:
+    """Those that are noted as running, and do not run."""
+    return _end({one.restore_id: set() for one in ports.ending.holds.running()}, ports)
+
+
+def sweep_volumes(ports: SweepPorts) -> Iterator[Swept]:
+    """Volumes of restores that are over, which are neither what was ordered nor kept on purpose."""
+    found: dict[str, set[int]] = {}
+    records: dict[str, JsonObject | None] = {}
+    for volume in ports.stack_volumes.of_stack(ports.stack_name):
+        restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
+        if restore_id is None:
+            continue
+        if not ports.ending.has_time():
+            break
+        if restore_id not in records:
+            records[restore_id] = ports.table.get_whole(restore_id)
+        record = records[restore_id]
+        if record is not None and "status" in record and _is_leftover(volume, index, record):
+            found.setdefault(restore_id, set()).add(index)
+    return _end(found, ports)
+
+
+def _is_leftover(volume: Volume, index: int, record: JsonObject) -> bool:
+    if (record.get(clean_up_attribute(index)) or {}).get("unfinished"):
+        return True
+    if untouchable(volume.settings.tags) is not None or not is_made_by_us(volume):
+        return False
+    if volume.volume_id in ((record.get(clean_up_attribute(index)) or {}).get("keptVolumes") or ()):
+        return False
+    if record.get("status") not in FINISHED:
+        return True
+    known = [record.get(attribute(index)) or {} for attribute in (volume_attribute, attached_attribute)]
+    ready = record.get("status") == "ready" or bool(record.get(f"settled{index}"))
+    announced = known[1].get("volumeId") == volume.volume_id
+    if ready:
+        return not announced and known[0].get("volumeId") != volume.volume_id
+    # It stays, and says by its tag that it came to nothing: whoever ended its execution kept that from it.
+    return True
+
+
+def sweep_replaced(ports: SweepPorts) -> Iterator[Swept]:
+    """Volumes that are out of their place for a restore that is over and came to nothing."""
+    found: dict[str, set[int]] = {}
+    for old in ports.replaced.replaced(ports.stack_name) if ports.replaced else ():
+        restore_id, place = old.settings.tags.get(REPLACED_TAG), place_of(old.settings.tags)
+        if restore_id is None or place is None:
+            continue
+        record = ports.table.get(restore_id) or {}
+        if record.get("status") != "ready" and not record.get(settled_attribute(place.index)):
+            found.setdefault(restore_id, set()).add(place.index)
+    return _end(found, ports)
+
+
+def sweep_fast_restores(ports: SweepPorts) -> Iterator[Swept]:
+    """Fast snapshot restores that one of us enabled, and on which only restores rely that are over."""
+    for place in ports.enabled.enabled_places():
+        claim = ports.claims.claim(*place)
+        if claim is None:
+            continue
+        users = claim.users or ({claim.last_user} if claim.last_user else set())
+        for user in sorted(users):
+            named = restore_and_index(user)
+            try:
+                if named is not None and _has_ended(*named, ports):
+                    yield from _release(*named, place, ports)
+            except RestoreError as error:
+                yield failed("fast-snapshot-restores", ":".join(place), error)
+
+
+def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
+    return ports.executions.is_over(restore_id, index)
+
+
+def _release(restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts) -> Iterator[Swept]:
+    """What is not ours, or serves another one, is not told."""
+    if release_fast_restore(
+        restore_id, index, place, fast_restores=ports.ending.removal.fast_restores, table=ports.table
+    ):
+        yield Swept("fast-snapshot-restores", ":".join(place), "ended", f"of {restore_id}/{index}")
+
+
+def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[Swept]:
+    """In rounds: what EC2 needs seconds for is waited for once for all."""
+    waiting = _in_turn(found, ports.now)
+    for number in range(ROUNDS):
+        if number:
+            ports.ending.pause()
+        last = number == ROUNDS - 1
+        busy: dict[str, set[int]] = {}
+        for done, (restore_id, indexes) in enumerate(waiting.items()):
+            if not ports.ending.has_time():
+                left = f"{len(waiting) - done + len(busy)} of {len(found)} restores"
+                yield Swept("restores", left, "ending", NO_TIME)
+                return
+            swept = _end_one(restore_id, indexes, ports, last_try=last)
+            # A report is no nearer in some seconds.
+            waits = swept is not None and swept.state == "ending" and swept.sweep != LATE_REPORTS
+            if waits and not last:
+                busy[restore_id] = indexes
+            elif swept is not None:
+                yield swept
+        waiting = busy
+        if not waiting:
+            return
+
+
+def _in_turn(found: Mapping[str, set[int]], now: datetime) -> dict[str, set[int]]:
+    """In an order of each sweep's own: none is always the last, for which no time is left."""
+    return {restore_id: found[restore_id] for restore_id in sorted(found, key=lambda one: _turn(one, now))}
+
+
+def _turn(name: str, now: datetime) -> bytes:
+    return sha256(f"{now.isoformat()} {name}".encode()).digest()
+
+
+def _end_one(restore_id: str, indexes: Iterable[int], ports: SweepPorts, *, last_try: bool) -> Swept | None:
+    try:
+        return end_restore(restore_id, ports.ending, also=set(indexes), last_try=last_try)
+    except RestoreError as error:
+        return failed("restores", restore_id, error)
+
+
+def sweep_boosts(ports: SweepPorts) -> Iterator[Swept]:
+    """Lowers the volumes whose restore is over and did not do it."""
+    boosted = ports.boosted.boosted(ports.stack_name)
+    for volume in sorted(boosted, key=lambda one: _turn(one.volume_id, ports.now)):
+        if not ports.ending.has_time():
+            yield Swept("boosts", "some", "ending", NO_TIME)
+            return
+        try:
+            if is_made_by_us(volume) and _is_over(volume, ports.executions):
+                yield _lower(volume, ports)
+        except RestoreError as error:
+            yield failed("boosts", volume.volume_id, error)
+
+
+def _is_over(volume: Volume, executions: RestoreExecutions) -> bool:
+    restore_id = volume.settings.tags.get(RESTORE_TAG)
+    return restore_id is None or executions.is_over(restore_id, _index(volume))
+
+
+def _lower(volume: Volume, ports: SweepPorts) -> Swept:
+    outcome = lower(volume.volume_id, volumes=ports.volumes, modifications=ports.modifications)
+    _tell(volume, outcome, ports)
+    return Swept("boosts", volume.volume_id, _STATES[outcome.state], outcome.reason)
+
+
+def _tell(volume: Volume, outcome: Lowering, ports: SweepPorts) -> None:
+    tags = volume.settings.tags
+    restore_id = tags.get(RESTORE_TAG)
+    if restore_id is None:
+        return
+    told = {
+        "volumeId": volume.volume_id,
+        "state": outcome.state,
+        "boosted": performance_of(volume.settings).in_words,
+        "target": _in_words(tags[BOOST_TAG]),
+        "reason": outcome.reason or "by the sweeper: the restore ended without doing it",
+        "at": iso(ports.now),
+    }
+    index = _index(volume)
+    ports.table.update_volume(restore_id, index, {boost_attribute(index): told})
+
+
+def _in_words(target: str) -> str:
+    """As `Release` writes it; a tag that somebody changed as it is."""
+    try:
+        return parse_performance(target).in_words
+    except ValueError:
+        return target
+
+
+def _index(volume: Volume) -> int:
+    text = volume.settings.tags.get(INDEX_TAG, "0")
+    return int(text) if text.isdecimal() else 0
+
+
+SWEEPS = MappingProxyType[str, Sweep](
+    {
+        "fast-snapshot-restores": sweep_fast_restores,
+        "boosts": sweep_boosts,
+        "restores": sweep_restores,
+        "volumes": sweep_volumes,
+        "replaced-volumes": sweep_replaced,
+    }
+)
+"""What costs by the hour first: of thousands of restores the last may have to wait for the next sweep."""

@@ -1,0 +1,282 @@
+"""Ends a restore whose execution was stopped or lost: what it made is removed, and it is told once.
+
+First the restore is marked as cancelled: what may still be at work can then neither announce a volume nor
+call it ready. What was announced before that is known, and is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from rewarm.contracts import AnnounceEvent, Failure, RestoreRequest
+from rewarm.domain.errors import (
+    IncompleteCleanUpError,
+    RestoreError,
+    ServiceUnavailableError,
+    ThrottledError,
+)
+from rewarm.domain.model import OnFailure
+from rewarm.domain.volume.holds import START_GRACE
+from rewarm.domain.volume.leftovers import ExecutionEnd
+from rewarm.ports import JsonObject, Messages
+from rewarm.ports_holds import Holds
+from rewarm.ports_signals import Tasks, Waiters
+from rewarm.ports_sweep import RestoreEndings
+from rewarm.steps.announce.announce import announce
+from rewarm.steps.clean_up.clean_up import CleanUpPorts, remove
+from rewarm.steps.clean_up.late_reports import is_owed, write_late_report
+from rewarm.steps.clean_up.remains import Remains
+from rewarm.steps.clean_up.sweep_reports import PagePorts, report_end, results_of
+from rewarm.steps.clean_up.swept import Swept
+from rewarm.steps.record.records import (
+    FINISHED,
+    Status,
+    attached_attribute,
+    clean_up_attribute,
+    indexes,
+    initialization_attribute,
+    parsed_time,
+    preparation_attribute,
+    settled_attribute,
+    volume_attribute,
+)
+from rewarm.steps.request.cancel_restore import mark_cancelled, wake_waiting
+from rewarm.steps.select.holding import give_back
+
+ABORTED = "ExecutionAborted"
+FAILURES = frozenset({Status.FAILED, Status.CANCELLED})
+TOLD = FAILURES | {Status.REFUSED}
+"""Ends that come with a message; `toldAt` says that a channel took it, if only the event bus."""
+CLAIM_SECONDS = 600
+"""Of two sweepers that work at once one tells it; one that dies over it leaves it to the next."""
+OTHER_TELLS = "another sweep tells it"
+
+
+@dataclass(frozen=True, slots=True)
+class EndingPorts:
+    """Everything that it takes to end a restore from outside."""
+
+    now: datetime
+    owner: str
+    """This run of the sweeper."""
+    removal: CleanUpPorts
+    endings: RestoreEndings
+    holds: Holds
+    messages: Messages
+    waiters: Waiters
+    tasks: Tasks
+    pages: PagePorts
+    pause: Callable[[], None]
+    """Some seconds, in which EC2 detaches a volume."""
+    has_time: Callable[[], bool] = lambda: True
+    """False where the next sweep must do the rest."""
+
+
+def end_restore(
+    restore_id: str, ports: EndingPorts, *, also: Collection[int] = (), last_try: bool = True
+) -> Swept | None:
+    """None where there is nothing to do: it runs, it only just starts, or it has ended by itself.
+
+    `also` are volumes of which something was found. Before the last try what takes EC2 some seconds is not
+    told as left.
+    """
+    table = ports.removal.table
+    ending = ports.endings.ending(restore_id)
+    if ending.runs:
+        return None
+    record = table.get_whole(restore_id)
+    if _only_starts(restore_id, record, ending, ports):
+        return None
+    if record is None or "status" not in record:
+        # Nobody knows whether its volumes were announced.
+        _give_back(restore_id, ports)
+        return None
+    running = [one for one in indexes(record) if ports.endings.volume_runs(restore_id, one)]
+    if running:
+        return _stop_volumes(restore_id, record, ports)
+    untold = ending.without_account and _is_untold(record)
+    todo = _todo(record, ending, also) | (set(indexes(record)) if untold else set())
+    if not todo and not untold:
+        return _leave(restore_id, record, ending, ports)
+    asked_before = bool(record.get("cancelRequested")) and "sweptAt" not in record
+    if untold:
+        _prepare_to_tell(restore_id, record, ports)
+    swept = _remove_all(restore_id, sorted(todo), ports)
+    if swept.state == "ending" and not last_try:
+        return swept
+    cancelled = asked_before or bool(record.get("cancelAsked"))
+    if untold and not _tell(restore_id, ending, ports, cancelled=cancelled):
+        swept = replace(swept, state="ending", reason=OTHER_TELLS) if swept.state == "ended" else swept
+    elif swept.state != "ending":
+        _leave(restore_id, record, ending, ports)
+    return swept
+
+
+def _todo(record: JsonObject, ending: ExecutionEnd, also: Collection[int]) -> set[int]:
+    """Where every volume is ready and only the record does not say so, none of them is a leftover."""
+    only_owed = is_owed(record, ending) and record.get("status") not in FINISHED
+    return (set() if only_owed else set(also)) | _unfinished(record) | _neglected(record)
+
+
+def _prepare_to_tell(restore_id: str, record: JsonObject, ports: EndingPorts) -> None:
+    """It stays findable until it is told: one that was refused was never noted as running, and its event
+    comes but once. What is late can neither announce nor finish it any more.
+    """
+    since = parsed_time(record.get("startedAt")) or ports.now
+    target = (record.get("request") or {}).get("target") or {}
+    ports.holds.enter(restore_id, instance_id=target.get("instanceId"), now=since)
+    if record.get("status") not in FINISHED:
+        _mark(restore_id, record, ports)
+
+
+def _leave(restore_id: str, record: JsonObject, ending: ExecutionEnd, ports: EndingPorts) -> Swept | None:
+    """What is not given back is found again by the next sweep."""
+    table = ports.removal.table
+    late = write_late_report(restore_id, record, ending, now=ports.now, table=table, ports=ports.pages)
+    if late is None or late.state == "ended":
+        _give_back(restore_id, ports)
+    return late
+
+
+def _only_starts(
+    restore_id: str, record: JsonObject | None, ending: ExecutionEnd, ports: EndingPorts
+) -> bool:
+    """It is noted before its execution starts: first that it runs, then its record."""
+    if ending.status != "GONE":
+        return False
+    entry = ports.holds.entry(restore_id)
+    times = [parsed_time((record or {}).get("startedAt")), entry.since if entry else None]
+    return any(one is not None and ports.now - one < START_GRACE for one in times)
+
+
+def _is_untold(record: JsonObject) -> bool:
+    """Also where it had failed, and was stopped between the report and the message, or within that."""
+    if (record.get("request") or {}).get("dryRun"):
+        return False
+    status = record.get("status")
+    return status not in FINISHED or (status in TOLD and "toldAt" not in record)
+
+
+def _unfinished(record: JsonObject) -> set[int]:
+    accounts = {index: record.get(clean_up_attribute(index)) or {} for index in indexes(record)}
+    return {index for index, account in accounts.items() if account.get("unfinished")}
+
+
+def _neglected(record: JsonObject) -> set[int]:
+    """Their own executions were stopped: the restore told its failure, and nobody cleaned up."""
+    if record.get("status") not in FAILURES:
+        return set()
+    accounts = {index: record.get(clean_up_attribute(index)) for index in indexes(record)}
+    done = {index for index, account in accounts.items() if account and not account.get("goesOn")}
+    settled = {index for index in indexes(record) if record.get(settled_attribute(index))}
+    return set(indexes(record)) - done - settled
+
+
+def _stop_volumes(restore_id: str, record: JsonObject, ports: EndingPorts) -> Swept:
+    """Step Functions stops the child of a parent that is stopped, or tries to: this one lives, and cleans up
+    by itself.
+    """
+    _mark(restore_id, record, ports)
+    wake_waiting(restore_id, record, waiters=ports.waiters, tasks=ports.tasks)
+    return Swept("restores", restore_id, "ending", "its volumes' executions still run, and are to stop")
+
+
+def _mark(restore_id: str, record: JsonObject, ports: EndingPorts) -> None:
+    table = ports.removal.table
+    if "sweptAt" not in record:
+        noted = {"sweptAt": ports.now.isoformat(), "cancelAsked": bool(record.get("cancelRequested"))}
+        table.update(restore_id, noted)
+    mark_cancelled(restore_id, table)
+
+
+def _remove_all(restore_id: str, todo: Collection[int], ports: EndingPorts) -> Swept:
+    record = ports.removal.table.get_whole(restore_id) or {}
+    busy, left = [], []
+    for index in todo:
+        try:
+            remove(remains_of(restore_id, record, index), ports.removal)
+        except (ServiceUnavailableError, ThrottledError) as error:
+            busy.append(str(error))
+        except IncompleteCleanUpError as error:
+            left.append(str(error))
+    reason = "; ".join([*left, *busy])
+    return Swept("restores", restore_id, "left" if left else "ending" if busy else "ended", reason)
+
+
+def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
+    """Of one volume, as the record knows it."""
+    made = record.get(volume_attribute(index)) or {}
+    prepared = record.get(preparation_attribute(index)) or {}
+    told = record.get(attached_attribute(index)) or {}
+    # Where its mark could not be written the execution went on: it is shown as usable all the same.
+    shown = record.get(initialization_attribute(index)) or {}
+    settled = bool(record.get(settled_attribute(index)))
+    request = record.get("request") or {}
+    known = prepared if prepared.get("snapshotId") else made
+    place = known.get("snapshotId"), known.get("availabilityZone")
+    return Remains(
+        restore_id=restore_id,
+        index=index,
+        volume_id=told.get("volumeId") or shown.get("volumeId") or made.get("volumeId"),
+        instance_id=made.get("instanceId") or (request.get("target") or {}).get("instanceId"),
+        place=(str(place[0]), str(place[1])) if all(place) else None,
+        announced=bool(told) or bool(shown) or settled,
+        on_failure=OnFailure(request.get("onFailure", OnFailure.CLEAN_UP)),
+        fallback=settled,
+        in_place=settled,
+    )
+
+
+def _tell(restore_id: str, ending: ExecutionEnd, ports: EndingPorts, *, cancelled: bool) -> bool:
+    """Once: what comes after `toldAt` only puts the status right again.
+
+    False where another sweeper is about to tell it: it may yet fail to, so the restore must stay findable.
+    """
+    table = ports.removal.table
+    record = table.get_whole(restore_id) or {}
+    if record.get("toldAt"):
+        table.update(restore_id, {"status": Status.CANCELLED if cancelled else Status.FAILED})
+        return True
+    turn = int(ports.now.timestamp()) // CLAIM_SECONDS
+    if table.claim_event(f"sweep {restore_id} {turn}", ports.owner) != ports.owner:
+        return False
+    failure = _failure(record, ending, cancelled=cancelled)
+    results = results_of(restore_id, record, failure, ports.pages)
+    page_key = report_end(
+        restore_id, record, now=ports.now, failure=failure, results=results, table=table, ports=ports.pages
+    )
+    details: JsonObject = {"failure": failure.to_json(), "results": results, "pageKey": page_key}
+    event = AnnounceEvent(
+        restore_id=restore_id, now=ports.now, event="failed", request=_request(record), details=details
+    )
+    announce(event, table=table, messages=ports.messages, artifacts=ports.pages.artifacts)
+    return True
+
+
+def _failure(record: JsonObject, ending: ExecutionEnd, *, cancelled: bool) -> Failure:
+    """What it had failed with, where it was stopped only after that."""
+    known = record.get("failure") or {}
+    if "error" in known:
+        return Failure(state=known.get("state"), error=known["error"], cause=known.get("cause") or "")
+    return Failure(
+        error="RestoreCancelledError" if cancelled else ABORTED,
+        cause=f"The restore did not come to its end: {ending.in_words}.",
+    )
+
+
+def _request(record: JsonObject) -> RestoreRequest | None:
+    """For whom the message is; one of another version goes to everybody."""
+    try:
+        return RestoreRequest.model_validate(record.get("request"))
+    except ValueError:
+        return None
+
+
+def _give_back(restore_id: str, ports: EndingPorts) -> None:
+    """Last: whoever takes the device next must not meet this restore's volume on it."""
+    try:
+        give_back(restore_id, holds=ports.holds)
+    except RestoreError:
+        return  # the next sweep, or whoever needs the device, does it

@@ -1,0 +1,60 @@
+"""State `Change Performance`: ModifyVolume, once.
+
+ModifyVolume has no client token. So what EC2 says of the volume's latest change decides whether ours is
+under way already: however often this is asked, one modification is started.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from rewarm.contracts.performance import ChangePerformanceEvent, ChangePerformanceResult
+from rewarm.domain.errors import ModificationPostponedError
+from rewarm.domain.units import iso
+from rewarm.domain.volume.performance import VolumeModification
+from rewarm.ports import RestoreTable, VolumeModifications
+from rewarm.ports_performance import PerformanceLog
+from rewarm.steps.performance.changes import ChangeStatus
+
+WAIT_SECONDS = 10
+CLOCKS = timedelta(seconds=30)
+"""By so much the clocks of EC2 and of the function may differ."""
+
+
+def change_performance(
+    event: ChangePerformanceEvent,
+    *,
+    modifications: VolumeModifications,
+    log: PerformanceLog,
+    table: RestoreTable,
+) -> ChangePerformanceResult:
+    """Raises ModificationPostponedError, VolumeNotFoundError."""
+    change = _ours(event, modifications)
+    if change is None:
+        change = _started(event, modifications)
+    # EC2 may not show at once what it has just taken.
+    started_at = change.started_at if change is not None and change.started_at is not None else event.now
+    log.note_start(event.volume_id, started_at)
+    table.update(event.restore_id, {"status": ChangeStatus.CHANGING.value, "startedAt": iso(started_at)})
+    return ChangePerformanceResult(started_at=started_at, wait_seconds=WAIT_SECONDS)
+
+
+def _started(event: ChangePerformanceEvent, modifications: VolumeModifications) -> VolumeModification | None:
+    try:
+        modifications.start(event.volume_id, event.target.values())
+    except ModificationPostponedError:
+        # Where an answer got lost, botocore's own second call is refused because of the first one's change.
+        change = _ours(event, modifications)
+        if change is None:
+            raise
+        return change
+    return _ours(event, modifications)
+
+
+def _ours(event: ChangePerformanceEvent, modifications: VolumeModifications) -> VolumeModification | None:
+    """The latest change, where it goes where ours goes and is not an earlier one."""
+    latest = modifications.latest(event.volume_id)
+    if latest is None or not event.target.values().fits(latest.target):
+        return None
+    started_at = latest.started_at
+    return latest if started_at is None or started_at >= event.accepted_at - CLOCKS else None

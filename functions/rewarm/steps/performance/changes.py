@@ -1,0 +1,53 @@
+"""What the steps of a change of performance share: its record, and when it was requested."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from rewarm.domain.errors import RestoreError
+from rewarm.domain.model import Volume
+from rewarm.domain.volume.modification_rule import DAY, ModificationRule, Slots, slots
+from rewarm.domain.volume.performance import VolumeModification
+from rewarm.ports_performance import CallTrail, PerformanceLog
+
+NEAR = timedelta(minutes=5)
+"""Between CloudTrail's time of the call and EC2's start of the modification there are seconds."""
+
+
+class ChangeStatus(StrEnum):
+    """Where a change is."""
+
+    ACCEPTED = "accepted"
+    CHANGING = "changing"
+    CHANGED = "changed"
+    FAILED = "failed"
+
+
+def known_slots(
+    volume: Volume,
+    latest: VolumeModification | None,
+    *,
+    rule: ModificationRule,
+    now: datetime,
+    trail: CallTrail,
+    log: PerformanceLog,
+) -> Slots:
+    """EC2's latest change, CloudTrail's calls and our own notes, counted together."""
+    starts = [*log.starts(volume.volume_id), *called(volume.volume_id, trail, since=now - DAY)]
+    return slots(rule, starts, latest, size_gib=volume.settings.size_gib, now=now)
+
+
+def called(volume_id: str, trail: CallTrail, *, since: datetime) -> list[datetime]:
+    """Empty where CloudTrail does not answer: it makes the account complete, EC2 has the last word."""
+    try:
+        return trail.modifications(volume_id, since=since)
+    except RestoreError:
+        return []
+
+
+def requested_at(volume_id: str, started_at: datetime, trail: CallTrail) -> datetime | None:
+    """When ModifyVolume was called, by CloudTrail; None while it does not show the call."""
+    found = called(volume_id, trail, since=started_at - NEAR)
+    near = [one for one in found if abs(one - started_at) <= NEAR]
+    return min(near, key=lambda one: abs(one - started_at), default=None)

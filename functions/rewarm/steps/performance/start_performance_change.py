@@ -1,0 +1,97 @@
+"""POST /volumes/{volumeId}/performance: refuses at once what EC2 would refuse; then the state machine."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from rewarm.contracts.performance import parse_performance_request, settings_of
+from rewarm.domain.errors import (
+    InvalidRequestError,
+    ModificationPostponedError,
+    RestoreError,
+    TargetNotUsableError,
+)
+from rewarm.domain.model import Volume
+from rewarm.domain.units import iso, shown
+from rewarm.domain.volume.modification_rule import ModificationRule
+from rewarm.domain.volume.performance import BOOST_TAG, MANAGED_TAG, STACK_TAG, performance_of
+from rewarm.domain.volume.performance_change import settle_target
+from rewarm.ports import Executions, JsonObject, RestoreTable, VolumeModifications, VolumeStore
+from rewarm.ports_performance import CallTrail, PerformanceLog
+from rewarm.steps.performance.changes import ChangeStatus, known_slots
+
+VOLUME_ID = re.compile(r"vol-([0-9a-f]{8}|[0-9a-f]{17})")
+
+
+def start_performance_change(  # noqa: PLR0913 - one keyword a port
+    volume_id: str,
+    body: JsonObject,
+    *,
+    change_id: str,
+    now: datetime,
+    stack_name: str,
+    rule: ModificationRule,
+    volumes: VolumeStore,
+    modifications: VolumeModifications,
+    trail: CallTrail,
+    log: PerformanceLog,
+    table: RestoreTable,
+    executions: Executions,
+) -> JsonObject:
+    """The same change id starts one change only. Raises every error that names a field of the request."""
+    request = parse_performance_request(body)
+    volume = the_volume(volume_id, volumes)
+    _check_volume(volume, stack_name)
+    original, target = performance_of(volume.settings), settle_target(volume.settings, request.wanted())
+    latest = modifications.latest(volume_id)
+    free = known_slots(volume, latest, rule=rule, now=now, trail=trail, log=log)
+    if free.next_free_at is not None:
+        raise ModificationPostponedError(
+            f"{volume_id} takes its next change at {iso(free.next_free_at)}: {free.reason}",
+            retry_at=free.next_free_at,
+        )
+    if target.fits(original):
+        raise InvalidRequestError(f"{volume_id} is {original.in_words} already", field="request")
+    change: JsonObject = {
+        "volumeId": volume_id,
+        "sizeGib": volume.settings.size_gib,
+        "original": settings_of(original).to_json(),
+        "target": settings_of(target).to_json(),
+        "acceptedAt": iso(now),
+    }
+    table.put_new(change_id, {**change, "status": ChangeStatus.ACCEPTED.value})
+    log.begin(volume_id, change_id)
+    try:
+        executions.start(change_id, {**change, "notify": request.notify.to_json()})
+    except RestoreError as error:
+        table.update(change_id, {"status": ChangeStatus.FAILED.value, "failure": {"cause": str(error)}})
+        raise
+    link = f"/volumes/{volume_id}/performance"
+    return {"changeId": change_id, "status": ChangeStatus.ACCEPTED.value, **change, "links": {"self": link}}
+
+
+def the_volume(volume_id: str, volumes: VolumeStore) -> Volume:
+    """Raises InvalidRequestError, VolumeNotFoundError."""
+    if VOLUME_ID.fullmatch(volume_id) is None:
+        raise InvalidRequestError(
+            f"found {shown(volume_id)}; allowed is an id such as vol-0123456789abcdef0", field="volumeId"
+        )
+    return volumes.get(volume_id)
+
+
+def _check_volume(volume: Volume, stack_name: str) -> None:
+    tags = volume.settings.tags
+    if tags.get(STACK_TAG) != stack_name and tags.get(MANAGED_TAG) != "true":
+        raise TargetNotUsableError(
+            f"{volume.volume_id} is not this stack's, and its role may change no other volume; tag it "
+            f"{MANAGED_TAG}=true to allow that"
+        )
+    if volume.state not in {"available", "in-use"}:
+        raise TargetNotUsableError(
+            f"{volume.volume_id} is {volume.state}; it must be available or in use to be changed"
+        )
+    if BOOST_TAG in tags:
+        raise ModificationPostponedError(
+            f"{volume.volume_id} is boosted for its warm-up, and lowered to {tags[BOOST_TAG]} after it"
+        )

@@ -1,0 +1,9 @@
+"""How each volume gets to full speed, at which price, and what comes next when a plan fails.
+
+States: Choose Strategy, Load Plan, Choose Fallback.
+Route: plan_restore.
+
+- plan_answer: a plan as the API answers it
+- plan_notes: what a reader of a plan should know beside its numbers
+- planning: from facts to plans, for the state and for the route
+"""

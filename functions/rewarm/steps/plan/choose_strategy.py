@@ -1,0 +1,54 @@
+"""State `Choose Strategy`: how each volume is brought to full speed, and why."""
+
+from __future__ import annotations
+
+from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
+from rewarm.ports import Artifacts, FastSnapshotRestores, History, Instances, Prices, Quotas
+from rewarm.ports_holds import Pace
+from rewarm.steps.plan.planning import FactSources, plan_volumes
+from rewarm.steps.record.kept import is_small, keep_plans, kept_volumes
+from rewarm.steps.select.turns import turn_notes, turn_of_volumes
+
+MOST_NOTES = 20
+"""A message has room for so many."""
+
+
+def choose_strategy(  # noqa: PLR0913 - one keyword a port
+    event: ChooseStrategyEvent,
+    *,
+    fast_restores: FastSnapshotRestores,
+    instances: Instances,
+    prices: Prices,
+    quotas: Quotas,
+    history: History,
+    artifacts: Artifacts,
+    pace: Pace,
+) -> ChooseStrategyResult:
+    """Raises NoStrategyFitsError."""
+    volumes = kept_volumes(event.volumes_key, artifacts)
+    turns = [event.now for _ in volumes]
+    if not event.request.dry_run:
+        turns = turn_of_volumes(len(volumes), pace, event.now)
+    planned = plan_volumes(
+        event.request,
+        volumes,
+        FactSources(fast_restores, instances, prices, quotas, history),
+        deadline_at=event.deadline_at,
+        now=max(turns),
+    )
+    plans = [
+        plan.model_copy(update={"starts_at": turn}) for plan, turn in zip(planned.plans, turns, strict=True)
+    ]
+    notes = _few([*turn_notes(max(turns), event.now), *planned.summary.notes])
+    return ChooseStrategyResult(
+        plans_key=keep_plans(event.restore_id, plans, artifacts),
+        indexes=[one.volume.index for one in plans],
+        summary=planned.summary.model_copy(update={"notes": notes}),
+        plans=plans if is_small(plans) else [],
+    )
+
+
+def _few(notes: list[str]) -> list[str]:
+    """The others are in the plans, with their volumes."""
+    more = len(notes) - MOST_NOTES
+    return notes if more <= 0 else [*notes[:MOST_NOTES], f"And {more} notes more, in the plans."]

@@ -1,0 +1,20 @@
+"""State `Load Plan`: the plan of one volume, for the execution that carries it out."""
+
+from __future__ import annotations
+
+from rewarm.contracts import LoadPlanEvent, LoadPlanResult
+from rewarm.ports import Artifacts
+from rewarm.steps.record.kept import kept_plan
+from rewarm.steps.select.turns import seconds_until
+
+
+def load_plan(event: LoadPlanEvent, *, artifacts: Artifacts) -> LoadPlanResult:
+    """What Choose Strategy has kept, without what it did not choose."""
+    plan = kept_plan(event.restore_id, event.index, artifacts)
+    return LoadPlanResult(
+        volume=plan.volume,
+        plan=plan.plan,
+        fallbacks=plan.fallbacks,
+        budget_usd=plan.budget_usd,
+        wait_seconds=seconds_until(plan.starts_at, event.now),
+    )

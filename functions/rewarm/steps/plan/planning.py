@@ -1,0 +1,232 @@
+"""From facts to plans: shared by choose_strategy and the API's dry run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from rewarm.contracts import (
+    Basis,
+    Boost,
+    Candidate,
+    CostPart,
+    Plan,
+    PlannedVolumes,
+    PlanSummary,
+    RestoreRequest,
+    VolumeAssignment,
+    VolumePlan,
+)
+from rewarm.domain.model import BLOCK_BYTES, PriceBook, Strategy, VolumeSettings
+from rewarm.domain.plan import cost
+from rewarm.domain.plan.estimates import Estimate
+from rewarm.domain.plan.facts import CloneSource, QuotasLeft, VolumeFacts, beside_each_other
+from rewarm.domain.plan.strategy import Considered, Decision, Objective, PlannedEstimate, choose_all
+from rewarm.domain.units import ceil_seconds
+from rewarm.domain.volume.volume_types import speed
+from rewarm.ports import FastSnapshotRestores, History, Instances, Prices, Quotas
+from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
+from rewarm.steps.record.learning import known_records, timings_of
+
+
+@dataclass(frozen=True, slots=True)
+class FactSources:
+    """Where the facts come from that are not in the request."""
+
+    fast_restores: FastSnapshotRestores
+    instances: Instances
+    prices: Prices
+    quotas: Quotas
+    history: History
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One volume with everything that its plan follows from."""
+
+    volume: VolumeAssignment
+    facts: VolumeFacts
+    objective: Objective
+
+
+def plan_volumes(
+    request: RestoreRequest,
+    volumes: Sequence[VolumeAssignment],
+    sources: FactSources,
+    *,
+    deadline_at: datetime | None,
+    now: datetime,
+) -> PlannedVolumes:
+    """Raises NoStrategyFitsError."""
+    book = sources.prices.book(now=now)
+    return plan_cases(gather(request, volumes, sources, deadline_at=deadline_at, now=now), book, now=now)
+
+
+def gather(
+    request: RestoreRequest,
+    volumes: Sequence[VolumeAssignment],
+    sources: FactSources,
+    *,
+    deadline_at: datetime | None,
+    now: datetime,
+) -> list[Case]:
+    """What is asked of AWS for each volume, once; the plan and what is told beside it come from the same."""
+    records = known_records(sources.history)
+    objective = _objective(request, deadline_at, now)
+    left = sources.quotas.left(now=now)
+    facts = [
+        replace(_facts(request, volume, sources, left, now), timings=timings_of(volume, records, now))
+        for volume in volumes
+    ]
+    return [
+        Case(volume, beside, objective)
+        for volume, beside in zip(volumes, beside_each_other(facts), strict=True)
+    ]
+
+
+def plan_cases(cases: Sequence[Case], book: PriceBook, *, now: datetime) -> PlannedVolumes:
+    """Raises NoStrategyFitsError."""
+    decisions = choose_all([case.facts for case in cases], cases[0].objective, book)
+    plans = [_plan(case.volume, decision) for case, decision in zip(cases, decisions, strict=True)]
+    return PlannedVolumes(plans=plans, summary=_summary(cases, plans, book, now))
+
+
+def _facts(
+    request: RestoreRequest,
+    volume: VolumeAssignment,
+    sources: FactSources,
+    left: QuotasLeft,
+    now: datetime,
+) -> VolumeFacts:
+    place = (volume.snapshot_id, volume.availability_zone)
+    settings, instance_type = volume.volume.settings(), volume.instance_type
+    return VolumeFacts(
+        data_bytes=volume.data_bytes,
+        written_bytes=volume.written_blocks * BLOCK_BYTES,
+        written_blocks=volume.written_blocks,
+        snapshot_size_gib=volume.snapshot_size_gib,
+        speed=speed(settings),
+        instance_limits=sources.instances.ebs_limits(instance_type) if instance_type else None,
+        agent_available=volume.agent_available,
+        verified=request.verify.samples > 0,
+        clone_source=_clone_source(volume, left),
+        settings=settings,
+        snapshot_id=volume.snapshot_id,
+        availability_zone=volume.availability_zone,
+        instance_id=volume.instance_id,
+        max_warm_up_mib_s=request.warm_up.max_mib_per_second,
+        scope=request.warm_up.scope,
+        polite_latency_ms=request.warm_up.polite_latency_ms,
+        fast_restore=sources.fast_restores.describe(*place, now=now),
+        fast_restore_quota_left=left.fast_snapshot_restores,
+        rate_quota_left_mib_s=left.initialization_rate_mib_s,
+        clone_quota_left=left.volume_copies,
+    )
+
+
+def _clone_source(volume: VolumeAssignment, left: QuotasLeft) -> CloneSource | None:
+    source = volume.living_source
+    if source is None:
+        return None
+    settings = VolumeSettings(source.volume_type, source.size_gib, source.iops, source.throughput_mib_s)
+    busy = source.volume_id in left.being_copied
+    return CloneSource(source.volume_id, source.size_gib, speed(settings), being_copied=busy)
+
+
+def _objective(request: RestoreRequest, deadline_at: datetime | None, now: datetime) -> Objective:
+    """For all volumes together."""
+    wanted = request.objective
+    return Objective(
+        deadline_seconds=None if deadline_at is None else (deadline_at - now).total_seconds(),
+        budget_usd=wanted.max_cost_usd,
+        fixed=None if wanted.strategy == "auto" else Strategy(wanted.strategy),
+        strict=wanted.strict,
+    )
+
+
+def _plan(volume: VolumeAssignment, decision: Decision) -> VolumePlan:
+    return VolumePlan(
+        volume=volume,
+        plan=_as_plan(decision.plan),
+        fallbacks=[_as_plan(fallback) for fallback in decision.fallbacks],
+        candidates=[_as_candidate(considered) for considered in decision.considered],
+        budget_usd=decision.budget_usd,
+    )
+
+
+def _as_plan(planned: PlannedEstimate) -> Plan:
+    estimate = planned.estimate
+    return Plan(
+        strategy=estimate.strategy,
+        initialization_rate_mib_s=estimate.rate_mib_s,
+        boost=_boost(estimate),
+        usable_seconds=ceil_seconds(estimate.times.usable_p50),
+        ready_p50_seconds=ceil_seconds(estimate.times.ready_p50),
+        ready_p90_seconds=ceil_seconds(estimate.times.ready_p90),
+        cost_usd=estimate.cost_usd,
+        cost_parts=_cost_parts(estimate),
+        why=planned.why,
+        deadline_missed=planned.deadline_missed,
+        basis=Basis.model_validate(estimate.basis),
+        phases={phase: (round(part.p50, 1), round(part.p90, 1)) for phase, part in estimate.times.phases},
+        read_limit_mib_s=estimate.read_limit_mib_s,
+    )
+
+
+def _as_candidate(considered: Considered) -> Candidate:
+    estimate = considered.estimate
+    if estimate is None:
+        return Candidate(strategy=considered.strategy, feasible=False, chosen=False, reason=considered.reason)
+    return Candidate(
+        strategy=considered.strategy,
+        feasible=True,
+        chosen=considered.chosen,
+        reason=considered.reason,
+        initialization_rate_mib_s=estimate.rate_mib_s,
+        boost=_boost(estimate),
+        usable_seconds=ceil_seconds(estimate.times.usable_p50),
+        ready_p50_seconds=ceil_seconds(estimate.times.ready_p50),
+        ready_p90_seconds=ceil_seconds(estimate.times.ready_p90),
+        cost_usd=estimate.cost_usd,
+        cost_parts=_cost_parts(estimate),
+        cost_arithmetic=cost.in_words(estimate.parts),
+        basis=Basis.model_validate(estimate.basis),
+    )
+
+
+def _boost(estimate: Estimate) -> Boost | None:
+    return None if estimate.boost is None else Boost.model_validate(estimate.boost)
+
+
+def _cost_parts(estimate: Estimate) -> list[CostPart]:
+    return [CostPart.model_validate(part) for part in estimate.parts]
+
+
+def _summary(
+    cases: Sequence[Case], plans: Sequence[VolumePlan], book: PriceBook, now: datetime
+) -> PlanSummary:
+    asked = cases[0].facts
+    slowest = max(plan.plan.ready_p90_seconds for plan in plans)
+    return PlanSummary(
+        total_cost_usd=sum((plan.plan.cost_usd for plan in plans), Decimal(0)),
+        ready_p90_at=now + timedelta(seconds=slowest),
+        deadline_missed=any(plan.plan.deadline_missed for plan in plans),
+        why=_why(plans),
+        price_book_as_of=book.as_of,
+        price_book_stale=bool(stale_prices(plans, book, now)),
+        price_source=book.source,
+        notes=[
+            *plan_notes(plans, book, now),
+            *warm_up_notes(plans, asked.scope, asked.polite_latency_ms),
+        ],
+    )
+
+
+def _why(plans: Sequence[VolumePlan]) -> str:
+    if len(plans) == 1:
+        return plans[0].plan.why
+    counts = Counter(plan.plan.strategy for plan in plans)
+    return f"{len(plans)} volumes: " + ", ".join(f"{count} x {name}" for name, count in counts.items()) + "."

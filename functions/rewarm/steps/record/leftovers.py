@@ -1,0 +1,54 @@
+"""What a restore that failed removed, and what it leaves behind, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rewarm.contracts import Trigger
+from rewarm.contracts.base import JsonObject
+from rewarm.domain.words.end_messages import Ending, LeftVolume, Start
+from rewarm.steps.record.records import ALARM_HELD_UNTIL, clean_up_attribute, parsed_time
+
+
+def removed_and_kept(
+    restore_id: str, results: Sequence[JsonObject], record: JsonObject
+) -> tuple[list[str], list[str]]:
+    """By what each volume's clean-up has written down."""
+    removed: list[str] = []
+    kept: list[str] = []
+    for result in results:
+        index = result.get("index", 0)
+        if result.get("verdict") == "ready":
+            kept.append(f"volume {result.get('volumeId')} (ready)")
+            continue
+        account = record.get(clean_up_attribute(index))
+        # One that goes on is of a plan before the last: it does not say what became of the last one's volume.
+        given = isinstance(account, dict) and not account.get("goesOn")
+        if isinstance(account, dict):
+            removed += account.get("removed", [])
+            kept += account.get("kept", [])
+        if not given:
+            kept.append(f"whatever carries the tag rewarm:restore-id={restore_id} (clean-up gave no account)")
+    return removed, kept
+
+
+def ending_of(restore_id: str, results: Sequence[JsonObject], record: JsonObject, *, at: datetime) -> Ending:
+    """For the message about the end."""
+    removed, kept = removed_and_kept(restore_id, results, record)
+    accounts = [
+        record.get(clean_up_attribute(result.get("index", 0)))
+        for result in results
+        if result.get("verdict") != "ready"
+    ]
+    stays = [one for account in accounts if isinstance(account, dict) for one in account.get("stays") or []]
+    volumes = [LeftVolume(one["volumeId"], one.get("device"), one.get("instanceId")) for one in stays]
+    return Ending(at, removed, kept, volumes, _start(record))
+
+
+def _start(record: JsonObject) -> Start:
+    """A record that could not be read says nothing of it."""
+    if not record.get("trigger"):
+        return Start()
+    trigger = Trigger.model_validate(record["trigger"])
+    return Start(trigger.kind, trigger.alarm_name, parsed_time(record.get(ALARM_HELD_UNTIL)))

@@ -1,0 +1,7 @@
+"""Takes a volume out of its place for a new one, and puts it back after a failure.
+
+States: Replace Check, Replace Detachment (both in replace).
+
+- device_look: asks an instance, through Run Command, what uses a volume
+- put_back: puts a replaced volume back into its place
+"""

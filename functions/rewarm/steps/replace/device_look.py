@@ -1,0 +1,75 @@
+"""Asks an instance, through Run Command, what uses a volume; for whoever is about to detach it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from rewarm.domain.errors import AgentUnreachableError
+from rewarm.domain.volume.device_use import DeviceUse, device_use
+from rewarm.ports import Commands, Instances
+
+DELIVERY_SECONDS = 120
+EXECUTION_SECONDS = 120
+PATIENCE = timedelta(seconds=DELIVERY_SECONDS + EXECUTION_SECONDS + 120)
+"""SSM tells of its own time limits before that; this is for an answer that never comes."""
+WAIT_SECONDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A question that was sent."""
+
+    command_id: str
+    instance_id: str
+    volume_id: str
+    asked_at: datetime
+
+
+def ask(
+    volume_id: str,
+    instance_id: str,
+    action: Literal["check", "unmount"],
+    *,
+    now: datetime,
+    commands: Commands,
+    instances: Instances,
+) -> Look:
+    """Asking twice does no harm. Raises AgentUnreachableError, TargetNotFoundError."""
+    instance = instances.get(instance_id)
+    if not instance.ssm_online:
+        raise AgentUnreachableError(
+            f"{instance_id} is not online in Systems Manager, so nobody can say whether {volume_id} is in "
+            "use there; a volume is never detached without knowing that"
+        )
+    parameters = {"action": action, "volumeId": volume_id, "executionTimeout": str(EXECUTION_SECONDS)}
+    command_id = commands.send(
+        instance_id,
+        parameters,
+        platform=instance.platform,
+        comment=f"rewarm {action} {volume_id}",
+        timeout_seconds=DELIVERY_SECONDS,
+    )
+    return Look(command_id, instance_id, volume_id, now)
+
+
+def answer(look: Look, *, now: datetime, commands: Commands) -> DeviceUse | None:
+    """None while there is none yet. Raises AgentUnreachableError where none can be had."""
+    status = commands.status(look.command_id, look.instance_id)
+    if status is None or not status.finished:
+        if now - look.asked_at > PATIENCE:
+            raise AgentUnreachableError(_untold(look, "no answer came"))
+        return None
+    use = device_use(status.stdout) if status.status == "Success" else None
+    if use is None:
+        why = status.stderr.strip().splitlines()
+        raise AgentUnreachableError(_untold(look, why[-1] if why else status.status_details))
+    return use
+
+
+def _untold(look: Look, why: str) -> str:
+    return (
+        f"{look.instance_id} could not say whether {look.volume_id} is in use ({why}); a volume is never "
+        "detached without knowing that"
+    )

@@ -1,0 +1,292 @@
+"""Puts a replaced volume back into its place, a step at a time; for clean-up and for the sweeper.
+
+Its tags alone say where it belongs, so that nothing else has to be known of the restore. The new volume
+leaves the place first, once nothing uses it: nothing is ever detached by force, or while it is mounted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from rewarm.domain.errors import (
+    DeviceInUseError,
+    RestoreError,
+    ServiceUnavailableError,
+    TargetNotFoundError,
+    ThrottledError,
+)
+from rewarm.domain.model import Attachment, Instance, OnFailure, Volume
+from rewarm.domain.units import iso
+from rewarm.domain.volume.leftovers import is_made_by_us
+from rewarm.domain.volume.replacing import (
+    LEAVING,
+    REPLACED_STACK_TAG,
+    REPLACED_TAG,
+    TAGS,
+    Place,
+    holder_of,
+    living,
+    place_of,
+)
+from rewarm.domain.volume.targets import device_slot
+from rewarm.ports import Commands, Instances, JsonObject, RestoreTable, VolumeStore
+from rewarm.ports_replacing import ReplacedVolumes
+from rewarm.steps.record.records import attribute, parsed_time, replaced_attribute, settled_attribute
+from rewarm.steps.replace.device_look import Look, answer, ask
+
+State = Literal["back", "stays-out", "pending", "left"]
+RETRIED = (ThrottledError, ServiceUnavailableError, DeviceInUseError)
+ENDED_INSTANCE = frozenset({"shutting-down", "terminated"})
+INDEX_TAG = "rewarm:volume-index"
+
+
+@dataclass(frozen=True, slots=True)
+class PutBackPorts:
+    """Everything that it takes."""
+
+    volumes: VolumeStore
+    replaced: ReplacedVolumes
+    instances: Instances
+    commands: Commands
+    """For the documents that look at a device."""
+    table: RestoreTable
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """What became of one: `back`, `stays-out` (so be it), `pending` (ask again) or `left` (somebody must)."""
+
+    volume_id: str
+    state: State
+    reason: str
+
+
+def put_back(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
+    """For one volume of a restore that failed, a step at a time; the sweeper asks the same again.
+
+    Idempotent. Empty where nothing was replaced, or all is as it was. Raises nothing that AWS says.
+    """
+    try:
+        found = ports.replaced.replaced_by(restore_id)
+    except RETRIED as error:
+        return [PutBack("replaced volume", "pending", str(error))]
+    except RestoreError as error:
+        return [PutBack("replaced volume", "left", f"it could not be looked for: {error}")]
+    return list(_all(restore_id, index, found, ports)) or _told_before(restore_id, index, ports)
+
+
+def _told_before(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
+    """A volume that is back has no tags of ours any more."""
+    record = attribute(ports.table, restore_id, index, replaced_attribute(index))
+    states: dict[object, State] = {"back": "back", "stays-out": "stays-out"}
+    state = states.get(record.get("state"))
+    return [] if state is None else [PutBack(str(record["volumeId"]), state, str(record.get("reason")))]
+
+
+def _all(restore_id: str, index: int, found: list[Volume], ports: PutBackPorts) -> Iterator[PutBack]:
+    for old in found:
+        place = place_of(old.settings.tags)
+        if place is None or place.index != index:
+            continue
+        record = ports.table.get(restore_id) or {}
+        case = _Case(restore_id, old, place, _Wishes.of(record, index), ports)
+        try:
+            done = case.next_step()
+        except RETRIED as error:
+            done = PutBack(old.volume_id, "pending", str(error))
+        except RestoreError as error:
+            done = PutBack(old.volume_id, "left", str(error))
+        case.note(
+            {
+                "volumeId": done.volume_id,
+                "instanceId": place.instance_id,
+                "device": place.device,
+                "state": done.state,
+                "reason": done.reason,
+                "at": iso(ports.now),
+            }
+        )
+        yield done
+
+
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """What the record says of the new volume; a record that is gone says nothing."""
+
+    settled: bool
+    """It came to full speed: whatever became of it since, the old one stays out."""
+    keep_new: bool
+    """onFailure keep: where it is in the place, it stays there."""
+    unmount: bool
+
+    @staticmethod
+    def of(record: JsonObject, index: int) -> _Wishes:
+        """As the restore was asked for, and as it ended."""
+        request = record.get("request") or {}
+        return _Wishes(
+            settled=bool(record.get(settled_attribute(index))),
+            keep_new=request.get("onFailure") == OnFailure.KEEP,
+            unmount=bool((request.get("target") or {}).get("unmount")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One volume on its way back."""
+
+    restore_id: str
+    old: Volume
+    place: Place
+    wishes: _Wishes
+    ports: PutBackPorts
+
+    def next_step(self) -> PutBack:
+        """Looks where things are, and does what comes next."""
+        attached = living(self.old)
+        if attached:
+            return self._attached(attached[0])
+        if self.wishes.settled:
+            return self._stay_out(f"{self.place.in_words} has had a new volume at full speed since")
+        new = self._new_in_place()
+        if new is not None and self.wishes.keep_new:
+            return self._stay_out(f"{new.volume_id} has its place at {self.place.in_words} and stays there")
+        try:
+            instance = self.ports.instances.get(self.place.instance_id)
+        except TargetNotFoundError:
+            return self._stay_out(f"{self.place.instance_id} is gone")
+        if instance.state in ENDED_INSTANCE:
+            return self._stay_out(f"{self.place.instance_id} is {instance.state}")
+        if new is not None:
+            return self._free(new, instance)
+        return self._attach(instance)
+
+    def _attached(self, attachment: Attachment) -> PutBack:
+        name, where = self.old.volume_id, f"{attachment.device} on {attachment.instance_id}"
+        if attachment.state in LEAVING:
+            waits = "EC2 waits until nothing on the instance uses it"
+            return self._is("pending", f"{name} is still {attachment.state} at {where}: {waits}")
+        if not self._is_place(attachment):
+            self.ports.replaced.untag(self.old.volume_id, TAGS)
+            return self._is("stays-out", f"somebody has attached {name} as {where}")
+        if attachment.state != "attached":
+            return self._is("pending", f"{name} is being attached as {where}")
+        if attachment.delete_on_termination != self.place.delete_on_termination:
+            self.ports.replaced.set_delete_on_termination(
+                attachment.instance_id, attachment.device, delete=self.place.delete_on_termination
+            )
+        self.ports.replaced.untag(self.old.volume_id, TAGS)
+        return self._is("back", f"{name} is back in its place, {where}; it is not mounted again")
+
+    def _new_in_place(self) -> Volume | None:
+        for volume in self.ports.volumes.created_by(self.restore_id):
+            ours = volume.settings.tags.get(INDEX_TAG) == str(self.place.index)
+            if ours and is_made_by_us(volume) and any(self._is_place(one) for one in living(volume)):
+                return volume
+        return None
+
+    def _is_place(self, attachment: Attachment) -> bool:
+        """/dev/sdf and xvdf are one place."""
+        slots = device_slot(attachment.device), device_slot(self.place.device)
+        return attachment.instance_id == self.place.instance_id and slots[0] == slots[1]
+
+    def _free(self, new: Volume, instance: Instance) -> PutBack:
+        """The new volume leaves the place: detached, and kept where it is not deleted by clean-up."""
+        name = new.volume_id
+        if any(one.state in LEAVING for one in living(new)):
+            return self._is("pending", f"{name} is still being detached from {instance.instance_id}")
+        if instance.state == "running":
+            told = self._in_use(name, instance)
+            if told is not None:
+                return told
+        self.ports.volumes.detach(name, instance.instance_id)
+        return self._is("pending", f"{name} is being detached from {instance.instance_id}")
+
+    def _in_use(self, name: str, instance: Instance) -> PutBack | None:
+        """None where the new volume may be detached now."""
+        look = self._look(name)
+        if look is None:
+            action: Literal["check", "unmount"] = "unmount" if self.wishes.unmount else "check"
+            ports = self.ports
+            self._keep(
+                ask(
+                    name,
+                    instance.instance_id,
+                    action,
+                    now=self.ports.now,
+                    commands=ports.commands,
+                    instances=ports.instances,
+                )
+            )
+            return self._is("pending", f"{instance.instance_id} is asked what uses {name}")
+        try:
+            use = answer(look, now=self.ports.now, commands=self.ports.commands)
+        except RestoreError:
+            self._keep(None)
+            raise
+        if use is None:
+            return self._is("pending", f"{instance.instance_id} is asked what uses {name}")
+        self._keep(None)
+        if use.is_free:
+            return None
+        if use.is_open_only:
+            return self._is("pending", f"{name} is still {use.in_words}")
+        old, where = self.old.volume_id, self.place.in_words
+        return self._is(
+            "left",
+            f"{name} is at {where}, {use.in_words}: {old} goes back there once {name} is unmounted and not "
+            f"used; to leave {name} there, remove the tag {REPLACED_TAG} from {old}",
+        )
+
+    def _attach(self, instance: Instance) -> PutBack:
+        name, holder = self.old.volume_id, holder_of(self.place.device, instance.devices)
+        if holder is not None and holder != name and not self._is_ours(holder):
+            return self._is(
+                "left",
+                f"{self.place.in_words} has {holder} now, which is not of this restore; detach it, attach "
+                f"{name} there by hand, or remove the tag {REPLACED_TAG} from {name}",
+            )
+        if holder is not None:
+            return self._is("pending", f"EC2 still shows {holder} at {self.place.in_words}")
+        self.ports.volumes.attach(name, instance.instance_id, self.place.device)
+        return self._is("pending", f"{name} is being attached as {self.place.in_words}")
+
+    def _is_ours(self, holder: str) -> bool:
+        made = self.ports.volumes.created_by(self.restore_id)
+        return any(one.volume_id == holder and is_made_by_us(one) for one in made)
+
+    def _stay_out(self, why: str) -> PutBack:
+        """The sweeper forgets it; the restore's tag goes on saying why it is detached."""
+        self.ports.replaced.untag(self.old.volume_id, [REPLACED_STACK_TAG])
+        kept = f"{self.old.volume_id} is detached and kept, and costs storage until you delete it"
+        return self._is("stays-out", f"{why}; {kept}")
+
+    def _look(self, volume_id: str) -> Look | None:
+        """The question that an earlier call has sent."""
+        index = self.place.index
+        look = attribute(self.ports.table, self.restore_id, index, replaced_attribute(index)).get("look")
+        asked_at = parsed_time(look.get("askedAt")) if isinstance(look, dict) else None
+        if not isinstance(look, dict) or asked_at is None or look.get("volumeId") != volume_id:
+            return None
+        return Look(str(look["commandId"]), self.place.instance_id, volume_id, asked_at)
+
+    def _keep(self, look: Look | None) -> None:
+        told = look and {
+            "volumeId": look.volume_id,
+            "commandId": look.command_id,
+            "askedAt": iso(look.asked_at),
+        }
+        self.note({"look": told})
+
+    def note(self, told: JsonObject) -> None:
+        """In the restore's record."""
+        table, index = self.ports.table, self.place.index
+        name = replaced_attribute(index)
+        record = attribute(table, self.restore_id, index, name)
+        table.update_volume(self.restore_id, index, {name: {**record, **told}})
+
+    def _is(self, state: State, reason: str) -> PutBack:
+        return PutBack(self.old.volume_id, state, reason)

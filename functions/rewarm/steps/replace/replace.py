@@ -1,0 +1,242 @@
+"""States `Replace Check` and `Replace Detachment`: takes a volume out of its place for the one that was made.
+
+The first asks before anything is made or costs money, the second once the new volume is there, so that the
+machine is without a volume for seconds. Nothing is ever detached by force, or while it is mounted. What it
+takes to put the volume back is written on the volume itself, as tags, before it is detached.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rewarm.contracts import ReplacedVolume, ReplaceEvent, ReplaceResult
+from rewarm.domain.errors import (
+    RequestRefusedError,
+    TargetBusyError,
+    TargetNotUsableError,
+    VolumeFailedError,
+    VolumeInUseError,
+)
+from rewarm.domain.model import Volume
+from rewarm.domain.units import duration_text, iso
+from rewarm.domain.volume.device_use import DeviceUse
+from rewarm.domain.volume.replacing import (
+    LEAVING,
+    REPLACED_TAG,
+    Place,
+    check_replaceable,
+    device_to_replace,
+    living,
+)
+from rewarm.domain.volume.targets import check_instance
+from rewarm.ports import Commands, Instances, RestoreTable, VolumeStore
+from rewarm.ports_replacing import ReplacedVolumes
+from rewarm.steps.record.records import (
+    FINISHED,
+    attribute,
+    parsed_time,
+    replaced_attribute,
+    stop_if_cancelled,
+)
+from rewarm.steps.replace.device_look import WAIT_SECONDS, Look, answer, ask
+from rewarm.steps.replace.put_back import put_back
+
+PATIENCE = timedelta(minutes=5)
+"""A detachment takes seconds, or hangs for as long as something uses the volume (botocore: DetachVolume)."""
+FRESH = timedelta(minutes=6)
+"""What the instance was asked longer ago may not be true any more."""
+
+__all__ = ["ReplacePorts", "put_back", "replace"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacePorts:
+    """Everything that it takes."""
+
+    volumes: VolumeStore
+    replaced: ReplacedVolumes
+    instances: Instances
+    commands: Commands
+    table: RestoreTable
+    stack_name: str
+
+
+def replace(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
+    """Once per volume, however often it is called.
+
+    Raises VolumeInUseError, TargetBusyError, TargetNotUsableError, AgentUnreachableError,
+    VolumeFailedError, VolumeNotFoundError, RestoreCancelledError.
+    """
+    stop_if_cancelled(ports.table, event.restore_id)
+    replaced, place = _asked(event)
+    old = ports.volumes.get(replaced.volume_id)
+    if _is_leaving(old, event):
+        return _left(event, old, ports)
+    _check(event, old, place, ports)
+    if event.phase == "check" and event.pending is None:
+        _check_product_codes(old, place, ports)
+    look = _pending_look(event)
+    if look is None:
+        return _asking(event, ports)
+    use = answer(look, now=event.now, commands=ports.commands)
+    if use is None:
+        return _result(event, "looking", look=look)
+    if event.phase == "check":
+        return _checked(event, use)
+    if event.now - look.asked_at > FRESH:
+        return _asking(event, ports)
+    if not use.is_free:
+        raise _in_use(old.volume_id, place, use, may_unmount=not event.request.target.unmount)
+    _detach(event, old, place, ports)
+    return _result(event, "detaching")
+
+
+def _asked(event: ReplaceEvent) -> tuple[ReplacedVolume, Place]:
+    volume = event.volume
+    if volume.replaces is None or volume.instance_id is None or volume.device is None:
+        raise TargetNotUsableError("the plan replaces no volume", field="target.mode")
+    on_termination = volume.replaces.delete_on_termination
+    place = Place(volume.instance_id, volume.device, volume.index, delete_on_termination=on_termination)
+    return volume.replaces, place
+
+
+def _is_leaving(old: Volume, event: ReplaceEvent) -> bool:
+    """We asked for it: the answer was lost, or this is a later look, which EC2 may answer from before."""
+    if old.settings.tags.get(REPLACED_TAG) != event.restore_id:
+        return False
+    asked = event.pending is not None and event.pending.state == "detaching"
+    return asked or all(one.state in LEAVING for one in living(old))
+
+
+def _left(event: ReplaceEvent, old: Volume, ports: ReplacePorts) -> ReplaceResult:
+    if not living(old):
+        return _result(event, "detached")
+    index = event.volume.index
+    record = attribute(ports.table, event.restore_id, index, replaced_attribute(index))
+    since: datetime | None = parsed_time(record.get("detachedAt"))
+    if since is not None and event.now - since > PATIENCE:
+        raise VolumeFailedError(
+            f"{old.volume_id} is still {living(old)[0].state} at {event.volume.device} of "
+            f"{event.volume.instance_id} after {duration_text((event.now - since).total_seconds())}: EC2 "
+            "waits until nothing uses it"
+        )
+    return _result(event, "detaching")
+
+
+def _check(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) -> None:
+    """What was true at the plan may not be so any more."""
+    instance = ports.instances.get(place.instance_id)
+    check_instance(instance)
+    _, holder = device_to_replace(place.device, None, instance)
+    if holder != old.volume_id:
+        raise TargetNotUsableError(
+            f"{place.in_words} has {holder} by now, and {old.volume_id} was to be replaced",
+            field="target.device",
+        )
+    check_replaceable(old, place.instance_id, place.device)
+    owner = old.settings.tags.get("rewarm:restore-id")
+    if owner is None or owner == event.restore_id:
+        return
+    status = ports.table.standing(owner).status
+    if status is not None and status not in FINISHED:
+        raise TargetBusyError(
+            f"{old.volume_id} at {place.in_words} is being restored itself, by {owner}; wait until that has "
+            f"ended, or cancel it (DELETE /restores/{owner})",
+            field="target.device",
+            held_by=owner,
+        )
+
+
+def _check_product_codes(old: Volume, place: Place, ports: ReplacePorts) -> None:
+    """Back to a running instance it could not go (botocore: ec2 AttachVolume, Marketplace product codes)."""
+    codes = ports.replaced.product_codes(old.volume_id)
+    if codes:
+        raise TargetNotUsableError(
+            f"{old.volume_id} at {place.in_words} has a Marketplace product code ({', '.join(codes)}): EC2 "
+            "would attach it again to a stopped instance only, so it could not go back; stop the instance "
+            "and replace the volume by hand",
+            field="target.device",
+        )
+
+
+def _pending_look(event: ReplaceEvent) -> Look | None:
+    """The question of this phase, while its answer would still be true."""
+    pending, volume = event.pending, event.volume
+    if pending is None or pending.phase != event.phase or pending.state != "looking":
+        return None
+    if pending.command_id is None or pending.asked_at is None or volume.replaces is None:
+        return None
+    return Look(pending.command_id, volume.instance_id or "", volume.replaces.volume_id, pending.asked_at)
+
+
+def _asking(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
+    replaced, place = _asked(event)
+    unmounts = event.phase == "detach" and bool(event.request.target.unmount)
+    look = ask(
+        replaced.volume_id,
+        place.instance_id,
+        "unmount" if unmounts else "check",
+        now=event.now,
+        commands=ports.commands,
+        instances=ports.instances,
+    )
+    return _result(event, "looking", look=look)
+
+
+def _checked(event: ReplaceEvent, use: DeviceUse) -> ReplaceResult:
+    replaced, place = _asked(event)
+    unmounts = bool(event.request.target.unmount)
+    told = DeviceUse((), use.others) if unmounts else use
+    if not told.is_free:
+        raise _in_use(replaced.volume_id, place, told, may_unmount=not unmounts)
+    return _result(event, "replaceable", mounts=list(use.mounts))
+
+
+def _in_use(volume_id: str, place: Place, use: DeviceUse, *, may_unmount: bool) -> VolumeInUseError:
+    unmounted = "; target.unmount true lets Rewarm unmount it" if may_unmount and not use.others else ""
+    return VolumeInUseError(
+        f"{volume_id} at {place.in_words} is {use.in_words}; detached so, it would lose data or hang. Stop "
+        f"what uses it, unmount it, and send the request again{unmounted}",
+        field="target.device",
+    )
+
+
+def _detach(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) -> None:
+    """The record and the tags first: whatever happens then, it is known where the volume belongs."""
+    mounts = event.pending.mounts if event.pending else []
+    told = {
+        "volumeId": old.volume_id,
+        "newVolumeId": event.volume_id,
+        "instanceId": place.instance_id,
+        "device": place.device,
+        "deleteOnTermination": place.delete_on_termination,
+        "unmounted": mounts,
+        "detachedAt": iso(event.now),
+        "state": "out",
+    }
+    ports.table.update_volume(event.restore_id, place.index, {replaced_attribute(place.index): told})
+    ports.volumes.tag(old.volume_id, place.tags(event.restore_id, ports.stack_name))
+    try:
+        ports.volumes.detach(old.volume_id, place.instance_id)
+    except RequestRefusedError:
+        # A call whose answer was lost has done it already.
+        if not _is_leaving(ports.volumes.get(old.volume_id), event):
+            raise
+
+
+def _result(
+    event: ReplaceEvent, state: str, *, look: Look | None = None, mounts: list[str] | None = None
+) -> ReplaceResult:
+    known = event.pending.mounts if event.pending else []
+    return ReplaceResult.model_validate(
+        {
+            "finished": state in {"replaceable", "detached"},
+            "wait_seconds": WAIT_SECONDS,
+            "phase": event.phase,
+            "state": state,
+            "command_id": look.command_id if look else None,
+            "asked_at": look.asked_at if look else None,
+            "mounts": known if mounts is None else mounts,
+        }
+    )

@@ -1,0 +1,8 @@
+"""The account of a restore: estimate against actual, cost, and what was measured.
+
+States: Report, Keep Result.
+
+- measuring: how long each part of a volume's restore took
+- replacements: what the report says about volumes that were to leave their place
+- volume_reports: the account of one volume
+"""

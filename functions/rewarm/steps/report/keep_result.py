@@ -1,0 +1,34 @@
+"""State `Keep Result`: what became of one volume goes to the bucket, what its restore must know goes on."""
+
+from __future__ import annotations
+
+from rewarm.contracts import KeepResultEvent, KeepResultResult
+from rewarm.domain.words.failures import Explanation, explain
+from rewarm.ports import Artifacts, JsonObject
+from rewarm.steps.record.kept import result_key
+
+MOST_CAUSE = 500
+"""A hundred causes still go into a payload (kept.py)."""
+
+
+def keep_result(event: KeepResultEvent, *, artifacts: Artifacts) -> KeepResultResult:
+    """Idempotent."""
+    result, index = event.result, int(event.result["index"])
+    key = result_key(event.restore_id, index)
+    artifacts.put_json(key, result)
+    why = _why(result)
+    return KeepResultResult(
+        index=index,
+        verdict="ready" if result.get("verdict") == "ready" else "failed",
+        volume_id=result.get("volumeId"),
+        snapshot_id=result.get("snapshotId"),
+        error=why.error if why else None,
+        cause=why.sentence[:MOST_CAUSE] if why else None,
+        result_key=key,
+    )
+
+
+def _why(result: JsonObject) -> Explanation | None:
+    """Step Functions calls every execution that failed States.TaskFailed; the cause says what it was."""
+    error = result.get("error")
+    return explain(error, result.get("cause")) if isinstance(error, str) else None

@@ -1,0 +1,177 @@
+"""What became of one volume: estimate against actual, what it cost, what was measured."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from rewarm.contracts import BilledPart, ExpectedReads, Failure, ReportEvent, VolumePlan, VolumeReport
+from rewarm.contracts.base import JsonObject
+from rewarm.domain.model import Strategy
+from rewarm.domain.plan.billing import billed
+from rewarm.domain.words.failures import explain
+from rewarm.steps.record.records import (
+    command_attribute,
+    initialization_attribute,
+    parsed_time,
+    story_attribute,
+    volume_attribute,
+)
+from rewarm.steps.report import measuring
+
+BILLED_EVEN_IF_FAILED = frozenset(Strategy) - {Strategy.BACKGROUND, Strategy.WARM_UP_AGENT}
+"""The rate is billed in full once the volume is active, a copy when it is made, fast snapshot restore for an
+hour at least, a boost from the first second."""
+BILLED_BY_THE_HOUR = frozenset({Strategy.FAST_SNAPSHOT_RESTORE, Strategy.BOOSTED_WARM_UP})
+"""Until it is given back."""
+NO_RESULT: JsonObject = {"verdict": "failed", "error": "States.Runtime", "cause": "The volume has no result."}
+
+
+def result_of(plan: VolumePlan, results: list[JsonObject]) -> JsonObject:
+    """What restore-volume answered of it."""
+    index = plan.volume.index
+    return next((result for result in results if result.get("index") == index), {**NO_RESULT, "index": index})
+
+
+def with_story(result: JsonObject, record: JsonObject) -> JsonObject:
+    """A volume that failed, with what the record has of it: its execution answers nothing but an error."""
+    if result.get("verdict") == "ready":
+        return result
+    index = result.get("index", 0)
+    told = record.get(story_attribute(index)) or {}
+    made = record.get(volume_attribute(index)) or {}
+    polled = record.get(initialization_attribute(index))
+    sent = record.get(command_attribute(index)) or {}
+    known = {
+        "volumeId": made.get("volumeId"),
+        "initialization": polled,
+        "dispatch": sent.get("dispatch"),
+        **{name: value for name, value in told.items() if value is not None},
+    }
+    return {**{name: value for name, value in known.items() if value is not None}, **result}
+
+
+def volume_report(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> VolumeReport:
+    """From the plan and what restore-volume answered."""
+    ready = result.get("verdict") == "ready"
+    carried_out = part_of(result, "plan") or plan.plan.to_json()
+    initialization, after = part_of(result, "initialization"), part_of(result, "after")
+    ended = measuring.ended(result)
+    account = measuring.account(plan.volume, ended) if ended is not None else None
+    parts = _billed_parts(carried_out, result)
+    return VolumeReport(
+        index=plan.volume.index,
+        verdict="ready" if ready else "failed",
+        snapshot_id=plan.volume.snapshot_id,
+        volume_id=result.get("volumeId"),
+        strategy=carried_out["strategy"],
+        estimated_p50_seconds=carried_out["readyP50Seconds"],
+        estimated_p90_seconds=carried_out["readyP90Seconds"],
+        actual_seconds=seconds_between(
+            event.started_at, ended.verified_at if ended else _ready_at(result, event)
+        )
+        if ready
+        else None,
+        since_plan_seconds=account.since_plan_seconds if account else None,
+        error_percent=account.error_percent if account else None,
+        phases=account.phases() if account else [],
+        cost_usd=_cost(carried_out, ready=ready) + Decimal(str(result.get("spentUsd") or 0)),
+        billed_usd=total([part.billed_usd for part in parts]),
+        cost_parts=parts,
+        bytes_read=initialization.get("bytesDone"),
+        warm_ups=int(result.get("warmUps") or 0),
+        expected=_expected(after) or _expected(part_of(result, "before")),
+        latency_before_ms=_latency(part_of(result, "before")),
+        latency_after_ms=_latency(after),
+        verified=after.get("verdict"),
+        benchmarks=after.get("benchmarks") or [],
+        benchmark_problem=after.get("benchmarkProblem"),
+        boost=part_of(result, "released").get("boost"),
+        release_failure=_release_failure(carried_out, result),
+        failure=None if ready else _failure(result),
+    )
+
+
+def total(amounts: list[Decimal | None]) -> Decimal | None:
+    """The sum; None where one of them is not known."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known, Decimal(0)) if len(known) == len(amounts) else None
+
+
+def part_of(result: JsonObject, name: str) -> JsonObject:
+    """An object of the result; empty where it is missing."""
+    value = result.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def seconds_between(start: datetime, end: datetime) -> int:
+    """Never below 0."""
+    return max(0, round((end - start).total_seconds()))
+
+
+def _ready_at(result: JsonObject, event: ReportEvent) -> datetime:
+    return parsed_time(result.get("readyAt")) or event.now
+
+
+def _billed_parts(plan: JsonObject, result: JsonObject) -> list[BilledPart]:
+    strategy, lasted = Strategy(plan["strategy"]), _lasted(plan, result)
+    is_made = result.get("volumeId") is not None
+    parts = []
+    for part in plan.get("costParts") or []:
+        planned, seconds = Decimal(str(part["usd"])), part.get("seconds")
+        usd, how = billed(strategy, part["item"], planned, seconds, is_made=is_made, actual_seconds=lasted)
+        parts.append(
+            BilledPart(
+                item=part["item"],
+                planned_usd=planned,
+                billed_usd=usd,
+                arithmetic=part["arithmetic"],
+                how=how,
+            )
+        )
+    return parts
+
+
+def _lasted(plan: JsonObject, result: JsonObject) -> float | None:
+    """From the call that began to cost by the hour to the one that ended it; None where it goes on."""
+    timeline, released = part_of(result, "timeline"), part_of(result, "released")
+    if released.get("failure"):
+        return None
+    boosted = plan["strategy"] == Strategy.BOOSTED_WARM_UP
+    if boosted and part_of(released, "boost").get("state") != "lowered":
+        return None
+    since = parsed_time(timeline.get("asked" if boosted else "began"))
+    until = parsed_time(released.get("firstTriedAt"))
+    return None if since is None or until is None else (until - since).total_seconds()
+
+
+def _cost(plan: JsonObject, *, ready: bool) -> Decimal:
+    """By the plan that was carried out; AWS's bill comes a day later. Earlier plans come on top."""
+    if ready or Strategy(plan["strategy"]) in BILLED_EVEN_IF_FAILED:
+        return Decimal(str(plan["costUsd"]))
+    return Decimal(0)
+
+
+def _expected(measurement: JsonObject) -> ExpectedReads | None:
+    found: Any = measurement.get("expected")
+    return ExpectedReads.model_validate(found) if isinstance(found, dict) else None
+
+
+def _latency(measurement: JsonObject) -> JsonObject | None:
+    found = part_of(measurement, "result").get("latencyMs")
+    return found if isinstance(found, dict) else None
+
+
+def _release_failure(plan: JsonObject, result: JsonObject) -> Failure | None:
+    """None where the plan had nothing to give back."""
+    found = part_of(part_of(result, "released"), "failure")
+    if not found or Strategy(plan["strategy"]) not in BILLED_BY_THE_HOUR:
+        return None
+    told = explain(str(found.get("error")), str(found.get("cause") or ""))
+    return Failure(state=found.get("state"), error=told.error, cause=told.sentence)
+
+
+def _failure(result: JsonObject) -> Failure:
+    told = explain(str(result.get("error") or "States.Runtime"), str(result.get("cause") or ""))
+    return Failure(state=told.state or "Restore Volume", error=told.error, cause=told.sentence)

@@ -1,0 +1,215 @@
+"""State `Parse Request`: from whatever started the execution to one complete request, once per event."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from urllib.parse import quote
+
+from rewarm.contracts import (
+    ParseRequestEvent,
+    ParseRequestResult,
+    RestoreRequest,
+    Trigger,
+    parse_restore_request,
+)
+from rewarm.contracts.parsing import with_runbook
+from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
+from rewarm.domain.units import iso, shown
+from rewarm.ports import JsonObject, RestoreTable
+from rewarm.ports_holds import Pace
+from rewarm.steps.record.records import ALARM_HELD_UNTIL, Status, note
+from rewarm.steps.request.alarm_starts import Earlier, earlier_alarm, earlier_delivery
+from rewarm.steps.request.runbooks import NO_SLASH
+from rewarm.steps.select.holding import Keeper, enter_stack
+from rewarm.steps.select.turns import seconds_until, turn_of_restore
+
+ALARM_SOURCE = "aws.cloudwatch"
+MAX_EVENT_KEY = 1_024
+"""A key of DynamoDB has 2,048 bytes; a schedule's ARN is far shorter."""
+
+
+def parse_request(
+    event: ParseRequestEvent, *, keeper: Keeper, pace: Pace, cooldown: timedelta
+) -> ParseRequestResult:
+    """Raises InvalidRequestError, RunbookNotFoundError, TooManyRestoresError."""
+    table = keeper.table
+    if event.input.get("source") == ALARM_SOURCE:
+        trigger = _alarm_trigger(event.input)
+        runbook = table.runbook(trigger.alarm_name or "")
+        own = (runbook or {}).get("alarmCooldownMinutes")
+        cooldown = cooldown if own is None else timedelta(minutes=own)
+        earlier = _earlier_event(event, trigger, runbook, cooldown, keeper)
+    else:
+        trigger = _requested_by(event.input)
+        earlier = _earlier_run(event, trigger, keeper)
+    if earlier is not None:
+        return _ignored(event, trigger, earlier, table)
+    begun = _begun(event, trigger, cooldown)
+    request = _request(event, trigger, begun, table)
+    deadline_at = _deadline(request, event.started_at)
+    _record(event, begun, request, deadline_at, table)
+    try:
+        enter_stack(request, restore_id=event.restore_id, now=event.now, keeper=keeper)
+    except TooManyRestoresError as error:
+        table.update(event.restore_id, {"waiting": str(error)})
+        raise
+    turn = event.now if request.dry_run else turn_of_restore(pace, event.now)
+    return ParseRequestResult(
+        outcome="accepted",
+        request=request,
+        trigger=trigger,
+        deadline_at=deadline_at,
+        wait_seconds=seconds_until(turn, event.now),
+    )
+
+
+def _begun(event: ParseRequestEvent, trigger: Trigger, cooldown: timedelta) -> JsonObject:
+    """For the record, also of one that goes no further: who started it decides what is to be done then."""
+    begun = {
+        "status": Status.PLANNING.value,
+        "startedAt": iso(event.started_at),
+        "trigger": trigger.to_json(),
+    }
+    return begun | ({ALARM_HELD_UNTIL: iso(event.now + cooldown)} if trigger.kind == "alarm" else {})
+
+
+def _request(
+    event: ParseRequestEvent, trigger: Trigger, begun: JsonObject, table: RestoreTable
+) -> RestoreRequest:
+    try:
+        if trigger.kind == "alarm":
+            return request_of_runbook(trigger.alarm_name or "", table=table)
+        return resolve_request(_body(event.input), table=table)
+    except (InvalidRequestError, RunbookNotFoundError):
+        table.put_new(event.restore_id, begun)
+        raise
+
+
+def _earlier_event(
+    event: ParseRequestEvent,
+    trigger: Trigger,
+    runbook: JsonObject | None,
+    cooldown: timedelta,
+    keeper: Keeper,
+) -> Earlier | None:
+    return earlier_delivery(trigger.event_id or event.restore_id, event.restore_id, keeper) or earlier_alarm(
+        trigger.alarm_name or "",
+        event.restore_id,
+        runbook=runbook,
+        cooldown=cooldown,
+        now=event.now,
+        keeper=keeper,
+    )
+
+
+def _earlier_run(event: ParseRequestEvent, trigger: Trigger, keeper: Keeper) -> Earlier | None:
+    """EventBridge Scheduler fills in the time of the run; where nobody does, the text is no time."""
+    at = trigger.scheduled_at
+    if trigger.kind != "schedule" or at is None or at.startswith("<"):
+        return None
+    key = f"schedule {trigger.schedule_name} {at}"
+    return earlier_delivery(key[:MAX_EVENT_KEY], event.restore_id, keeper)
+
+
+def _ignored(
+    event: ParseRequestEvent, trigger: Trigger, earlier: Earlier, table: RestoreTable
+) -> ParseRequestResult:
+    """A line in the table, so that who looks for the event finds the restore that it belongs to."""
+    record: JsonObject = {
+        "status": earlier.outcome,
+        "startedAt": iso(event.started_at),
+        "trigger": trigger.to_json(),
+        "duplicateOf": earlier.restore_id,
+        "reason": earlier.reason,
+    }
+    table.put_new(event.restore_id, record)
+    return ParseRequestResult(outcome=earlier.outcome, trigger=trigger, duplicate_of=earlier.restore_id)
+
+
+def request_of_runbook(
+    alarm_name: str, *, table: RestoreTable, changes: JsonObject | None = None
+) -> RestoreRequest:
+    """The request that an alarm's runbook holds; `changes` win over it, except for its source."""
+    runbook = table.runbook(alarm_name)
+    if runbook is None:
+        make = NO_SLASH if "/" in alarm_name else f"PUT /runbooks/{quote(alarm_name)} makes one"
+        raise RunbookNotFoundError(
+            f'the alarm "{alarm_name}" has no runbook that says what to restore; {make}',
+            field="source.alarm",
+        )
+    request = parse_restore_request(with_runbook(changes or {}, runbook))
+    if request.source.alarm is not None:
+        raise InvalidRequestError(
+            f'the runbook of "{alarm_name}" names another alarm; a runbook must name what to restore itself',
+            field="source.alarm",
+        )
+    return request
+
+
+def resolve_request(body: JsonObject, *, table: RestoreTable) -> RestoreRequest:
+    """A request as sent; where its source is an alarm, that alarm's runbook with the request's changes."""
+    source = body.get("source")
+    alarm = source.get("alarm") if isinstance(source, dict) else None
+    others = (
+        {name for name, value in source.items() if value is not None} if isinstance(source, dict) else set()
+    )
+    if isinstance(alarm, str) and others == {"alarm"}:
+        return request_of_runbook(alarm, table=table, changes=body)
+    return parse_restore_request(body)
+
+
+def _alarm_trigger(event: JsonObject) -> Trigger:
+    detail = event.get("detail")
+    detail = detail if isinstance(detail, dict) else {}
+    name, state = detail.get("alarmName"), detail.get("state")
+    if not isinstance(name, str) or not name:
+        raise InvalidRequestError(
+            f"found {shown(name)}; allowed is the alarm's name", field="detail.alarmName"
+        )
+    value = state.get("value") if isinstance(state, dict) else None
+    if value != "ALARM":
+        raise InvalidRequestError(f"found {shown(value)}; allowed is ALARM", field="detail.state.value")
+    event_id = event.get("id")
+    return Trigger(kind="alarm", alarm_name=name, event_id=event_id if isinstance(event_id, str) else None)
+
+
+def _body(execution_input: JsonObject) -> JsonObject:
+    body = execution_input.get("request")
+    if not isinstance(body, dict):
+        raise InvalidRequestError(
+            f"found {shown(sorted(execution_input))}; allowed is an object with request and trigger, or an "
+            "EventBridge event of a CloudWatch alarm",
+            field="input",
+        )
+    return body
+
+
+def _requested_by(execution_input: JsonObject) -> Trigger:
+    _body(execution_input)
+    kind = execution_input.get("trigger") or {"kind": "api"}
+    allowed = {"api", "schedule"}
+    if not isinstance(kind, dict) or kind.get("kind") not in allowed:
+        raise InvalidRequestError(f"found {shown(kind)}; allowed is api or schedule", field="trigger.kind")
+    return Trigger.model_validate(kind)
+
+
+def _deadline(request: RestoreRequest, started_at: datetime) -> datetime | None:
+    minutes = request.objective.ready_within_minutes
+    return None if minutes is None else started_at + timedelta(minutes=minutes)
+
+
+def _record(
+    event: ParseRequestEvent,
+    begun: JsonObject,
+    request: RestoreRequest,
+    deadline_at: datetime | None,
+    table: RestoreTable,
+) -> None:
+    record: JsonObject = {
+        **begun,
+        "deadlineAt": iso(deadline_at) if deadline_at else None,
+        "request": request.to_json(),
+        "waiting": None,
+    }
+    if not table.put_new(event.restore_id, record):
+        note(table, event.restore_id, record)

@@ -1,0 +1,99 @@
+"""POST /restores: everything that can be refused is refused at once; then the state machine takes over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+
+from rewarm.domain.errors import RestoreError, ServiceUnavailableError
+from rewarm.domain.units import iso
+from rewarm.ports import Executions, Instances, JsonObject, RestoreTable, SnapshotCatalog, VolumeStore
+from rewarm.steps.record.records import FINISHED, Status
+from rewarm.steps.request.parse_request import resolve_request
+from rewarm.steps.select.holding import Keeper, assign_and_hold, enter_stack, give_back
+
+TRIGGER: JsonObject = {"kind": "api"}
+
+
+def start_restore(  # noqa: PLR0913 - one keyword a port
+    body: JsonObject,
+    *,
+    restore_id: str,
+    now: datetime,
+    snapshots: SnapshotCatalog,
+    instances: Instances,
+    volumes: VolumeStore,
+    keeper: Keeper,
+    starter: Executions,
+) -> JsonObject:
+    """The same restore id starts one restore only.
+
+    Raises TargetBusyError, TooManyRestoresError, and every error that names a field of the request.
+    """
+    table = keeper.table
+    known = table.get(restore_id)
+    if known is not None and known.get("status") == Status.READY:
+        # Its answer was lost, too, and it was quick.
+        return _accepted(restore_id)
+    if known is not None and known.get("status") not in FINISHED and "request" in known:
+        # Its answer was lost: the devices are its own by now, and may be in use by its own volumes.
+        _started(restore_id, known["request"], table, starter)
+        return _accepted(restore_id)
+    request = resolve_request(body, table=table)
+    enter_stack(request, restore_id=restore_id, now=now, keeper=keeper)
+    with _given_back_after_errors(restore_id, keeper):
+        assign_and_hold(
+            request,
+            restore_id=restore_id,
+            now=now,
+            keeper=keeper,
+            snapshots=snapshots,
+            instances=instances,
+            volumes=volumes,
+        )
+    record = {
+        "status": Status.ACCEPTED.value,
+        "startedAt": iso(now),
+        "request": request.to_json(),
+        "trigger": TRIGGER,
+    }
+    # Where a service did not answer it may have been started all the same, and then needs what it holds; else
+    # its record, which says that it failed, lets others take its place.
+    with _given_back_after_errors(restore_id, keeper, but=ServiceUnavailableError):
+        if not table.put_new(restore_id, record):
+            table.update(restore_id, record)
+        _started(restore_id, request.to_json(), table, starter)
+    return _accepted(restore_id)
+
+
+@contextmanager
+def _given_back_after_errors(
+    restore_id: str, keeper: Keeper, *, but: type[RestoreError] | tuple[()] = ()
+) -> Iterator[None]:
+    """The restore's place in the stack, and its devices."""
+    try:
+        yield
+    except but:
+        raise
+    except RestoreError:
+        with suppress(RestoreError):
+            give_back(restore_id, holds=keeper.holds)
+        raise
+
+
+def _started(restore_id: str, request: JsonObject, table: RestoreTable, starter: Executions) -> None:
+    try:
+        starter.start(restore_id, {"request": request, "trigger": TRIGGER})
+    except RestoreError as error:
+        table.update(restore_id, {"status": Status.FAILED.value, "failure": {"cause": str(error)}})
+        raise
+
+
+def _accepted(restore_id: str) -> JsonObject:
+    return {"restoreId": restore_id, "status": Status.ACCEPTED.value, "links": links(restore_id)}
+
+
+def links(restore_id: str) -> JsonObject:
+    """Where to look next, and how to stop it."""
+    return {"self": f"/restores/{restore_id}", "cancel": f"/restores/{restore_id}"}

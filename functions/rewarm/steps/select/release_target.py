@@ -1,0 +1,12 @@
+"""State `Release Target`: the restore is over, and others may restore to its devices."""
+
+from __future__ import annotations
+
+from rewarm.contracts import ReleaseTargetEvent, ReleaseTargetResult
+from rewarm.ports_holds import Holds
+from rewarm.steps.select.holding import give_back
+
+
+def release_target(event: ReleaseTargetEvent, *, holds: Holds) -> ReleaseTargetResult:
+    """Idempotent; a restore that held nothing releases nothing."""
+    return ReleaseTargetResult(released=give_back(event.restore_id, holds=holds))

@@ -1,0 +1,92 @@
+"""State `Select Snapshot`: which snapshots become which volumes, and the map of what is written in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rewarm.contracts import SelectSnapshotEvent, SelectSnapshotResult, VolumeAssignment
+from rewarm.domain.errors import TargetBusyError, TargetNotUsableError
+from rewarm.domain.model import BLOCK_BYTES
+from rewarm.ports import Artifacts, Instances, SnapshotCatalog, VolumeStore
+from rewarm.ports_records import VOLUME_COUNT
+from rewarm.steps.record.kept import is_small, keep_volumes
+from rewarm.steps.record.records import stop_if_cancelled
+from rewarm.steps.select.holding import Keeper, assign_and_hold
+
+
+def select_snapshot(
+    event: SelectSnapshotEvent,
+    *,
+    snapshots: SnapshotCatalog,
+    instances: Instances,
+    volumes: VolumeStore,
+    artifacts: Artifacts,
+    keeper: Keeper,
+) -> SelectSnapshotResult:
+    """Raises TargetBusyError, TooManyRestoresError, RestoreCancelledError, and every error that names a field
+    of the request.
+    """
+    stop_if_cancelled(keeper.table, event.restore_id)  # the wait for the restore's turn may be long
+    try:
+        assignments = assign_and_hold(
+            event.request,
+            restore_id=event.restore_id,
+            now=event.now,
+            keeper=keeper,
+            snapshots=snapshots,
+            instances=instances,
+            volumes=volumes,
+        )
+    except TargetBusyError as error:
+        keeper.table.update(event.restore_id, {"heldBy": error.held_by})
+        raise
+    mapped = _with_maps(assignments, snapshots, artifacts)
+    chosen = [with_agent(assignment, artifacts) for assignment in mapped]
+    # Before anything is made of them: whoever reads the record knows by it which volumes there are.
+    keeper.table.update(event.restore_id, {VOLUME_COUNT: len(chosen)})
+    stop_if_cancelled(keeper.table, event.restore_id)  # so may listing the blocks of a large snapshot
+    return SelectSnapshotResult(
+        volumes_key=keep_volumes(event.restore_id, chosen, artifacts),
+        volume_count=len(chosen),
+        volumes=chosen if is_small(chosen) else [],
+    )
+
+
+def with_agent(assignment: VolumeAssignment, artifacts: Artifacts) -> VolumeAssignment:
+    """Says whether there is an agent for the target instance; without one the other strategies remain."""
+    if assignment.platform is None or assignment.architecture is None:
+        return assignment
+    try:
+        artifacts.agent(assignment.platform, assignment.architecture)
+    except TargetNotUsableError:
+        return assignment.model_copy(update={"agent_available": False})
+    return assignment.model_copy(update={"agent_available": True})
+
+
+def _with_maps(
+    assignments: Sequence[VolumeAssignment], snapshots: SnapshotCatalog, artifacts: Artifacts
+) -> Iterator[VolumeAssignment]:
+    """Volumes of the same snapshot share its map: listing the blocks of a large one takes a minute."""
+    known: dict[str, VolumeAssignment] = {}
+    for assignment in assignments:
+        same = known.get(assignment.snapshot_id)
+        if same is None:
+            same = known[assignment.snapshot_id] = _with_map(assignment, snapshots, artifacts)
+        found = ("map_key", "written_blocks", "data_bytes", "data_bytes_from")
+        yield assignment.model_copy(update={name: getattr(same, name) for name in found})
+
+
+def _with_map(
+    assignment: VolumeAssignment, snapshots: SnapshotCatalog, artifacts: Artifacts
+) -> VolumeAssignment:
+    from_aws = assignment.data_bytes_from == "fullSnapshotSize"
+    written = snapshots.written_extents(
+        assignment.snapshot_id,
+        size_gib=assignment.snapshot_size_gib,
+        full_size_bytes=assignment.data_bytes if from_aws else None,
+    )
+    blocks = artifacts.put_map(assignment.map_key, written)
+    changes: dict[str, object] = {"written_blocks": blocks}
+    if assignment.data_bytes_from == "volumeSize":
+        changes |= {"data_bytes": blocks * BLOCK_BYTES, "data_bytes_from": "writtenBlocks"}
+    return assignment.model_copy(update=changes)

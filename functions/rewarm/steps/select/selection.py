@@ -1,0 +1,214 @@
+"""Which snapshots become which volumes on which target: for select_snapshot, and for the API before it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from rewarm.contracts import (
+    LivingSource,
+    NewVolume,
+    PassedOverSnapshot,
+    ReplacedVolume,
+    RestoreRequest,
+    VolumeAssignment,
+)
+from rewarm.domain.errors import InvalidRequestError, RestoreError, VolumeNotFoundError
+from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
+from rewarm.domain.snapshot.selection import PassedOver
+from rewarm.domain.volume.replacing import check_replaceable, device_to_replace
+from rewarm.domain.volume.targets import check_instance, check_zone, choose_device
+from rewarm.domain.volume.volume_types import WantedVolume, settle
+from rewarm.ports import Instances, SnapshotCatalog, VolumeStore
+from rewarm.steps.select.sources import Chosen, at_field, choose_sources
+
+MAX_PASSED_OVER = 10
+"""So many are named; a payload of Step Functions holds 256 KiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the volumes go; no instance where the target is a zone alone."""
+
+    zone: str
+    instance: Instance | None
+
+
+def assign_volumes(  # noqa: PLR0913 - one keyword a port, and what is held
+    request: RestoreRequest,
+    *,
+    restore_id: str,
+    snapshots: SnapshotCatalog,
+    instances: Instances,
+    volumes: VolumeStore,
+    taken: Collection[str] = (),
+    kept: Mapping[int, str] = MappingProxyType({}),
+) -> list[VolumeAssignment]:
+    """Checks source, target and volume; sizes are as far as known without listing blocks.
+
+    `taken` are devices that other restores work on; `kept` are those that this one has already.
+
+    Raises every error that names a field of the request.
+    """
+    chosen = choose_sources(request.source, snapshots, instances)
+    if len(chosen) > 1 and request.target.device is not None:
+        raise InvalidRequestError(
+            f"found {request.target.device} for {len(chosen)} volumes; leave it out, "
+            "each gets a name of its own",
+            field="target.device",
+        )
+    _check_key(request, snapshots)
+    place = _place(request, instances)
+    assignments: list[VolumeAssignment] = []
+    for index, one in enumerate(chosen):
+        reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
+        preferred = kept.get(index, one.device)
+        device, replaces = _device(request, place, one.device, preferred, reserved, volumes)
+        source = _source_volume(one.snapshot, volumes)
+        new_volume = _settle(request, one.snapshot, source)
+        living = _living_source(source, place.zone)
+        map_key = f"restores/{restore_id}/{index}/blocks.map"
+        made = _assignment(index, map_key, one, new_volume, place, device)
+        assignments.append(made.model_copy(update={"living_source": living, "replaces": replaces}))
+    _check_first(request, assignments)
+    return assignments
+
+
+def _device(
+    request: RestoreRequest,
+    place: _Place,
+    own: str | None,
+    preferred: str | None,
+    reserved: Collection[str],
+    volumes: VolumeStore,
+) -> tuple[str | None, ReplacedVolume | None]:
+    """The name, and the volume that has it where that is to be replaced; `own` is the source's."""
+    asked, instance = request.target.device, place.instance
+    if instance is None:
+        return None, None
+    if request.target.mode != "replace":
+        return choose_device(asked, instance, reserved=reserved, preferred=preferred), None
+    device, volume_id = device_to_replace(asked, own, instance)
+    old = volumes.get(volume_id)
+    check_replaceable(old, instance.instance_id, device)
+    kept = any(one.delete_on_termination for one in old.attachments)
+    size_gib = old.settings.size_gib
+    return device, ReplacedVolume(volume_id=volume_id, size_gib=size_gib, delete_on_termination=kept)
+
+
+def _check_first(request: RestoreRequest, assignments: list[VolumeAssignment]) -> None:
+    """The agent refuses extents beyond its device, when the volume is long made."""
+    first = request.warm_up.first
+    if first and len(assignments) > 1:
+        raise InvalidRequestError(
+            f"block numbers are those of one volume, and this restore has {len(assignments)}",
+            field="warmUp.first",
+        )
+    blocks = min(one.volume.size_gib for one in assignments) * GIB // BLOCK_BYTES
+    for index, extent in enumerate(first):
+        if extent.start_block + extent.block_count > blocks:
+            raise InvalidRequestError(
+                f"found {extent.block_count} blocks from block {extent.start_block}; "
+                f"the volume has {blocks:,} blocks",
+                field=f"warmUp.first.{index}",
+            )
+
+
+def _check_key(request: RestoreRequest, snapshots: SnapshotCatalog) -> None:
+    """CreateVolume takes any key, and fails later without a word (botocore: ec2 CreateVolume KmsKeyId)."""
+    key = request.volume.kms_key_id
+    problem = snapshots.key_problem(key) if key is not None else None
+    if problem is not None:
+        raise InvalidRequestError(f'found "{key}": {problem}', field="volume.kmsKeyId")
+
+
+def _place(request: RestoreRequest, instances: Instances) -> _Place:
+    target = request.target
+    if target.instance_id is None:
+        zone = target.availability_zone or ""
+        check_zone(zone, instances.availability_zones())
+        return _Place(zone, None)
+    try:
+        instance = instances.get(target.instance_id)
+    except RestoreError as error:
+        raise at_field(error, "target.instanceId") from error
+    check_instance(instance)
+    return _Place(instance.availability_zone, instance)
+
+
+def _settle(request: RestoreRequest, snapshot: Snapshot, source: Volume | None) -> VolumeSettings:
+    asked = request.volume
+    wanted = WantedVolume(
+        volume_type=asked.volume_type,
+        size_gib=asked.size_gib,
+        iops=asked.iops,
+        throughput_mib_s=asked.throughput_mib_s,
+        kms_key_id=asked.kms_key_id,
+        multi_attach=asked.multi_attach,
+        tags=asked.tags,
+    )
+    return settle(wanted, source.settings if source else None, snapshot.size_gib)
+
+
+def _source_volume(snapshot: Snapshot, volumes: VolumeStore) -> Volume | None:
+    """None where the source volume is gone; a copied snapshot names a volume that never was."""
+    if snapshot.volume_id is None:
+        return None
+    try:
+        return volumes.get(snapshot.volume_id)
+    except VolumeNotFoundError:
+        return None
+
+
+def _living_source(source: Volume | None, zone: str) -> LivingSource | None:
+    """CopyVolumes takes volumes that are available or in use, and leaves the copy in their zone."""
+    if source is None or source.availability_zone != zone or source.state not in {"available", "in-use"}:
+        return None
+    settings = source.settings
+    return LivingSource(
+        volume_id=source.volume_id,
+        volume_type=settings.volume_type,
+        size_gib=settings.size_gib,
+        iops=settings.iops,
+        throughput_mib_s=settings.throughput_mib_s,
+    )
+
+
+def _assignment(
+    index: int,
+    map_key: str,
+    chosen: Chosen,
+    new_volume: VolumeSettings,
+    place: _Place,
+    device: str | None,
+) -> VolumeAssignment:
+    snapshot, instance = chosen.snapshot, place.instance
+    known = snapshot.full_size_bytes
+    data_bytes = known if known is not None else snapshot.size_gib * GIB
+    return VolumeAssignment(
+        index=index,
+        snapshot_id=snapshot.snapshot_id,
+        snapshot_started_at=snapshot.started_at,
+        source_volume_id=snapshot.volume_id,
+        snapshot_size_gib=snapshot.size_gib,
+        data_bytes=data_bytes,
+        data_bytes_from="fullSnapshotSize" if known is not None else "volumeSize",
+        written_blocks=math.ceil(data_bytes / BLOCK_BYTES),
+        map_key=map_key,
+        availability_zone=place.zone,
+        instance_id=instance.instance_id if instance else None,
+        instance_type=instance.instance_type if instance else None,
+        platform=instance.platform if instance else None,
+        architecture=instance.architecture if instance else None,
+        device=device,
+        volume=NewVolume.model_validate(new_volume),
+        chosen_because=chosen.because,
+        consistent_set=chosen.consistent_set,
+        passed_over=[PassedOverSnapshot.model_validate(one) for one in _named(chosen.passed_over)],
+    )
+
+
+def _named(passed_over: tuple[PassedOver, ...]) -> tuple[PassedOver, ...]:
+    return passed_over[:MAX_PASSED_OVER]

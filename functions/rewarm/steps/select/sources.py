@@ -1,0 +1,174 @@
+"""Which snapshots a request's source stands for, and why these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rewarm.contracts.request import Source
+from rewarm.domain.errors import InvalidRequestError, RestoreError, SnapshotNotFoundError
+from rewarm.domain.model import Snapshot
+from rewarm.domain.snapshot.selection import (
+    PassedOver,
+    Refusal,
+    archived,
+    in_recycle_bin,
+    newest_usable,
+    refused,
+    require_usable,
+    unusable,
+)
+from rewarm.domain.snapshot.snapshot_sets import newest_set
+from rewarm.domain.units import clock_text
+from rewarm.ports import Instances, SnapshotCatalog
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A snapshot to restore, why it is this one, and the device name that its data had."""
+
+    snapshot: Snapshot
+    because: str
+    passed_over: tuple[PassedOver, ...] = ()
+    device: str | None = None
+    consistent_set: bool | None = None
+    """Whether the snapshots of all volumes belong together; None where there is only one volume."""
+
+
+def choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Instances) -> list[Chosen]:
+    """Raises every error that names a field of the source."""
+    if source.snapshot_id is not None:
+        field = "source.snapshotId"
+        return [Chosen(_named(snapshots, source.snapshot_id, field), "the request names it")]
+    if source.volume_id is not None:
+        at = source.at if isinstance(source.at, datetime) else None
+        return [_newest_of_volume(snapshots, source.volume_id, at)]
+    if source.tags is not None:
+        return [_newest_with_tags(snapshots, source.tags)]
+    if source.instance_id is not None:
+        return _sources_of_instance(source.instance_id, source.devices, snapshots, instances)
+    if source.image_id is not None:
+        return _sources_of_image(source.image_id, source.devices, snapshots)
+    raise InvalidRequestError(
+        f'the runbook of "{source.alarm}" is not known here; send the request that it holds',
+        field="source.alarm",
+    )
+
+
+def at_field(error: RestoreError, field: str) -> RestoreError:
+    """The same error, naming the field of the request that led to it."""
+    return error if error.field is not None else type(error)(str(error), field=field)
+
+
+def _refusal(snapshots: SnapshotCatalog) -> Refusal:
+    """The snapshot's own state, and its KMS key's: asked once for each key."""
+    problems: dict[str, str | None] = {}
+
+    def refusal(snapshot: Snapshot) -> str | None:
+        reason = unusable(snapshot)
+        key = snapshot.kms_key_id if snapshot.encrypted else None
+        if reason is not None or key is None:
+            return reason
+        if key not in problems:
+            problems[key] = snapshots.key_problem(key)
+        return problems[key]
+
+    return refusal
+
+
+def _named(snapshots: SnapshotCatalog, snapshot_id: str, field: str) -> Snapshot:
+    """The one snapshot asked for: of this one we also say how far its way back is."""
+    try:
+        snapshot = snapshots.get(snapshot_id)
+    except SnapshotNotFoundError as error:
+        for binned in snapshots.in_recycle_bin(snapshot_id):
+            raise refused(snapshot_id, in_recycle_bin(binned), field=field) from error
+        raise at_field(error, field) from error
+    except RestoreError as error:
+        raise at_field(error, field) from error
+    if snapshot.state == "completed" and snapshot.storage_tier == "archive":
+        restoring = snapshots.archive_restore(snapshot_id)
+        raise refused(snapshot_id, archived(snapshot_id, restoring), field=field)
+    return require_usable(snapshot, field=field, refusal=_refusal(snapshots))
+
+
+def _newest_of_volume(snapshots: SnapshotCatalog, volume_id: str, at: datetime | None) -> Chosen:
+    found = newest_usable(
+        snapshots.of_volume(volume_id),
+        at=at,
+        what=volume_id,
+        field="source.volumeId",
+        refusal=_refusal(snapshots),
+        binned=[one for one in snapshots.in_recycle_bin() if one.volume_id == volume_id],
+    )
+    until = f" not later than {clock_text(at)}" if at is not None else ""
+    return Chosen(found.snapshot, f"the newest usable snapshot of {volume_id}{until}", found.passed_over)
+
+
+def _newest_with_tags(snapshots: SnapshotCatalog, tags: dict[str, str]) -> Chosen:
+    what = "the tags " + ", ".join(f"{key}={value}" for key, value in sorted(tags.items()))
+    found = newest_usable(
+        snapshots.with_tags(tags), at=None, what=what, field="source.tags", refusal=_refusal(snapshots)
+    )
+    return Chosen(found.snapshot, f"the newest usable snapshot with {what}", found.passed_over)
+
+
+def _sources_of_instance(
+    instance_id: str, devices: list[str] | None, snapshots: SnapshotCatalog, instances: Instances
+) -> list[Chosen]:
+    field = "source.instanceId"
+    try:
+        instance = instances.get(instance_id)
+    except RestoreError as error:
+        raise at_field(error, field) from error
+    wanted = _wanted_devices(instance.devices, devices, instance_id, field)
+    found = newest_set(
+        {volume_id: snapshots.of_volume(volume_id) for volume_id in wanted.values()},
+        field=field,
+        refusal=_refusal(snapshots),
+        binned=snapshots.in_recycle_bin(),
+    )
+    alone = len(wanted) == 1
+    return [
+        Chosen(
+            snapshot=found.by_volume[volume_id].snapshot,
+            because=f"the newest usable snapshot of {volume_id}" if alone else found.reason,
+            passed_over=found.by_volume[volume_id].passed_over,
+            device=device,
+            consistent_set=None if alone else found.consistent,
+        )
+        for device, volume_id in wanted.items()
+    ]
+
+
+def _sources_of_image(image_id: str, devices: list[str] | None, snapshots: SnapshotCatalog) -> list[Chosen]:
+    """One image's snapshots are taken together (botocore: ec2 CreateImage NoReboot: crash-consistent)."""
+    field = "source.imageId"
+    try:
+        mapping = snapshots.of_image(image_id)
+    except RestoreError as error:
+        raise at_field(error, field) from error
+    wanted = _wanted_devices(mapping, devices, image_id, field)
+    return [
+        Chosen(
+            snapshot=_named(snapshots, snapshot_id, field),
+            because=f"{image_id} has it for {device}",
+            device=device,
+            consistent_set=None if len(wanted) == 1 else True,
+        )
+        for device, snapshot_id in wanted.items()
+    ]
+
+
+def _wanted_devices(
+    mapping: dict[str, str], devices: list[str] | None, owner: str, field: str
+) -> dict[str, str]:
+    if not mapping:
+        raise InvalidRequestError(f"{owner} has no EBS volumes", field=field)
+    for device in devices or []:
+        if device not in mapping:
+            allowed = ", ".join(sorted(mapping))
+            raise InvalidRequestError(
+                f'found "{device}"; {owner} has volumes at {allowed}', field="source.devices"
+            )
+    return {device: mapping[device] for device in sorted(mapping) if devices is None or device in devices}

@@ -1,0 +1,193 @@
+"""GET /benchmarks/{id}: the figures side by side, with rank and the limit that each run met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rewarm.contracts.base import JsonObject
+from rewarm.contracts.benchmarks import (
+    BenchmarkLimit,
+    BenchmarkResult,
+    BenchmarkRun,
+    BenchmarkSide,
+    BenchmarkTarget,
+    CopyTimes,
+    StartedBenchmark,
+)
+from rewarm.domain.benchmark import benchmark_output
+from rewarm.domain.benchmark.benchmark_output import BenchmarkOutput
+from rewarm.domain.benchmark.benchmarks import PATTERNS, PatternName
+from rewarm.domain.benchmark.comparison import Provisioned, met_limit, ranks
+from rewarm.domain.benchmark.fio_output import Direction
+from rewarm.domain.errors import BenchmarkNotFoundError, RestoreError
+from rewarm.domain.model import MIB, CommandStatus, InstanceEbsLimits
+from rewarm.domain.ready import agent_output
+from rewarm.domain.volume import volume_types
+from rewarm.ports import Artifacts, Commands, Instances, VolumeStore
+from rewarm.steps.verify.start_benchmark import output_key, started_key
+
+INVOCATION_PATIENCE = timedelta(minutes=10)
+"""SSM does not know an invocation right after it was sent; for longer means that it is lost."""
+LARGEST_OUTPUT = 4 * MIB
+"""fio says some 10 KB a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkPorts:
+    """What it takes to tell how a benchmark went."""
+
+    commands: Commands
+    instances: Instances
+    volumes: VolumeStore
+    artifacts: Artifacts
+
+
+def get_benchmark(benchmark_id: str, *, now: datetime, ports: BenchmarkPorts) -> JsonObject:
+    """Raises BenchmarkNotFoundError."""
+    kept = ports.artifacts.get_json(started_key(benchmark_id))
+    if kept is None:
+        raise BenchmarkNotFoundError(f"there is no benchmark {benchmark_id}")
+    started = StartedBenchmark.model_validate(kept)
+    status = ports.commands.status(started.command_id, started.request.instance_id)
+    return outcome(started, status, now=now, ports=ports).to_json()
+
+
+def outcome(
+    started: StartedBenchmark, status: CommandStatus | None, *, now: datetime, ports: BenchmarkPorts
+) -> BenchmarkResult:
+    """What the command has brought so far."""
+    if status is None:
+        if now - started.started_at > INVOCATION_PATIENCE:
+            return _told(started, "failed", "Systems Manager knows nothing of the command")
+        return _told(started, "running", "the command is on its way")
+    if not status.finished:
+        return _told(started, "running", f"the command is {status.status}")
+    if status.status != "Success":
+        return _told(started, "failed", agent_output.ending(status))
+    if started.request.copy_file is not None:
+        return _copied(started, status)
+    text = ports.artifacts.get_text(output_key(started.benchmark_id), most_bytes=LARGEST_OUTPUT)
+    if text is None:
+        return _told(started, "failed", "the instance has uploaded nothing")
+    runs = _ranked(benchmark_output.runs(text), started, ports)
+    told = _told(started, "completed", "measured")
+    return told.model_copy(update={"runs": runs})
+
+
+def _told(started: StartedBenchmark, status: str, reason: str) -> BenchmarkResult:
+    return BenchmarkResult.model_validate(
+        {
+            "benchmark_id": started.benchmark_id,
+            "status": status,
+            "reason": reason,
+            "instance_id": started.request.instance_id,
+            "started_at": started.started_at,
+        }
+    )
+
+
+def _copied(started: StartedBenchmark, status: CommandStatus) -> BenchmarkResult:
+    try:
+        found = benchmark_output.copied(status.stdout)
+    except RestoreError as error:
+        return _told(started, "failed", str(error))
+    mib = found.size_bytes / MIB
+    times = CopyTimes(
+        size_bytes=found.size_bytes,
+        first_seconds=found.first_seconds,
+        second_seconds=found.second_seconds,
+        ratio=round(found.first_seconds / found.second_seconds, 3),
+        first_mib_s=round(mib / found.first_seconds, 1),
+        second_mib_s=round(mib / found.second_seconds, 1),
+    )
+    return _told(started, "completed", "measured").model_copy(update={"copied": times})
+
+
+def _ranked(
+    found: Sequence[BenchmarkOutput], started: StartedBenchmark, ports: BenchmarkPorts
+) -> list[BenchmarkRun]:
+    targets = {target.place: target for target in started.request.targets}
+    # The instance wrote it: what nobody asked for is left out.
+    asked = [one for one in found if one.target in targets and one.pattern in set(started.request.patterns)]
+    measured = [one for one in asked if one.result is not None]
+    order: dict[tuple[str, str], int] = {}
+    for pattern in {one.pattern for one in measured}:
+        same = [one for one in measured if one.pattern == pattern]
+        places = ranks([one.result for one in same if one.result is not None])
+        order |= {(one.pattern, one.target): rank for one, rank in zip(same, places, strict=True)}
+    limits = _Limits(targets, started.instance_type, ports)
+    return [_run(one, order.get((one.pattern, one.target)), limits) for one in asked]
+
+
+class _Limits:
+    """What is provisioned, looked up once for each volume; unknown where AWS does not say."""
+
+    def __init__(
+        self, targets: Mapping[str, BenchmarkTarget], instance_type: str, ports: BenchmarkPorts
+    ) -> None:
+        self._targets, self._ports = targets, ports
+        self._volumes: dict[str, Provisioned] = {}
+        self._instance: InstanceEbsLimits | None = None
+        with suppress(RestoreError):
+            self._instance = ports.instances.ebs_limits(instance_type)
+
+    def volume_id(self, one: BenchmarkOutput) -> str | None:
+        return self._targets[one.target].volume_id or one.volume_id
+
+    def of(self, one: BenchmarkOutput) -> tuple[Provisioned, InstanceEbsLimits | None]:
+        """The target's own limits, and the instance's for EBS volumes."""
+        target, volume_id = self._targets[one.target], self.volume_id(one)
+        found = self._of_volume(volume_id) if volume_id else Provisioned()
+        own = Provisioned(target.iops or found.iops, target.throughput_mib_s or found.throughput_mib_s)
+        return own, self._instance if volume_id else None
+
+    def _of_volume(self, volume_id: str) -> Provisioned:
+        if volume_id not in self._volumes:
+            self._volumes[volume_id] = Provisioned()
+            with suppress(RestoreError):
+                speed = volume_types.speed(self._ports.volumes.get(volume_id).settings)
+                self._volumes[volume_id] = Provisioned(speed.iops, speed.burst_mib_s)
+        return self._volumes[volume_id]
+
+
+def _run(one: BenchmarkOutput, rank: int | None, limits: _Limits) -> BenchmarkRun:
+    own, instance = limits.of(one)
+    run = BenchmarkRun(
+        target=one.target,
+        pattern=PatternName(one.pattern),
+        file_system=one.file_system,
+        source=one.source,
+        volume_id=limits.volume_id(one),
+        provisioned_iops=own.iops,
+        provisioned_mib_s=own.throughput_mib_s,
+        problem=one.problem,
+    )
+    result = one.result
+    if result is None:
+        return run
+    met = met_limit(PATTERNS[run.pattern], result, own, instance)
+    return run.model_copy(
+        update={
+            "read": _side(result.read),
+            "write": _side(result.write),
+            "total_iops": round(result.total_iops, 1),
+            "total_mib_s": round(result.total_mib_s, 2),
+            "runtime_seconds": result.runtime_seconds,
+            "rank": rank,
+            "limit": BenchmarkLimit(name=met.name, share=met.share, text=met.text),
+        }
+    )
+
+
+def _side(one: Direction | None) -> BenchmarkSide | None:
+    if one is None:
+        return None
+    return BenchmarkSide(
+        iops=round(one.iops, 1),
+        mib_s=round(one.mib_s, 2),
+        operations=one.operations,
+        **{name: round(getattr(one, name), 4) for name in ("mean_ms", "p50_ms", "p99_ms", "p99_9_ms")},
+    )

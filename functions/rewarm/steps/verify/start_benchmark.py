@@ -1,0 +1,126 @@
+"""POST /benchmarks: fio on an instance, or a timed copy on Windows, started through Run Command."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rewarm.contracts.base import JsonObject
+from rewarm.contracts.benchmarks import BenchmarkRequest, StartedBenchmark
+from rewarm.contracts.parsing import parsed
+from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS
+from rewarm.domain.errors import AgentUnreachableError, InvalidRequestError, TargetNotUsableError
+from rewarm.domain.model import Instance
+from rewarm.ports import Artifacts, Commands, Instances
+from rewarm.steps.warm.agent_command import DELIVERY_SECONDS, MAX_EXECUTION_SECONDS, MIN_EXECUTION_SECONDS
+
+INSTALL_SECONDS = 600
+COPY_SECONDS = 4 * 3_600
+
+
+def start_benchmark(
+    body: JsonObject,
+    *,
+    benchmark_id: str,
+    now: datetime,
+    commands: Commands,
+    instances: Instances,
+    artifacts: Artifacts,
+) -> JsonObject:
+    """Raises InvalidRequestError, TargetNotFoundError, TargetNotUsableError, AgentUnreachableError."""
+    request = parsed(BenchmarkRequest, body)
+    _check(request)
+    instance = instances.get(request.instance_id)
+    _check_platform(request, instance)
+    if not instance.ssm_online:
+        raise AgentUnreachableError(f"{request.instance_id} is not online in Systems Manager")
+    parameters = _copy(request) if request.copy_file else fio_parameters(request, benchmark_id, artifacts)
+    command_id = commands.send(
+        request.instance_id,
+        parameters,
+        platform=instance.platform,
+        comment=f"rewarm {benchmark_id}",
+        timeout_seconds=DELIVERY_SECONDS,
+    )
+    started = StartedBenchmark(
+        benchmark_id=benchmark_id,
+        command_id=command_id,
+        platform=instance.platform,
+        instance_type=instance.instance_type,
+        started_at=now,
+        request=request,
+    )
+    artifacts.put_json(started_key(benchmark_id), started.to_json())
+    return {"benchmarkId": benchmark_id, "commandId": command_id, "status": "running"}
+
+
+def started_key(benchmark_id: str) -> str:
+    """Where it is kept what was asked for."""
+    return f"benchmarks/{benchmark_id}/started.json"
+
+
+def output_key(benchmark_id: str) -> str:
+    """Where the instance puts what fio said."""
+    return f"benchmarks/{benchmark_id}/output.txt"
+
+
+def fio_parameters(request: BenchmarkRequest, benchmark_id: str, artifacts: Artifacts) -> dict[str, str]:
+    """Of the document for Linux."""
+    wanted = [PATTERNS[name] for name in dict.fromkeys(request.patterns)]
+    limits = [pattern.limit_seconds(request.runtime_seconds) for pattern in wanted]
+    seconds = INSTALL_SECONDS + sum(limits) * len(request.targets)
+    seconds = max(MIN_EXECUTION_SECONDS, min(MAX_EXECUTION_SECONDS, seconds))
+    jobs = [
+        f"{pattern.name} {pattern.scratch_mib} {' '.join(pattern.arguments(request.runtime_seconds))}"
+        for pattern in wanted
+    ]
+    return {
+        "targets": " ".join(target.place for target in request.targets),
+        "jobs": " / ".join(jobs),
+        "limitSeconds": str(max(limits)),
+        "installFio": "yes" if request.install_fio else "no",
+        "resultUrl": artifacts.upload_url(
+            output_key(benchmark_id), expires_seconds=DELIVERY_SECONDS + seconds
+        ),
+        "executionTimeout": str(seconds),
+    }
+
+
+def _copy(request: BenchmarkRequest) -> dict[str, str]:
+    assert request.copy_file is not None
+    return {
+        "file": request.copy_file.file,
+        "folder": request.copy_file.to_folder,
+        "executionTimeout": str(COPY_SECONDS),
+    }
+
+
+def _check(request: BenchmarkRequest) -> None:
+    if request.copy_file is not None:
+        if request.targets or request.patterns:
+            raise InvalidRequestError("goes without targets and patterns", field="copyFile")
+        return
+    for name, values in (("targets", request.targets), ("patterns", request.patterns)):
+        if not values:
+            raise InvalidRequestError("is missing; at least one is needed", field=name)
+    for number, target in enumerate(request.targets):
+        if not target.place:
+            raise InvalidRequestError("found neither mount nor volumeId", field=f"targets.{number}")
+        if target.mount is None and (wrong := [name for name in request.patterns if name not in ON_DEVICE]):
+            raise InvalidRequestError(
+                f"found {wrong[0]}, which writes: nothing writes to a device; name its mount instead",
+                field=f"targets.{number}.volumeId",
+            )
+    places = [target.place for target in request.targets]
+    if len(set(places)) != len(places):
+        raise InvalidRequestError("the same place twice", field="targets")
+
+
+def _check_platform(request: BenchmarkRequest, instance: Instance) -> None:
+    wanted = "windows" if request.copy_file else "linux"
+    if instance.platform != wanted:
+        raise TargetNotUsableError(
+            f"{request.instance_id} runs {instance.platform}: "
+            + ("fio's patterns are for Linux; on Windows use copyFile" if wanted == "linux"
+               else "copyFile is for Windows; on Linux use targets and patterns"),
+            field="instanceId",
+        )  # fmt: skip

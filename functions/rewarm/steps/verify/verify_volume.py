@@ -1,0 +1,232 @@
+"""States `Verify Volume Before` and `Verify Volume After`: how long random reads really take."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from rewarm.contracts import ExpectedReads, Measurement, VerifyVolumeEvent, VerifyVolumeResult
+from rewarm.domain.errors import (
+    AgentFailedError,
+    AgentUnreachableError,
+    RestoreError,
+    ServiceUnavailableError,
+    ThrottledError,
+    VolumeNotFastError,
+    VolumeUnreadableError,
+)
+from rewarm.domain.model import CommandStatus
+from rewarm.domain.ready import agent_output
+from rewarm.domain.ready.verification import (
+    MOST_MEASUREMENTS,
+    SAMPLES_BEFORE,
+    expected_reads,
+    p99_limit_ms,
+)
+from rewarm.domain.scope import Scope
+from rewarm.ports import Artifacts, Commands, Instances, RestoreTable
+from rewarm.steps.record.records import measurement_attribute, sending_attribute, stop_if_cancelled
+from rewarm.steps.verify import benchmark_volume
+from rewarm.steps.verify.get_benchmark import BenchmarkPorts
+from rewarm.steps.warm import agent_command
+
+WAIT_SECONDS = 3
+LONGEST_WAIT_SECONDS = 60
+WAIT_FRACTION = 1 / 20
+"""Waits grow with the time spent: 10,000 reads of a cold volume may take half a day, and each look writes
+nine of the 25,000 events of an execution's history."""
+SLOWEST_READ_SECONDS = 5
+"""First reads of some seconds were seen, of a minute rarely; on average this bounds the command's time."""
+COLD_BY_REQUEST = "this measures every written block, and with warmUp.scope used those of no file stay cold"
+"""Such a volume is what was asked for, so that being slow there is told and does not fail the restore."""
+INVOCATION_PATIENCE = timedelta(minutes=10)
+"""SSM does not know an invocation right after it was sent; for longer means that it is lost."""
+
+
+def verify_volume(
+    event: VerifyVolumeEvent,
+    *,
+    commands: Commands,
+    instances: Instances,
+    artifacts: Artifacts,
+    table: RestoreTable,
+    benchmarks: BenchmarkPorts | None = None,
+) -> VerifyVolumeResult:
+    """How fast the volume is, and afterwards the benchmarks that the request names.
+
+    Raises RestoreCancelledError too; the record knows the command that is to be ended then.
+    """
+    stop_if_cancelled(table, event.restore_id)
+    ports = agent_command.AgentPorts(commands, instances, artifacts, table)
+    if benchmarks is not None and event.pending is not None and event.pending.benchmark is not None:
+        return benchmark_volume.look(event, event.pending, event.pending.benchmark, benchmarks)
+    told = _verified(event, ports)
+    if benchmarks is not None and benchmark_volume.wanted(event, told):
+        told = benchmark_volume.start(event, told, benchmarks)
+    _note_command(event, told, table, commands)
+    return told
+
+
+def _note_command(
+    event: VerifyVolumeEvent, told: VerifyVolumeResult, table: RestoreTable, commands: Commands
+) -> None:
+    """Whoever cleans up ends what measures; what the step answered may never have arrived."""
+    command_id = told.benchmark.command_id if told.benchmark else told.command_id
+    started_at = told.benchmark.started_at if told.benchmark else told.started_at
+    if told.finished or command_id is None or started_at != event.now:
+        return
+    noted = {"commandId": command_id, "instanceId": event.volume.instance_id, "volumeId": event.volume_id}
+    index = event.volume.index
+    # What the agent measures, the retried state takes up: `sending` stands.
+    ended = agent_command.ended_unless_noted(command_id, event.volume.instance_id or "", commands)
+    with ended if told.benchmark else nullcontext():
+        changes = {measurement_attribute(index): noted, sending_attribute(index): None}
+        table.update_volume(event.restore_id, index, changes)
+
+
+def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> VerifyVolumeResult:
+    """Before the initialization it never fails: what cannot be measured then is only missing from the report.
+    Nor does it where a plan without the agent took over because the agent is out of reach.
+
+    Raises (after) VolumeNotFastError with the numbers of the last measurement, AgentFailedError,
+    AgentUnreachableError.
+    """
+    if event.request.verify.samples == 0:
+        return _finished("unmeasured", "the request says verify.samples 0")
+    try:
+        if event.pending is None or event.pending.command_id is None:
+            return _start(event, ports)
+        return _look(event, event.pending, ports)
+    except (ThrottledError, ServiceUnavailableError):
+        raise
+    except RestoreError as error:
+        out_of_reach = event.agent_lost and isinstance(error, (AgentUnreachableError, AgentFailedError))
+        if event.phase == "before" or out_of_reach:
+            return _finished("unmeasured", str(error))
+        raise
+
+
+def _start(
+    event: VerifyVolumeEvent, ports: agent_command.AgentPorts, measurements: int = 1
+) -> VerifyVolumeResult:
+    wanted = event.request.verify
+    samples = min(SAMPLES_BEFORE, wanted.samples) if event.phase == "before" else wanted.samples
+    arguments = f"--samples {samples} --max-p99-ms {agent_command.plain_number(_limit_ms(event))}"
+    command = agent_command.AgentCommand("verify", arguments, samples * SLOWEST_READ_SECONDS)
+    turn = f"{event.phase}.{event.warm_ups}.{measurements}"
+    target = agent_command.Target(event.volume, event.volume_id, event.restore_id, turn)
+    command_id = agent_command.send(command, target, ports)
+    return VerifyVolumeResult(
+        finished=False,
+        wait_seconds=WAIT_SECONDS,
+        command_id=command_id,
+        started_at=event.now,
+        measurements=measurements,
+        reason=f"{samples} reads are being measured",
+    )
+
+
+def _look(
+    event: VerifyVolumeEvent, pending: VerifyVolumeResult, ports: agent_command.AgentPorts
+) -> VerifyVolumeResult:
+    command_id, instance_id = pending.command_id or "", event.volume.instance_id or ""
+    status = ports.commands.status(command_id, instance_id)
+    if status is None:
+        _stop_if_lost(command_id, pending.started_at, event.now)
+    if status is None or not status.finished:
+        state = status.status if status else "not known to SSM yet"
+        waits = {"wait_seconds": _wait(pending.started_at, event.now)}
+        return pending.model_copy(update={"reason": f"the command is {state}", **waits})
+    measured = _measured(status)
+    if event.phase == "before" or measured.verdict == "fast":
+        return _told(measured, pending, _expected(event, ports))
+    if pending.measurements < MOST_MEASUREMENTS:
+        return _start(event, ports, pending.measurements + 1)
+    again = ", also after a second warm-up" if event.warm_ups else ""
+    found = (
+        f"{event.volume_id} is still slow{again}, measured {pending.measurements} times: "
+        f"{in_words(measured.result)}; p99 of at most {_limit_ms(event):g} ms is allowed"
+    )
+    if event.scope is Scope.USED:
+        told = _told(measured, pending, _expected(event, ports))
+        return told.model_copy(update={"reason": f"{found}; {COLD_BY_REQUEST}"})
+    raise VolumeNotFastError(found)
+
+
+def _limit_ms(event: VerifyVolumeEvent) -> float:
+    return p99_limit_ms(event.request.verify.max_p99_ms, event.volume.volume.settings())
+
+
+def _expected(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> ExpectedReads:
+    """Without the instance's limits where EC2 does not tell them: nice to have beside the numbers."""
+    limits = None
+    if event.volume.instance_type is not None:
+        with suppress(RestoreError):
+            limits = ports.instances.ebs_limits(event.volume.instance_type)
+    found = expected_reads(event.volume.volume.settings(), limits)
+    return ExpectedReads(
+        p50_ms=round(found.p50_ms, 3),
+        p99_ms=round(found.p99_ms, 3),
+        iops=round(found.iops, 1),
+        limited_by=found.limited_by,
+    )
+
+
+def _wait(started_at: datetime | None, now: datetime) -> int:
+    spent = (now - started_at).total_seconds() if started_at is not None else 0.0
+    return max(WAIT_SECONDS, min(LONGEST_WAIT_SECONDS, round(spent * WAIT_FRACTION)))
+
+
+def _stop_if_lost(command_id: str, started_at: datetime | None, now: datetime) -> None:
+    if started_at is not None and now - started_at > INVOCATION_PATIENCE:
+        raise AgentUnreachableError(f"SSM knows nothing of the command {command_id}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What the agent found, held against the limit that it was given."""
+
+    verdict: Literal["fast", "slow"]
+    result: Measurement
+
+
+def _measured(status: CommandStatus) -> _Measured:
+    account = agent_output.result(status)
+    if account is None or account.get("verdict") not in {"fast", "slow"}:
+        ending = agent_output.ending(status)
+        if agent_output.is_unreachable(status):
+            raise AgentUnreachableError(f"the measurement never reached the instance: {ending}")
+        if agent_output.whole_number(account, "errors"):
+            raise VolumeUnreadableError(f"reads of the measurement failed: {ending}")
+        raise AgentFailedError(f"the measurement gave no result: {ending}")
+    return _Measured(account["verdict"], Measurement.model_validate(account))
+
+
+def _told(measured: _Measured, pending: VerifyVolumeResult, expected: ExpectedReads) -> VerifyVolumeResult:
+    return VerifyVolumeResult(
+        finished=True,
+        wait_seconds=1,
+        command_id=pending.command_id,
+        measurements=pending.measurements,
+        verdict=measured.verdict,
+        result=measured.result,
+        expected=expected,
+        reason=in_words(measured.result),
+    )
+
+
+def in_words(measured: Measurement) -> str:
+    """`64 reads of 4 KiB: p50 0.6 ms, p99 1.9 ms, 1,630 IOPS`."""
+    latency = measured.latency_ms
+    return (
+        f"{measured.samples} reads of 4 KiB: p50 {latency.p50:.1f} ms, p99 {latency.p99:.1f} ms, "
+        f"{measured.iops:,.0f} IOPS"
+    )
+
+
+def _finished(verdict: str, reason: str) -> VerifyVolumeResult:
+    return VerifyVolumeResult.model_validate(
+        {"finished": True, "wait_seconds": 1, "verdict": verdict, "reason": reason}
+    )

@@ -1,0 +1,101 @@
+"""State `Attach Volume`: the volume under its device name on the target instance."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult, VolumeAssignment
+from rewarm.domain.errors import DeviceInUseError, TargetNotUsableError, VolumeFailedError
+from rewarm.domain.model import Attachment, Instance, Volume
+from rewarm.domain.units import duration_text
+from rewarm.domain.volume.replacing import holder_of, living
+from rewarm.domain.volume.targets import check_instance, choose_device
+from rewarm.ports import Instances, RestoreTable, VolumeStore
+from rewarm.ports_replacing import ReplacedVolumes
+from rewarm.steps.record.records import stop_if_cancelled
+
+WAIT_SECONDS = 3
+PATIENCE = timedelta(minutes=15)
+"""Attaching takes seconds, or hangs for ever (EC2 user guide, "Troubleshoot volumes stuck attaching")."""
+
+
+def attach_volume(
+    event: AttachVolumeEvent,
+    *,
+    volumes: VolumeStore,
+    replaced: ReplacedVolumes,
+    instances: Instances,
+    table: RestoreTable,
+) -> AttachVolumeResult:
+    """Attaches once; later calls look whether it is done.
+
+    Raises DeviceInUseError, TargetNotUsableError, TargetNotFoundError, VolumeFailedError,
+    RestoreCancelledError.
+    """
+    stop_if_cancelled(table, event.restore_id)
+    instance_id, device = event.volume.instance_id, event.volume.device
+    if instance_id is None or device is None:
+        raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
+    volume = volumes.get(event.volume_id)
+    ours = _attachment_to(volume, instance_id)
+    if ours is None:
+        _check_unattached(volume)
+        instance = instances.get(instance_id)
+        check_instance(instance)
+        if event.volume.replaces is None:
+            choose_device(device, instance)
+        old = event.volume.replaces
+        if old is None or _is_free(old.volume_id, device, instance, volumes):
+            volumes.attach(event.volume_id, instance_id, device)
+        return AttachVolumeResult(attached=False, wait_seconds=WAIT_SECONDS, device=device)
+    _stop_if_stuck(ours, event.volume_id, event.now)
+    _keep_on_termination(event.volume, ours, replaced)
+    return AttachVolumeResult(
+        attached=ours.state == "attached", wait_seconds=WAIT_SECONDS, device=ours.device
+    )
+
+
+def _is_free(old: str, device: str, instance: Instance, volumes: VolumeStore) -> bool:
+    """False while EC2 shows the replaced volume in its place, though it has left. Raises DeviceInUseError."""
+    holder = holder_of(device, instance.devices)
+    if holder == old and not living(volumes.get(old)):
+        return False
+    if holder is not None:
+        raise DeviceInUseError(
+            f"{device} on {instance.instance_id} holds {holder}, when {old} had left it",
+            field="target.device",
+        )
+    return True
+
+
+def _keep_on_termination(volume: VolumeAssignment, ours: Attachment, replaced: ReplacedVolumes) -> None:
+    """What the instance's end means for the replaced volume, it means for the new one."""
+    if volume.replaces is None or ours.state != "attached":
+        return
+    delete = volume.replaces.delete_on_termination
+    if ours.delete_on_termination != delete:
+        replaced.set_delete_on_termination(ours.instance_id, ours.device, delete=delete)
+
+
+def _stop_if_stuck(ours: Attachment, volume_id: str, now: datetime) -> None:
+    if ours.state != "attached" and ours.since is not None and now - ours.since > PATIENCE:
+        raise VolumeFailedError(
+            f"{volume_id} is still {ours.state} at {ours.device} of {ours.instance_id} "
+            f"after {duration_text((now - ours.since).total_seconds())}"
+        )
+
+
+def _attachment_to(volume: Volume, instance_id: str) -> Attachment | None:
+    return next(
+        (one for one in volume.attachments if one.instance_id == instance_id and one.state != "detached"),
+        None,
+    )
+
+
+def _check_unattached(volume: Volume) -> None:
+    """A volume of ours on another instance: somebody took it before we could."""
+    others = [one.instance_id for one in volume.attachments if one.state != "detached"]
+    if others and not volume.settings.multi_attach:
+        raise VolumeFailedError(f"{volume.volume_id} is attached to {', '.join(others)} already")
+    if volume.state not in {"available", "in-use"}:
+        raise VolumeFailedError(f"{volume.volume_id} is {volume.state} instead of available")

@@ -1,0 +1,45 @@
+"""State `Check Volume`: is the volume available, and did fast snapshot restore do it any good?"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from rewarm.contracts import CheckVolumeEvent, CheckVolumeResult
+from rewarm.domain.errors import VolumeFailedError, VolumeNotFoundError
+from rewarm.ports import JsonObject, RestoreTable, VolumeStore
+from rewarm.steps.record.records import attribute, parsed_time, stop_if_cancelled, volume_attribute
+
+WAIT_SECONDS = 5
+APPEARANCE_PATIENCE = timedelta(minutes=2)
+"""DescribeVolumes may not show at once what CreateVolume has made (EC2 is eventually consistent)."""
+CREATION_PATIENCE = timedelta(minutes=30)
+"""Three times as long as botocore's waiter `volume_available` has patience."""
+
+
+def check_volume(event: CheckVolumeEvent, *, volumes: VolumeStore, table: RestoreTable) -> CheckVolumeResult:
+    """Raises VolumeFailedError, VolumeNotFoundError, RestoreCancelledError."""
+    stop_if_cancelled(table, event.restore_id)
+    index = event.volume.index
+    age = _age(attribute(table, event.restore_id, index, volume_attribute(index)), event)
+    try:
+        volume = volumes.get(event.volume_id)
+    except VolumeNotFoundError:
+        if age is None or age > APPEARANCE_PATIENCE:
+            raise
+        return CheckVolumeResult(available=False, wait_seconds=WAIT_SECONDS, state="creating")
+    if volume.state not in {"creating", "available", "in-use"}:
+        raise VolumeFailedError(f"{event.volume_id} is {volume.state} instead of available")
+    if volume.state == "creating" and age is not None and age > CREATION_PATIENCE:
+        raise VolumeFailedError(f"{event.volume_id} is still being created after {age}")
+    return CheckVolumeResult(
+        available=volume.state != "creating",
+        wait_seconds=WAIT_SECONDS,
+        state=volume.state,
+        fast_restored=volume.fast_restored,
+    )
+
+
+def _age(made: JsonObject, event: CheckVolumeEvent) -> timedelta | None:
+    """How long ago we made it; None where the record does not say."""
+    created: datetime | None = parsed_time(made.get("createdAt"))
+    return event.now - created if created is not None and made.get("volumeId") == event.volume_id else None

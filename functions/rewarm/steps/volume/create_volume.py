@@ -1,0 +1,130 @@
+"""State `Create Volume`: one volume, however often the state is retried."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+from rewarm.contracts import Boost, CreateVolumeEvent, CreateVolumeResult
+from rewarm.domain.errors import (
+    BoostUnavailableError,
+    QuotaExceededError,
+    RequestRefusedError,
+    VolumeCopyUnavailableError,
+    VolumeNotFoundError,
+)
+from rewarm.domain.model import Strategy, VolumeSettings
+from rewarm.domain.units import iso
+from rewarm.domain.volume.performance import BOOST_TAG, performance_of
+from rewarm.ports import JsonObject, RestoreTable, VolumeStore
+from rewarm.steps.record.records import Status, boost_attribute, note, stop_if_cancelled, volume_attribute
+
+TOKEN_LENGTH = 64
+"""botocore: ec2 CreateVolume ClientToken, at most 64 ASCII characters."""
+
+
+def create_volume(
+    event: CreateVolumeEvent, *, volumes: VolumeStore, table: RestoreTable, stack_name: str
+) -> CreateVolumeResult:
+    """Raises InitializationRateUnavailableError, VolumeCopyUnavailableError, BoostUnavailableError, …"""
+    stop_if_cancelled(table, event.restore_id)
+    volume = event.volume
+    token = client_token(event.restore_id, volume.index, event.attempt)
+    settings = volume.volume.settings(_tags(event, stack_name))
+    if event.plan.strategy is Strategy.VOLUME_CLONE:
+        volume_id = _copy(event, settings, volumes, token)
+    else:
+        volume_id = _create(event, settings, volumes, token)
+    made = {
+        "volumeId": volume_id,
+        "snapshotId": volume.snapshot_id,
+        "strategy": event.plan.strategy.value,
+        "availabilityZone": volume.availability_zone,
+        "instanceId": volume.instance_id,
+        "device": volume.device,
+        "createdAt": iso(event.now),
+    }
+    changes = {volume_attribute(volume.index): made, **_boost_record(event, volume_id)}
+    note(table, event.restore_id, {**changes, "status": Status.RESTORING.value})
+    return CreateVolumeResult(volume_id=volume_id, client_token=token)
+
+
+def _create(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeStore, token: str) -> str:
+    """With a boost, every refusal of the settings or the quota is taken to be its fault.
+
+    If it was innocent, the next plan meets the same refusal again.
+    """
+    boost = event.plan.boost
+    try:
+        return volumes.create(
+            event.volume.snapshot_id,
+            event.volume.availability_zone,
+            settings if boost is None else _boosted(settings, boost),
+            initialization_rate_mib_s=event.plan.initialization_rate_mib_s,
+            client_token=token,
+        )
+    except (QuotaExceededError, RequestRefusedError) as error:
+        if boost is None:
+            raise
+        words = performance_of(boost.values()).in_words
+        raise BoostUnavailableError(f"{words} cannot be had: {error}") from error
+
+
+def _boosted(settings: VolumeSettings, boost: Boost) -> VolumeSettings:
+    """The tag comes with the volume: whatever happens next, it says what to go back to."""
+    return replace(
+        settings,
+        volume_type=boost.volume_type,
+        iops=boost.iops,
+        throughput_mib_s=boost.throughput_mib_s,
+        tags={**settings.tags, BOOST_TAG: performance_of(settings).as_text},
+    )
+
+
+def _copy(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeStore, token: str) -> str:
+    """A copy of the source volume as it is now; the source may have grown since the snapshot."""
+    source_id = event.volume.source_volume_id
+    if source_id is None:
+        raise VolumeCopyUnavailableError(f"{event.volume.snapshot_id} names no source volume to copy")
+    try:
+        source = volumes.get(source_id)
+    except VolumeNotFoundError as error:
+        raise VolumeCopyUnavailableError(f"the source volume {source_id} is gone: {error}") from error
+    if source.availability_zone != event.volume.availability_zone:
+        raise VolumeCopyUnavailableError(
+            f"{source_id} is in {source.availability_zone}, and a copy stays there; "
+            f"the volume is to be in {event.volume.availability_zone}"
+        )
+    size_gib = max(settings.size_gib, source.settings.size_gib)
+    return volumes.copy(source_id, replace(settings, size_gib=size_gib), client_token=token)
+
+
+def _boost_record(event: CreateVolumeEvent, volume_id: str) -> JsonObject:
+    if event.plan.boost is None:
+        return {}
+    told = {
+        "volumeId": volume_id,
+        "state": "boosted",
+        "boosted": performance_of(event.plan.boost.values()).in_words,
+        "target": performance_of(event.volume.volume.settings()).in_words,
+        "at": iso(event.now),
+    }
+    return {boost_attribute(event.volume.index): told}
+
+
+def client_token(restore_id: str, index: int, attempt: int) -> str:
+    """The same for a retried state, another for the next plan: EC2 refuses a token with other parameters."""
+    return hashlib.sha256(f"{restore_id}/{index}/{attempt}".encode()).hexdigest()[:TOKEN_LENGTH]
+
+
+def _tags(event: CreateVolumeEvent, stack_name: str) -> dict[str, str]:
+    origin = {"rewarm:snapshot-id": event.volume.snapshot_id}
+    if event.plan.strategy is Strategy.VOLUME_CLONE:
+        origin = {"rewarm:source-volume-id": event.volume.source_volume_id or ""}
+    return {
+        "rewarm:restore-id": event.restore_id,
+        "rewarm:volume-index": str(event.volume.index),
+        "rewarm:stack": stack_name,
+        "rewarm:strategy": event.plan.strategy.value,
+        **origin,
+    }

@@ -1,0 +1,179 @@
+"""State `Prepare Snapshot`: fast snapshot restore enabled once, and a credit to spend.
+
+A volume made with less than one credit is cold, and EC2 says nothing of it; so the credit is waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from rewarm.contracts import PrepareSnapshotEvent, PrepareSnapshotResult
+from rewarm.domain.errors import FastSnapshotRestoreUnavailableError
+from rewarm.domain.model import FastSnapshotRestore
+from rewarm.domain.plan.fast_restore import fsr_credits_per_hour
+from rewarm.domain.time.timings import PRIORS
+from rewarm.domain.units import duration_text, iso
+from rewarm.domain.volume.leftovers import came_of
+from rewarm.ports import FastSnapshotRestores, JsonObject, RestoreTable
+from rewarm.steps.record.records import (
+    attribute,
+    fast_restore_user,
+    parsed_time,
+    preparation_attribute,
+    stop_if_cancelled,
+)
+
+RUNNING = frozenset({"enabling", "optimizing", "enabled"})
+WAIT_SECONDS = (15, 300)
+CREDIT_METRIC_PATIENCE = timedelta(minutes=15)
+"""Where CloudWatch shows no credits for so long after they are due, the documented fill rate counts."""
+APPEARANCE_PATIENCE = timedelta(minutes=2)
+"""DescribeFastSnapshotRestores may not show what EnableFastSnapshotRestores has just done."""
+CREDIT_WINDOW = timedelta(minutes=5)
+"""So long a credit that a volume has used may still stand in CloudWatch's balance (a datapoint a minute)."""
+TURN_SECONDS = 60
+OVERRUN_FACTOR = 3
+OVERRUN = timedelta(hours=1)
+"""Three times as long as AWS says, and an hour more, is long enough: another plan takes over."""
+
+
+def prepare_snapshot(
+    event: PrepareSnapshotEvent,
+    *,
+    fast_restores: FastSnapshotRestores,
+    table: RestoreTable,
+    clock: Callable[[], datetime],
+) -> PrepareSnapshotResult:
+    """Raises FastSnapshotRestoreUnavailableError, RestoreCancelledError."""
+    stop_if_cancelled(table, event.restore_id)
+    volume = event.volume
+    place = (volume.snapshot_id, volume.availability_zone)
+    found = fast_restores.describe(*place, now=event.now)
+    noted = attribute(table, event.restore_id, volume.index, preparation_attribute(volume.index))
+    if not noted:
+        noted = _claim(event, found, fast_restores, table, clock)
+        found = fast_restores.describe(*place, now=event.now) if noted["enabledByUs"] else found
+    since = parsed_time(noted["since"]) or event.now
+    _stop_if_lost(found, since, event)
+    _stop_if_overdue(since, event)
+    ready, wait_seconds = _judge(found, volume.snapshot_size_gib, event.now)
+    if ready and not _take_credit(event, found, table):
+        ready, wait_seconds = False, TURN_SECONDS
+    return PrepareSnapshotResult(
+        ready=ready,
+        wait_seconds=wait_seconds,
+        state=found.state if found else "enabling",
+        credits=found.credits if found else None,
+        enabled_by_us=bool(noted["enabledByUs"]),
+    )
+
+
+def _claim(
+    event: PrepareSnapshotEvent,
+    found: FastSnapshotRestore | None,
+    fast_restores: FastSnapshotRestores,
+    table: RestoreTable,
+    clock: Callable[[], datetime],
+) -> JsonObject:
+    """Notes the claim before enabling: what a crash leaves enabled is still known to be ours."""
+    volume = event.volume
+    if found is not None and found.state not in RUNNING:
+        raise FastSnapshotRestoreUnavailableError(
+            f"fast snapshot restore of {volume.snapshot_id} in {volume.availability_zone} "
+            f"is {found.state} now"
+        )
+    place = (volume.snapshot_id, volume.availability_zone)
+    asked_at = clock() if found is None else None
+    table.claim_fast_snapshot_restore(
+        *place, fast_restore_user(event.restore_id, volume.index), asked_at=asked_at
+    )
+    enabled_by_us = asked_at is not None and _enable(place, asked_at, fast_restores, table)
+    noted: JsonObject = {
+        "enabledByUs": enabled_by_us,
+        "since": iso(event.now),
+        "snapshotId": volume.snapshot_id,
+        "availabilityZone": volume.availability_zone,
+    }
+    table.update_volume(event.restore_id, volume.index, {preparation_attribute(volume.index): noted})
+    return noted
+
+
+def _enable(
+    place: tuple[str, str], asked_at: datetime, fast_restores: FastSnapshotRestores, table: RestoreTable
+) -> bool:
+    """False where somebody else did so after we had looked: then it is theirs, and stays."""
+    try:
+        enabling_time = fast_restores.enable(*place)
+    except FastSnapshotRestoreUnavailableError:
+        # Also where an earlier try of the same call did it, and its answer was lost.
+        _note(place, asked_at, fast_restores.enabling_time(*place), table)
+        raise
+    # Where EC2 gives no time, what we asked for says whether it is ours.
+    return enabling_time is None or _note(place, asked_at, enabling_time, table)
+
+
+def _note(
+    place: tuple[str, str], asked_at: datetime, enabling_time: datetime | None, table: RestoreTable
+) -> bool:
+    ours = enabling_time is not None and came_of(asked_at, enabling_time)
+    table.note_fast_snapshot_restore(*place, asked_at=asked_at, enabling_time=enabling_time if ours else None)
+    return ours
+
+
+def _stop_if_lost(found: FastSnapshotRestore | None, since: datetime, event: PrepareSnapshotEvent) -> None:
+    if found is not None and found.state in RUNNING:
+        return
+    if found is None and event.now - since < APPEARANCE_PATIENCE:
+        return
+    state = found.state if found else "disabled"
+    raise FastSnapshotRestoreUnavailableError(
+        f"fast snapshot restore of {event.volume.snapshot_id} in {event.volume.availability_zone} is "
+        f"{state}, though it was enabled; AWS does so where capacity is short or the snapshot changes"
+    )
+
+
+def _stop_if_overdue(since: datetime, event: PrepareSnapshotEvent) -> None:
+    size_gib = event.volume.snapshot_size_gib
+    expected = _optimizing(size_gib) + timedelta(hours=1 / fsr_credits_per_hour(size_gib))
+    taken = event.now - since
+    if taken > OVERRUN_FACTOR * expected + OVERRUN:
+        raise FastSnapshotRestoreUnavailableError(
+            f"fast snapshot restore of {event.volume.snapshot_id} gave no credit within "
+            f"{duration_text(taken.total_seconds())}; {duration_text(expected.total_seconds())} were expected"
+        )
+
+
+def _take_credit(event: PrepareSnapshotEvent, found: FastSnapshotRestore | None, table: RestoreTable) -> bool:
+    """Several volumes of one snapshot see the same balance; each needs a credit of its own."""
+    return table.take_fast_snapshot_restore_credit(
+        event.volume.snapshot_id,
+        event.volume.availability_zone,
+        fast_restore_user(event.restore_id, event.volume.index),
+        credit_count=int(found.credits) if found and found.credits is not None else 1,
+        now=event.now,
+        window=CREDIT_WINDOW,
+    )
+
+
+def _judge(found: FastSnapshotRestore | None, size_gib: int, now: datetime) -> tuple[bool, int]:
+    """Whether a volume would be fast now, and else how long to wait."""
+    fill = timedelta(hours=1 / fsr_credits_per_hour(size_gib))
+    if found is None or found.state != "enabled":
+        return False, _wait((_optimizing(size_gib) + fill) / 4)
+    if found.credits is None:
+        known_since = found.enabled_at
+        believed = known_since is not None and now - known_since >= fill + CREDIT_METRIC_PATIENCE
+        return believed, 1 if believed else 60
+    if found.credits >= 1:
+        return True, 1
+    return False, _wait(fill * (1 - found.credits))
+
+
+def _optimizing(size_gib: int) -> timedelta:
+    return timedelta(seconds=size_gib / 1024 * PRIORS.fsr_optimizing_seconds_per_tib.p50)
+
+
+def _wait(duration: timedelta) -> int:
+    low, high = WAIT_SECONDS
+    return max(low, min(high, round(duration.total_seconds())))

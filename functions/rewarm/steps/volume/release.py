@@ -1,0 +1,109 @@
+"""State `Release`: fast snapshot restore off, a boost taken back. From here on nothing is cancelled any more.
+
+A ready volume never fails for what cannot be taken back: what goes on costing money is told instead. Where
+this step fails for good the state machine goes on to the ready message, which says so (announce_release.py).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from rewarm.contracts import BoostRelease, ReleaseEvent, ReleaseResult
+from rewarm.domain.errors import RestoreCancelledError
+from rewarm.domain.units import duration_text, iso
+from rewarm.domain.volume.performance import performance_of
+from rewarm.ports import FastSnapshotRestores, RestoreTable, VolumeModifications, VolumeStore
+from rewarm.steps.record.records import (
+    attribute,
+    boost_attribute,
+    fast_restore_user,
+    preparation_attribute,
+    settled_attribute,
+)
+from rewarm.steps.volume.boost import lower
+
+WAIT_SECONDS = 10
+PATIENCE = timedelta(minutes=15)
+"""EBS user guide, "Monitor the progress of volume modifications": `optimizing` is reached within seconds to
+minutes; the message that the volume is ready waits no longer."""
+
+
+def release(
+    event: ReleaseEvent,
+    *,
+    fast_restores: FastSnapshotRestores,
+    volumes: VolumeStore,
+    modifications: VolumeModifications,
+    table: RestoreTable,
+) -> ReleaseResult:
+    """Idempotent; does nothing for strategies that leave nothing running. Raises RestoreCancelledError."""
+    if not table.set_unless_cancelled(event.restore_id, settled_attribute(event.volume.index), True):
+        raise RestoreCancelledError("the restore was cancelled, as asked for")
+    earlier = event.previous.released if event.previous else []
+    place = (event.volume.snapshot_id, event.volume.availability_zone)
+    now = release_fast_restore(
+        event.restore_id, event.volume.index, place, fast_restores=fast_restores, table=table
+    )
+    boost = _release_boost(event, volumes, modifications)
+    if boost is not None:
+        told = {"volumeId": event.volume_id, **boost.to_json(), "at": iso(event.now)}
+        index = event.volume.index
+        table.update_volume(event.restore_id, index, {boost_attribute(index): told})
+    if boost is not None and boost.state == "lowered":
+        now.append(f"boost of {event.volume_id} taken back: {boost.target} instead of {boost.boosted}")
+    return ReleaseResult(
+        released=list(dict.fromkeys([*earlier, *now])),
+        finished=boost is None or boost.state != "lowering",
+        wait_seconds=WAIT_SECONDS,
+        first_tried_at=_first_tried_at(event),
+        boost=boost,
+    )
+
+
+def _first_tried_at(event: ReleaseEvent) -> datetime:
+    return event.previous.first_tried_at if event.previous else event.now
+
+
+def _release_boost(
+    event: ReleaseEvent, volumes: VolumeStore, modifications: VolumeModifications
+) -> BoostRelease | None:
+    if event.plan is None or event.plan.boost is None or event.volume_id is None:
+        return None
+    outcome = lower(event.volume_id, volumes=volumes, modifications=modifications)
+    state, reason = outcome.state, outcome.reason
+    waited = event.now - _first_tried_at(event)
+    if state == "lowering" and waited >= PATIENCE:
+        state, reason = "not-lowered", f"not within {duration_text(waited.total_seconds())}: {reason}"
+    return BoostRelease(
+        state=state,
+        boosted=performance_of(event.plan.boost.values()).in_words,
+        target=performance_of(event.volume.volume.settings()).in_words,
+        reason=reason,
+    )
+
+
+def release_fast_restore(
+    restore_id: str,
+    index: int,
+    place: tuple[str, str],
+    *,
+    fast_restores: FastSnapshotRestores,
+    table: RestoreTable,
+) -> list[str]:
+    """What was given back at the snapshot and zone of `place`, in words.
+
+    The notes that this volume relies on it go last: a retry after a failed disable must find them.
+    """
+    user = fast_restore_user(restore_id, index)
+    released: list[str] = []
+    claim = table.release_fast_snapshot_restore(*place, user)
+    if claim is not None:
+        active_since = fast_restores.enabling_time(*place)
+        # None: EC2 may not show yet what was enabled just now.
+        if active_since is None or claim.is_ours(active_since):
+            fast_restores.disable(*place)
+            released.append(f"fast snapshot restore of {place[0]} in {place[1]} disabled")
+        table.forget_fast_snapshot_restore(*place, user)
+    if attribute(table, restore_id, index, preparation_attribute(index)):
+        table.update_volume(restore_id, index, {preparation_attribute(index): None})
+    return released

@@ -1,0 +1,132 @@
+"""The command that runs the warm-up agent: parameters of the SSM document, for warming and for measuring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from rewarm.contracts import VolumeAssignment
+from rewarm.domain.errors import AgentUnreachableError, RestoreError, TargetNotUsableError
+from rewarm.ports import Artifacts, Commands, Instances, RestoreTable
+from rewarm.steps.record.records import attribute, sending_attribute
+from rewarm.steps.warm.sent_once import about_to_send, sent_before
+
+DELIVERY_SECONDS = 300
+"""SSM tries for so long to reach the instance (botocore: ssm SendCommand TimeoutSeconds, at least 30)."""
+MIN_EXECUTION_SECONDS = 600
+MAX_EXECUTION_SECONDS = 172_800
+"""Systems Manager user guide, aws:runShellScript: at most 48 h; more silently becomes 3,600 s."""
+NO_URL = "none"
+"""What the document takes for an address where there is nothing to load."""
+MAX_URL_SECONDS = 604_800
+"""Amazon S3 user guide, "Presigned URLs": seven days at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCommand:
+    """What the agent is to do. Without `progress_key` it tells nothing before its end.
+
+    `first_key` is a list of extents that it reads before the others.
+    """
+
+    action: str
+    arguments: str
+    execution_seconds: int
+    progress_key: str | None = None
+    first_key: str | None = None
+    has_map: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPorts:
+    """What it takes to reach the agent."""
+
+    commands: Commands
+    instances: Instances
+    artifacts: Artifacts
+    table: RestoreTable
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The volume that the agent works on, and for whom. `turn` tells commands of one action apart."""
+
+    volume: VolumeAssignment
+    volume_id: str
+    restore_id: str
+    turn: str
+
+    def comment(self, action: str) -> str:
+        """What the command is called; botocore SendCommand: Comment has at most 100 characters."""
+        return f"rewarm {action} {self.volume_id} {self.turn} for {self.restore_id}"[:100]
+
+
+def send(command: AgentCommand, target: Target, ports: AgentPorts) -> str:
+    """The command's id; once for each action and turn. Whoever notes the id takes `sending` away.
+
+    Raises AgentUnreachableError, TargetNotUsableError.
+    """
+    volume, comment = target.volume, target.comment(command.action)
+    name = sending_attribute(volume.index)
+    standing = attribute(ports.table, target.restore_id, volume.index, name)
+    known = sent_before(standing, comment, ports.commands)
+    return known if known is not None else _send(command, target, comment, ports)
+
+
+def _send(command: AgentCommand, target: Target, comment: str, ports: AgentPorts) -> str:
+    volume = target.volume
+    instance_id, platform, architecture = volume.instance_id, volume.platform, volume.architecture
+    if instance_id is None or platform is None or architecture is None:
+        raise TargetNotUsableError(
+            "there is no instance on which the agent could run", field="target.instanceId"
+        )
+    if not ports.instances.get(instance_id).ssm_online:
+        raise AgentUnreachableError(f"{instance_id} is not online in Systems Manager")
+    key, sha256 = ports.artifacts.agent(platform, architecture)
+    execution_seconds = max(MIN_EXECUTION_SECONDS, min(MAX_EXECUTION_SECONDS, command.execution_seconds))
+    expires = min(MAX_URL_SECONDS, DELIVERY_SECONDS + execution_seconds)
+    map_key = volume.map_key if command.has_map else None
+    progress_url = NO_URL
+    if command.progress_key is not None:
+        progress_url = ports.artifacts.upload_url(command.progress_key, expires_seconds=expires)
+    parameters = {
+        "action": command.action,
+        "volumeId": target.volume_id,
+        "agentUrl": ports.artifacts.download_url(key, expires_seconds=expires),
+        "agentSha256": sha256,
+        "mapUrl": _download(map_key, expires, ports),
+        "firstUrl": _download(command.first_key, expires, ports),
+        "progressUrl": progress_url,
+        "arguments": command.arguments,
+        "executionTimeout": str(execution_seconds),
+    }
+    note = {"comment": comment, "instanceId": instance_id, "platform": platform}
+    with about_to_send(target.restore_id, volume.index, note, commands=ports.commands, table=ports.table):
+        return ports.commands.send(
+            instance_id, parameters, platform=platform, comment=comment, timeout_seconds=DELIVERY_SECONDS
+        )
+
+
+def _download(key: str | None, expires_seconds: int, ports: AgentPorts) -> str:
+    return NO_URL if key is None else ports.artifacts.download_url(key, expires_seconds=expires_seconds)
+
+
+@contextmanager
+def ended_unless_noted(command_id: str, instance_id: str, commands: Commands) -> Iterator[None]:
+    """Around the note of a command that was sent without `send`: one of which nobody knows, nobody would end.
+
+    A retried state sends another one, as SendCommand has no client token. What `send` has sent is never
+    cancelled so: the retried state finds it, and Run Command may list it as running for a while yet.
+    """
+    try:
+        yield
+    except RestoreError:
+        with suppress(RestoreError):
+            commands.cancel(command_id, instance_id)
+        raise
+
+
+def plain_number(value: float) -> str:
+    """The agent takes no exponent, and `g` writes one, and cuts to six digits."""
+    return f"{value:.3f}".rstrip("0").rstrip(".")

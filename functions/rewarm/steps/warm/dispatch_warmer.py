@@ -1,0 +1,130 @@
+"""State `Dispatch Warmer`: the warm-up agent on the instance, once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest, VolumeAssignment
+from rewarm.domain.model import MIB, Extent
+from rewarm.domain.ready.stability import read_ops_level
+from rewarm.domain.scope import Scope, most_bytes
+from rewarm.domain.volume.extents import Runs
+from rewarm.ports import Artifacts, Commands, Instances, Metrics, RestoreTable
+from rewarm.steps.record.records import attribute, command_attribute, sending_attribute, stop_if_cancelled
+from rewarm.steps.warm import agent_command
+from rewarm.steps.warm.agent_command import AgentCommand
+from rewarm.steps.warm.restart_warmer import restart
+
+LOOK_BACK = timedelta(minutes=10)
+SLOWEST_MIB_S = 5
+"""One reader on a cold volume gets about 5 MiB/s; the agent is never slower, so this bounds its time."""
+
+
+def dispatch_warmer(
+    event: DispatchWarmerEvent,
+    *,
+    commands: Commands,
+    instances: Instances,
+    artifacts: Artifacts,
+    metrics: Metrics,
+    table: RestoreTable,
+) -> DispatchWarmerResult:
+    """SendCommand has no client token: the table remembers the command, so that a retried state finds it;
+    also one that the function could not note before it ended (sent_once.py).
+
+    One that was interrupted is sent again, and the agent goes on from where it was. Raises AgentFailedError,
+    AgentUnreachableError, TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
+    """
+    stop_if_cancelled(table, event.restore_id)
+    name = command_attribute(event.volume.index)
+    noted = attribute(table, event.restore_id, event.volume.index, name)
+    known = noted.get("volumeId") == event.volume_id
+    earlier = DispatchWarmerResult.model_validate(noted["dispatch"]) if known else None
+    restarts = 0
+    if earlier is not None and noted.get("warmUps", 0) == event.warm_ups:
+        found = restart(earlier, noted, event.now, commands=commands, instances=instances)
+        if found.note is not None:
+            table.update_volume(event.restore_id, event.volume.index, {name: {**noted, **found.note}})
+        if not found.is_due:
+            return earlier
+        restarts = found.restarts
+    elif earlier is not None:
+        # The volume is warmed up again: a command that hangs would keep the device to itself.
+        commands.cancel(earlier.command_id, earlier.instance_id)
+    command = _command(event, artifacts, _progress_key(event, restarts))
+    ports = agent_command.AgentPorts(commands, instances, artifacts, table)
+    turn = f"{event.warm_ups}.{restarts}"
+    target = agent_command.Target(event.volume, event.volume_id, event.restore_id, turn)
+    command_id = agent_command.send(command, target, ports)
+    result = DispatchWarmerResult(
+        command_id=command_id,
+        instance_id=event.volume.instance_id or "",
+        progress_key=command.progress_key or "",
+        started_at=event.now,
+        read_ops_before=earlier.read_ops_before if earlier else _level_before(event, metrics),
+    )
+    told = {"volumeId": event.volume_id, "warmUps": event.warm_ups, "restarts": restarts}
+    changes = {name: {**told, "dispatch": result.to_json()}, sending_attribute(event.volume.index): None}
+    table.update_volume(event.restore_id, event.volume.index, changes)
+    return result
+
+
+def _level_before(event: DispatchWarmerEvent, metrics: Metrics) -> float:
+    since = event.now - LOOK_BACK
+    return read_ops_level(metrics.read_activity(event.volume_id, since=since, until=event.now))
+
+
+def _progress_key(event: DispatchWarmerEvent, restarts: int) -> str:
+    """Of its own for each command: the end of the one before must not be taken for this one's."""
+    suffix = f"-{event.warm_ups}" if event.warm_ups or restarts else ""
+    suffix += f"-{restarts}" if restarts else ""
+    return f"restores/{event.restore_id}/{event.volume.index}/progress{suffix}.json"
+
+
+def warm_arguments(request: RestoreRequest) -> str:
+    """Flags of `warmer warm`; the document adds the files."""
+    wanted = request.warm_up
+    flags = [f"--depth {wanted.depth}"]
+    if wanted.scope is not Scope.WRITTEN:
+        flags.append(f"--scope {wanted.scope}")
+    if wanted.max_mib_per_second is not None:
+        flags.append(f"--max-mib-s {wanted.max_mib_per_second}")
+    if wanted.polite_latency_ms is not None:
+        flags.append(f"--polite-latency-ms {agent_command.plain_number(wanted.polite_latency_ms)}")
+    return " ".join(flags)
+
+
+def _command(event: DispatchWarmerEvent, artifacts: Artifacts, progress_key: str) -> AgentCommand:
+    return AgentCommand(
+        "warm",
+        warm_arguments(event.request),
+        _execution_seconds(event),
+        progress_key,
+        first_key=_put_first(event, artifacts),
+        has_map=event.request.warm_up.scope is not Scope.WHOLE,
+    )
+
+
+def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> str | None:
+    """In the order of the request: `--first` takes any, and the same block twice."""
+    first = event.request.warm_up.first
+    if not first:
+        return None
+    key = f"restores/{event.restore_id}/{event.volume.index}/first.map"
+    artifacts.put_map(key, [Runs(Extent(one.start_block, one.block_count) for one in first)])
+    return key
+
+
+def _execution_seconds(event: DispatchWarmerEvent) -> int:
+    wanted = event.request.warm_up
+    if wanted.polite_latency_ms is not None:
+        return agent_command.MAX_EXECUTION_SECONDS
+    mib = bytes_to_read(event.request, event.volume) / MIB
+    slowest = min(SLOWEST_MIB_S, wanted.max_mib_per_second or SLOWEST_MIB_S)
+    return round(mib / slowest) + agent_command.MIN_EXECUTION_SECONDS
+
+
+def bytes_to_read(request: RestoreRequest, volume: VolumeAssignment) -> int:
+    """At most, where the scope is `used`."""
+    size_gib = volume.volume.size_gib
+    return most_bytes(request.warm_up.scope, written_blocks=volume.written_blocks, size_gib=size_gib)

@@ -1,0 +1,312 @@
+"""State `Poll Initialization`: gathers every signal for domain.readiness to judge; notices a standstill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from rewarm.contracts import (
+    DispatchWarmerResult,
+    InitializationSignals,
+    PollInitializationEvent,
+    PollInitializationResult,
+)
+from rewarm.contracts.base import JsonObject
+from rewarm.domain.errors import (
+    AgentFailedError,
+    AgentInterruptedError,
+    AgentUnreachableError,
+    InitializationStalledError,
+    RestoreError,
+    VolumeUnreadableError,
+)
+from rewarm.domain.model import CommandStatus, InitializationStatus, ReadActivity, Strategy
+from rewarm.domain.ready import agent_output
+from rewarm.domain.ready.readiness import AgentAccount, Observation, Readiness, judge
+from rewarm.domain.ready.stability import (
+    UNMEASURED_PATIENCE_SECONDS,
+    StableRule,
+    is_read,
+    latest_read_latency_ms,
+)
+from rewarm.domain.ready.verification import p99_limit_ms
+from rewarm.domain.scope import Scope, reported
+from rewarm.domain.units import duration_text, iso, size_text
+from rewarm.domain.volume.progress import Point, with_point
+from rewarm.ports import Artifacts, Commands, Metrics, RestoreTable, VolumeStore
+from rewarm.steps.record import samples
+from rewarm.steps.record.records import FINISHED, Status, initialization_attribute, stop_if_cancelled
+from rewarm.steps.warm.dispatch_warmer import bytes_to_read
+from rewarm.steps.warm.still_there import check_still_there
+
+READ_OPS_SHOWN = 15
+METRICS_LOOK_BACK = timedelta(minutes=30)
+INVOCATION_PATIENCE = timedelta(minutes=10)
+SHORTEST_STALL = timedelta(minutes=30)
+"""First reads of more than a minute were seen, DescribeVolumeStatus lags by 5: half an hour is safe."""
+RATE_STALL_STEPS = 20
+"""AWS keeps a provisioned rate within a tenth: a per cent that takes twenty times as long will not come."""
+BACKGROUND_STALL_FACTOR = 3
+LATE_WAIT_FRACTION = 0.05
+"""Past the estimate, waits grow with the time already spent, so that days fit the event history."""
+
+
+def poll_initialization(
+    event: PollInitializationEvent,
+    *,
+    volumes: VolumeStore,
+    commands: Commands,
+    metrics: Metrics,
+    artifacts: Artifacts,
+    table: RestoreTable,
+) -> PollInitializationResult:
+    """Raises the Agent… errors, InitializationStalledError, VolumeUnreadableError, RestoreCancelledError,
+    VolumeFailedError and VolumeNotFoundError.
+    """
+    status = stop_if_cancelled(table, event.restore_id)
+    if event.dispatch is not None:
+        seen, account = _watch_agent(event, event.dispatch, commands, metrics, artifacts)
+    else:
+        seen, account = _watch_volume(event, volumes), None
+    verdict = judge(seen)
+    if verdict.ready:
+        check_still_there(event.volume_id, event.volume, volumes)
+    result = _result(event, seen, verdict, account)
+    samples.note(event, result, artifacts)
+    _stop_if_stalled(event, result)
+    table.update_volume(event.restore_id, event.volume.index, _record(event, result))
+    if status != Status.INITIALIZING and status not in FINISHED:
+        table.advance(event.restore_id, Status.INITIALIZING.value)
+    return result
+
+
+def _watch_volume(event: PollInitializationEvent, volumes: VolumeStore) -> Observation:
+    fast_restored: bool | None = None
+    status: InitializationStatus | None = None
+    if event.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
+        fast_restored = volumes.get(event.volume_id).fast_restored
+    if not fast_restored:
+        status = volumes.initialization_status(event.volume_id)
+    return Observation(
+        now=event.now,
+        strategy=event.plan.strategy,
+        bytes_total=event.volume.data_bytes,
+        fast_restored=fast_restored,
+        initialization=status,
+        seconds_spent=(event.now - _first_polled_at(event)).total_seconds(),
+        expected_seconds_left=_expected_seconds_left(event),
+        standing_seconds=(event.now - event.previous.last_progress_at).total_seconds()
+        if event.previous
+        else 0.0,
+    )
+
+
+def _expected_seconds_left(event: PollInitializationEvent) -> float:
+    spent = (event.now - _first_polled_at(event)).total_seconds()
+    planned = event.plan.ready_p50_seconds - event.plan.usable_seconds
+    return max(planned - spent, spent * LATE_WAIT_FRACTION)
+
+
+def _watch_agent(
+    event: PollInitializationEvent,
+    dispatch: DispatchWarmerResult,
+    commands: Commands,
+    metrics: Metrics,
+    artifacts: Artifacts,
+) -> tuple[Observation, JsonObject | None]:
+    finished_at = event.previous.agent_finished_at if event.previous else None
+    account: JsonObject | None = event.previous.signals.agent if event.previous else None
+    if finished_at is None:
+        status = commands.status(dispatch.command_id, dispatch.instance_id)
+        progress = artifacts.get_json(dispatch.progress_key)
+        account = _account(event, status, progress, dispatch.started_at) or account
+        finished_at = _ended_at(status, dispatch.started_at, event.now)
+    since = max(dispatch.started_at, event.now - METRICS_LOOK_BACK)
+    activity = metrics.read_activity(event.volume_id, since=since, until=event.now)
+    seen = Observation(
+        now=event.now,
+        strategy=event.plan.strategy,
+        bytes_total=bytes_to_read(event.request, event.volume),
+        agent=_agent_account(event, account),
+        agent_finished_at=finished_at,
+        read_ops_before=dispatch.read_ops_before,
+        read_activity=activity,
+        stable=_stable_rule(event),
+        seconds_spent=(event.now - dispatch.started_at).total_seconds(),
+        warmed_by_agent=True,
+    )
+    return seen, account
+
+
+def _ended_at(status: CommandStatus | None, started_at: datetime, now: datetime) -> datetime | None:
+    """By the instance's own clock, where that makes sense: a late look must not make the wait longer."""
+    if status is None or not status.finished:
+        return None
+    ended = status.ended_at
+    return ended if ended is not None and started_at <= ended <= now else now
+
+
+def _stable_rule(event: PollInitializationEvent) -> StableRule:
+    wanted, measured = event.request.readiness, event.request.verify.samples > 0
+    seconds = wanted.metrics_patience_seconds
+    return StableRule(
+        minutes=wanted.stable_minutes,
+        patience=timedelta(seconds=seconds if measured else max(seconds, UNMEASURED_PATIENCE_SECONDS)),
+        warm_read_ms=p99_limit_ms(event.request.verify.max_p99_ms, event.volume.volume.settings()),
+    )
+
+
+def _account(
+    event: PollInitializationEvent,
+    status: CommandStatus | None,
+    progress: JsonObject | None,
+    started_at: datetime,
+) -> JsonObject | None:
+    """What the agent says: its result once the command has succeeded, before that its last progress line."""
+    if status is None:
+        if event.now - started_at > INVOCATION_PATIENCE:
+            raise AgentUnreachableError("SSM knows nothing of the warm-up command")
+        return progress
+    if not status.finished:
+        return progress
+    account = agent_output.result(status)
+    if account is None and progress is not None and progress.get("event") == "result":
+        account = progress
+    if status.status == "Success" and account is not None and account.get("verdict") == "complete":
+        _check_everything_was_read(event, account)
+        return account
+    raise _agent_error(event, status, account or progress)
+
+
+def _check_everything_was_read(event: PollInitializationEvent, account: JsonObject) -> None:
+    """Complete by the map that the agent had; by ours the volume may still be cold."""
+    done = agent_output.whole_number(account, "bytesDone") or 0
+    needed, asked = bytes_to_read(event.request, event.volume), event.request.warm_up.scope
+    if asked is Scope.USED and reported(account.get("scope"), Scope.WRITTEN) is Scope.USED:
+        needed = min(needed, agent_output.whole_number(account, "bytesTotal") or 0)
+    if done < needed:
+        holder = "volume has" if asked is Scope.WHOLE else "snapshot holds"
+        raise AgentFailedError(
+            f"the warm-up agent on {event.volume.instance_id} read only {size_text(done)} of the "
+            f"{size_text(needed)} that the {holder}, and took that for everything"
+        )
+
+
+def _agent_error(
+    event: PollInitializationEvent, status: CommandStatus, account: JsonObject | None
+) -> RestoreError:
+    ending = agent_output.ending(status)
+    instance_id = event.volume.instance_id
+    if agent_output.is_unreachable(status):
+        return AgentUnreachableError(f"the warm-up command never reached {instance_id}: {ending}")
+    if agent_output.is_interrupted(status):
+        return AgentInterruptedError(f"the warm-up agent on {instance_id} was interrupted: {ending}")
+    unreadable = bool(agent_output.whole_number(account, "errors"))
+    return (VolumeUnreadableError if unreadable else AgentFailedError)(
+        f"the warm-up agent on {instance_id} did not read everything: {agent_output.numbers(account)}{ending}"
+    )
+
+
+def _agent_account(event: PollInitializationEvent, account: JsonObject | None) -> AgentAccount:
+    total = agent_output.whole_number(account, "bytesTotal")
+    return AgentAccount(
+        bytes_done=agent_output.whole_number(account, "bytesDone") or 0,
+        bytes_total=bytes_to_read(event.request, event.volume) if total is None else total,
+        mib_per_second=agent_output.number(account, "mibPerSecond"),
+        eta_seconds=agent_output.whole_number(account, "etaSeconds"),
+        scope=reported((account or {}).get("scope"), event.request.warm_up.scope),
+    )
+
+
+def _first_polled_at(event: PollInitializationEvent) -> datetime:
+    return event.previous.first_polled_at if event.previous else event.now
+
+
+def _result(
+    event: PollInitializationEvent, seen: Observation, verdict: Readiness, account: JsonObject | None
+) -> PollInitializationResult:
+    previous, status = event.previous, seen.initialization
+    read = is_read(seen.read_activity, seen.read_ops_before, seen.now)
+    moved = previous is None or verdict.bytes_done > previous.bytes_done or verdict.ready or read
+    finished_now = seen.agent_finished_at is not None and (previous is None or not previous.agent_finished_at)
+    return PollInitializationResult(
+        ready=verdict.ready,
+        wait_seconds=verdict.wait_seconds,
+        progress_percent=round(verdict.progress_percent, 1),
+        bytes_done=verdict.bytes_done,
+        bytes_total=seen.agent.bytes_total if seen.agent else seen.bytes_total,
+        mib_per_second=verdict.mib_per_second,
+        eta_seconds=verdict.eta_seconds,
+        reasons=list(verdict.reasons),
+        signals=InitializationSignals(
+            agent=account,
+            read_ops_per_minute=_latest_read_ops(seen.read_activity),
+            read_latency_ms=latest_read_latency_ms(seen.read_activity),
+            initialization_state=status.state if status else None,
+            initialization_progress=status.progress_percent if status else None,
+            fast_restored=seen.fast_restored,
+        ),
+        polls=previous.polls + 1 if previous else 1,
+        first_polled_at=_first_polled_at(event),
+        last_progress_at=event.now
+        if moved or finished_now or previous is None
+        else previous.last_progress_at,
+        agent_finished_at=seen.agent_finished_at,
+        points=_points(event, verdict, account),
+    )
+
+
+def _points(event: PollInitializationEvent, verdict: Readiness, account: JsonObject | None) -> list[Point]:
+    """By the agent's own clock where it runs: what SSM needs to deliver it is no reading."""
+    seconds = agent_output.number(account, "elapsedSeconds")
+    if seconds is None:
+        seconds = (event.now - _first_polled_at(event)).total_seconds()
+    known = event.previous.points if event.previous else []
+    return with_point(known, round(seconds, 1), verdict.bytes_done)
+
+
+def _latest_read_ops(activity: Sequence[ReadActivity]) -> list[float]:
+    return [point.read_ops for point in activity[-READ_OPS_SHOWN:]]
+
+
+def _stop_if_stalled(event: PollInitializationEvent, result: PollInitializationResult) -> None:
+    """Once the agent has finished, only metrics are waited for, and readiness bounds that itself."""
+    if result.ready or result.agent_finished_at is not None:
+        return
+    standing = event.now - result.last_progress_at
+    if standing > _stall_patience(event):
+        raise InitializationStalledError(
+            f"{event.volume_id} has made no progress for {duration_text(standing.total_seconds())} at "
+            f"{result.progress_percent:.0f} %: {'; '.join(result.reasons)}"
+        )
+
+
+def _stall_patience(event: PollInitializationEvent) -> timedelta:
+    """Many times the interval in which a step of progress is expected; AWS promises none for `background`."""
+    wanted = event.request.readiness.stalled_after_minutes
+    if wanted is not None:
+        return timedelta(minutes=wanted)
+    expected = timedelta(seconds=event.plan.ready_p90_seconds)
+    if event.dispatch is not None:
+        return SHORTEST_STALL
+    if event.plan.strategy is Strategy.PROVISIONED_RATE:
+        return max(SHORTEST_STALL, RATE_STALL_STEPS * expected / 100)
+    if event.plan.strategy is Strategy.VOLUME_CLONE:
+        return max(SHORTEST_STALL, expected)
+    return max(timedelta(days=1), BACKGROUND_STALL_FACTOR * expected)
+
+
+def _record(event: PollInitializationEvent, result: PollInitializationResult) -> JsonObject:
+    progress: JsonObject = {
+        "volumeId": event.volume_id,
+        "strategy": event.plan.strategy.value,
+        "ready": result.ready,
+        "progressPercent": result.progress_percent,
+        "bytesDone": result.bytes_done,
+        "bytesTotal": result.bytes_total,
+        "etaSeconds": result.eta_seconds,
+        "reasons": result.reasons,
+        "progressKey": event.dispatch.progress_key if event.dispatch else None,
+        "at": iso(event.now),
+    }
+    return {initialization_attribute(event.volume.index): progress}

@@ -1,0 +1,15 @@
+"""An event of AWS wakes whoever waits for what it is about."""
+
+from __future__ import annotations
+
+from rewarm.domain.ready.signals import signal_of
+from rewarm.ports import JsonObject
+from rewarm.ports_signals import Tasks, Waiters
+
+
+def wake_up(event: JsonObject, *, waiters: Waiters, tasks: Tasks) -> int:
+    """How many were woken; 0 for an event that nobody waits for, that is not ours, or that came before."""
+    signal = signal_of(event)
+    if signal is None:
+        return 0
+    return sum(tasks.wake(token) for token in waiters.take(signal))

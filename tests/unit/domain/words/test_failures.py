@@ -1,0 +1,84 @@
+"""From what Step Functions records to a sentence."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rewarm.domain.words.failures import explain
+
+
+def of_lambda(error, message):
+    return json.dumps({"errorMessage": message, "errorType": error, "requestId": "r", "stackTrace": ["x"]})
+
+
+def of_execution(error, cause, **more):
+    return json.dumps({"ExecutionArn": "arn", "Status": "FAILED", "Error": error, "Cause": cause, **more})
+
+
+class TestExplain:
+    def test_a_lambda_function(self):
+        told = explain("TargetNotUsableError", of_lambda("TargetNotUsableError", "i-1 is stopped"))
+        assert (told.error, told.sentence) == ("TargetNotUsableError", "i-1 is stopped")
+
+    def test_a_nested_execution(self):
+        cause = of_execution("VolumeFailedError", of_lambda("VolumeFailedError", "vol-1 is error"))
+        told = explain("States.TaskFailed", cause)
+        assert (told.error, told.sentence) == ("VolumeFailedError", "vol-1 is error")
+
+    def test_a_nested_execution_that_names_the_state(self):
+        inner = (
+            "At Create Volume: "
+            + of_lambda("A", "no room.")
+            + " Clean-up failed too: "
+            + of_lambda("B", "stays")
+        )
+        told = explain("States.TaskFailed", of_execution("A", inner))
+        assert told.state == "Create Volume"
+        assert (told.error, told.sentence) == ("A", "no room. Clean-up failed too: stays")
+
+    def test_a_sentence_that_only_begins_alike(self):
+        told = explain("A", "At 300 MiB/s: no capacity")
+        assert (told.state, told.sentence) == (None, "At 300 MiB/s: no capacity")
+
+    def test_a_nested_execution_whose_input_was_cut(self):
+        cause = of_execution("X", of_lambda("X", 'said "no"'), Input="y" * 99)[:-50]
+        assert explain("States.TaskFailed", cause).sentence == 'said "no"'
+
+    def test_a_clean_up_that_failed_too(self):
+        cause = of_lambda("A", "the agent failed") + " Clean-up failed too: " + of_lambda("B", "vol-1 stays")
+        assert explain("A", cause).sentence == "the agent failed. Clean-up failed too: vol-1 stays"
+
+    def test_a_clean_up_that_failed_too_in_a_nested_execution(self):
+        inner = of_lambda("A", "the agent failed.") + " Clean-up failed too: " + of_lambda("B", "vol-1 stays")
+        told = explain("States.TaskFailed", of_execution("A", inner))
+        assert (told.error, told.sentence) == ("A", "the agent failed. Clean-up failed too: vol-1 stays")
+
+    def test_an_execution_that_was_aborted(self):
+        cause = json.dumps({"Status": "ABORTED", "ExecutionArn": "arn"})
+        assert explain("States.TaskFailed", cause).sentence == "The execution of a volume ended as ABORTED."
+
+    @pytest.mark.parametrize(
+        ("error", "cause", "sentence"),
+        [
+            ("States.Timeout", "", "A step took longer than it is allowed to."),
+            ("States.Timeout", None, "A step took longer than it is allowed to."),
+            (
+                "Sandbox.Timedout",
+                of_lambda("Sandbox.Timedout", "RequestId: 1 timed out"),
+                "RequestId: 1 timed out",
+            ),
+            ("VolumeFailedError", "plain words", "plain words"),
+            ("VolumeFailedError", "", "VolumeFailedError, without a reason."),
+            ("VolumeFailedError", "[1, 2]", "[1, 2]"),
+        ],
+    )
+    def test_other_shapes(self, error, cause, sentence):
+        assert explain(error, cause).sentence == sentence
+
+    @given(st.text(), st.text())
+    def test_always_says_something_and_never_too_much(self, error, cause):
+        assert 0 < len(explain(error or "x", cause).sentence) <= 1_501

@@ -1,0 +1,267 @@
+"""State Clean Up."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewarm.contracts import CleanUpEvent, CreateVolumeEvent, PrepareSnapshotEvent
+from rewarm.domain.errors import (
+    AccessDeniedError,
+    IncompleteCleanUpError,
+    ModificationPostponedError,
+    RequestRefusedError,
+    ServiceUnavailableError,
+    ThrottledError,
+)
+from rewarm.domain.model import Attachment, Strategy
+from rewarm.domain.volume.performance import Performance
+from rewarm.steps.clean_up.clean_up import clean_up
+from rewarm.steps.volume.create_volume import create_volume
+from rewarm.steps.volume.prepare_snapshot import prepare_snapshot
+from tests.support.builders import (
+    DEVICE,
+    INSTANCE_ID,
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    VOLUME_ID,
+    ZONE,
+    World,
+    assignment,
+    boosted_plan,
+    dispatch,
+    plan,
+    request,
+)
+
+TARGET_TEXT = "gp3 iops=3000 throughputMibS=125"
+
+
+def create(world, *, index=0, attempt=0, chosen=None):
+    event = CreateVolumeEvent(
+        restore_id=RESTORE_ID,
+        now=NOW,
+        request=request(),
+        volume=assignment(index=index),
+        plan=chosen or plan(),
+        attempt=attempt,
+    )
+    return create_volume(event, volumes=world.volumes, table=world.table, stack_name="rewarm").volume_id
+
+
+def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, story=None, fallback=None, **changes):
+    event = CleanUpEvent(
+        restore_id=RESTORE_ID,
+        now=NOW,
+        request=request(**changes),
+        volume=assignment(),
+        volume_id=volume_id,
+        dispatch=command,
+        attached_announced=announced,
+        story=story or {},
+        fallback=fallback,
+    )
+    return clean_up(
+        event,
+        **world.removal_ports(),
+    )
+
+
+@pytest.fixture
+def world():
+    world = World()
+    create(world)
+    return world
+
+
+class TestCleanUp:
+    def test_deletes_the_volume(self, world):
+        assert clean(world).removed == [f"volume {VOLUME_ID}"]
+        assert world.volumes.deleted == [VOLUME_ID]
+
+    def test_cancels_the_command_and_detaches_first(self, world):
+        world.volumes.attach(VOLUME_ID, INSTANCE_ID, DEVICE)
+        result = clean(world, command=dispatch())
+        assert world.commands.cancelled == ["command-1"]
+        assert result.removed == [f"volume {VOLUME_ID}"]
+
+    def test_is_retried_while_the_volume_is_being_detached(self, world):
+        world.volumes.attach(VOLUME_ID, INSTANCE_ID, DEVICE)
+        world.volumes.slow_detach = True
+        with pytest.raises(ServiceUnavailableError, match=f"{VOLUME_ID} is still being detached"):
+            clean(world)
+        world.volumes.change(VOLUME_ID, attachments=(), state="available")
+        assert clean(world).removed == [f"volume {VOLUME_ID}"]
+
+    def test_is_retried_while_the_volume_is_being_created(self, world):
+        world.volumes.change(VOLUME_ID, state="creating")
+        with pytest.raises(ServiceUnavailableError, match="still being created"):
+            clean(world)
+
+    def test_never_deletes_a_volume_that_was_announced(self, world):
+        world.volumes.attach(VOLUME_ID, INSTANCE_ID, DEVICE)
+        result = clean(world, announced=True)
+        assert result.removed == []
+        assert result.kept[0].startswith(f"volume {VOLUME_ID}, still {DEVICE} on {INSTANCE_ID} (")
+        assert result.kept[0].endswith("(it is usable and may hold new data; tagged rewarm:failed)")
+        noted = world.table.records[RESTORE_ID]["cleanUp0"]["stays"]
+        assert noted == [{"volumeId": VOLUME_ID, "device": DEVICE, "instanceId": INSTANCE_ID}]
+        volume = world.volumes.volumes[VOLUME_ID]
+        assert volume.attachments == (Attachment(INSTANCE_ID, DEVICE, "attached"),)
+        assert volume.settings.tags["rewarm:failed"] == RESTORE_ID
+
+    def test_keeps_the_volume_where_the_request_says_so(self, world):
+        result = clean(world, onFailure="keep")
+        assert "the request says onFailure keep" in result.kept[0]
+        assert VOLUME_ID in world.volumes.volumes
+
+    def test_keeps_none_that_ec2_could_not_make(self, world):
+        """Nothing is in it, and EC2 changes its settings no more: its boost would be billed for ever."""
+        world.volumes.change(VOLUME_ID, state="error")
+        assert clean(world, onFailure="keep").removed == [f"volume {VOLUME_ID}"]
+
+    def test_keeps_a_volume_that_somebody_has_attached_elsewhere(self, world):
+        world.volumes.attach(VOLUME_ID, "i-other", DEVICE)
+        assert "attached to i-other" in clean(world).kept[0]
+
+    @pytest.mark.parametrize("fallback", [None, "new-volume"])
+    def test_what_was_kept_once_stays_when_its_owner_detaches_it(self, world, fallback):
+        """It carries no tag any more that says so."""
+        world.volumes.attach(VOLUME_ID, "i-other", DEVICE)
+        clean(world, fallback=fallback)
+        world.volumes.change(VOLUME_ID, attachments=(), state="available")
+        tags = world.volumes.volumes[VOLUME_ID].settings.tags
+        tags.pop("rewarm:failed", None)
+        for _ in range(2):
+            assert "it was kept before" in clean(world).kept[0]
+        assert VOLUME_ID in world.volumes.volumes
+        assert "rewarm:failed" not in world.volumes.volumes[VOLUME_ID].settings.tags
+
+    def test_finds_a_volume_whose_id_was_never_told(self, world):
+        assert clean(world, volume_id=None).removed == [f"volume {VOLUME_ID}"]
+
+    def test_deletes_the_volume_of_an_earlier_plan_too(self, world):
+        second = create(world, attempt=1)
+        result = clean(world, volume_id=second, announced=True)
+        assert result.removed == [f"volume {VOLUME_ID}"]
+        assert list(world.volumes.volumes) == [second]
+
+    @pytest.mark.parametrize("error", [RequestRefusedError("item too large"), ThrottledError("slow down")])
+    def test_a_story_that_cannot_be_kept_keeps_nothing_from_being_removed(self, world, error, monkeypatch):
+        update = world.table.update_volume
+
+        def refuse_story(restore_id, index, changes):
+            if "story0" in changes:
+                raise error
+            update(restore_id, index, changes)
+
+        monkeypatch.setattr(world.table, "update_volume", refuse_story)
+        if isinstance(error, ThrottledError):
+            with pytest.raises(ThrottledError):
+                clean(world, story={"plan": {}})
+        else:
+            clean(world, story={"plan": {}})
+        assert world.volumes.deleted == [VOLUME_ID]
+
+    def test_a_record_that_cannot_be_read_keeps_no_known_command_running(self, world, monkeypatch):
+        def unreadable(restore_id, index):
+            raise AccessDeniedError("GetItem")
+
+        monkeypatch.setattr(world.table, "get_volume", unreadable)
+        with pytest.raises(AccessDeniedError):
+            clean(world, command=dispatch())
+        assert world.commands.cancelled == ["command-1"]
+        assert world.volumes.deleted == [VOLUME_ID]
+
+    def test_leaves_a_volume_alone_that_has_our_tags_by_being_copied(self, world):
+        """Somebody made it, while the restore ran, of a snapshot that had taken over our volume's tags."""
+        second = create(world, attempt=1)
+        world.volumes.change(second, snapshot_id="snap-0ffffffffffffffff")
+        assert clean(world).removed == [f"volume {VOLUME_ID}"]
+        assert list(world.volumes.volumes) == [second]
+
+    def test_leaves_the_other_volumes_of_the_restore_alone(self, world):
+        other = create(world, index=1)
+        clean(world)
+        assert list(world.volumes.volumes) == [other]
+
+    def test_gives_fast_snapshot_restore_back(self, world):
+        event = PrepareSnapshotEvent(
+            restore_id=RESTORE_ID, now=NOW, volume=assignment(), plan=plan(Strategy.FAST_SNAPSHOT_RESTORE)
+        )
+        prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table, clock=lambda: NOW)
+        assert clean(world).removed[-1] == f"fast snapshot restore of {SNAPSHOT_ID} in {ZONE} disabled"
+
+    def test_lowers_the_boost_of_a_volume_that_stays(self, world):
+        boosted = create(world, attempt=1, chosen=boosted_plan())
+        world.volumes.attach(boosted, INSTANCE_ID, DEVICE)
+        result = clean(world, volume_id=boosted, announced=True)
+        assert result.kept[0].startswith(f"volume {boosted}, still {DEVICE} on {INSTANCE_ID} (it is usable")
+        assert result.removed[-1] == f"boost of {boosted} (it goes back to {TARGET_TEXT})"
+        assert world.modifications.started == [(boosted, Performance("gp3", 3_000, 125))]
+        clean(world, volume_id=boosted, announced=True)
+        assert len(world.modifications.started) == 1
+
+    def test_does_not_lower_what_it_deletes(self, world):
+        create(world, attempt=1, chosen=boosted_plan())
+        clean(world)
+        assert world.volumes.volumes == {}
+        assert world.modifications.started == []
+
+    def test_is_retried_while_a_boost_cannot_be_lowered_yet(self, world):
+        boosted = create(world, attempt=1, chosen=boosted_plan())
+        world.modifications.failure = ModificationPostponedError("IncorrectModificationState")
+        with pytest.raises(ServiceUnavailableError, match=f"boost of {boosted} .gp3 with 4,000 IOPS"):
+            clean(world, volume_id=boosted, announced=True)
+
+    def test_names_a_boost_that_stays(self, world):
+        boosted = create(world, attempt=1, chosen=boosted_plan())
+        world.modifications.failure = AccessDeniedError("ec2:ModifyVolume")
+        with pytest.raises(IncompleteCleanUpError, match=r"to be gp3 iops=3000.*ec2:ModifyVolume"):
+            clean(world, volume_id=boosted, announced=True)
+
+    def test_one_failure_keeps_nothing_else_from_being_removed(self, world):
+        world.commands.failure = AccessDeniedError("ssm:CancelCommand")
+        with pytest.raises(IncompleteCleanUpError, match="command command-1: ssm:CancelCommand"):
+            clean(world, command=dispatch())
+        assert world.volumes.deleted == [VOLUME_ID]
+
+    def test_is_retried_where_aws_is_busy(self, world):
+        world.volumes.failure = ThrottledError("slow down")
+        with pytest.raises(ServiceUnavailableError, match="slow down"):
+            clean(world)
+        world.volumes.failure = None
+        clean(world)
+        assert world.volumes.volumes == {}
+
+    def test_names_what_it_may_not_delete(self, world):
+        world.volumes.failure = AccessDeniedError("ec2:DeleteVolume")
+        with pytest.raises(IncompleteCleanUpError, match=f"volume {VOLUME_ID}: ec2:DeleteVolume"):
+            clean(world)
+        assert world.table.records[RESTORE_ID]["cleanUp0"]["kept"] == [
+            f"volume {VOLUME_ID}: ec2:DeleteVolume (the sweeper tries again every 15 minutes)"
+        ]
+        assert world.table.records[RESTORE_ID]["cleanUp0"]["unfinished"] is True
+
+    def test_twice_gives_the_same_account(self, world):
+        assert clean(world) == clean(world)
+
+    def test_has_nothing_to_do_where_nothing_was_made(self):
+        result = clean(World(), volume_id=None)
+        assert (result.removed, result.kept) == ([], [])
+
+
+def test_what_is_known_of_the_volume_is_kept_for_the_report():
+    world = World()
+    event = CleanUpEvent(
+        restore_id=RESTORE_ID,
+        now=NOW,
+        request=request(),
+        volume=assignment(index=3),
+        story={"warmUps": 1, "timeline": {"began": "2026-11-21T03:00:00Z"}},
+    )
+    clean_up(
+        event,
+        **world.removal_ports(),
+    )
+    assert world.table.records[RESTORE_ID]["story3"] == event.story

@@ -1,0 +1,105 @@
+"""The sweeper: boosts of restores that ended without lowering them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import MappingProxyType
+
+import pytest
+
+from rewarm.domain.errors import AccessDeniedError, ServiceUnavailableError, ThrottledError
+from rewarm.domain.model import VolumeSettings
+from rewarm.domain.volume.performance import Performance
+from rewarm.steps.clean_up import sweep as sweeping
+from rewarm.steps.clean_up.sweep import SweepPorts, Swept
+from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID
+from tests.support.performance import STACK
+from tests.support.sweeping import SweepWorld
+
+TARGET = Performance("gp3", 3_000, 125)
+BOOSTED = VolumeSettings(
+    "gp3", 100, 4_000, 1_000,
+    tags={
+        "rewarm:stack": STACK, "rewarm:boost": TARGET.as_text, "rewarm:restore-id": RESTORE_ID,
+        "rewarm:volume-index": "3", "rewarm:snapshot-id": SNAPSHOT_ID,
+    },
+)  # fmt: skip
+
+
+@pytest.fixture
+def world() -> SweepWorld:
+    made = SweepWorld()
+    made.put(BOOSTED)
+    return made
+
+
+def swept(world: SweepWorld) -> list[Swept]:
+    return world.sweep(now=NOW)
+
+
+def test_lowers_what_an_ended_restore_left_boosted(world: SweepWorld) -> None:
+    (first,) = swept(world)
+    assert (first.sweep, first.resource, first.state) == ("boosts", VOLUME_ID, "ending")
+    assert world.modifications.started == [(VOLUME_ID, TARGET)]
+    world.modifications.become(VOLUME_ID, "optimizing")
+    assert [one.state for one in swept(world)] == ["ended"]
+    assert swept(world) == []
+    assert len(world.modifications.started) == 1
+    told = world.table.records[RESTORE_ID]["boost3"]
+    assert (told["state"], told["target"], told["volumeId"]) == ("lowered", TARGET.in_words, VOLUME_ID)
+    assert "by the sweeper" in told["reason"]
+
+
+def test_leaves_a_restore_that_runs_alone(world: SweepWorld) -> None:
+    world.executions.running.add((RESTORE_ID, 3))
+    assert swept(world) == []
+    assert world.modifications.started == []
+
+
+def test_leaves_other_stacks_alone(world: SweepWorld) -> None:
+    world.put(replace(BOOSTED, tags={**BOOSTED.tags, "rewarm:stack": "another"}))
+    assert swept(world) == []
+
+
+def test_a_boost_without_a_restore_is_nobodys(world: SweepWorld) -> None:
+    tags = {name: one for name, one in BOOSTED.tags.items() if name != "rewarm:restore-id"}
+    world.put(replace(BOOSTED, tags=tags))
+    assert [one.state for one in swept(world)] == ["ending"]
+    assert world.table.records == {}
+
+
+@pytest.mark.parametrize(
+    ("failure", "state"), [(ThrottledError("later"), "ending"), (AccessDeniedError("denied"), "left")]
+)
+def test_tells_what_it_could_not_do(world: SweepWorld, failure: Exception, state: str) -> None:
+    world.modifications.failure = failure
+    (found,) = swept(world)
+    assert (found.state, found.reason) == (state, str(failure))
+
+
+def test_one_volume_keeps_no_other_from_being_swept(world: SweepWorld) -> None:
+    other = "vol-00000000000000002"
+    world.put(replace(BOOSTED, tags={**BOOSTED.tags, "rewarm:boost": "very fast"}), other)
+    found = {one.resource: one for one in swept(world)}
+    assert (found[VOLUME_ID].state, found[other].state) == ("ending", "left")
+    world.executions.failure = ServiceUnavailableError("busy")
+    unknown = swept(world)
+    assert [(one.state, one.reason) for one in unknown] == [("ending", "busy")] * 2
+
+
+def test_one_sweep_keeps_no_other_from_running(world: SweepWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_ports: SweepPorts) -> Iterator[Swept]:
+        raise AccessDeniedError("ec2:DescribeSomething")
+        yield
+
+    table = MappingProxyType({"broken": broken, **sweeping.SWEEPS})
+    monkeypatch.setattr(sweeping, "SWEEPS", table)
+    assert [(one.sweep, one.state) for one in swept(world)] == [("broken", "left"), ("boosts", "ending")]
+
+
+def test_a_volume_with_copied_tags_keeps_its_performance(world: SweepWorld) -> None:
+    """It was made of a snapshot of our volume, to which its tags had been copied."""
+    world.volumes.change(VOLUME_ID, snapshot_id="snap-0ffffffffffffffff")
+    assert swept(world) == []
+    assert world.modifications.started == []

@@ -1,0 +1,125 @@
+"""A restore that was stopped has an account and a page, as one that failed by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewarm.domain.errors import AccessDeniedError
+from rewarm.page import render
+from rewarm.steps.record.kept import keep_plans
+from tests.support import accounts
+from tests.support.builders import RESTORE_ID, VOLUME_ID, at, volume_plan
+from tests.support.fakes import FakeArtifacts
+from tests.support.sweeping import SweepWorld
+
+PAGE_KEY = f"restores/{RESTORE_ID}/report.html"
+REPORT_KEY = f"restores/{RESTORE_ID}/report.json"
+
+
+@pytest.fixture
+def world():
+    made = SweepWorld()
+    keep_plans(RESTORE_ID, [volume_plan()], made.artifacts)
+    return made
+
+
+def report_of(world):
+    return world.artifacts.objects[REPORT_KEY]
+
+
+def test_its_message_links_the_page(world):
+    world.begun()
+    world.made()
+    world.sweep()
+    assert world.artifacts.pages == {PAGE_KEY: "<p>failed</p>"}
+    (message,) = world.messages.sent
+    assert message["reportUrl"].startswith(f"https://artifacts.example/get/{PAGE_KEY}")
+    record = world.table.records[RESTORE_ID]
+    assert (record["pageKey"], record["reportKey"]) == (PAGE_KEY, REPORT_KEY)
+    assert (record["status"], record["failure"]["error"]) == ("failed", "ExecutionAborted")
+
+
+def test_the_account_says_why_it_ended_and_what_was_removed(world):
+    world.begun()
+    world.made()
+    world.sweep()
+    found = report_of(world)
+    assert found["failure"]["error"] == "ExecutionAborted"
+    assert "its execution was stopped" in found["failure"]["cause"]
+    assert found["removed"] == [f"volume {VOLUME_ID}"]
+    assert [one["verdict"] for one in found["volumes"]] == ["failed"]
+    assert found["startedAt"].startswith("2026-11-21T03:00:00")
+    assert VOLUME_ID in render(found)
+
+
+def test_a_volume_that_was_ready_keeps_its_figures(world):
+    """Its own report was written before its message, `Keep Result` after."""
+    one = accounts.planned()
+    keep_plans(RESTORE_ID, [one], world.artifacts)
+    world.artifacts.put_json(f"restores/{RESTORE_ID}/0/report.json", {"results": [accounts.ready(one=one)]})
+    world.begun(settled0=True, report0={"reportKey": f"restores/{RESTORE_ID}/0/report.json"})
+    world.made()
+    world.sweep()
+    found = report_of(world)
+    assert found["verdict"] == "failed" or found["failure"] is not None
+    (volume,) = found["volumes"]
+    assert volume["verdict"] == "ready"
+    assert volume["actualSeconds"] < 1_800
+    assert volume["phases"]
+
+
+def test_what_failed_by_itself_before_keeps_its_reason(world):
+    result = {"index": 0, "verdict": "failed", "error": "AgentFailedError", "cause": "12 blocks unreadable"}
+    world.artifacts.put_json(f"restores/{RESTORE_ID}/0/result.json", result)
+    world.begun()
+    world.sweep()
+    (volume,) = report_of(world)["volumes"]
+    assert volume["failure"]["error"] == "AgentFailedError"
+
+
+def test_who_had_asked_for_it_has_the_page_of_a_cancelled_restore(world):
+    world.begun(cancelRequested=True)
+    world.sweep()
+    assert report_of(world)["failure"]["error"] == "RestoreCancelledError"
+    assert world.table.records[RESTORE_ID]["status"] == "cancelled"
+    assert world.messages.sent[0]["reportUrl"] is not None
+
+
+def test_without_plans_there_is_an_account_all_the_same():
+    world = SweepWorld()
+    world.begun(volume0=None, plans=None)
+    world.sweep()
+    assert report_of(world)["volumes"] == []
+    assert world.messages.sent[0]["reportUrl"] is not None
+
+
+def test_one_that_was_reported_and_not_told_keeps_its_page(world):
+    failure = {"state": "Create Volume", "error": "QuotaExceededError", "cause": "no volume is left"}
+    world.begun(status="failed", failure=failure, volume0=None, pageKey=PAGE_KEY)
+    world.sweep()
+    assert world.messages.sent[0]["reportUrl"] is not None
+    assert REPORT_KEY not in world.artifacts.objects
+
+
+def test_a_bucket_out_of_reach_keeps_nothing_from_being_ended_and_told():
+    class Closed(FakeArtifacts):
+        def get_text(self, key, *, most_bytes):
+            raise AccessDeniedError("GetObject")
+
+        def put_json(self, key, value):
+            raise AccessDeniedError("PutObject")
+
+    world = SweepWorld(artifacts=Closed())
+    world.begun()
+    world.made()
+    assert [one.state for one in world.sweep()] == ["ended"]
+    assert world.volumes.deleted == [VOLUME_ID]
+    (message,) = world.messages.sent
+    assert message["reportUrl"] is None
+    assert world.sweep(now=at(60)) == []
+
+
+def test_a_record_of_another_version_is_told_without_a_page(world):
+    world.begun(request={"unknown": True})
+    world.sweep()
+    assert (world.messages.sent[0]["reportUrl"], world.artifacts.pages) == (None, {})

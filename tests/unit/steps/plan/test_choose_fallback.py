@@ -1,0 +1,111 @@
+"""State Choose Fallback."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from rewarm.contracts import ChooseFallbackEvent, CostPart, Failure, PrepareSnapshotResult
+from rewarm.domain.model import Strategy
+from rewarm.domain.plan.fallback import How
+from rewarm.steps.plan.choose_fallback import choose_fallback
+from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID, assignment, at, plan, request
+from tests.support.fakes import FakeTable
+
+FSR = Strategy.FAST_SNAPSHOT_RESTORE
+RATE = plan(
+    Strategy.PROVISIONED_RATE,
+    cost_usd=Decimal("0.50"),
+    cost_parts=[
+        CostPart(item="rate", usd=Decimal("0.40"), arithmetic="1 x 0.40"),
+        CostPart(item="lists", usd=Decimal("0.10"), arithmetic="1 x 0.10", sunk=True),
+    ],
+)
+
+
+def choose(error="InitializationRateUnavailableError", **changes):
+    wanted = changes.pop("objective", {"strategy": "auto"})
+    values = {
+        "restore_id": RESTORE_ID,
+        "now": at(10),
+        "request": request(objective=wanted),
+        "volume": assignment(),
+        "plan": RATE,
+        "fallbacks": [plan(FSR, cost_usd=Decimal("0.90")), plan(Strategy.BACKGROUND)],
+        "tried": [],
+        "failure": Failure(state="Create Volume", error=error, cause="no"),
+        "attached_announced": False,
+        "warm_ups": 0,
+        "agent_lost": False,
+        "began_at": NOW,
+        "spent_usd": Decimal(0),
+        **changes,
+    }
+    table = FakeTable()
+    found = choose_fallback(ChooseFallbackEvent(**values), table=table)
+    noted = table.records[RESTORE_ID]["fallback0"]
+    assert (noted["how"], noted["why"], noted["error"]) == (found.how, found.why, error)
+    return found
+
+
+def test_the_next_plan_takes_over_and_says_why():
+    found = choose(deadline_at=at(60))
+    assert (found.how, found.plan.strategy) == (How.NEW_VOLUME, Strategy.BACKGROUND)
+    assert [one.strategy for one in found.fallbacks] == [FSR]
+    assert found.tried == [Strategy.PROVISIONED_RATE]
+    assert found.plan.why.startswith("Takes over from provisioned-rate, with a new volume: full speed within")
+    assert found.spent_usd == 0
+
+
+def test_a_volume_that_was_made_has_cost_its_rate():
+    found = choose("AgentUnreachableError", volume_id=VOLUME_ID, budget_usd=Decimal("1.00"))
+    assert found.spent_usd == Decimal("0.40")
+    assert found.rejected == [
+        "fast-snapshot-restore: it costs $0.90, and the budget leaves $0.60",
+    ]
+    again = choose(spent_usd=found.spent_usd, budget_usd=Decimal("1.00"))
+    assert again.rejected == found.rejected
+
+
+def test_fast_snapshot_restore_goes_on_costing_while_it_is_enabled():
+    prepared = PrepareSnapshotResult(ready=False, wait_seconds=60, state="enabling", enabled_by_us=True)
+    found = choose(
+        "FastSnapshotRestoreUnavailableError",
+        plan=plan(FSR, cost_usd=Decimal("0.90"), ready_p90_seconds=300),
+        fallbacks=[RATE],
+        preparation=prepared,
+    )
+    assert found.spent_usd == Decimal("1.80")
+
+
+def test_in_place_the_estimate_is_from_now_on():
+    background = plan(Strategy.BACKGROUND, usable_seconds=15, ready_p50_seconds=480, ready_p90_seconds=840)
+    found = choose(
+        "AgentFailedError",
+        plan=plan(),
+        fallbacks=[background],
+        attached_announced=True,
+        volume_id=VOLUME_ID,
+        deadline_at=at(15),
+    )
+    assert (found.how, found.agent_lost) == (How.SAME_VOLUME, True)
+    told = found.plan
+    assert (told.usable_seconds, told.ready_p50_seconds, told.ready_p90_seconds) == (0, 465, 825)
+    assert told.deadline_missed
+
+
+def test_nothing_changes_where_no_plan_takes_over():
+    found = choose("AccessDeniedError", volume_id=VOLUME_ID)
+    assert (found.how, found.plan, len(found.fallbacks), found.tried) == (How.NONE, RATE, 2, [])
+
+
+def test_a_demanded_strategy_is_never_left():
+    found = choose(objective={"strategy": "provisioned-rate"}, fallbacks=[])
+    assert (found.how, found.why) == (
+        How.NONE,
+        "The request demands provisioned-rate, so no other plan may take over.",
+    )
+
+
+def test_the_agent_reads_once_more():
+    found = choose("InitializationStalledError", volume_id=VOLUME_ID, attached_announced=True)
+    assert (found.how, found.plan) == (How.WARM_UP_AGAIN, RATE)

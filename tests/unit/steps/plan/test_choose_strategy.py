@@ -1,0 +1,184 @@
+"""State Choose Strategy."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from rewarm.contracts import ChooseStrategyEvent
+from rewarm.domain.errors import NoStrategyFitsError
+from rewarm.domain.model import GIB, FastSnapshotRestore, Strategy
+from rewarm.steps.plan.choose_strategy import choose_strategy
+from rewarm.steps.record.kept import keep_volumes
+from tests.support.builders import (
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    TO_INSTANCE,
+    TO_ZONE,
+    ZONE,
+    World,
+    assignment,
+    at,
+    request,
+    zone_assignment,
+)
+from tests.support.holds import FakePace
+
+
+def choose(world, body=None, *, volumes=None, minutes=None, pace=None, **objective):
+    event = ChooseStrategyEvent(
+        restore_id=RESTORE_ID,
+        now=NOW,
+        request=request(body or TO_INSTANCE, objective=objective),
+        deadline_at=at(minutes) if minutes else None,
+        volumes_key=keep_volumes(RESTORE_ID, volumes or [assignment()], world.artifacts),
+    )
+    return choose_strategy(
+        event,
+        **world.planning_ports(),
+        pace=pace or FakePace(),
+    )
+
+
+class TestChooseStrategy:
+    def test_warms_up_where_that_is_in_time_because_it_costs_nothing(self):
+        result = choose(World(), minutes=30)
+        (one,) = result.plans
+        assert one.plan.strategy is Strategy.WARM_UP_AGENT
+        assert not one.plan.deadline_missed
+        assert one.plan.ready_p90_seconds <= 30 * 60
+
+    def test_considers_every_strategy_and_says_why(self):
+        (one,) = choose(World(), minutes=30).plans
+        assert {candidate.strategy for candidate in one.candidates} == set(Strategy)
+        assert sum(candidate.chosen for candidate in one.candidates) == 1
+        assert all(candidate.reason for candidate in one.candidates)
+        reasons = {candidate.strategy: candidate.reason for candidate in one.candidates}
+        assert reasons[Strategy.BACKGROUND].startswith("Too late: full speed only within 24 h")
+
+    def test_pays_for_the_lowest_rate_where_there_is_no_instance(self):
+        (one,) = choose(World(), TO_ZONE, volumes=[zone_assignment()], minutes=15).plans
+        assert one.plan.strategy is Strategy.PROVISIONED_RATE
+        # 40,960 MiB within 15 min less creation (60 s) and AWS's delay (300 s): at 90 % that is 85 MiB/s.
+        assert one.plan.initialization_rate_mib_s == 100
+        assert one.plan.cost_usd == Decimal("0.0576") + Decimal("0.000005")
+
+    def test_writes_the_sums_out(self):
+        (one,) = choose(World(), TO_ZONE, volumes=[zone_assignment()], minutes=15).plans
+        parts = {part.item: part.arithmetic for part in one.plan.cost_parts}
+        assert parts["Provisioned initialization rate"] == "40.000 GiB x 100 MiB/s x $0.0000144"
+        assert parts["ListSnapshotBlocks requests"] == "9 requests x $0.0006 / 1,000"
+
+    def test_lets_the_others_take_over_in_order(self):
+        (one,) = choose(World(), minutes=30).plans
+        assert [plan.strategy for plan in one.fallbacks] == [
+            Strategy.BOOSTED_WARM_UP,
+            Strategy.PROVISIONED_RATE,
+            Strategy.FAST_SNAPSHOT_RESTORE,
+            Strategy.BACKGROUND,
+        ]
+        assert one.fallbacks[-1].deadline_missed
+
+    def test_marks_a_deadline_that_nothing_meets(self):
+        result = choose(World(), minutes=1)
+        assert result.summary.deadline_missed
+        assert result.plans[0].plan.why.startswith("No strategy meets the deadline;")
+
+    def test_refuses_where_the_request_is_strict(self):
+        with pytest.raises(NoStrategyFitsError, match=r"^objective.readyWithinMinutes: no strategy fits"):
+            choose(World(), minutes=1, strict=True)
+
+    def test_honours_a_fixed_strategy_and_lets_nothing_take_over(self):
+        (one,) = choose(World(), minutes=30, strategy="background").plans
+        assert one.plan.strategy is Strategy.BACKGROUND
+        assert one.plan.deadline_missed
+        assert one.fallbacks == []
+
+    def test_refuses_a_fixed_strategy_that_cannot_be_had_with_the_reason(self):
+        with pytest.raises(
+            NoStrategyFitsError, match=r"^objective.strategy: warm-up-agent: there is no target instance"
+        ):
+            choose(World(), TO_ZONE, volumes=[zone_assignment()], strategy="warm-up-agent")
+
+    def test_takes_fast_snapshot_restore_where_it_is_enabled_already(self):
+        world = World()
+        world.fast_restores.states[SNAPSHOT_ID, ZONE] = FastSnapshotRestore("enabled", at(-600), 10.0)
+        (one,) = choose(world, minutes=4).plans
+        assert one.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE
+        assert one.plan.cost_usd < Decimal("0.001")
+
+    def test_volumes_of_one_snapshot_share_its_price(self):
+        volumes = [assignment(index=index, device=f"/dev/sd{'fghi'[index]}") for index in range(4)]
+        result = choose(World(), volumes=volumes, strategy="fast-snapshot-restore")
+        parts = [part for one in result.plans for part in one.plan.cost_parts if part.item.startswith("Fast")]
+        alone = choose(World(), strategy="fast-snapshot-restore").plans[0].plan.cost_parts
+        assert sum(part.usd for part in parts) == pytest.approx(alone[1].usd, abs=Decimal("0.01"))
+        assert parts[0].arithmetic.endswith("/ 4 volumes of the same snapshot")
+
+    def test_the_budget_is_for_all_volumes_together(self):
+        volumes = [zone_assignment(index=0), zone_assignment(index=1, data_bytes=80 * GIB)]
+        # (40 + 80) GiB x 100 MiB/s x $0.0000144 = $0.1728
+        result = choose(World(), TO_ZONE, volumes=volumes, strategy="provisioned-rate", maxCostUsd=0.1728)
+        assert [one.plan.initialization_rate_mib_s for one in result.plans] == [100, 100]
+        with pytest.raises(
+            NoStrategyFitsError,
+            match=r"^objective.maxCostUsd: 2 volumes cost \$0.1728 together, over the budget of \$0.1727",
+        ):
+            choose(World(), TO_ZONE, volumes=volumes, strategy="provisioned-rate", maxCostUsd=0.1727)
+
+    def test_a_boost_says_what_the_volume_is_created_with_and_for_how_long(self):
+        (one,) = choose(World(), minutes=14).plans
+        assert one.plan.strategy is Strategy.BOOSTED_WARM_UP
+        # 14 min less 60 + 30 + 60 + 60 + 300 + 60 s (create, attach, measure, deliver, metric, verify)
+        # leave 270 s: 40,960 MiB / 270 s = 151.7 MiB/s. 27 MiB/s x $0.048 / 730 h x 0.2331 h = $0.000414.
+        assert (one.plan.boost.volume_type, one.plan.boost.iops) == ("gp3", 3_000)
+        assert one.plan.boost.throughput_mib_s == 152
+        assert one.plan.cost_parts[1].usd == Decimal("0.000414")
+        assert one.plan.cost_parts[1].arithmetic == "(27 MiB/s x $0.048) a month / 730 h x 0.23 h"
+
+    def test_the_parts_of_the_time_add_up(self):
+        (one,) = choose(World(), minutes=30).plans
+        assert sum(p90 for _, p90 in one.plan.phases.values()) == pytest.approx(
+            one.plan.ready_p90_seconds, abs=1
+        )
+        assert one.plan.read_limit_mib_s == pytest.approx(125)
+        assert (one.plan.basis.source, one.plan.basis.restores) == ("priors", 0)
+
+    def test_adds_the_volumes_up(self):
+        volumes = [zone_assignment(index=0), zone_assignment(index=1)]
+        result = choose(World(), TO_ZONE, volumes=volumes, strategy="provisioned-rate")
+        assert result.summary.total_cost_usd == 2 * result.plans[0].plan.cost_usd
+        assert result.summary.why == "2 volumes: 2 x provisioned-rate."
+        assert result.summary.price_source == "shipped price book"
+
+    def test_says_what_a_polite_warm_up_cannot_promise(self):
+        world = World()
+        event = ChooseStrategyEvent(
+            restore_id=RESTORE_ID,
+            now=NOW,
+            request=request(warmUp={"politeLatencyMs": 5}),
+            volumes_key=keep_volumes(RESTORE_ID, [assignment()], world.artifacts),
+        )
+        result = choose_strategy(
+            event,
+            **world.planning_ports(),
+            pace=FakePace(),
+        )
+        assert "warmUp.politeLatencyMs 5 " in result.summary.notes[-1]
+
+    def test_warms_up_no_faster_than_the_request_allows(self):
+        world = World()
+        event = ChooseStrategyEvent(
+            restore_id=RESTORE_ID,
+            now=NOW,
+            request=request(warmUp={"maxMibPerSecond": 10}, objective={"strategy": "warm-up-agent"}),
+            volumes_key=keep_volumes(RESTORE_ID, [assignment()], world.artifacts),
+        )
+        result = choose_strategy(
+            event,
+            **world.planning_ports(),
+            pace=FakePace(),
+        )
+        assert result.plans[0].plan.ready_p50_seconds >= 40 * 1024 / 10

@@ -1,0 +1,260 @@
+"""States Replace Check and Replace Detachment."""
+
+from __future__ import annotations
+
+from dataclasses import replace as changed
+
+import pytest
+
+from rewarm.contracts import ReplaceEvent
+from rewarm.domain.errors import (
+    AccessDeniedError,
+    AgentUnreachableError,
+    RequestRefusedError,
+    RestoreCancelledError,
+    TargetBusyError,
+    TargetNotUsableError,
+    VolumeFailedError,
+    VolumeInUseError,
+)
+from rewarm.domain.model import Attachment
+from rewarm.domain.volume.replacing import place_of
+from rewarm.steps.replace.replace import replace
+from tests.support.builders import DEVICE, INSTANCE_ID, RESTORE_ID, VOLUME_ID, assignment, at, request
+from tests.support.replacing import OLD, STACK, ReplacingWorld
+
+
+def ask(world, phase="check", pending=None, *, unmount=None, minute=0.0, volume=None):
+    target = {"instanceId": INSTANCE_ID, "device": DEVICE, "mode": "replace", "unmount": unmount}
+    event = ReplaceEvent(
+        restore_id=RESTORE_ID,
+        now=at(minute),
+        request=request(target=target),
+        volume=volume or world.assignment,
+        volume_id=VOLUME_ID,
+        phase=phase,
+        pending=pending,
+    )
+    return replace(event, world.replace_ports)
+
+
+def detached(world, **options):
+    """Up to the call that detaches."""
+    pending = ask(world, "detach", **options)
+    world.say()
+    return ask(world, "detach", pending, **options)
+
+
+@pytest.fixture
+def world():
+    return ReplacingWorld()
+
+
+class TestCheck:
+    def test_asks_the_instance_and_waits(self, world):
+        pending = ask(world)
+        assert (pending.finished, pending.state) == (False, "looking")
+        ((_, instance_id, parameters),) = world.commands.sent
+        assert instance_id == INSTANCE_ID
+        assert (parameters["action"], parameters["volumeId"]) == ("check", OLD)
+        assert ask(world, pending=pending) == pending
+        world.say()
+        assert ask(world, pending=pending).state == "replaceable"
+        assert len(world.commands.sent) == 1
+
+    def test_touches_nothing(self, world):
+        before = world.volumes.volumes[OLD]
+        pending = ask(world, unmount=True)
+        world.say("/data")
+        ask(world, pending=pending, unmount=True)
+        assert world.volumes.volumes[OLD] == before
+        assert [parameters["action"] for _, _, parameters in world.commands.sent] == ["check"]
+
+    def test_a_mounted_volume_is_refused_with_its_mount_points(self, world):
+        pending = ask(world)
+        world.say("/data", "/srv/files")
+        with pytest.raises(VolumeInUseError, match=f"^target.device: {OLD} at {DEVICE} on") as refused:
+            ask(world, pending=pending)
+        assert "mounted at /data, /srv/files" in str(refused.value)
+        assert "target.unmount true lets Rewarm unmount it" in str(refused.value)
+
+    def test_it_may_be_mounted_where_the_request_allows_to_unmount(self, world):
+        pending = ask(world, unmount=True)
+        world.say("/data")
+        assert ask(world, pending=pending, unmount=True).mounts == ["/data"]
+
+    def test_what_cannot_be_unmounted_is_refused_all_the_same(self, world):
+        pending = ask(world, unmount=True)
+        world.say("/data", others=["swap on /dev/nvme1n1p2"])
+        with pytest.raises(VolumeInUseError, match="used by swap on /dev/nvme1n1p2") as refused:
+            ask(world, pending=pending, unmount=True)
+        assert "target.unmount" not in str(refused.value)
+
+    def test_an_instance_that_cannot_say_is_refused(self, world):
+        pending = ask(world)
+        world.commands.finish(
+            "command-1", status="Failed", status_details="Failed", exit_code=66, stderr="no device"
+        )
+        with pytest.raises(AgentUnreachableError, match=r"could not say .* \(no device\)"):
+            ask(world, pending=pending)
+
+    def test_an_answer_that_never_comes_is_not_waited_for_for_ever(self, world):
+        pending = ask(world)
+        assert ask(world, pending=pending, minute=5).state == "looking"
+        with pytest.raises(AgentUnreachableError, match="no answer came"):
+            ask(world, pending=pending, minute=7)
+
+    def test_another_volume_at_the_device_is_refused(self, world):
+        other = "vol-0bbbbbbbbbbbbbbbb"
+        world.volumes.volumes[other] = changed(world.volumes.volumes[OLD], volume_id=other)
+        world.volumes.change(OLD, attachments=(), state="available")
+        with pytest.raises(TargetNotUsableError, match=f"has {other} by now, and {OLD} was to be replaced"):
+            ask(world)
+
+    def test_a_volume_on_several_instances_is_refused(self, world):
+        here, there = Attachment(INSTANCE_ID, DEVICE, "attached"), Attachment("i-other", DEVICE, "attached")
+        world.volumes.change(OLD, attachments=(here, there))
+        with pytest.raises(TargetNotUsableError, match=r"attached to i-other too \(Multi-Attach\)"):
+            ask(world)
+
+    def test_a_volume_that_leaves_already_is_refused(self, world):
+        world.volumes.change(OLD, attachments=(Attachment(INSTANCE_ID, DEVICE, "detaching"),))
+        with pytest.raises(TargetNotUsableError, match=f"{OLD} is detaching at {DEVICE}"):
+            ask(world)
+
+    def test_a_volume_of_an_aws_service_is_refused(self, world):
+        world.volumes.change(OLD, managed_by="ecs.amazonaws.com")
+        with pytest.raises(TargetNotUsableError, match=r"belongs to ecs\.amazonaws\.com"):
+            ask(world)
+
+    def test_a_volume_with_a_product_code_is_refused(self, world):
+        world.replaced.codes[OLD] = ["abc123"]
+        with pytest.raises(TargetNotUsableError, match=r"Marketplace product code \(abc123\)"):
+            ask(world)
+
+    @pytest.mark.parametrize("status", ["restoring", "initializing"])
+    def test_a_volume_that_is_being_restored_itself_is_refused(self, world, status):
+        settings = world.volumes.volumes[OLD].settings
+        tags = {"rewarm:restore-id": "restore-other"}
+        world.volumes.change(OLD, settings=changed(settings, tags=tags))
+        world.table.records["restore-other"] = {"status": status}
+        with pytest.raises(TargetBusyError, match="being restored itself, by restore-other"):
+            ask(world)
+        world.table.records["restore-other"] = {"status": "ready"}
+        assert ask(world).state == "looking"
+
+    def test_a_stopped_instance_is_refused(self, world):
+        stopped = changed(world.instances.instances[INSTANCE_ID], state="stopped")
+        world.instances.add(stopped)
+        with pytest.raises(TargetNotUsableError, match="is stopped"):
+            ask(world)
+
+    def test_a_cancelled_restore_ends(self, world):
+        world.table.records[RESTORE_ID] = {"cancelRequested": True}
+        with pytest.raises(RestoreCancelledError):
+            ask(world)
+
+    def test_a_plan_that_replaces_nothing_is_refused(self, world):
+        with pytest.raises(TargetNotUsableError, match="replaces no volume"):
+            ask(world, volume=assignment())
+
+
+class TestDetachment:
+    def test_the_volume_leaves_with_what_it_takes_to_go_back(self, world):
+        world = ReplacingWorld(delete_on_termination=True)
+        assert detached(world).state == "detaching"
+        old = world.volumes.volumes[OLD]
+        assert old.attachments == ()
+        tags = old.settings.tags
+        assert tags["rewarm:replaced-by-restore"] == RESTORE_ID
+        assert tags["rewarm:replaced-by-stack"] == STACK
+        place = place_of(tags)
+        assert (place.instance_id, place.device, place.index) == (INSTANCE_ID, DEVICE, 0)
+        assert place.delete_on_termination
+        record = world.table.records[RESTORE_ID]["replaced0"]
+        assert (record["volumeId"], record["newVolumeId"], record["state"]) == (OLD, VOLUME_ID, "out")
+
+    def test_it_is_out_at_the_next_look(self, world):
+        pending = detached(world)
+        assert ask(world, "detach", pending).state == "detached"
+
+    def test_it_is_asked_again_right_before(self, world):
+        pending = ask(world)
+        world.say()
+        checked = ask(world, pending=pending)
+        assert ask(world, "detach", checked).state == "looking"
+        assert len(world.commands.sent) == 2
+
+    def test_it_is_unmounted_where_the_request_allows_that(self, world):
+        pending = ask(world, unmount=True)
+        world.say("/data")
+        checked = ask(world, pending=pending, unmount=True)
+        looking = ask(world, "detach", checked, unmount=True)
+        assert world.commands.sent[-1][2]["action"] == "unmount"
+        world.say()
+        assert ask(world, "detach", looking, unmount=True).state == "detaching"
+        assert world.table.records[RESTORE_ID]["replaced0"]["unmounted"] == ["/data"]
+
+    def test_what_is_still_mounted_stays_where_it_is(self, world):
+        pending = ask(world, "detach", unmount=True)
+        world.say("/data")
+        with pytest.raises(VolumeInUseError, match="mounted at /data"):
+            ask(world, "detach", pending, unmount=True)
+        assert world.place_of(OLD) == (INSTANCE_ID, DEVICE)
+        assert "rewarm:replaced-by-restore" not in world.volumes.volumes[OLD].settings.tags
+
+    def test_an_old_answer_is_not_believed(self, world):
+        pending = ask(world, "detach")
+        world.say()
+        assert ask(world, "detach", pending, minute=7).state == "looking"
+        assert world.place_of(OLD) == (INSTANCE_ID, DEVICE)
+
+    def test_a_repeated_state_detaches_nothing_twice(self, world):
+        """The function crashed after the effect: its answer is lost, the state is retried."""
+        pending = ask(world, "detach")
+        world.say()
+        ask(world, "detach", pending)
+        assert ask(world, "detach", pending).state == "detached"
+
+    def test_a_crash_before_the_effect_goes_on(self, world, monkeypatch):
+        def denied(*_):
+            raise AccessDeniedError("DetachVolume: UnauthorizedOperation")
+
+        pending = ask(world, "detach")
+        world.say()
+        with monkeypatch.context() as patch:
+            patch.setattr(world.volumes, "detach", denied)
+            with pytest.raises(AccessDeniedError):
+                ask(world, "detach", pending)
+        assert world.volumes.volumes[OLD].settings.tags["rewarm:replaced-by-restore"] == RESTORE_ID
+        assert ask(world, "detach", pending).state == "detaching"
+        assert world.place_of(OLD) is None
+
+    def test_a_refusal_after_the_effect_is_none(self, world, monkeypatch):
+        detach = world.volumes.detach
+
+        def lost(volume_id, instance_id):
+            detach(volume_id, instance_id)
+            raise RequestRefusedError("DetachVolume: IncorrectState")
+
+        monkeypatch.setattr(world.volumes, "detach", lost)
+        assert detached(world).state == "detaching"
+
+    def test_what_ec2_shows_from_before_is_waited_for(self, world):
+        attachment = world.volumes.volumes[OLD].attachments
+        pending = detached(world)
+        world.volumes.change(OLD, attachments=attachment, state="in-use")
+        assert ask(world, "detach", pending).state == "detaching"
+        assert len(world.commands.sent) == 1
+
+    def test_a_busy_volume_is_not_waited_for_for_ever(self, world):
+        world.volumes.slow_detach = True
+        pending = detached(world)
+        assert ask(world, "detach", pending, minute=4).state == "detaching"
+        with pytest.raises(VolumeFailedError, match=f"{OLD} is still detaching at {DEVICE} .* after 6 min"):
+            ask(world, "detach", pending, minute=6)
+
+    def test_a_volume_that_somebody_else_took_out_is_refused(self, world):
+        world.volumes.change(OLD, attachments=(), state="available")
+        with pytest.raises(Exception, match=f"nothing is attached at {DEVICE}"):
+            ask(world, "detach")

@@ -1,0 +1,300 @@
+"""Replacing a volume, in the steps that attach has as well: plan, attachment, news, clean-up, sweep."""
+
+from __future__ import annotations
+
+from dataclasses import replace as changed
+from decimal import Decimal
+
+import pytest
+
+from rewarm.contracts import (
+    AnnounceEvent,
+    AttachVolumeEvent,
+    CleanUpEvent,
+    SelectSnapshotEvent,
+    VolumePlan,
+    VolumeReport,
+)
+from rewarm.domain.errors import (
+    DeviceInUseError,
+    IncompleteCleanUpError,
+    InvalidRequestError,
+    ServiceUnavailableError,
+    TargetNotUsableError,
+)
+from rewarm.domain.model import Attachment
+from rewarm.domain.volume.replacing import REPLACED_TAG, TAGS, Place
+from rewarm.steps.announce.announce import announce
+from rewarm.steps.clean_up.clean_up import clean_up
+from rewarm.steps.plan.plan_notes import plan_notes
+from rewarm.steps.report.replacements import with_replacements
+from rewarm.steps.select.select_snapshot import select_snapshot
+from rewarm.steps.volume.attach_volume import attach_volume
+from tests.support.builders import (
+    DEVICE,
+    INSTANCE_ID,
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    VOLUME_ID,
+    ZONE,
+    assignment,
+    plan,
+    request,
+    snapshot,
+)
+from tests.support.fakes import tokyo_prices
+from tests.support.replacing import OLD, STACK, ReplacingWorld
+
+TARGET = {"instanceId": INSTANCE_ID, "device": DEVICE, "mode": "replace"}
+
+
+@pytest.fixture
+def world():
+    return ReplacingWorld(delete_on_termination=True)
+
+
+def take_out(world):
+    place = Place(INSTANCE_ID, DEVICE, 0, delete_on_termination=True)
+    world.volumes.change(OLD, attachments=(), state="available")
+    world.volumes.tag(OLD, place.tags(RESTORE_ID, STACK))
+
+
+def make_new(world):
+    settings = assignment().volume.settings(
+        {
+            "rewarm:restore-id": RESTORE_ID,
+            "rewarm:volume-index": "0",
+            "rewarm:stack": STACK,
+            "rewarm:snapshot-id": SNAPSHOT_ID,
+        }
+    )
+    return world.volumes.create(SNAPSHOT_ID, ZONE, settings, initialization_rate_mib_s=None, client_token="t")
+
+
+class TestSelectSnapshot:
+    def select(self, world, **changes):
+        event = SelectSnapshotEvent(
+            restore_id=RESTORE_ID, now=NOW, request=request(**{"target": TARGET, **changes})
+        )
+        return select_snapshot(
+            event,
+            snapshots=world.snapshots,
+            instances=world.instances,
+            volumes=world.volumes,
+            artifacts=world.artifacts,
+            keeper=world.keeper(),
+        ).volumes
+
+    def test_says_which_volume_is_replaced(self, world):
+        (volume,) = self.select(world)
+        assert volume.device == DEVICE
+        assert volume.replaces is not None
+        assert (volume.replaces.volume_id, volume.replaces.size_gib) == (OLD, 100)
+        assert volume.replaces.delete_on_termination
+
+    def test_attach_replaces_nothing(self, world):
+        (volume,) = self.select(world, target={"instanceId": INSTANCE_ID})
+        assert volume.replaces is None
+
+    def test_each_volume_of_an_instance_takes_its_own_place(self, world):
+        world.snapshots.add(snapshot("snap-0ccccccccccccccccc"[:22], volume_id=OLD))
+        source = {"instanceId": INSTANCE_ID, "devices": [DEVICE]}
+        target = {"instanceId": INSTANCE_ID, "mode": "replace"}
+        (volume,) = self.select(world, source=source, target=target)
+        assert volume.replaces is not None
+        assert (volume.device, volume.replaces.volume_id) == (DEVICE, OLD)
+
+    def test_a_device_is_needed_otherwise(self, world):
+        with pytest.raises(InvalidRequestError, match=r"^target\.device: is missing"):
+            self.select(world, target={"instanceId": INSTANCE_ID, "mode": "replace"})
+
+    def test_the_root_device_is_refused(self, world):
+        with pytest.raises(TargetNotUsableError, match="create-replace-root-volume-task"):
+            self.select(world, target={**TARGET, "device": "/dev/xvda"})
+
+    def test_a_volume_on_several_instances_is_refused(self, world):
+        both = tuple(Attachment(one, DEVICE, "attached") for one in (INSTANCE_ID, "i-other"))
+        world.volumes.change(OLD, attachments=both)
+        with pytest.raises(TargetNotUsableError, match="Multi-Attach"):
+            self.select(world)
+
+    def test_the_plan_notes_it(self, world):
+        (volume,) = self.select(world)
+        notes = plan_notes([VolumePlan(volume=volume, plan=plan())], tokyo_prices(NOW), NOW)
+        place = f"now {DEVICE} on {INSTANCE_ID}"
+        how = "is replaced: detached once the new volume is there, and kept."
+        assert notes == [f"{OLD} (100 GiB), {place}, {how}"]
+
+
+class TestAttachVolume:
+    def attach(self, world):
+        event = AttachVolumeEvent(
+            restore_id=RESTORE_ID, now=NOW, volume=world.assignment, volume_id=VOLUME_ID
+        )
+        return attach_volume(
+            event,
+            volumes=world.volumes,
+            replaced=world.replaced,
+            instances=world.instances,
+            table=world.table,
+        )
+
+    def test_the_new_volume_keeps_what_the_place_had(self, world):
+        take_out(world)
+        make_new(world)
+        assert not self.attach(world).attached
+        assert self.attach(world).attached
+        (attachment,) = world.volumes.volumes[VOLUME_ID].attachments
+        assert (attachment.device, attachment.delete_on_termination) == (DEVICE, True)
+
+    def test_what_ec2_shows_from_before_is_waited_for(self, world):
+        take_out(world)
+        make_new(world)
+        found = world.instances.instances[INSTANCE_ID]
+        world.instances.add(changed(found, devices={**found.devices, DEVICE: OLD}))
+        assert not self.attach(world).attached
+        assert world.place_of(VOLUME_ID) is None
+
+    def test_a_place_that_was_taken_meanwhile_is_refused(self, world):
+        make_new(world)
+        with pytest.raises(DeviceInUseError, match=f"holds {OLD}"):
+            self.attach(world)
+
+
+class TestAnnounce:
+    def say(self, world, kind, **details):
+        event = AnnounceEvent(
+            restore_id=RESTORE_ID,
+            now=NOW,
+            event=kind,
+            request=request(),
+            details={
+                "volume": world.assignment.to_json(),
+                "plan": plan().to_json(),
+                "volumeId": VOLUME_ID,
+                **details,
+            },
+        )
+        announce(event, table=world.table, messages=world.messages)
+        return world.messages.sent[-1]
+
+    def test_who_was_replaced_and_what_happens_on_failure(self, world):
+        world.table.update_volume(RESTORE_ID, 0, {"replaced0": {"volumeId": OLD, "unmounted": ["/data"]}})
+        told = self.say(world, "attached", device=DEVICE)
+        assert f"It has taken the place of {OLD}" in told["text"]
+        assert f"If the restore fails, {OLD} goes back, and {VOLUME_ID} is kept" in told["text"]
+        assert told["nextSteps"][0] == f"Mount {VOLUME_ID} where {OLD} was: /data."
+        assert world.table.records[RESTORE_ID]["replaced0"]["state"] == "replaced"
+
+    def test_what_to_do_with_it_afterwards(self, world):
+        told = self.say(
+            world,
+            "ready",
+            startedAt=NOW.isoformat(),
+            readyAt=NOW.isoformat(),
+            initialization={
+                "ready": True, "waitSeconds": 1, "progressPercent": 100.0, "bytesDone": 1, "bytesTotal": 1,
+                "reasons": ["it is"], "signals": {}, "polls": 1, "firstPolledAt": NOW.isoformat(),
+                "lastProgressAt": NOW.isoformat(),
+            },
+        )  # fmt: skip
+        assert f"{VOLUME_ID} has taken the place of {OLD}, which is detached, kept and tagged" in told["text"]
+        assert told["nextSteps"][-1].endswith(f"aws ec2 delete-volume --volume-id {OLD}")
+
+    def test_attach_says_nothing_of_it(self, world):
+        told = self.say(world, "attached", device=DEVICE, volume=assignment().to_json())
+        assert "taken the place" not in told["text"]
+
+
+class TestCleanUp:
+    def clean(self, world, *, announced=False, **changes):
+        event = CleanUpEvent(
+            restore_id=RESTORE_ID,
+            now=NOW,
+            request=request(**changes),
+            volume=world.assignment,
+            volume_id=VOLUME_ID,
+            attached_announced=announced,
+        )
+        return clean_up(
+            event,
+            **world.removal_ports(),
+            put_back=world.put_back_ports,
+        )
+
+    def ended(self, world, **options):
+        """As the state is retried."""
+        for _ in range(9):
+            try:
+                return self.clean(world, **options)
+            except ServiceUnavailableError:
+                if world.commands.sent and not world.commands.statuses:
+                    world.say()
+        raise AssertionError("it never ends")
+
+    def test_the_new_volume_is_deleted_and_the_old_one_back(self, world):
+        take_out(world)
+        world.volumes.attach(make_new(world), INSTANCE_ID, DEVICE)
+        result = self.ended(world)
+        assert result.removed == [f"volume {VOLUME_ID}"]
+        place = f"{OLD} is back in its place, {DEVICE} on {INSTANCE_ID}"
+        assert result.kept == [f"volume {OLD}: {place}; it is not mounted again"]
+        assert world.place_of(OLD) == (INSTANCE_ID, DEVICE)
+        assert OLD in world.volumes.volumes
+
+    def test_what_was_announced_is_kept_and_the_old_one_back(self, world):
+        take_out(world)
+        world.volumes.attach(make_new(world), INSTANCE_ID, DEVICE)
+        result = self.ended(world, announced=True)
+        assert len(result.kept) == 2
+        assert world.place_of(VOLUME_ID) is None
+        assert world.place_of(OLD) == (INSTANCE_ID, DEVICE)
+        assert result.kept[0].startswith(f"volume {VOLUME_ID} (it was kept"), "it is nowhere any more"
+        noted = world.table.records[RESTORE_ID]["cleanUp0"]
+        assert (noted["kept"], noted["stays"]) == (result.kept, [{"volumeId": VOLUME_ID}])
+
+    def test_what_cannot_go_back_is_told_with_both_volumes(self, world):
+        take_out(world)
+        world.volumes.attach(make_new(world), INSTANCE_ID, DEVICE)
+        with pytest.raises(ServiceUnavailableError):
+            self.clean(world, announced=True)
+        world.say("/data")
+        with pytest.raises(IncompleteCleanUpError, match=f"{VOLUME_ID} is at .*mounted at /data: {OLD} goes"):
+            self.clean(world, announced=True)
+        (stays,) = world.table.records[RESTORE_ID]["cleanUp0"]["stays"]
+        assert stays == {"volumeId": VOLUME_ID, "device": DEVICE, "instanceId": INSTANCE_ID}
+        assert world.volumes.volumes[OLD].settings.tags[REPLACED_TAG] == RESTORE_ID
+
+    def test_where_nothing_was_detached_nothing_is_put_back(self, world):
+        make_new(world)
+        before = world.volumes.volumes[OLD]
+        assert self.clean(world).kept == []
+        assert world.volumes.volumes[OLD] == before
+        assert not set(TAGS) & set(before.settings.tags)
+
+
+class TestReport:
+    def reported(self, verdict, **record):
+        world = ReplacingWorld()
+        world.table.update_volume(RESTORE_ID, 0, record)
+        old = VolumeReport(index=0, verdict=verdict, snapshot_id=SNAPSHOT_ID, cost_usd=Decimal(0))
+        plans = [VolumePlan(volume=world.assignment, plan=plan())]
+        (volume,) = with_replacements([old], plans, RESTORE_ID, world.table)
+        return volume.replaced
+
+    def test_who_was_replaced(self):
+        told = self.reported("ready", replaced0={"state": "out"})
+        assert (told.volume_id, told.device, told.state) == (OLD, DEVICE, "replaced")
+
+    def test_where_it_is_after_a_failure(self):
+        told = self.reported("failed", replaced0={"state": "left", "reason": "it is mounted"})
+        assert (told.state, told.reason) == ("left", "it is mounted")
+
+    def test_one_that_was_never_touched_is_in_its_place(self):
+        assert self.reported("failed").state == "in-place"
+
+    def test_nothing_is_said_where_nothing_was_to_be_replaced(self):
+        volume = VolumeReport(index=0, verdict="ready", snapshot_id=SNAPSHOT_ID, cost_usd=Decimal(0))
+        plans = [VolumePlan(volume=assignment(), plan=plan())]
+        assert with_replacements([volume], plans, RESTORE_ID, ReplacingWorld().table) == [volume]

@@ -1,0 +1,284 @@
+"""State Report."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+from rewarm.contracts import Failure, ReportEvent, Trigger
+from rewarm.domain.model import Strategy
+from rewarm.steps.record.kept import keep_plans
+from rewarm.steps.record.records import note
+from rewarm.steps.report.report import report
+from tests.support import accounts
+from tests.support.builders import (
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    VOLUME_ID,
+    World,
+    assignment,
+    at,
+    measurement,
+    plan,
+    request,
+    volume_plan,
+)
+
+
+def ready(index=0, **changes):
+    measured = {"finished": True, "verdict": "fast", "result": measurement()}
+    return {
+        "verdict": "ready",
+        "index": index,
+        "volumeId": VOLUME_ID,
+        "snapshotId": SNAPSHOT_ID,
+        "strategy": "warm-up-agent",
+        "plan": plan().to_json(),
+        "initialization": {"ready": True, "bytesDone": 42},
+        "before": None,
+        "after": measured,
+        "readyAt": "2026-11-21T03:07:30.250Z",
+        **changes,
+    }
+
+
+def failed(index=0, error="AgentFailedError", message="12 blocks unreadable"):
+    inner = json.dumps({"errorMessage": message, "errorType": error})
+    nested = json.dumps({"Status": "FAILED", "Error": error, "Cause": f"At Poll Initialization: {inner}"})
+    return {"verdict": "failed", "index": index, "error": "States.TaskFailed", "cause": nested}
+
+
+def account(world, results, *, plans=None, minutes=30):
+    event = ReportEvent(
+        restore_id=RESTORE_ID,
+        now=at(8),
+        started_at=NOW,
+        deadline_at=at(minutes) if minutes else None,
+        request=request(),
+        trigger=Trigger(kind="api"),
+        plans_key=keep_plans(RESTORE_ID, plans or [volume_plan()], world.artifacts),
+        results=results,
+    )
+    return report(
+        event, artifacts=world.artifacts, table=world.table, history=world.history, draw=lambda _: "<p>"
+    )
+
+
+def two_plans():
+    return [volume_plan(), volume_plan(volume=assignment(index=1))]
+
+
+class TestReport:
+    def test_sets_actual_against_estimate(self):
+        result = account(World(), [ready()])
+        assert result.verdict == "ready"
+        (volume,) = result.volumes
+        assert (volume.actual_seconds, volume.estimated_p50_seconds, volume.estimated_p90_seconds) == (
+            450,
+            480,
+            840,
+        )
+        assert (result.actual_seconds, result.deadline_met, result.failure) == (480, True, None)
+        assert volume.verified == "fast"
+        assert volume.latency_after_ms is not None
+        assert volume.latency_after_ms["p99"] == 1.9
+
+    def test_keeps_everything_in_the_bucket(self):
+        world = World()
+        result = account(world, [ready()])
+        document = world.artifacts.objects[result.report_key]
+        assert document["restoreId"] == RESTORE_ID
+        assert document["results"][0]["volumeId"] == VOLUME_ID
+
+    def test_turns_the_record_to_ready(self):
+        world = World()
+        account(world, [ready()])
+        assert world.table.records[RESTORE_ID]["status"] == "ready"
+        assert world.table.records[RESTORE_ID]["finishedAt"] == "2026-11-21T03:08:00Z"
+
+    def test_one_failed_volume_makes_the_restore_fail(self):
+        result = account(World(), [ready(0), failed(1)], plans=two_plans())
+        assert result.verdict == "failed"
+        assert [volume.verdict for volume in result.volumes] == ["ready", "failed"]
+
+    def test_tells_the_first_failure_in_plain_words(self):
+        result = account(World(), [failed()])
+        assert result.failure is not None
+        assert (result.failure.error, result.failure.cause) == ("AgentFailedError", "12 blocks unreadable")
+        assert result.failure.state == "Poll Initialization"
+
+    def test_a_volume_without_a_result_has_failed(self):
+        result = account(World(), [ready(0)], plans=two_plans())
+        assert result.verdict == "failed"
+        assert result.failure is not None
+        assert "has no result" in result.failure.cause
+
+    def test_a_cancelled_restore_is_cancelled_in_the_record(self):
+        world = World()
+        account(world, [failed(error="RestoreCancelledError", message="as asked for")])
+        assert world.table.records[RESTORE_ID]["status"] == "cancelled"
+
+    def test_says_that_the_deadline_was_missed(self):
+        assert account(World(), [ready()], minutes=5).deadline_met is False
+
+    def test_says_nothing_of_a_deadline_that_nobody_set(self):
+        assert account(World(), [ready()], minutes=None).deadline_met is None
+
+    def test_counts_the_price_of_the_plan_that_was_carried_out(self):
+        fallback = plan(Strategy.PROVISIONED_RATE).to_json()
+        result = account(World(), [ready(plan=fallback, strategy="provisioned-rate")])
+        assert result.cost_usd == Decimal("0.0576")
+        assert result.volumes[0].strategy == "provisioned-rate"
+
+    def test_counts_what_aws_bills_even_for_a_failure(self):
+        plans = [volume_plan(plan=plan(Strategy.PROVISIONED_RATE))]
+        assert account(World(), [failed()], plans=plans).cost_usd == Decimal("0.0576")
+        assert account(World(), [failed()]).cost_usd == Decimal(0)
+
+
+class TestAccount:
+    """What the report says beyond verdict and price."""
+
+    def test_tells_what_the_volume_promises_and_how_often_it_was_warmed_up(self):
+        world = World()
+        result, _ = accounts.reported(world, [accounts.planned()], [accounts.ready(warmUps=1)])
+        (volume,) = result.volumes
+        assert volume.expected is not None
+        assert (volume.expected.p99_ms, volume.warm_ups) == (20.0, 1)
+
+    def test_counts_by_the_clock_what_costs_by_the_hour(self):
+        world = World()
+        one = accounts.planned(strategy=Strategy.FAST_SNAPSHOT_RESTORE)
+        result, _ = accounts.reported(world, [one], [accounts.ready(one=one)])
+        (volume,) = result.volumes
+        assert [(part.planned_usd, part.billed_usd) for part in volume.cost_parts] == [
+            (Decimal("0.000005"), Decimal("0.000005")),
+            (Decimal("1.50"), Decimal("0.75")),
+        ]
+        assert result.billed_usd == volume.billed_usd == Decimal("0.750005")
+
+    def test_does_not_guess_what_a_boost_costs_that_goes_on(self):
+        world = World()
+        one = accounts.planned(strategy=Strategy.BOOSTED_WARM_UP)
+        released = {
+            **accounts.ready()["released"],
+            "boost": {
+                "state": "not-lowered",
+                "boosted": "gp3 16,000 IOPS",
+                "target": "gp3",
+                "reason": "limit",
+            },
+        }
+        result, _ = accounts.reported(world, [one], [accounts.ready(one=one, released=released)])
+        assert result.billed_usd is None
+
+    def test_the_page_lies_beside_the_account_and_the_record_knows_both(self):
+        world = World()
+        result = account(world, [ready()])
+        assert result.page_key == f"restores/{RESTORE_ID}/report.html"
+        assert world.artifacts.pages == {result.page_key: "<p>"}
+        record = world.table.records[RESTORE_ID]
+        assert (record["reportKey"], record["pageKey"]) == (result.report_key, result.page_key)
+
+    def test_without_a_page_the_account_stands(self):
+        world = World()
+        result, document = accounts.reported(
+            world, [accounts.planned()], [accounts.ready()], draw=lambda _: None
+        )
+        assert (result.verdict, result.page_key, document["pageKey"]) == ("ready", None, None)
+        assert world.artifacts.pages == {}
+        assert world.table.records[RESTORE_ID]["pageKey"] is None
+
+    def test_keeps_how_the_initialization_went_on(self):
+        world = World()
+        accounts.keep_samples(world, 0, accounts.series(330, 9))
+        _, document = accounts.reported(world, [accounts.planned()], [accounts.ready()])
+        (found,) = document["samples"]
+        assert (found["index"], len(found["samples"])) == (0, 10)
+
+
+class TestOneVolume:
+    """State Report Volume."""
+
+    def test_of_several_each_has_a_folder_of_its_own_and_the_restore_goes_on(self):
+        world = World()
+        world.table.update(RESTORE_ID, {"status": "initializing"})
+        result, document = accounts.reported(
+            world, [accounts.planned(1)], [accounts.ready(1)], volume_index=1, volume_count=2
+        )
+        assert result.page_key == f"restores/{RESTORE_ID}/1/report.html"
+        assert list(world.artifacts.pages) == [result.page_key]
+        assert document["volumeIndex"] == 1
+        assert world.table.records[RESTORE_ID] == {
+            "status": "initializing",
+            "report1": {"reportKey": result.report_key, "pageKey": result.page_key},
+        }
+
+    def test_the_only_one_has_the_page_of_the_restore(self):
+        world = World()
+        result, _ = accounts.reported(
+            world, [accounts.planned()], [accounts.ready()], volume_index=0, volume_count=1
+        )
+        assert result.page_key == f"restores/{RESTORE_ID}/report.html"
+        assert "status" not in world.table.records[RESTORE_ID]
+
+    def test_it_teaches_nothing_twice(self):
+        world = World()
+        plans, results = [accounts.planned()], [accounts.ready()]
+        accounts.reported(world, plans, results, volume_index=0)
+        assert world.history.records() == []
+        accounts.reported(world, plans, results)
+        assert len(world.history.records()) == 1
+
+
+class TestFailedRestore:
+    def test_one_that_came_to_no_volumes_has_an_account_too(self):
+        world = World()
+        cause = json.dumps({"errorMessage": "there is no snapshot", "errorType": "SnapshotNotFoundError"})
+        failure = Failure(state="Select Snapshot", error="SnapshotNotFoundError", cause=cause)
+        result, document = accounts.reported(world, [], [], failure=failure, request=None, trigger=None)
+        assert (result.verdict, result.volumes) == ("failed", [])
+        assert result.failure == Failure(
+            state="Select Snapshot", error="SnapshotNotFoundError", cause="there is no snapshot"
+        )
+        assert document["request"] is None
+        assert "there is no snapshot" in world.artifacts.pages[f"restores/{RESTORE_ID}/report.html"]
+        assert world.table.records[RESTORE_ID]["status"] == "failed"
+
+    def test_what_was_known_of_the_volume_is_told(self):
+        world = World()
+        story = {name: accounts.ready()[name] for name in ("timeline", "before", "plan", "warmUps")}
+        note(
+            world.table,
+            RESTORE_ID,
+            {
+                "volume0": {"volumeId": VOLUME_ID},
+                "command0": {"dispatch": accounts.ready()["dispatch"]},
+                "initialization0": {
+                    "bytesDone": 1_000,
+                    "progressPercent": 40.0,
+                    "reasons": ["it stands still"],
+                },
+                "story0": {**story, "after": None},
+                "cleanUp0": {"removed": ["volume vol-1"], "kept": []},
+            },
+        )
+        result, document = accounts.reported(world, [accounts.planned()], [accounts.failed()])
+        (volume,) = result.volumes
+        assert (volume.verdict, volume.volume_id, volume.bytes_read) == ("failed", VOLUME_ID, 1_000)
+        assert volume.latency_before_ms is not None
+        assert volume.latency_after_ms is None
+        assert document["removed"] == ["volume vol-1"]
+        page = world.artifacts.pages[str(result.page_key)]
+        assert "12 blocks unreadable" in page
+        assert "Volume attached: usable" in page
+        assert "Warm-up agent sent for" in page
+        assert "205 ms" in page
+        assert "Removed: volume vol-1." in page
+
+    def test_it_teaches_nothing(self):
+        world = World()
+        world.table.update_volume(RESTORE_ID, 0, {"story0": {"timeline": accounts.ready()["timeline"]}})
+        accounts.reported(world, [accounts.planned()], [accounts.failed()])
+        assert world.history.records() == []

@@ -1,0 +1,338 @@
+"""State Select Snapshot."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from rewarm.contracts import LivingSource, SelectSnapshotEvent
+from rewarm.domain.errors import (
+    DeviceInUseError,
+    InvalidRequestError,
+    RestoreCancelledError,
+    SnapshotNotFoundError,
+    SnapshotNotUsableError,
+    TargetNotFoundError,
+    TargetNotUsableError,
+)
+from rewarm.domain.model import BLOCK_BYTES, GIB, Extent, Volume, VolumeSettings
+from rewarm.steps.select.select_snapshot import select_snapshot
+from tests.support.builders import (
+    INSTANCE_ID,
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    SOURCE_VOLUME_ID,
+    TO_INSTANCE,
+    TO_ZONE,
+    ZONE,
+    World,
+    instance,
+    request,
+    snapshot,
+)
+
+OTHER = "snap-0bbbbbbbbbbbbbbbb"
+
+
+def select(world, body=None, **changes):
+    event = SelectSnapshotEvent(restore_id=RESTORE_ID, now=NOW, request=request(body, **changes))
+    return select_snapshot(
+        event,
+        snapshots=world.snapshots,
+        instances=world.instances,
+        volumes=world.volumes,
+        artifacts=world.artifacts,
+        keeper=world.keeper(),
+    ).volumes
+
+
+class TestFirst:
+    def test_blocks_up_to_the_volumes_end(self):
+        last = {"startBlock": 204_799, "blockCount": 1}
+        (volume,) = select(World(), warmUp={"first": [last]})
+        assert volume.volume.size_gib * 2_048 == 204_800
+
+    def test_blocks_beyond_the_volume_are_refused_before_it_is_made(self):
+        extents = [{"startBlock": 0, "blockCount": 1}, {"startBlock": 204_799, "blockCount": 2}]
+        found = r"^warmUp.first.1: found 2 blocks from block 204799; the volume has 204,800 blocks"
+        with pytest.raises(InvalidRequestError, match=found):
+            select(World(), warmUp={"first": extents})
+
+    def test_several_volumes_are_refused(self):
+        world = World()
+        world.snapshots.images["ami-0123456789abcdef0"] = {"/dev/sdg": SNAPSHOT_ID, "/dev/sdh": SNAPSHOT_ID}
+        first = {"first": [{"startBlock": 0, "blockCount": 1}]}
+        with pytest.raises(InvalidRequestError, match=r"^warmUp.first: .* one volume, .* has 2$"):
+            select(world, source={"imageId": "ami-0123456789abcdef0"}, warmUp=first)
+
+
+def test_how_many_volumes_there_are_to_be_is_noted():
+    world = World()
+    world.table.put_new(RESTORE_ID, {})
+    select(world)
+    assert world.table.records[RESTORE_ID]["volumeCount"] == 1
+
+
+class TestCancelled:
+    """While the restore waited for its turn, or while the blocks were listed."""
+
+    def test_looks_for_nothing_and_holds_nothing(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {})
+        world.table.request_cancel(RESTORE_ID)
+        with pytest.raises(RestoreCancelledError):
+            select(world)
+        assert world.snapshots.listed == []
+        assert world.holds.on_target(INSTANCE_ID).holds == ()
+
+    def test_goes_no_further_once_the_blocks_are_listed(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {})
+        listing = world.snapshots.written_extents
+
+        def cancelled_meanwhile(*args, **named):
+            world.table.request_cancel(RESTORE_ID)
+            return listing(*args, **named)
+
+        world.snapshots.written_extents = cancelled_meanwhile
+        with pytest.raises(RestoreCancelledError):
+            select(world)
+        assert world.snapshots.listed == [SNAPSHOT_ID]
+        assert not [key for key in world.artifacts.objects if key.endswith("volumes.json")]
+
+
+class TestSource:
+    def test_a_snapshot_by_its_id(self):
+        (volume,) = select(World())
+        assert volume.snapshot_id == SNAPSHOT_ID
+        assert volume.data_bytes == 40 * GIB
+        assert volume.data_bytes_from == "fullSnapshotSize"
+
+    def test_the_newest_snapshot_of_a_volume_and_why_not_the_others(self):
+        world = World()
+        world.snapshots.add(snapshot(OTHER, state="pending", progress_percent=37, started_at=NOW))
+        (volume,) = select(world, source={"volumeId": SOURCE_VOLUME_ID})
+        assert volume.snapshot_id == SNAPSHOT_ID
+        assert [(one.snapshot_id, one.reason) for one in volume.passed_over] == [
+            (OTHER, "it is pending (37 % done)")
+        ]
+
+    def test_the_newest_snapshot_not_later_than_a_time(self):
+        world = World()
+        world.snapshots.add(snapshot(OTHER, started_at=NOW - timedelta(hours=1)))
+        (volume,) = select(world, source={"volumeId": SOURCE_VOLUME_ID, "at": "2026-11-20T12:00:00Z"})
+        assert volume.snapshot_id == SNAPSHOT_ID
+        assert "later than asked for (2026-11-20 12:00 UTC)" in volume.passed_over[0].reason
+
+    def test_names_at_most_ten_of_those_passed_over(self):
+        world = World()
+        for number in range(15):
+            world.snapshots.add(snapshot(f"snap-{number:017x}", started_at=NOW - timedelta(days=2 + number)))
+        (volume,) = select(world, source={"volumeId": SOURCE_VOLUME_ID})
+        assert len(volume.passed_over) == 10
+
+    def test_the_newest_snapshot_with_tags(self):
+        world = World()
+        world.snapshots.add(snapshot(OTHER, tags={"app": "shop", "tier": "db"}))
+        (volume,) = select(world, source={"tags": {"app": "shop"}})
+        assert volume.snapshot_id == OTHER
+
+    def test_one_volume_for_each_volume_of_an_instance_under_its_old_names(self):
+        world = World()
+        devices = {"/dev/xvda": SOURCE_VOLUME_ID, "/dev/sdh": "vol-0cccccccccccccccc"}
+        world.instances.add(instance("i-0ffffffffffffffff", devices=devices))
+        world.snapshots.add(snapshot(OTHER, volume_id="vol-0cccccccccccccccc"))
+        volumes = select(world, source={"instanceId": "i-0ffffffffffffffff"})
+        assert [(one.index, one.snapshot_id, one.device) for one in volumes] == [
+            (0, OTHER, "/dev/sdh"),
+            (1, SNAPSHOT_ID, "/dev/sdf"),
+        ]
+        assert volumes[1].map_key == f"restores/{RESTORE_ID}/1/blocks.map"
+
+    def test_only_the_named_devices_of_an_image(self):
+        world = World()
+        world.snapshots.images["ami-0123456789abcdef0"] = {"/dev/xvda": OTHER, "/dev/sdg": SNAPSHOT_ID}
+        (volume,) = select(world, source={"imageId": "ami-0123456789abcdef0", "devices": ["/dev/sdg"]})
+        assert (volume.snapshot_id, volume.device) == (SNAPSHOT_ID, "/dev/sdg")
+
+    def test_lists_the_blocks_of_a_snapshot_once_for_all_its_volumes(self):
+        world = World()
+        world.snapshots.images["ami-0123456789abcdef0"] = {"/dev/sdg": SNAPSHOT_ID, "/dev/sdh": SNAPSHOT_ID}
+        first, second = select(world, source={"imageId": "ami-0123456789abcdef0"})
+        assert world.snapshots.listed == [SNAPSHOT_ID]
+        assert first.map_key == second.map_key
+        assert (first.written_blocks, second.written_blocks) == (4, 4)
+
+    def test_refuses_a_device_that_the_image_does_not_have(self):
+        world = World()
+        world.snapshots.images["ami-0123456789abcdef0"] = {"/dev/xvda": OTHER}
+        source = {"imageId": "ami-0123456789abcdef0", "devices": ["/dev/sdg"]}
+        with pytest.raises(InvalidRequestError, match=r'source.devices: found "/dev/sdg"; .* at /dev/xvda'):
+            select(world, source=source)
+
+    def test_refuses_a_snapshot_that_does_not_exist(self):
+        with pytest.raises(SnapshotNotFoundError, match=f"^source.snapshotId: there is no snapshot {OTHER}"):
+            select(World(), source={"snapshotId": OTHER})
+
+    @pytest.mark.parametrize(
+        ("changes", "reason"),
+        [
+            ({"state": "pending", "progress_percent": 12}, r"it is pending \(12 % done\)"),
+            ({"state": "error", "state_message": "KMS"}, r"it is in error \(KMS\)"),
+            ({"state": "recoverable"}, "Recycle Bin"),
+            ({"storage_tier": "archive"}, "archived.*up to 72 hours"),
+        ],
+    )
+    def test_refuses_a_snapshot_that_cannot_be_restored_with_the_reason(self, changes, reason):
+        world = World()
+        world.snapshots.add(snapshot(**changes))
+        with pytest.raises(SnapshotNotUsableError, match=f"^source.snapshotId: {SNAPSHOT_ID} .*{reason}"):
+            select(world)
+
+    def test_refuses_an_instance_that_does_not_exist_as_source(self):
+        with pytest.raises(TargetNotFoundError, match=r"^source.instanceId"):
+            select(World(), source={"instanceId": "i-0ffffffffffffffff"})
+
+
+class TestTarget:
+    def test_the_first_free_device_name(self):
+        world = World()
+        world.instances.add(instance(devices={"/dev/sdf": "vol-1", "xvdg": "vol-2"}))
+        (volume,) = select(world)
+        assert volume.device == "/dev/sdh"
+
+    def test_takes_zone_and_platform_from_the_instance(self):
+        (volume,) = select(World())
+        assert (volume.availability_zone, volume.platform, volume.architecture) == (
+            "ap-northeast-1a",
+            "linux",
+            "arm64",
+        )
+
+    def test_an_availability_zone_needs_no_instance(self):
+        (volume,) = select(World(), TO_ZONE)
+        assert (volume.instance_id, volume.device, volume.agent_available) == (None, None, False)
+
+    def test_refuses_a_device_in_use_and_names_the_free_ones(self):
+        world = World()
+        world.instances.add(instance(devices={"/dev/sdf": "vol-0123456789abcdef0"}))
+        target = {"instanceId": INSTANCE_ID, "device": "/dev/sdf"}
+        with pytest.raises(DeviceInUseError) as refused:
+            select(world, target=target)
+        assert str(refused.value).startswith(
+            f"target.device: /dev/sdf already holds vol-0123456789abcdef0 on {INSTANCE_ID}; "
+            "free names are /dev/sdg, /dev/sdh"
+        )
+
+    def test_refuses_a_name_that_is_no_device(self):
+        target = {"instanceId": INSTANCE_ID, "device": "/dev/nvme1n1"}
+        with pytest.raises(InvalidRequestError, match=r'target.device: found "/dev/nvme1n1"; allowed'):
+            select(World(), target=target)
+
+    def test_refuses_one_device_name_for_several_volumes(self):
+        world = World()
+        world.snapshots.images["ami-0123456789abcdef0"] = {"/dev/sdg": SNAPSHOT_ID, "/dev/sdh": SNAPSHOT_ID}
+        target = {"instanceId": INSTANCE_ID, "device": "/dev/sdf"}
+        with pytest.raises(InvalidRequestError, match=r"target.device: found /dev/sdf for 2 volumes"):
+            select(world, source={"imageId": "ami-0123456789abcdef0"}, target=target)
+
+    def test_refuses_an_instance_that_does_not_exist(self):
+        with pytest.raises(TargetNotFoundError, match=r"^target.instanceId: there is no instance"):
+            select(World(), target={"instanceId": "i-0ffffffffffffffff"})
+
+    def test_refuses_an_instance_that_is_stopped(self):
+        world = World()
+        world.instances.add(instance(state="stopped"))
+        with pytest.raises(TargetNotUsableError, match=rf"^target.instanceId: {INSTANCE_ID} is stopped"):
+            select(world)
+
+    def test_refuses_an_instance_without_systems_manager(self):
+        world = World()
+        world.instances.add(instance(ssm_online=False))
+        with pytest.raises(
+            TargetNotUsableError, match=r"^target.instanceId: .*not online in Systems Manager"
+        ):
+            select(world)
+
+    def test_refuses_a_zone_of_another_region_and_names_those_allowed(self):
+        with pytest.raises(
+            TargetNotFoundError, match=r"^target.availabilityZone: us-east-1a .*ap-northeast-1c"
+        ):
+            select(World(), target={"availabilityZone": "us-east-1a"})
+
+    def test_says_where_there_is_no_agent_for_the_instance(self):
+        world = World()
+        world.instances.add(instance(platform="windows", architecture="x86_64"))
+        (volume,) = select(world)
+        assert (volume.agent_available, volume.device) == (False, "xvdf")
+
+
+class TestVolume:
+    def test_takes_type_and_performance_from_the_source_volume(self):
+        world = World()
+        source = VolumeSettings("gp3", 200, 6_000, 500)
+        world.volumes.volumes[SOURCE_VOLUME_ID] = Volume(
+            SOURCE_VOLUME_ID, "in-use", "ap-northeast-1c", source, None, None, (), NOW
+        )
+        (volume,) = select(world)
+        assert volume.volume.settings() == VolumeSettings("gp3", 100, 6_000, 500)
+
+    def test_is_gp3_where_the_source_volume_is_gone(self):
+        (volume,) = select(World())
+        assert volume.volume.settings() == VolumeSettings("gp3", 100, 3_000, 125)
+
+    def test_refuses_a_volume_smaller_than_the_snapshot(self):
+        with pytest.raises(InvalidRequestError, match=r"^volume.sizeGib: found 50; .* 100 to 65536 GiB"):
+            select(World(), volume={"sizeGib": 50})
+
+
+class TestBlockMap:
+    def test_writes_the_map_of_written_blocks(self):
+        world = World()
+        world.snapshots.add(snapshot(), [Extent(0, 10), Extent(100, 6)])
+        (volume,) = select(world)
+        assert world.artifacts.maps[volume.map_key] == [Extent(0, 10), Extent(100, 6)]
+        assert volume.written_blocks == 16
+
+    def test_counts_the_data_from_the_blocks_where_the_snapshot_does_not_say(self):
+        world = World()
+        world.snapshots.add(snapshot(full_size_bytes=None), [Extent(0, 10)])
+        (volume,) = select(world)
+        assert (volume.data_bytes, volume.data_bytes_from) == (10 * BLOCK_BYTES, "writtenBlocks")
+
+    def test_writes_nothing_where_the_target_is_refused(self):
+        world = World()
+        with pytest.raises(TargetNotFoundError):
+            select(world, {**TO_INSTANCE, "target": {"instanceId": "i-0ffffffffffffffff"}})
+        assert world.artifacts.maps == {}
+
+
+class TestLivingSource:
+    """What a clone could be made of."""
+
+    def living(self, zone=ZONE, state="available"):
+        world = World()
+        settings = VolumeSettings("gp3", 120, 4_000, 250)
+        source = world.volumes.create(
+            SNAPSHOT_ID, zone, settings, initialization_rate_mib_s=None, client_token="source"
+        )
+        world.volumes.change(source, state=state)
+        world.snapshots.add(snapshot(volume_id=source))
+        return source, select(world)[0].living_source
+
+    def test_is_named_with_its_settings(self):
+        source, living = self.living()
+        assert living == LivingSource(
+            volume_id=source, volume_type="gp3", size_gib=120, iops=4_000, throughput_mib_s=250
+        )
+
+    @pytest.mark.parametrize(
+        "changes", [{"zone": "ap-northeast-1c"}, {"state": "deleting"}, {"state": "error"}]
+    )
+    def test_is_none_where_no_copy_could_be_made_of_it(self, changes):
+        assert self.living(**changes)[1] is None
+
+    def test_is_none_where_the_source_is_gone(self):
+        assert select(World())[0].living_source is None

@@ -1,0 +1,102 @@
+"""State Attach Volume."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rewarm.contracts import AttachVolumeEvent
+from rewarm.domain.errors import DeviceInUseError, TargetNotUsableError, VolumeFailedError
+from rewarm.domain.model import Attachment
+from rewarm.steps.volume.attach_volume import attach_volume
+from tests.support.builders import (
+    DEVICE,
+    INSTANCE_ID,
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    VOLUME_ID,
+    ZONE,
+    World,
+    assignment,
+    at,
+    instance,
+    zone_assignment,
+)
+from tests.support.replacing import FakeReplacedVolumes
+
+
+def attach(world, volume=None, *, minute=0.0):
+    event = AttachVolumeEvent(
+        restore_id=RESTORE_ID, now=at(minute), volume=volume or assignment(), volume_id=VOLUME_ID
+    )
+    return attach_volume(
+        event,
+        volumes=world.volumes,
+        replaced=FakeReplacedVolumes(world.volumes),
+        instances=world.instances,
+        table=world.table,
+    )
+
+
+@pytest.fixture
+def world():
+    world = World()
+    settings = assignment().volume.settings()
+    world.volumes.create(SNAPSHOT_ID, ZONE, settings, initialization_rate_mib_s=None, client_token="t")
+    return world
+
+
+class TestAttachVolume:
+    def test_attaches_and_looks_again_later(self, world):
+        assert not attach(world).attached
+        result = attach(world)
+        assert (result.attached, result.device) == (True, DEVICE)
+        assert world.volumes.volumes[VOLUME_ID].attachments == (Attachment(INSTANCE_ID, DEVICE, "attached"),)
+
+    def test_waits_while_it_is_attaching(self, world):
+        world.volumes.attaching_state = "attaching"
+        attach(world)
+        result = attach(world)
+        assert not result.attached
+        assert result.wait_seconds >= 1
+
+    def test_does_not_wait_for_ever(self, world):
+        stuck = Attachment(INSTANCE_ID, DEVICE, "attaching", since=NOW)
+        world.volumes.change(VOLUME_ID, state="in-use", attachments=(stuck,))
+        assert not attach(world, minute=15).attached
+        with pytest.raises(VolumeFailedError, match=r"still attaching at .* after 16 min"):
+            attach(world, minute=16)
+
+    def test_refuses_a_device_that_was_taken_in_the_meantime(self, world):
+        world.instances.add(instance(devices={DEVICE: "vol-0123456789abcdef0"}))
+        with pytest.raises(DeviceInUseError, match=f"{DEVICE} already holds vol-0123456789abcdef0"):
+            attach(world)
+        assert world.volumes.volumes[VOLUME_ID].attachments == ()
+
+    def test_refuses_an_instance_that_was_stopped_in_the_meantime(self, world):
+        world.instances.add(instance(state="stopping"))
+        with pytest.raises(TargetNotUsableError, match="is stopping"):
+            attach(world)
+
+    def test_refuses_a_volume_that_somebody_else_has_taken(self, world):
+        world.volumes.change(VOLUME_ID, attachments=(Attachment("i-other", DEVICE, "attached"),))
+        with pytest.raises(VolumeFailedError, match="attached to i-other already"):
+            attach(world)
+
+    def test_a_volume_for_several_instances_may_be_attached_elsewhere(self, world):
+        settings = replace(world.volumes.volumes[VOLUME_ID].settings, multi_attach=True)
+        other = Attachment("i-other", DEVICE, "attached")
+        world.volumes.change(VOLUME_ID, settings=settings, state="in-use", attachments=(other,))
+        assert not attach(world).attached
+        assert attach(world).attached
+
+    def test_refuses_a_volume_that_is_gone_bad(self, world):
+        world.volumes.change(VOLUME_ID, state="error")
+        with pytest.raises(VolumeFailedError, match="is error instead of available"):
+            attach(world)
+
+    def test_refuses_where_there_is_no_instance(self, world):
+        with pytest.raises(TargetNotUsableError, match=r"^target.instanceId"):
+            attach(world, zone_assignment())

@@ -1,0 +1,204 @@
+"""State Prepare Snapshot."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewarm.contracts import PrepareSnapshotEvent
+from rewarm.domain.errors import (
+    FastSnapshotRestoreUnavailableError,
+    RestoreCancelledError,
+    ServiceUnavailableError,
+    ThrottledError,
+)
+from rewarm.domain.model import FastSnapshotRestore, Strategy
+from rewarm.steps.volume.prepare_snapshot import prepare_snapshot
+from rewarm.steps.volume.release import release_fast_restore
+from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, ZONE, World, assignment, at, plan
+
+PLACE = (SNAPSHOT_ID, ZONE)
+
+
+def give_back(world):
+    return release_fast_restore(RESTORE_ID, 0, PLACE, fast_restores=world.fast_restores, table=world.table)
+
+
+def prepare(world, *, minute=0.0, index=0, restore_id=RESTORE_ID, clock=lambda: NOW):
+    event = PrepareSnapshotEvent(
+        restore_id=restore_id,
+        now=at(minute),
+        volume=assignment(index=index),
+        plan=plan(Strategy.FAST_SNAPSHOT_RESTORE),
+    )
+    return prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table, clock=clock)
+
+
+class TestPrepareSnapshot:
+    def test_enables_it_and_waits(self):
+        world = World()
+        result = prepare(world)
+        assert world.fast_restores.enabled == [PLACE]
+        assert (result.ready, result.state, result.enabled_by_us) == (False, "enabling", True)
+        assert result.wait_seconds >= 1
+
+    def test_enables_it_once_however_often_it_is_asked(self):
+        world = World()
+        for minute in range(5):
+            prepare(world, minute=minute)
+        assert world.fast_restores.enabled == [PLACE]
+
+    def test_waits_for_a_credit_after_it_is_enabled(self):
+        world = World()
+        prepare(world)
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled", at(6), 0.4)
+        result = prepare(world, minute=8)
+        assert not result.ready
+        # 100 GiB fill 10 credits an hour, so the missing 0.6 take 216 s.
+        assert result.wait_seconds == 216
+
+    def test_is_ready_with_one_credit(self):
+        world = World()
+        prepare(world)
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled", at(6), 1.0)
+        result = prepare(world, minute=13)
+        assert (result.ready, result.credits, result.enabled_by_us) == (True, 1.0, True)
+
+    def test_says_where_somebody_else_has_enabled_it(self):
+        world = World()
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled", at(-600), 10.0)
+        result = prepare(world)
+        assert (result.ready, result.enabled_by_us) == (True, False)
+        assert world.fast_restores.enabled == []
+
+    def test_two_volumes_of_one_restore_enable_it_once(self):
+        world = World()
+        prepare(world, index=0)
+        assert not prepare(world, index=1).enabled_by_us
+        assert world.fast_restores.enabled == [PLACE]
+
+    def test_each_volume_needs_a_credit_of_its_own(self):
+        world = World()
+        prepare(world, index=0)
+        prepare(world, index=1)
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled", at(6), 1.9)
+        assert prepare(world, minute=13, index=0).ready
+        waits = prepare(world, minute=13, index=1)
+        assert (waits.ready, waits.wait_seconds) == (False, 60)
+        assert prepare(world, minute=14, index=0).ready, "asking again takes no second credit"
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled", at(6), 1.1)
+        assert not prepare(world, minute=17, index=1).ready, "the balance may still hold it"
+        assert prepare(world, minute=18.5, index=1).ready
+
+    def test_two_credits_serve_two_volumes_at_once(self):
+        world = World()
+        prepare(world, index=0)
+        prepare(world, index=1)
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled", at(6), 2.0)
+        assert [prepare(world, minute=13, index=index).ready for index in (0, 1)] == [True, True]
+
+    def test_waits_for_a_metric_that_is_late(self):
+        world = World()
+        prepare(world)
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled", at(6), None)
+        result = prepare(world, minute=8)
+        assert (result.ready, result.wait_seconds) == (False, 60)
+
+    def test_believes_the_documented_fill_rate_where_the_metric_never_comes(self):
+        world = World()
+        prepare(world)
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled", at(6), None)
+        assert not prepare(world, minute=26).ready
+        assert prepare(world, minute=28).ready
+
+    def test_tells_a_refusal(self):
+        world = World()
+        world.fast_restores.quota = 0
+        with pytest.raises(FastSnapshotRestoreUnavailableError, match="quota"):
+            prepare(world)
+
+    def test_a_claim_is_noted_before_enabling_so_that_a_crash_leaks_nothing(self):
+        world = World()
+        world.fast_restores.failure = FastSnapshotRestoreUnavailableError("no capacity")
+        with pytest.raises(FastSnapshotRestoreUnavailableError):
+            prepare(world)
+        assert world.table.claims[PLACE].users == {f"{RESTORE_ID}/0"}
+
+    def test_what_somebody_else_enables_meanwhile_is_theirs(self):
+        """EC2 takes our call, too, and shows when it was enabled: before we asked."""
+        world = World()
+
+        def clock():
+            world.fast_restores.states[PLACE] = FastSnapshotRestore("enabling")
+            world.fast_restores.since[PLACE] = at(-0.05)
+            return NOW
+
+        assert not prepare(world, clock=clock).enabled_by_us
+        give_back(world)
+        assert world.fast_restores.disabled == []
+
+    @pytest.mark.parametrize(("minute", "disabled"), [(0.5, [PLACE]), (-0.5, []), (30, [])])
+    def test_what_a_crash_left_enabled_is_known_by_its_time(self, minute, disabled):
+        world = World()
+        world.fast_restores.failure = ServiceUnavailableError("no answer")
+        with pytest.raises(ServiceUnavailableError):
+            prepare(world)
+        world.fast_restores.failure = None
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled")
+        world.fast_restores.since[PLACE] = at(minute)
+        give_back(world)
+        assert world.fast_restores.disabled == disabled
+
+    def test_what_was_refused_is_never_disabled(self):
+        """Also where disabling would be throttled for so long that somebody else enables it meanwhile."""
+        world = World()
+        world.fast_restores.quota = 0
+        with pytest.raises(FastSnapshotRestoreUnavailableError):
+            prepare(world)
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("enabling")
+        world.fast_restores.since[PLACE] = at(0.5)
+        world.fast_restores.failure = ThrottledError("slow down")
+        assert give_back(world) == []
+        assert PLACE in world.fast_restores.states
+
+    def test_what_was_refused_and_yet_done_is_ours(self):
+        """The answer of a first try was lost, the second one is refused."""
+        world = World()
+
+        def clock():
+            world.fast_restores.states[PLACE] = FastSnapshotRestore("enabling")
+            world.fast_restores.since[PLACE] = at(0.01)
+            world.fast_restores.quota = 0
+            return NOW
+
+        with pytest.raises(FastSnapshotRestoreUnavailableError):
+            prepare(world, clock=clock)
+        give_back(world)
+        assert world.fast_restores.disabled == [PLACE]
+
+    def test_refuses_while_it_is_being_disabled(self):
+        world = World()
+        world.fast_restores.states[PLACE] = FastSnapshotRestore("disabling")
+        with pytest.raises(FastSnapshotRestoreUnavailableError, match="is disabling now"):
+            prepare(world)
+
+    def test_notices_that_it_was_taken_away(self):
+        world = World()
+        prepare(world)
+        world.fast_restores.states.clear()
+        assert not prepare(world, minute=1).ready
+        with pytest.raises(FastSnapshotRestoreUnavailableError, match="is disabled, though it was enabled"):
+            prepare(world, minute=3)
+
+    def test_gives_up_after_three_times_what_aws_says_and_an_hour(self):
+        world = World()
+        prepare(world)
+        assert not prepare(world, minute=90).ready
+        with pytest.raises(FastSnapshotRestoreUnavailableError, match="gave no credit within 1 h 40 min"):
+            prepare(world, minute=100)
+
+    def test_stops_when_the_restore_is_cancelled(self):
+        world = World()
+        prepare(world)
+        world.table.request_cancel(RESTORE_ID)
+        with pytest.raises(RestoreCancelledError):
+            prepare(world, minute=1)

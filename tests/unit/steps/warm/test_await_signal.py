@@ -1,0 +1,68 @@
+"""States Await Signal and Await Signal Of Snapshot."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewarm.contracts import AwaitSignalEvent
+from rewarm.domain.errors import RestoreCancelledError
+from rewarm.domain.ready.signals import cancel_signal
+from rewarm.steps.request.cancel_restore import cancel_restore
+from rewarm.steps.warm.await_signal import await_signal
+from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, assignment, dispatch
+from tests.support.fakes import FakeTable
+from tests.support.signals import FakeTasks, FakeWaiters
+
+CANCEL = cancel_signal(RESTORE_ID, 0)
+
+
+def wait_for(waiters, table=None, **changes):
+    values = {"task_token": "token-1", "wait_seconds": 900, **changes}
+    event = AwaitSignalEvent(restore_id=RESTORE_ID, now=NOW, volume=assignment(), **values)
+    return await_signal(event, waiters=waiters, table=table or FakeTable()).signal
+
+
+@pytest.mark.parametrize(
+    ("changes", "signal"),
+    [
+        ({"volume_id": VOLUME_ID}, f"volume#{VOLUME_ID}"),
+        ({"volume_id": VOLUME_ID, "dispatch": dispatch()}, "command#command-1"),
+        ({}, f"fsr#{SNAPSHOT_ID}#{ZONE}"),
+    ],
+)
+def test_waits_for_what_will_be_told(changes, signal):
+    waiters = FakeWaiters()
+    assert wait_for(waiters, **changes) == signal
+    assert waiters.tokens == {signal: {"token-1"}, CANCEL: {"token-1"}}
+    assert waiters.seconds[signal] > 900
+
+
+def test_several_restores_wait_for_one_snapshot():
+    waiters = FakeWaiters()
+    signal = wait_for(waiters)
+    wait_for(waiters, task_token="token-2")
+    wait_for(waiters, task_token="token-2")
+    assert sorted(waiters.take(signal)) == ["token-1", "token-2"]
+
+
+def test_a_wait_that_is_over_is_not_kept_for_who_cancels():
+    waiters = FakeWaiters()
+    wait_for(waiters)
+    wait_for(waiters, task_token="token-2")
+    assert waiters.take(CANCEL) == ["token-2"]
+
+
+def test_who_cancels_ends_the_wait_at_once():
+    waiters, tasks, table = FakeWaiters(), FakeTasks({"token-1"}), FakeTable()
+    table.put_new(RESTORE_ID, {"status": "initializing", "volumeCount": 1})
+    wait_for(waiters, table)
+    cancel_restore(RESTORE_ID, table=table, waiters=waiters, tasks=tasks)
+    assert tasks.woken == ["token-1"]
+
+
+def test_a_cancel_in_the_same_moment_is_seen():
+    """Marked before the token was there to be taken."""
+    waiters, table = FakeWaiters(), FakeTable()
+    table.put_new(RESTORE_ID, {"cancelRequested": True})
+    with pytest.raises(RestoreCancelledError):
+        wait_for(waiters, table)

@@ -1,0 +1,159 @@
+"""State Dispatch Warmer."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewarm.contracts import DispatchWarmerEvent
+from rewarm.domain.errors import (
+    AgentUnreachableError,
+    RestoreCancelledError,
+    TargetNotUsableError,
+)
+from rewarm.domain.model import Extent, ReadActivity
+from rewarm.steps.warm.dispatch_warmer import dispatch_warmer
+from tests.support.builders import (
+    INSTANCE_ID,
+    NOW,
+    RESTORE_ID,
+    VOLUME_ID,
+    World,
+    assignment,
+    at,
+    instance,
+    request,
+)
+
+
+def dispatch(world, *, volume=None, volume_id=VOLUME_ID, warm_ups=0, **changes):
+    event = DispatchWarmerEvent(
+        restore_id=RESTORE_ID,
+        now=NOW,
+        request=request(**changes),
+        volume=volume or assignment(),
+        volume_id=volume_id,
+        warm_ups=warm_ups,
+    )
+    return dispatch_warmer(
+        event,
+        commands=world.commands,
+        instances=world.instances,
+        artifacts=world.artifacts,
+        metrics=world.metrics,
+        table=world.table,
+    )
+
+
+class TestDispatchWarmer:
+    def test_sends_the_agent_with_everything_it_needs(self):
+        world = World()
+        result = dispatch(world)
+        ((command_id, instance_id, parameters),) = world.commands.sent
+        assert (result.command_id, result.instance_id, instance_id) == (command_id, INSTANCE_ID, INSTANCE_ID)
+        assert parameters["action"] == "warm"
+        assert parameters["volumeId"] == VOLUME_ID
+        assert parameters["agentUrl"].startswith("https://artifacts.example/get/agent/warmer-linux-arm64")
+        assert parameters["agentSha256"] == "b" * 64
+        assert f"restores/{RESTORE_ID}/0/blocks.map" in parameters["mapUrl"]
+        assert result.progress_key in parameters["progressUrl"]
+        assert parameters["arguments"] == "--depth auto"
+        assert parameters["firstUrl"] == "none"
+
+    def test_passes_the_users_limits_on(self):
+        world = World()
+        dispatch(world, warmUp={"maxMibPerSecond": 80, "depth": 32})
+        assert world.commands.sent[0][2]["arguments"] == "--depth 32 --max-mib-s 80"
+
+    def test_passes_scope_and_politeness_on(self):
+        world = World()
+        dispatch(world, warmUp={"scope": "used", "politeLatencyMs": 12.5})
+        parameters = world.commands.sent[0][2]
+        assert parameters["arguments"] == "--depth auto --scope used --polite-latency-ms 12.5"
+        assert "blocks.map" in parameters["mapUrl"]
+
+    def test_the_whole_volume_needs_no_map(self):
+        world = World()
+        dispatch(world, warmUp={"scope": "whole"})
+        parameters = world.commands.sent[0][2]
+        assert (parameters["arguments"], parameters["mapUrl"]) == ("--depth auto --scope whole", "none")
+        assert parameters["executionTimeout"] == str(100 * 1024 // 5 + 600)
+
+    def test_lays_what_comes_first_beside_the_map_in_its_order(self):
+        world = World()
+        extents = [{"startBlock": 70, "blockCount": 2}, {"startBlock": 3, "blockCount": 1}]
+        dispatch(world, warmUp={"first": extents})
+        key = f"restores/{RESTORE_ID}/0/first.map"
+        assert world.artifacts.maps[key] == [Extent(70, 2), Extent(3, 1)]
+        parameters = world.commands.sent[0][2]
+        assert f"get/{key}?" in parameters["firstUrl"]
+        assert parameters["arguments"] == "--depth auto"
+
+    def test_nobody_knows_how_long_a_polite_agent_takes(self):
+        world = World()
+        dispatch(world, warmUp={"politeLatencyMs": 5})
+        assert world.commands.sent[0][2]["executionTimeout"] == "172800"
+
+    def test_gives_it_time_for_the_slowest_volume(self):
+        world = World()
+        dispatch(world)
+        assert world.commands.sent[0][2]["executionTimeout"] == str(40 * 1024 // 5 + 600)
+
+    def test_never_asks_for_more_than_48_hours(self):
+        world = World()
+        dispatch(world, volume=assignment(written_blocks=64 * 1024 * 1024 * 2))
+        assert world.commands.sent[0][2]["executionTimeout"] == "172800"
+
+    def test_sends_one_command_however_often_it_is_retried(self):
+        world = World()
+        first, second = dispatch(world), dispatch(world)
+        assert first == second
+        assert len(world.commands.sent) == 1
+
+    def test_another_volume_gets_a_command_of_its_own(self):
+        world = World()
+        dispatch(world)
+        dispatch(world, volume_id="vol-00000000000000002")
+        assert len(world.commands.sent) == 2
+
+    def test_a_second_warm_up_ends_the_first_and_has_its_own_progress(self):
+        world = World()
+        first = dispatch(world)
+        world.metrics.activity = [ReadActivity(at(-1), 90_000.0, 0.0, 0.0)]
+        second, retried = dispatch(world, warm_ups=1), dispatch(world, warm_ups=1)
+        assert world.commands.cancelled == [first.command_id]
+        assert (second, len(world.commands.sent)) == (retried, 2)
+        assert second.progress_key == f"restores/{RESTORE_ID}/0/progress-1.json" != first.progress_key
+        assert second.read_ops_before == first.read_ops_before == 0.0
+
+    def test_a_volume_that_no_agent_has_read_yet_is_warmed_up_too(self):
+        world = World()
+        assert dispatch(world, warm_ups=1).command_id == "command-1"
+        assert world.commands.cancelled == []
+
+    def test_notes_how_much_was_read_before(self):
+        world = World()
+        world.metrics.activity = [
+            ReadActivity(at(-minute), ops, 0.0, 0.0) for minute, ops in ((3, 100.0), (2, 120.0), (1, 5_000.0))
+        ]
+        assert dispatch(world).read_ops_before == 120.0
+
+    def test_a_new_volume_was_not_read_before(self):
+        assert dispatch(World()).read_ops_before == 0.0
+
+    def test_tells_that_the_instance_cannot_be_reached(self):
+        world = World()
+        world.instances.add(instance(ssm_online=False))
+        with pytest.raises(AgentUnreachableError, match=f"{INSTANCE_ID} is not online"):
+            dispatch(world)
+
+    def test_tells_that_there_is_no_agent_for_the_instance(self):
+        with pytest.raises(TargetNotUsableError, match="no agent for windows"):
+            dispatch(World(), volume=assignment(platform="windows"))
+
+    def test_sends_nothing_once_the_restore_is_cancelled(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {})
+        world.table.request_cancel(RESTORE_ID)
+        with pytest.raises(RestoreCancelledError):
+            dispatch(world)
+        assert world.commands.sent == []
