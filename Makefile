@@ -8,7 +8,7 @@ PYTHON := $(VENV)/bin/python
 SAM := SAM_CLI_TELEMETRY=0 PATH="$(CURDIR)/$(VENV)/bin:$$PATH" .venv-sam/bin/sam
 ZIG := $(CURDIR)/$(PYTHON) -m ziglang
 CLANG_FORMAT := $(CURDIR)/$(VENV)/bin/clang-format
-C_FORMATTED = $(wildcard local/first_touch/src/*.[ch] local/first_touch/tests/*.[ch])
+C_FORMATTED = $(wildcard local/aws/first_touch/src/*.[ch] local/aws/first_touch/tests/*.[ch])
 
 # What zig has compiled once: 40 to 120 s a target.
 export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.local/zig
@@ -29,23 +29,23 @@ setup: ## install everything that run and test need (Debian packages too, when r
 
 run: ## restore a volume on the embedded AWS, watched live (ARGS="--strategy … --size-gib … --json")
 	@local/setup.sh >&2
-	@$(PYTHON) -m local.run $(ARGS)
+	@$(PYTHON) -m local.tools.run $(ARGS)
 
 plan: ## every strategy with time and price, nothing is made (ARGS="--data-gib … --deadline-minutes … --what-if")
 	@local/setup.sh --only-python >&2
-	@$(PYTHON) -m local.plan $(ARGS)
+	@$(PYTHON) -m local.tools.plan $(ARGS)
 
 bench: ## the agent beside dd and fio, about half an hour (ARGS="--quick --volume … --check-kill 100")
 	@local/setup.sh --with-bench >&2
-	@$(PYTHON) -m local.bench $(ARGS)
+	@$(PYTHON) -m local.tools.bench $(ARGS)
 
 scale: ## the largest snapshots, or many restores at once (ARGS="--size-gib … --pattern … --restores … --json")
 	@local/setup.sh >&2
-	@$(PYTHON) -m local.scale $(ARGS)
+	@$(PYTHON) -m local.tools.scale $(ARGS)
 
 measurements: ## published figures and thirty restores measured, 20 minutes (ARGS="--published --estimates --json")
 	@local/setup.sh --with-bench >&2
-	@$(PYTHON) -m local.measurements $(ARGS)
+	@$(PYTHON) -m local.tools.measurements $(ARGS)
 
 soak: ## random restores with random faults in virtual time (ARGS="--restores 5000 --seed 1", --only SEED, --json)
 	@local/setup.sh --only-python >&2
@@ -79,7 +79,7 @@ format: ## rewrite Python and C in the house style
 	@$(CLANG_FORMAT) -i $(C_FORMATTED)
 
 strategies-docs: ## write the tables and pictures of docs/strategies.md from the rules
-	@$(PYTHON) -m local.plan --docs
+	@$(PYTHON) -m local.tools.plan --docs
 
 schemas: ## write events/*.schema.json and the examples beside them from the code
 	@PYTHONPATH=functions $(PYTHON) -m rewarm.schemas events/
@@ -93,5 +93,5 @@ deploy: build ## deploy to the AWS account of your credentials (ARGS="--paramete
 
 clean: ## remove what was built and installed
 	@$(MAKE) --no-print-directory -C warmer clean
-	@$(MAKE) --no-print-directory -C local/first_touch clean
+	@$(MAKE) --no-print-directory -C local/aws/first_touch clean
 	rm -rf .aws-sam .local .mypy_cache .pytest_cache .ruff_cache .hypothesis .venv .venv-sam tests/lint/asl/node_modules

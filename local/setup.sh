@@ -161,4 +161,4 @@ for extra in "$@"; do
     esac
 done
 build warmer "the warm-up agent"
-build local/first_touch "the first-touch file system"
+build local/aws/first_touch "the first-touch file system"

@@ -1,4 +1,4 @@
-"""What the sweeper's gauges look at, beside the ports of ports.py.
+"""What the sweeper's gauges look at, beside the ports of aws/ports.py.
 
 Every method may raise ThrottledError, ServiceUnavailableError, AccessDeniedError and RequestRefusedError.
 """

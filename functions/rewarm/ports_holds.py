@@ -1,4 +1,4 @@
-"""What keeps restores out of each other's way, beside the ports of ports.py.
+"""What keeps restores out of each other's way, beside the ports of aws/ports.py.
 
 Every method may raise ThrottledError, ServiceUnavailableError, AccessDeniedError and RequestRefusedError.
 """

@@ -1,4 +1,4 @@
-"""What changes of performance and the sweeper need from the world, beside the ports of ports.py.
+"""What changes of performance and the sweeper need from the world, beside the ports of aws/ports.py.
 
 Every method may raise ThrottledError, ServiceUnavailableError, AccessDeniedError and RequestRefusedError;
 further errors are named at the method.

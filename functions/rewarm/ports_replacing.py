@@ -1,4 +1,4 @@
-"""What replacing a volume needs from the world, beside the ports of ports.py.
+"""What replacing a volume needs from the world, beside the ports of aws/ports.py.
 
 Every method may raise ThrottledError, ServiceUnavailableError, AccessDeniedError and RequestRefusedError;
 further errors are named at the method.

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from local.region import ApiError
-from local.soak.agent import Trouble
-from local.soak.auditor import Auditor
-from local.soak.lab import FastLab
-from local.soak.machine_rows import ACTS
-from local.soak.matrix import SWEPT_SECONDS
-from local.soak.paths import LONGEST_SECONDS, RESTORE, VOLUME, Ending, ended
-from local.soak.scenarios import Plan, Writer
-from local.soak.users import use
+from local.aws.region import ApiError
+from local.soak.audit.auditor import Auditor
+from local.soak.audit.users import use
+from local.soak.lab.agent import Trouble
+from local.soak.lab.lab import FastLab
+from local.soak.trouble.machine_rows import ACTS
+from local.soak.trouble.matrix import SWEPT_SECONDS
+from local.soak.trouble.paths import LONGEST_SECONDS, RESTORE, VOLUME, Ending, ended
+from local.soak.trouble.scenarios import Plan, Writer
 
 REFUSALS = frozenset(
     {

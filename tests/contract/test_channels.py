@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local.slack_limits import problems
+from local.aws.slack_limits import problems
 from rewarm.adapters.event_bus import EventBus
 from rewarm.adapters.messages import MessageFanOut
 from rewarm.adapters.slack import SlackWebhook, escaped, rendered

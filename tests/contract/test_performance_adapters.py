@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from local.wire import client
+from local.aws.wire import client
 from rewarm.adapters.call_trail import CloudTrailCalls
 from rewarm.adapters.event_bus import detail_type
 from rewarm.adapters.executions import RestoreExecutionStates
@@ -20,7 +20,7 @@ from rewarm.domain import errors
 from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.domain.volume.performance_change import Activity
 from tests.contract.answers import ApiError, Aws
-from tests.local.region_lab import Lab
+from tests.local.aws.region.region_lab import Lab
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 VOLUME, OTHER = "vol-00000000000000001", "vol-00000000000000002"

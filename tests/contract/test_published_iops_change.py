@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from local.region import RegionSettings
-from local.region.settings import VolumeSettings
-from local.wire import client
+from local.aws.region import RegionSettings
+from local.aws.region.settings import VolumeSettings
+from local.aws.wire import client
 from rewarm.adapters.call_trail import CloudTrailCalls
 from rewarm.adapters.volume_modifications import Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
@@ -26,7 +26,7 @@ from rewarm.steps.performance.change_performance import change_performance
 from rewarm.steps.performance.check_performance import check_performance
 from rewarm.steps.performance.get_performance import get_performance
 from rewarm.steps.performance.start_performance_change import start_performance_change
-from tests.local.region_lab import Lab
+from tests.local.aws.region.region_lab import Lab
 from tests.support.fakes import FakeExecutions, FakeTable
 from tests.support.performance import CHANGE_ID, FakeLog
 

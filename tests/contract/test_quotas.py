@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from local.region import FaultRule, RegionSettings
-from local.wire.inprocess import client
+from local.aws.region import FaultRule, RegionSettings
+from local.aws.wire.inprocess import client
 from rewarm.adapters.quotas import ServiceQuotas
 from rewarm.domain.plan.facts import QuotasLeft
 from tests.contract.answers import ApiError, Aws
-from tests.local.region_lab import ZONE, Lab
+from tests.local.aws.region.region_lab import ZONE, Lab
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 DEFAULTS = QuotasLeft(5, 5_000, 5)

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from local.region.resources import ImageDevice
-from local.wire.inprocess import client
+from local.aws.region.resources import ImageDevice
+from local.aws.wire.inprocess import client
 from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts import VolumeAssignment, parse_restore_request
 from rewarm.domain.errors import InvalidRequestError, SnapshotNotFoundError, SnapshotNotUsableError
 from rewarm.steps.select.selection import assign_volumes
-from tests.local.region_lab import INSTANCE, ZONE, Lab
+from tests.local.aws.region.region_lab import INSTANCE, ZONE, Lab
 
 KEY = "11111111-2222-3333-4444-555555555555"
 VOLUME = "vol-0123456789abcdef0"

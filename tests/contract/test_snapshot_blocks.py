@@ -13,9 +13,9 @@ from botocore.exceptions import ClientError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local.region import RegionSettings
-from local.region.settings import SnapshotSettings
-from local.wire.inprocess import client
+from local.aws.region import RegionSettings
+from local.aws.region.settings import SnapshotSettings
+from local.aws.wire.inprocess import client
 from rewarm.adapters import snapshot_blocks
 from rewarm.adapters.block_pages import REQUESTS_PER_SECOND, Pacer, keep_indices
 from rewarm.adapters.snapshot_blocks import BlockLister, ranges
@@ -28,7 +28,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Extent
 from tests.contract.answers import ApiError, Aws
-from tests.local.region_lab import Lab
+from tests.local.aws.region.region_lab import Lab
 
 SNAPSHOT = "snap-0123456789abcdef0"
 EXPIRY = datetime(2026, 11, 28, tzinfo=UTC)

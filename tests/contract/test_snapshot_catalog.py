@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from local.wire.inprocess import client
+from local.aws.wire.inprocess import client
 from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
 from rewarm.domain import errors
 from tests.contract.answers import ApiError, Aws
-from tests.local.region_lab import Lab
+from tests.local.aws.region.region_lab import Lab
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 SNAPSHOT = "snap-0123456789abcdef0"

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from local.region.faults import FaultRule
-from local.wire import client
+from local.aws.region.faults import FaultRule
+from local.aws.wire import client
 from rewarm.adapters.volume_modifications import Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
 from rewarm.domain.model import VolumeSettings
 from rewarm.domain.volume.performance import BOOST_TAG, Performance, performance_of
 from tests.contract.answers import ApiError, Aws
-from tests.local.region_lab import Lab
+from tests.local.aws.region.region_lab import Lab
 
 VOLUME, SOURCE = "vol-00000000000000001", "vol-0fedcba9876543210"
 TARGET = Performance("gp3", 3_000, 125)

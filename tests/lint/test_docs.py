@@ -166,7 +166,7 @@ def test_stack_outputs_and_parameters_that_are_named_exist():
 
 @pytest.mark.parametrize("command", ["run", "plan"])
 def test_the_options_that_are_named_exist(command):
-    source = (ROOT / "local" / command / "options.py").read_text(encoding="utf-8")
+    source = (ROOT / "local" / "tools" / command / "options.py").read_text(encoding="utf-8")
     for name in ("README.md", "docs/operations.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         for options in re.findall(rf"make {command} ARGS=([^`]+)`", text):

@@ -27,7 +27,7 @@ MAY_IMPORT = {
 """Layer -> layers of this package that it may import. Handlers wire all together and may import all."""
 
 PART_OF = {"pydantic_core": "pydantic"}
-OWN = {"functions", "local", "rewarm", "tests", "types_boto3", "botocore_stubs"}
+OWN = {"functions", "local", "rewarm", "rewarm_cli", "tests", "types_boto3", "botocore_stubs"}
 ONLY_IN = {
     "boto3": {"adapters", "handlers"},
     "botocore": {"adapters", "handlers"},
@@ -102,7 +102,7 @@ def test_imports_point_inwards(path):
     own = layer(path)
     for name in imported(path):
         top, _, rest = name.partition(".")
-        assert top not in {"local", "tests"}, f"{path} ships, {name} doesn't"
+        assert top not in {"local", "rewarm_cli", "tests"}, f"{path} ships, {name} doesn't"
         if top == "rewarm" and own in MAY_IMPORT:
             target = layer_of(rest.partition(".")[0])
             shared = target in {"", "errors", "observability", "settings"} and own != "domain"
@@ -192,6 +192,7 @@ def test_every_imported_package_is_pinned():
     distributions = packages_distributions()
     sources = [
         *files("*.py", below="functions"),
+        *files("*.py", below="cli"),
         *files("*.py", below="local"),
         *files("*.py", below="tests"),
     ]
@@ -211,8 +212,8 @@ def _requirements() -> str:
 
 
 def test_the_region_simulator_knows_no_emulator():
-    for path in [*files("*.py", below="local/region"), *files("*.py", below="local/wire")]:
+    for path in [*files("*.py", below="local/aws/region"), *files("*.py", below="local/aws/wire")]:
         names = set(imported(path))
         assert not [
-            name for name in names if name.startswith(("ministack", "local.emulator", "local.host"))
+            name for name in names if name.startswith(("ministack", "local.aws.emulator", "local.aws.host"))
         ], path

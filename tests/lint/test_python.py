@@ -17,4 +17,9 @@ def test_ruff_format():
 
 @pytest.mark.slow
 def test_mypy_strict():
-    assert complaints([BIN / "mypy", "-p", "rewarm", "-p", "local"], MYPYPATH="functions:.") == ""
+    assert (
+        complaints(
+            [BIN / "mypy", "-p", "rewarm", "-p", "rewarm_cli", "-p", "local"], MYPYPATH="functions:cli:."
+        )
+        == ""
+    )

@@ -9,10 +9,10 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-from local.soak import matrix
-from local.soak.calls import name_of, need
-from local.soak.matrix import CallRow, MishapRow, Recorded, Result
-from local.soak.wire_faults import Kind
+from local.soak.trouble import matrix
+from local.soak.trouble.calls import name_of, need
+from local.soak.trouble.matrix import CallRow, MishapRow, Recorded, Result
+from local.soak.trouble.wire_faults import Kind
 
 TABLE = Path(__file__).resolve().parents[1] / "workflow" / "fault_matrix.json"
 """Place -> call -> `needed` or `optional`: whether a restore can do without it."""

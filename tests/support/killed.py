@@ -5,8 +5,8 @@ from __future__ import annotations
 import fcntl
 from pathlib import Path
 
-from local.linux import mounts_under
-from local.machine import sweep
+from local.aws.machines.linux import mounts_under
+from local.aws.machines.machine import sweep
 
 
 def sweep_killed_machines(folder: Path) -> list[Path]:

@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.host import Host
+    from local.aws.host import Host
 
 IDLE_SPEED = 3_600.0
 """An hour of waiting for AWS takes a second."""
@@ -36,8 +36,8 @@ def host(worker_id: str) -> Iterator[Host]:
 
 def _start(worker_id: str) -> Host:
     # Imported here: unit tests must not need the embedded AWS.
-    from local.host import ROOT, Host  # noqa: PLC0415
-    from local.state_dir import StateDirInUseError  # noqa: PLC0415
+    from local.aws.host import ROOT, Host  # noqa: PLC0415
+    from local.aws.state_dir import StateDirInUseError  # noqa: PLC0415
 
     # Names that return, so that a run cleans up after a killed one; several, for two runs at once.
     for number in range(1, MAX_RUNS_AT_ONCE + 1):

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from local.dataplane import SnapshotImage, VolumeCounters
-from local.emulator import seam
-from local.emulator.launcher import REGION
-from local.host import Host
-from local.run.api import Answer, Api
-from local.run.history import visits
-from local.run.recording import StateVisit
+from local.aws.emulator import seam
+from local.aws.emulator.launcher import REGION
+from local.aws.host import Host
+from local.aws.machines.dataplane import SnapshotImage, VolumeCounters
+from local.tools.run.history import visits
+from local.tools.run.recording import StateVisit
+from rewarm_cli.api import Answer, Api
 
 Json = dict[str, Any]
 END_SECONDS = 180.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.run.recording import (
+from local.tools.run.recording import (
     MinuteOfReads,
     ProgressSample,
     Proof,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from local.host import Host
+    from local.aws.host import Host
 
 ROLE = "arn:aws:iam::123456789012:role/test"
 Json = dict[str, Any]

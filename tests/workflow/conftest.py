@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from local.dataplane import SnapshotImage
-from local.host import Host
-from local.snapshot_image import FileTree, make_ext4_image
+from local.aws.host import Host
+from local.aws.machines.dataplane import SnapshotImage
+from local.aws.machines.snapshot_image import FileTree, make_ext4_image
 from tests.support.restores import RestoreUser
 
 Json = dict[str, Any]

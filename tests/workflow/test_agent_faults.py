@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from local.dataplane import BLOCK_BYTES
-from local.region.invocations import Invocation
+from local.aws.machines.dataplane import BLOCK_BYTES
+from local.aws.region.commands.invocations import Invocation
 from rewarm.adapters.agent_store import AGENTS_PREFIX
 from tests.support.endings import assert_failed, assert_kept
 from tests.support.proxy import Proxy

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from local.region.faults import FaultRule
-from local.snapshot_image import compare_files, load_manifest
+from local.aws.machines.snapshot_image import compare_files, load_manifest
+from local.aws.region.faults import FaultRule
 from tests.support.endings import assert_failed, assert_kept, assert_nothing_left, assert_ready, break_blocks
 from tests.support.restores import RestoreUser, request_for, texts
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.region.faults import FaultRule
+from local.aws.region.faults import FaultRule
 from tests.support.endings import assert_failed, assert_kept, assert_nothing_left, break_blocks
 from tests.support.restores import RestoreUser, request_for, texts
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.region.faults import FaultRule
+from local.aws.region.faults import FaultRule
 from tests.support.endings import assert_failed, assert_kept
 from tests.support.restores import Restore, RestoreUser, request_for, texts
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from local.region import FaultRule
-from local.soak.lab import FastLab
-from local.soak.machines import Machine
-from local.soak.paths import RESTORE, VOLUME
+from local.aws.region import FaultRule
+from local.soak.lab.lab import FastLab
+from local.soak.lab.machines import Machine
+from local.soak.trouble.paths import RESTORE, VOLUME
 from tests.support.restores import PATIENT
 
 LOOPS = {

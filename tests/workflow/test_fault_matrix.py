@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from local.soak import matrix
-from local.soak.calls import NEEDED, OPTIONAL
-from local.soak.machine_rows import machine_complaints, machine_rows, play_machine
+from local.soak.trouble import matrix
+from local.soak.trouble.calls import NEEDED, OPTIONAL
+from local.soak.trouble.machine_rows import machine_complaints, machine_rows, play_machine
 from tests.support import fault_matrix
 from tests.support.matrix_summary import FAULT_ROWS
 

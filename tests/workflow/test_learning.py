@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.region.faults import FaultRule
+from local.aws.region.faults import FaultRule
 from rewarm.domain.model import Strategy
 from tests.support.restores import Restore, RestoreUser, texts
 

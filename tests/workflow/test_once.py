@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local.region.faults import FaultRule
+from local.aws.region.faults import FaultRule
 from tests.support.restores import RestoreUser, request_for, texts, unique
 
 Json = dict[str, Any]

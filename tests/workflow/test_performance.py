@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from local.run.api import Answer
-from local.run.history import visits
+from local.tools.run.history import visits
+from rewarm_cli.api import Answer
 from tests.support.restores import END_SECONDS, RestoreUser, request_for, texts
 
 Json = dict[str, Any]

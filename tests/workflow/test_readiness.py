@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local.region.faults import FaultRule
+from local.aws.region.faults import FaultRule
 from tests.contract.repository import machine
 from tests.support.endings import assert_failed, assert_kept, break_blocks
 from tests.support.restores import Execution, RestoreUser, request_for

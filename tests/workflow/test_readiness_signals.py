@@ -1,4 +1,4 @@
-"""Signals that lie, through the real state machine: the whole table is tests/local/test_readiness_table.py.
+"""Signals that lie, through the real state machine: test_readiness_table.py has the whole table.
 
 Each restore must become ready, with every block there when it is measured, within 90 s of lab time after the
 truth (and AWS's own delay of five minutes, where only AWS can tell).
@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from local.dataplane import VolumeCounters
-from local.region.faults import FaultRule
+from local.aws.machines.dataplane import VolumeCounters
+from local.aws.region.faults import FaultRule
 from tests.support.restores import PATIENT, Restore, RestoreUser, request_for
 
 Json = dict[str, Any]

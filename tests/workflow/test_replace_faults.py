@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from local.soak.lab import FastLab
-from local.soak.transport import Call, NoInterference, Refusal
+from local.soak.lab.lab import FastLab
+from local.soak.lab.transport import Call, NoInterference, Refusal
 
 Json = dict[str, Any]
 DEVICE = "/dev/sdf"

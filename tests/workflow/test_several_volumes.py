@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.region.faults import FaultRule
-from local.region.resources import ImageDevice
+from local.aws.region.faults import FaultRule
+from local.aws.region.resources import ImageDevice
 from tests.support.pages import is_of, link_of, opened
 from tests.support.restores import PATIENT, Restore, RestoreUser, texts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from local.snapshot_image import compare_files, load_manifest
+from local.aws.machines.snapshot_image import compare_files, load_manifest
 from tests.support.endings import assert_ready
 from tests.support.restores import PATIENT, Restore, RestoreUser, request_for, texts
 

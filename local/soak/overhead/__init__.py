@@ -1,7 +1,7 @@
 """The same with less work: what botocore and moto repeat for each call although it cannot come out otherwise.
 
 Nothing here changes what a client sends or a service answers; each module says what it spares and why that is
-the same, and tests/local/test_overhead.py holds each beside the original. In force while a fast lab is open.
+the same, and test_overhead.py holds each beside the original. In force while a fast lab is open.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""The command line `rewarm`: what a user runs against a stack in an AWS account."""

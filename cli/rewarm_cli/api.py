@@ -1,0 +1,98 @@
+"""Rewarm's API as a user calls it: HTTP, signed with IAM credentials (Signature Version 4)."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+Json = dict[str, Any]
+
+SERVICE = "execute-api"
+TIMEOUT_SECONDS = 90.0
+
+
+class ApiRefusedError(RuntimeError):
+    """The API answered with another status than the one that was counted on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status and body of an HTTP answer."""
+
+    status: int
+    body: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """The REST API of a stack."""
+
+    url: str
+    """Up to and with the stage."""
+    region: str
+    access_key_id: str
+    secret_access_key: str
+    session_token: str | None = None
+    """Of temporary credentials."""
+
+    def call(
+        self, method: str, path: str, body: Json | None = None, headers: dict[str, str] | None = None
+    ) -> Answer:
+        """Send a request and return the answer, whatever its status."""
+        data = None if body is None else json.dumps(body).encode()
+        signed = self._signed(method, path, data, headers or {})
+        request = urllib.request.Request(f"{self.url}{path}", data=data, method=method, headers=signed)
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
+                return Answer(answer.status, _object(answer.read()))
+        except urllib.error.HTTPError as refusal:
+            with refusal:
+                return Answer(refusal.code, _object(refusal.read()))
+
+    def expect(
+        self,
+        status: int,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Json:
+        """The body of an answer of this status; raises ApiRefusedError at any other."""
+        answer = self.call(method, path, body, headers)
+        if answer.status != status:
+            raise ApiRefusedError(f"{method} {path} answered {answer.status}: {json.dumps(answer.body)}")
+        return answer.body
+
+    def curl(self, method: str, path: str, body: Json | None = None) -> str:
+        """The same call as a curl command."""
+        words = ["curl", "--aws-sigv4", f"aws:amz:{self.region}:{SERVICE}"]
+        words += ["--user", f"{self.access_key_id}:{self.secret_access_key}"]
+        words += [] if method == "GET" else ["-X", method]
+        if body is not None:
+            words += ["-H", "content-type: application/json", "-d", json.dumps(body)]
+        return shlex.join([*words, f"{self.url}{path}"])
+
+    def _signed(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> dict[str, str]:
+        if data is not None:
+            headers = {"content-type": "application/json", **headers}
+        request = AWSRequest(method=method, url=f"{self.url}{path}", data=data, headers=headers)
+        credentials = Credentials(self.access_key_id, self.secret_access_key, self.session_token)
+        SigV4Auth(credentials, SERVICE, self.region).add_auth(request)
+        return dict(request.headers.items())
+
+
+def _object(content: bytes) -> Json:
+    """The JSON object of a body; anything else is kept as text, so that an error shows it."""
+    try:
+        parsed = json.loads(content or b"{}")
+    except ValueError:
+        return {"text": content.decode(errors="replace")}
+    return parsed if isinstance(parsed, dict) else {"value": parsed}

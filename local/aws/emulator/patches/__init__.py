@@ -1,0 +1,1 @@
+"""What each patch of the emulator mends: one module each, with its reason."""

@@ -1,0 +1,166 @@
+"""The embedded AWS as one thing: start it, deploy to it, end it without leaving anything behind."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import boto3
+from botocore.config import Config
+
+from local.aws.clock import LabClock
+from local.aws.command_output import CommandOutput
+from local.aws.emulator import launcher
+from local.aws.emulator.deploy import Source, deploy
+from local.aws.machines.first_touch_process import FirstTouchSettings
+from local.aws.machines.machine import Machine
+from local.aws.ports import free_port
+from local.aws.region import Region, RegionSettings
+from local.aws.slack_sink import SlackSink
+from local.aws.state_dir import MARKER, StateDir
+from local.aws.wire import serve
+
+ROOT = Path(__file__).resolve().parents[2]
+DEFAULT_STATE_DIR = ROOT / ".local" / "run"
+DEFAULT_IDLE_SPEED = 1_800.0
+STACK = "rewarm"
+REGION_SERVICES = ("EC2", "EBS", "SSM", "KMS", "PRICING", "SERVICE_QUOTAS", "CLOUDTRAIL")
+_PULSE_SECONDS = 0.05
+
+LOG = logging.getLogger(__name__)
+
+
+class Host:
+    """Emulator, Region simulator, machine and Slack, on one lab clock, on loopback only."""
+
+    def __init__(
+        self,
+        state_dir: Path = DEFAULT_STATE_DIR,
+        *,
+        idle_speed: float = DEFAULT_IDLE_SPEED,
+        region_settings: RegionSettings | None = None,
+        machine_settings: FirstTouchSettings | None = None,
+    ) -> None:
+        self.outputs: dict[str, str] = {}
+        self.clock = LabClock(idle_speed)
+        self._state_dir = state_dir
+        self._region_settings = region_settings or RegionSettings()
+        self._machine_settings = machine_settings or FirstTouchSettings()
+        self._close = ExitStack()
+        self._ended = threading.Event()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start everything; when one part fails, end the others and raise."""
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def deploy(self, parameters: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Deploy template.yaml, with Slack's webhook, and return the stack's outputs."""
+        self.outputs = deploy(
+            Source(ROOT, ROOT / "warmer" / "build" / "warmer"), STACK, self._parameters(parameters or {})
+        )
+        return self.outputs
+
+    @property
+    def api_url(self) -> str:
+        """Where the stack's REST API listens: what ApiUrl is on AWS."""
+        return f"{self.emulator.url}/_aws/execute-api/{self.outputs['RestApiId']}/v1"
+
+    def client(self, service: str) -> Any:
+        """A boto3 client for the emulator or the Region simulator, whichever has the service."""
+        make: Any = boto3.client  # the name is known only to the caller
+        return make(service, config=Config(retries={"total_max_attempts": 2, "mode": "standard"}))
+
+    def facts(self) -> dict[str, Any]:
+        """What another process needs to use this embedded AWS."""
+        return {
+            "environment": {key: value for key, value in self.environment.items() if key.startswith("AWS_")},
+            "outputs": self.outputs,
+            "apiUrl": self.api_url if self.outputs else None,
+            "machineNote": self.machine.note,
+            "slackUrl": self.slack.url,
+            "stateDir": str(self.state.path),
+            "pid": os.getpid(),
+        }
+
+    def close(self) -> None:
+        """End everything. Safe to call twice."""
+        self._ended.set()
+        if hasattr(self, "state"):
+            self.state.begin_end()
+        self._close.close()
+
+    def _start(self) -> None:
+        self.state = StateDir(self._state_dir)
+        self._close.callback(self.state.close)
+        self.slack = SlackSink(self.state.path)
+        self._close.callback(self.slack.close)
+        emulator_port, region_port = free_port(), free_port()
+        self._set_environment(emulator_port, region_port)
+        self.machine = Machine(self.state.path / "machine", self._machine_settings)
+        self._close.callback(self.machine.close)
+        self.emulator = launcher.Emulator(emulator_port, self.clock)
+        self.region = Region(
+            self.clock,
+            self.machine,
+            self._region_settings,
+            on_event=self.emulator.put_event,
+            publish=self.emulator.put_metrics,
+            output=CommandOutput(self.client),
+        )
+        server = serve(self.region, region_port)
+        self._close.callback(server.close)
+        self._close.callback(self.emulator.close)
+        self.emulator.start()
+        pulse = threading.Thread(target=self._pulse, name="region-pulse", daemon=True)
+        pulse.start()
+        self._close.callback(pulse.join, 10)
+        self._close.callback(self._ended.set)
+
+    def _set_environment(self, emulator_port: int, region_port: int) -> None:
+        region_url = f"http://127.0.0.1:{region_port}"
+        self.environment = {
+            **launcher.environment(emulator_port, self.state.path),
+            **{f"AWS_ENDPOINT_URL_{service}": region_url for service in REGION_SERVICES},
+            MARKER: str(self.state.path),
+        }
+        before = {name: os.environ.get(name) for name in self.environment}
+        os.environ.update(self.environment)
+        self._close.callback(_restore_environment, before)
+
+    def _parameters(self, given: Mapping[str, str]) -> dict[str, str]:
+        return {"SlackWebhookUrl": self.slack.url, **given}
+
+    def _pulse(self) -> None:
+        """Let the Region do what is due and publish its metrics, whether or not anybody calls it."""
+        while not self._ended.wait(_PULSE_SECONDS):
+            try:
+                self.region.tick()
+            except Exception:
+                LOG.exception("the Region's pulse failed")
+
+
+def _restore_environment(before: Mapping[str, str | None]) -> None:
+    for name, value in before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

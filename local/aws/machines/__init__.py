@@ -1,0 +1,1 @@
+"""Volumes and instances that hold real bytes and run real commands on this machine."""

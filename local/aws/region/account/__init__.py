@@ -1,0 +1,1 @@
+"""What an account has beside EBS: prices, quotas, metrics, an event history, tags."""

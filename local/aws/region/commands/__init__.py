@@ -1,0 +1,1 @@
+"""Instances, and what Systems Manager runs on them."""

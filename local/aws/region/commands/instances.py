@@ -1,0 +1,206 @@
+"""Instances: shown, stopped, started and terminated (botocore ec2); `add_instance` makes them."""
+
+from __future__ import annotations
+
+from local.aws.region.core import Core, Json, refuse_dry_run, stamp
+from local.aws.region.errors import ApiError, not_together
+from local.aws.region.filters import Getter, keep_matching, page, tag_list
+from local.aws.region.operations import operation
+from local.aws.region.resources import Attachment, Instance, Volume
+from local.aws.region.tables import Tables
+from local.aws.region.volumes.attachments import Attachments
+from local.aws.region.volumes.volumes import Volumes
+
+STATE_CODES = {
+    "pending": 0,
+    "running": 16,
+    "shutting-down": 32,
+    "terminated": 48,
+    "stopping": 64,
+    "stopped": 80,
+}
+
+
+class Instances:
+    """What runs, and which volumes it has."""
+
+    def __init__(self, core: Core, tables: Tables, volumes: Volumes, attachments: Attachments) -> None:
+        self._core = core
+        self._tables = tables
+        self._volumes = volumes
+        self._attachments = attachments
+
+    @operation("ec2", "DescribeInstances")
+    def describe_instances(self, params: Json) -> Json:
+        """Instances by id and filter; one reservation each."""
+        refuse_dry_run(params)
+        wanted = params.get("InstanceIds")
+        if wanted and params.get("MaxResults") is not None:
+            raise not_together("The parameter instancesSet cannot be used with the parameter maxResults")
+        items = (
+            [self._tables.instance(one) for one in wanted]
+            if wanted
+            else list(self._tables.instances.values())
+        )
+        items = keep_matching(items, params.get("Filters"), self._filters(), lambda one: one.tags)
+        items, token = page(items, params, scope="instances", low=self._core.settings.minimum_page)
+        account = self._core.settings.account_id
+        reservations = [
+            {
+                "ReservationId": one.instance_id.replace("i-", "r-"),
+                "OwnerId": account,
+                "Groups": [],
+                "Instances": [self._describe(one)],
+            }
+            for one in items
+        ]
+        return {"Reservations": reservations, "NextToken": token}
+
+    @operation("ec2", "StopInstances")
+    def stop_instances(self, params: Json) -> Json:
+        """Stop instances: their commands end, their volumes stay attached."""
+        instances = self._named(params)
+        refuse_dry_run(params)
+        return {"StoppingInstances": [self._change(one, "stopped") for one in instances]}
+
+    @operation("ec2", "StartInstances")
+    def start_instances(self, params: Json) -> Json:
+        """Start stopped instances."""
+        instances = self._named(params)
+        refuse_dry_run(params)
+        return {"StartingInstances": [self._change(one, "running") for one in instances]}
+
+    @operation("ec2", "RebootInstances")
+    def reboot_instances(self, params: Json) -> Json:
+        """Reboot instances: what runs on them ends, their volumes stay; they are away for a while."""
+        instances = self._named(params)
+        refuse_dry_run(params)
+        for one in instances:
+            if one.state == "running":
+                self._reboot(one)
+        return {}
+
+    @operation("ec2", "TerminateInstances")
+    def terminate_instances(self, params: Json) -> Json:
+        """End instances; volumes marked DeleteOnTermination go with them, the others become available."""
+        instances = self._named(params)
+        refuse_dry_run(params)
+        return {"TerminatingInstances": [self._terminate(one) for one in instances]}
+
+    def _reboot(self, instance: Instance) -> None:
+        instance_id, plane = instance.instance_id, self._core.dataplane
+        back = instance.online_at = self._core.now() + self._core.settings.boot_seconds
+        self._core.later(lambda: plane.stop_instance(instance_id))
+
+        def start(_due: float) -> None:
+            if instance.state == "running" and instance.online_at == back:
+                self._core.later(lambda: plane.start_instance(instance_id))
+
+        self._core.at(back, start)
+
+    def _named(self, params: Json) -> list[Instance]:
+        instances = [self._tables.instance(one) for one in params["InstanceIds"]]
+        for one in instances:
+            if one.state == "terminated":
+                raise ApiError("IncorrectInstanceState", f"The instance '{one.instance_id}' is 'terminated'")
+        return instances
+
+    def _change(self, instance: Instance, state: str) -> Json:
+        before, instance.state = instance.state, state
+        instance_id = instance.instance_id
+        if state != before:
+            running = state == "running"
+            instance.online_at = self._core.now() + self._core.settings.boot_seconds
+            plane = self._core.dataplane
+            self._core.later(
+                lambda: plane.start_instance(instance_id) if running else plane.stop_instance(instance_id)
+            )
+        return {"InstanceId": instance_id, "CurrentState": _state(state), "PreviousState": _state(before)}
+
+    def _terminate(self, instance: Instance) -> Json:
+        answer = self._change(instance, "terminated")
+        for volume, attachment in self._attached(instance):
+            if not attachment.delete_on_termination:
+                self._attachments.detach(volume, attachment)
+                continue
+            if volume.has_data:
+                self._core.later(
+                    lambda volume=volume: self._core.dataplane.detach_volume(  # type: ignore[misc]
+                        volume.volume_id, instance.instance_id
+                    )
+                )
+            volume.attachments.pop(instance.instance_id)
+            self._volumes.delete(volume)
+        return answer
+
+    def _attached(self, instance: Instance) -> list[tuple[Volume, Attachment]]:
+        return [
+            (volume, volume.attachments[instance.instance_id])
+            for volume in self._tables.volumes.values()
+            if instance.instance_id in volume.attachments
+        ]
+
+    def _describe(self, one: Instance) -> Json:
+        image = self._tables.images.get(one.image_id)
+        return {
+            "InstanceId": one.instance_id,
+            "ImageId": one.image_id,
+            "InstanceType": one.instance_type,
+            "State": _state(one.state),
+            "LaunchTime": stamp(one.launch_time),
+            "Placement": {
+                "AvailabilityZone": one.zone,
+                "AvailabilityZoneId": self._core.settings.zone_id(one.zone),
+                "Tenancy": "default",
+            },
+            "Architecture": image.architecture if image else one.architecture,
+            "Platform": "windows" if one.platform == "Windows" else None,
+            "PlatformDetails": "Windows" if one.platform == "Windows" else "Linux/UNIX",
+            "PrivateIpAddress": one.private_ip,
+            "RootDeviceName": one.root_device,
+            "RootDeviceType": "ebs",
+            "VirtualizationType": "hvm",
+            "Hypervisor": "xen",
+            "EbsOptimized": True,
+            "EnaSupport": True,
+            "BlockDeviceMappings": [
+                _mapping(volume, attachment) for volume, attachment in self._attached(one)
+            ],
+            "Tags": tag_list(one.tags),
+        }
+
+    def _filters(self) -> dict[str, Getter[Instance]]:
+        return {
+            "architecture": lambda one: one.architecture,
+            "availability-zone": lambda one: one.zone,
+            "availability-zone-id": lambda one: self._core.settings.zone_id(one.zone),
+            "block-device-mapping.device-name": lambda one: [each.device for _, each in self._attached(one)],
+            "block-device-mapping.status": lambda one: [each.state for _, each in self._attached(one)],
+            "block-device-mapping.volume-id": lambda one: [
+                volume.volume_id for volume, _ in self._attached(one)
+            ],
+            "image-id": lambda one: one.image_id,
+            "instance-id": lambda one: one.instance_id,
+            "instance-state-code": lambda one: STATE_CODES[one.state],
+            "instance-state-name": lambda one: one.state,
+            "instance-type": lambda one: one.instance_type,
+            "platform": lambda one: "windows" if one.platform == "Windows" else None,
+            "private-ip-address": lambda one: one.private_ip,
+            "root-device-name": lambda one: one.root_device,
+        }
+
+
+def _state(name: str) -> Json:
+    return {"Code": STATE_CODES[name], "Name": name}
+
+
+def _mapping(volume: Volume, attachment: Attachment) -> Json:
+    return {
+        "DeviceName": attachment.device,
+        "Ebs": {
+            "VolumeId": volume.volume_id,
+            "Status": attachment.state,
+            "AttachTime": stamp(attachment.attach_time),
+            "DeleteOnTermination": attachment.delete_on_termination,
+        },
+    }

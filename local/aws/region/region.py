@@ -1,0 +1,165 @@
+"""One EBS Region: its parts behind `call`, and what a host needs to seed, drive and audit it."""
+
+from __future__ import annotations
+
+from local.aws.clock import Clock
+from local.aws.machines.dataplane import DataPlane
+from local.aws.region.account.catalogue import Catalogue
+from local.aws.region.account.metrics import Metrics, Publish
+from local.aws.region.account.prices import Prices
+from local.aws.region.account.quotas import Quotas
+from local.aws.region.account.tags import Tags
+from local.aws.region.account.trail import Trail
+from local.aws.region.audit import Audit
+from local.aws.region.commands.command_reads import CommandReads
+from local.aws.region.commands.commands import Commands
+from local.aws.region.commands.documents import Documents
+from local.aws.region.commands.instances import Instances
+from local.aws.region.commands.invocations import OutputSink
+from local.aws.region.commands.parameters import Parameters
+from local.aws.region.core import Core, EventSink, Json, tidy
+from local.aws.region.errors import ApiError
+from local.aws.region.faults import Faults
+from local.aws.region.operations import collect
+from local.aws.region.seeding import Seeding
+from local.aws.region.settings import RegionSettings
+from local.aws.region.snapshots.block_index import BlockIndex
+from local.aws.region.snapshots.fast_restore import FastRestores
+from local.aws.region.snapshots.keys import Keys
+from local.aws.region.snapshots.recycle_bin import RecycleBin
+from local.aws.region.snapshots.snapshots import Snapshots
+from local.aws.region.tables import Tables
+from local.aws.region.throttling import Throttle
+from local.aws.region.volumes.attachments import Attachments
+from local.aws.region.volumes.attributes import Attributes
+from local.aws.region.volumes.initialization import Initializations
+from local.aws.region.volumes.modifications import Modifications
+from local.aws.region.volumes.volume_copies import VolumeCopies
+from local.aws.region.volumes.volume_status import VolumeStatus
+from local.aws.region.volumes.volumes import Volumes
+
+
+class Region(Seeding):
+    """The control plane. All times are lab time; everything that takes time happens outside its lock.
+
+    `on_event(detail_type, source, detail, resources)` gets the events AWS sends, `publish(namespace, data)`
+    the AWS/EBS metrics as PutMetricData entries, `output` the whole output of commands that name a bucket or
+    a log group.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        dataplane: DataPlane,
+        settings: RegionSettings | None = None,
+        *,
+        on_event: EventSink | None = None,
+        publish: Publish | None = None,
+        output: OutputSink | None = None,
+    ) -> None:
+        self.settings = settings or RegionSettings()
+        self.faults = Faults()
+        self._core = core = Core(clock, dataplane, self.settings, on_event)
+        core.event_copies = self._event_copies
+        self._tables = tables = Tables()
+        self.throttle = Throttle(clock, enabled=self.settings.throttling)
+        self._initializations = Initializations(core, tables, self.faults)
+        fast_restores = FastRestores(core, tables, self.faults)
+        self._volumes = Volumes(core, tables, fast_restores, self._initializations, self.faults)
+        self._attachments = Attachments(core, tables)
+        self._commands = Commands(core, tables, documents := Documents(core), self.faults, output)
+        self._parameters = Parameters(core)
+        self._metrics = Metrics(core, tables, fast_restores, publish)
+        self._block_index, prices = BlockIndex(core, tables), Prices(core)
+        self._audit = Audit(core, tables, self._commands, self._block_index, prices)
+        parts = [fast_restores, documents, self._block_index, prices, *self._other_parts()]
+        self.operations = collect(parts)
+
+    def _other_parts(self) -> list[object]:
+        """The parts that nothing but AWS's operations reach, and those already at hand."""
+        core, tables = self._core, self._tables
+        return [
+            self._volumes,
+            self._attachments,
+            Attributes(core, tables),
+            self._commands,
+            self._parameters,
+            Snapshots(core, tables),
+            RecycleBin(core, tables),
+            Keys(core, tables),
+            trail := Trail(core),
+            Modifications(core, tables, self.faults, trail),
+            VolumeCopies(core, tables, self._volumes),
+            Tags(core, tables),
+            Quotas(core),
+            Instances(core, tables, self._volumes, self._attachments),
+            Catalogue(core, tables),
+            CommandReads(core, tables, self._commands),
+            VolumeStatus(core, tables, self._initializations),
+        ]
+
+    def call(self, service: str, operation: str, params: Json | None = None) -> Json:
+        """Answer one operation in botocore's shapes, or raise ApiError."""
+        params = params or {}
+        handler = self.operations.get((service, operation))
+        if handler is None:
+            raise ApiError("InvalidAction", f"{service} {operation} is not modelled by this Region")
+        self.throttle.take(service, operation, narrowed=_narrowed(params))
+        fault = self.faults.take(operation, params, effects=("error", "lost-answer"))
+        if fault is not None and fault.effect == "error":
+            raise fault.error()
+        self._settle()
+        with self._core.transaction():
+            answer = handler(params)
+        if fault is not None:
+            raise fault.error()
+        return tidy(answer)  # type: ignore[no-any-return]
+
+    def now(self) -> float:
+        """Lab time."""
+        return self._core.now()
+
+    def tick(self) -> None:
+        """Do what is due, look after commands, pass on progress, publish metrics. Call it often."""
+        self._settle()
+        self._metrics.publish_due()
+
+    def inventory(self) -> dict[str, list[str]]:
+        """What exists and costs money: volumes, attachments, fastRestores, commands."""
+        self._settle()
+        return self._audit.inventory()
+
+    def money(self) -> Json:
+        """USD accrued so far: {"items": [{"resource", "kind", "usd", "note"}], "totalUsd"}."""
+        self._settle()
+        return self._audit.money()
+
+    @property
+    def list_requests(self) -> int:
+        """Requests of ListSnapshotBlocks that were answered."""
+        return self._block_index.requests
+
+    def close(self) -> None:
+        """End every running command and give lab time back; the data plane is closed by its owner."""
+        with self._core.transaction():
+            for one in self._commands.running():
+                if one.handle is not None:
+                    self._core.later(one.handle.cancel)
+                one.busy.close()
+
+    def _settle(self) -> None:
+        self._core.settle()
+        self._commands.poll()
+        self._initializations.advance()
+
+    def _event_copies(self, detail_type: str) -> int:
+        rule = self.faults.take(f"event:{detail_type}", effects=("drop", "duplicate"))
+        if rule is None:
+            return 1
+        return 0 if rule.effect == "drop" else 2
+
+
+def _narrowed(params: Json) -> bool:
+    return any(name in params for name in ("Filters", "MaxResults")) or any(
+        name.endswith("Ids") for name in params
+    )

@@ -1,0 +1,1 @@
+"""Snapshots, their blocks, fast snapshot restore, the Recycle Bin, and KMS keys."""

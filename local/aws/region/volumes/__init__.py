@@ -1,0 +1,1 @@
+"""EC2's operations on volumes and their attachments."""

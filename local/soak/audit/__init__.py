@@ -1,0 +1,1 @@
+"""What a restore must not leave, harm or keep from people."""

@@ -1,0 +1,131 @@
+"""Is anything left? What exists and what the meter counts; what stays must have a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from local.soak.audit.bystanders import Bystanders
+from local.soak.audit.claims import Claims, records
+from local.soak.audit.told import Told
+from local.soak.lab.lab import FastLab
+from local.soak.lab.services import backend
+from local.soak.trouble.paths import RESTORE, VOLUME, Ending
+
+Json = dict[str, Any]
+STOOD_STILL_SECONDS = 1_000.0
+"""One sweep. What is billed by the hour at least is found by its being there."""
+
+
+class Auditor:
+    """Looks at a lab before and after."""
+
+    def __init__(self, lab: FastLab) -> None:
+        self._lab = lab
+
+    def findings(self, ending: Ending) -> list[str]:
+        """Everything that is left and should not be; virtual time passes meanwhile."""
+        found = [
+            *self._stuck(),
+            *self._volumes(ending),
+            *self._fast_restores(),
+            *self._commands(),
+            *Claims(self._lab, self._lab.machine(RESTORE)).findings(),
+            *self._objects(ending),
+            *self._cold(ending),
+            *Bystanders(self._lab, self._lab.machine(RESTORE)).findings(),
+            *Told(self._lab, self._lab.machine(RESTORE), self._lab.machine(VOLUME)).findings(),
+        ]
+        return found or self._meter(ending)
+
+    # --------------------------------------------------------------------------------- what is still there
+    def _stuck(self) -> list[str]:
+        found = [f"execution {one.name} is still in {one.state}" for one in self._lab.states.running()]
+        tokens = [token for token, waiting in self._lab.states._tokens.items() if not waiting.done]
+        return found + [f"the token {token} is waited for" for token in tokens]
+
+    def _made(self) -> list[Json]:
+        """Volumes that Rewarm has made."""
+        volumes = self._lab.region.call("ec2", "DescribeVolumes", {})["Volumes"]
+        tagged = [
+            {**one, "tags": {tag["Key"]: tag["Value"] for tag in one.get("Tags", [])}} for one in volumes
+        ]
+        return [
+            one
+            for one in tagged
+            if "rewarm:restore-id" in one["tags"] and one["State"] not in ("deleting", "deleted")
+        ]
+
+    def _volumes(self, ending: Ending) -> list[str]:
+        found = []
+        for one in self._made():
+            name, tags = one["VolumeId"], one["tags"]
+            if "rewarm:boost" in tags:
+                found.append(f"volume {name} still has its boost")
+            if name not in ending.ready and "rewarm:failed" not in tags and not self._came_in_time(name):
+                found.append(f"volume {name} of {tags['rewarm:restore-id']} stays without a reason")
+        known = {one["VolumeId"] for one in self._made()}
+        found += [
+            f"volume {name} is reported as ready and does not exist"
+            for name in ending.ready
+            if name not in known
+        ]
+        return found
+
+    def _came_in_time(self, volume_id: str) -> bool:
+        """It was at full speed when its restore was stopped, and people are told that it stays."""
+        told = [str(one) for one in (*self._lab.slack, *self._lab.events.sent)]
+        return any(f"Left behind: volume {volume_id} (ready)" in one for one in told)
+
+    def _fast_restores(self) -> list[str]:
+        return [f"fast snapshot restore of {one}" for one in self._lab.region.inventory()["fastRestores"]]
+
+    def _commands(self) -> list[str]:
+        return [f"command {one} runs" for one in self._lab.region.inventory()["commands"]]
+
+    def _objects(self, ending: Ending) -> list[str]:
+        names = backend("s3").buckets[self._lab.stack.buckets[0]].keys
+        known = tuple(
+            f"restores/{one}/" for one in (*ending.restore_ids, *self._restores(), *records(self._lab))
+        )
+        return [f"object {key}" for key in list(names) if not key.startswith(("agents/", *known))]
+
+    def _restores(self) -> list[str]:
+        machine = self._lab.machine(RESTORE)
+        return [one.name for one in self._lab.states.executions.values() if one.machine.arn == machine]
+
+    def _cold(self, ending: Ending) -> list[str]:
+        """Ready means that every block that was asked for is local: the data plane knows."""
+        volumes = self._lab.plane.volumes
+        return [
+            f"volume {name} is reported as ready and {volumes[name].cold_share:.0%} of it is cold"
+            for name in ending.ready
+            if name in volumes and volumes[name].cold_share > 0
+        ]
+
+    # ------------------------------------------------------------------------------------------- the meter
+    def _meter(self, ending: Ending) -> list[str]:
+        """Nothing goes on to cost money but the storage of what stays."""
+        before = self._items()
+        self._lab.pass_time(STOOD_STILL_SECONDS)
+        stays = {one["VolumeId"] for one in self._made()}
+        ours = stays | set(ending.ready)
+        found = []
+        for key, usd in self._items().items():
+            resource, kind = key
+            grown = usd - before.get(key, 0.0)
+            if grown > 1e-9 and not (kind == "storage" and (resource in ours or self._is_foreign(resource))):
+                found.append(
+                    f"the meter of {kind} of {resource} runs: {grown:.6f} USD in {STOOD_STILL_SECONDS:.0f} s"
+                )
+        return found
+
+    def _items(self) -> dict[tuple[str, str], float]:
+        found: dict[tuple[str, str], float] = {}
+        for one in self._lab.region.money()["items"]:
+            key = one["resource"], one["kind"]
+            found[key] = found.get(key, 0.0) + one["usd"]
+        return found
+
+    def _is_foreign(self, volume_id: str) -> bool:
+        volume = self._lab.region._tables.volumes.get(volume_id)
+        return volume is not None and "rewarm:restore-id" not in volume.tags

@@ -1,0 +1,1 @@
+"""The fast lab itself: services, state machines and functions in one process and virtual time."""

@@ -1,0 +1,247 @@
+"""The warm-up document and the agent, as steps in virtual time: same checks, same JSON, same exit statuses.
+
+template.yaml's WarmerDocument is the script; warmer/warmer.1.md has the agent's results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from local.aws.machines.dataplane import BLOCK_BYTES
+from local.soak.lab.scheduler import Future
+
+if TYPE_CHECKING:
+    from local.soak.lab.plane import Plane, Volume
+
+Json = dict[str, Any]
+Steps = Generator[Future, Any, Any]
+MIB = 1_048_576
+DEVICE_SECONDS = 60
+STEPS = 12
+"""In so many steps a warm-up goes forward."""
+WARM_MS, COLD_MS = 0.7, 95.0
+"""One random read of 4 KiB (published: 1,630 IOPS when warm, 11 when cold)."""
+TROUBLES = (
+    "killed",
+    "unreadable",
+    "disk-full",
+    "no-download",
+    "no-progress",
+    "wrong-sha256",
+    "hangs",
+    "call",
+)
+_NAMES = "action|volume_id|agent_url|agent_sha256|map_url|first_url|progress_url|arguments"
+_ASSIGNMENT = re.compile(rf"^\s*({_NAMES})='([^']*)'$", re.MULTILINE)
+_FLAG = re.compile(r"--(\S+) (\S+)")
+
+
+@dataclass
+class Trouble:
+    """What befalls one command: one of TROUBLES, at a share of its way; `call` does something outside."""
+
+    kind: str
+    action: str = "warm"
+    at_share: float = 0.5
+    skip: int = 0
+    call: Callable[[str, str], None] | None = None
+    met: bool = False
+
+
+class AgentRun:
+    """One command on one instance."""
+
+    def __init__(
+        self, plane: Plane, instance_id: str, script: str, end: Callable[[int, str, str], None]
+    ) -> None:
+        self._plane = plane
+        self._instance_id = instance_id
+        self._given = dict(_ASSIGNMENT.findall(script))
+        self._flags = dict(_FLAG.findall(self._given["arguments"]))
+        self._end = end
+        self._trouble = self._find_trouble()
+
+    def steps(self) -> Steps:
+        """To the end of the script."""
+        volume: Volume | None = None
+        try:
+            volume = yield from self._device()
+            blocks = self._prepare()
+            if self._given["action"] == "verify":
+                yield from self._verify(volume)
+            else:
+                yield from self._lock(volume)
+                yield from self._warm(volume, blocks)
+        except _Exit as exit_:
+            self._end(exit_.code, exit_.stdout, exit_.stderr)
+        except _Hang:
+            yield Future()
+        finally:
+            if volume is not None and volume.reader is self:
+                volume.reader = None
+
+    def _find_trouble(self) -> Trouble | None:
+        for trouble in self._plane.troubles:
+            if trouble.action == self._given["action"] and not trouble.met:
+                if trouble.skip:
+                    trouble.skip -= 1
+                    return None
+                trouble.met = True
+                return trouble
+        return None
+
+    def _is(self, kind: str) -> bool:
+        return self._trouble is not None and self._trouble.kind == kind
+
+    def _device(self) -> Steps:
+        volume_id = self._given["volume_id"]
+        for _ in range(DEVICE_SECONDS):
+            volume = self._plane.volumes.get(volume_id)
+            if volume is not None and self._instance_id in volume.attached_to:
+                return volume
+            yield self._plane.scheduler.sleep(1)
+        name = f"/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_{volume_id.replace('-', '')}"
+        raise _Exit(66, "", f"rewarm: no {name} after {DEVICE_SECONDS} s")
+
+    def _prepare(self) -> int | None:
+        """Checks the agent and reads the map; how many blocks it names."""
+        if self._is("disk-full"):
+            raise _Exit(69, "", "rewarm: could not make a temporary directory")
+        binary = None if self._is("no-download") else self._plane.store.get(self._given["agent_url"])
+        if binary is None:
+            raise _Exit(69, "", "rewarm: could not download the warm-up agent")
+        wanted = self._given["agent_sha256"]
+        if self._is("wrong-sha256") or hashlib.sha256(binary).hexdigest() != wanted:
+            raise _Exit(65, "", f"rewarm: the agent's checksum is not {wanted}")
+        if self._given["map_url"] == "none":
+            return None
+        text = self._plane.store.get(self._given["map_url"])
+        if text is None:
+            raise _Exit(69, "", "rewarm: could not download the block map")
+        return sum(int(line.split()[1]) for line in text.decode().splitlines())
+
+    def _lock(self, volume: Volume) -> Steps:
+        """A second agent goes after the first (another warmer is reading it)."""
+        while volume.reader is not None:
+            yield self._plane.scheduler.sleep(5)
+        volume.reader = self
+
+    def _warm(self, volume: Volume, blocks: int | None) -> Steps:
+        total = volume.size_gib * 1_024 * MIB // BLOCK_BYTES if blocks is None else blocks
+        done, began = 0, self._plane.scheduler.now
+        for step in range(1, STEPS + 1):
+            reached = total * step // STEPS
+            count, done = reached - done, reached
+            seconds = count * BLOCK_BYTES / MIB / self._rate(volume)
+            yield from self._spend(seconds)
+            self._check_device(volume)
+            covered = min(done, volume.written) if done < total or blocks is None else done
+            volume.read(covered, count, max(seconds, count * WARM_MS / 1_000))
+            account = self._account(done, total, self._plane.scheduler.now - began)
+            self._meet(account, step / STEPS)
+            if not self._is("no-progress"):
+                self._publish({"event": "progress", **account})
+        self._finish(account)
+
+    def _finish(self, account: Json) -> None:
+        errors = 1 if self._is("unreadable") else 0
+        verdict = "incomplete" if errors else "complete"
+        done = account["bytesDone"] - errors * BLOCK_BYTES
+        result = {"event": "result", "command": "warm", "verdict": verdict, **account, "errors": errors}
+        result |= {"bytesDone": done, "etaSeconds": 0}
+        if not self._is("no-progress"):
+            self._publish(result)
+        raise _Exit(1 if errors else 0, json.dumps(result) + "\n", "")
+
+    def _spend(self, seconds: float) -> Steps:
+        """The metrics of the time in which something was read are published minute by minute."""
+        scheduler = self._plane.scheduler
+        self._plane.active = max(self._plane.active, scheduler.now + seconds + 600)
+        yield scheduler.sleep(seconds)
+
+    def _meet(self, account: Json, share: float) -> None:
+        trouble = self._trouble
+        if trouble is None or share < trouble.at_share:
+            return
+        if trouble.kind == "killed":
+            raise _Exit(137, "", "Killed")
+        if trouble.kind == "hangs":
+            account["bytesDone"] = account["bytesDone"] // 2
+            raise _Hang
+        if trouble.call is not None:
+            act, names = trouble.call, (self._instance_id, self._given["volume_id"])
+            self._trouble = None
+            self._plane.scheduler.after(0, lambda: act(*names))
+
+    def _rate(self, volume: Volume) -> float:
+        own = min(volume.limits.throughput_mib_s, volume.limits.iops / 4) * 0.95
+        return max(0.5, min(own, float(self._flags.get("max-mib-s", own))))
+
+    def _check_device(self, volume: Volume) -> None:
+        if self._instance_id in volume.attached_to and volume.volume_id in self._plane.volumes:
+            return
+        result = {"event": "result", "command": "warm", "verdict": "incomplete", "errors": 0}
+        raise _Exit(1, json.dumps(result) + "\n", "warmer: the device disappeared")
+
+    def _account(self, done: int, total: int, seconds: float) -> Json:
+        rate = done * BLOCK_BYTES / MIB / seconds if seconds else 0.0
+        left = (total - done) * BLOCK_BYTES / MIB
+        return {
+            "bytesDone": done * BLOCK_BYTES,
+            "bytesTotal": total * BLOCK_BYTES,
+            "blocksDone": done,
+            "blocksTotal": total,
+            "mibPerSecond": round(rate, 3),
+            "elapsedSeconds": round(seconds, 3),
+            "etaSeconds": round(left / rate) if rate else 0,
+            "errors": 0,
+        }
+
+    def _publish(self, account: Json) -> None:
+        if self._given["progress_url"] != "none":
+            self._plane.store.put(self._given["progress_url"], json.dumps(account).encode())
+
+    def _verify(self, volume: Volume) -> Steps:
+        samples, limit_ms = int(self._flags["samples"]), float(self._flags["max-p99-ms"])
+        chance, cold = self._plane.chance, volume.cold_share
+        latencies = sorted(
+            (COLD_MS if chance.random() < cold else WARM_MS) * chance.uniform(0.8, 1.2)
+            for _ in range(samples)
+        )
+        seconds = sum(latencies) / 1_000
+        yield from self._spend(seconds)
+        self._check_device(volume)
+        volume.sample(samples, seconds)
+        p50, p90, p99 = (latencies[min(samples - 1, int(samples * share))] for share in (0.5, 0.9, 0.99))
+        if self._is("killed"):
+            raise _Exit(137, "", "Killed")
+        if self._is("hangs"):
+            raise _Hang
+        verdict = "unreadable" if self._is("unreadable") else "fast" if p99 <= limit_ms else "slow"
+        result = {
+            "event": "result",
+            "command": "verify",
+            "verdict": verdict,
+            "samples": samples,
+            "iops": samples / seconds,
+            "latencyMs": {"p50": p50, "p90": p90, "p99": p99, "max": latencies[-1]},
+            "histogram": [{"upToMs": latencies[-1] + 1, "count": samples}],
+        }
+        raise _Exit(0 if verdict == "fast" else 1, json.dumps(result) + "\n", "")
+
+
+class _Exit(Exception):  # noqa: N818 - an end, not an error
+    """The script ends."""
+
+    def __init__(self, code: int, stdout: str, stderr: str) -> None:
+        super().__init__(code)
+        self.code, self.stdout, self.stderr = code, stdout, stderr
+
+
+class _Hang(Exception):  # noqa: N818 - no end, and no error
+    """The agent stands still: only its time limit ends it."""

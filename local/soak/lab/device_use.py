@@ -1,0 +1,42 @@
+"""The document that says what uses a volume, as steps in virtual time (template.yaml, DeviceUseDocument)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+from local.soak.lab.scheduler import Future
+
+if TYPE_CHECKING:
+    from local.soak.lab.plane import Plane
+
+LOOK_SECONDS = 2
+_ASSIGNMENT = re.compile(r"^\s*(action|volume_id)='([^']*)'$", re.MULTILINE)
+
+
+def is_look(script: str) -> bool:
+    """It is that document's, and not the agent's."""
+    return '{"event":"use"' in script
+
+
+def look(
+    plane: Plane, instance_id: str, script: str, end: Callable[[int, str, str], None]
+) -> Generator[Future, Any, Any]:
+    """To the end of the script."""
+    given = dict(_ASSIGNMENT.findall(script))
+    yield plane.scheduler.sleep(LOOK_SECONDS)
+    volume = plane.volumes.get(given["volume_id"])
+    if volume is None or instance_id not in volume.attached_to:
+        end(66, "", f"rewarm: no /dev/disk/by-id/… of {given['volume_id']}")
+        return
+    if given["action"] == "unmount":
+        plane.mounted.pop(volume.volume_id, None)
+    told = {
+        "event": "use",
+        "volumeId": volume.volume_id,
+        "mounts": plane.mounted.get(volume.volume_id, []),
+        "others": ["process 7 (warmer)"] if volume.reader is not None else [],
+    }
+    end(0, json.dumps(told), "")

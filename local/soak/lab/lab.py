@@ -1,0 +1,299 @@
+"""The fast lab: everything of the stack in one process, on virtual time that jumps from event to event."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self
+
+from botocore.awsrequest import AWSPreparedRequest
+from moto.core.request import normalize_request
+
+from local.aws.clock import ManualClock
+from local.aws.region import Region, RegionSettings
+from local.aws.wire.protocol import Protocol
+from local.soak.audit.bystanders import Removals
+from local.soak.lab.edges import Objects, Posted, http_event
+from local.soak.lab.execution import Execution
+from local.soak.lab.functions import SWITCHBOARD, Functions, Mishap, lambda_environment
+from local.soak.lab.machines import Machine, StepFunctions
+from local.soak.lab.plane import Plane
+from local.soak.lab.scheduler import Fiber, Future, Scheduler
+from local.soak.lab.services import (
+    MOTO,
+    CloudWatch,
+    EventBridge,
+    Moto,
+    StepFunctionsApi,
+    json_answer,
+    plain_tables,
+)
+from local.soak.lab.services import backend as moto_backend
+from local.soak.lab.template import stack
+from local.soak.lab.transport import Call, Interference, NoInterference
+from local.soak.overhead import spared
+
+Json = dict[str, Any]
+MINUTE_SECONDS = 60
+RETRY_SECONDS = (60.0, 120.0)
+"""Lambda developer guide, "Asynchronous invocation": a function that fails is tried twice more."""
+AGENTS = ("linux-x86_64", "linux-arm64", "windows-x86_64")
+AGENT_BINARY = b"the warm-up agent of the fast lab"
+
+
+class FastLab:
+    """One account with one deployed stack. Only one may be open in a process."""
+
+    def __init__(
+        self,
+        seed: int = 0,
+        settings: RegionSettings | None = None,
+        interference: Interference | None = None,
+        mishaps: Any = None,
+    ) -> None:
+        self.seed = seed
+        self.interference: Interference = interference or NoInterference()
+        self.mishaps = mishaps
+        self.calls: Counter[tuple[str, str, str]] = Counter()
+        """Every request to AWS: (state or function, service, operation)."""
+        self.slack: list[Json] = []
+        self.removals = Removals()
+        self.undelivered: list[str] = []
+        """Functions of rules that failed three times."""
+        self.stack = stack()
+        self.scheduler = Scheduler(ManualClock(), random.Random(seed))
+        self._settings = settings
+        self._close = ExitStack()
+
+    def __enter__(self) -> Self:
+        assert SWITCHBOARD.desk is None, "another fast lab is open"
+        try:
+            self._open()
+        except BaseException:
+            self._close.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close.close()
+
+    def _open(self) -> None:
+        self._close.enter_context(lambda_environment(random.Random(self.seed + 1)))
+        self._close.enter_context(plain_tables())
+        self._close.enter_context(spared())
+        SWITCHBOARD.desk = self
+        self._close.callback(self._leave)
+        self.cloudwatch = CloudWatch()
+        self.moto = Moto(self.stack)
+        self.plane = Plane(
+            self.scheduler, Objects(self.stack.buckets[0]), random.Random(self.seed + 2), self._nudge
+        )
+        self.events = EventBridge(self.scheduler, self.stack.rules, self._deliver)
+        self.region = Region(
+            self.scheduler.clock,
+            self.plane,
+            self._settings,
+            on_event=self.events.put,
+            publish=self.cloudwatch.publish,
+        )
+        self.protocol = Protocol(self.region)
+        self.functions = Functions(self.scheduler, self.stack, random.Random(self.seed + 3), self)
+        self.states = StepFunctions(
+            self.scheduler, random.Random(self.seed + 4), self.functions, self.events.put
+        )
+        self._states_api = StepFunctionsApi(self.states)
+        self._deploy()
+
+    # --------------------------------------------------------------------------- what clients reach (Desk)
+    def call_of(self, service: str, operation: str) -> Call:
+        """Who calls, noted."""
+        call = Call(self._place(), service, operation)
+        self.calls[call.key] += 1
+        return call
+
+    def note_trouble(self, service: str) -> None:
+        """A call did not get its own answer."""
+        self.functions.note_trouble(self.scheduler.current, service)
+
+    def respond(self, service: str, request: AWSPreparedRequest) -> tuple[int, dict[str, str], bytes]:
+        """The service's answer."""
+        if service in MOTO:
+            return self.moto.respond(service, request)
+        if service == "stepfunctions":
+            return json_answer(request, self._states_api.answer)
+        if service == "events":
+            return json_answer(request, self.events.answer)
+        if service == "cloudwatch":
+            self.region.tick()
+            return json_answer(request, self.cloudwatch.answer)
+        if service == "ec2":
+            self.removals.note(request.body)
+        response = self.protocol.answer(normalize_request(request))
+        return response.status_code, dict(response.headers), response.get_data()
+
+    def sleep(self, seconds: float) -> None:
+        """The function that runs pauses."""
+        assert self.scheduler.current is not None, "only a function can sleep"
+        self.scheduler.current.sleep(seconds)
+
+    def post_to_slack(self, message: Json) -> Any:
+        """Slack takes it."""
+        self.slack.append(message)
+        return Posted()
+
+    def invocation(self, place: str) -> Mishap | None:
+        """What befalls a function."""
+        found: Mishap | None = self.mishaps.invocation(place) if self.mishaps is not None else None
+        return found
+
+    # ------------------------------------------------------------------------------------- what a user does
+    def start(self, request: Json, **headers: str) -> str:
+        """POST /restores; the restore's id."""
+        status, body = self.api("POST", "/restores", request, **headers)
+        assert status == 202, (status, body)
+        return str(body["restoreId"])
+
+    def begin(self, name: str, data: Json) -> Execution:
+        """Start the state machine restore itself, as a schedule does."""
+        return self.states.start(self.machine("RestoreStateMachine"), name, data)
+
+    def api(self, method: str, path: str, body: Json | None = None, **headers: str) -> tuple[int, Json]:
+        """One HTTP request; virtual time goes on until it is answered."""
+        fiber = self.begin_api(method, path, body, **headers)
+        self.run(lambda: fiber.result.done)
+        answer, failure = fiber.result.value
+        if failure is not None:
+            return 502, {"message": str(failure)}
+        return int(answer["statusCode"]), json.loads(answer["body"] or "null")
+
+    def begin_api(self, method: str, path: str, body: Json | None = None, **headers: str) -> Fiber:
+        """The same, without waiting for the answer."""
+        return self.functions.call(self._function("ApiFunction"), http_event(method, path, body, headers))
+
+    def machine(self, logical_id: str) -> str:
+        """A state machine's ARN."""
+        return self.stack.names[logical_id]
+
+    def execution(self, logical_id: str, name: str) -> Execution | None:
+        """An execution, if it was ever started."""
+        arn = self.machine(logical_id).replace(":stateMachine:", ":execution:", 1)
+        return self.states.executions.get(f"{arn}:{name}")
+
+    # ---------------------------------------------------------------------------------------------- time
+    def run(self, done: Callable[[], bool], *, most_seconds: float = math.inf) -> bool:
+        """Let things happen until `done`; False where nothing more will, or the time is over."""
+        until = self.scheduler.now + most_seconds
+        while not done():
+            if not self._step(until):
+                return False
+        return True
+
+    def pass_time(self, seconds: float) -> None:
+        """Let things happen for some time."""
+        over = Future()
+        self.scheduler.after(seconds, over.settle)
+        self.run(lambda: over.done)
+
+    def finish(self, execution: Execution, *, most_seconds: float = 1_209_600.0) -> Execution:
+        """Until it has ended."""
+        self.run(lambda: execution.status != "RUNNING", most_seconds=most_seconds)
+        return execution
+
+    def _step(self, until: float) -> bool:
+        """The next thing: the Region's or anybody else's."""
+        theirs, own = self.scheduler.next_due(), self._region_due()
+        due = min(one for one in (theirs, own, math.inf) if one is not None)
+        if due > until or due == math.inf:
+            return False
+        if own is not None and (theirs is None or own <= theirs):
+            self.scheduler.clock.advance(max(0.0, own - self.scheduler.now))
+            self.region.tick()
+            return True
+        return self.scheduler.step()
+
+    def _region_due(self) -> float | None:
+        """The Region's next timer, and every minute while something is read."""
+        timers, now = self.region._core._timers, self.scheduler.now
+        due = timers[0][0] if timers else None
+        if now < self.plane.active:
+            minute = (now // MINUTE_SECONDS + 1) * MINUTE_SECONDS
+            due = minute if due is None else min(due, minute)
+        return due
+
+    def _nudge(self) -> None:
+        """A command has ended: the Region looks at it."""
+        self.scheduler.at(self.scheduler.now, self.region.tick)
+
+    # ------------------------------------------------------------------------------------------- deployment
+    def _deploy(self) -> None:
+        s3, sns, secrets = (moto_backend(name) for name in ("s3", "sns", "secretsmanager"))
+        for bucket in self.stack.buckets:
+            s3.create_bucket(bucket, "us-east-1")
+        for topic in self.stack.topics:
+            sns.create_topic(topic)
+        for name, text in self.stack.secrets.items():
+            secrets.create_secret(
+                name, secret_string=text, secret_binary=None, description=None, tags=[], kms_key_id=None,
+                client_request_token=None, replica_regions=[], force_overwrite=False,
+            )  # fmt: skip
+        for name, content in self.stack.documents.items():
+            document = {"Name": name, "Content": json.dumps(content), "DocumentType": "Command"}
+            self.region.call("ssm", "CreateDocument", {**document, "DocumentFormat": "JSON"})
+        for arn, definition in self.stack.machines.items():
+            self.states.machines[arn] = Machine(arn, arn.rpartition(":")[2], definition)
+        self._publish_agent()
+        for rule in self.stack.rules:
+            if rule.every_seconds is not None:
+                self._schedule(rule.target, rule.every_seconds)
+
+    def _publish_agent(self) -> None:
+        sha256 = hashlib.sha256(AGENT_BINARY).hexdigest()
+        key = f"agents/{sha256}/warmer"
+        index = {name: {"key": key, "sha256": sha256} for name in AGENTS}
+        bucket, s3 = self.stack.buckets[0], moto_backend("s3")
+        s3.put_object(bucket, key, AGENT_BINARY)
+        s3.put_object(bucket, "agents/index.json", json.dumps(index).encode())
+
+    def _schedule(self, target: str, seconds: float) -> None:
+        def beat() -> None:
+            self._deliver(target, {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}})
+            self.scheduler.after(seconds, beat)
+
+        self.scheduler.after(seconds * random.Random(self.seed + 5).random(), beat)
+
+    def _deliver(self, target: str, event: Json) -> None:
+        """An event reaches a rule's target."""
+        if ":stateMachine:" in target:
+            self.states.start(target, f"event-{event['id']}", event)
+            return
+        self.scheduler.start(self._asynchronous(target, event))
+
+    def _asynchronous(self, target: str, event: Json) -> Any:
+        for pause in (*RETRY_SECONDS, None):
+            fiber: Fiber = self.functions.call(target, event)
+            _, failure = yield fiber.result
+            if failure is None:
+                return
+            if pause is None:
+                self.undelivered.append(f"{target.rpartition(':')[2]}: {failure}")
+                return
+            yield self.scheduler.sleep(pause)
+
+    def _function(self, logical_id: str) -> str:
+        return next(arn for arn, one in self.stack.functions.items() if one.logical_id == logical_id)
+
+    def _place(self) -> str:
+        current = self.scheduler.current
+        return current.scope.place if current is not None else "outside"
+
+    def _leave(self) -> None:
+        self.scheduler.close()
+        SWITCHBOARD.desk = None

@@ -1,0 +1,232 @@
+"""Step Functions in the process: state machines, executions, task tokens, and its events."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from local.soak.lab.errors import TIMEOUT, StateError
+from local.soak.lab.execution import EVENTS, Execution, Interpreter, Json, Visit, limit, stamp
+from local.soak.lab.scheduler import Fiber, Future, Process, Scheduler
+
+Steps = Generator[Future, Any, Any]
+INVOKE, INVOKE_AND_WAIT = "arn:aws:states:::lambda:invoke", "arn:aws:states:::lambda:invoke.waitForTaskToken"
+RUN_EXECUTION = "arn:aws:states:::states:startExecution.sync:2"
+RESOURCES = frozenset({INVOKE, INVOKE_AND_WAIT, RUN_EXECUTION})
+CAUSE_CHARS = 32_768
+"""botocore StopExecution: a cause has at most so many characters."""
+STATUS_CHANGE = "Step Functions Execution Status Change"
+
+
+class Functions(Protocol):
+    """Lambda."""
+
+    def invoke(self, arn: str, payload: Any, execution: Execution, state: str) -> Fiber:
+        """The function's answer as the fiber's result: (payload, None) or (None, StateError)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A state machine with its substitutions made."""
+
+    arn: str
+    name: str
+    definition: Json
+
+    def __post_init__(self) -> None:
+        """Refuses what the interpreter does not know."""
+        if self.definition.get("QueryLanguage") != "JSONata":
+            raise ValueError(f"{self.name}: only JSONata is interpreted")
+        _check_states(self.name, self.definition)
+
+
+def _check_states(machine: str, part: Json) -> None:
+    for name, state in part["States"].items():
+        if state["Type"] not in EVENTS:
+            raise ValueError(f"{machine}, {name}: the type {state['Type']} is not interpreted")
+        if state["Type"] == "Task" and state["Resource"] not in RESOURCES:
+            raise ValueError(f"{machine}, {name}: the resource {state['Resource']} is not interpreted")
+        if state["Type"] == "Map":
+            _check_states(machine, state["ItemProcessor"])
+
+
+class StepFunctions:
+    """The service. `tell` gets the events that it sends to EventBridge."""
+
+    def __init__(
+        self, scheduler: Scheduler, chance: random.Random, functions: Functions, tell: Callable[..., None]
+    ) -> None:
+        self.scheduler = scheduler
+        self.chance = chance
+        self.machines: dict[str, Machine] = {}
+        self.executions: dict[str, Execution] = {}
+        self._functions = functions
+        self._tell = tell
+        self._tokens: dict[str, Future] = {}
+
+    def start(self, machine_arn: str, name: str, data: Any) -> Execution:
+        """Start an execution. Raises ValueError where the name is taken."""
+        machine = self.machines[machine_arn]
+        arn = f"{machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}"
+        if arn in self.executions:
+            raise ValueError(arn)
+        execution = Execution(arn, name, machine, data, self.scheduler.now)
+        self.executions[arn] = execution
+        execution.process = self.scheduler.start(self._life(execution))
+        self._changed(execution)
+        seconds = machine.definition.get("TimeoutSeconds")
+        if seconds is not None:
+            self.scheduler.after(seconds, lambda: self._end(execution, "TIMED_OUT", TIMEOUT, ""))
+        return execution
+
+    def stop(self, arn: str, error: str = "", cause: str = "") -> None:
+        """StopExecution: no Catch sees it."""
+        self._end(self.executions[arn], "ABORTED", error, cause)
+
+    def succeed(self, token: str, output: Any) -> bool:
+        """SendTaskSuccess; False where nobody waits for it any more."""
+        waiting = self._tokens.get(token)
+        if waiting is None or waiting.done:
+            return False
+        waiting.settle((output, None))
+        return True
+
+    def running(self) -> list[Execution]:
+        """Executions that have not ended."""
+        return [one for one in self.executions.values() if one.status == "RUNNING"]
+
+    def describe(self, execution: Execution) -> Json:
+        """As botocore's shape DescribeExecutionOutput."""
+        found: Json = {
+            "executionArn": execution.arn,
+            "stateMachineArn": execution.machine.arn,
+            "name": execution.name,
+            "status": execution.status,
+            "startDate": execution.started,
+            "input": json.dumps(execution.input),
+        }
+        if execution.stopped is not None:
+            found["stopDate"] = execution.stopped
+        if execution.status == "SUCCEEDED":
+            found["output"] = json.dumps(execution.output)
+        elif execution.status != "RUNNING":
+            told = {"error": execution.error, "cause": execution.cause[:CAUSE_CHARS]}
+            found |= {name: text for name, text in told.items() if text}
+        return found
+
+    # -------------------------------------------------------------------------------------------- tasks
+    def task(self, execution: Execution, visit: Visit, interpreter: Interpreter) -> Steps:
+        """One try of a Task; raises StateError."""
+        resource = visit.state["Resource"]
+        if resource == INVOKE_AND_WAIT:
+            visit.token = f"token-{self.chance.getrandbits(96):024x}"
+        arguments = interpreter.value(visit, visit.state["Arguments"])
+        limit(f"the input of {visit.name}", arguments)
+        seconds = interpreter.value(visit, visit.state.get("TimeoutSeconds"))
+        if resource == RUN_EXECUTION:
+            return (yield from self._run_child(execution, arguments, seconds))
+        result = yield from self._invoke(execution, visit, arguments, seconds)
+        return {"StatusCode": 200, "Payload": result} if resource == INVOKE else result
+
+    def _invoke(self, execution: Execution, visit: Visit, arguments: Json, seconds: float | None) -> Steps:
+        fiber = self._functions.invoke(arguments["FunctionName"], arguments["Payload"], execution, visit.name)
+        token = visit.token
+        waiting = fiber.result if not token else self._awaited(token, fiber)
+        try:
+            answer, failure = yield self._with_limit(waiting, seconds)
+        finally:
+            self._tokens.pop(token, None)
+        if failure is not None:
+            raise failure
+        execution.answers.append((visit.name, answer))
+        return answer
+
+    def _awaited(self, token: str, fiber: Fiber) -> Future:
+        """The token's answer, whenever it comes; the function's only where it failed."""
+        waiting = self._tokens[token] = Future()
+        fiber.result.listen(lambda told: waiting.settle(told) if told[1] is not None else None)
+        return waiting
+
+    def _with_limit(self, waiting: Future, seconds: float | None) -> Future:
+        if seconds is None:
+            return waiting
+        first = Future()
+        waiting.listen(first.settle)
+        late = (None, StateError(TIMEOUT, ""))
+        self.scheduler.after(float(seconds), lambda: first.settle(late))
+        return first
+
+    def _run_child(self, execution: Execution, arguments: Json, seconds: float | None) -> Steps:
+        """startExecution.sync:2; the child is stopped with its parent."""
+        try:
+            child = self.start(arguments["StateMachineArn"], arguments["Name"], arguments["Input"])
+        except ValueError as taken:
+            raise StateError("StepFunctions.ExecutionAlreadyExistsException", str(taken)) from None
+        try:
+            _, failure = yield self._with_limit(_pair(child.ended), seconds)
+        except GeneratorExit:
+            self._end(child, "ABORTED", "", "the parent was stopped")
+            raise
+        if failure is not None:
+            self._end(child, "ABORTED", "", "the parent waited no longer")
+            raise failure
+        told = self._told(child)
+        if child.status != "SUCCEEDED":
+            raise StateError("States.TaskFailed", json.dumps(told)[:CAUSE_CHARS])
+        execution.answers.append((execution.state, child.output))
+        return told
+
+    def _told(self, child: Execution) -> Json:
+        """DescribeExecution as sync:2 hands it on: capital letters, the output parsed."""
+        described = self.describe(child)
+        told = {key[0].upper() + key[1:]: value for key, value in described.items()}
+        if child.status == "SUCCEEDED":
+            told["Output"] = child.output
+        return told
+
+    # ---------------------------------------------------------------------------------------------- life
+    def _life(self, execution: Execution) -> Steps:
+        try:
+            output = yield from Interpreter(self, execution).run()
+        except StateError as failure:
+            self._end(execution, "FAILED", failure.error, failure.cause)
+            return
+        execution.output = output
+        self._end(execution, "SUCCEEDED", "", "")
+
+    def _end(self, execution: Execution, status: str, error: str, cause: str) -> None:
+        if execution.status != "RUNNING":
+            return
+        execution.status, execution.error, execution.cause = status, error, cause
+        execution.stopped = self.scheduler.now
+        if status in ("ABORTED", "TIMED_OUT"):
+            self._stop_steps(execution)
+        self._changed(execution)
+        execution.ended.settle(execution)
+
+    def _stop_steps(self, execution: Execution) -> None:
+        processes: list[Process | None] = [execution.process, *execution.inner]
+        for process in processes:
+            if process is not None:
+                process.stop((0, None, None))
+
+    def _changed(self, execution: Execution) -> None:
+        """Step Functions developer guide, "Automating Step Functions event delivery with EventBridge"."""
+        detail = self.describe(execution)
+        for name in ("startDate", "stopDate"):
+            if name in detail:
+                detail[name] = int(detail[name] * 1000)
+        self._tell(STATUS_CHANGE, "aws.states", {"stopDate": None, **detail}, [execution.arn])
+
+
+def _pair(ended: Future) -> Future:
+    """As `_with_limit` takes it: (value, failure)."""
+    pair = Future()
+    ended.listen(lambda execution: pair.settle((execution, None)))
+    return pair
+
+
+__all__ = ["Machine", "StepFunctions", "stamp"]

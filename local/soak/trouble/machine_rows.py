@@ -1,0 +1,132 @@
+"""The fault matrix, second part: what befalls the agent, its instance and its device while it works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from local.aws.machines.dataplane import DataPlaneError
+from local.soak.audit.auditor import Auditor
+from local.soak.lab.agent import Trouble
+from local.soak.lab.lab import FastLab
+from local.soak.trouble.matrix import SEED, SETTLED_SECONDS, SWEPT_SECONDS, Result
+from local.soak.trouble.paths import Ending
+from local.soak.trouble.paths_of_trouble import PATHS
+
+Act = Callable[[FastLab, str, str], None]
+AGENT_KINDS = ("killed", "unreadable", "disk-full", "no-download", "no-progress", "wrong-sha256", "hangs")
+COMMANDS = (("warm", 0), ("verify", 0), ("verify", 1))
+"""(action, how many of them pass first): the measurement before and the one after."""
+REASONS = frozenset(
+    {
+        "AgentFailedError",
+        "AgentInterruptedError",
+        "AgentUnreachableError",
+        "InitializationStalledError",
+        "TargetNotFoundError",
+        "TargetNotUsableError",
+        "VolumeNotFoundError",
+        "VolumeFailedError",
+        "VolumeUnreadableError",
+        "RequestRefusedError",
+    }
+)
+"""Where the agent or its instance is to blame, the restore says so."""
+
+
+def _call(operation: str) -> Act:
+    def act(lab: FastLab, instance_id: str, _volume_id: str) -> None:
+        lab.region.call("ec2", operation, {"InstanceIds": [instance_id]})
+
+    return act
+
+
+def _detach(lab: FastLab, _instance_id: str, volume_id: str) -> None:
+    lab.region.call("ec2", "DetachVolume", {"VolumeId": volume_id})
+
+
+def _delete(lab: FastLab, instance_id: str, volume_id: str) -> None:
+    _detach(lab, instance_id, volume_id)
+
+    def delete() -> None:
+        lab.region.call("ec2", "DeleteVolume", {"VolumeId": volume_id})
+
+    lab.scheduler.after(60, delete)
+
+
+def _rename(lab: FastLab, instance_id: str, volume_id: str) -> None:
+    """Another name under /dev; the link by the serial number, which the agent opens, is the same."""
+    try:
+        lab.plane.volume(volume_id).attached_to[instance_id] = "/dev/nvme7n1"
+    except DataPlaneError:
+        return
+
+
+def _silent(lab: FastLab, instance_id: str, _volume_id: str) -> None:
+    lab.region.change_instance(instance_id, reachable=False)
+
+
+ACTS: dict[str, Act] = {
+    "instance rebooted": _call("RebootInstances"),
+    "instance stopped": _call("StopInstances"),
+    "instance terminated": _call("TerminateInstances"),
+    "instance silent": _silent,
+    "device renamed": _rename,
+    "volume detached": _detach,
+    "volume deleted": _delete,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRow:
+    """One trouble of one command."""
+
+    name: str
+    action: str
+    skip: int
+    at_share: float = 0.5
+    path: str = "warm-up-agent"
+
+    def __str__(self) -> str:
+        """For people."""
+        which = {"warm": "warm-up", "verify": ("measurement before", "measurement after")[self.skip]}
+        return f"{which[self.action]}, {self.name} at {self.at_share:.0%}"
+
+
+def machine_rows() -> list[MachineRow]:
+    """Every trouble of every command; what happens to the machine, early and late in the warm-up."""
+    found = [MachineRow(kind, *command) for kind in AGENT_KINDS for command in COMMANDS]
+    return found + [MachineRow(name, "warm", 0, share) for name in ACTS for share in (0.1, 0.9)]
+
+
+def play_machine(row: MachineRow) -> Result:
+    """The row's path with its trouble."""
+    with FastLab(SEED) as lab:
+        act = ACTS.get(row.name)
+        trouble = Trouble(row.name, row.action, row.at_share, row.skip)
+        if act is not None:
+            trouble.kind, trouble.call = "call", lambda *names: act(lab, *names)
+        lab.plane.troubles.append(trouble)
+        ending = PATHS[row.path].play(lab)
+        lab.pass_time(SETTLED_SECONDS)
+        result = Result(ending, int(trouble.met))
+        result.left = Auditor(lab).findings(ending)
+        if result.left:
+            lab.pass_time(SWEPT_SECONDS)
+            result.left_after_sweeps = Auditor(lab).findings(ending)
+        return result
+
+
+def machine_complaints(row: MachineRow, result: Result) -> list[str]:
+    """What is wrong with the way the row ended."""
+    found = [] if result.met else ["the trouble was never met"]
+    found += [f"left for ever: {one}" for one in result.left_after_sweeps]
+    return found + _of_ending(row, result.ending)
+
+
+def _of_ending(row: MachineRow, ending: Ending) -> list[str]:
+    if ending.kind == "ready":
+        return []
+    if ending.status == "failed" and ending.error in REASONS:
+        return []
+    return [f"{row.name}: ended {ending.kind}: {ending.cause[:300]}"]

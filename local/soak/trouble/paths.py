@@ -1,0 +1,285 @@
+"""Ways through the state machines: what is restored, and what happens on the way. Their calls are the matrix.
+
+A path knows no faults but those that make it what it is (a rate that cannot be had, somebody who cancels).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from local.aws.region import FaultRule
+from local.soak.lab.execution import Execution
+from local.soak.lab.lab import FastLab
+
+Json = dict[str, Any]
+GIB_BLOCKS = 2_048
+FAST_INSTANCE = "m5.4xlarge"
+ALARM = "rewarm-orders"
+VOLUME, RESTORE = "RestoreVolumeStateMachine", "RestoreStateMachine"
+LONGEST_SECONDS = 12 * 86_400
+
+
+@dataclass(slots=True)
+class Ending:
+    """How a path ended."""
+
+    status: str
+    error: str = ""
+    cause: str = ""
+    ready: list[str] = field(default_factory=list)
+    """Volumes that are reported as ready."""
+    restore_ids: list[str] = field(default_factory=list)
+    note: str = ""
+
+    @property
+    def kind(self) -> str:
+        """`ready`, `failed …`, `refused …`: what is compared."""
+        return self.status if not self.error else f"{self.status} {self.error}"
+
+
+Play = Callable[[FastLab], Ending]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One way."""
+
+    name: str
+    play: Play
+
+
+PATHS: dict[str, Path] = {}
+
+
+def path(name: str) -> Callable[[Play], Play]:
+    """Add a path by name."""
+
+    def add(play: Play) -> Play:
+        PATHS[name] = Path(name, play)
+        return play
+
+    return add
+
+
+# ------------------------------------------------------------------------------------------------ scenes
+def snapshot(lab: FastLab, **fields: Any) -> str:
+    """8 GiB with little data in two extents."""
+    return lab.region.add_snapshot(size_gib=8, extents=((0, 150), (1_000, 250)), **fields)
+
+
+def request(lab: FastLab, strategy: str, **parts: Any) -> Json:
+    """A snapshot onto an instance."""
+    asked: Json = {
+        "source": {"snapshotId": snapshot(lab)},
+        "target": {"instanceId": lab.region.add_instance()},
+        "objective": {"strategy": strategy},
+        "verify": {"samples": 100},
+    }
+    return {**asked, **parts}
+
+
+def restored(lab: FastLab, asked: Json, during: Callable[[str], None] | None = None) -> Ending:
+    """POST /restores and wait for its end."""
+    status, body = lab.api("POST", "/restores", asked)
+    if status != 202:
+        # The function may have ended after it had started the restore: nobody knows its id, and it goes on.
+        begun = [
+            one.name for one in lab.states.executions.values() if one.machine.arn == lab.machine(RESTORE)
+        ]
+        refusal = Ending(f"refused {status}", str(body.get("error", "")), str(body.get("message", "")))
+        return ended(lab, *begun) if begun else refusal
+    restore_id = str(body["restoreId"])
+    if during is not None:
+        during(restore_id)
+    return ended(lab, restore_id)
+
+
+def ended(lab: FastLab, *restore_ids: str) -> Ending:
+    """How the restores ended; the worst of several counts."""
+    executions = [lab.execution(RESTORE, one) for one in restore_ids]
+    found = [_ending(lab, lab.finish(one, most_seconds=LONGEST_SECONDS)) for one in executions if one]
+    if not found:
+        return Ending("never started", restore_ids=list(restore_ids))
+    worst = next((one for one in found if one.status != "ready"), found[0])
+    worst.ready = [volume for one in found for volume in one.ready]
+    worst.restore_ids = list(restore_ids)
+    return worst
+
+
+def _ending(lab: FastLab, execution: Execution) -> Ending:
+    children = [
+        one
+        for one in lab.states.executions.values()
+        if one.machine.arn == lab.machine(VOLUME) and one.name.startswith(f"{execution.name}-")
+    ]
+    for child in children:
+        lab.finish(child, most_seconds=LONGEST_SECONDS)
+    ready = [str(one.output["volumeId"]) for one in children if one.status == "SUCCEEDED"]
+    if execution.status == "SUCCEEDED":
+        return Ending(str(execution.output.get("verdict", "done")), ready=ready)
+    status = {"FAILED": "failed", "ABORTED": "aborted", "TIMED_OUT": "timed out"}.get(
+        execution.status, "stuck"
+    )
+    return Ending(status, execution.error, execution.cause, ready)
+
+
+def in_state(lab: FastLab, restore_id: str, *states: str) -> bool:
+    """Until the first volume's execution has come to one of the states; False where it never does."""
+
+    def there() -> bool:
+        child = lab.execution(VOLUME, f"{restore_id}-0")
+        main = lab.execution(RESTORE, restore_id)
+        over = main is not None and main.status != "RUNNING"
+        return over or (child is not None and child.state in states)
+
+    lab.run(there, most_seconds=LONGEST_SECONDS)
+    child = lab.execution(VOLUME, f"{restore_id}-0")
+    return child is not None and child.state in states
+
+
+# ------------------------------------------------------------------------------------------------- paths
+@path("warm-up-agent")
+def _warm_up(lab: FastLab) -> Ending:
+    asked = request(lab, "warm-up-agent", warmUp={"first": [{"startBlock": 10, "blockCount": 5}]})
+    return restored(lab, asked)
+
+
+@path("provisioned-rate")
+def _provisioned_rate(lab: FastLab) -> Ending:
+    return restored(lab, request(lab, "provisioned-rate"))
+
+
+@path("fast-snapshot-restore")
+def _fast_snapshot_restore(lab: FastLab) -> Ending:
+    return restored(lab, request(lab, "fast-snapshot-restore"))
+
+
+@path("background")
+def _background(lab: FastLab) -> Ending:
+    return restored(lab, request(lab, "background"))
+
+
+@path("boosted-warm-up")
+def _boosted(lab: FastLab) -> Ending:
+    asked = request(lab, "boosted-warm-up", volume={"throughputMibS": 125})
+    asked["target"] = {"instanceId": lab.region.add_instance(instance_type=FAST_INSTANCE)}
+    return restored(lab, asked)
+
+
+@path("volume-clone")
+def _clone(lab: FastLab) -> Ending:
+    lab.region.add_volume(volume_id="vol-0aaaaaaaaaaaaaaaa", size_gib=8)
+    asked = request(lab, "volume-clone")
+    asked["source"] = {"snapshotId": snapshot(lab, volume_id="vol-0aaaaaaaaaaaaaaaa")}
+    return restored(lab, asked)
+
+
+@path("zone-only")
+def _zone_only(lab: FastLab) -> Ending:
+    return restored(lab, request(lab, "provisioned-rate", target={"availabilityZone": "us-east-1a"}))
+
+
+@path("alarm-with-runbook")
+def _alarm(lab: FastLab) -> Ending:
+    source = lab.region.add_volume(size_gib=8, snapshot_id=snapshot(lab))
+    snapshot(lab, volume_id=source)
+    asked = request(lab, "auto", source={"volumeId": source, "at": "latest"})
+    status, body = lab.api("PUT", f"/runbooks/{ALARM}", asked)
+    if status != 200:
+        return Ending(f"refused {status}", str(body.get("error", "")), str(body.get("message", "")))
+    detail = {
+        "alarmName": ALARM,
+        "state": {"value": "ALARM", "reason": "r"},
+        "previousState": {"value": "OK"},
+    }
+    arn = f"arn:aws:cloudwatch:us-east-1:123456789012:alarm:{ALARM}"
+    lab.events.put("CloudWatch Alarm State Change", "aws.cloudwatch", detail, [arn])
+    lab.run(lambda: bool(lab.states.executions), most_seconds=3_600)
+    return ended(lab, *[one.name for one in lab.states.executions.values()])
+
+
+@path("several-volumes-of-an-image")
+def _image(lab: FastLab) -> Ending:
+    from local.aws.region import ImageDevice  # noqa: PLC0415
+
+    devices = [ImageDevice(f"/dev/sd{letter}", snapshot(lab), 8) for letter in "fg"]
+    image_id = lab.region.add_image(name="orders", devices=devices)
+    return restored(lab, request(lab, "provisioned-rate", source={"imageId": image_id}))
+
+
+@path("rate-refused")
+def _rate_refused(lab: FastLab) -> Ending:
+    rule = FaultRule(
+        "CreateVolume", code="VolumeLimitExceeded", times=None, when={"VolumeInitializationRate": "*"}
+    )
+    lab.region.faults.add(rule)
+    return restored(lab, request(lab, "provisioned-rate"))
+
+
+@path("fast-restore-refused")
+def _fast_restore_refused(lab: FastLab) -> Ending:
+    lab.region.faults.add(
+        FaultRule("fast-restore:enable", code="FastSnapshotRestoreLimitExceeded", times=None)
+    )
+    return restored(lab, request(lab, "fast-snapshot-restore"))
+
+
+@path("cancelled-while-warming")
+def _cancelled(lab: FastLab) -> Ending:
+    def cancel(restore_id: str) -> None:
+        in_state(lab, restore_id, "Poll Initialization", "Wait For Initialization")
+        lab.api("DELETE", f"/restores/{restore_id}")
+
+    # So much that the agent would go on reading long after the restore's end.
+    much = lab.region.add_snapshot(size_gib=40, extents=((0, 70_000),))
+    return restored(lab, request(lab, "warm-up-agent", source={"snapshotId": much}), cancel)
+
+
+@path("cancelled-before-attaching")
+def _cancelled_early(lab: FastLab) -> Ending:
+    def cancel(restore_id: str) -> None:
+        in_state(lab, restore_id, "Create Volume")
+        lab.api("DELETE", f"/restores/{restore_id}")
+
+    return restored(lab, request(lab, "fast-snapshot-restore"), cancel)
+
+
+@path("device-taken-meanwhile")
+def _device_taken(lab: FastLab) -> Ending:
+    asked = request(lab, "provisioned-rate")
+    asked["target"]["device"] = "/dev/sdm"
+
+    def take(restore_id: str) -> None:
+        in_state(lab, restore_id, "Wait For Volume", "Check Volume")
+        instance_id = asked["target"]["instanceId"]
+        lab.region.add_volume(size_gib=1, attach_to=instance_id, device="/dev/sdm", has_data=False)
+
+    return restored(lab, asked, take)
+
+
+@path("boost-cancelled")
+def _boost_cancelled(lab: FastLab) -> Ending:
+    asked = request(lab, "boosted-warm-up", volume={"throughputMibS": 125})
+    asked["target"] = {"instanceId": lab.region.add_instance(instance_type=FAST_INSTANCE)}
+
+    def cancel(restore_id: str) -> None:
+        in_state(lab, restore_id, "Poll Initialization", "Wait For Initialization")
+        lab.api("DELETE", f"/restores/{restore_id}")
+
+    return restored(lab, asked, cancel)
+
+
+@path("boost-stopped")
+def _boost_stopped(lab: FastLab) -> Ending:
+    asked = request(lab, "boosted-warm-up", volume={"throughputMibS": 125})
+    asked["target"] = {"instanceId": lab.region.add_instance(instance_type=FAST_INSTANCE)}
+
+    def stop(restore_id: str) -> None:
+        in_state(lab, restore_id, "Poll Initialization", "Wait For Initialization")
+        main = lab.execution(RESTORE, restore_id)
+        assert main is not None
+        lab.states.stop(main.arn)
+
+    return restored(lab, asked, stop)

@@ -1,0 +1,194 @@
+"""What can go wrong with one call to AWS, with the codes that each service really sends.
+
+EC2 API reference, "Error codes for the Amazon EC2 API"; for the other services the common errors of their API
+references and the error shapes of botocore's models.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from local.soak.lab.transport import Call, NoInterference, Refusal
+
+
+class Kind(StrEnum):
+    """A column of the fault matrix."""
+
+    THROTTLED_TWICE = "throttled twice"
+    THROTTLED_FOR_EVER = "throttled for ever"
+    ACCESS_DENIED = "access denied"
+    INTERNAL_ERROR = "internal error"
+    LOST_ANSWER = "time-out after the effect"
+    PARTIAL_FAILURE = "partial failure"
+    NOT_FOUND_YET = "not found right after create"
+
+
+PASSING = frozenset(
+    {Kind.THROTTLED_TWICE, Kind.INTERNAL_ERROR, Kind.LOST_ANSWER, Kind.NOT_FOUND_YET, Kind.PARTIAL_FAILURE}
+)
+"""What goes by while the state is tried again."""
+INTERNAL_ERRORS = 4
+"""One more than botocore's three attempts: the state's own Retry is needed."""
+NOT_FOUND_TIMES = 2
+
+THROTTLED = {
+    "ec2": Refusal("RequestLimitExceeded", "Request limit exceeded.", 503),
+    "ebs": Refusal("RequestThrottledException", "The number of API requests has exceeded the maximum."),
+    "s3": Refusal("SlowDown", "Please reduce your request rate.", 503),
+    "sns": Refusal("Throttled", "Rate exceeded", 429),
+    "dynamodb": Refusal("ThrottlingException", "Rate of requests exceeds the allowed throughput."),
+    "service-quotas": Refusal("TooManyRequestsException", "Too many requests"),
+}
+DENIED = {
+    "ec2": Refusal("UnauthorizedOperation", "You are not authorized to perform this operation.", 403),
+    "ebs": Refusal("AccessDeniedException", "User is not authorized to perform this action", 403),
+    "s3": Refusal("AccessDenied", "Access Denied", 403),
+    "sns": Refusal("AuthorizationError", "User is not authorized to perform this action", 403),
+}
+INTERNAL = {
+    "ec2": "InternalError",
+    "ebs": "InternalServerException",
+    "s3": "InternalError",
+    "sns": "InternalError",
+    "dynamodb": "InternalServerError",
+    "ssm": "InternalServerError",
+    "secretsmanager": "InternalServiceError",
+    "events": "InternalException",
+    "cloudwatch": "InternalServiceFault",
+    "pricing": "InternalErrorException",
+    "service-quotas": "ServiceException",
+    "kms": "KMSInternalException",
+}
+JSON_THROTTLED = Refusal("ThrottlingException", "Rate exceeded")
+JSON_DENIED = Refusal("AccessDeniedException", "User is not authorized to perform this action")
+_VOLUME = Refusal("InvalidVolume.NotFound", "The volume does not exist.")
+_NOT_FOUND = {
+    ("ec2", "AttachVolume"): _VOLUME,
+    ("ec2", "DescribeVolumeStatus"): _VOLUME,
+    ("ssm", "GetCommandInvocation"): Refusal("InvocationDoesNotExist", ""),
+}
+"""EC2 developer guide, "Eventual consistency"; what was just made and is asked for by its id."""
+_OF_A_NEW_VOLUME = frozenset({"Check Volume", "Attach Volume", "Poll Initialization", "Clean Up"})
+_PARTIAL = frozenset(
+    {
+        ("ec2", "EnableFastSnapshotRestores"),
+        ("ec2", "DisableFastSnapshotRestores"),
+        ("events", "PutEvents"),
+        ("cloudwatch", "GetMetricData"),
+    }
+)
+"""Calls whose answer has HTTP status 200 and yet says that a part was not done (botocore)."""
+
+
+def refusal_of(kind: Kind, service: str) -> Refusal:
+    """What the service says where the trouble never ends."""
+    if kind is Kind.ACCESS_DENIED:
+        return DENIED.get(service, JSON_DENIED)
+    return THROTTLED.get(service, JSON_THROTTLED)
+
+
+def kinds(key: tuple[str, str, str]) -> list[Kind]:
+    """The columns that a call has."""
+    place, service, operation = key
+    found: list[Kind] = [kind for kind in Kind if kind not in (Kind.PARTIAL_FAILURE, Kind.NOT_FOUND_YET)]
+    if (service, operation) in _PARTIAL:
+        found.append(Kind.PARTIAL_FAILURE)
+    if _not_found(place, service, operation) is not None:
+        found.append(Kind.NOT_FOUND_YET)
+    return found
+
+
+def _not_found(place: str, service: str, operation: str) -> Refusal | None:
+    if (service, operation) == ("ec2", "DescribeVolumes") and place in _OF_A_NEW_VOLUME:
+        return _VOLUME
+    return _NOT_FOUND.get((service, operation))
+
+
+@dataclass
+class CallFault(NoInterference):
+    """One row: what happens to one kind of call, wherever it is made in one state."""
+
+    key: tuple[str, str, str]
+    kind: Kind
+    met: int = 0
+    """How many calls were hit."""
+    lifted: bool = False
+    seen: int = 0
+
+    def before(self, call: Call) -> Refusal | None:
+        """Errors instead of the work."""
+        if self.lifted or call.key != self.key:
+            return None
+        self.seen += 1
+        refusal = self._refusal()
+        if refusal is not None:
+            self.met += 1
+        return refusal
+
+    def after(self, call: Call) -> bool:
+        """The first answer gets lost."""
+        if self.lifted or self.kind is not Kind.LOST_ANSWER or call.key != self.key or self.met:
+            return False
+        self.met += 1
+        return True
+
+    def change(self, call: Call, body: bytes) -> bytes:
+        """The first answer says that a part failed."""
+        if self.lifted or self.kind is not Kind.PARTIAL_FAILURE or call.key != self.key or self.met:
+            return body
+        self.met += 1
+        return _partly_failed(call.operation, body)
+
+    def _refusal(self) -> Refusal | None:
+        _, service, operation = self.key
+        match self.kind:
+            case Kind.THROTTLED_TWICE if self.seen <= 2:
+                return THROTTLED.get(service, JSON_THROTTLED)
+            case Kind.THROTTLED_FOR_EVER:
+                return THROTTLED.get(service, JSON_THROTTLED)
+            case Kind.ACCESS_DENIED:
+                return DENIED.get(service, JSON_DENIED)
+            case Kind.INTERNAL_ERROR if self.seen <= INTERNAL_ERRORS:
+                return Refusal(
+                    INTERNAL.get(service, "InternalFailure"), "An internal error has occurred", 500
+                )
+            case Kind.NOT_FOUND_YET if self.seen <= NOT_FOUND_TIMES:
+                return _not_found(self.key[0], service, operation)
+        return None
+
+
+def _partly_failed(operation: str, body: bytes) -> bytes:
+    """The answer as AWS writes it where it could not do everything."""
+    if operation == "PutEvents":
+        told = json.loads(body)
+        failed = [{"ErrorCode": "InternalFailure", "ErrorMessage": "internal"} for _ in told["Entries"]]
+        return json.dumps({"FailedEntryCount": len(failed), "Entries": failed}).encode()
+    if operation == "GetMetricData":
+        told = json.loads(body)
+        for result in told["MetricDataResults"]:
+            result |= {"StatusCode": "InternalError", "Timestamps": [], "Values": []}
+        return json.dumps(told).encode()
+    return _unsuccessful(body.decode()).encode()
+
+
+def _unsuccessful(text: str) -> str:
+    """EC2's Enable/DisableFastSnapshotRestores: what was successful is told as unsuccessful."""
+    snapshot = re.search(r"<snapshotId>([^<]+)</snapshotId>", text)
+    zone = re.search(r"<availabilityZone>([^<]+)</availabilityZone>", text)
+    if snapshot is None or zone is None:
+        return text
+    item = (
+        f"<item><snapshotId>{snapshot[1]}</snapshotId><fastSnapshotRestoreStateErrorSet><item>"
+        f"<availabilityZone>{zone[1]}</availabilityZone><error><code>InternalError</code>"
+        "<message>An internal error has occurred</message></error></item>"
+        "</fastSnapshotRestoreStateErrorSet></item>"
+    )
+    root = re.search(r"<(\w+Response)", text)
+    name = root[1] if root else "EnableFastSnapshotRestoresResponse"
+    return (
+        f'<{name} xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>0</requestId>'
+        f"<successful/><unsuccessful>{item}</unsuccessful></{name}>"
+    )

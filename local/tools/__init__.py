@@ -1,0 +1,1 @@
+"""The commands of the Makefile: run, plan, bench, scale and measurements."""

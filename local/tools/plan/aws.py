@@ -1,0 +1,70 @@
+"""The facts from AWS itself, through the adapters that the functions use; every call here only reads."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, cast
+from uuid import uuid4
+
+import boto3
+
+from local.tools.plan.offline import NoHistory
+from local.tools.plan.options import Options
+from local.tools.plan.request import body
+from rewarm.adapters import clients
+from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
+from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
+from rewarm.adapters.instances import Ec2Instances
+from rewarm.adapters.prices import AwsPrices
+from rewarm.adapters.quotas import ServiceQuotas
+from rewarm.adapters.snapshot_blocks import THREADS
+from rewarm.adapters.volumes import Ec2VolumeStore
+from rewarm.contracts.plans import PlanResult
+from rewarm.domain.errors import InvalidRequestError, TargetNotUsableError
+from rewarm.steps.plan.plan_restore import plan_restore
+
+RELEASED = {("linux", "x86_64"), ("linux", "arm64"), ("windows", "x86_64")}
+"""What `make deploy` builds the agent for."""
+
+
+def plan(options: Options, now: datetime) -> PlanResult:
+    """Raises every error of POST /plans."""
+    region = options.region or boto3.Session().region_name
+    if region is None:
+        raise InvalidRequestError(
+            "is missing; allowed is a Region's name such as us-east-1", field="--region"
+        )
+    boto3.setup_default_session(region_name=region)
+    ec2: Any = clients.client("ec2")
+    return plan_restore(
+        body(options),
+        restore_id=f"plan-{uuid4().hex[:16]}",
+        now=now,
+        snapshots=Ec2SnapshotCatalog(ec2, clients.block_list_client(THREADS), clients.client("kms")),
+        instances=Ec2Instances(ec2, clients.client("ssm")),
+        volumes=Ec2VolumeStore(ec2),
+        artifacts=cast("Any", Released()),
+        fast_restores=Ec2FastSnapshotRestores(ec2, clients.client("cloudwatch")),
+        prices=AwsPrices(clients.price_list_client(), region),
+        quotas=ServiceQuotas(clients.client("service-quotas"), ec2),
+        history=cast("Any", NoHistory()),
+        table=cast("Any", NoTable()),
+    )
+
+
+class Released:
+    """Which agents there are, without the bucket of a stack."""
+
+    def agent(self, platform: str, architecture: str) -> tuple[str, str]:
+        """Raises TargetNotUsableError where none is built for it."""
+        if (platform, architecture) not in RELEASED:
+            raise TargetNotUsableError(f"there is no agent for {platform} on {architecture}")
+        return "", ""
+
+
+class NoTable:
+    """A stack has its own runbooks."""
+
+    def runbook(self, alarm_name: str) -> None:
+        """None: the caller names what to restore."""
+        del alarm_name

@@ -1,0 +1,191 @@
+"""What AWS would know, from the options and from published tables; `sources` stands in for the adapters."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from typing import Any, cast
+
+from local.tools.plan.options import Options
+from local.tools.plan.request import DEFAULT_REGION, NO_INSTANCE, SNAPSHOT_ID, build
+from rewarm.adapters import price_figures
+from rewarm.adapters.instances import Ec2Instances
+from rewarm.contracts import NewVolume, RestoreRequest, VolumeAssignment
+from rewarm.contracts.plans import PlanResult
+from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.model import BLOCK_BYTES, GIB, FastSnapshotRestore, InstanceEbsLimits, PriceBook
+from rewarm.domain.plan.facts import QuotasLeft, VolumeFacts
+from rewarm.domain.time.measured import Measured
+from rewarm.domain.volume.volume_types import WantedVolume, settle
+from rewarm.steps.plan.plan_answer import plan_answer
+from rewarm.steps.plan.planning import FactSources, gather
+
+DEFAULT_INSTANCE_TYPE = "m7g.large"
+FSR_QUOTA, RATE_QUOTA_MIB_S, COPY_QUOTA = 5, 5_000, 5
+"""AWS's defaults (EBS user guide, "Quotas for Amazon EBS")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the volumes go; no instance type where the target is a zone alone."""
+
+    region: str
+    zone: str
+    instance_type: str | None
+
+
+class Prices:
+    """The port Prices, by the shipped book."""
+
+    def __init__(self, region: str) -> None:
+        self._region = region
+
+    def book(self, *, now: datetime) -> PriceBook:
+        """The shipped figures, each with its own date."""
+        del now
+        return price_figures.book(self._region, price_figures.shipped(self._region))
+
+
+class Quotas:
+    """The port Quotas: AWS's defaults, with nothing in use."""
+
+    def left(self, *, now: datetime) -> QuotasLeft:
+        """All of them."""
+        del now
+        return QuotasLeft(FSR_QUOTA, RATE_QUOTA_MIB_S, COPY_QUOTA)
+
+
+class FastRestores:
+    """The port FastSnapshotRestores, as far as it only looks."""
+
+    def __init__(self, state: str, credit_count: float | None) -> None:
+        self._state = state
+        self._credits = credit_count
+
+    def describe(
+        self, snapshot_id: str, availability_zone: str, *, now: datetime
+    ) -> FastSnapshotRestore | None:
+        """As the options say."""
+        del snapshot_id, availability_zone
+        if self._state == "disabled":
+            return None
+        enabled_at = now - timedelta(days=1) if self._state == "enabled" else None
+        return FastSnapshotRestore(self._state, enabled_at, self._credits)
+
+
+class _Ec2:
+    """DescribeInstanceTypes from the copy of AWS's answer that the library moto ships."""
+
+    def describe_instance_types(self, InstanceTypes: list[str]) -> dict[str, Any]:  # noqa: N803 - boto3's name
+        return {"InstanceTypes": [instance_types()[name] for name in InstanceTypes]}
+
+
+@cache
+def instance_types() -> Mapping[str, Any]:
+    """InstanceTypeInfo (botocore) by name."""
+    packed = files("moto.ec2") / "resources" / "instance_types.json.gz"
+    known: dict[str, Any] = json.loads(gzip.decompress(packed.read_bytes()))
+    return {name: {"InstanceType": name, **facts} for name, facts in known.items()}
+
+
+class InstanceTypes:
+    """The port Instances, as far as it knows instance types."""
+
+    def ebs_limits(self, instance_type: str) -> InstanceEbsLimits:
+        """Of a type by its name. Raises InvalidRequestError."""
+        if instance_type not in instance_types():
+            near = ", ".join(get_close_matches(instance_type, instance_types(), 3)) or DEFAULT_INSTANCE_TYPE
+            raise InvalidRequestError(
+                f'found "{instance_type}"; a type such as {near}, or {NO_INSTANCE}, is allowed',
+                field="target.instanceType",
+            )
+        return Ec2Instances(cast("Any", _Ec2()), cast("Any", None)).ebs_limits(instance_type)
+
+
+class NoHistory:
+    """The port History of an account that has restored nothing yet."""
+
+    def records(self) -> list[Measured]:
+        """None."""
+        return []
+
+
+def place(options: Options, request: RestoreRequest) -> Place:
+    """From the request where it says so, else from the options."""
+    zone = request.target.availability_zone or options.zone or f"{options.region or DEFAULT_REGION}a"
+    region = options.region or zone[:-1]
+    if not zone.startswith(region):
+        raise InvalidRequestError(
+            f"found {zone}; a zone of {region} is allowed", field="target.availabilityZone"
+        )
+    instance_type = options.instance_type or DEFAULT_INSTANCE_TYPE
+    to_zone = request.target.instance_id is None or instance_type == NO_INSTANCE
+    return Place(region, zone, None if to_zone else instance_type)
+
+
+def assignments(
+    options: Options, request: RestoreRequest, where: Place, now: datetime
+) -> list[VolumeAssignment]:
+    """Volumes that are alike, from one snapshot. Raises InvalidRequestError where EC2 would refuse them."""
+    data_bytes = (options.data_gib or 100) * GIB
+    size_gib = math.ceil((options.data_gib or 100) * 100 / (options.written_percent or 100))
+    asked = request.volume
+    settings = settle(
+        WantedVolume(asked.volume_type, asked.size_gib, asked.iops, asked.throughput_mib_s), None, size_gib
+    )
+    snapshot_id = request.source.snapshot_id or SNAPSHOT_ID
+    return [
+        VolumeAssignment(
+            index=index,
+            snapshot_id=snapshot_id,
+            snapshot_started_at=now - timedelta(days=1),
+            snapshot_size_gib=size_gib,
+            data_bytes=data_bytes,
+            data_bytes_from="fullSnapshotSize",
+            written_blocks=data_bytes // BLOCK_BYTES,
+            map_key="",
+            availability_zone=where.zone,
+            instance_id=request.target.instance_id if where.instance_type else None,
+            instance_type=where.instance_type,
+            agent_available=where.instance_type is not None,
+            volume=NewVolume.model_validate(settings),
+        )
+        for index in range(options.volumes or 1)
+    ]
+
+
+def plan(options: Options, now: datetime) -> PlanResult:
+    """Raises InvalidRequestError, NoStrategyFitsError."""
+    request, where = _wanted(options)
+    return plan_answer(request, assignments(options, request, where, now), _sources(options, where), now=now)
+
+
+def facts(options: Options, now: datetime) -> tuple[list[VolumeFacts], PriceBook]:
+    """What the rules are told, and by which prices. Raises InvalidRequestError."""
+    request, where = _wanted(options)
+    sources, volumes = _sources(options, where), assignments(options, request, where, now)
+    cases = gather(request, volumes, sources, deadline_at=None, now=now)
+    return [case.facts for case in cases], sources.prices.book(now=now)
+
+
+def _wanted(options: Options) -> tuple[RestoreRequest, Place]:
+    request = build(options)
+    return request, place(options, request)
+
+
+def _sources(options: Options, where: Place) -> FactSources:
+    """Ports that only look; a plan asks for nothing else."""
+    return FactSources(
+        fast_restores=cast("Any", FastRestores(options.fsr_state or "disabled", options.credits)),
+        instances=cast("Any", InstanceTypes()),
+        prices=Prices(where.region),
+        quotas=Quotas(),
+        history=cast("Any", NoHistory()),
+    )

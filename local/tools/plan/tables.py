@@ -1,0 +1,131 @@
+"""The tables of docs/strategies.md, from the rules themselves, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from decimal import Decimal
+
+from local.tools.plan.crossovers import NAMES, Totals, size_name, volumes_until_cheaper, ways
+from rewarm.domain.time.timings import PRIORS, Quantiles
+from rewarm.domain.units import duration_text, usd_text
+
+SIZES_GIB = (100, 1_024, 4_096, 16_384)
+REGIONS = ("us-east-1", "ap-northeast-1")
+PRIORS_FROM = {
+    "create_seconds": ("CreateVolume until `available`", "measured; UNVERIFIED, AWS names no time"),
+    "attach_seconds": ("AttachVolume until `attached`", "measured; UNVERIFIED, AWS names no time"),
+    "measure_seconds": (
+        "the measurement before the warm-up",
+        "measured on the embedded AWS; UNVERIFIED on AWS",
+    ),
+    "delivery_seconds": ("SendCommand until the agent reads", "measured; UNVERIFIED, AWS names no time"),
+    "first_touch_mib_s": (
+        "what S3 gives one volume, MiB/s",
+        "11 reads a second right after a restore (published 2025, gp3); the rest is UNVERIFIED, see below",
+    ),
+    "warm_up_share": ("share of the lowest limit that the agent reaches", "until a history says otherwise"),
+    "metric_delay_seconds": (
+        "the agent's end until VolumeReadOps is quiet",
+        "UNVERIFIED, AWS names no delay",
+    ),
+    "status_delay_seconds": (
+        "initialized until DescribeVolumeStatus says so",
+        "EBS user guide, Monitor the status of volume initialization: up to 5 minutes",
+    ),
+    "verify_seconds": ("the measurement after the warm-up", "measured; delivery and 256 reads"),
+    "rate_delivered": (
+        "share of a provisioned rate that is delivered",
+        "EBS user guide, Provisioned Rate for Volume Initialization: to 10 % on average, 99 % of the time",
+    ),
+    "fsr_optimizing_seconds_per_tib": (
+        "fast snapshot restore, optimizing a TiB",
+        "EBS user guide, View fast snapshot restore: 60 minutes per TiB; a tenth more, for it is no promise",
+    ),
+    "fsr_poll_seconds": (
+        "a credit until its metric shows it",
+        "EBS user guide, CloudWatch metrics: by the minute",
+    ),
+    "background_seconds_per_tib": (
+        "background initialization, each TiB",
+        "100 GiB were back within a day (published 2025); UNVERIFIED, AWS calls it unpredictable",
+    ),
+    "background_least_seconds": ("the same, at least", "UNVERIFIED, as above"),
+    "clone_first_tib_seconds": (
+        "a clone's first TiB",
+        "EBS user guide, Copy volumes: up to 6 hours; the half as P50 is UNVERIFIED",
+    ),
+    "clone_next_tib_seconds": ("each further TiB", "the same page: 1.2 hours, to 16 TiB; P50 UNVERIFIED"),
+    "clone_most_seconds": ("above 16 TiB", "the same page: 24 hours; P50 UNVERIFIED"),
+}
+"""Field of Timings: (what it is, where its prior comes from)."""
+
+
+def all_tables() -> dict[str, str]:
+    """Name to Markdown."""
+    made = {f"sizes-{region}": sizes(region) for region in REGIONS}
+    return {**made, "several": several(), "crossovers": until_cheaper(), "priors": priors()}
+
+
+def sizes(region: str) -> str:
+    """P90 and cost of every way, for volumes from 100 GiB to 16 TiB."""
+    rows = [
+        [text, *(_cell(ways(gib, region=region).get(name)) for gib in SIZES_GIB)]
+        for name, (text, _) in NAMES.items()
+    ]
+    rows.append(["fast-snapshot-restore, enabled already, with credits", *_enabled(region)])
+    return _markdown(["", *(size_name(gib) for gib in SIZES_GIB)], rows)
+
+
+def several() -> str:
+    """Twelve volumes from one snapshot beside one."""
+    rows = []
+    for gib in (100, 1_024):
+        for name in ("rate 100", "rate 300", "fast-snapshot-restore"):
+            cells = [_cell(ways(gib, volumes).get(name)) for volumes in (1, 12)]
+            rows.append([f"{size_name(gib)}, {NAMES[name][0]}", *cells])
+    return _markdown(["us-east-1, all volumes together", "1 volume", "12 volumes"], rows)
+
+
+def until_cheaper() -> str:
+    """From how many volumes on fast snapshot restore is the cheaper one."""
+    rows = []
+    for gib in (30, 100, 300, *SIZES_GIB[1:]):
+        found = [
+            volumes_until_cheaper(gib, rate, region)
+            for region in REGIONS
+            for rate in ("rate 100", "rate 300")
+        ]
+        rows.append([size_name(gib), *("more than 16" if one is None else str(one) for one in found)])
+    head = [f"{region}, {rate} MiB/s" for region in REGIONS for rate in (100, 300)]
+    return _markdown(["data", *head], rows)
+
+
+def priors() -> str:
+    """What stands in for what AWS does not promise."""
+    rows = []
+    for field in fields(PRIORS):
+        value = getattr(PRIORS, field.name)
+        if isinstance(value, Quantiles):
+            what, source = PRIORS_FROM[field.name]
+            rows.append([f"`{field.name}`", what, _number(value.p50), _number(value.p90), source])
+    return _markdown(["figure", "what", "P50", "P90", "from"], rows)
+
+
+def _enabled(region: str) -> Iterable[str]:
+    return (_cell(ways(gib, 1, region, "enabled").get("fast-snapshot-restore")) for gib in SIZES_GIB)
+
+
+def _cell(found: Totals | None) -> str:
+    if found is None:
+        return "not possible"
+    return f"{duration_text(found.p90_seconds)}, {usd_text(Decimal(f'{found.usd:.6f}'))}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:g}"
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

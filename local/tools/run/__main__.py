@@ -1,0 +1,115 @@
+"""`python -m local.tools.run`: exit status 0 ready, 1 not, 2 bad options, 130 stopped."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from local.aws.emulator.deploy import DeploymentError
+from local.aws.emulator.launcher import EmulatorError
+from local.aws.host import ROOT, Host
+from local.aws.machines.dataplane import DataPlaneError
+from local.aws.state_dir import StateDirInUseError
+from local.tools.run.lab import Lab
+from local.tools.run.options import Options, parse
+from local.tools.run.recording import Json
+from local.tools.run.story import Story, StoryError
+from local.tools.run.verdict import problems, summary
+from local.tools.run.view import View
+from local.tools.signals import STOPPED, stop_by_signals
+from rewarm_cli.api import Api, ApiRefusedError
+
+READY, NOT_READY = 0, 1
+EXPECTED = (
+    ApiRefusedError,
+    BotoCoreError,
+    ClientError,
+    DataPlaneError,
+    DeploymentError,
+    EmulatorError,
+    StateDirInUseError,
+    StoryError,
+)
+"""What may go wrong without a fault in this program: a sentence is enough, no traceback."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the job and return the exit status."""
+    options = parse(arguments)
+    _log_to_file()
+    view = View(sys.stderr if options.as_json else sys.stdout)
+    stop_by_signals()
+    try:
+        status, result = _run(options, view)
+    except KeyboardInterrupt:
+        status, result = STOPPED, {"verdict": "stopped"}
+    except EXPECTED as problem:
+        view.say(f"Rewarm cannot run here: {problem}")
+        status, result = NOT_READY, {"verdict": "failed", "problems": [str(problem)]}
+    if status == STOPPED:
+        view.say("Stopped. Everything that was started has been ended.")
+    if options.as_json:
+        print(json.dumps(result), flush=True)
+    return status
+
+
+def _run(options: Options, view: View) -> tuple[int, Json]:
+    view.title()
+    story = Story(options, view)
+    host = Host(options.state_dir)
+    try:
+        report = story.tell(host)
+        view.finished(story.run, str(report))
+        status = NOT_READY if problems(story.run) else READY
+        if options.keep_running:
+            status = _keep_running(Lab(host), story, view)
+    finally:
+        view.stop()
+        host.close()
+    return status, summary(story.run, report)
+
+
+def _keep_running(lab: Lab, story: Story, view: View) -> int:
+    """Leave the embedded AWS to the user, until a signal ends it; the run's result stands all the same."""
+    view.heading("The embedded AWS stays up until Ctrl-C")
+    for name, value in sorted(lab.host.environment.items()):
+        if name.startswith("AWS_"):
+            view.command(f"export {name}={value}")
+    for command in examples(lab.api, story):
+        view.command(command)
+    try:
+        while True:
+            time.sleep(3_600)
+    except KeyboardInterrupt:
+        return STOPPED
+
+
+def examples(api: Api, story: Story) -> list[str]:
+    """What to try: the same restore as a plan only, what became of the restores, and the lists of AWS."""
+    first = story.run.restores[0]
+    request = {**story.run.restores[-1].request, "dryRun": True}
+    return [
+        api.curl("GET", f"/restores/{first.restore_id}"),
+        api.curl("POST", "/plans", request),
+        api.curl("POST", "/restores", {**request, "dryRun": False}),
+    ]
+
+
+def _log_to_file() -> None:
+    """The libraries' warnings would tear the view apart; they are kept for whoever looks for a fault."""
+    folder = ROOT / ".local"
+    folder.mkdir(exist_ok=True)
+    logging.basicConfig(
+        filename=folder / "run.log",
+        filemode="w",
+        level=logging.WARNING,
+        format="%(asctime)s %(name)s %(message)s",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""How instants, amounts and messages are written for people; shared by the live view and the report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from local.tools.run.recording import Json, RestoreRecord, StateVisit
+from rewarm.contracts import Boost
+from rewarm.domain.units import duration_text, elapsed_text, size_text, usd_text
+from rewarm.domain.volume.performance import performance_of
+
+TIME_NOTE = (
+    "Times are lab time, what AWS's clock shows here. AWS's own waits (metric minutes, fast snapshot "
+    "restore's 60 min/TiB, background initialization) are skipped ahead; the agent's reads are real and take "
+    "as long as they take."
+)
+
+PHASES = {
+    "Plan": {
+        "Take Input",
+        "Parse Request",
+        "Wait For Turn",
+        "Select Snapshot",
+        "Choose Strategy",
+        "Announce Plan",
+        "Load Plan",
+        "Wait For Turn Of Volume",
+    },
+    "Prepare snapshot": {"Prepare Snapshot", "Wait For Snapshot", "Release Snapshot"},
+    "Create volume": {
+        "Create Volume",
+        "Check Volume",
+        "Wait For Volume",
+        "Announce Available",
+        "Announce Fallback",
+    },
+    "Attach": {"Attach Volume", "Wait For Attachment", "Announce Attached"},
+    "Measure": {
+        "Verify Volume Before",
+        "Wait For Measurement Before",
+        "Verify Volume After",
+        "Wait For Measurement After",
+    },
+    "Initialize": {"Dispatch Warmer", "Poll Initialization", "Wait For Initialization"},
+    "Report": {
+        "Release",
+        "Wait For Release",
+        "Report Volume",
+        "Announce Ready",
+        "Keep Result",
+        "Report",
+        "Release Target",
+        "Report Failure",
+        "Release Target After Failure",
+        "Clean Up",
+        "Announce Failure",
+        "Announce Unreported",
+    },
+}
+"""Which states belong together in a picture; what is in none of them passes in no time."""
+
+
+def phase_of(visit: StateVisit) -> str | None:
+    """The phase that a visit belongs to."""
+    return next((phase for phase, states in PHASES.items() if visit.state in states), None)
+
+
+def offset_text(seconds: float) -> str:
+    """`+0:07.3`, `+1:02:05`: how long after the start."""
+    whole, tenths = divmod(round(max(0.0, seconds) * 10), 10)
+    minutes, second = divmod(whole, 60)
+    hours, minute = divmod(minutes, 60)
+    return f"+{hours}:{minute:02d}:{second:02d}" if hours else f"+{minute}:{second:02d}.{tenths}"
+
+
+def seconds_text(seconds: float | None) -> str:
+    """A duration that was measured: `7.3 s`, `4 min 05 s`, `1 h 02 min`."""
+    if seconds is None:
+        return "-"
+    return f"{seconds:.1f} s" if seconds < 100 else elapsed_text(seconds)
+
+
+def estimate_text(seconds: float | None) -> str:
+    """A duration that was estimated."""
+    return "-" if seconds is None else duration_text(seconds)
+
+
+def money(amount: Any) -> str:
+    """US dollars, or a dash."""
+    return "-" if amount is None else usd_text(Decimal(str(amount)))
+
+
+def milliseconds(value: float | None) -> str:
+    """`91 ms`, `0.61 ms`."""
+    if value is None:
+        return "-"
+    return f"{value:.0f} ms" if value >= 10 else f"{value:.2f} ms"
+
+
+def strategy_text(plan: Json, *, separator: str = " ") -> str:
+    """The strategy, with its rate or its boost where it has one."""
+    rate, boost = plan.get("initializationRateMibS"), plan.get("boost")
+    if boost:
+        performance = performance_of(Boost.model_validate(boost).values()).in_words
+        return f"{plan['strategy']}{separator}({performance})"
+    return f"{plan['strategy']}{separator}({rate} MiB/s)" if rate else str(plan["strategy"])
+
+
+def progress_text(payload: Json) -> str:
+    """One line of how far an initialization is."""
+    parts = [f"{payload['progressPercent']:.0f} %"]
+    if payload.get("bytesTotal"):
+        parts.append(f"{size_text(payload['bytesDone'])} of {size_text(payload['bytesTotal'])}")
+    if payload.get("mibPerSecond"):
+        parts.append(f"{payload['mibPerSecond']:.0f} MiB/s")
+    if payload.get("etaSeconds"):
+        parts.append(f"{estimate_text(payload['etaSeconds'])} to go")
+    return ", ".join(parts)
+
+
+def latency_rows(restore: RestoreRecord) -> list[tuple[str, str, str]]:
+    """(what, before, after) of the measurements; empty where none was taken."""
+    before, after = restore.measured("Before"), restore.measured("After")
+    if before is None and after is None:
+        return []
+    rows = [
+        (name, _latency(before, key), _latency(after, key))
+        for name, key in (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("slowest", "max"))
+    ]
+    rows.append(("4 KiB reads a second, one at a time", _number(before, "iops"), _number(after, "iops")))
+    rows.append(("samples", _number(before, "samples"), _number(after, "samples")))
+    return rows
+
+
+def _latency(measured: Json | None, key: str) -> str:
+    return milliseconds(measured["latencyMs"].get(key)) if measured else "-"
+
+
+def _number(measured: Json | None, key: str) -> str:
+    return f"{measured[key]:,.0f}" if measured else "-"
+
+
+def message_lines(body: Json) -> list[str]:
+    """A Slack message as its reader sees it, without the mark-up."""
+    lines = [line for block in _blocks(body) for line in _block_lines(block)]
+    return lines or _plain(str(body.get("text", ""))).splitlines()
+
+
+def _blocks(body: Json) -> Iterator[Json]:
+    yield from body.get("blocks", [])
+    for attachment in body.get("attachments", []):
+        yield from attachment.get("blocks", [])
+
+
+def _block_lines(block: Json) -> Iterator[str]:
+    parts = [block.get("text"), *block.get("fields", []), *block.get("elements", [])]
+    if block.get("type") == "divider":
+        yield "────"
+    for part in parts:
+        text = part.get("text") if isinstance(part, dict) else None
+        if isinstance(text, dict):  # a button's label is an object of its own
+            text = f"[{text.get('text', '')}]"
+        if text:
+            label, _, value = str(text).partition("\n")
+            is_field = part in block.get("fields", []) and value
+            yield from _plain(f"{label}: {value}" if is_field else str(text)).splitlines()
+
+
+def _link(found: re.Match[str]) -> str:
+    """A signed address is longer than a screen is wide, and no one types it."""
+    return f"{found[2]} ({'a signed link' if '?' in found[1] else found[1]})"
+
+
+def _plain(text: str) -> str:
+    """Slack's mrkdwn without its marks."""
+    text = re.sub(r"<([^|>]+)\|([^>]+)>", _link, text)
+    text = re.sub(r"<([^>]+)>", r"\1", text)
+    text = re.sub(r"(?<![\w*])\*([^*\n]+)\*", r"\1", text)
+    text = text.replace("`", "")
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

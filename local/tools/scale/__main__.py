@@ -1,0 +1,146 @@
+"""`make scale`: how long the largest snapshots take to list, and in how many requests and how much memory;
+or, with --restores, whether so many restores at once all end, with hardly more requests than a single one.
+
+The snapshot is listed by the stack's own function, at the pace that AWS's quota allows (the Region simulator
+refuses what goes faster), and its map is read back and compared with what was written. Restores run in one
+process and in virtual time, with EC2's request limits; a thousand take some twenty minutes of real time.
+Exit status 0 when every listing holds its limits, 1 when not, 2 for options that make no sense.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import multiprocessing
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import TextIO
+
+from local.aws.host import ROOT
+from local.tools.scale.measure import Listing, ScaleError, as_json, measure_alone
+from local.tools.scale.patterns import PATTERNS, pages
+from local.tools.scale.restores import crowd, problems
+from rewarm.domain.model import Strategy
+from rewarm_cli.arguments import Parser, whole
+
+DEFAULT_SIZE_GIB = 16_384
+OF_LISTINGS, OF_RESTORES = ("size_gib", "pattern", "state_dir"), ("strategy", "seed")
+MOST_MIB = 512
+MOST_RESTORES = 2_000
+"""What a stack allows at once by default."""
+FULL_SECONDS = 60
+QUOTA_PER_SECOND = 50
+SPARE = 1.25
+"""Listing block by block may take so much longer than the quota alone would allow."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and return the exit status."""
+    options = _options(arguments)
+    said = sys.stderr if options.json else sys.stdout
+    if options.restores:
+        return _restores(options, said)
+    listings: list[Listing] = []
+    try:
+        for pattern in options.pattern or PATTERNS:
+            listings.append(_measure(pattern, options.size_gib, options.state_dir))
+            print(_line(listings[-1]), file=said, flush=True)
+    except ScaleError as problem:
+        print(f"scale: {problem}", file=sys.stderr)
+        return 1
+    if options.json:
+        print(json.dumps(as_json(listings)), flush=True)
+    return 0 if all(holds(one) for one in listings) else 1
+
+
+def _restores(options: argparse.Namespace, said: TextIO) -> int:
+    """So many at once, beside one alone. The functions' logs would drown the figures."""
+    silenced = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        alone = crowd(1, strategy=options.strategy, seed=options.seed)
+        many = crowd(options.restores, strategy=options.strategy, seed=options.seed)
+    finally:
+        logging.disable(silenced)
+    wrong = problems(many, alone)
+    print(
+        f"{'✗' if wrong else '✓'} {many.ready:,} of {many.restores:,} restores at once are ready, after "
+        f"{many.first_seconds:,.0f} to {many.last_seconds:,.0f} s (one alone: {alone.last_seconds:,.0f} s); "
+        f"{many.calls:,.1f} requests each (alone {alone.calls:,.1f}), {many.ec2_calls:,.1f} of them to EC2 "
+        f"(alone {alone.ec2_calls:,.1f}); {many.throttled_states:,} states were throttled",
+        file=said,
+    )
+    for one in wrong:
+        print(f"  {one}", file=said)
+    if options.json:
+        told = {"alone": alone.as_json(), "restores": many.as_json(), "problems": wrong}
+        print(json.dumps(told), flush=True)
+    return 1 if wrong else 0
+
+
+def _measure(pattern: str, size_gib: int, state_dir: Path) -> Listing:
+    """In a process of its own, which holds one embedded AWS only; it ends the function's process too."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(measure_alone, pattern, size_gib, state_dir).result()
+
+
+def holds(listing: Listing) -> bool:
+    """Whether it kept to time and memory."""
+    at_quota = SPARE * pages(listing.pattern, listing.size_gib) / QUOTA_PER_SECOND
+    limit = FULL_SECONDS if listing.pattern == "full" else max(FULL_SECONDS, at_quota)
+    return listing.seconds <= limit and listing.peak_mib <= MOST_MIB
+
+
+def _line(listing: Listing) -> str:
+    mark, what = "✓" if holds(listing) else "✗", PATTERNS[listing.pattern].description
+    return (
+        f"{mark} {listing.size_gib:,} GiB, {what}: {listing.seconds:,.1f} s, "
+        f"{listing.requests:,} requests, peak {listing.peak_mib:,.0f} MiB, map of {listing.map_mib:,.1f} MiB"
+    )
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    """Listings or restores: an option of the one is not silently lost on the other."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    foreign = OF_LISTINGS if given.restores else OF_RESTORES
+    for name in foreign:
+        if getattr(given, name) is not None:
+            rule = "not allowed with" if given.restores else "allowed only with"
+            parser.error(f"argument --{name.replace('_', '-')}: {rule} --restores")
+    given.size_gib = given.size_gib or DEFAULT_SIZE_GIB
+    given.state_dir = given.state_dir or ROOT / ".local" / "scale"
+    given.strategy = given.strategy or Strategy.WARM_UP_AGENT
+    given.seed = 1 if given.seed is None else given.seed
+    return given
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        make_target="scale", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--size-gib", type=whole("GiB", 1, 65_536), help=f"size of the snapshot ({DEFAULT_SIZE_GIB})"
+    )
+    parser.add_argument(
+        "--pattern", choices=list(PATTERNS), action="append", help="only this one; may be given again"
+    )
+    parser.add_argument(
+        "--restores", type=whole("restores", 1, MOST_RESTORES), help="so many restores at once, instead"
+    )
+    parser.add_argument(
+        "--strategy",
+        choices=list(Strategy),
+        help=f"of the restores ({Strategy.WARM_UP_AGENT})",
+    )
+    parser.add_argument("--seed", type=int, help="of the restores' chances (1)")
+    parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
+    parser.add_argument("--state-dir", type=Path, help="folder of its own for the listings (.local/scale)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

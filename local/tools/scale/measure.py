@@ -1,0 +1,129 @@
+"""Lets the stack's own function Select Snapshot list a snapshot, and watches what that takes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from local.aws.host import Host
+from local.aws.region import RegionSettings
+from local.aws.region.snapshots.block_lists import block_count
+from local.tools.scale.patterns import BLOCKS_PER_GIB, PATTERNS, lines, same_lines
+
+INVOKE_SECONDS = 900
+"""Lambda's longest time limit, and this function's."""
+
+
+class ScaleError(RuntimeError):
+    """The function failed, or did not do what it is there for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What one listing took."""
+
+    pattern: str
+    size_gib: int
+    written_blocks: int
+    seconds: float
+    requests: int
+    peak_mib: float
+    """Highest resident memory of the function's process, Python and libraries included."""
+    map_mib: float
+
+
+def measure_alone(pattern: str, size_gib: int, state_dir: Path) -> Listing:
+    """Start the embedded AWS, list one snapshot, end it."""
+    with Host(state_dir, region_settings=RegionSettings(throttling=True)) as host:
+        host.deploy()
+        return list_blocks(host, pattern, size_gib)
+
+
+def list_blocks(host: Host, pattern: str, size_gib: int) -> Listing:
+    """Seed, invoke, compare the map with what was seeded."""
+    extents = PATTERNS[pattern].extents(size_gib * BLOCKS_PER_GIB)
+    snapshot_id = host.region.add_snapshot(size_gib=size_gib, extents=extents)
+    before = host.region.list_requests
+    begun = time.monotonic()
+    volume = _select(host, snapshot_id, f"scale-{pattern}")
+    seconds = time.monotonic() - begun
+    written = block_count(extents)
+    if volume["writtenBlocks"] != written:
+        raise ScaleError(f"{pattern}: found {volume['writtenBlocks']} blocks, {written} are written")
+    size = _check_map(host, volume["mapKey"], pattern, size_gib)
+    return Listing(
+        pattern=pattern,
+        size_gib=size_gib,
+        written_blocks=written,
+        seconds=round(seconds, 2),
+        requests=host.region.list_requests - before,
+        peak_mib=round(_peak_mib("SelectSnapshotFunction"), 1),
+        map_mib=round(size / (1 << 20), 2),
+    )
+
+
+def as_json(listings: list[Listing]) -> dict[str, Any]:
+    """For programs."""
+    return {"listings": [asdict(one) for one in listings]}
+
+
+def _select(host: Host, snapshot_id: str, restore_id: str) -> dict[str, Any]:
+    # An invocation of a minute must not be given up, and never sent twice.
+    once = Config(read_timeout=INVOKE_SECONDS, retries={"total_max_attempts": 1})
+    event = {
+        "restoreId": restore_id,
+        "now": "2026-11-21T03:00:00Z",
+        "request": {
+            "source": {"snapshotId": snapshot_id},
+            "target": {"availabilityZone": host.region.settings.zones[0]},
+        },
+    }
+    functions: Any = boto3.client("lambda", config=once)
+    answer = functions.invoke(
+        FunctionName=_function(host, "SelectSnapshotFunction"), Payload=json.dumps(event)
+    )
+    payload = json.loads(answer["Payload"].read())
+    if "FunctionError" in answer:
+        raise ScaleError(f"Select Snapshot failed: {payload.get('errorType')}: {payload.get('errorMessage')}")
+    found: dict[str, Any] = payload["volumes"][0]
+    return found
+
+
+def _function(host: Host, logical_id: str) -> str:
+    resources = host.client("cloudformation").describe_stack_resources(StackName="rewarm")["StackResources"]
+    return next(str(one["PhysicalResourceId"]) for one in resources if one["LogicalResourceId"] == logical_id)
+
+
+def _check_map(host: Host, key: str, pattern: str, size_gib: int) -> int:
+    found = host.client("s3").get_object(Bucket=host.outputs["ArtifactsBucket"], Key=key)
+    text = io.TextIOWrapper(io.BufferedReader(found["Body"]), encoding="ascii")
+    if not same_lines(lines(PATTERNS[pattern].extents(size_gib * BLOCKS_PER_GIB)), iter(text)):
+        raise ScaleError(f"{pattern}: the map is not what was seeded")
+    return int(found["ContentLength"])
+
+
+def _peak_mib(logical_id: str) -> float:
+    """VmHWM of the function's process, which stays for the next invocation (proc(5))."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal() and logical_id in _function_of(folder):
+            status = (folder / "status").read_text(encoding="ascii")
+            return int(status.split("VmHWM:")[1].split()[0]) / 1024
+    raise ScaleError(f"the process of {logical_id} has gone")
+
+
+def _function_of(folder: Path) -> str:
+    try:
+        parent = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        environment = (folder / "environ").read_bytes() if parent == os.getpid() else b""
+    except OSError:
+        return ""
+    named = [one for one in environment.split(b"\0") if one.startswith(b"AWS_LAMBDA_FUNCTION_NAME=")]
+    return named[0].decode() if named else ""

@@ -1,0 +1,91 @@
+"""Tasks that wait for a token (local/aws/emulator/patches/compat_callbacks.py)."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.state_machines import create_lambda, create_machine, run, start, wait
+
+if TYPE_CHECKING:
+    from local.aws.host import Host
+
+LATE = {"Type": "Pass", "Output": "{% 'late' %}", "End": True}
+
+
+def waiting(function: str, seconds: Any = 600) -> dict[str, Any]:
+    return {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",
+        "Arguments": {"FunctionName": function, "Payload": {"token": "{% $states.context.Task.Token %}"}},
+        "TimeoutSeconds": seconds,
+        "Output": "{% $states.result %}",
+        "Catch": [{"ErrorEquals": ["States.Timeout"], "Next": "Late"}],
+        "End": True,
+    }
+
+
+@pytest.fixture
+def keeper(host: Host) -> str:
+    """A Lambda that keeps its token where the test finds it."""
+    host.client("s3").create_bucket(Bucket="tokens")
+    return create_lambda(
+        host,
+        """
+        import boto3
+        def handler(event, context):
+            boto3.client("s3").put_object(Bucket="tokens", Key="token", Body=event["token"].encode())
+        """,
+    )
+
+
+def token(host: Host) -> str:
+    for _ in range(200):
+        try:
+            return str(host.client("s3").get_object(Bucket="tokens", Key="token")["Body"].read().decode())
+        except host.client("s3").exceptions.NoSuchKey:
+            time.sleep(0.02)
+    raise AssertionError("nobody waits")
+
+
+@pytest.mark.parametrize("seconds", [600, "{% 10 * 60 %}"])
+def test_the_wait_ends_at_its_time_limit_in_lab_time(host: Host, keeper: str, seconds: Any) -> None:
+    described = run(host, {"Wait": waiting(keeper, seconds), "Late": LATE})
+    assert described["result"] == "late"
+    assert 600 <= (described["stopDate"] - described["startDate"]).total_seconds() < 50_000
+
+
+def test_success_ends_the_wait_at_once_and_only_once(host: Host, keeper: str) -> None:
+    host.client("s3").create_bucket(Bucket="tokens")
+    host.client("s3").delete_object(Bucket="tokens", Key="token")
+    states = host.client("stepfunctions")
+    # Lab time stands still for the test's own thread while it works: a year is no wait too long.
+    machine = create_machine(host, {"Wait": waiting(keeper, 31_000_000), "Late": LATE})
+    execution = start(host, machine)
+    known = token(host)
+    states.send_task_success(taskToken=known, output=json.dumps({"woken": True}))
+    described = wait(host, execution)
+    assert json.loads(described["output"]) == {"woken": True}
+    with pytest.raises(states.exceptions.TaskDoesNotExist):
+        states.send_task_success(taskToken=known, output="{}")
+
+
+def test_a_lambda_that_fails_is_the_tasks_failure(host: Host) -> None:
+    function = create_lambda(host, "def handler(event, context):\n    raise ValueError('no')\n")
+    described = run(host, {"Wait": waiting(function), "Late": LATE})
+    assert (described["status"], described["error"]) == ("FAILED", "ValueError")
+
+
+def test_a_stopped_execution_waits_no_more(host: Host, keeper: str) -> None:
+    host.client("s3").delete_object(Bucket="tokens", Key="token")
+    execution = start(host, create_machine(host, {"Wait": waiting(keeper, 31_000_000), "Late": LATE}))
+    known = token(host)
+    states = host.client("stepfunctions")
+    states.stop_execution(executionArn=execution)
+    assert wait(host, execution)["status"] == "ABORTED"
+    time.sleep(0.3)
+    with pytest.raises(states.exceptions.TaskDoesNotExist):
+        states.send_task_success(taskToken=known, output="{}")

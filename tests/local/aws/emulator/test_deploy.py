@@ -1,0 +1,151 @@
+"""A template reaches the emulator as SAM would deploy it (local/aws/emulator/deploy.py, compat_*.py)."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import time
+import urllib.error
+import urllib.request
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from local.aws.emulator.deploy import DeploymentError, Source, deploy, zip_folder
+
+if TYPE_CHECKING:
+    from local.aws.host import Host
+
+SMALL_STACK = Path(__file__).with_name("small_stack")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory) -> Source:
+    root = tmp_path_factory.mktemp("small") / "stack"
+    shutil.copytree(SMALL_STACK, root)
+    agent = root / "agent"
+    agent.write_bytes(b"an agent")
+    return Source(root, agent)
+
+
+@pytest.fixture(scope="module")
+def outputs(host: Host, source: Source) -> dict[str, str]:
+    return deploy(source, "small")
+
+
+def call(host: Host, outputs: dict[str, str], method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    url = f"{host.emulator.url}/_aws/execute-api/{outputs['ApiId']}/v1{path}"
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as refusal:
+        with refusal:
+            return refusal.code, json.loads(refusal.read())
+
+
+def test_outputs_hold_what_a_custom_resource_answered(outputs):
+    assert outputs["PublishedText"] == "HELLO"
+
+
+def test_the_agent_layer_holds_this_machines_binary(host: Host, outputs):
+    _status, seen = call(host, outputs, "POST", "/orders?page=1", {"size": 1})
+    machine = {"aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    assert seen["layer"] == ["README", f"warmer-linux-{machine}"]
+
+
+class TestRestApi:
+    def test_status_path_and_query_reach_the_function_and_its_caller(self, host: Host, outputs):
+        status, seen = call(host, outputs, "GET", "/orders/one?page=3")
+        assert (status, seen["method"], seen["query"]) == (200, "GET", {"page": "3"})
+        assert seen["path"] == {"id": "one"}
+        assert call(host, outputs, "POST", "/orders?page=1", {"size": 1})[0] == 202
+        assert call(host, outputs, "DELETE", "/orders/missing") == (404, {"error": "no such order"})
+
+    @pytest.mark.parametrize("body", [{}, {"size": "1"}, {"size": 0}, {"size": 1, "unknown": 1}, [], "text"])
+    def test_a_body_that_does_not_fit_is_refused_before_the_function(self, host: Host, outputs, body):
+        assert call(host, outputs, "POST", "/orders?page=1", body) == (
+            400,
+            {"message": "Invalid request body"},
+        )
+
+    def test_a_missing_required_parameter_is_refused(self, host: Host, outputs):
+        status, answer = call(host, outputs, "POST", "/orders", {"size": 1})
+        assert (status, answer["message"]) == (400, "Missing required request parameters: [page]")
+
+    def test_an_unknown_path_is_refused(self, host: Host, outputs):
+        assert call(host, outputs, "GET", "/elsewhere")[0] == 403
+
+
+def test_an_event_of_aws_starts_the_state_machine(host: Host, outputs):
+    host.emulator.put_event("CloudWatch Alarm State Change", "aws.cloudwatch", {"alarmName": "other"}, [])
+    host.emulator.put_event("CloudWatch Alarm State Change", "aws.cloudwatch", {"alarmName": "small-1"}, [])
+    states = host.client("stepfunctions")
+    give_up = time.monotonic() + 20
+    wanted = {"stateMachineArn": outputs["MachineArn"], "statusFilter": "SUCCEEDED"}
+    while not (ended := states.list_executions(**wanted)["executions"]):
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    assert len(ended) == 1
+    output = json.loads(states.describe_execution(executionArn=ended[0]["executionArn"])["output"])
+    assert json.loads(output["body"])["detail"] == {"alarmName": "small-1"}
+
+
+def test_an_ssm_document_lives_in_the_region_that_runs_commands(host: Host, outputs):
+    document = host.client("ssm").get_document(Name=outputs["DocumentName"])
+    assert "echo hello" in document["Content"]
+
+
+def test_an_update_changes_what_changed(host: Host, source: Source, outputs):
+    updated = deploy(source, "small", {"Greeting": "salut"})
+    assert updated["PublishedText"] == "SALUT"
+    assert updated["ApiId"] == outputs["ApiId"]
+    assert call(host, updated, "GET", "/orders/one?page=1")[1]["greeting"] == "salut"
+    document = host.client("ssm").get_document(Name=updated["DocumentName"])
+    assert "echo salut" in document["Content"]
+    assert deploy(source, "small", {"Greeting": "salut"}) == updated
+    host.client("cloudformation").delete_stack(StackName="small")
+    give_up = time.monotonic() + 20
+    ssm = host.client("ssm")
+    while True:
+        assert time.monotonic() < give_up
+        try:
+            ssm.get_document(Name=updated["DocumentName"])
+        except ssm.exceptions.InvalidDocument:
+            break
+        time.sleep(0.05)
+
+
+class TestRefusals:
+    def test_a_failed_resource_is_named_with_its_reason(self, host: Host, source: Source):
+        with pytest.raises(DeploymentError, match=r"Published: .*the text was refused by"):
+            deploy(source, "refused", {"Greeting": "refuse"})
+
+    def test_an_unknown_type_is_named(self, host: Host, tmp_path):
+        text = "Resources: {Thing: {Type: AWS::No::Thing}}\n"
+        (tmp_path / "template.yaml").write_text(text, encoding="utf-8")
+        with pytest.raises(DeploymentError, match=r"AWS::No::Thing"):
+            deploy(Source(tmp_path, tmp_path / "agent"), "unknown")
+
+    def test_a_missing_agent_says_what_to_run(self, host: Host, source: Source):
+        with pytest.raises(DeploymentError, match="make -C warmer"):
+            deploy(Source(source.root, source.root / "nothing"), "no-agent")
+
+    def test_a_missing_folder_is_named(self, tmp_path):
+        with pytest.raises(DeploymentError, match="absent"):
+            zip_folder(tmp_path / "absent")
+
+
+def test_a_zip_depends_on_the_contents_only(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name / "__pycache__").mkdir(parents=True)
+        (tmp_path / name / "code.py").write_text("x = 1\n", encoding="utf-8")
+        (tmp_path / name / "__pycache__" / "code.pyc").write_bytes(name.encode())
+    first, second = zip_folder(tmp_path / "a"), zip_folder(tmp_path / "b")
+    assert first == second
+    assert zipfile.ZipFile(BytesIO(first)).namelist() == ["code.py"]

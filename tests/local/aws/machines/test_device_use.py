@@ -1,0 +1,104 @@
+"""The SSM document that asks an instance what uses a volume, at work on the machine's volumes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.aws.machines.dataplane import SnapshotImage, VolumeLimits
+from local.aws.machines.first_touch_process import FirstTouchSettings
+from local.aws.machines.instances import BY_ID
+from local.aws.machines.machine import Machine
+from tests.contract import repository
+
+VOLUME, INSTANCE = "vol-0123456789abcdef0", "i-0123456789abcdef0"
+LINK = f"/dev/disk/by-id/{BY_ID}vol0123456789abcdef0"
+IMAGE = SnapshotImage("snap-0123456789abcdef0", 1, ((0, 8),), None)
+HOME = "/var/lib/rewarm"
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    made = Machine(tmp_path, FirstTouchSettings(mean_latency_ms=1))
+    made.start_instance(INSTANCE)
+    made.create_volume(VOLUME, 1, IMAGE, VolumeLimits(16_000, 1_000), warm=False)
+    made.attach_volume(VOLUME, INSTANCE, "/dev/sdf")
+    yield made
+    made.close()
+
+
+def run(machine: Machine, script: str) -> tuple[int, str, str]:
+    command: Any = machine.run_command(INSTANCE, script, environment={})
+    status = command.wait(60)
+    assert status is not None
+    return (status, *command.output())
+
+
+def look(machine: Machine, action: str = "check", volume: str = VOLUME) -> tuple[int, str, str]:
+    (step,) = repository.resources("AWS::SSM::Document")["DeviceUseDocument"]["Content"]["mainSteps"]
+    script = "\n".join(step["inputs"]["runCommand"])
+    return run(machine, script.replace("{{ action }}", action).replace("{{ volumeId }}", volume))
+
+
+def use(machine: Machine, action: str = "check") -> tuple[list[str], list[str]]:
+    status, output, errors = look(machine, action)
+    assert status == 0, errors
+    told = json.loads(output)
+    assert (told["event"], told["volumeId"]) == ("use", VOLUME)
+    return told["mounts"], told["others"]
+
+
+def mount(machine: Machine, *points: str) -> None:
+    lines = [f"mkfs.ext4 -q {LINK}"]
+    lines += [f"mkdir -p '{point}' && mount {LINK} '{point}'" for point in points]
+    status, _, errors = run(machine, " && ".join(lines))
+    assert status == 0, errors
+
+
+def test_a_volume_that_nobody_uses_is_free(machine: Machine) -> None:
+    assert use(machine) == ([], [])
+    assert use(machine, "unmount") == ([], [])
+
+
+def test_mount_points_are_named_and_stay_where_it_only_looks(machine: Machine) -> None:
+    mount(machine, f"{HOME}/data")
+    assert use(machine) == ([f"{HOME}/data"], [])
+    assert use(machine) == ([f"{HOME}/data"], [])
+
+
+def test_everything_is_unmounted_where_that_is_asked_for(machine: Machine) -> None:
+    mount(machine, f"{HOME}/a", f"{HOME}/a/with a blank")
+    assert use(machine)[0] == [f"{HOME}/a", rf"{HOME}/a/with\040a\040blank"]
+    assert use(machine, "unmount") == ([], [])
+
+
+def test_a_file_system_in_use_stays_mounted(machine: Machine) -> None:
+    mount(machine, f"{HOME}/data")
+    machine.run_command(INSTANCE, f"cd {HOME}/data && exec sleep 60", environment={})
+    status, output, errors = 0, "", ""
+    for _ in range(50):
+        status, output, errors = run(machine, f"ls -l /proc/[0-9]*/cwd 2>/dev/null | grep -c {HOME}/data")
+        if output.strip() not in ("", "0"):
+            break
+    assert use(machine, "unmount") == ([f"{HOME}/data"], []), (status, errors)
+
+
+def test_a_process_that_has_the_device_open_is_named(machine: Machine) -> None:
+    machine.run_command(INSTANCE, f"exec sleep 60 <{LINK}", environment={})
+    for _ in range(50):
+        mounts, others = use(machine)
+        if others:
+            break
+    assert mounts == []
+    assert len(others) == 1
+    assert others[0].endswith(("(sleep)", "(sh)"))
+
+
+def test_a_volume_that_is_not_there_is_no_free_volume(machine: Machine) -> None:
+    status, output, errors = look(machine, volume="vol-0000000000000dead")
+    assert (status, output) == (66, "")
+    assert "vol0000000000000dead" in errors

@@ -1,0 +1,190 @@
+"""make plan as a user meets it: what is printed and written, exit statuses, and that AWS is only read."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from local.aws.wire.inprocess import client
+from local.tools.plan import __main__ as program
+from local.tools.plan import aws
+from rewarm.adapters import price_figures
+from rewarm.contracts.plans import PlanResult
+from tests.local.aws.region.region_lab import INSTANCE, Lab
+
+MINIMAL = {"source": {"snapshotId": "snap-0123456789abcdef0"}, "target": {"availabilityZone": "us-east-1a"}}
+
+
+@pytest.fixture
+def run(capsys, tmp_path):
+    """Run it; the exit status, standard output, standard error."""
+
+    def call(*arguments):
+        status = program.main([*arguments, "--svg", str(tmp_path / "plan.svg")])
+        told = capsys.readouterr()
+        return status, told.out, told.err
+
+    return call
+
+
+@pytest.fixture
+def request_file(tmp_path):
+    def write(body):
+        path = tmp_path / "request.json"
+        path.write_text(body if isinstance(body, str) else json.dumps(body))
+        return str(path)
+
+    return write
+
+
+def test_the_table_has_every_strategy_with_its_sum_and_its_verdict(run, tmp_path):
+    status, told, _ = run("--deadline-minutes", "30")
+    assert status == 0
+    flat = " ".join(told.replace("│", " ").split())
+    assert "→ provisioned-rate 15 s 20 min 27 min $0.12" in flat
+    # 100 GiB x 100 MiB/s x 0.000012
+    for words in ("100.000 GiB x 100 MiB/s x", "$0.000012 = $0.12", "60 min / 60 x $0.75 = $0.75"):
+        assert words in flat
+    for strategy in (
+        "background",
+        "warm-up-agent",
+        "boosted-warm-up",
+        "fast-snapshot-restore",
+        "volume-clone",
+    ):
+        assert f" {strategy} " in flat
+    assert "Not possible: the source volume" in flat
+    assert "Each cost includes ListSnapshotBlocks requests: 21 requests x $0.0006 / 1,000" in flat
+    assert "(over 90 days old)" in flat
+    assert "Note: " in told
+    assert f"Picture: {tmp_path / 'plan.svg'}" in told
+    assert not (tmp_path / "plan-what-if.svg").exists()
+
+
+def test_what_if_prints_and_draws_the_price_of_every_deadline(run, tmp_path):
+    status, told, _ = run("--deadline-minutes", "30", "--what-if")
+    assert status == 0
+    assert "under 14 min │             - │ no strategy is in time" in told
+    assert "provisioned-rate (300 MiB/s)" in told
+    for name in ("plan.svg", "plan-what-if.svg"):
+        assert f"Picture: {tmp_path / name}" in told
+        assert ET.parse(tmp_path / name).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_of_two_offers_from_the_same_time_on_the_cheaper_is_shown(run):
+    _, told, _ = run("--fsr-state", "enabling", "--what-if")
+    offers = told.partition("What other deadlines cost")[2]
+    deadlines = [line.split("│")[1].strip() for line in offers.splitlines() if line.startswith("│")]
+    assert len(deadlines) > 3
+    assert len(set(deadlines)) == len(deadlines)
+    assert offers.count("fast-snapshot-restore") == 1
+
+
+def test_json_is_what_post_plans_answers(run):
+    status, out, err = run("--json", "--volumes", "12", "--data-gib", "50")
+    answer = json.loads(out)
+    assert status == 0
+    assert "12 volumes, each: snap-" in err
+    Draft202012Validator(PlanResult.model_json_schema(by_alias=True, mode="serialization")).validate(answer)
+    assert PlanResult.model_validate(answer).to_json() == answer
+    assert len(answer["plans"]) == 12
+    assert answer["plans"][0]["facts"]["volumesOfSnapshot"] == 12
+
+
+def test_the_region_decides_the_prices(run):
+    _, out, _ = run("--json", "--region", "ap-northeast-1", "--strategy", "fast-snapshot-restore")
+    answer = json.loads(out)
+    assert answer["summary"]["totalCostUsd"].startswith("0.90")
+    (price,) = [one for one in answer["prices"] if one["name"] == "fsrUsdPerHour"]
+    assert price["usd"] == str(price_figures.shipped("ap-northeast-1")["fsrUsdPerHour"].usd)
+
+
+def test_fast_snapshot_restore_that_is_enabled_costs_nothing_more(run):
+    _, out, _ = run("--json", "--fsr-state", "enabled", "--credits", "3", "--deadline-minutes", "10")
+    (plan,) = json.loads(out)["plans"]
+    assert plan["plan"]["strategy"] == "fast-snapshot-restore"
+    assert plan["facts"]["fastSnapshotRestore"]["credits"] == 3
+    assert sum(float(part["usd"]) for part in plan["plan"]["costParts"]) < 0.001
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--iops", "90000"], "argument --iops: found 90000; a gp3 volume of 100 GiB may have 3000 to 50000"),
+        (["--volume-type", "io2"], "argument --iops: is missing; an io2 volume of 100 GiB may have 100 to"),
+        (["--volume-type", "gp2", "--data-gib", "20000"], "argument --data-gib: found 20000; a gp2 volume"),
+        (["--instance-type", "m7g.lrge"], 'argument --instance-type: found "m7g.lrge"; a type such as m7g'),
+        (["--region", "us-east-1", "--zone", "eu-west-1a"], "argument --zone: found eu-west-1a; a zone of"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named_by_its_option(run, arguments, complaint):
+    status, _, err = run(*arguments)
+    assert status == 2
+    assert err.startswith(f"make plan: {complaint}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ("{", "argument --request: "),
+        ("[]", "argument --request: "),
+        ({**MINIMAL, "colour": "red"}, "colour: unknown field; allowed are source, target"),
+        (
+            {**MINIMAL, "objective": {"readyWithinMinutes": 0}},
+            "objective.readyWithinMinutes: found 0; allowed is",
+        ),
+    ],
+)
+def test_a_bad_request_is_named_by_its_field(run, request_file, body, complaint):
+    status, _, err = run("--request", request_file(body))
+    assert status == 2
+    assert complaint in err
+
+
+def test_a_strict_objective_that_nothing_meets(run):
+    status, _, err = run("--deadline-minutes", "1", "--strict")
+    assert status == 3
+    assert "no strategy fits" in err
+
+
+class TestAws:
+    @pytest.fixture
+    def lab(self, monkeypatch):
+        lab, self.called = Lab(), []
+
+        def inside(service, *_):
+            if service in {"cloudwatch", "kms"}:
+                return None  # not asked: no fast snapshot restore is enabled, no snapshot is encrypted
+            made = client(lab.region, service)
+            made.meta.events.register(
+                "before-parameter-build", lambda model, **_: self.called.append(model.name)
+            )
+            return made
+
+        monkeypatch.setattr(aws.clients, "client", inside)
+        monkeypatch.setattr(aws.clients, "block_list_client", lambda _threads: inside("ebs"))
+        monkeypatch.setattr(aws.clients, "price_list_client", lambda: inside("pricing"))
+        return lab
+
+    def test_plans_from_the_account_and_only_reads(self, run, request_file, lab):
+        snapshot_id, _ = lab.snapshot(size_gib=16, data_gib=4), lab.instance(instance_type="m5.4xlarge")
+        body = {"source": {"snapshotId": snapshot_id}, "target": {"instanceId": INSTANCE}}
+        status, out, err = run("--aws", "--request", request_file(body), "--region", "us-east-1", "--json")
+        assert (status, err.count("error")) == (0, 0)
+        (plan,) = json.loads(out)["plans"]
+        assert plan["facts"]["dataBytes"] == 4 << 30
+        assert plan["facts"]["instanceLimits"]["instanceType"] == "m5.4xlarge"
+        assert {"DescribeSnapshots", "DescribeInstances", "GetProducts", "GetServiceQuota"} <= set(
+            self.called
+        )
+        assert all(name.startswith(("Describe", "Get")) for name in self.called)
+
+    def test_what_is_not_there_is_named(self, run, request_file, lab):
+        status, _, err = run("--aws", "--request", request_file(MINIMAL), "--region", "us-east-1")
+        assert status == 2
+        assert "source.snapshotId" in err
+        assert "snap-0123456789abcdef0" in err

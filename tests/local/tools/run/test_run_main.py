@@ -1,0 +1,208 @@
+"""The program as a process: exit statuses, the line of JSON, and that stopping it leaves nothing behind."""
+
+import fcntl
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from local.aws.host import ROOT
+from local.aws.state_dir import MARKER
+from local.tools.run import __main__ as program
+from local.tools.run.options import Options
+from local.tools.run.story import Story
+from local.tools.run.view import View
+from local.tools.signals import SIGNALS
+
+SMALL = ["--size-gib", "1", "--written-percent", "5", "--skip-second", "--json"]
+
+
+@pytest.fixture(autouse=True)
+def handlers():
+    """`main` takes over the signals; give them back."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def start(state_dir, *more, over=()):
+    """The program, or what runs it as COMMAND."""
+    command = [sys.executable, "-m", "local.tools.run", "--state-dir", str(state_dir), *SMALL, *more]
+    return subprocess.Popen(
+        [*over, f"COMMAND={shlex.join(command)}"] if over else command,
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def read_until(stream, words):
+    """Lines up to the one with the words."""
+    seen = []
+    for line in stream:
+        seen.append(line)
+        if words in line:
+            return seen
+    raise AssertionError(f"{words!r} did not come: {''.join(seen)}")
+
+
+def started_processes(state_dir):
+    """What an embedded AWS in the state folder has started: command lines by process id.
+
+    Programs on an instance do not inherit the mark; they are in the process namespace of their instance.
+    """
+    mark, here = f"{MARKER}={state_dir}".encode(), Path("/proc/self/ns/pid").readlink()
+    found, namespaces = {}, {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            pid, inside = int(entry.name), (entry / "ns/pid").readlink()
+            namespaces.setdefault(inside, []).append(pid)
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
+                found[pid] = (entry / "ns/pid_for_children").readlink()
+        except OSError:  # ended meanwhile
+            continue
+    instances = {name for name in found.values() if name != here}
+    everyone = {*found, *(pid for name in instances for pid in namespaces.get(name, []))}
+    return {pid: words for pid in sorted(everyone) if (words := command_line(pid))}
+
+
+def lines_of(path):
+    try:
+        return path.read_text().splitlines()
+    except OSError:  # another test's device, released meanwhile
+        return []
+
+
+def command_line(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+    except OSError:  # ended meanwhile
+        return ""
+
+
+def left_behind(state_dir):
+    """Processes, mounts and loop devices that belong to the state folder."""
+    lists = [Path("/proc/self/mountinfo"), *Path("/sys/block").glob("loop*/loop/backing_file")]
+    found = [line for one in lists for line in lines_of(one) if str(state_dir) in line]
+    return [*found, *started_processes(state_dir).values()]
+
+
+@pytest.mark.agent
+@pytest.mark.slow
+@pytest.mark.workflow
+def test_a_small_restore_ends_ready_with_one_line_of_json(tmp_path):
+    process = start(tmp_path / "state")
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    (line,) = out.splitlines()
+    told = json.loads(line)
+    assert told["verdict"] == "ready"
+    (restore,) = told["restores"]
+    assert restore["strategy"] == "warm-up-agent"
+    assert restore["proof"]["filesIdentical"] == restore["proof"]["files"] > 0
+    if told["dataPlane"]["kind"] == "first-touch":
+        assert restore["proof"]["readBlocks"] == restore["proof"]["writtenBlocks"] > 0
+    assert Path(told["report"]).read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "Plan for snap-" in err
+    assert left_behind(tmp_path / "state") == []
+
+
+@pytest.mark.agent
+@pytest.mark.slow
+@pytest.mark.workflow
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [("Embedded AWS", signal.SIGINT), ("Create Volume", signal.SIGTERM), ("Dispatch Warmer", signal.SIGINT)],
+)
+def test_stopping_ends_everything_that_was_started(tmp_path, words, number):
+    process = start(tmp_path / "state")
+    read_until(process.stderr, words)
+    process.send_signal(number)
+    began = time.monotonic()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert json.loads(out) == {"verdict": "stopped"}
+    assert "Stopped. Everything that was started has been ended." in err
+    assert "Traceback" not in err
+    assert left_behind(tmp_path / "state") == []
+    assert time.monotonic() - began < 40
+
+
+def test_a_folder_in_use_is_a_sentence_and_status_1(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(program, "_log_to_file", lambda: None)
+    with (tmp_path / "lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert program.main(["--state-dir", str(tmp_path), *SMALL]) == 1
+    told = capsys.readouterr()
+    result = json.loads(told.out.splitlines()[-1])
+    assert result["verdict"] == "failed"
+    assert "another embedded AWS runs in" in result["problems"][0]
+    assert "Rewarm cannot run here: another embedded AWS runs in" in told.err
+
+
+def test_a_second_signal_does_not_interrupt_the_clean_up(monkeypatch, capsys):
+    ended = []
+
+    class Host:
+        def __init__(self, _state_dir):
+            """Nothing starts."""
+
+        def close(self):
+            os.kill(os.getpid(), signal.SIGINT)
+            ended.append("closed")
+
+    def tell(_story, _host):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+
+    monkeypatch.setattr(program, "Host", Host)
+    monkeypatch.setattr(program, "_log_to_file", lambda: None)
+    monkeypatch.setattr(Story, "tell", tell)
+    assert program.main(SMALL) == 130
+    assert ended == ["closed"]
+    assert json.loads(capsys.readouterr().out) == {"verdict": "stopped"}
+
+
+def test_a_fault_of_the_program_itself_is_not_hidden(monkeypatch):
+    class Host:
+        closed = 0
+
+        def __init__(self, _state_dir):
+            """Nothing starts."""
+
+        def close(self):
+            Host.closed += 1
+
+    def tell(_story, _host):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(program, "Host", Host)
+    monkeypatch.setattr(program, "_log_to_file", lambda: None)
+    monkeypatch.setattr(Story, "tell", tell)
+    with pytest.raises(ZeroDivisionError):
+        program.main(SMALL)
+    assert Host.closed == 1
+
+
+def test_without_json_the_story_goes_to_standard_output(monkeypatch, capsys):
+    streams = []
+
+    def run(_options, view):
+        streams.append(view.console.file)
+        return 0, {}
+
+    monkeypatch.setattr(program, "_log_to_file", lambda: None)
+    monkeypatch.setattr(program, "_run", run)
+    assert program.main(["--skip-second"]) == 0
+    assert streams == [sys.stdout]
+    assert capsys.readouterr().out == ""
+
+
+def test_a_story_starts_with_an_empty_record():
+    story = Story(Options(), View(sys.stderr))
+    assert story.run.restores == []

@@ -1,0 +1,54 @@
+"""Many restores at once end as one alone does, with hardly more requests."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from local.tools.scale.__main__ import _parser
+from local.tools.scale.__main__ import main as scale
+from local.tools.scale.restores import Crowd, problems
+
+RESTORES = 60
+GOOD = Crowd(
+    restores=1_000, ready=1_000, ended_otherwise={}, volumes=1_000, first_seconds=92.0, median_seconds=500.0,
+    last_seconds=1_000.0, calls=140.0, ec2_calls=17.0, throttled_states=0, held_afterwards=0,
+)  # fmt: skip
+ALONE = replace(GOOD, restores=1, ready=1, volumes=1, calls=145.0, ec2_calls=20.0)
+
+
+def test_many_at_once_all_end_and_storm_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    status = scale(["--restores", str(RESTORES), "--json"])
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (status, told["problems"]) == (0, []), told
+    many, alone = told["restores"], told["alone"]
+    assert many["ready"] == many["volumes"] == RESTORES
+    assert many["ec2_calls"] <= 1.5 * alone["ec2_calls"]
+    assert many["calls"] <= 1.5 * alone["calls"]
+    assert many["held_afterwards"] == 0
+    assert many["last_seconds"] > alone["last_seconds"], "they began in turn"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"ready": 999, "volumes": 999, "ended_otherwise": {"ThrottledError": 1}}, "1 ended otherwise"),
+        ({"volumes": 999}, "1000 restores have 999 volumes"),
+        ({"calls": 218.0}, "calls: 218.0 a restore, 145.0 where it is alone"),
+        ({"ec2_calls": 31.0}, "ec2_calls: 31.0 a restore"),
+        ({"held_afterwards": 2}, "2 devices or places were not given back"),
+    ],
+)
+def test_says_what_does_not_hold(changes: dict[str, object], words: str) -> None:
+    assert problems(GOOD, ALONE) == []
+    (told,) = problems(replace(GOOD, **changes), ALONE)  # type: ignore[arg-type]
+    assert told.startswith(words)
+
+
+@pytest.mark.parametrize("count", ["0", "2001", "-1", "many"])
+def test_refuses_numbers_that_no_stack_runs(count: str) -> None:
+    with pytest.raises(SystemExit) as refused:
+        _parser().parse_args(["--restores", count])
+    assert refused.value.code == 2

@@ -1,0 +1,68 @@
+"""What the commands say to options that make no sense: one sentence that names what is allowed."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from local.aws.host import ROOT
+from local.tools.plan import options as plan
+from local.tools.run import options as run
+from local.tools.scale.__main__ import main as scale
+
+REWARM = ROOT / "rewarm"
+
+
+Command = Callable[[list[str]], object]
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "complaint"),
+    [
+        (plan.parse, ["--data-gib", "0"], "make plan: argument --data-gib: found 0; a whole number of GiB"),
+        (run.parse, ["--seed", "x"], "make run: argument --seed: "),
+        (scale, ["--restores", "3", "--size-gib", "10"], "make scale: argument --size-gib: not allowed with"),
+        (scale, ["--restores", "3", "--pattern", "dense"], "make scale: argument --pattern: "),
+        (scale, ["--seed", "3"], "make scale: argument --seed: allowed only with --restores"),
+        (scale, ["--restores", "0"], "make scale: argument --restores: found 0; a whole number of restores"),
+    ],
+)
+def test_a_bad_option_is_one_sentence(
+    command: Command, arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        command(arguments)
+    said = capsys.readouterr().err
+    assert said.startswith(complaint)
+    assert said.count("\n") == 1
+
+
+def test_the_usage_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        plan.parse(["--help"])
+    assert capsys.readouterr().out.startswith(
+        'usage: make plan ARGS="…"  or  .venv/bin/python -m local.tools.plan …\n'
+    )
+
+
+class TestRewarm:
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([REWARM, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+    @pytest.mark.parametrize("word", ["--help", "-h", "help"])
+    def test_help_is_no_error(self, word: str) -> None:
+        told = self.run(word)
+        assert (told.returncode, told.stderr) == (0, "")
+        assert "  bench   " in told.stdout
+
+    def test_no_command_is_one(self) -> None:
+        told = self.run()
+        assert told.returncode == 2
+        assert told.stderr == self.run("help").stdout
+
+    def test_an_unknown_command_is_named(self) -> None:
+        told = self.run("nonsense")
+        assert told.returncode == 2
+        assert told.stderr == "./rewarm: there is no command 'nonsense'; there is: bench (./rewarm --help)\n"
