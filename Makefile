@@ -84,8 +84,9 @@ strategies-docs: ## write the tables and pictures of docs/strategies.md from the
 schemas: ## write events/*.schema.json and the examples beside them from the code
 	@PYTHONPATH=functions $(PYTHON) -m rewarm.schemas events/
 
-build: setup ## the agent's release binaries and what `sam deploy` uploads
+build: setup ## the agent's release binaries, the SSM documents and what `sam deploy` uploads
 	@$(MAKE) --no-print-directory -C warmer release ZIG="$(ZIG)"
+	@$(PYTHON) -m local.documents
 	@$(SAM) build
 
 deploy: build ## deploy to the AWS account of your credentials (ARGS="--parameter-overrides …")
@@ -94,4 +95,4 @@ deploy: build ## deploy to the AWS account of your credentials (ARGS="--paramete
 clean: ## remove what was built and installed
 	@$(MAKE) --no-print-directory -C warmer clean
 	@$(MAKE) --no-print-directory -C local/aws/first_touch clean
-	rm -rf .aws-sam .local .mypy_cache .pytest_cache .ruff_cache .hypothesis .venv .venv-sam tests/lint/asl/node_modules
+	rm -rf documents/build .aws-sam .local .mypy_cache .pytest_cache .ruff_cache .hypothesis .venv .venv-sam tests/lint/asl/node_modules

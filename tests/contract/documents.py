@@ -1,26 +1,25 @@
-"""The SSM documents of template.yaml: their parameters and their scripts."""
+"""The SSM documents that template.yaml includes: their parameters and their scripts."""
 
 from __future__ import annotations
 
 import re
 
-from tests.contract import repository
+from local import documents
 from tests.contract.repository import Json
 
+CONTENTS = documents.contents()
 WINDOWS = "Windows"
 """In the name of each document for Windows."""
 
 
 def names(platform: str = "") -> list[str]:
     """Every document, or those for one platform."""
-    found = sorted(repository.resources("AWS::SSM::Document"))
-    return [one for one in found if not platform or (WINDOWS in one) == (platform == WINDOWS)]
+    return [one for one in sorted(CONTENTS) if not platform or (WINDOWS in one) == (platform == WINDOWS)]
 
 
 def document(name: str) -> Json:
     """A document's content."""
-    content: Json = repository.resources("AWS::SSM::Document")[name]["Content"]
-    return content
+    return CONTENTS[name]
 
 
 def step(name: str) -> Json:

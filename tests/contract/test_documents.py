@@ -1,27 +1,36 @@
-"""What holds for every SSM document: bounded parameters, nothing to inject, clean scripts."""
+"""What holds for every SSM document: bounded parameters, nothing to inject, a place in the template."""
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 
-from tests.contract.documents import WINDOWS, document, names, powershell_code, script, step
+from local import documents
+from tests.contract import repository
+from tests.contract.documents import WINDOWS, document, names, script, step
 from tests.contract.repository import ROOT
 
 HOSTILE = ("';rm -rf /;'", "$(id)", "a`id`", "a|b", "a\nb", '"', "D:\\$x", "D:\\a'b")
 EACH = pytest.mark.parametrize("name", names())
-SHELL = pytest.mark.parametrize("name", names("Linux"))
 POWERSHELL = pytest.mark.parametrize("name", names(WINDOWS))
 
 
 def test_each_platform_has_its_own() -> None:
     assert [f"{name.removesuffix('Document')}WindowsDocument" for name in names("Linux")] == names(WINDOWS)
     assert {"WarmerDocument", "BenchmarkDocument", "DeviceUseDocument"} <= set(names("Linux"))
+
+
+def test_template_includes_each_where_the_build_writes_it() -> None:
+    included = {
+        name: properties["Content"]["Fn::Transform"]["Parameters"]["Location"]
+        for name, properties in repository.resources("AWS::SSM::Document").items()
+    }
+    assert included == {name: f"documents/build/{name}.json" for name in names()}
+    documents.build()
+    for name, location in included.items():
+        assert json.loads((ROOT / location).read_text(encoding="utf-8")) == document(name)
 
 
 @EACH
@@ -53,28 +62,11 @@ class TestEachDocument:
         assert len(json.dumps(document(name))) < 48 * 1024, "64 KB with run-time parameters"
 
 
-@SHELL
-def test_shellcheck_finds_nothing(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "script.sh"
-    path.write_text(script(name), encoding="utf-8")
-    shellcheck = shutil.which("shellcheck", path=str(ROOT / ".venv/bin")) or shutil.which("shellcheck")
-    assert shellcheck, "shellcheck is part of requirements/dev.txt"
-    done = subprocess.run([shellcheck, "--shell=sh", str(path)], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "")
-
-
 @POWERSHELL
 class TestPowerShell:
     """No PowerShell is to be had from the package registries, so the scripts are read and not run."""
 
-    def test_brackets_are_balanced_and_letters_plain(self, name: str) -> None:
-        open_ones: list[str] = []
-        for character in powershell_code(name):
-            if character in "({[":
-                open_ones.append({"(": ")", "{": "}", "[": "]"}[character])
-            elif character in ")}]":
-                assert open_ones.pop() == character
-        assert open_ones == []
+    def test_letters_are_plain(self, name: str) -> None:
         assert script(name).isascii()
 
     def test_every_variable_is_set_somewhere(self, name: str) -> None:

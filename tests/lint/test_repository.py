@@ -9,7 +9,7 @@ import pytest
 from tests.support.tree import ROOT, files
 
 TOP_LEVEL = (
-    "functions", "statemachine", "warmer", "events", "tests", "local", "cli", "docs", "template.yaml",
+    "functions", "statemachine", "documents", "warmer", "events", "tests", "local", "cli", "docs", "template.yaml",
     "samconfig.toml", "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE",
     "pyproject.toml", ".editorconfig", ".pre-commit-config.yaml", ".ci/run",
 )  # fmt: skip

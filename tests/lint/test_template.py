@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from local import documents
 from tests.support.tree import BIN, ROOT, complaints
 
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
@@ -22,6 +25,7 @@ def test_sam_validate():
 @pytest.mark.slow
 def test_sam_build(tmp_path):
     """The layers hold wheels for Lambda's Python and processor, whatever machine builds them."""
+    documents.build()
     build = tmp_path / "build"
     assert complaints([SAM, "build", "--build-dir", build, "--base-dir", ROOT], **QUIET) == ""
     unpacked = 0
@@ -43,3 +47,6 @@ def test_sam_build(tmp_path):
     assert "CodeUri: functions/" not in built, (
         "sam leaves a CodeUri in Globals as it is, so it would upload nothing"
     )
+    included = re.findall(r"Location: (\S+)", built)
+    assert len(included) == len(documents.contents())
+    assert all((build / location).is_file() for location in included)

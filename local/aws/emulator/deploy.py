@@ -1,7 +1,7 @@
 """Deploy the real template.yaml to the emulator, with boto3 alone.
 
-`sam deploy` would do it too, but polls for 10 s and needs its own packages. What SAM packages from a folder
-is packaged here the same way, with two differences, because the emulator's Lambdas are processes on this
+`sam deploy` would do it too, but polls for 10 s and needs its own packages. Local folders and files are
+packaged here as SAM does it, with two differences, because the emulator's Lambdas are processes on this
 machine: the layers of packages are empty, since their Python already has the same pinned packages, and the
 agent layer holds the binary that was built for this machine.
 """
@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import yaml
 from samtranslator.yaml_helper import yaml_parse
+
+from local import documents
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation.client import CloudFormationClient
@@ -66,6 +68,7 @@ def deploy(
 def package(source: Source) -> dict[str, Any]:
     """The template with every local folder and file replaced by its place in S3."""
     template: dict[str, Any] = yaml_parse((source.root / source.template).read_text(encoding="utf-8"))
+    documents.build(source.root)
     upload = _Uploader()
     for name, resource in template["Resources"].items():
         properties = resource.setdefault("Properties", {})
@@ -78,6 +81,9 @@ def package(source: Source) -> dict[str, Any]:
                 (source.root / properties["DefinitionUri"]).read_text(encoding="utf-8")
             )
             properties["DefinitionUri"] = upload.put(json.dumps(definition).encode(), ".json")
+        elif resource["Type"] == "AWS::SSM::Document" and "Fn::Transform" in properties["Content"]:
+            included = properties["Content"]["Fn::Transform"]["Parameters"]
+            included["Location"] = upload.put((source.root / included["Location"]).read_bytes(), ".json")
     return template
 
 

@@ -1,6 +1,6 @@
 """The warm-up document and the agent, as steps in virtual time: same checks, same JSON, same exit statuses.
 
-template.yaml's WarmerDocument is the script; warmer/warmer.1.md has the agent's results.
+documents/warmer.sh is the script; warmer/warmer.1.md has the agent's results.
 """
 
 from __future__ import annotations

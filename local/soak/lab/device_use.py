@@ -1,4 +1,4 @@
-"""The document that says what uses a volume, as steps in virtual time (template.yaml, DeviceUseDocument)."""
+"""The document that says what uses a volume, as steps in virtual time (documents/device_use.sh)."""
 
 from __future__ import annotations
 

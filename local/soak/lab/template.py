@@ -12,6 +12,8 @@ from typing import Any
 import yaml
 from samtranslator.yaml_helper import yaml_parse
 
+from local import documents
+
 Json = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[3]
 ACCOUNT, REGION, STACK = "123456789012", "us-east-1", "rewarm"
@@ -85,7 +87,8 @@ def stack(root: Path = ROOT, **parameters: str) -> Stack:
     """The stack with Slack and with the template's defaults otherwise."""
     document = yaml_parse((root / "template.yaml").read_text(encoding="utf-8"))
     given = {name: str(one.get("Default", "")) for name, one in document["Parameters"].items()}
-    resolver = Resolver(document, {**given, "SlackWebhookUrl": SLACK_URL, **parameters})
+    values = {**given, "SlackWebhookUrl": SLACK_URL, **parameters}
+    resolver = Resolver(document, values, documents.contents(root))
     resources = document["Resources"]
     found: dict[str, Json] = {name: resolver.properties(name) for name in resources}
     machines = {
@@ -155,9 +158,10 @@ def _seconds(expression: str) -> float:
 class Resolver:
     """CloudFormation's functions, as far as template.yaml uses them."""
 
-    def __init__(self, document: Json, parameters: Mapping[str, str]) -> None:
+    def __init__(self, document: Json, parameters: Mapping[str, str], included: Mapping[str, Json]) -> None:
         self._document = document
         self._parameters = parameters
+        self._included = included
         self.globals: Json = self.value(document["Globals"]["Function"]["Environment"]["Variables"])
 
     def properties(self, name: str) -> Json:
@@ -216,6 +220,9 @@ class Resolver:
             return self._getatt(name) if "." in name else self.ref(name)
 
         return _NAME.sub(filled, text)
+
+    def _transform(self, argument: Json) -> Json:
+        return self._included[Path(argument["Parameters"]["Location"]).stem]
 
     def _if(self, argument: list[Any]) -> Any:
         holds = self._condition(self._document["Conditions"][argument[0]])

@@ -1,0 +1,43 @@
+"""Make the files that template.yaml includes from the SSM documents: `python -m local.documents`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+Json = dict[str, Any]
+
+
+def contents(root: Path = ROOT) -> dict[str, Json]:
+    """Every document's content with its script, by the logical id of its resource in template.yaml."""
+    folder = root / "documents"
+    found: dict[str, Json] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        found |= yaml.safe_load(path.read_text(encoding="utf-8"))
+    for content in found.values():
+        for step in content["mainSteps"]:
+            scripts = step["inputs"]["runCommand"]
+            step["inputs"]["runCommand"] = [(folder / name).read_text(encoding="utf-8") for name in scripts]
+    return found
+
+
+def build(root: Path = ROOT) -> None:
+    """Write each content to documents/build/, where template.yaml names it as an AWS::Include.
+
+    A rename puts each file in its place, so that another process never reads half of one.
+    """
+    folder = root / "documents" / "build"
+    for name, content in contents(root).items():
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = folder / f"{name}.json.{os.getpid()}"
+        unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        unfinished.replace(folder / f"{name}.json")
+
+
+if __name__ == "__main__":
+    build()
