@@ -164,11 +164,15 @@ class TestFunctions:
     def test_each_is_packaged_and_logged_alike(self, name: str) -> None:
         properties = functions()[name]
         assert properties["CodeUri"] == "functions/"
-        group = properties["LoggingConfig"]["LogGroup"]["Ref"]
-        retention = repository.resources("AWS::Logs::LogGroup")[group]["RetentionInDays"]
-        assert retention == {"Ref": "LogRetentionDays"}
+        assert "LoggingConfig" not in properties, "all functions write to one log group"
         handler = ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")
         assert handler.is_file()
+
+    def test_logs_are_kept_as_long_as_is_asked_for(self) -> None:
+        groups = repository.resources("AWS::Logs::LogGroup")
+        assert repository.template()["Globals"]["Function"]["LoggingConfig"]["LogGroup"]["Ref"] in groups
+        for properties in groups.values():
+            assert properties["RetentionInDays"] == {"Ref": "LogRetentionDays"}
 
     def test_every_handler_is_deployed(self) -> None:
         deployed = {properties["Handler"].split(".")[2] for properties in functions().values()}

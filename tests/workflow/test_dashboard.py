@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from local.host import STACK
 from tests.support.dashboard import Wanted, shown
 from tests.support.emitted import Datapoint, datapoints
 from tests.support.endings import assert_failed
@@ -42,17 +43,11 @@ def sweep(user: RestoreUser) -> None:
 
 
 def written(user: RestoreUser) -> list[Datapoint]:
-    """What the functions of this stack wrote as metrics, from their log groups."""
-    logs = user.lab.client("logs")
-    groups = [
-        group["logGroupName"]
-        for page in logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix="/aws/lambda/")
-        for group in page["logGroups"]
-    ]
+    """What the functions of this stack wrote as metrics, from their log group."""
+    pages = user.lab.client("logs").get_paginator("filter_log_events")
     lines = [
         line
-        for group in groups
-        for page in logs.get_paginator("filter_log_events").paginate(logGroupName=group)
+        for page in pages.paginate(logGroupName=f"/aws/lambda/{STACK}")
         for event in page["events"]
         for line in event["message"].splitlines()
     ]
