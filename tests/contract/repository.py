@@ -44,8 +44,13 @@ def functions() -> dict[str, Json]:
 
 
 def statements(properties: Json) -> list[Json]:
-    """The policy statements of a function or state machine, conditional ones too."""
-    found = [one for policy in properties["Policies"] for one in policy["Statement"]]
+    """All policy statements of a function or state machine: its own, shared ones, conditional ones."""
+    managed = resources("AWS::IAM::ManagedPolicy")
+    policies = [
+        managed[policy["Ref"]]["PolicyDocument"] if "Ref" in policy else policy
+        for policy in properties["Policies"]
+    ]
+    found = [one for policy in policies for one in policy["Statement"]]
     return [one["Fn::If"][1] if "Fn::If" in one else one for one in found]
 
 

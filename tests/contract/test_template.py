@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 
 import pytest
 
@@ -35,6 +36,15 @@ class TestPermissions:
                 assert "*" not in action, name
                 if statement["Resource"] == "*":
                     assert action.startswith(NO_RESOURCE), f"{name}: {action} on *"
+
+    def test_a_shared_policy_has_several_roles_and_a_role_has_room_for_more(self) -> None:
+        roles = [*functions().values(), *repository.resources("AWS::Serverless::StateMachine").values()]
+        shared = [[policy["Ref"] for policy in role["Policies"] if "Ref" in policy] for role in roles]
+        users = Counter(name for names in shared for name in names)
+        assert set(users) == set(repository.resources("AWS::IAM::ManagedPolicy"))
+        assert min(users.values()) > 1
+        # A role may have 10 (IAM user guide, "IAM and AWS STS quotas"); SAM attaches two, for logs and X-Ray.
+        assert max(map(len, shared)) + 2 < 10
 
     @pytest.mark.parametrize("name", sorted(repository.MACHINES))
     def test_a_state_machine_may_call_what_its_definition_calls(self, name: str) -> None:
