@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from local.host import STACK
+from local.aws.host import STACK
 from tests.support.dashboard import Wanted, shown
 from tests.support.emitted import Datapoint, datapoints
 from tests.support.endings import assert_failed
