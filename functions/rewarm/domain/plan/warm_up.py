@@ -161,23 +161,22 @@ def shared_seconds(mib: float, own_mib_s: float, instance: InstanceRate, beside:
     if math.isinf(instance.baseline_mib_s) or (not beside and own_mib_s <= instance.baseline_mib_s):
         return mib / own_mib_s
     seconds = done = level = 0.0
-    finished = 0
-    while done < mib:
-        bursting = seconds < instance.burst_seconds
+    finished, bursting = 0, instance.burst_seconds > 0
+    while True:  # each pass but the last ends the burst or finishes one of `beside`
         total = instance.burst_mib_s if bursting else instance.baseline_mib_s
         share = total / (1 + len(beside) - finished)
         rate = min(own_mib_s, share)
-        step = (mib - done) / rate
-        if bursting:
-            step = min(step, instance.burst_seconds - seconds)
-        if finished < len(beside):
-            until_next = (beside[finished] - level) / share
-            if until_next <= step:
-                step, finished = until_next, finished + 1
-        elif not bursting or seconds + step < instance.burst_seconds:
+        until_done = (mib - done) / rate
+        until_next = (beside[finished] - level) / share if finished < len(beside) else math.inf
+        until_baseline = instance.burst_seconds - seconds if bursting else math.inf
+        step = min(until_done, until_next, until_baseline)
+        if step == until_done:
             return seconds + step
         seconds, done, level = seconds + step, done + rate * step, level + share * step
-    return seconds
+        if step == until_next:
+            finished += 1
+        else:
+            bursting = False
 
 
 def no_agent(facts: VolumeFacts) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rewarm.domain.model import GIB, Boost, InstanceEbsLimits, VolumeSettings
@@ -62,8 +62,9 @@ class TestSharedSeconds:
         # 360,000 MiB in the burst, 90,000 MiB at 50 MiB/s
         assert shared_seconds(450_000.0, 400.0, burst, ()) == pytest.approx(1_800 + 1_800)
 
-    def test_needs_no_time_for_nothing(self):
-        assert shared_seconds(0.0, 400.0, STEADY, (100.0,)) == 0
+    @pytest.mark.parametrize("mib", [0.0, 5e-324])
+    def test_needs_no_time_for_nothing_and_next_to_nothing(self, mib):
+        assert shared_seconds(mib, 400.0, STEADY, (100.0,)) == 0
 
     @settings(deadline=None)
     @given(
@@ -73,6 +74,7 @@ class TestSharedSeconds:
         st.floats(1, 10),
         st.lists(st.floats(0, 1e6), max_size=5),
     )
+    @example(mib=5e-324, own=1.0, baseline=1.0, factor=1.0, beside=[1.0])
     def test_is_never_faster_than_alone_nor_slower_than_in_turn(self, mib, own, baseline, factor, beside):
         instance = InstanceRate(baseline * factor, 1_800, baseline)
         seconds = shared_seconds(mib, own, instance, tuple(sorted(beside)))
