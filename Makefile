@@ -16,6 +16,8 @@ export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.local/zig
 # Options of `make run`, and of pytest in `make test`.
 ARGS ?=
 PYTEST_ARGS ?=
+# What the properties of `make test-long` are drawn from; the same seed draws the same cases.
+SEED := $(or $(SEED),$(shell date +%s))
 # Each pytest worker runs an embedded AWS of its own. One more than two cores, because workflows wait rather than work.
 WORKERS ?= 3
 
@@ -51,18 +53,19 @@ soak: ## random restores with random faults in virtual time (ARGS="--restores 50
 	@local/setup.sh --only-python >&2
 	@$(PYTHON) -m local.soak $(ARGS)
 
-test: setup ## unit, contract, lint, embedded AWS, workflows, agent, sanitizers
-	@$(MAKE) --no-print-directory -j2 test-python test-agent-at-once
+test: setup ## every promise once, agent and sanitizers too; only Python tests with PYTEST_ARGS="tests/unit -k …"
+	@$(MAKE) --no-print-directory -j2 test-python $(if $(PYTEST_ARGS),,test-agent-at-once)
 
 # Beside the Python tests, because most of these wait rather than work; shown in one piece when they have ended.
 test-agent-at-once:
 	@$(MAKE) --no-print-directory test-agent >.local/test-agent.log 2>&1; status=$$?; cat .local/test-agent.log; exit $$status
 
 test-python: ## the Python tests and linters (PYTEST_ARGS="-k …")
-	@$(PYTHON) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not long" $(PYTEST_ARGS)
+	@$(PYTHON) -m pytest -n $(WORKERS) -m "not long" $(PYTEST_ARGS)
 
-test-long: setup ## the tests that half an hour has no room for, and every row of the fault matrix
-	@FAULT_MATRIX=all $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "long or matrix" $(PYTEST_ARGS)
+test-long: setup ## what make test has no room for: every row of the fault matrix, new cases of each property (SEED=…)
+	@echo "The properties are tested with SEED=$(SEED)"
+	@LONG_TESTS=1 $(PYTHON) -m pytest -n $(WORKERS) -m "long or matrix or hypothesis" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
 test-agent: ## the agent's tests: release binaries, this machine's build, the same under sanitizers
 	@$(MAKE) --no-print-directory -C warmer check-release ZIG="$(ZIG)"

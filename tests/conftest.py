@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import amount
 from tests.support.killed import sweep_killed_machines
 from tests.support.matrix_summary import fault_rows
 
 pytest_plugins = ["tests.support.lab"]
 
-LONGEST = Path(__file__).parent / "workflow"
+amount.load_profile()
+
 APART = tuple(Path(__file__).parent / name for name in ("unit", "contract"))
 
 
@@ -32,8 +34,8 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The workflows first: a file is one worker's, so a long one begun last would keep the others waiting."""
-    items.sort(key=lambda item: LONGEST not in item.path.parents)
+    """What needs the deployed stack first, together: each worker that runs such a test deploys it once."""
+    items.sort(key=lambda item: "lab" not in getattr(item, "fixturenames", ()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from local.aws.slack_limits import problems
@@ -18,6 +18,7 @@ from rewarm.adapters.slack import SlackWebhook, escaped, rendered
 from rewarm.adapters.topics import ChatTopic, NotificationTopic, custom_notification, plain_text, subject
 from rewarm.domain import errors
 from tests.contract.answers import ApiError, Aws
+from tests.support.amount import cases
 from tests.support.loopback import Loopback, QuietHandler
 
 TOPIC = "arn:aws:sns:us-east-1:123456789012:rewarm"
@@ -124,7 +125,7 @@ class TestSlack:
         assert not any("secretpath" in line for line in logged)
         assert all(record.exc_info is None for record in caplog.records if record.name.startswith("rewarm"))
 
-    @settings(max_examples=60, deadline=None)
+    @cases(60, 600)
     @given(messages)
     def test_never_breaks_slacks_limits(self, message: dict[str, Any]) -> None:
         assert problems(rendered(message)) == []
@@ -143,7 +144,7 @@ class TestTopics:
         assert "p99 < 20 ms & no errors" in sent["Message"]
         assert sent["MessageAttributes"]["severity"]["StringValue"] == "good"
 
-    @settings(max_examples=60, deadline=None)
+    @cases(60, 600)
     @given(texts)
     def test_a_subject_is_what_sns_takes(self, title: str) -> None:
         found = subject(title)
@@ -162,7 +163,7 @@ class TestTopics:
         )
         assert sent["metadata"]["threadId"] == "restore-1"
 
-    @settings(max_examples=60, deadline=None)
+    @cases(60, 600)
     @given(messages)
     def test_chat_never_breaks_the_limits(self, message: dict[str, Any]) -> None:
         content = custom_notification(message)["content"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from local.aws.region import RegionSettings
@@ -29,6 +29,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import BLOCK_BYTES, GIB, Extent
 from tests.contract.answers import ApiError, Aws
 from tests.local.aws.region.region_lab import Lab
+from tests.support.amount import cases
 
 SNAPSHOT = "snap-0123456789abcdef0"
 EXPIRY = datetime(2026, 11, 28, tzinfo=UTC)
@@ -80,7 +81,7 @@ def listed(found: BlockLister, size_gib: int, full_size_bytes: int | None = None
     return [extent for part in parts for extent in part]
 
 
-@settings(max_examples=40, deadline=None)
+@cases(40, 400)
 @given(
     st.sets(st.integers(min_value=0, max_value=8 * 2_048 - 1), max_size=400),
     st.integers(min_value=1, max_value=50),

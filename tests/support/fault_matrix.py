@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections import defaultdict
 from functools import cache
@@ -13,10 +12,11 @@ from local.soak.trouble import matrix
 from local.soak.trouble.calls import name_of, need
 from local.soak.trouble.matrix import CallRow, MishapRow, Recorded, Result
 from local.soak.trouble.wire_faults import Kind
+from tests.support.amount import LONG
 
 TABLE = Path(__file__).resolve().parents[1] / "workflow" / "fault_matrix.json"
 """Place -> call -> `needed` or `optional`: whether a restore can do without it."""
-SHARE = 1 if os.environ.get("FAULT_MATRIX") == "all" else 5
+SHARE = 1 if LONG else 5
 """Of so many rows one is played: all of them take ten minutes of processor time (`make test-long`)."""
 
 

@@ -17,12 +17,10 @@ Json = dict[str, Any]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file stays in one xdist worker (--dist loadgroup); the files of a worker share one embedded AWS."""
     for item in items:
         if "tests/workflow/" in str(item.path):
             item.add_marker(pytest.mark.workflow)
             item.add_marker(pytest.mark.agent)
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rewarm.domain.model import GIB, Strategy, VolumeSettings
@@ -14,6 +14,7 @@ from rewarm.domain.plan.allocation import allocate
 from rewarm.domain.plan.facts import beside_each_other
 from rewarm.domain.plan.frontier import POINTS, frontier
 from rewarm.domain.plan.objective import Objective
+from tests.support.amount import cases
 from tests.support.builders import facts
 from tests.support.facts import TOKYO, any_facts, any_restore
 
@@ -26,7 +27,7 @@ ONE_TIB = facts(
     snapshot_id="snap-0",
 )
 ZONE_ONLY = replace(ONE_TIB, instance_limits=None, agent_available=False)
-a_few = settings(max_examples=300, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+a_few = cases(30, 300)
 
 
 def total(chosen):

@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import product
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from rewarm.domain.model import Boost, Strategy
 from rewarm.domain.plan import cost
@@ -23,6 +23,7 @@ from rewarm.domain.plan.facts import beside_each_other
 from rewarm.domain.plan.objective import NEVER_BY_ITSELF, Objective
 from rewarm.domain.plan.warm_up import warm_up_times
 from rewarm.domain.volume.volume_types import VOLUME_TYPES, VolumeSpeed
+from tests.support.amount import cases
 from tests.support.facts import TOKYO, any_facts, any_restore, budgets, deadlines
 
 pytestmark = pytest.mark.slow
@@ -84,7 +85,7 @@ def within(found, deadline, budget):
     ]
 
 
-@settings(max_examples=400, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+@cases(40, 400)
 @given(any_facts(), deadlines, budgets)
 def test_no_plan_for_one_volume_is_cheaper_in_time_nor_faster_when_late(facts, deadline, budget):
     (facts,) = beside_each_other([facts])
@@ -137,7 +138,7 @@ def price_of(volumes, place):
     return round(TOKYO.fsr_usd_per_hour * minutes / 60, 6)
 
 
-@settings(max_examples=300, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+@cases(30, 300)
 @given(any_restore(most=2), deadlines, budgets)
 def test_no_combination_for_two_volumes_is_cheaper_in_time_nor_faster_when_late(volumes, deadline, budget):
     chosen = allocate(volumes, Objective(deadline, budget), TOKYO)
@@ -153,7 +154,7 @@ def test_no_combination_for_two_volumes_is_cheaper_in_time_nor_faster_when_late(
         assert slowest <= min(other for _, other in combinations)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@cases(10, 300)
 @given(any_facts(), deadlines)
 def test_a_lower_quota_or_price_is_seen_by_both(facts, deadline):
     """The search itself finds what is there: without it an oracle that never objects would prove nothing."""

@@ -1,4 +1,4 @@
-"""What must hold for every restore, whatever its facts: the rule of the choice, ten thousand cases each."""
+"""What must hold for every restore, whatever its facts: the rule of the choice, up to 10,000 cases each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rewarm.domain.errors import NoStrategyFitsError
@@ -18,15 +18,14 @@ from rewarm.domain.plan.facts import beside_each_other
 from rewarm.domain.plan.fast_restore import fast_snapshot_restore
 from rewarm.domain.plan.objective import NEVER_BY_ITSELF, Objective
 from rewarm.domain.plan.strategy import choose_all
+from tests.support.amount import cases
 from tests.support.builders import NOW
 from tests.support.facts import HOUR, TOKYO, any_facts, any_restore, budgets, deadlines
 
 pytestmark = pytest.mark.slow
 
-ten_thousand = settings(
-    max_examples=10_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
-)
-thousand = settings(ten_thousand, max_examples=1_000)
+ten_thousand = cases(500, 10_000)
+thousand = cases(300, 3_000)
 fixed = st.sampled_from([None, None, None, *Strategy])
 later = st.integers(0, 10 * 24 * HOUR).map(float)
 more_money = st.integers(0, 50_000_000).map(lambda micro: Decimal(micro).scaleb(-6))

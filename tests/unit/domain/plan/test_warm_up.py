@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rewarm.domain.model import GIB, Boost, InstanceEbsLimits, VolumeSettings
@@ -66,7 +66,6 @@ class TestSharedSeconds:
     def test_needs_no_time_for_nothing_and_next_to_nothing(self, mib):
         assert shared_seconds(mib, 400.0, STEADY, (100.0,)) == 0
 
-    @settings(deadline=None)
     @given(
         st.floats(0, 1e6),
         st.floats(1, 4_000),
