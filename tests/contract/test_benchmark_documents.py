@@ -6,7 +6,6 @@ import json
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from tests.contract.documents import document, filled, script
 from tests.support.fakes import FakeArtifacts
 from tests.support.fio_outputs import account, side
 from tests.support.loopback import Loopback, QuietHandler
+from tests.support.waiting import wait_until
 
 VOLUME = "vol-00000000000000001"
 
@@ -152,7 +152,7 @@ class Command:
 
     def run(self, **values: str) -> tuple[int, str, str]:
         process = self.start(**values)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate()
         self.check_clean()
         return process.returncode, out, err
 
@@ -219,7 +219,7 @@ class TestScript:
             folder.mkdir()
             (folder / "file").write_text("x")
         process = command.start()
-        process.communicate(timeout=60)
+        process.communicate()
         assert not mine.exists()
         assert others.exists()
 
@@ -248,32 +248,26 @@ class TestScript:
     def test_nothing_is_left_when_it_is_stopped(self, tmp_path: Path, store: Store) -> None:
         command = Command(tmp_path, store, body="sleep 60")
         process = command.start()
-        give_up = time.monotonic() + 20
-        while not command.called():
-            assert time.monotonic() < give_up
-            time.sleep(0.05)
+        wait_until(command.called)
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
+        process.communicate()
         assert process.returncode == 143
         command.check_clean()
 
     def test_only_one_at_a_time(self, tmp_path: Path, store: Store) -> None:
         command = Command(tmp_path, store, body="sleep 60")
         first = command.start()
-        give_up = time.monotonic() + 20
-        while not command.called():
-            assert time.monotonic() < give_up
-            time.sleep(0.05)
+        wait_until(command.called)
         second = command.start()
-        assert "another benchmark" in second.communicate(timeout=20)[1]
+        assert "another benchmark" in second.communicate()[1]
         assert second.returncode == 68
         first.send_signal(signal.SIGTERM)
-        first.communicate(timeout=20)
+        first.communicate()
 
     def test_the_signature_is_never_printed(self, command: Command) -> None:
         command.store.close()
         status, out, err = command.start(resultUrl="http://127.0.0.1:9/out?X-Amz-Signature=secret"), "", ""
         process = status
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate()
         assert process.returncode == 69
         assert "secret" not in out + err

@@ -16,6 +16,7 @@ import pytest
 
 from tests.contract.documents import document, filled, powershell_code, script
 from tests.support.loopback import Loopback, QuietHandler
+from tests.support.waiting import wait_until
 
 BOTH = pytest.mark.parametrize("name", ["WarmerDocument", "WarmerWindowsDocument"])
 
@@ -164,7 +165,7 @@ class Command:
 
     def run(self, **values: str) -> tuple[int, str, str]:
         process = self.start(**values)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate()
         assert list((self.home / "tmp").iterdir()) == [], "temporary files stay behind"
         return process.returncode, out, err
 
@@ -247,13 +248,10 @@ class TestScript:
         refusal = command.home / "refusal"
         refusal.write_text("warmer: cannot use state file x: another warmer is using it\n", encoding="utf-8")
         process = command.start()
-        give_up = time.monotonic() + 20
-        while not (command.home / "calls").exists():
-            assert time.monotonic() < give_up
-            time.sleep(0.05)
+        wait_until((command.home / "calls").exists)
         time.sleep(1)
         refusal.unlink()
-        process.communicate(timeout=60)
+        process.communicate()
         assert process.returncode == 0
         assert all("--state" in call for call in command.calls)
 
@@ -300,11 +298,8 @@ class TestScript:
     def test_takes_the_agent_along_when_it_is_stopped(self, tmp_path: Path, store: Store) -> None:
         command = Command(tmp_path, store, seconds=30)
         process = command.start()
-        give_up = time.monotonic() + 20
-        while not (tmp_path / "called").exists():
-            assert time.monotonic() < give_up
-            time.sleep(0.05)
+        wait_until((tmp_path / "called").exists)
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
+        process.communicate()
         assert process.returncode == 143
         assert list((tmp_path / "tmp").iterdir()) == []

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +15,12 @@ from local.aws.machines.dataplane import SnapshotImage, VolumeCounters
 from local.tools.run.history import visits
 from local.tools.run.recording import StateVisit
 from rewarm_cli.api import Answer, Api
+from tests.support.waiting import wait_until
 
 Json = dict[str, Any]
-END_SECONDS = 180.0
-"""Real time after which an execution is taken to hang; nothing asserts that it is faster."""
 ALARM_SOURCE, ALARM_DETAIL_TYPE = "aws.cloudwatch", "CloudWatch Alarm State Change"
 PATIENT: Json = {"maxP99Ms": 2_000}
 """A busy machine makes some reads slow; that a volume is warm is proved by the blocks that were read."""
-_PAUSE_SECONDS = 0.05
 _DETACH_SECONDS = 30.0
 
 
@@ -165,10 +162,23 @@ class RestoreUser:
 
     def wait_for_state(self, restore_id: str, state: str) -> None:
         """Until the first volume's execution has entered the state."""
-        give_up = time.monotonic() + END_SECONDS
-        while not self._is_in(f"{restore_id}-0", state):
-            assert time.monotonic() < give_up, f"{restore_id} never came to {state}"
-            time.sleep(_PAUSE_SECONDS)
+        arn = self.arn(1, f"{restore_id}-0")
+        self.wait_until(lambda: state in self._entered(arn), lambda: f"{restore_id} never came to {state}")
+
+    def wait_until(self, holds: Callable[[], bool], what: Callable[[], str]) -> None:
+        """Until it holds; fail with `what` once no execution has moved for long."""
+        wait_until(holds, what, self.lab.emulator.events_written)
+
+    def wait_for_end(self, arn: str) -> None:
+        """Until the execution has ended."""
+        self.wait_until(
+            lambda: self.lab.emulator.history(arn)[0] not in ("", "RUNNING"),
+            lambda: f"{arn} still runs, in {self._entered(arn)[-5:]}",
+        )
+
+    def arn(self, machine: int, name: str) -> str:
+        """The ARN of an execution of restore (0) or restore-volume (1)."""
+        return self._machines[machine].replace(":stateMachine:", ":execution:", 1) + f":{name}"
 
     def executions(self, machine: int = 0) -> list[str]:
         """Names of the executions of restore (0) or restore-volume (1)."""
@@ -253,19 +263,17 @@ class RestoreUser:
                 AvailabilityZones=[zone], SourceSnapshotIds=[snapshot_id]
             )
 
-    def _is_in(self, name: str, state: str) -> bool:
-        if name not in self.executions(1):
-            return False
-        return state in [visit.state for visit in visits(name, self._history(self._arn(1, name)))]
+    def _entered(self, arn: str) -> list[str]:
+        """States that the execution has entered so far."""
+        events = list(self.lab.emulator.history(arn)[1])
+        return [
+            one["stateEnteredEventDetails"]["name"] for one in events if "stateEnteredEventDetails" in one
+        ]
 
     def _execution(self, machine: int, name: str) -> Execution:
-        arn = self._arn(machine, name)
-        give_up = time.monotonic() + END_SECONDS
-        while (described := self._states.describe_execution(executionArn=arn))["status"] == "RUNNING":
-            if time.monotonic() > give_up:
-                states = [visit.state for visit in visits(name, self._history(arn))]
-                raise AssertionError(f"{name} still runs after {END_SECONDS:.0f} s, in {states[-5:]}")
-            time.sleep(_PAUSE_SECONDS)
+        arn = self.arn(machine, name)
+        self.wait_for_end(arn)
+        described = self._states.describe_execution(executionArn=arn)
         return Execution(
             arn=arn,
             status=described["status"],
@@ -274,9 +282,6 @@ class RestoreUser:
             output=json.loads(described.get("output") or "null"),
             visits=tuple(visits(name, self._history(arn))),
         )
-
-    def _arn(self, machine: int, name: str) -> str:
-        return self._machines[machine].replace(":stateMachine:", ":execution:", 1) + f":{name}"
 
     def _history(self, arn: str) -> Iterable[Json]:
         pages = self._states.get_paginator("get_execution_history").paginate(executionArn=arn)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import json
 import textwrap
-import time
 import uuid
 import zipfile
 from typing import TYPE_CHECKING, Any
+
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,14 +43,15 @@ def start(host: Host, machine: str, data: Any = None, name: str | None = None) -
     return str(answer["executionArn"])
 
 
-def wait(host: Host, execution: str, timeout_seconds: float = 30.0) -> Json:
+def wait(host: Host, execution: str) -> Json:
     """The execution's description once it has ended."""
     states = host.client("stepfunctions")
-    give_up = time.monotonic() + timeout_seconds
-    while (described := states.describe_execution(executionArn=execution))["status"] == "RUNNING":
-        assert time.monotonic() < give_up, f"{execution} still runs after {timeout_seconds:.0f} s"
-        time.sleep(0.02)
-    return dict(described)
+    wait_until(
+        lambda: host.emulator.history(execution)[0] != "RUNNING",
+        lambda: f"{execution} still runs",
+        host.emulator.events_written,
+    )
+    return dict(states.describe_execution(executionArn=execution))
 
 
 def run(host: Host, states: Json, data: Any = None, **top: Any) -> Json:

@@ -7,7 +7,7 @@ twice costs the time of a cold read again on AWS.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -54,15 +54,10 @@ def warming(user: RestoreUser, *, strategy: str = "warm-up-agent", **changes: An
 def volume_half_read(user: RestoreUser, restore_id: str) -> str:
     user.wait_for_state(restore_id, "Poll Initialization")
     (volume_id,) = user.volumes_of(restore_id)
-    wait_until(lambda: user.counters(volume_id).read_blocks >= 16)
+    user.wait_until(
+        lambda: user.counters(volume_id).read_blocks >= 16, lambda: f"the agent does not read {volume_id}"
+    )
     return volume_id
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 120
-    while not holds():
-        assert time.monotonic() < give_up
-        time.sleep(0.02)
 
 
 def instance_of(user: RestoreUser, volume_id: str) -> str:
@@ -72,16 +67,13 @@ def instance_of(user: RestoreUser, volume_id: str) -> str:
 def on_instance(user: RestoreUser, instance_id: str, script: str) -> str:
     """What an administrator does there; the output."""
     command = user.lab.machine.run_command(instance_id, script, environment={})
-    wait_until(lambda: command.poll() is not None)
+    user.wait_until(lambda: command.poll() is not None, lambda: f"{instance_id} still runs {script}")
     assert command.poll() == 0, command.output()
     return command.output()[0]
 
 
 def runs(user: RestoreUser, restore_id: str) -> bool:
-    machine = user.lab.outputs["RestoreStateMachineArn"]
-    arn = machine.replace(":stateMachine:", ":execution:", 1) + f":{restore_id}"
-    found = user.lab.client("stepfunctions").describe_execution(executionArn=arn)
-    return str(found["status"]) == "RUNNING"
+    return user.lab.emulator.history(user.arn(0, restore_id))[0] == "RUNNING"
 
 
 def commands_of(user: RestoreUser, volume_id: str) -> list[Json]:

@@ -130,9 +130,7 @@ def test_the_device_of_a_restore_that_was_stopped_is_taken_over(user: RestoreUse
         first = user.start(request)
         user.wait_for_state(first, "Wait For Volume")
         states = user.lab.client("stepfunctions")
-        machine = user.lab.outputs["RestoreStateMachineArn"]
-        arn = machine.replace(":stateMachine:", ":execution:", 1) + f":{first}"
-        states.stop_execution(executionArn=arn)
+        states.stop_execution(executionArn=user.arn(0, first))
         assert user.call("POST", "/restores", request).status == 409, "it may be about to start"
     user.lab.clock.sleep(400)
     second = user.start(request)

@@ -126,9 +126,7 @@ def test_a_boost_that_nobody_needs_is_told_until_it_is_lowered(user: RestoreUser
     user.wait_for_state(restore_id, "Attach Volume")
     sweep(user)
     assert boosts(user) == (1, 0)
-    machine = user.lab.outputs["RestoreStateMachineArn"]
-    arn = machine.replace(":stateMachine:", ":execution:", 1) + f":{restore_id}"
-    user.lab.client("stepfunctions").stop_execution(executionArn=arn)
+    user.lab.client("stepfunctions").stop_execution(executionArn=user.arn(0, restore_id))
     sweep(user)
     assert boosts(user) == (1, 1)
     user.lab.clock.sleep(60)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 
 from local.tools.run.history import visits
 from rewarm_cli.api import Answer
-from tests.support.restores import END_SECONDS, RestoreUser, request_for, texts
+from tests.support.restores import RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 SentEvents = Callable[[str], list[Json]]
@@ -44,10 +43,8 @@ def ended(user: RestoreUser, name: str) -> Json:
     states = user.lab.client("stepfunctions")
     machine = user.lab.outputs["ChangePerformanceStateMachineArn"]
     arn = machine.replace(":stateMachine:", ":execution:", 1) + f":{name}"
-    give_up = time.monotonic() + END_SECONDS
-    while (found := states.describe_execution(executionArn=arn))["status"] == "RUNNING":
-        assert time.monotonic() < give_up, f"{name} still runs"
-        time.sleep(0.05)
+    user.wait_for_end(arn)
+    found = states.describe_execution(executionArn=arn)
     events = states.get_execution_history(executionArn=arn)["events"]
     return {**found, "states": [visit.state for visit in visits(name, events)]}
 
@@ -216,9 +213,7 @@ def test_a_stopped_restore_stays_not_boosted(user: RestoreUser) -> None:
     assert boosted["Tags"]["rewarm:boost"] == "gp3 iops=3000 throughputMibS=125"
     assert boosted["Throughput"] > 125
     states = user.lab.client("stepfunctions")
-    machine = user.lab.outputs["RestoreStateMachineArn"]
-    arn = machine.replace(":stateMachine:", ":execution:", 1) + f":{restore_id}"
-    states.stop_execution(executionArn=arn, cause=f"test {uuid.uuid4()}")
+    states.stop_execution(executionArn=user.arn(0, restore_id), cause=f"test {uuid.uuid4()}")
     for _ in range(10):
         user.lab.clock.sleep(60)
         sweep(user, volume_id)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
 
-from tests.support.restores import END_SECONDS, PATIENT, RestoreUser, request_for, texts
+from tests.support.restores import PATIENT, RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 TO_ZONE = {"target": {"availabilityZone": "us-east-1a"}}
@@ -16,17 +15,18 @@ TO_ZONE = {"target": {"availabilityZone": "us-east-1a"}}
 
 def stop(user: RestoreUser, restore_id: str) -> None:
     """As somebody does in the console."""
-    arn = user._arn(0, restore_id)
+    arn = user.arn(0, restore_id)
     user.lab.client("stepfunctions").stop_execution(executionArn=arn, error="Console", cause="by hand")
 
 
 def swept(user: RestoreUser, restore_id: str) -> Json:
     """The record, once the sweeper has told of the restore."""
-    give_up = time.monotonic() + END_SECONDS
-    while not (record := user.call("GET", f"/restores/{restore_id}").body).get("toldAt"):
-        assert time.monotonic() < give_up, f"{restore_id} is still {record['status']}"
-        time.sleep(0.1)
-    return dict(record)
+
+    def record() -> Json:
+        return dict(user.call("GET", f"/restores/{restore_id}").body)
+
+    user.wait_until(lambda: "toldAt" in record(), lambda: f"{restore_id} is still {record()['status']}")
+    return record()
 
 
 def sweep(user: RestoreUser) -> Json:

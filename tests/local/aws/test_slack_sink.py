@@ -25,7 +25,7 @@ def post(url, message, raw=None):
     data = raw if raw is not None else json.dumps(message).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, answer.read().decode(), answer.headers
     except urllib.error.HTTPError as refusal:
         with refusal:

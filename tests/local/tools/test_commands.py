@@ -49,7 +49,7 @@ def test_the_usage_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
 
 class TestRewarm:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([REWARM, *arguments], capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run([REWARM, *arguments], capture_output=True, text=True, check=False)
 
     @pytest.mark.parametrize("word", ["--help", "-h", "help"])
     def test_help_is_no_error(self, word: str) -> None:

@@ -15,6 +15,7 @@ import pytest
 from local.aws.host import ROOT
 from local.aws.machines.linux import ProcessIdentity
 from local.tools.signals import MADE_BY_MAKE
+from tests.support.waiting import wait_until
 
 PROGRAM = """
 import os, sys, time
@@ -53,10 +54,7 @@ def test_a_killed_make_ends_what_it_ran_tidily(tmp_path: Path) -> None:
     over, program = start(tmp_path, "make", "run")
     assert program.pid != over.pid
     kill(over)
-    give_up = time.monotonic() + 20
-    while program.is_alive() and time.monotonic() < give_up:
-        time.sleep(0.02)
-    assert not program.is_alive()
+    wait_until(lambda: not program.is_alive())
     assert (tmp_path / "trace").read_text(encoding="utf-8") == "tidy"
 
 
@@ -75,5 +73,5 @@ def test_who_was_not_run_by_make_goes_on(tmp_path: Path) -> None:
 def test_a_signal_ends_it_tidily(tmp_path: Path, number: signal.Signals) -> None:
     over, program = start(tmp_path, "env", **{MADE_BY_MAKE: "1"})
     os.kill(program.pid, number)
-    over.communicate(timeout=20)
+    over.communicate()
     assert (tmp_path / "trace").read_text(encoding="utf-8") == "tidy"

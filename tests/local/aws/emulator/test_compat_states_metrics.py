@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.state_machines import create_machine, start, wait
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from local.aws.host import Host
@@ -39,10 +39,7 @@ def total(host: Host, machine: str, metric: str) -> float:
 def test_each_end_is_counted_for_its_state_machine(host: Host, state, metric):
     machine = create_machine(host, {"Only": state}, TimeoutSeconds=600)
     wait(host, start(host, machine))
-    give_up = time.monotonic() + 10
-    while total(host, machine, metric) < 1:
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
+    wait_until(lambda: total(host, machine, metric) >= 1)
     assert total(host, machine, "ExecutionsStarted") == 1
 
 
@@ -62,10 +59,9 @@ def test_an_alarm_on_failed_executions_goes_off(host: Host):
         TreatMissingData="notBreaching",
     )
     wait(host, start(host, machine))
-    give_up = time.monotonic() + 20
-    while (
-        cloudwatch.describe_alarms(AlarmNames=["failed-executions"])["MetricAlarms"][0]["StateValue"]
-        != "ALARM"
-    ):
-        assert time.monotonic() < give_up
-        time.sleep(0.1)
+
+    def state() -> str:
+        (alarm,) = cloudwatch.describe_alarms(AlarmNames=["failed-executions"])["MetricAlarms"]
+        return alarm["StateValue"]
+
+    wait_until(lambda: state() == "ALARM")

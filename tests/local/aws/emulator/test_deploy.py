@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import platform
 import shutil
-import time
 import urllib.error
 import urllib.request
 import zipfile
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from local.aws.emulator.deploy import DeploymentError, Source, deploy, zip_folder
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from local.aws.host import Host
@@ -86,13 +86,10 @@ def test_an_event_of_aws_starts_the_state_machine(host: Host, outputs):
     host.emulator.put_event("CloudWatch Alarm State Change", "aws.cloudwatch", {"alarmName": "other"}, [])
     host.emulator.put_event("CloudWatch Alarm State Change", "aws.cloudwatch", {"alarmName": "small-1"}, [])
     states = host.client("stepfunctions")
-    give_up = time.monotonic() + 20
     wanted = {"stateMachineArn": outputs["MachineArn"], "statusFilter": "SUCCEEDED"}
-    while not (ended := states.list_executions(**wanted)["executions"]):
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
-    assert len(ended) == 1
-    output = json.loads(states.describe_execution(executionArn=ended[0]["executionArn"])["output"])
+    wait_until(lambda: states.list_executions(**wanted)["executions"])
+    (ended,) = states.list_executions(**wanted)["executions"]
+    output = json.loads(states.describe_execution(executionArn=ended["executionArn"])["output"])
     assert json.loads(output["body"])["detail"] == {"alarmName": "small-1"}
 
 
@@ -110,15 +107,16 @@ def test_an_update_changes_what_changed(host: Host, source: Source, outputs):
     assert "echo salut" in document["Content"]
     assert deploy(source, "small", {"Greeting": "salut"}) == updated
     host.client("cloudformation").delete_stack(StackName="small")
-    give_up = time.monotonic() + 20
     ssm = host.client("ssm")
-    while True:
-        assert time.monotonic() < give_up
+
+    def is_gone() -> bool:
         try:
             ssm.get_document(Name=updated["DocumentName"])
         except ssm.exceptions.InvalidDocument:
-            break
-        time.sleep(0.05)
+            return True
+        return False
+
+    wait_until(is_gone)
 
 
 class TestRefusals:

@@ -27,6 +27,7 @@ from local.aws.machines.dataplane import (
 from local.aws.machines.first_touch_process import FirstTouchSettings, FuseUnavailableError
 from local.aws.machines.linux import mounts_under
 from local.aws.machines.volumes import GIB, FirstTouchVolume, VolumeRequest, make_backing
+from tests.support.waiting import wait_until
 
 KIB, MIB = 1 << 10, 1 << 20
 UNLIMITED = VolumeLimits(iops=1_000_000, throughput_mib_s=100_000)
@@ -346,10 +347,7 @@ def test_initialization_makes_the_first_share_local_in_block_order(make: Make) -
 
 def test_a_volume_may_initialize_itself_in_the_background(make: Make) -> None:
     volume = make(settings=FirstTouchSettings(background_mib_s=400))
-    deadline = time.monotonic() + 30
-    while volume.counters.fetched_blocks < 64 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert volume.counters.fetched_blocks == 64
+    wait_until(lambda: volume.counters.fetched_blocks == 64)
     assert volume.fetches == 0
 
 

@@ -21,6 +21,7 @@ from local.aws.machines.instances import BY_ID, Command
 from local.aws.machines.linux import ProcessIdentity, mounts_under
 from local.aws.machines.loop_devices import leftover_loops
 from local.aws.machines.machine import Machine
+from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[4]
 VOLUME, OTHER, INSTANCE = "vol-0123456789abcdef0", "vol-0fedcba9876543210", "i-0123456789abcdef0"
@@ -60,16 +61,9 @@ def run(machine: Machine, script: str, **environment: str) -> tuple[int, str, st
     return (status, *command.output())
 
 
-def wait_for(condition: Callable[[], object], timeout_seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + timeout_seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come"
-        time.sleep(0.02)
-
-
 def wait_for_release(folder: Path) -> None:
     """The kernel releases a device at its last close, and whoever looks for devices opens them all."""
-    wait_for(lambda: not leftover_loops(folder))
+    wait_until(lambda: not leftover_loops(folder))
 
 
 def sleeper(number: int) -> str:
@@ -161,7 +155,7 @@ def test_exit_status_and_output_come_back(machine: Machine) -> None:
     assert len(run(machine, "head -c 3000000 /dev/zero | tr '\\0' x")[1]) == 3_000_000
     assert run(machine, "# " + "x" * 200_000 + "\necho long")[1] == "long\n"
     command = start(machine, "echo first; sleep 60")
-    wait_for(lambda: command.output()[0] == "first\n")
+    wait_until(lambda: command.output()[0] == "first\n")
     assert command.poll() is None
     command.cancel()
 
@@ -173,7 +167,7 @@ def test_cancel_kills_what_the_command_started(machine: Machine) -> None:
     command = start(
         machine, f"sleep {two} & setsid sleep {three} & (setsid setsid sleep {four} &) ; sleep {five}"
     )
-    wait_for(lambda: all(processes_with(argument) for argument in (one, two, three, four, five)))
+    wait_until(lambda: all(processes_with(argument) for argument in (one, two, three, four, five)))
     command.cancel()
     assert command.poll() == 137
     assert [processes_with(argument) for argument in (two, three, four, five)] == [[], [], [], []]
@@ -186,7 +180,7 @@ def test_stopping_an_instance_kills_everything_on_it(machine: Machine) -> None:
     daemon, waiting = sleeper(10), sleeper(11)
     assert run(machine, f"setsid sleep {daemon} >/dev/null 2>&1 &")[0] == 0
     command = start(machine, f"sleep {waiting}")
-    wait_for(lambda: processes_with(daemon) and processes_with(waiting))
+    wait_until(lambda: processes_with(daemon) and processes_with(waiting))
     machine.stop_instance(INSTANCE)
     assert processes_with(daemon) == processes_with(waiting) == []
     assert command.poll() == 137
@@ -298,15 +292,15 @@ def test_a_machine_cleans_up_after_a_killed_one(tmp_path: Path, folder: str) -> 
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"ready\n"
-        wait_for(lambda: processes_with(argument))
+        wait_until(lambda: processes_with(argument))
         (loop,) = leftover_loops(tmp_path)
         holder.kill()
     # Processes and file system end by themselves; the device stays until somebody takes it away.
-    wait_for(lambda: not processes_with(argument))
-    wait_for(lambda: mounts_under(tmp_path) == [tmp_path / "same" / "volumes"])
+    wait_until(lambda: not processes_with(argument))
+    wait_until(lambda: mounts_under(tmp_path) == [tmp_path / "same" / "volumes"])
     machine = Machine(tmp_path / folder, SETTINGS)
     try:
-        wait_for(lambda: loop not in leftover_loops(tmp_path))
+        wait_until(lambda: loop not in leftover_loops(tmp_path))
         machine.create_volume(VOLUME, 1, None, LIMITS, warm=True)
     finally:
         machine.close()
@@ -334,7 +328,7 @@ def test_a_recorded_process_of_a_killed_run_is_ended(tmp_path: Path) -> None:
         ProcessIdentity.of(leftover.pid).write(folder / "holder.pid")
         (folder / "broken.pid").write_text('{"pid":')
         Machine(tmp_path).close()
-        assert leftover.wait(timeout=20) == -signal.SIGKILL
+        assert leftover.wait() == -signal.SIGKILL
 
 
 def refuse_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -424,9 +418,9 @@ def test_what_an_instance_keeps_of_the_agent_is_its_own(machine: Machine) -> Non
     for instance_id in ("i-0123456789abcdef0", "i-0123456789abcdef1"):
         machine.start_instance(instance_id)
     written = machine.run_command("i-0123456789abcdef0", "echo kept >/var/lib/rewarm/agent", environment={})
-    wait_for(lambda: written.poll() is not None)
+    wait_until(lambda: written.poll() is not None)
     seen = machine.run_command("i-0123456789abcdef1", "ls -A /var/lib/rewarm", environment={})
-    wait_for(lambda: seen.poll() is not None)
+    wait_until(lambda: seen.poll() is not None)
     assert (written.poll(), seen.poll(), seen.output()[0]) == (0, 0, "")
     assert not Path("/var/lib/rewarm/agent").exists()
 

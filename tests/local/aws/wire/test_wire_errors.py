@@ -126,17 +126,17 @@ def test_requests_that_no_sdk_would_send() -> None:
         "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"
     )
     try:
-        unsigned = requests.post(server.url, data={"Action": "DescribeVolumes"}, timeout=5)
+        unsigned = requests.post(server.url, data={"Action": "DescribeVolumes"}, timeout=60)
         assert (unsigned.status_code, "signs as ''" in unsigned.text) == (400, True)
         headers = {"Authorization": scope.format("ec2")}
-        unknown = requests.post(server.url, data={"Action": "Dance"}, headers=headers, timeout=5)
+        unknown = requests.post(server.url, data={"Action": "Dance"}, headers=headers, timeout=60)
         assert (unknown.status_code, "<Code>InvalidAction</Code>" in unknown.text) == (400, True)
         headers = {
             "Authorization": scope.format("ssm"),
             "X-Amz-Target": "AmazonSSM.GetParameter",
             "Content-Type": "application/x-amz-json-1.1",
         }
-        broken = requests.post(server.url, data="{", headers=headers, timeout=5)
+        broken = requests.post(server.url, data="{", headers=headers, timeout=60)
         assert (broken.status_code, "Exception" in broken.json()["__type"]) == (400, True)
     finally:
         server.close()

@@ -22,6 +22,7 @@ from local.tools.bench.rounds import run_rounds
 from local.tools.bench.session import Session
 from local.tools.bench.specs import SPECS, VolumeSpec
 from local.tools.bench.tools import AGENT, ROOT, require_tools
+from tests.support.waiting import wait_until
 
 QUICK = FirstTouchSettings(mean_latency_ms=1.0)
 TINY = VolumeSpec(
@@ -145,11 +146,8 @@ def _start(state_dir: Path) -> subprocess.Popen[str]:
 
 
 def _wait_for_dd(process: subprocess.Popen[str], state_dir: Path) -> None:
-    deadline = time.monotonic() + 60
-    while not list(state_dir.glob("state/volumes/*/output-0")):
-        assert process.poll() is None, process.stderr.read()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: list(state_dir.glob("state/volumes/*/output-0")) or process.poll() is not None)
+    assert process.poll() is None, process.stderr.read()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -157,7 +155,7 @@ def test_a_signal_ends_everything(tmp_path, number):
     process = _start(tmp_path)
     _wait_for_dd(process, tmp_path)
     process.send_signal(number)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate()
     assert process.returncode == 130
     assert json.loads(output) == {"verdict": "stopped"}
     assert_nothing_left(tmp_path)
@@ -168,7 +166,7 @@ def test_what_a_killed_benchmark_left_is_swept_by_the_next(tmp_path):
     process = _start(tmp_path)
     _wait_for_dd(process, tmp_path)
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate()
     with Session(tmp_path / "state", AGENT):
         assert_nothing_left(tmp_path)
 

@@ -14,6 +14,7 @@ import pytest
 
 from local.aws.machines.linux import ProcessIdentity
 from tests.local.tools.run.test_run_main import left_behind, read_until, start, started_processes
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.agent, pytest.mark.slow, pytest.mark.workflow]
 
@@ -42,7 +43,7 @@ def runs(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     for run in started:
         if run.poll() is None:
             run.send_signal(signal.SIGINT)
-        run.communicate(timeout=60)
+        run.communicate()
     assert left_behind(tmp_path / "state") == []
 
 
@@ -58,7 +59,7 @@ def test_nothing_of_a_killed_run_outlives_the_next_start(
         read_until(run.stderr, words)
         earlier = kill(run, whom, state)
     last = runs()
-    out, err = last.communicate(timeout=240)
+    out, err = last.communicate()
     assert [one for one in earlier if one.is_alive()] == []
     assert last.returncode == 0, err
     assert json.loads(out.splitlines()[-1])["verdict"] == "ready"
@@ -94,13 +95,14 @@ def kill(run: subprocess.Popen[str], whom: str, state: Path) -> list[ProcessIden
 
 def wait_for_process(name: str, state: Path) -> dict[int, str]:
     """All of them, once the one with this name is among them."""
-    give_up = time.monotonic() + 30
-    while True:
-        processes = started_processes(state)
-        if name in ("the program", "everything", *map(program, processes.values())):
-            return processes
-        assert time.monotonic() < give_up, processes
-        time.sleep(0.02)
+    processes: dict[int, str] = {}
+
+    def is_there() -> bool:
+        processes.update(started_processes(state))
+        return name in ("the program", "everything", *map(program, processes.values()))
+
+    wait_until(is_there, lambda: processes)
+    return processes
 
 
 def program(command: str) -> str:

@@ -1,0 +1,25 @@
+"""Waiting for what a test awaits, on a machine of any speed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+STILL_SECONDS = 300.0
+"""Real time in which nothing at all moved: only what hangs is as slow as that."""
+
+_PAUSE_SECONDS = 0.02
+
+
+def wait_until(
+    holds: Callable[[], object],
+    what: Callable[[], object] = lambda: "it did not come",
+    moved: Callable[[], object] = lambda: None,
+) -> None:
+    """Wait until it holds; fail with `what` once `moved` has answered the same for STILL_SECONDS."""
+    seen, since = moved(), time.monotonic()
+    while not holds():
+        if (now := moved()) != seen:
+            seen, since = now, time.monotonic()
+        assert time.monotonic() - since < STILL_SECONDS, what()
+        time.sleep(_PAUSE_SECONDS)
