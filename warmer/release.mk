@@ -12,8 +12,7 @@ ZIG ?= zig
 RELEASE := $(BUILD)/release
 RELEASE_FLAGS := -Wno-sign-conversion -Wno-gnu-variable-sized-type-not-at-end -O2 -g0 -static -s \
 	-Wl,--gc-sections -ffunction-sections -fdata-sections -ffile-prefix-map=$(CURDIR)=.
-RELEASE_SOURCES = $(addprefix src/,$(addsuffix .c,main $(COMMON) $($(1))))
-HEADERS := $(wildcard src/*.h)
+RELEASE_SOURCES = src/main.c $(COMMON) $(ONLY_$(1))
 
 # Named as EC2 names an instance's architecture: DescribeInstances says arm64 where compilers say aarch64.
 BINARIES := $(addprefix $(RELEASE)/warmer-,linux-x86_64 linux-arm64 windows-x86_64.exe)
@@ -32,17 +31,17 @@ $(BUILD)/release $(BUILD)/release-tests:
 
 $(RELEASE)/warmer-linux-%: $(call RELEASE_SOURCES,linux) $(HEADERS) VERSION Makefile release.mk | $(RELEASE)
 	@echo "  release $@"
-	@$(ZIG) cc -target $(ZIG_ARCHITECTURE)-linux-musl $(STANDARD) $(WARNINGS) $(RELEASE_FLAGS) -o $@ \
+	@$(ZIG) cc -target $(ZIG_ARCHITECTURE)-linux-musl $(STANDARD) $(WARNINGS) $(RELEASE_FLAGS) -Isrc -o $@ \
 		$(call RELEASE_SOURCES,linux) $(LIBRARIES_linux)
 
 $(RELEASE)/warmer-windows-%.exe: $(call RELEASE_SOURCES,windows) $(HEADERS) VERSION Makefile release.mk | $(RELEASE)
 	@echo "  release $@"
-	@$(ZIG) cc -target $(ZIG_ARCHITECTURE)-windows-gnu $(STANDARD) $(WARNINGS) $(RELEASE_FLAGS) -o $@ \
+	@$(ZIG) cc -target $(ZIG_ARCHITECTURE)-windows-gnu $(STANDARD) $(WARNINGS) $(RELEASE_FLAGS) -Isrc -o $@ \
 		$(call RELEASE_SOURCES,windows) $(LIBRARIES_windows)
 
 # The unit tests that know no system, and those of Windows's engines, as Windows programs.
 WINDOWS_BUILD := $(BUILD)/windows
-WINDOWS_TESTS := $(addprefix $(WINDOWS_BUILD)/tests/test_,$(TESTS) $(TESTS_windows))
+WINDOWS_TESTS := $(patsubst %.c,$(WINDOWS_BUILD)/%,$(TESTS) $(TESTS_windows))
 .PHONY: windows-tests
 windows-tests:
 	@$(MAKE) --no-print-directory -j2 test-programs SYSTEM=windows BUILD=$(WINDOWS_BUILD) \

@@ -34,10 +34,10 @@
  * Rules: nothing below main exits or prints a refusal (it fills a struct diag), there are no option globals,
  * no function body asks which system it is built for, and results are 0, a positive answer or -errno.
  */
-#include "commands.h"
-#include "console.h"
-#include "json.h"
-#include "options.h"
+#include "base/json.h"
+#include "commands/commands.h"
+#include "commands/options.h"
+#include "system/console.h"
 
 #include <stdio.h>
 #include <unistd.h>

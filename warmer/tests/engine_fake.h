@@ -1,9 +1,9 @@
 #ifndef WARMER_ENGINE_FAKE_H
 #define WARMER_ENGINE_FAKE_H
 
-#include "block_set.h"
-#include "engine.h"
-#include "random.h"
+#include "base/block_set.h"
+#include "base/random.h"
+#include "engines/engine.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  *
  * used_dump IMAGE INPUT also writes an input for fuzz_used: the sectors that were read, unless they are zero.
  */
-#include "metadata.h"
-#include "used.h"
+#include "filesystems/metadata.h"
+#include "filesystems/used.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #include "fuzz_image.h"
 
-#include "bytes.h"
+#include "base/bytes.h"
 
 #include <string.h>
 

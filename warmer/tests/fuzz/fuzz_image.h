@@ -1,7 +1,7 @@
 #ifndef WARMER_FUZZ_IMAGE_H
 #define WARMER_FUZZ_IMAGE_H
 
-#include "source.h"
+#include "filesystems/source.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /** Maps and lists: what is taken is ascending (the map) and within the device. */
 #include "fuzz_target.h"
-#include "map.h"
+#include "plan/map.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /** EBS's statistics page. */
+#include "device/nvme_log.h"
 #include "fuzz_target.h"
-#include "nvme_log.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /** Command lines: arguments are separated by newlines. */
+#include "commands/options.h"
 #include "fuzz_target.h"
-#include "options.h"
 
 #include <stdlib.h>
 #include <string.h>

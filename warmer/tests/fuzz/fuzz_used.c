@@ -1,8 +1,8 @@
 /** Partition tables and file systems: whatever a device holds, the answer is a set of its blocks. */
+#include "filesystems/metadata.h"
+#include "filesystems/used.h"
 #include "fuzz_image.h"
 #include "fuzz_target.h"
-#include "metadata.h"
-#include "used.h"
 
 #include <stdlib.h>
 

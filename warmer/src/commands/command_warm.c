@@ -1,0 +1,281 @@
+/** `warmer warm`: put device, map, state, engine and progress together, run, report. */
+#include "base/block_set.h"
+#include "commands/commands.h"
+#include "commands/warm_report.h"
+#include "device/identity.h"
+#include "device/lock.h"
+#include "loop/state.h"
+#include "loop/warm_touch.h"
+#include "plan/map.h"
+#include "plan/metadata_finder.h"
+#include "plan/plan.h"
+#include "plan/scope.h"
+#include "system/clock.h"
+#include "system/interrupt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/** All that one warm-up holds, and lets go of in one place. */
+struct job {
+    const struct options *options;
+    struct device *device;
+    struct identity identity;
+    struct lock *lock;
+    struct block_set *wanted;
+    struct block_set *done; /**< Blocks of the map that earlier runs read. */
+    struct extents first;
+    struct scope_result scope;
+    struct metadata metadata;       /**< What --scope used has found. */
+    struct metadata_finder *finder; /**< Who looks for it otherwise; NULL: nobody. */
+    struct metadata_first metadata_first;
+    struct warm_touch touch;
+    struct state *state;
+    struct plan *plan;
+    void *buffer;
+    struct engine *engine;
+    char engine_note[256];
+    struct progress progress;
+    struct warm_result result;
+};
+
+static int out_of_memory(struct diag *diag) {
+    return diag_refuse(diag, WARMER_CANNOT_OPEN, "out of memory");
+}
+
+/** The blocks to read, before what earlier runs did. */
+static int load_map(struct job *job, struct diag *diag) {
+    uint64_t blocks = blocks_of_bytes(device_bytes(job->device));
+    job->wanted = block_set_create(blocks);
+    job->done = block_set_create(blocks);
+    if (job->wanted == NULL || job->done == NULL) {
+        return out_of_memory(diag);
+    }
+    if (job->options->first_path != NULL) {
+        int failure = map_load_first(job->options->first_path, blocks, &job->first, diag);
+        if (failure != 0) {
+            return failure;
+        }
+    }
+    job->scope.scope = job->options->map_path != NULL ? "written" : "whole";
+    if (job->options->map_path != NULL) {
+        return map_load(job->options->map_path, job->wanted, diag);
+    }
+    return block_set_add(job->wanted, 0, blocks) == 0 ? 0 : out_of_memory(diag);
+}
+
+/** Leave out what file systems do not use, where that is asked for. */
+static int narrow(struct job *job, struct diag *diag) {
+    if (job->options->scope != SCOPE_USED) {
+        return 0;
+    }
+    return scope_narrow(job->device, job->options->engine, job->wanted, &job->metadata, &job->scope, diag);
+}
+
+/** Take out what earlier runs read, and begin the count with it. */
+static int load_state(struct job *job, struct diag *diag) {
+    struct warm_progress *progress = &job->result.progress;
+    uint64_t bytes = device_bytes(job->device);
+    progress->bytes_total = block_set_bytes(job->wanted, bytes);
+    progress->blocks_total = block_set_count(job->wanted);
+    if (job->options->state_path == NULL) {
+        return 0;
+    }
+    struct state_identity identity = {.device_bytes = bytes};
+    const char *name = job->identity.volume_id[0] != '\0' ? job->identity.volume_id : job->identity.real_path;
+    snprintf(identity.name, sizeof identity.name, "%s", name);
+    int failure = state_open(job->options->state_path, &identity, &job->state, diag);
+    if (failure != 0) {
+        return failure;
+    }
+    if (state_subtract(job->state, job->wanted, job->done) != 0) {
+        return out_of_memory(diag);
+    }
+    progress->blocks_done = block_set_count(job->done);
+    progress->bytes_resumed = block_set_bytes(job->done, bytes);
+    progress->bytes_done = progress->bytes_resumed;
+    return 0;
+}
+
+/** The search goes no further than the system's own queue: beyond it reads are not even in order. */
+static unsigned max_in_flight(const struct job *job) {
+    if (job->options->depth > 0) {
+        return job->options->depth;
+    }
+    uint64_t blocks = device_queue_bytes(job->device) / BLOCK_BYTES;
+    return blocks > 0 && blocks < DEPTH_AUTO_LIMIT ? (unsigned)blocks : DEPTH_AUTO_LIMIT;
+}
+
+static int open_engine(struct job *job, struct diag *diag) {
+    job->buffer = device_alloc_buffer(WARM_BUFFER_BYTES);
+    job->plan = plan_create(job->wanted);
+    if (job->buffer == NULL || job->plan == NULL || plan_put_first(job->plan, &job->first) != 0) {
+        return out_of_memory(diag);
+    }
+    struct engine_settings settings = {.device = job->device,
+                                       .buffer = job->buffer,
+                                       .buffer_bytes = WARM_BUFFER_BYTES,
+                                       /* One more than the blocks: the probe of politeness. */
+                                       .max_in_flight = max_in_flight(job) + 1};
+    return engine_open(job->options->engine, &settings, &job->engine, job->engine_note,
+                       sizeof job->engine_note, diag);
+}
+
+/** Everything that can be refused, before any read. */
+static int prepare(struct job *job, struct diag *diag) {
+    int failure = device_open(job->options->device, &job->device, diag);
+    if (failure == 0) {
+        identity_find(job->options->device, job->device, &job->identity);
+        failure = lock_device(job->device, job->options->device, &job->lock, diag);
+    }
+    if (failure == 0) {
+        failure = load_map(job, diag);
+    }
+    if (failure == 0) {
+        failure = narrow(job, diag);
+    }
+    if (failure == 0) {
+        failure = load_state(job, diag);
+    }
+    return failure == 0 ? open_engine(job, diag) : failure;
+}
+
+static void remember(void *context, uint64_t block) {
+    struct job *job = context;
+    state_remember(job->state, block);
+}
+
+static void observe(void *context, const struct warm_progress *now) {
+    struct job *job = context;
+    progress_observe(&job->progress, now);
+    if (job->state != NULL) {
+        if (now->rest_depth > 0) {
+            state_remember_depth(job->state, now->rest_depth);
+        }
+        state_save(job->state, clock_now_ns(), false);
+    }
+}
+
+static int read_blocks(struct job *job, struct warm_settings *settings) {
+    if (!job->options->touch) {
+        return warm_run(settings, &job->result);
+    }
+    job->touch.wanted = job->wanted;
+    job->touch.first = &job->first;
+    job->touch.seed = clock_now_ns();
+    return warm_touch_run(settings, &job->touch, &job->result);
+}
+
+/** What the file systems keep for themselves, once it is known. */
+static bool put_metadata(void *context, struct plan *plan, uint64_t *bytes) {
+    struct job *job = context;
+    struct metadata_first *first = &job->metadata_first;
+    if (job->finder == NULL) {
+        first->file_systems = job->metadata.found;
+        first->blocks = metadata_count(&job->metadata, job->wanted);
+        (void)plan_put_first(plan, &job->metadata.blocks);
+        return true;
+    }
+    const struct metadata_found *found = metadata_finder_poll(job->finder);
+    if (found == NULL) {
+        return false;
+    }
+    /* Asked again for a second plan, these reads are not new. */
+    *bytes = first->file_systems == NULL ? found->counts.bytes : 0;
+    first->file_systems = found->metadata.found;
+    first->blocks = found->blocks;
+    /* Without memory for it only the order is lost. */
+    (void)plan_put_first(plan, &found->metadata.blocks);
+    return true;
+}
+
+static const char *find_gone(void *context, int error) {
+    const struct job *job = context;
+    return device_gone(job->device, error);
+}
+
+static int run(struct job *job, struct diag *diag) {
+    struct warm_settings settings = {
+        .engine = job->engine,
+        .plan = job->plan,
+        .device_bytes = device_bytes(job->device),
+        .alignment_bytes = device_alignment_bytes(job->device),
+        .max_in_flight = max_in_flight(job),
+        .fixed_depth = job->options->depth,
+        .start_depth = job->state != NULL ? state_depth(job->state) : 0,
+        .max_mib_s = job->options->max_mib_s,
+        .polite_latency_ms = job->options->polite_latency_ms,
+        .now_ns = clock_now_ns,
+        .is_interrupted = interrupt_requested,
+        .put_first = put_metadata,
+        .first_context = job,
+        .find_gone = find_gone,
+        .gone_context = job,
+        .remember = job->state != NULL ? remember : NULL,
+        .remember_context = job,
+        .observe = observe,
+        .observe_context = job,
+    };
+    if (job->options->scope != SCOPE_USED && block_set_count(job->wanted) > 0) {
+        job->finder = metadata_finder_start(job->device, job->wanted, job->done);
+    }
+    progress_init(&job->progress, job->options->progress);
+    interrupt_catch();
+    int failure = read_blocks(job, &settings);
+    progress_end(&job->progress);
+    return failure == 0 ? 0 : out_of_memory(diag);
+}
+
+/** The finder's reads count even where what it found came too late. */
+static void end_finder(struct job *job) {
+    const struct metadata_found *found = job->finder == NULL ? NULL : metadata_finder_end(job->finder);
+    if (found != NULL) {
+        job->scope.counts.reads += found->counts.reads;
+        job->scope.counts.bytes += found->counts.bytes;
+    }
+}
+
+static int tell(struct job *job) {
+    end_finder(job);
+    struct warm_report report = {
+        .options = job->options,
+        .device = job->device,
+        .identity = &job->identity,
+        .engine = job->engine,
+        .engine_note = job->engine_note,
+        .scope = &job->scope,
+        .metadata_first = &job->metadata_first,
+        .touch = &job->touch.result,
+        .result = &job->result,
+    };
+    return warm_report_put(&report);
+}
+
+static void let_go(struct job *job) {
+    metadata_finder_close(job->finder);
+    engine_close(job->engine);
+    plan_destroy(job->plan);
+    state_close(job->state);
+    block_set_destroy(job->wanted);
+    block_set_destroy(job->done);
+    extents_clear(&job->first);
+    extents_clear(&job->metadata.blocks);
+    extents_clear(&job->result.failed);
+    device_free_buffer(job->buffer);
+    lock_release(job->lock);
+    device_close(job->device);
+}
+
+int command_warm(const struct options *options, struct diag *diag) {
+    struct job job = {.options = options};
+    int status = prepare(&job, diag);
+    if (status == 0) {
+        status = run(&job, diag);
+    }
+    if (status == 0) {
+        status = tell(&job);
+    }
+    let_go(&job);
+    return status;
+}

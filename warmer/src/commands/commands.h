@@ -1,0 +1,15 @@
+#ifndef WARMER_COMMANDS_H
+#define WARMER_COMMANDS_H
+
+#include "base/diag.h"
+#include "commands/options.h"
+
+/** Each prints its result object and answers with the exit status, or refuses with the reason in `diag`. */
+int command_warm(const struct options *options, struct diag *diag);
+int command_verify(const struct options *options, struct diag *diag);
+int command_inspect(const struct options *options, struct diag *diag);
+
+/** Prints a list for --first, and nothing else where it succeeds. */
+int command_extents(const struct options *options, struct diag *diag);
+
+#endif

@@ -1,0 +1,10 @@
+#ifndef WARMER_NVME_REPORT_H
+#define WARMER_NVME_REPORT_H
+
+#include "base/json.h"
+#include "device/nvme_log.h"
+
+/** The member "nvmeStatistics" of a report; null where `log` is NULL. */
+void nvme_report_put(struct json *json, const struct nvme_log *log);
+
+#endif

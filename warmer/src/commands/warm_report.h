@@ -1,0 +1,34 @@
+#ifndef WARMER_WARM_REPORT_H
+#define WARMER_WARM_REPORT_H
+
+#include "commands/options.h"
+#include "device/device.h"
+#include "device/identity.h"
+#include "engines/engine.h"
+#include "loop/touch.h"
+#include "loop/warm.h"
+#include "plan/scope.h"
+
+/** What came before the rest because file systems keep it for themselves. */
+struct metadata_first {
+    const char *file_systems; /**< Which; empty or NULL: none was understood, or not in time. */
+    uint64_t blocks;          /**< How many blocks of those that were to be read. */
+};
+
+/** What is known when a warm-up is over. */
+struct warm_report {
+    const struct options *options;
+    const struct device *device;
+    const struct identity *identity;
+    const struct engine *engine;
+    const char *engine_note;
+    const struct scope_result *scope;
+    const struct metadata_first *metadata_first;
+    const struct touch_result *touch;
+    const struct warm_result *result;
+};
+
+/** Print the result on standard output, and on standard error what a person must know; the exit status. */
+int warm_report_put(const struct warm_report *report);
+
+#endif

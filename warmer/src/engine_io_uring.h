@@ -1,9 +1,0 @@
-#ifndef WARMER_ENGINE_IO_URING_H
-#define WARMER_ENGINE_IO_URING_H
-
-#include "engine.h"
-
-/** Linux's submission and completion rings, by plain system calls. */
-extern const struct engine_ops engine_io_uring;
-
-#endif

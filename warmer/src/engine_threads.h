@@ -1,9 +1,0 @@
-#ifndef WARMER_ENGINE_THREADS_H
-#define WARMER_ENGINE_THREADS_H
-
-#include "engine.h"
-
-/** One blocking read a thread: the reference engine, on every system. */
-extern const struct engine_ops engine_threads;
-
-#endif

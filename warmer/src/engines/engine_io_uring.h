@@ -1,0 +1,9 @@
+#ifndef WARMER_ENGINE_IO_URING_H
+#define WARMER_ENGINE_IO_URING_H
+
+#include "engines/engine.h"
+
+/** Linux's submission and completion rings, by plain system calls. */
+extern const struct engine_ops engine_io_uring;
+
+#endif

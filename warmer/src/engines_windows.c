@@ -1,7 +1,0 @@
-/** The engines of the Windows build, the preferred one first. */
-#include "engine_overlapped.h"
-#include "engine_threads.h"
-
-#include <stddef.h>
-
-const struct engine_ops *const engine_table[] = {&engine_overlapped, &engine_threads, NULL};

@@ -1,5 +1,0 @@
-#include "file.h"
-
-FILE *file_open(const char *path) {
-    return fopen(path, "rb");
-}

@@ -1,0 +1,106 @@
+/**
+ * Politeness: the warm-up takes what the application leaves.
+ *
+ * The agent cannot see how long the application's reads take, so it does one of its own, as the application
+ * would: 4 KiB, of a block that is already warm, ten times a second. Its latency is what a small read meets
+ * in the volume's queue. Too slow, and the reads in flight are cut by a third; quick enough, and they grow
+ * slowly (the rule by which TCP shares a line). Where even one read at a time is too much, pauses come
+ * between reads.
+ */
+#include "loop/polite.h"
+
+#include "base/block_set.h"
+#include "system/clock.h"
+
+#define PROBE_INTERVAL_NS (100 * NS_PER_MILLISECOND)
+
+/** Intervals differ by this much: probes in step with the reads would always meet the same queue. */
+#define JITTER_NS (40 * NS_PER_MILLISECOND)
+#define START_DEPTH 4.0
+/** A small read waits behind no more than this: half a millisecond at 125 MiB/s. */
+#define PIECE_BYTES 65536u
+#define CUT 0.67
+/** Slowly once the limit was met: with a third to win back, one probe in thirty or so meets it again ... */
+#define GROW 0.1
+/** ... and quickly before that, or when nothing was in the way for five seconds. */
+#define GROW_FREE 1.0
+#define FREE_ANSWERS 50u
+
+/** Cut before the limit is reached: between two probes an application may read too. */
+#define MARGIN 0.75
+
+/** So little that pauses last two seconds; the warm-up still ends some day. */
+#define LEAST 0.05
+
+void polite_init(struct polite *polite, double limit_ms, unsigned most, uint64_t now_ns) {
+    *polite = (struct polite){
+        .limit_ns = (uint64_t)(limit_ms * (double)NS_PER_MILLISECOND),
+        .most = most,
+        .piece_bytes = limit_ms > 0 ? PIECE_BYTES : UINT32_MAX,
+        .allowed = START_DEPTH < most ? START_DEPTH : most,
+        .next_ns = now_ns,
+    };
+}
+
+unsigned polite_depth(const struct polite *polite) {
+    if (polite->limit_ns == 0) {
+        return polite->most;
+    }
+    return polite->allowed < 1 ? 1 : (unsigned)polite->allowed;
+}
+
+bool polite_allows(const struct polite *polite, uint64_t now_ns) {
+    return polite->limit_ns == 0 || now_ns >= polite->resume_ns;
+}
+
+void polite_note(struct polite *polite, uint64_t block) {
+    polite->targets[polite->seen % POLITE_TARGETS] = block;
+    polite->seen++;
+}
+
+uint64_t polite_probe(struct polite *polite, uint64_t now_ns) {
+    if (polite->limit_ns == 0 || polite->is_probing || polite->seen == 0 || now_ns < polite->next_ns) {
+        return BLOCK_NONE;
+    }
+    polite->is_probing = true;
+    polite->next_ns = now_ns + PROBE_INTERVAL_NS - JITTER_NS / 2 + random_below(&polite->jitter, JITTER_NS);
+    uint64_t known = polite->seen < POLITE_TARGETS ? polite->seen : POLITE_TARGETS;
+    /* The oldest one that is kept: most likely out of every cache between here and the volume. */
+    return polite->targets[polite->seen % known];
+}
+
+uint64_t polite_due_ns(const struct polite *polite, uint64_t now_ns, uint64_t limit_ns) {
+    if (polite->limit_ns == 0) {
+        return limit_ns;
+    }
+    if (!polite->is_probing && polite->seen > 0 && polite->next_ns < limit_ns) {
+        limit_ns = polite->next_ns;
+    }
+    if (polite->resume_ns > now_ns && polite->resume_ns < limit_ns) {
+        limit_ns = polite->resume_ns;
+    }
+    return limit_ns;
+}
+
+void polite_answer(struct polite *polite, uint64_t latency_ns, uint64_t now_ns) {
+    polite->is_probing = false;
+    if ((double)latency_ns > MARGIN * (double)polite->limit_ns) {
+        polite->allowed = polite->allowed * CUT > LEAST ? polite->allowed * CUT : LEAST;
+        polite->quick_answers = 0;
+        polite->has_cut = true;
+    } else {
+        polite->quick_answers++;
+        bool is_free = !polite->has_cut || polite->quick_answers > FREE_ANSWERS;
+        double grow = is_free ? GROW_FREE : GROW;
+        polite->allowed += polite->allowed < 1 ? polite->allowed * grow : grow;
+        polite->allowed = polite->allowed < polite->most ? polite->allowed : polite->most;
+    }
+    if (polite->allowed < 1) {
+        /* Below one read in flight, the rest of each probe interval is a pause. */
+        polite->resume_ns = now_ns + (uint64_t)((1 / polite->allowed - 1) * (double)PROBE_INTERVAL_NS);
+    }
+}
+
+void polite_forget(struct polite *polite) {
+    polite->is_probing = false;
+}

@@ -1,0 +1,167 @@
+#include "check.h"
+#include "plan/plan.h"
+
+static struct block_set *set_of(uint64_t capacity, uint64_t start, uint64_t count) {
+    struct block_set *set = block_set_create(capacity);
+    block_set_add(set, start, count);
+    return set;
+}
+
+static struct plan *plan_of(const struct block_set *wanted, const struct extents *first) {
+    struct plan *plan = plan_create(wanted);
+    CHECK(first == NULL || plan_put_first(plan, first) == 0);
+    return plan;
+}
+
+/** Compare what the plan gives with `expected`, then expect its end. */
+static void expect_order(struct plan *plan, const uint64_t *expected, size_t length) {
+    CHECK_EQ(plan_remaining(plan), length);
+    for (size_t i = 0; i < length; i++) {
+        CHECK_EQ(plan_next(plan), expected[i]);
+    }
+    CHECK(plan_next(plan) == BLOCK_NONE);
+    CHECK(plan_next(plan) == BLOCK_NONE);
+    CHECK_EQ(plan_remaining(plan), 0);
+    plan_destroy(plan);
+}
+
+static void gives_each_block_once_in_order(void) {
+    struct block_set *wanted = set_of(100, 5, 3);
+    block_set_add(wanted, 99, 1);
+    const uint64_t expected[] = {5, 6, 7, 99};
+    expect_order(plan_of(wanted, NULL), expected, 4);
+    CHECK_EQ(block_set_count(wanted), 4);
+    block_set_destroy(wanted);
+}
+
+static void gives_the_first_extents_first_in_their_own_order(void) {
+    struct block_set *wanted = set_of(100, 10, 10);
+    struct extents first = {0};
+    extents_append(&first, 18, 1);
+    extents_append(&first, 12, 2);
+    const uint64_t expected[] = {18, 12, 13, 10, 11, 14, 15, 16, 17, 19};
+    expect_order(plan_of(wanted, &first), expected, 10);
+    extents_clear(&first);
+    block_set_destroy(wanted);
+}
+
+static void leaves_out_first_blocks_that_nobody_wrote(void) {
+    struct block_set *wanted = set_of(100, 10, 3);
+    struct extents first = {0};
+    extents_append(&first, 50, 50);
+    extents_append(&first, 0, 11);
+    extents_append(&first, 5, 7);
+    const uint64_t expected[] = {10, 11, 12};
+    expect_order(plan_of(wanted, &first), expected, 3);
+    extents_clear(&first);
+    block_set_destroy(wanted);
+}
+
+static void an_empty_plan_ends_at_once(void) {
+    struct block_set *wanted = block_set_create(64);
+    expect_order(plan_of(wanted, NULL), NULL, 0);
+    block_set_destroy(wanted);
+}
+
+static void gives_neighbours_together_but_for_what_is_first(void) {
+    struct block_set *wanted = set_of(100, 10, 5);
+    block_set_add(wanted, 16, 1);
+    struct extents first = {0};
+    extents_append(&first, 11, 2);
+    struct plan *plan = plan_of(wanted, &first);
+    const uint64_t starts[] = {11, 12, 10, 13, 16, BLOCK_NONE};
+    const uint32_t counts[] = {1, 1, 1, 2, 1, 0};
+    for (size_t i = 0; i < 6; i++) {
+        uint32_t count = 99;
+        CHECK_EQ(plan_next_run(plan, 2, &count), starts[i]);
+        CHECK_EQ(count, counts[i]);
+    }
+    plan_destroy(plan);
+    extents_clear(&first);
+    block_set_destroy(wanted);
+}
+
+static void what_is_put_first_later_comes_next(void) {
+    struct block_set *wanted = set_of(5000, 10, 4000);
+    struct extents first = {0};
+    struct extents second = {0};
+    struct extents third = {0};
+    extents_append(&first, 3000, 1);
+    extents_append(&second, 10, 4);
+    extents_append(&second, 2998, 4);
+    extents_append(&third, 2999, 2000);
+    struct plan *plan = plan_of(wanted, &first);
+    uint32_t count = 0;
+    CHECK_EQ(plan_next(plan), 3000);
+    CHECK_EQ(plan_next(plan), 10);
+    CHECK_EQ(plan_next_run(plan, 2, &count), 11);
+    CHECK_EQ(count, 2);
+    CHECK_EQ(plan_put_first(plan, &second), 0);
+    const uint64_t next[] = {13, 2998, 2999};
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_EQ(plan_next(plan), next[i]);
+    }
+    CHECK_EQ(plan_put_first(plan, &third), 0);
+    for (uint64_t block = 3001; block < 4010; block++) {
+        CHECK_EQ(plan_next(plan), block);
+    }
+    for (uint64_t block = 14; block < 2998; block++) {
+        CHECK_EQ(plan_next_run(plan, 1, &count), block);
+    }
+    CHECK(plan_next(plan) == BLOCK_NONE);
+    CHECK_EQ(plan_put_first(plan, &second), 0);
+    CHECK(plan_next(plan) == BLOCK_NONE);
+    CHECK_EQ(plan_remaining(plan), 0);
+    plan_destroy(plan);
+    extents_clear(&first);
+    extents_clear(&second);
+    extents_clear(&third);
+    block_set_destroy(wanted);
+}
+
+static void a_run_ends_before_a_block_that_was_given(void) {
+    struct block_set *wanted = set_of(100, 10, 5);
+    struct extents first = {0};
+    extents_append(&first, 12, 1);
+    struct plan *plan = plan_of(wanted, &first);
+    uint32_t count = 0;
+    CHECK_EQ(plan_next(plan), 12);
+    CHECK_EQ(plan_next_run(plan, 8, &count), 10);
+    CHECK_EQ(count, 2);
+    CHECK_EQ(plan_next_run(plan, 8, &count), 13);
+    CHECK_EQ(count, 2);
+    CHECK_EQ(plan_remaining(plan), 0);
+    plan_destroy(plan);
+    extents_clear(&first);
+    block_set_destroy(wanted);
+}
+
+static void extents_join_sort_and_stay_apart(void) {
+    struct extents list = {0};
+    extents_append(&list, 7, 1);
+    extents_append(&list, 8, 2);
+    CHECK_EQ(list.length, 1);
+    extents_append(&list, 1, 1);
+    extents_append(&list, 20, 1);
+    extents_append(&list, 2, 5);
+    extents_sort(&list);
+    CHECK_EQ(list.length, 2);
+    CHECK_EQ(list.items[0].start, 1);
+    CHECK_EQ(list.items[0].count, 9);
+    CHECK_EQ(list.items[1].start, 20);
+    extents_clear(&list);
+    extents_sort(&list);
+    CHECK_EQ(list.length, 0);
+}
+
+int main(void) {
+    RUN(gives_each_block_once_in_order);
+    RUN(gives_the_first_extents_first_in_their_own_order);
+    RUN(leaves_out_first_blocks_that_nobody_wrote);
+    RUN(an_empty_plan_ends_at_once);
+    RUN(gives_neighbours_together_but_for_what_is_first);
+    RUN(what_is_put_first_later_comes_next);
+    RUN(a_run_ends_before_a_block_that_was_given);
+    RUN(extents_join_sort_and_stay_apart);
+    return CHECK_RESULT();
+}
