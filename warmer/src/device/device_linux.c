@@ -5,7 +5,7 @@
  * ioctls are the three that ask for sizes.
  */
 #include "base/block_set.h"
-#include "device/device.h"
+#include "device/device_facts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,13 +23,10 @@
 #define PAGE_BYTES 4096u
 
 struct device {
+    struct device_facts facts;
     int descriptor;
-    uint64_t bytes;
-    uint32_t alignment_bytes;
-    bool is_block;
-    bool has_entry; /**< Had the kernel an entry for it under /sys when it was opened? */
+    bool has_entry; /**< Did the kernel list it under /sys when it was opened? */
     struct stat status;
-    char note[160];
 };
 
 /** Does the kernel list the block device? Some containers show no /sys at all. */
@@ -50,8 +47,8 @@ static int open_descriptor(struct device *device, const char *path) {
     if (errno != EINVAL && errno != ENOTSUP) {
         return -errno;
     }
-    snprintf(device->note, sizeof device->note, "direct I/O refused (%s); reading through the page cache",
-             strerror(errno));
+    snprintf(device->facts.note, sizeof device->facts.note,
+             "direct I/O refused (%s); reading through the page cache", strerror(errno));
     device->descriptor = open(path, flags);
     if (device->descriptor < 0) {
         return -errno;
@@ -66,50 +63,40 @@ static int measure(struct device *device) {
     if (fstat(device->descriptor, &device->status) != 0) {
         return -errno;
     }
-    device->is_block = S_ISBLK(device->status.st_mode);
-    device->alignment_bytes = PAGE_BYTES;
-    if (!device->is_block) {
+    device->facts.is_block = S_ISBLK(device->status.st_mode);
+    device->facts.alignment_bytes = PAGE_BYTES;
+    if (!device->facts.is_block) {
         if (!S_ISREG(device->status.st_mode)) {
             return -ENOTBLK;
         }
-        device->bytes = (uint64_t)device->status.st_size;
+        device->facts.bytes = (uint64_t)device->status.st_size;
         return 0;
     }
     int sector_bytes = 0;
-    if (ioctl(device->descriptor, BLKGETSIZE64, &device->bytes) != 0 ||
+    if (ioctl(device->descriptor, BLKGETSIZE64, &device->facts.bytes) != 0 ||
         ioctl(device->descriptor, BLKSSZGET, &sector_bytes) != 0) {
         return -errno;
     }
-    device->alignment_bytes = (uint32_t)sector_bytes;
+    device->facts.alignment_bytes = (uint32_t)sector_bytes;
     device->has_entry = find_entry(device);
     return 0;
 }
 
-static int refuse_open(struct device *device, const char *path, int error, struct diag *diag) {
-    device_close(device);
-    const char *reason = error == ENOTBLK ? "neither a block device nor a regular file" : strerror(error);
-    return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot open %s: %s", path, reason);
-}
-
-int device_open(const char *path, struct device **opened, struct diag *diag) {
+const char *device_begin(const char *path, struct device **begun) {
     struct device *device = calloc(1, sizeof *device);
+    *begun = device;
     if (device == NULL) {
-        return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot open %s: out of memory", path);
+        return "out of memory";
     }
     device->descriptor = -1;
     int failure = open_descriptor(device, path);
     if (failure == 0) {
         failure = measure(device);
     }
-    if (failure != 0) {
-        return refuse_open(device, path, -failure, diag);
+    if (failure == -ENOTBLK) {
+        return "neither a block device nor a regular file";
     }
-    if (device->bytes == 0) {
-        device_close(device);
-        return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot open %s: it holds no bytes", path);
-    }
-    *opened = device;
-    return 0;
+    return failure == 0 ? NULL : strerror(-failure);
 }
 
 void device_close(struct device *device) {
@@ -122,29 +109,9 @@ void device_close(struct device *device) {
     free(device);
 }
 
-uint64_t device_bytes(const struct device *device) {
-    return device->bytes;
-}
-
-uint32_t device_alignment_bytes(const struct device *device) {
-    return device->alignment_bytes;
-}
-
-bool device_is_direct(const struct device *device) {
-    return device->note[0] == '\0';
-}
-
-const char *device_note(const struct device *device) {
-    return device->note;
-}
-
-bool device_is_block(const struct device *device) {
-    return device->is_block;
-}
-
 void device_key(const struct device *device, char *key, size_t size) {
     const struct stat *status = &device->status;
-    if (device->is_block) {
+    if (device->facts.is_block) {
         snprintf(key, size, "block-%u:%u", major(status->st_rdev), minor(status->st_rdev));
     } else {
         snprintf(key, size, "file-%u:%u-%" PRIu64, major(status->st_dev), minor(status->st_dev),
@@ -174,7 +141,7 @@ static uint64_t queue_limit(const struct device *device, const char *name) {
 }
 
 uint64_t device_queue_bytes(const struct device *device) {
-    if (!device->is_block) {
+    if (!device->facts.is_block) {
         return 0;
     }
     uint64_t request_kib = queue_limit(device, "max_sectors_kb");
@@ -187,28 +154,17 @@ int64_t device_read(const struct device *device, void *buffer, size_t length, ui
     return got < 0 ? -errno : got;
 }
 
-/** The size now; 0 where there is none. */
-static uint64_t measure_again(const struct device *device) {
+uint64_t device_bytes_now(const struct device *device) {
     struct stat status;
     uint64_t bytes = 0;
-    if (device->is_block) {
+    if (device->facts.is_block) {
         return ioctl(device->descriptor, BLKGETSIZE64, &bytes) == 0 ? bytes : 0;
     }
     return fstat(device->descriptor, &status) == 0 ? (uint64_t)status.st_size : 0;
 }
 
-const char *device_gone(const struct device *device, int error) {
-    if (error == ENODEV || error == ENXIO) {
-        return "it does not answer any more";
-    }
-    uint64_t bytes = measure_again(device);
-    if (bytes == 0) {
-        return "it has no size any more";
-    }
-    if (device->has_entry && !find_entry(device)) {
-        return "the system does not list it any more";
-    }
-    return bytes < device->bytes ? "it is smaller than when it was opened" : NULL;
+bool device_is_listed(const struct device *device) {
+    return !device->has_entry || find_entry(device);
 }
 
 void *device_alloc_buffer(size_t bytes) {

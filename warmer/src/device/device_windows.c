@@ -5,6 +5,7 @@
  * more, and every DeviceIoControl, here and in identity_windows.c, asks and changes nothing.
  */
 #include "device/device_windows.h"
+#include "device/device_facts.h"
 #include "system/windows_error.h"
 
 #include <errno.h>
@@ -22,14 +23,11 @@
 #define NO_DEVICE (-1)
 
 struct device {
+    struct device_facts facts;
     HANDLE handle;
     HANDLE port;
-    uint64_t bytes;
-    uint32_t alignment_bytes;
-    bool is_block;
     STORAGE_DEVICE_NUMBER number;
     BY_HANDLE_FILE_INFORMATION file;
-    char note[160];
 };
 
 /** Past the cache, or through it with a note where that is refused; 0 or an errno. */
@@ -45,8 +43,8 @@ static int open_handle(struct device *device, const wchar_t *path) {
     if (refusal != EINVAL && refusal != ENOSYS) {
         return refusal;
     }
-    snprintf(device->note, sizeof device->note, "unbuffered reads refused (%s); reading through the cache",
-             strerror(refusal));
+    snprintf(device->facts.note, sizeof device->facts.note,
+             "unbuffered reads refused (%s); reading through the cache", strerror(refusal));
     device->handle = CreateFileW(path, GENERIC_READ, share, NULL, OPEN_EXISTING, flags, NULL);
     return device->handle != INVALID_HANDLE_VALUE ? 0 : windows_errno(GetLastError());
 }
@@ -99,15 +97,15 @@ static int measure_disk(struct device *device) {
     DISK_GEOMETRY_EX geometry = {0};
     bool has_geometry = ask(device, IOCTL_DISK_GET_DRIVE_GEOMETRY_EX, &geometry, sizeof geometry);
     if (ask(device, IOCTL_DISK_GET_LENGTH_INFO, &length, sizeof length)) {
-        device->bytes = (uint64_t)length.Length.QuadPart;
+        device->facts.bytes = (uint64_t)length.Length.QuadPart;
     } else if (has_geometry) {
-        device->bytes = (uint64_t)geometry.DiskSize.QuadPart;
+        device->facts.bytes = (uint64_t)geometry.DiskSize.QuadPart;
     } else {
         return NO_DEVICE;
     }
-    device->is_block = true;
+    device->facts.is_block = true;
     if (has_geometry && geometry.Geometry.BytesPerSector > 0) {
-        device->alignment_bytes = geometry.Geometry.BytesPerSector;
+        device->facts.alignment_bytes = geometry.Geometry.BytesPerSector;
     }
     if (!ask(device, IOCTL_STORAGE_GET_DEVICE_NUMBER, &device->number, sizeof device->number)) {
         return NO_DEVICE;
@@ -117,14 +115,14 @@ static int measure_disk(struct device *device) {
 
 /** 0, NO_DEVICE or an errno. */
 static int measure(struct device *device) {
-    device->alignment_bytes = PAGE_BYTES;
+    device->facts.alignment_bytes = PAGE_BYTES;
     if (GetFileType(device->handle) != FILE_TYPE_DISK) {
         return NO_DEVICE;
     }
     if (!GetFileInformationByHandle(device->handle, &device->file)) {
         return measure_disk(device);
     }
-    device->bytes = (uint64_t)device->file.nFileSizeHigh << 32 | device->file.nFileSizeLow;
+    device->facts.bytes = (uint64_t)device->file.nFileSizeHigh << 32 | device->file.nFileSizeLow;
     return 0;
 }
 
@@ -148,23 +146,18 @@ static int prepare(struct device *device, const char *path) {
     return failure;
 }
 
-int device_open(const char *path, struct device **opened, struct diag *diag) {
+const char *device_begin(const char *path, struct device **begun) {
     struct device *device = calloc(1, sizeof *device);
+    *begun = device;
     if (device == NULL) {
-        return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot open %s: out of memory", path);
+        return "out of memory";
     }
     device->handle = INVALID_HANDLE_VALUE;
     int failure = prepare(device, path);
-    const char *reason = failure == NO_DEVICE ? "neither a block device nor a regular file"
-                         : failure != 0       ? strerror(failure)
-                         : device->bytes == 0 ? "it holds no bytes"
-                                              : NULL;
-    if (reason != NULL) {
-        device_close(device);
-        return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot open %s: %s", path, reason);
+    if (failure == NO_DEVICE) {
+        return "neither a block device nor a regular file";
     }
-    *opened = device;
-    return 0;
+    return failure == 0 ? NULL : strerror(failure);
 }
 
 void device_close(struct device *device) {
@@ -180,33 +173,13 @@ void device_close(struct device *device) {
     free(device);
 }
 
-uint64_t device_bytes(const struct device *device) {
-    return device->bytes;
-}
-
-uint32_t device_alignment_bytes(const struct device *device) {
-    return device->alignment_bytes;
-}
-
-bool device_is_direct(const struct device *device) {
-    return device->note[0] == '\0';
-}
-
-const char *device_note(const struct device *device) {
-    return device->note;
-}
-
-bool device_is_block(const struct device *device) {
-    return device->is_block;
-}
-
 bool device_disk_number(const struct device *device, unsigned *number) {
     *number = device->number.DeviceNumber;
-    return device->is_block && device->number.DeviceType == FILE_DEVICE_DISK;
+    return device->facts.is_block && device->number.DeviceType == FILE_DEVICE_DISK;
 }
 
 void device_key(const struct device *device, char *key, size_t size) {
-    if (device->is_block) {
+    if (device->facts.is_block) {
         snprintf(key, size, "disk-%lu:%lu:%lu", (unsigned long)device->number.DeviceType,
                  (unsigned long)device->number.DeviceNumber, (unsigned long)device->number.PartitionNumber);
     } else {
@@ -237,9 +210,8 @@ int64_t device_read(const struct device *device, void *buffer, size_t length, ui
     return bytes;
 }
 
-/** The size now; 0 where there is none, UINT64_MAX where the disk does not say. */
-static uint64_t measure_again(const struct device *device) {
-    if (!device->is_block) {
+uint64_t device_bytes_now(const struct device *device) {
+    if (!device->facts.is_block) {
         BY_HANDLE_FILE_INFORMATION file;
         bool is_known = GetFileInformationByHandle(device->handle, &file);
         return is_known ? (uint64_t)file.nFileSizeHigh << 32 | file.nFileSizeLow : 0;
@@ -257,16 +229,9 @@ uint64_t device_queue_bytes(const struct device *device) {
     return 0;
 }
 
-const char *device_gone(const struct device *device, int error) {
-    /* windows_errno has one number for all that Windows says of a disk that was taken away. */
-    if (error == ENODEV || error == ENXIO) {
-        return "it does not answer any more";
-    }
-    uint64_t bytes = measure_again(device);
-    if (bytes == 0) {
-        return "it has no size any more";
-    }
-    return bytes < device->bytes ? "it is smaller than when it was opened" : NULL;
+bool device_is_listed(const struct device *device) {
+    (void)device;
+    return true;
 }
 
 void *device_alloc_buffer(size_t bytes) {

@@ -7,7 +7,10 @@
 /** A file of this process alone, mapped into memory. One file per operating system implements this. */
 struct state_file;
 
-/** Open or make the file, whatever it holds, and lock it; NULL, or why it cannot be used. */
+/**
+ * Open the file, or create it, and lock it for this process, whatever it holds. Returns NULL, or the reason
+ * why it cannot be used. The caller closes `*opened` in both cases.
+ */
 const char *state_file_open(const char *path, struct state_file **opened);
 
 /** Its size now. */

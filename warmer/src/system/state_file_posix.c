@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -15,7 +16,7 @@ struct state_file {
     size_t bytes;
 };
 
-/** Open and lock; NULL or why not. */
+/** Open and lock; NULL, or the reason why that failed. */
 static const char *prepare(struct state_file *file, const char *path) {
     struct stat status;
     file->descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -25,24 +26,14 @@ static const char *prepare(struct state_file *file, const char *path) {
     if (flock(file->descriptor, LOCK_EX | LOCK_NB) != 0) {
         return errno == EWOULDBLOCK ? "another warmer is using it" : strerror(errno);
     }
-    if (fstat(file->descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-        return "it is not a regular file";
-    }
-    return NULL;
+    bool is_regular = fstat(file->descriptor, &status) == 0 && S_ISREG(status.st_mode);
+    return is_regular ? NULL : "it is not a regular file";
 }
 
 const char *state_file_open(const char *path, struct state_file **opened) {
     struct state_file *file = calloc(1, sizeof *file);
-    if (file == NULL) {
-        return "out of memory";
-    }
-    const char *reason = prepare(file, path);
-    if (reason != NULL) {
-        state_file_close(file);
-        return reason;
-    }
     *opened = file;
-    return NULL;
+    return file == NULL ? "out of memory" : prepare(file, path);
 }
 
 uint64_t state_file_bytes(const struct state_file *file) {

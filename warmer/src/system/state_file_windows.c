@@ -15,9 +15,10 @@ struct state_file {
     size_t bytes;
 };
 
-/** Open for this process alone; NULL or why not. */
+/** Open for this process alone; NULL, or the reason why that failed. */
 static const char *prepare(struct state_file *file, const char *path) {
     wchar_t *wide = windows_path(path);
+    file->handle = INVALID_HANDLE_VALUE;
     if (wide == NULL) {
         return strerror(ENOENT);
     }
@@ -39,17 +40,8 @@ static const char *prepare(struct state_file *file, const char *path) {
 
 const char *state_file_open(const char *path, struct state_file **opened) {
     struct state_file *file = calloc(1, sizeof *file);
-    if (file == NULL) {
-        return "out of memory";
-    }
-    file->handle = INVALID_HANDLE_VALUE;
-    const char *reason = prepare(file, path);
-    if (reason != NULL) {
-        state_file_close(file);
-        return reason;
-    }
     *opened = file;
-    return NULL;
+    return file == NULL ? "out of memory" : prepare(file, path);
 }
 
 uint64_t state_file_bytes(const struct state_file *file) {

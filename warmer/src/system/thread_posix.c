@@ -97,12 +97,11 @@ static int start(struct thread *thread) {
 }
 
 int thread_start(void (*serve)(void *context), void *context, struct thread **started) {
-    struct thread *thread = calloc(1, sizeof *thread);
+    struct thread *thread = malloc(sizeof *thread);
     if (thread == NULL) {
         return -ENOMEM;
     }
-    thread->serve = serve;
-    thread->context = context;
+    *thread = (struct thread){.serve = serve, .context = context};
     int failure = start(thread);
     if (failure != 0) {
         free(thread);

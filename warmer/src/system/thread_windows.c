@@ -73,12 +73,11 @@ static DWORD WINAPI run(void *argument) {
 }
 
 int thread_start(void (*serve)(void *context), void *context, struct thread **started) {
-    struct thread *thread = calloc(1, sizeof *thread);
+    struct thread *thread = malloc(sizeof *thread);
     if (thread == NULL) {
         return -ENOMEM;
     }
-    thread->serve = serve;
-    thread->context = context;
+    *thread = (struct thread){.serve = serve, .context = context};
     thread->handle = CreateThread(NULL, STACK_BYTES, run, thread, STACK_SIZE_PARAM_IS_A_RESERVATION, NULL);
     if (thread->handle == NULL) {
         free(thread);

@@ -16,6 +16,36 @@ run() {
     status=$?
 }
 
+# begin COUNT ARGUMENTS…: `warmer warm` in the background, until it has read blocks or has ended. COUNT is a regular
+# expression for how many; the process is $pid, its output is in ./out and ./err.
+begin() {
+    blocks=$1
+    shift
+    # The output of the run before this one would answer at once.
+    : >out
+    "$WARMER" warm "$@" --progress json >out 2>err &
+    pid=$!
+    until grep -qE "\"blocksDone\":$blocks" out || ! kill -0 "$pid" 2>/dev/null; do
+        sleep 0.1
+    done
+}
+
+# begin_slowly ARGUMENTS…: the same at 16 MiB/s, until a block is read.
+begin_slowly() {
+    begin '[1-9]' "$@" --max-mib-s 16
+}
+
+# finish: wait for the process of begin; its exit status goes to $status.
+finish() {
+    wait "$pid" 2>/dev/null
+    status=$?
+}
+
+# expect_refused NAME STATUS REASON: the last run was refused for this reason, on both streams.
+expect_refused() {
+    expect "$1" "$2" "{\"event\":\"result\",\"command\":\"warm\",\"verdict\":\"refused\",\"error\":\"$3\"}" "warmer: $3"
+}
+
 report() {
     if [ "$2" = "" ]; then
         echo "ok $1"

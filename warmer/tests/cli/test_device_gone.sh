@@ -6,23 +6,10 @@
 mib=1048576
 total=$((32 * mib))
 
-# start DEVICE OPTIONS…: begin in the background and wait until some blocks are read.
-start() {
-    : >out
-    "$WARMER" warm "$@" --max-mib-s 16 --progress json --state state >out 2>err &
-    pid=$!
-    tries=0
-    while ! grep -q '"blocksDone":[1-9]' out && [ $tries -lt 100 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
-}
-
 # expect_gone NAME WHY FAILED: the run that was started ends soon, counts what it did not read, and lists at most
 # FAILED blocks of it.
 expect_gone() {
-    wait "$pid"
-    status=$?
+    finish
     done_first=$(field bytesDone)
     expect_true "$1_the_run_is_incomplete" test "$status" -eq 1 -a "$(field verdict)" = incomplete
     expect_true "$1_the_error_says_so" grep -q "\"error\":\"the device disappeared: $2\"" out
@@ -43,7 +30,7 @@ expect_resumed() {
 
 for engine in threads auto; do
     truncate -s $total disk
-    start disk --engine $engine
+    begin_slowly disk --engine $engine --state state
     truncate -s $mib disk
     expect_gone "a_file_cut_short_under_$engine" 'it is smaller than when it was opened' 0
     truncate -s $total disk
@@ -58,7 +45,7 @@ trap 'losetup --detach "$loop"; rm -rf "$work"' EXIT
 # A loop device is detached only when its last user closes it. Its size follows its file when it is told so, for
 # which the warm-up stands still: a block that is read in between has failed by itself.
 for size in 0 $mib; do
-    start "$loop"
+    begin_slowly "$loop" --state state
     kill -STOP "$pid"
     truncate -s "$size" disk
     losetup --set-capacity "$loop"

@@ -22,21 +22,13 @@ fi
 
 # peak_of MAP OPTIONS…: the highest memory in KiB, once some blocks have been read; 0 under an emulator.
 peak_of() {
-    : >out
-    "$WARMER" warm "$disk" --progress json --map "$@" >out 2>err &
-    pid=$!
-    tries=0
-    while ! grep -qE '"blocksDone":[0-9]{4}' out && [ $tries -lt 300 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
+    begin '[0-9]{4}' "$disk" --map "$@"
     peak=0
     if [ "$(readlink "/proc/$pid/exe")" = "$(readlink -f "$WARMER")" ]; then
         peak=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status")
     fi
     kill -INT "$pid"
-    wait "$pid"
-    status=$?
+    finish
 }
 
 printf '0 134217728\n' >map

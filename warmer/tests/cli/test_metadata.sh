@@ -144,16 +144,9 @@ if needs mkfs.ext4 e2fsprogs; then
     image 64M
     mkfs.ext4 -q -F disk
     rm -f state
-    : >out
-    "$WARMER" warm disk --state state --max-mib-s 16 --progress json >out 2>err &
-    pid=$!
-    tries=0
-    while ! grep -q '"blocksDone":[1-9]' out && [ $tries -lt 100 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
+    begin_slowly disk --state state
     kill -INT "$pid"
-    wait "$pid"
+    finish
     run "$WARMER" warm disk --state state --max-mib-s 100000
     expect_true a_run_that_goes_on_knows_the_order_too test "$status" -eq 0 -a "$(field verdict)" = complete \
         -a "$(field bytesResumed)" -gt 0 -a "$(field metadataReads)" -gt 0

@@ -6,25 +6,7 @@
 truncate -s 32M disk
 total=33554432
 
-# start OPTIONS…: begin in the background and wait until some blocks are read.
-start() {
-    # Not to be misled by what the run before it printed.
-    : >out
-    "$WARMER" warm disk --max-mib-s 16 --progress json --engine threads "$@" >out 2>err &
-    pid=$!
-    tries=0
-    while ! grep -q '"blocksDone":[1-9]' out && [ $tries -lt 100 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
-}
-
-finish() {
-    wait "$pid"
-    status=$?
-}
-
-start --state state
+begin_slowly disk --engine threads --state state
 kill -INT "$pid"
 finish
 done_first=$(field bytesDone)
@@ -43,7 +25,7 @@ run "$WARMER" warm disk --state state --engine threads
 expect_true a_third_run_reads_nothing test "$status" -eq 0 -a "$(field bytesRead)" -eq 0 -a "$(field blocksDone)" -eq 64
 
 rm state
-start --state state
+begin_slowly disk --engine threads --state state
 kill -KILL "$pid"
 finish
 expect_true a_kill_leaves_no_result test "$status" -eq 137
@@ -51,11 +33,9 @@ seen=$(tail -n 1 out | sed -E 's/.*"bytesDone":([0-9]+).*/\1/')
 run "$WARMER" warm disk --state state --engine threads
 expect_true a_kill_loses_nothing_that_was_reported test "$(field bytesResumed)" -ge "$seen" -a "$(field bytesDone)" -eq $total
 
-start
+begin_slowly disk --engine threads
 run "$WARMER" warm disk
-expect a_second_start_on_the_same_device_is_refused 3 \
-    '{"event":"result","command":"warm","verdict":"refused","error":"cannot lock disk: another warmer is reading it"}' \
-    'warmer: cannot lock disk: another warmer is reading it'
+expect_refused a_second_start_on_the_same_device_is_refused 3 'cannot lock disk: another warmer is reading it'
 ln -s disk other-name
 run "$WARMER" warm other-name
 expect_true under_another_name_too test "$status" -eq 3

@@ -42,9 +42,7 @@ else
     expect forbidden_io_uring_falls_back_too 0 \
         "$(warm_result complete disk $((16 * mib)) $((16 * mib)) 32 32 32 0 '[]' null threads "$note" 4)" ''
     run "$DENY" io_uring 1 "$WARMER" warm disk --engine io_uring
-    expect an_engine_asked_for_by_name_is_not_replaced 3 \
-        '{"event":"result","command":"warm","verdict":"refused","error":"cannot use engine io_uring: Operation not permitted"}' \
-        'warmer: cannot use engine io_uring: Operation not permitted'
+    expect_refused an_engine_asked_for_by_name_is_not_replaced 3 'cannot use engine io_uring: Operation not permitted'
     run "$DENY" direct "$WARMER" warm disk --map map --depth 4 --engine threads
     note='direct I/O refused (Invalid argument); reading through the page cache'
     expect without_direct_io_the_report_says_so 0 \
@@ -66,20 +64,16 @@ fi
 
 printf '0 3\n2 1\n' >bad
 run "$WARMER" warm disk --map bad
-reason='bad: line 2: block 2 comes before block 3, where the previous extent ends (extents must be ascending and disjoint)'
-expect a_bad_map_is_refused_with_its_line 2 \
-    "{\"event\":\"result\",\"command\":\"warm\",\"verdict\":\"refused\",\"error\":\"$reason\"}" "warmer: $reason"
+expect_refused a_bad_map_is_refused_with_its_line 2 \
+    'bad: line 2: block 2 comes before block 3, where the previous extent ends (extents must be ascending and disjoint)'
 
 printf '127 2\n' >beyond
 run "$WARMER" warm disk --map beyond
-reason='beyond: line 1: extent 127 2 reaches beyond the device, which has 128 blocks'
-expect a_map_beyond_the_device_is_refused 2 \
-    "{\"event\":\"result\",\"command\":\"warm\",\"verdict\":\"refused\",\"error\":\"$reason\"}" "warmer: $reason"
+expect_refused a_map_beyond_the_device_is_refused 2 \
+    'beyond: line 1: extent 127 2 reaches beyond the device, which has 128 blocks'
 
 run "$WARMER" warm missing
-reason='cannot open missing: No such file or directory'
-expect a_device_that_is_not_there_cannot_be_opened 3 \
-    "{\"event\":\"result\",\"command\":\"warm\",\"verdict\":\"refused\",\"error\":\"$reason\"}" "warmer: $reason"
+expect_refused a_device_that_is_not_there_cannot_be_opened 3 'cannot open missing: No such file or directory'
 
 run "$WARMER" warm disk --max-mib-s 16 --progress json --map map --first map
 expect_true progress_starts_at_once grep -q '"event":"progress","bytesDone":0,"bytesTotal":16777216,' out

@@ -47,34 +47,19 @@ run "$WARMER" inspect nvme-vol0123456789abcdef0
 expect_true the_volume_is_known_by_its_name test "$(field volumeId)" = vol-0123456789abcdef0
 
 run "$WARMER" warm missing
-reason='cannot open missing: No such file or directory'
-expect a_device_that_is_not_there_cannot_be_opened 3 \
-    "{\"event\":\"result\",\"command\":\"warm\",\"verdict\":\"refused\",\"error\":\"$reason\"}" "warmer: $reason"
+expect_refused a_device_that_is_not_there_cannot_be_opened 3 'cannot open missing: No such file or directory'
 
 printf '127 2\n' >beyond
 run "$WARMER" warm disk --map beyond
-reason='beyond: line 1: extent 127 2 reaches beyond the device, which has 128 blocks'
-expect a_map_beyond_the_device_is_refused 2 \
-    "{\"event\":\"result\",\"command\":\"warm\",\"verdict\":\"refused\",\"error\":\"$reason\"}" "warmer: $reason"
+expect_refused a_map_beyond_the_device_is_refused 2 \
+    'beyond: line 1: extent 127 2 reaches beyond the device, which has 128 blocks'
 
 run "$WARMER" verify disk --samples 50 --max-p99-ms 10000
 expect_true a_quick_device_is_fast test "$status" -eq 0 -a "$(field verdict)" = fast -a "$(field samples)" -eq 50
 run "$WARMER" verify disk --samples 20 --max-p99-ms 0.000001
 expect_true a_limit_that_no_device_meets_means_slow test "$status" -eq 1 -a "$(field verdict)" = slow
 
-# start: a slow warm-up in the background, until some blocks are read.
-start() {
-    : >out
-    "$WARMER" warm disk --max-mib-s 16 --progress json --state state >out 2>err &
-    pid=$!
-    tries=0
-    while ! grep -q '"blocksDone":[1-9]' out && [ $tries -lt 100 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
-}
-
-start
+begin_slowly disk --state state
 run_beside() {
     "$WARMER" "$@" >beside 2>&1
     beside=$?
@@ -85,8 +70,7 @@ cp disk other
 run_beside warm other --state state
 expect_true a_state_that_is_in_use_is_refused sh -c "test $beside -eq 3 && grep -q 'another warmer is using it' beside"
 kill -INT "$pid"
-wait "$pid"
-status=$?
+finish
 done_first=$(field bytesDone)
 expect_true ctrl_c_ends_with_status_4_and_what_was_read test "$status" -eq 4 -a "$(field verdict)" = interrupted \
     -a "$done_first" -gt 0 -a "$done_first" -lt $((64 * mib))
@@ -95,9 +79,9 @@ expect_true the_same_command_goes_on test "$status" -eq 0 -a "$(field bytesResum
     -a "$(field bytesRead)" -eq $((64 * mib - done_first))
 
 rm state
-start
+begin_slowly disk --state state
 kill -KILL "$pid"
-wait "$pid" 2>/dev/null
+finish
 seen=$(tail -n 1 out | sed -E 's/.*"bytesDone":([0-9]+).*/\1/')
 run "$WARMER" warm disk --state state
 expect_true a_kill_loses_nothing_that_was_reported test "$status" -eq 0 -a "$(field bytesResumed)" -ge "$seen" \
