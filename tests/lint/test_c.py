@@ -1,11 +1,47 @@
-"""C is formatted as .clang-format says."""
+"""C is formatted as .clang-format says, and the agent's rooms use each other as warmer/README.md says."""
 
 from __future__ import annotations
 
-from tests.support.tree import BIN, complaints, files
+import re
+from collections import defaultdict
+from graphlib import TopologicalSorter
+
+from tests.support.tree import BIN, ROOT, complaints, files
+
+AGENT = ROOT / "warmer"
+
+
+def _rooms_of_the_readme() -> dict[str, set[str]]:
+    text = (AGENT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z0-9/]+)` \|.*\|(.*)\|$", text, re.MULTILINE)
+    return {room: set(re.findall(r"`(.+?)`", used)) for room, used in rows}
+
+
+ROOM_MAY_USE = _rooms_of_the_readme()
+"""Room of warmer/src -> the other rooms whose headers it includes."""
 
 
 def test_clang_format():
     sources = files("*.c", "*.h")
     assert {path.parts[-3] for path in sources} >= {"warmer", "first_touch"}
     assert complaints([BIN / "clang-format", "--dry-run", "--Werror", *sources]) == ""
+
+
+def test_each_room_includes_the_rooms_of_its_row():
+    used: dict[str, set[str]] = defaultdict(set)
+    for path in files("*.c", "*.h", below="warmer/src"):
+        room = path.parent.relative_to(AGENT / "src").as_posix()
+        headers = re.findall(r'^#include "(.+)/.+"$', path.read_text(encoding="utf-8"), re.MULTILINE)
+        used[room] |= set(headers) - {room}
+    main = used.pop(".")
+    assert used == ROOM_MAY_USE
+    assert main <= set(ROOM_MAY_USE)
+
+
+def test_the_rooms_form_no_circle():
+    assert set(TopologicalSorter(ROOM_MAY_USE).static_order()) == set(ROOM_MAY_USE)
+
+
+def test_the_tests_stand_in_the_same_rooms():
+    tests = files("test_*.c", below="warmer/tests")
+    assert {path.parent.relative_to(AGENT / "tests").as_posix() for path in tests} <= set(ROOM_MAY_USE)

@@ -1,39 +1,53 @@
+// clang-format off
 /**
- * warmer: reads the written blocks of a volume, so that none is slow when it is needed.
+ * warmer reads the written blocks of a volume once, so that no later read is a first one.
  *
- * Where things are, from here down:
+ * Where things are: one folder is one room, and a room uses only rooms below it (the table in README.md).
  *
- *   main.c             this map; command line in, exit status out
- *   options.c          arguments -> struct options; options_help.c: what they mean; pure
- *   command_warm.c     `warmer warm`: puts the parts below together; warm_report.c: and says how it ended
- *   command_verify.c   `warmer verify`: random 4 KiB reads, percentiles, verdict
- *   command_inspect.c  `warmer inspect`: what the device is, which engines work
- *   command_extents.c  `warmer extents`: where files lie; file_extents_*.c: as the system says
- *   map.c              text of extents -> blocks, every refusal with its line; pure
- *   scope.c            `--scope used`: takes out of the map what no file system uses
- *   cold_source.c      reads metadata from a cold device, many reads at a time
- *   used_scan.c        partitions and file systems -> used.c, a set of blocks
- *   metadata.c         the same -> where they keep their own structures, which come first;
- *                      metadata_finder.c: found while the first reads are under way
- *   partitions.c ext4_*.c xfs_*.c ntfs_*.c   what lies where on disk; through a source.h, pure
- *   plan.c             which block next; pure
- *   warm.c             the loop: submit, reap, drain; warm_account.c: what became of each read;
- *                      warm_room.c: how many more may start, and how large
- *   touch.c            `--touch`: is one page a block enough here? warm_touch.c: then so it is done
- *   depth.c pace.c     how many reads at a time, how many bytes a second; pure
- *   polite.c           less while the application's reads would wait; pure
- *   engine.h           what an engine is; engines_<system>.c lists this build's
- *   engine_*.c         io_uring (io_uring_ring.c makes its rings), overlapped, threads (made of
- * thread_<system>.c) device_*.c         open (read-only), size, read; one file per system identity*.c which
- * EBS volume the device is nvme_log.c         EBS's statistics, decoded; nvme_*.c: asked for, nvme_report.c:
- * shown lock_*.c           one warm-up a device state.c            what is read survives a kill;
- * state_file_*.c: a file in memory progress.c json.c  a bar or JSON lines block_set*.c extents.c latency.c
- * random.c diag.c   the small tools clock_*.c console_*.c file_*.c interrupt_*.c windows_error.c   the small
- * differences between systems
+ *   main.c               the command line in, the exit status out
  *
- * Rules: nothing below main exits or prints a refusal (it fills a struct diag), there are no option globals,
- * no function body asks which system it is built for, and results are 0, a positive answer or -errno.
+ *   commands/            what a user calls
+ *     options.c            arguments -> struct options; options_help.c: the text of --help
+ *     command_warm.c       `warmer warm`; progress.c: how far it is; warm_report.c: how it ended
+ *     command_verify.c     `warmer verify`: random 4 KiB reads, percentiles, verdict
+ *     command_inspect.c    `warmer inspect`: the device and the engines; nvme_report.c: EBS's statistics
+ *     command_extents.c    `warmer extents`: where files lie on their disk
+ *   loop/                reads the blocks of a plan
+ *     warm.c               submits reads and collects completions; warm_account.c: the outcome of each read;
+ *                          warm_room.c: how many more reads may start, and how large they may be
+ *     warm_touch.c         the same with 4 KiB a block (`--touch`); touch.c: measures whether that is enough
+ *     depth.c              how many reads are in flight; pace.c: how many bytes a second
+ *     polite.c             fewer reads while an application's reads would wait (`--polite-latency-ms`)
+ *     state.c              the blocks already read, in a file that survives a kill (`--state`)
+ *   plan/                which blocks are read, and in which order
+ *     map.c                the text of extents -> blocks (`--map`, `--first`)
+ *     scope.c              removes from the map what no file system uses (`--scope used`)
+ *     plan.c               which block is next
+ *     metadata_finder.c    finds the file systems' own structures while the first reads are in flight
+ *     cold_source.c        reads metadata from a cold device, many reads at a time
+ *   filesystems/         what ext4, XFS and NTFS use of a device
+ *     used_scan.c          partitions and file systems -> the set of blocks in use (used.c)
+ *     metadata.c           partitions and file systems -> the blocks of their own structures
+ *     partitions.c         the partition tables GPT and MBR
+ *     source.c             what all of these read from: a device, a file in a test, a fuzzer's input
+ *     ext4/ ntfs/ xfs/     one file system each
+ *   engines/             how reads reach the device
+ *     engine.h             what an engine is; engine.c: chooses one; engines_<system>.c: this build's table
+ *     engine_io_uring.c    Linux (io_uring_ring.c: makes the rings); engine_overlapped.c: Windows
+ *     engine_threads.c     every system: one blocking read a thread
+ *   device/              the device that is read
+ *     device.c             open (read-only), size, read; device_<system>.c: as the system does it
+ *     identity.c           which EBS volume it is; identity_<system>.c: what the system knows
+ *     lock_<system>.c      one warm-up at a time
+ *     nvme_<system>.c      asks for EBS's statistics; nvme_log.c: decodes them
+ *   system/              what differs between operating systems, one file for each system
+ *     clock console file file_extents interrupt state_file thread windows_error
+ *   base/                what needs no system: block_set bytes diag extents json latency random
+ *
+ * Rules: below main.c nothing exits or prints a refusal; it fills a struct diag. There are no global options.
+ * No function body asks which system it is built for. Results are 0, a positive answer or -errno.
  */
+// clang-format on
 #include "base/json.h"
 #include "commands/commands.h"
 #include "commands/options.h"
