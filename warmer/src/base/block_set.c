@@ -1,6 +1,6 @@
 /**
- * Two levels: a pointer for every 1,024 blocks, to their bits. Where none or all are in, it points to bits
- * that every set shares and nobody writes to, so that whoever only looks need not care.
+ * Two levels: for every 1,024 blocks, a pointer to their bits. If none or all of them are in the set, it
+ * points to constant bits that all sets share, so that reading needs no special case.
  */
 #include "base/block_set_chunks.h"
 
@@ -60,7 +60,7 @@ static uint64_t *take_chunk(struct block_set *set) {
     return set->slabs->words + (size_t)set->slab_used++ * CHUNK_WORDS;
 }
 
-/** Let go of what a chunk takes, and share `shared` in its place. */
+/** Free the memory of a chunk, and put `shared` in its place. */
 static void share(struct block_set *set, uint64_t index, const uint64_t *shared) {
     if (!block_set_is_shared(set->chunks[index])) {
         uint64_t *chunk = (uint64_t *)set->chunks[index];

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/** Numbers as they lie on disk, in either order of bytes and at any alignment. */
+/** Read little-endian and big-endian numbers, at any alignment. */
 static inline uint16_t little16(const uint8_t *at) {
     return (uint16_t)(at[0] | at[1] << 8);
 }

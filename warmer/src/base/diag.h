@@ -1,7 +1,7 @@
 #ifndef WARMER_DIAG_H
 #define WARMER_DIAG_H
 
-/** What the process answers to its caller; documented in warmer.1.md. */
+/** The exit status of the process; warmer.1.md documents it. */
 enum warmer_exit {
     WARMER_OK = 0,
     WARMER_UNREADABLE = 1,
@@ -10,12 +10,12 @@ enum warmer_exit {
     WARMER_INTERRUPTED = 4,
 };
 
-/** One message for the person who called, filled where the reason is known. */
+/** One message for the user, filled in where the reason is known. Empty: nothing was refused. */
 struct diag {
     char text[768];
 };
 
-/** Record the message and hand back `code`, so that a refusal is one statement. */
+/** Store the message and return `code`, so that a refusal is one statement. */
 int diag_refuse(struct diag *diag, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -10,17 +10,17 @@ struct extent {
     uint64_t count;
 };
 
-/** A growing list of runs: what to read first, or what could not be read. Zero-initialise before use. */
+/** A growing list of runs. Zero-initialise it before use. */
 struct extents {
     struct extent *items;
     size_t length;
     size_t capacity;
 };
 
-/** Append a run, joined to the last one where they touch; 0 or -ENOMEM. */
+/** Append a run; it is joined to the last one if they touch. Returns 0 or -ENOMEM. */
 int extents_append(struct extents *list, uint64_t start, uint64_t count);
 
-/** Sort by start and join runs that touch or overlap. */
+/** Sort the list by start, and join runs that touch or overlap. */
 void extents_sort(struct extents *list);
 
 /** Free the memory and leave an empty list. */

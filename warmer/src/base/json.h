@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/** Writes one JSON value on one line; commas are its own business. */
+/** Writes one JSON value on one line, with the commas. */
 struct json {
     FILE *stream;
     bool needs_comma;
@@ -15,19 +15,19 @@ struct json {
 void json_open(struct json *json, const char *key, char bracket);
 void json_close(struct json *json, char bracket);
 
-/** Members of an object, or elements of an array with a NULL key. */
+/** Write a member of an object, or with a NULL key an element of an array. */
 void json_text(struct json *json, const char *key, const char *value);
 void json_unsigned(struct json *json, const char *key, uint64_t value);
 void json_bool(struct json *json, const char *key, bool value);
 void json_null(struct json *json, const char *key);
 
-/** Text, or null where it is empty. */
+/** Write the text, or null if it is empty. */
 void json_text_or_null(struct json *json, const char *key, const char *value);
 
-/** Three decimals; null where the number is not finite. */
+/** Write the number with three decimals, or null if it is not finite. */
 void json_number(struct json *json, const char *key, double value);
 
-/** End the line and hand it to the reader at once. */
+/** End the line and flush the stream. */
 void json_end_line(struct json *json);
 
 #endif

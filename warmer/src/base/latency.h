@@ -4,11 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Sub-buckets per power of two: percentiles are right within 1/16 (6.25 %), for any number of reads. */
+/** Buckets per power of two. Percentiles are right within 1/16 (6.25 %), for any number of reads. */
 #define LATENCY_STEPS 16u
 #define LATENCY_BUCKETS (64u * LATENCY_STEPS)
 
-/** Latencies of any number of reads in fixed memory. Zero-initialise before use. */
+/** A histogram of the latencies of any number of reads. Zero-initialise it before use. */
 struct latency {
     uint64_t buckets[LATENCY_BUCKETS];
     uint64_t count;
@@ -16,7 +16,7 @@ struct latency {
     double sum_ns;
 };
 
-/** What is reported. */
+/** The percentiles of a histogram, in milliseconds. */
 struct latency_summary {
     double p50_ms;
     double p90_ms;
@@ -25,14 +25,16 @@ struct latency_summary {
     double mean_ms;
 };
 
-/** Count one read. */
+/** Count one read that took so many nanoseconds. */
 void latency_add(struct latency *latency, uint64_t nanoseconds);
 
-/** Percentiles by nearest rank, each the upper bound of its bucket, never above the maximum; zeros if empty.
+/**
+ * Percentiles by nearest rank. Each is the upper bound of its bucket, but never above the maximum; all are 0
+ * if nothing was counted.
  */
 struct latency_summary latency_summarise(const struct latency *latency);
 
-/** Exact percentiles by nearest rank of `count` values, which are sorted in place. */
+/** Exact percentiles by nearest rank of `count` values. Sorts the values in place. */
 struct latency_summary latency_of_samples(uint64_t *nanoseconds, size_t count);
 
 /** The rank (from 1) of a percentile among `count` values. */

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/** SplitMix64 (Steele, Lea, Flood 2014): small, even, and the same everywhere for the same seed. */
+/** SplitMix64 (Steele, Lea, Flood 2014). The same seed gives the same numbers on every system. */
 struct random {
     uint64_t state;
 };

@@ -17,8 +17,7 @@
 
 #define SAMPLE_BYTES 4096u
 
-/** Bounds of the histogram: 1/8 ms doubled up to 16 s; what is slower goes into a last one without a bound.
- */
+/** The bounds of the histogram: 1/8 ms doubled up to 16 s. The last bin has no upper bound. */
 #define HISTOGRAM_FIRST_MS 0.125
 #define HISTOGRAM_BOUNDS 18u
 

@@ -1,4 +1,4 @@
-/** `warmer warm`: put device, map, state, engine and progress together, run, report. */
+/** `warmer warm`: opens device, map, state and engine, runs the warm-up, and reports. */
 #include "base/block_set.h"
 #include "commands/commands.h"
 #include "commands/warm_report.h"
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/** All that one warm-up holds, and lets go of in one place. */
+/** What one warm-up has opened; it is closed in one place. */
 struct job {
     const struct options *options;
     struct device *device;

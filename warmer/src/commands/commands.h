@@ -4,12 +4,12 @@
 #include "base/diag.h"
 #include "commands/options.h"
 
-/** Each prints its result object and answers with the exit status, or refuses with the reason in `diag`. */
+/** Each prints its result object and returns the exit status, or refuses with the reason in `diag`. */
 int command_warm(const struct options *options, struct diag *diag);
 int command_verify(const struct options *options, struct diag *diag);
 int command_inspect(const struct options *options, struct diag *diag);
 
-/** Prints a list for --first, and nothing else where it succeeds. */
+/** Prints a list for --first; it prints a result object only if it refuses. */
 int command_extents(const struct options *options, struct diag *diag);
 
 #endif

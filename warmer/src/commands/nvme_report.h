@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "device/nvme_log.h"
 
-/** The member "nvmeStatistics" of a report; null where `log` is NULL. */
+/** Write the member "nvmeStatistics" of a report; null if `log` is NULL. */
 void nvme_report_put(struct json *json, const struct nvme_log *log);
 
 #endif

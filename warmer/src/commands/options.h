@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What to do. */
+/** The command of the command line. */
 enum command {
     COMMAND_WARM,
     COMMAND_VERIFY,
@@ -19,22 +19,22 @@ enum command {
     COMMAND_VERSION
 };
 
-/** The command line, checked. Strings are the caller's. */
+/** The checked command line. The caller owns the strings. */
 struct options {
     enum command command;
     const char *device;
     const char *map_path;   /**< NULL: the whole device; "-": standard input. */
-    const char *first_path; /**< NULL: nothing before the rest. */
-    const char *state_path; /**< NULL: nothing is remembered. */
-    char *const *files;     /**< Of `extents`. */
+    const char *first_path; /**< NULL: no blocks come first. */
+    const char *state_path; /**< NULL: no state file. */
+    char *const *files;     /**< The arguments of `extents`. */
     size_t file_count;
     const char *engine;
     enum scope scope;
-    bool touch;               /**< Read one page of each block where that is enough. */
+    bool touch;               /**< Read 4 KiB of each block if that is enough. */
     unsigned depth;           /**< 0: auto. */
     double max_mib_s;         /**< 0: no limit. */
-    double polite_latency_ms; /**< 0: nobody to be polite to. */
-    bool has_progress;        /**< Was --progress given? */
+    double polite_latency_ms; /**< 0: no limit. */
+    bool has_progress;        /**< --progress was given. */
     enum progress_style progress;
     uint32_t samples;
     double max_p99_ms;
@@ -42,13 +42,13 @@ struct options {
     uint64_t seed;
 };
 
-/** Parse the command line; 0 or WARMER_USAGE with the reason. Reads and opens nothing. */
+/** Parse the command line without opening anything. Returns 0, or WARMER_USAGE with the reason in `diag`. */
 int options_parse(int count, char *const *arguments, struct options *options, struct diag *diag);
 
-/** The command's name as typed. */
+/** The name of a command, as it is typed. */
 const char *options_command_name(enum command command);
 
-/** What --help prints. */
+/** The text of --help. */
 const char *options_help(void);
 
 #endif

@@ -32,7 +32,7 @@ static double recent_rate(struct progress *progress, const struct warm_progress 
     return span_ns == 0 ? 0 : (double)bytes * (double)NS_PER_SECOND / (double)span_ns;
 }
 
-/** Seconds to go at this rate; not a number while nobody can know. */
+/** The remaining seconds at this rate; not a number while the rate is unknown. */
 static double eta_seconds(const struct warm_progress *now, double rate) {
     uint64_t left = now->bytes_total - now->bytes_done;
     if (left == 0) {

@@ -6,31 +6,31 @@
 
 #include <stdint.h>
 
-/** How progress is shown. */
+/** The value of --progress. */
 enum progress_style { PROGRESS_NONE, PROGRESS_BAR, PROGRESS_JSON };
 
-/** Seconds that the shown rate looks back. */
+/** The shown rate is that of the last so many seconds. */
 #define PROGRESS_RATE_SECONDS 5u
 
 /** Shows progress: a bar on standard error, or one JSON object a line on standard output. */
 struct progress {
     enum progress_style style;
-    uint64_t next_ns;                            /**< Of the run's time: when the next line is due. */
-    unsigned marks;                              /**< How many of the following are filled. */
-    uint64_t mark_ns[PROGRESS_RATE_SECONDS + 1]; /**< A ring of the last seconds. */
+    uint64_t next_ns;                            /**< When the next line is due, since the run began. */
+    unsigned marks;                              /**< How many entries of the following are filled. */
+    uint64_t mark_ns[PROGRESS_RATE_SECONDS + 1]; /**< A ring buffer of the last seconds. */
     uint64_t mark_bytes[PROGRESS_RATE_SECONDS + 1];
 };
 
-/** Start with nothing shown. */
+/** Begin; nothing is shown yet. */
 void progress_init(struct progress *progress, enum progress_style style);
 
 /** A `warm_observe`; `context` is a struct progress. */
 void progress_observe(void *context, const struct warm_progress *now);
 
-/** Take the bar away. */
+/** Remove the bar from the terminal. */
 void progress_end(struct progress *progress);
 
-/** A member with percentiles in milliseconds. */
+/** Write a member with percentiles in milliseconds. */
 void progress_put_latency(struct json *json, const char *key, const struct latency_summary *summary);
 
 #endif

@@ -1,4 +1,4 @@
-/** How a warm-up ended: one JSON object for programs, a few words for people, the exit status for both. */
+/** How a warm-up ended: a JSON object on standard output, messages on standard error, the exit status. */
 #include "commands/warm_report.h"
 
 #include "base/json.h"

@@ -9,13 +9,13 @@
 #include "loop/warm.h"
 #include "plan/scope.h"
 
-/** What came before the rest because file systems keep it for themselves. */
+/** The metadata that was read before the rest. */
 struct metadata_first {
-    const char *file_systems; /**< Which; empty or NULL: none was understood, or not in time. */
-    uint64_t blocks;          /**< How many blocks of those that were to be read. */
+    const char *file_systems; /**< Its file systems; empty or NULL if none was understood in time. */
+    uint64_t blocks;          /**< How many of the blocks to read were metadata. */
 };
 
-/** What is known when a warm-up is over. */
+/** What is known when a warm-up has ended. */
 struct warm_report {
     const struct options *options;
     const struct device *device;
@@ -28,7 +28,8 @@ struct warm_report {
     const struct warm_result *result;
 };
 
-/** Print the result on standard output, and on standard error what a person must know; the exit status. */
+/** Print the result on standard output and a message about problems on standard error. Returns the exit
+ * status. */
 int warm_report_put(const struct warm_report *report);
 
 #endif

@@ -1,8 +1,7 @@
 #ifndef WARMER_DEVICE_FACTS_H
 #define WARMER_DEVICE_FACTS_H
 
-/** What device.c, which is the same on every system, and device_<system>.c share. Nobody else includes this.
- */
+/** What device.c and device_<system>.c share. No other file includes this. */
 #include "device/device.h"
 
 /** What is known about an open device on every system. Each system's struct device begins with this. */

@@ -1,8 +1,8 @@
 /**
  * Devices on Linux.
  *
- * The promise is kept here: this is the only open of the device in the program, it is O_RDONLY, and the only
- * ioctls are the three that ask for sizes.
+ * The agent never writes to a device: this is the only place that opens it, the open is O_RDONLY, and the
+ * only ioctls here ask for sizes.
  */
 #include "base/block_set.h"
 #include "device/device_facts.h"

@@ -1,8 +1,8 @@
 /**
  * Devices on Windows: \\.\PHYSICALDRIVEn and plain files.
  *
- * The promise is kept here: this is the only open of the device in the program, with GENERIC_READ and no
- * more, and every DeviceIoControl, here and in identity_windows.c, asks and changes nothing.
+ * The agent never writes to a device: this is the only place that opens it, the open is GENERIC_READ, and
+ * every DeviceIoControl, here and in identity_windows.c, only asks.
  */
 #include "device/device_windows.h"
 #include "device/device_facts.h"

@@ -3,23 +3,23 @@
 
 #include "device/device.h"
 
-/** The HANDLE, opened for reading only and for overlapped reads. */
+/** The HANDLE of the device, open for overlapped reads only. */
 void *device_handle(const struct device *device);
 
 /**
- * The completion port of the device. A handle belongs to one port until it is closed, so the port is the
- * device's; one engine at a time takes completions from it. device_read posts none.
+ * The completion port of the device. A handle belongs to one port until it is closed, so the device owns the
+ * port. One engine at a time takes completions from it; device_read posts none.
  */
 void *device_port(const struct device *device);
 
 /**
- * Ask the device's driver; bytes of the answer or -errno. For questions only: no code that changes anything
- * may be given.
+ * Call DeviceIoControl with `code`, which must not change anything. Returns the bytes of the answer, or
+ * -errno.
  */
 int64_t device_ask(const struct device *device, uint32_t code, void *question, size_t question_size,
                    void *answer, size_t answer_size);
 
-/** The number in \\.\PHYSICALDRIVEn; false for a file. */
+/** Set `number` to the n of \\.\PHYSICALDRIVEn. Returns false for a file. */
 bool device_disk_number(const struct device *device, unsigned *number);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** What the operating system knows about a device. Empty text and zero mean "not known". */
+/** What the operating system knows about a device. Empty text and 0 mean "not known". */
 struct identity {
     char volume_id[32];  /**< vol-… of an EBS volume. */
     char real_path[512]; /**< With links followed. */
@@ -21,10 +21,13 @@ struct identity {
     bool is_read_only; /**< The kernel refuses writes. */
 };
 
-/** Find out; never fails, knows less instead. */
+/** Fill in what is known about the device. It never fails: what cannot be found stays empty. */
 void identity_find(const char *path, const struct device *device, struct identity *identity);
 
-/** vol-… from an NVMe serial or by-id link name that holds vol followed by 17 hexadecimal digits (or 8). */
+/**
+ * Find `vol` with 17 (or 8) hexadecimal digits in an NVMe serial number or the name of a by-id link, and
+ * write vol-… to `volume_id`. Returns false if there is none.
+ */
 bool identity_volume_id(const char *text, char *volume_id, uint32_t size);
 
 #endif

@@ -1,5 +1,4 @@
-/** Who a device is, from /sys and from the names that udev gives it; nothing is asked of the device itself.
- */
+/** The identity of a device from /sys and the names that udev gives it. The device itself is not asked. */
 #include "device/identity.h"
 
 #include <dirent.h>

@@ -4,14 +4,13 @@
 #include "base/diag.h"
 #include "device/device.h"
 
-/** Held while this process warms a device; the system lets go of it when the process ends, however it ends.
- */
+/** Held while this process warms a device. The system releases it when the process ends. */
 struct lock;
 
-/** Take the device's lock; 0, or WARMER_CANNOT_OPEN if another process warms it. */
+/** Lock the device. Returns 0, or WARMER_CANNOT_OPEN with the reason if another process is warming it. */
 int lock_device(const struct device *device, const char *path, struct lock **held, struct diag *diag);
 
-/** Let go; NULL is allowed. */
+/** Release the lock. NULL is allowed. */
 void lock_release(struct lock *lock);
 
 #endif

@@ -1,10 +1,10 @@
 /**
- * One warm-up a device.
+ * One warm-up at a time for each device.
  *
  * SSM Run Command may deliver a command twice, and two warm-ups would read every block twice. The lock is a
- * name in the abstract socket space: it is made of the device's number, not of the path that led to it, needs
- * no folder that somebody must clean, and vanishes with the process. A flock on the device itself would do
- * too, but keeps udev from looking at a block device for as long as it is held.
+ * name of an abstract socket, made of the device's number and not of its path. It needs no folder, and it
+ * vanishes with the process. A flock on the device would keep udev from examining a block device while it is
+ * held.
  */
 #include "device/lock.h"
 

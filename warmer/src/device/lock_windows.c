@@ -1,7 +1,7 @@
 /**
- * One warm-up a device: a named kernel object, made of the device's number, not of the path that led to it.
- * It is known to all sessions, because SSM Run Command works in another one than a person does, and vanishes
- * with the process.
+ * One warm-up at a time for each device. The lock is a named kernel object; its name is made of the device's
+ * number and not of its path. All sessions see it, because SSM Run Command works in another session than a
+ * person does. It vanishes with the process.
  */
 #include "device/lock.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/** Ask an NVMe device for EBS's statistics page, NVME_LOG_BYTES of it; 0 or -errno where there is none. */
+/** Read the NVME_LOG_BYTES of EBS's statistics page from a device. Returns 0, or -errno if it has none. */
 int nvme_read_log(const struct device *device, uint8_t *page);
 
 #endif

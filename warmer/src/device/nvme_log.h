@@ -7,7 +7,7 @@
 #define NVME_LOG_BYTES 4096u
 #define NVME_LOG_BINS 64u
 
-/** Reads or writes between two latencies. */
+/** How many reads or writes took between two latencies. */
 struct nvme_bin {
     uint64_t lower_us;
     uint64_t upper_us;
@@ -36,7 +36,7 @@ struct nvme_log {
     struct nvme_histogram writes;
 };
 
-/** Decode a page; false if it is not one of EBS's, or contradicts itself. */
+/** Decode a page. Returns false if it is not one of EBS's or contradicts itself. */
 bool nvme_log_parse(const uint8_t *page, uint32_t bytes, struct nvme_log *log);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** One read to do. What is read is thrown away, so all reads share one buffer. */
+/** One read to do. All reads share one buffer, because nobody looks at the data. */
 struct engine_read {
     uint64_t offset_bytes;
     uint32_t length_bytes; /**< At most the buffer's size. */
@@ -20,51 +20,51 @@ struct engine_completion {
     int32_t result; /**< Bytes read, 0 at the end of the device, or -errno. */
 };
 
-/** What an engine is opened with. */
+/** The arguments of an engine's open. */
 struct engine_settings {
     const struct device *device;
-    void *buffer; /**< Aligned memory that every read goes to; the caller's, and outlives the engine. */
+    void *buffer; /**< Aligned memory for every read. The caller owns it, and it outlives the engine. */
     size_t buffer_bytes;
-    unsigned max_in_flight; /**< Never more than this many reads between submit and reap. */
+    unsigned max_in_flight; /**< At most this many reads are between submit and reap. */
 };
 
 /** An open engine; each engine begins its own structure with this. */
 struct engine {
     const struct engine_ops *ops;
-    const char *features; /**< What it found here and uses, for the report; NULL: nothing to say. */
+    const char *features; /**< The features of this system that it uses, for the report; may be NULL. */
 };
 
-/** How an engine reads. The contract in comments; every hook is required. */
+/** The functions of an engine. All are required. */
 struct engine_ops {
-    const char *name;        /**< As the user types it. */
-    const char *description; /**< One line for `inspect` and the manual. */
+    const char *name;        /**< The value of --engine. */
+    const char *description; /**< One line for `inspect`. */
 
-    /** Make ready to read; 0 or -errno. Nothing is read yet. */
+    /** Prepare to read. Returns 0 or -errno. */
     int (*open)(const struct engine_settings *settings, struct engine **opened);
 
-    /** Queue a read; it may start now or at the next reap. Never blocks. 0 or -errno. */
+    /** Queue a read, which starts now or at the next reap. Never blocks. Returns 0 or -errno. */
     int (*submit)(struct engine *engine, const struct engine_read *read);
 
     /**
-     * Start what is queued and collect completions in any order: returns as soon as there is one, or after
-     * `wait_ns` with none (also when nothing is in flight), or early after a signal. Count or -errno.
+     * Start the queued reads and collect completions, in any order. Returns their number as soon as there is
+     * one; 0 after `wait_ns` (also if nothing is in flight) or after a signal; or -errno.
      */
     int (*reap)(struct engine *engine, struct engine_completion *done, unsigned capacity, uint64_t wait_ns);
 
-    /** Free all; waits for reads in flight, because they write to the caller's buffer. */
+    /** Wait for the reads in flight, which write to the caller's buffer, and free the engine. */
     void (*close)(struct engine *engine);
 };
 
-/** This build's engines, the preferred one first, ended by NULL. Defined in engines_<system>.c. */
+/** The engines of this build, the preferred one first, then NULL. engines_<system>.c defines it. */
 extern const struct engine_ops *const engine_table[];
 
-/** The engine of that name in the table, or NULL. */
+/** The engine of this name in the table, or NULL. */
 const struct engine_ops *engine_find(const char *name);
 
 /**
- * Open the engine called `name`. With "auto", each of the table in turn: where the system lacks or forbids
- * one (ENOSYS, EPERM, EINVAL, ENOMEM and the like), `note` says so and the next is tried. An engine asked for
- * by name is opened or refused.
+ * Open the engine called `name`. With "auto", open the first engine of the table that works: if the system
+ * lacks or forbids one (ENOSYS, EPERM, EINVAL, ENOMEM and the like), `note` says so and the next one is
+ * tried. Returns 0, or WARMER_CANNOT_OPEN with the reason in `diag`.
  */
 int engine_open(const char *name, const struct engine_settings *settings, struct engine **opened, char *note,
                 size_t note_size, struct diag *diag);

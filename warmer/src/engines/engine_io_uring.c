@@ -1,5 +1,4 @@
-/** The io_uring engine: submit, wait, collect. io_uring_ring.c makes the rings, as well as the kernel that
- * runs can. */
+/** The io_uring engine: submit, wait, collect. io_uring_ring.c sets up the rings. */
 #include "engines/engine_io_uring.h"
 
 #include "engines/io_uring_ring.h"
@@ -15,8 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/** With this many reads in flight for each completion, waiting for one more costs nothing that can be seen.
- */
+/** With so many reads in flight for each completion, waiting for one more costs nothing measurable. */
 #define READS_PER_COMPLETION 16u
 #define MOST_COMPLETIONS 8u
 #define COLLECT_US 500u
@@ -82,8 +80,7 @@ static struct timespec to_timespec(uint64_t nanoseconds) {
                              .tv_nsec = (long)(nanoseconds % NS_PER_SECOND)};
 }
 
-/** How many completions to wait for, if they come at once: with many reads in flight one call brings several.
- */
+/** How many completions to wait for: with many reads in flight, one call returns several of them. */
 static unsigned completions_wanted(const struct uring_engine *engine) {
     unsigned wanted = engine->has_collecting_wait ? engine->in_flight / READS_PER_COMPLETION : 1;
     return wanted < 1 ? 1 : wanted < MOST_COMPLETIONS ? wanted : MOST_COMPLETIONS;

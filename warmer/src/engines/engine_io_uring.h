@@ -3,7 +3,7 @@
 
 #include "engines/engine.h"
 
-/** Linux's submission and completion rings, by plain system calls. */
+/** Linux's io_uring, used through plain system calls. */
 extern const struct engine_ops engine_io_uring;
 
 #endif

@@ -75,7 +75,7 @@ static int overlapped_submit(struct engine *base, const struct engine_read *read
     return 0;
 }
 
-/** What a completion says; false if it is about a read that is not under way. */
+/** Decode a completion. Returns false if it belongs to no read in flight. */
 static bool finish(struct overlapped_engine *engine, OVERLAPPED *overlapped,
                    struct engine_completion *completion) {
     struct request *request = (struct request *)overlapped;

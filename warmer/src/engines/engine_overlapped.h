@@ -3,7 +3,7 @@
 
 #include "engines/engine.h"
 
-/** Windows's overlapped reads and a completion port. */
+/** Overlapped reads and a completion port of Windows. */
 extern const struct engine_ops engine_overlapped;
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "engines/engine.h"
 
-/** One blocking read a thread: the reference engine, on every system. */
+/** One blocking read per thread: the reference engine, which every system has. */
 extern const struct engine_ops engine_threads;
 
 #endif

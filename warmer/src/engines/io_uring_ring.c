@@ -1,13 +1,13 @@
 /**
  * io_uring by plain system calls, so that a static build needs no library.
  *
- * What must be there, or the engine says -EINVAL and another is taken: one mapping for both rings,
- * completions that are never dropped (both Linux 5.5) and the read operation (5.6). What is used where
- * present: a registered buffer and file (each read then costs less), waits with a time limit in the same call
- * (5.11; before that, poll on the ring), a raised number of kernel workers (5.15), completions without
- * interrupts (5.19) or only when asked for (6.1), and waits that collect several completions (6.12). The
- * workers matter most on a file system that cannot read asynchronously, such as FUSE: the kernel then reads
- * in its own workers, four a processor unless told.
+ * Required, or opening fails with -EINVAL: one mapping for both rings and completions that are never dropped
+ * (Linux 5.5), and the read operation (5.6).
+ *
+ * Used if present: a registered buffer and file, which make each read cheaper; waits with a time limit (5.11;
+ * before that, poll on the ring); more kernel workers (5.15); completions without interrupts (5.19) or only
+ * on request (6.1); waits that collect several completions (6.12). The workers matter most on a file system
+ * that cannot read asynchronously, such as FUSE: by default the kernel has four of them per processor.
  */
 #include "engines/io_uring_ring.h"
 
@@ -71,7 +71,7 @@ static void register_extras(struct uring_engine *engine, const struct engine_set
     ring_register(engine, IORING_REGISTER_IOWQ_MAX_WORKERS, workers, 2);
 }
 
-/** For the report: what this kernel gives. */
+/** List the features in use, for the report. */
 static void describe(struct uring_engine *engine) {
     snprintf(engine->features, sizeof engine->features, "%s%s%s; %s", engine->kind,
              engine->has_fixed_buffer ? "; registered buffer" : "",
@@ -115,7 +115,7 @@ static void find_indexes(struct uring_engine *engine, const struct io_uring_para
     engine->completions = (void *)(rings + params->cq_off.cqes);
 }
 
-/** Ask for the best kind of ring that there is; 0 or -errno. */
+/** Set up the best kind of ring that the kernel accepts. Returns 0 or -errno. */
 static int make_ring(struct uring_engine *engine, unsigned entries, struct io_uring_params *params) {
     long ring = -1;
     for (size_t i = 0; ring < 0 && i < sizeof ring_kinds / sizeof ring_kinds[0]; i++) {

@@ -1,8 +1,10 @@
 #ifndef WARMER_IO_URING_RING_H
 #define WARMER_IO_URING_RING_H
 
-/** What engine_io_uring.c, which reads, and io_uring_ring.c, which makes the rings, share. Nobody else
- * includes this. */
+/**
+ * What engine_io_uring.c, which reads, and io_uring_ring.c, which makes the rings, share. No other file
+ * includes this.
+ */
 #include "engines/engine.h"
 
 #include <linux/io_uring.h>
@@ -11,7 +13,7 @@
 struct uring_engine {
     struct engine base;
     int ring;
-    const char *kind; /**< How it was asked for, for the report. */
+    const char *kind; /**< The set-up flags that the kernel accepted, for the report. */
     bool has_timed_wait;
     bool has_collecting_wait;
     bool has_fixed_file;
@@ -30,7 +32,7 @@ struct uring_engine {
     char features[128];
 };
 
-/** Make the ring and all that belongs to it; 0 or -errno, and then what there is of it is in the engine. */
+/** Set up the rings. Returns 0 or -errno; on failure the engine still holds what was made, to be freed. */
 int ring_set_up(struct uring_engine *engine, const struct engine_settings *settings);
 
 #endif

@@ -4,15 +4,15 @@
 #include "base/extents.h"
 #include "filesystems/source.h"
 
-/** Where the file systems of a device keep their own structures. */
+/** The blocks in which the file systems of a device keep their own structures. */
 struct metadata {
-    struct extents blocks; /**< Ascending and disjoint; empty where no file system was understood. */
-    char found[192];       /**< Which were: "ext4, ntfs". */
+    struct extents blocks; /**< Ascending and disjoint; empty if no file system was understood. */
+    char found[192];       /**< The file systems that were understood: "ext4, ntfs". */
 };
 
 /**
- * Look for partition tables and file systems. Whatever is not understood, or contradicts itself, is passed
- * over: this decides about an order only. Reads little: where things are, not what is in them. The caller
+ * Find the metadata of the file systems on the device and its partitions, with few reads. What is not
+ * understood or contradicts itself is skipped, because only the order of reads depends on it. The caller
  * clears the list.
  */
 void metadata_find(const struct source *device, struct metadata *metadata);

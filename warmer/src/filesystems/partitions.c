@@ -179,8 +179,7 @@ static int check_order(struct partitions *partitions, struct diag *diag) {
     return 0;
 }
 
-/** Does a boot sector hold a table? A file system's has the signature, too, but no entries that make sense.
- */
+/** Whether a boot sector holds a table. A file system's has the same signature, but no valid entries. */
 static bool has_entries(const uint8_t *sector) {
     unsigned types = 0;
     for (unsigned i = 0; i < 4; i++) {

@@ -6,22 +6,22 @@
 
 #include <stdbool.h>
 
-/** More than any table holds that is looked at here. */
+/** More partitions than any table that is read here holds. */
 #define PARTITIONS_LIMIT 256u
 
-/** Where the partitions of a device lie. */
+/** The partitions of a device. */
 struct partitions {
-    const char *table;                     /**< "gpt", "mbr", or NULL: the device has none. */
+    const char *table;                     /**< "gpt", "mbr", or NULL if the device has no table. */
     struct extent items[PARTITIONS_LIMIT]; /**< In bytes, ascending and disjoint. */
     size_t length;
     struct extent tables[PARTITIONS_LIMIT]; /**< The tables themselves, beyond the device's first MiB. */
     size_t table_count;
 };
 
-/** Read the tables; 0, or -1 with the reason where there is one that cannot be followed. */
+/** Read the partition tables. Returns 0, or -1 with the reason if a table cannot be understood. */
 int partitions_read(const struct source *device, struct partitions *partitions, struct diag *diag);
 
-/** Does a manager of volumes own this partition, whatever an older file system left of its superblock? */
+/** Whether LVM, LUKS or RAID owns this partition, even if an old file system's superblock is left. */
 bool partition_has_manager(const struct source *part);
 
 #endif

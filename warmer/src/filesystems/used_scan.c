@@ -1,7 +1,7 @@
 /**
- * What a whole device uses: its partition tables, and on each partition what its file system says.
+ * The blocks in use of a whole device: its partition tables, and what the file system of each partition uses.
  *
- * Whatever is not understood, or contradicts itself, counts as used from its first byte to its last.
+ * A partition that is not understood or contradicts itself counts as used from its first byte to its last.
  */
 #include "filesystems/partitions.h"
 #include "filesystems/used.h"

@@ -23,45 +23,45 @@
 #include <stdbool.h>
 
 #define START_LEVEL 8u /* 256 reads: what gp3's 1,000 MiB/s need at 91 ms a fetch */
-/** Where an earlier run found less: a search that climbs from below takes long. */
+/** The fewest reads at which a search begins, because climbing from below takes long. */
 #define LOWEST_START 16u
 #define WINDOW_NS (300 * NS_PER_MILLISECOND)
 
-/** So many reads make the base. Where hundreds are in flight, the first to come back are the lucky ones ...
- */
+/** The first so many completions give the base latency. */
 #define FIRST_READS 16u
 
-/** ... by about this much. */
+/** With hundreds of reads in flight the first completions are the quickest ones, by about this factor. */
 #define LUCK 1.7
 
-/** The quickest read of a window was lucky too: the mean less the least falls short by about this much. */
+/** The mean minus the quickest read of a window is too small by about this factor. */
 #define SPREAD 1.3
 
 /** A mean latency this many times the base is mostly waiting in a queue. */
 #define QUEUEING 4.0
 
-/** A step down is looked at this much longer, but given up early when it clearly fails. */
+/** A step down is observed for so many windows, but abandoned early when it clearly fails. */
 #define DESCENT_LOOKS 2u
 #define CLEARLY_FAILS 0.85
 #define EARLY_NS (100 * NS_PER_MILLISECOND)
 #define FEWEST_READS 32u
 #define MOST_READS 256u
 
-/** The rate of so few reads is off by a few per cent (their latencies differ by half), which is more than
- * what a step down may cost: where it is close, so many are looked at. */
+/**
+ * The rate of few reads is wrong by a few per cent, because latencies differ by half. That is more than a
+ * step down may cost, so a close result needs so many reads.
+ */
 #define CLOSE_READS 1536u
 #define CLEARLY_HOLDS 1.06
 
-/** The first rest is short, because the first search saw little; each later one is twice as long. */
+/** The first rest is short, because the first search saw few reads; each later one is twice as long. */
 #define FIRST_HOLD_NS (15 * NS_PER_SECOND)
 #define LONGEST_HOLD_NS (60 * NS_PER_SECOND)
 
-/** Going deeper must pay this much; going shallower may cost at most this much. */
+/** A step up must gain this factor; a step down may cost at most this factor. */
 #define WORTH_IT 1.02
 #define COSTS_NOTHING 0.98
 
-/** A rate this far above or below the one found means that the volume has changed, or the search was misled.
- */
+/** A rate so far above or below the best one means that the volume changed or the search was wrong. */
 #define ROSE 1.25
 #define FELL 0.95
 #define ROSE_WINDOWS 1u

@@ -1,11 +1,10 @@
 /**
- * Politeness: the warm-up takes what the application leaves.
+ * Politeness: the warm-up uses what the application leaves of the volume.
  *
- * The agent cannot see how long the application's reads take, so it does one of its own, as the application
- * would: 4 KiB, of a block that is already warm, ten times a second. Its latency is what a small read meets
- * in the volume's queue. Too slow, and the reads in flight are cut by a third; quick enough, and they grow
- * slowly (the rule by which TCP shares a line). Where even one read at a time is too much, pauses come
- * between reads.
+ * The agent cannot see how long the application's reads take. It therefore reads 4 KiB of a block that is
+ * already warm, ten times a second, and takes the latency of this probe as that of a small read. If a probe
+ * is too slow, the number of reads in flight is cut by a third; if it is quick, the number grows slowly, as
+ * TCP shares a line. If even one read at a time is too much, the warm-up pauses between reads.
  */
 #include "loop/polite.h"
 
@@ -14,19 +13,19 @@
 
 #define PROBE_INTERVAL_NS (100 * NS_PER_MILLISECOND)
 
-/** Intervals differ by this much: probes in step with the reads would always meet the same queue. */
+/** Intervals differ by this much, because probes in step with the reads would always meet the same queue. */
 #define JITTER_NS (40 * NS_PER_MILLISECOND)
 #define START_DEPTH 4.0
-/** A small read waits behind no more than this: half a millisecond at 125 MiB/s. */
+/** The largest read in front of a small one: half a millisecond at 125 MiB/s. */
 #define PIECE_BYTES 65536u
 #define CUT 0.67
-/** Slowly once the limit was met: with a third to win back, one probe in thirty or so meets it again ... */
+/** Growth after the limit was met: slow, so that about one probe in thirty meets it again. */
 #define GROW 0.1
-/** ... and quickly before that, or when nothing was in the way for five seconds. */
+/** Growth before the limit was met, or after five seconds of quick probes. */
 #define GROW_FREE 1.0
 #define FREE_ANSWERS 50u
 
-/** Cut before the limit is reached: between two probes an application may read too. */
+/** The share of the limit at which reads are cut, because an application also reads between two probes. */
 #define MARGIN 0.75
 
 /** So little that pauses last two seconds; the warm-up still ends some day. */

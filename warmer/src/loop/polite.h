@@ -6,51 +6,50 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Where a probe reads: pieces of this size, as an application's small reads. */
+/** The size of a probe: that of a small read of an application. */
 #define POLITE_PROBE_BYTES 4096u
 
-/** Blocks that are kept in mind as targets of probes. */
+/** The number of blocks that are remembered as targets of probes. */
 #define POLITE_TARGETS 64u
 
-/** Keeps what an application's small read waits for under a limit. */
+/** Keeps the latency of an application's small reads under a limit. */
 struct polite {
     uint64_t limit_ns;      /**< 0: no limit, nothing is probed. */
-    unsigned most;          /**< Reads in flight at most, with nobody to be polite to. */
+    unsigned most;          /**< The most reads in flight when the latency is low. */
     double allowed;         /**< Reads in flight that are allowed now; below 1: one, with pauses. */
-    uint32_t piece_bytes;   /**< No read of the warm-up may be larger. */
+    uint32_t piece_bytes;   /**< The largest read of the warm-up. */
     uint64_t next_ns;       /**< When the next probe is due. */
     uint64_t resume_ns;     /**< No read starts before this. */
-    bool is_probing;        /**< A probe is on its way. */
-    bool has_cut;           /**< The limit was met once. */
-    unsigned quick_answers; /**< In a row. */
+    bool is_probing;        /**< A probe is in flight. */
+    bool has_cut;           /**< The number of reads was reduced at least once. */
+    unsigned quick_answers; /**< Quick probes in a row. */
     struct random jitter;
     uint64_t seen; /**< Blocks noted so far. */
     uint64_t targets[POLITE_TARGETS];
 };
 
-/** Begin with few reads in flight; `limit_ms` 0 switches it off. */
+/** Begin with few reads in flight and a limit in milliseconds; 0 means no limit. */
 void polite_init(struct polite *polite, double limit_ms, unsigned most, uint64_t now_ns);
 
-/** How many reads may be in flight. */
+/** How many reads of the warm-up may be in flight. */
 unsigned polite_depth(const struct polite *polite);
 
-/** May a read of the warm-up start now? */
+/** Whether a read of the warm-up may start now. */
 bool polite_allows(const struct polite *polite, uint64_t now_ns);
 
-/** A block is warm: probes may read it. */
+/** Remember a warm block, which probes may read. */
 void polite_note(struct polite *polite, uint64_t block);
 
-/** The block to probe now, or BLOCK_NONE when none is due. Then call polite_answer with what it took. */
+/** The block to probe now, or BLOCK_NONE if no probe is due. Report its latency to polite_answer. */
 uint64_t polite_probe(struct polite *polite, uint64_t now_ns);
 
-/** When something is due that no completion announces: a probe, or the end of a pause. `limit_ns` at the
- * latest. */
+/** When the next probe is due or the current pause ends, but `limit_ns` at the latest. */
 uint64_t polite_due_ns(const struct polite *polite, uint64_t now_ns, uint64_t limit_ns);
 
-/** The probe came back. */
+/** Count a probe that completed after `latency_ns`. */
 void polite_answer(struct polite *polite, uint64_t latency_ns, uint64_t now_ns);
 
-/** The probe failed and says nothing. */
+/** Forget a probe that failed. */
 void polite_forget(struct polite *polite);
 
 #endif

@@ -2,9 +2,9 @@
  * The state file: a header of one page, then one bit a block, mapped into memory.
  *
  * A bit is set only after its block is read to the end, so whatever part of the file reaches the disk is
- * true: a kill loses nothing (the kernel holds the page), a crash of the machine the last few seconds. The
- * room is reserved when the file is made, because a full disk must not show itself as a fault in the middle
- * of the run.
+ * correct. A kill loses nothing, because the kernel has the page; a crash of the machine loses the last few
+ * seconds. The space is allocated when the file is created, so that a full disk does not end
+ * the run in the middle.
  */
 #include "loop/state.h"
 

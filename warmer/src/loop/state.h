@@ -7,35 +7,35 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** The blocks of a device that are read, in a file that survives this process and the machine's restart. */
+/** The blocks of a device that are read, in a file that survives a kill and a restart of the machine. */
 struct state;
 
-/** Which device the file is about. */
+/** The device that the file belongs to. */
 struct state_identity {
     uint64_t device_bytes;
-    char name[512]; /**< The volume's id, or the path where it has none. */
+    char name[512]; /**< The volume's id, or the path if it has none. */
 };
 
 /**
- * Open or make the file and lock it. 0, or WARMER_CANNOT_OPEN when it is no state file, belongs to another
- * device or is in use.
+ * Open or create the file and lock it. Returns 0, or WARMER_CANNOT_OPEN with the reason if it is not a state
+ * file, belongs to another device or is in use.
  */
 int state_open(const char *path, const struct state_identity *identity, struct state **opened,
                struct diag *diag);
 
-/** Move the blocks that are already read from `wanted` to `done`; 0, or -ENOMEM with some of them moved. */
+/** Move the blocks that are already read from `wanted` to `done`. Returns 0, or -ENOMEM after moving some. */
 int state_subtract(const struct state *state, struct block_set *wanted, struct block_set *done);
 
-/** This block is read to its end. */
+/** Record that this block is read to its end. */
 void state_remember(struct state *state, uint64_t block);
 
-/** The reads in flight at which the last search came to rest; 0: not known. Anything may be in a file. */
+/** The result of the last search for a depth; 0: not known. The file may hold any number. */
 unsigned state_depth(const struct state *state);
 
-/** The search came to rest at this many reads in flight: so many are lost to a kill, not 256. */
+/** Record the result of the search, so that the next run begins there and not at 256 reads in flight. */
 void state_remember_depth(struct state *state, unsigned depth);
 
-/** Make the file safe against a crash of the machine, at most every few seconds unless `now`. */
+/** Write the file to the disk, so that it survives a crash; unless `now`, at most every few seconds. */
 void state_save(struct state *state, uint64_t now_ns, bool now);
 
 /** Save and close; NULL is allowed. */

@@ -38,8 +38,7 @@ static int read_first(const struct touch_device *device, const uint64_t *blocks,
     return failure;
 }
 
-/** The slowest of three reads elsewhere in each of these blocks, which were touched; 0, or -1 when one fails.
- */
+/** Measure the slowest of three reads elsewhere in each touched block. Returns 0, or -1 if one fails. */
 static int read_rest(const struct touch_device *device, const uint64_t *blocks, double *rest) {
     static const uint64_t places[PLACES] = {BLOCK_BYTES / 4, BLOCK_BYTES - TOUCH_BYTES,
                                             BLOCK_BYTES / 2 + TOUCH_BYTES};
@@ -77,8 +76,7 @@ static double median(const double *values, unsigned count) {
     return sorted[count / 2];
 }
 
-/** A block of the set from the `index`th of `parts` equal parts of it; never the device's last, partial one.
- */
+/** A random block from part `index` of `parts` equal parts of the set, but never a partial block. */
 static uint64_t choose(const struct touch_device *device, const struct block_set *set, struct random *random,
                        unsigned index, unsigned parts) {
     uint64_t share = block_set_count(set) / parts;

@@ -7,19 +7,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** What a touch reads of each block. */
+/** The bytes of each block that a touch reads. */
 #define TOUCH_BYTES 4096u
 
-/** The most reads that are asked for at once. */
+/** The largest number of reads in one call of touch_read. */
 #define TOUCH_AT_ONCE 32u
 
 /**
- * Reads TOUCH_BYTES at each of `count` offsets, at once and past every cache, and says how many milliseconds
- * each took; below zero where it failed.
+ * Read TOUCH_BYTES at each of `count` offsets, all at once and past every cache. Sets the milliseconds that
+ * each read took, or a negative number if it failed.
  */
 typedef void touch_read(void *context, const uint64_t *offsets, unsigned count, double *milliseconds);
 
-/** A device on which touches are tried. */
+/** The device on which touches are tried. */
 struct touch_device {
     touch_read *read;
     void *context;
@@ -27,32 +27,32 @@ struct touch_device {
     uint64_t seed;
 };
 
-/** What was measured, and what came of it. */
+/** The measurement and the decision. */
 struct touch_result {
     bool was_asked;
-    bool is_used;          /**< One page a block was read. */
-    bool fell_back;        /**< It turned out not to be enough: all was read after all. */
-    unsigned samples;      /**< Cold blocks tried before. */
-    uint64_t sample_bytes; /**< Read by the last trial, before or after. */
-    double first_ms;       /**< Median of their first reads. */
-    double rest_ms;        /**< Median of the slowest of three later reads elsewhere in the same block. */
-    unsigned checks;       /**< Blocks tried afterwards. */
+    bool is_used;          /**< Touches are used: 4 KiB of each block are read. */
+    bool fell_back;        /**< The check afterwards failed, so every block was read whole. */
+    unsigned samples;      /**< Cold blocks that were measured before. */
+    uint64_t sample_bytes; /**< Bytes that the last measurement or check read. */
+    double first_ms;       /**< The median of the first reads. */
+    double rest_ms;        /**< The median of the slowest of three later reads in the same block. */
+    unsigned checks;       /**< Blocks that were checked afterwards. */
     unsigned slow_checks;
-    char note[128]; /**< Why touches are not, or no longer, used. */
+    char note[128]; /**< Why touches are not used, or no longer used. */
 };
 
 /**
- * Does the first small read of a block make the rest of it fast on this device? Tries a few blocks of
- * `wanted` and answers in `result`; is_used says yes.
+ * Measure on a few blocks of `wanted` whether the first small read of a block makes the rest of it fast. Sets
+ * `result`; its is_used is the answer.
  */
 void touch_measure(const struct touch_device *device, const struct block_set *wanted,
                    struct touch_result *result);
 
-/** Are blocks fast now that one page of each was read? Tries a few; false sets fell_back. */
+/** Check whether a few touched blocks are fast. Returns false, and sets fell_back, if they are not. */
 bool touch_verify(const struct touch_device *device, const struct block_set *touched,
                   struct touch_result *result);
 
-/** The member "touch" of the report; null where it was not asked for. */
+/** Write the member "touch" of the report; null if touches were not asked for. */
 void touch_put(struct json *json, const struct touch_result *result);
 
 #endif

@@ -1,8 +1,8 @@
 /**
  * The loop: next block, submit, reap, account.
  *
- * There is no time limit on a read: a cold block may take long, and giving it up would only fetch it again. A
- * block that waits for its retry, or for a slow fetch, holds its own slot and nothing else.
+ * A read has no time limit: a cold block may take long, and giving it up would only fetch it again. A block
+ * that waits for its retry or for a slow fetch occupies its own slot and delays no other block.
  */
 #include "loop/warm_run.h"
 #include "system/clock.h"
@@ -13,7 +13,7 @@
 /** Longest wait for a completion, so that a signal or a due report is seen in time. */
 #define TICK_NS (50 * NS_PER_MILLISECOND)
 
-/** How long reads wait until it is known which of them come first, and how often that is asked. */
+/** How long reads wait for the blocks that come first, and how often the loop asks for them. */
 #define FIRST_WAIT_NS (2 * NS_PER_MILLISECOND)
 #define FIRST_LOOK_NS (NS_PER_MILLISECOND / 4)
 
@@ -29,7 +29,7 @@ static void hand_over(struct run *run, const struct engine_read *read, uint64_t 
     }
 }
 
-/** The most that one read may take: little where somebody asked for an even or a modest use of the volume. */
+/** The largest read: small if a rate or a latency limit was asked for. */
 static uint32_t piece_bytes(const struct run *run) {
     uint32_t paced = run->pace.piece_bytes;
     return paced < run->polite.piece_bytes ? paced : run->polite.piece_bytes;
@@ -118,9 +118,9 @@ static void start_new(struct run *run, uint64_t now_ns) {
 }
 
 /**
- * Is it known what comes first? A warm device says so in a millisecond or two; for a cold one a warm-up that
- * may read as fast as it can does not wait, because what comes first then still comes before nearly all the
- * rest.
+ * Whether reads may start: the blocks that come first are known, or are not waited for. A warm device answers
+ * in a millisecond or two. On a cold device an unlimited warm-up does not wait, because the blocks that come
+ * first are then still read before nearly all the rest.
  */
 static bool knows_first(struct run *run, uint64_t now_ns) {
     const struct warm_settings *settings = run->settings;

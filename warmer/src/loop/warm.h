@@ -10,66 +10,66 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** The most blocks that one read takes; the engine's buffer has room for them. */
+/** The largest number of blocks in one read. The engine's buffer holds so many. */
 #define WARM_RUN_BLOCKS 2u
 #define WARM_BUFFER_BYTES (WARM_RUN_BLOCKS * BLOCK_BYTES)
 
-/** What has really been done so far: completions, never what was merely issued. */
+/** What has completed so far; reads in flight do not count. */
 struct warm_progress {
-    uint64_t bytes_done;  /**< Of blocks that are read to their end, those of earlier runs included. */
-    uint64_t bytes_total; /**< Of all blocks of the map. */
+    uint64_t bytes_done;  /**< Bytes of blocks that are read to their end, in this run or earlier. */
+    uint64_t bytes_total; /**< Bytes of all blocks of the map. */
     uint64_t blocks_done;
     uint64_t blocks_total;
     uint64_t blocks_failed;
-    uint64_t bytes_resumed; /**< Part of bytes_done that earlier runs had read. */
-    uint64_t bytes_read;    /**< That the device gave in this run. */
-    uint64_t reads;         /**< That came back with data in this run. */
-    uint64_t short_reads;   /**< Of these, ones that needed another for the rest. */
-    uint64_t retries;       /**< Reads repeated after a passing error. */
+    uint64_t bytes_resumed; /**< The part of bytes_done that earlier runs had read. */
+    uint64_t bytes_read;    /**< Bytes that the device returned in this run. */
+    uint64_t reads;         /**< Reads that returned data in this run. */
+    uint64_t short_reads;   /**< Those of them that ended early and were continued. */
+    uint64_t retries;       /**< Reads repeated after a temporary error. */
     uint64_t elapsed_ns;
-    unsigned depth;      /**< Reads in flight now aimed at. */
-    unsigned rest_depth; /**< At which the search came to rest last; 0: not yet. */
+    unsigned depth;      /**< The number of reads to keep in flight now. */
+    unsigned rest_depth; /**< The last result of the search for a depth; 0: none yet. */
     struct latency latency;
-    struct latency probes; /**< Of the small reads that politeness measures with. */
+    struct latency probes; /**< Latencies of the probes (--polite-latency-ms). */
 };
 
-/** Remembers a block that is read to its end, so that the next run need not. */
+/** Records a block that is read to its end, so that the next run skips it. */
 typedef void warm_remember(void *context, uint64_t block);
 
-/** Shows progress; called often, must be quick. */
+/** Shows progress. It is called often and must be quick. */
 typedef void warm_observe(void *context, const struct warm_progress *progress);
 
 /**
- * Is the device no longer there? Asked when a block has failed for good, with the errno of its read, or 0
- * where the device ended before it. NULL while it is there, else why it is not, which lives as long as the
+ * Called when a block has failed for good, with the errno of its read, or 0 if the device ended before it.
+ * Returns NULL if the device is still there, or the reason why it is not, which must live as long as the
  * device.
  */
 typedef const char *warm_find_gone(void *context, int error);
 
 /**
- * Put into the plan what comes before the rest, if that is known by now; false while it is not, and then this
- * is asked again. `bytes`: what was read to know it.
+ * Puts into the plan the blocks that come first, and sets `bytes` to what was read to find them. Returns
+ * false while they are not known; then it is called again.
  */
 typedef bool warm_put_first(void *context, struct plan *plan, uint64_t *bytes);
 
-/** What the loop works with; all of it the caller's. */
+/** The arguments of a warm-up. The caller owns everything that they point to. */
 struct warm_settings {
     struct engine *engine;
     struct plan *plan;
     uint64_t device_bytes;
     uint32_t alignment_bytes;
-    unsigned max_in_flight;   /**< The engine takes one more than this, for a probe. */
-    unsigned fixed_depth;     /**< 0: search. */
+    unsigned max_in_flight;   /**< The engine must take one more, for a probe. */
+    unsigned fixed_depth;     /**< 0: search for the depth. */
     unsigned start_depth;     /**< Where the search begins; 0: not known. */
-    uint32_t touch_bytes;     /**< 0: whole blocks; else only so much from the beginning of each. */
+    uint32_t touch_bytes;     /**< How much of the beginning of each block is read; 0: whole blocks. */
     double max_mib_s;         /**< 0: no limit. */
-    uint64_t bytes_before;    /**< Read right before, which counts for the limit. */
+    uint64_t bytes_before;    /**< Bytes read just before, which count towards the limit. */
     double polite_latency_ms; /**< 0: no limit. */
     uint64_t (*now_ns)(void);
     bool (*is_interrupted)(void);
-    warm_put_first *put_first; /**< May be NULL: the plan has its order. */
+    warm_put_first *put_first; /**< May be NULL: the plan is complete. */
     void *first_context;
-    warm_find_gone *find_gone; /**< May be NULL: then each block answers for itself. */
+    warm_find_gone *find_gone; /**< May be NULL: then a failed block never ends the run. */
     void *gone_context;
     warm_remember *remember; /**< May be NULL. */
     void *remember_context;
@@ -77,17 +77,18 @@ struct warm_settings {
     void *observe_context;
 };
 
-/** How it ended. */
+/** How a warm-up ended. */
 struct warm_result {
-    struct warm_progress progress; /**< Set bytes_total and the resumed part before the run. */
-    struct extents failed;         /**< Blocks that could not be read, ascending; the caller clears it. */
+    struct warm_progress progress; /**< The caller sets bytes_total and the resumed part before the run. */
+    struct extents failed;         /**< Blocks that could not be read, ascending. The caller clears it. */
     bool was_interrupted;
-    const char *gone; /**< Why the device is no longer there; what was not read by then is not in `failed`. */
-    int first_error;  /**< errno of the first block that failed, or 0. */
-    int engine_error; /**< errno if the engine itself gave up, or 0. */
+    const char
+        *gone;       /**< Why the device disappeared, or NULL. Blocks not read by then are not in `failed`. */
+    int first_error; /**< The errno of the first block that failed, or 0. */
+    int engine_error; /**< The errno with which the engine itself failed, or 0. */
 };
 
-/** Read every block of the plan; 0, or -ENOMEM before anything is read. */
+/** Read every block of the plan. Returns 0, or -ENOMEM before anything is read. */
 int warm_run(const struct warm_settings *settings, struct warm_result *result);
 
 #endif

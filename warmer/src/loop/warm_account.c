@@ -1,8 +1,8 @@
 /**
- * What became of a read.
+ * The outcome of each read.
  *
- * Every outcome is handled here, once, for all engines: the whole block, a part of it, nothing (the device
- * ended), an error that passes and one that stays.
+ * Every outcome is handled here, once, for all engines: the whole block, a part of it, nothing (the end of
+ * the device), a temporary error and a permanent one.
  */
 #include "loop/warm_run.h"
 #include "system/clock.h"
@@ -29,7 +29,7 @@ uint32_t warm_slot_rest(const struct run *run, const struct slot *slot) {
     return others * BLOCK_BYTES + warm_block_bytes(run, last) - slot->done_bytes;
 }
 
-/** The slot's first block is over, one way or the other: on to the next, or the slot is free. */
+/** The slot's first block is read or has failed: continue with the next one, or free the slot. */
 static void pass_block(struct run *run, struct slot *slot) {
     slot->block++;
     slot->count--;

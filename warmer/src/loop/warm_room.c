@@ -2,21 +2,20 @@
  * How many reads may be in flight, and how large they are.
  *
  * The search says how many reads the volume can use. Two things come on top. A read that takes far longer
- * than others (the tail of cold storage takes seconds) is set aside, so that it holds none of the places. And
- * towards the end more are started than the search would: the last block must not be begun so late that all
- * the others are done when it comes back, however slow it is.
+ * than the others (on cold storage, seconds) does not count towards that number. Towards the end more reads
+ * are started, so that a slow last block does not begin when all others are done.
  */
 #include "loop/warm_run.h"
 #include "system/clock.h"
 
-/** So many times the mean latency make a read slow. */
+/** A read is slow if it takes so many times the mean latency. */
 #define SLOW_TIMES 4.0
 #define SLOW_AT_LEAST_NS (20.0 * (double)NS_PER_MILLISECOND)
 
-/** The last blocks are started so much earlier than the slowest read takes: starting them takes time, too. */
+/** The last blocks are started so many times the slowest latency before the end. */
 #define START_TIMES 1.5
 
-/** Reads are larger where even these come back so fast: the blocks are warm, no fetch waits for another. */
+/** Below this mean latency the blocks are warm, and reads of several blocks are faster. */
 #define WARM_NS (8.0 * (double)NS_PER_MILLISECOND)
 
 static bool is_searching(const struct run *run) {
@@ -24,14 +23,14 @@ static bool is_searching(const struct run *run) {
 }
 
 unsigned warm_room_blocks(const struct run *run) {
-    /* Small steps where somebody asked for an even or a modest use of the volume. */
+    /* Single blocks if a rate or a latency limit was asked for. */
     bool is_free = is_searching(run) && run->settings->max_mib_s <= 0 && run->polite.limit_ns == 0 &&
                    run->settings->touch_bytes == 0;
     double latency_ns = run->depth.latency_ns;
     return is_free && latency_ns > 0 && latency_ns < WARM_NS ? WARM_RUN_BLOCKS : 1;
 }
 
-/** Longest that a read took so far, those in flight included: nobody knows how slow they will become. */
+/** The longest latency so far, including that of the reads in flight. */
 static double slowest_ns(const struct run *run, uint64_t now_ns) {
     uint64_t slowest = run->result->progress.latency.max_ns;
     if (run->slow_reads.oldest != SLOT_NONE) {

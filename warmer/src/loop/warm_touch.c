@@ -1,4 +1,4 @@
-/** `--touch`: one page a block where the device has shown that this is enough, and all of it where not. */
+/** `--touch`: reads 4 KiB of each block if the device has shown that this is enough, else the whole block. */
 #include "loop/warm_touch.h"
 
 #include "system/clock.h"
@@ -52,13 +52,13 @@ static int read_all(struct warm_settings *settings, const struct warm_touch *tou
     return failure;
 }
 
-/** What samples are read with. */
+/** The context of the reads of samples. */
 struct sampler {
     const struct warm_settings *settings;
-    int failure; /**< -errno with which the engine gave up. */
+    int failure; /**< The -errno with which the engine failed. */
 };
 
-/** Hand over what fits into the engine, and take all of it back. */
+/** Submit as many reads as the engine takes, and wait for all of them. */
 static void read_some(struct sampler *sampler, const uint64_t *offsets, unsigned count, double *ms) {
     const struct warm_settings *settings = sampler->settings;
     struct engine *engine = settings->engine;

@@ -4,18 +4,18 @@
 #include "loop/touch.h"
 #include "loop/warm.h"
 
-/** What a warm-up by touches needs beside its settings. */
+/** What a warm-up by touches needs in addition to its settings. */
 struct warm_touch {
     uint64_t seed;
-    const struct block_set *wanted; /**< What the plan reads. */
-    const struct extents *first;    /**< In which order, for the case that all is read after all. */
+    const struct block_set *wanted; /**< The blocks of the plan. */
+    const struct extents *first; /**< The blocks that come first, if every block is read whole after all. */
     struct touch_result result;
 };
 
 /**
- * Measure, then touch every block of the plan or read it whole, as the device allows; verify touches, and
- * read all where they were not enough. Touched blocks are remembered only once they are verified. As
- * warm_run.
+ * Measure whether touches are enough. If they are, touch every block of the plan and check some of them;
+ * otherwise, or if the check fails, read every block whole. Touched blocks are recorded only after the check.
+ * Returns as warm_run.
  */
 int warm_touch_run(struct warm_settings *settings, struct warm_touch *touch, struct warm_result *result);
 

@@ -9,7 +9,7 @@
 #define IN_FLIGHT 256u
 #define WAIT_NS UINT64_C(50000000)
 
-/** What nobody announced is read in pieces of at least this: small structures lie side by side. */
+/** Reads that were not announced take at least so many bytes, because small structures lie together. */
 #define PIECE_BYTES 65536u
 
 /** A file system's reader goes to and fro between its beginning and another place. */
@@ -156,8 +156,7 @@ static int fill(struct cold_source *cold, struct window *window, uint64_t offset
     return 0;
 }
 
-/** A window that holds `offset`, filled if need be in place of the one used longer ago; NULL and the reason.
- */
+/** The window that holds `offset`; the oldest one is refilled if none does. NULL and `failure` on error. */
 static const struct window *find_window(struct cold_source *cold, uint64_t offset, uint64_t wanted,
                                         int *failure) {
     for (unsigned i = 0; i < WINDOWS; i++) {

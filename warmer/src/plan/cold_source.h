@@ -6,31 +6,32 @@
 #include "filesystems/source.h"
 
 /**
- * A device as a source of metadata. What is expected is touched with many reads in flight, because each
- * first read of a block is slow on a cold volume; what is read then comes in pieces of up to 512 KiB.
+ * A cold device as a source of metadata. Announced ranges are touched with many reads in flight, because each
+ * first read of a block is slow; reads then come in pieces of up to 512 KiB.
  */
 struct cold_source;
 
-/** What it has read. */
+/** How much was read. */
 struct cold_counts {
     uint64_t reads;
     uint64_t bytes;
 };
 
-/** May this block be read? Asked before each read, by whoever reads. */
+/** Whether this block may be read. Called before each read, in the thread that reads. */
 typedef bool cold_may_read(void *context, uint64_t block);
 
 /**
- * Open over `device`, which outlives it, with the engine called `engine`. Blocks that may not be read answer
- * an error; without `may_read` all may be. NULL when memory is short. Without an engine it reads one by one.
+ * Open a source over `device`, which must outlive it, with the engine called `engine`; if that cannot be
+ * opened, reads are done one by one. A read of a block that `may_read` forbids fails; `may_read` may be NULL.
+ * Returns NULL when memory is short.
  */
 struct cold_source *cold_source_open(const struct device *device, const char *engine, cold_may_read *may_read,
                                      void *context);
 
-/** The source, for as long as it is open. */
+/** The source; valid until it is closed. */
 struct source cold_source_of(struct cold_source *cold);
 
-/** Reads so far, those in flight excepted. */
+/** How much was read so far, without the reads in flight. */
 struct cold_counts cold_source_counts(const struct cold_source *cold);
 
 /** Close; NULL is allowed. */

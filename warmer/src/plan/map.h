@@ -8,16 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** How much order a list of extents must have. */
+/** The order that a list of extents must have. */
 enum map_order {
-    MAP_ASCENDING, /**< The map: ascending and disjoint, so that a damaged file is noticed. */
-    MAP_ANY,       /**< What to read first: the order is the user's. */
+    MAP_ASCENDING, /**< --map: ascending and disjoint, so that a damaged file is noticed. */
+    MAP_ANY,       /**< --first: any order. */
 };
 
-/** Takes one extent that passed every check; 0 or -errno. */
+/** Receives one extent that passed every check. Returns 0 or -errno. */
 typedef int map_sink(void *context, uint64_t start, uint64_t count);
 
-/** A push parser for `start count` lines; feed it text in pieces of any size. */
+/** A parser of `start count` lines that is fed text in pieces of any size. */
 struct map_parser {
     uint64_t device_blocks; /**< Extents must end at or before this block. */
     enum map_order order;
@@ -30,20 +30,23 @@ struct map_parser {
     uint64_t end;       /**< Where the previous extent ended. */
 };
 
-/** Begin with line 1. */
+/** Begin at line 1. */
 void map_parser_init(struct map_parser *parser, uint64_t device_blocks, enum map_order order, map_sink *sink,
                      void *context);
 
-/** Parse `length` bytes; 0, or WARMER_USAGE with line and reason in `diag`. */
+/** Parse `length` bytes. Returns 0, or WARMER_USAGE with the line and the reason in `diag`. */
 int map_parser_feed(struct map_parser *parser, const char *text, size_t length, struct diag *diag);
 
-/** The text is over: a last line without a newline is accepted, half a line is not. */
+/** End the text. Accepts a last line without a newline, but not half a line. Returns as map_parser_feed. */
 int map_parser_finish(struct map_parser *parser, struct diag *diag);
 
-/** Read the map file `path` (`-`: standard input) into `set`, whose capacity is the device's. */
+/**
+ * Add the extents of the map file `path` (`-`: standard input) to `set`, whose capacity is the device's.
+ * Returns 0, or an exit status with the reason in `diag`.
+ */
 int map_load(const char *path, struct block_set *set, struct diag *diag);
 
-/** Read the list of what to read first; any order, within `device_blocks`. */
+/** Append the extents of the file `path`, in any order and within `device_blocks`. Returns as map_load. */
 int map_load_first(const char *path, uint64_t device_blocks, struct extents *list, struct diag *diag);
 
 #endif

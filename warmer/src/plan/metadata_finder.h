@@ -9,35 +9,35 @@
 #include <stdbool.h>
 
 /**
- * Looks for file systems in a thread of its own: on a cold device its few reads, each of which must be back
- * before the next one is known, take tenths of a second in which the warm-up need not stand still.
+ * Finds the metadata of file systems in a thread, while the warm-up reads. On a cold device its few reads
+ * take tenths of a second, because each one depends on the one before.
  */
 struct metadata_finder;
 
-/** What it has found when it is over. */
+/** The result of the finder. */
 struct metadata_found {
-    struct metadata metadata; /**< The finder's. */
-    uint64_t blocks;          /**< Of those that are still to be read, how many are metadata. */
+    struct metadata metadata; /**< Owned by the finder. */
+    uint64_t blocks;          /**< How many of the wanted blocks are metadata. */
     struct cold_counts counts;
 };
 
 /**
- * Begin. Only blocks of `wanted` and `done` are read, which stay as they are until the finder is closed;
- * `wanted` are those that are still to be read. NULL where it cannot be begun.
+ * Start the finder. It reads only blocks of `wanted`, which are still to be read, and of `done`; both must
+ * not change until it is closed. Returns NULL if it cannot be started.
  */
 struct metadata_finder *metadata_finder_start(const struct device *device, const struct block_set *wanted,
                                               const struct block_set *done);
 
-/** What it has found; NULL while it is looking. */
+/** The result, or NULL while the finder is still reading. */
 const struct metadata_found *metadata_finder_poll(struct metadata_finder *finder);
 
-/** Let it end soon, wait for that; what it has found by then. */
+/** Stop the finder after its current read, wait for its end, and return the result. */
 const struct metadata_found *metadata_finder_end(struct metadata_finder *finder);
 
-/** End it, and free it; NULL is allowed. */
+/** Stop the finder and free it. NULL is allowed. */
 void metadata_finder_close(struct metadata_finder *finder);
 
-/** How many blocks of a list are in a set. */
+/** How many blocks of the metadata are in the set. */
 uint64_t metadata_count(const struct metadata *metadata, const struct block_set *set);
 
 #endif

@@ -6,32 +6,31 @@
 
 #include <stdint.h>
 
-/** Which block to read next: each block of the map once, what is wanted first before the rest. */
+/** The order of reads: each wanted block once, the blocks that come first before the rest. */
 struct plan;
 
-/** Plan to read the blocks of `wanted`, which must stay as it is meanwhile; NULL when memory is short. */
+/** Plan to read the blocks of `wanted`, which must stay as it is. Returns NULL when memory is short. */
 struct plan *plan_create(const struct block_set *wanted);
 
 /**
- * Give these blocks before the others, in the order of the list, but after what was put first before. Blocks
- * that are not wanted, or were given already, are left out. May be called at any time. The list is copied; 0,
- * or -ENOMEM and then the order stays as it was.
+ * Put these blocks before the rest, in the order of the list, but after earlier lists. Blocks that are not
+ * wanted or were given already are left out. The list is copied. Returns 0, or -ENOMEM without any change.
  */
 int plan_put_first(struct plan *plan, const struct extents *list);
 
 /** Free the plan; NULL is allowed. */
 void plan_destroy(struct plan *plan);
 
-/** The next block, never one given before; BLOCK_NONE when all are given. */
+/** Give the next block; BLOCK_NONE when all are given. No block is given twice. */
 uint64_t plan_next(struct plan *plan);
 
 /**
- * The next block and up to `most` - 1 that follow it directly; how many in all in `count`. What is wanted
- * first is given one by one, so that nothing comes before it.
+ * Give the next block and up to `most` - 1 blocks that follow it directly; `count` is the number of all.
+ * Blocks that come first are given one by one, so that no other block delays them.
  */
 uint64_t plan_next_run(struct plan *plan, unsigned most, uint32_t *count);
 
-/** Blocks not given yet. */
+/** The number of blocks that are not given yet. */
 uint64_t plan_remaining(const struct plan *plan);
 
 #endif

@@ -14,7 +14,7 @@ static void take_result(const struct used *used, bool is_known, struct scope_res
     snprintf(result->note, sizeof result->note, "%s", used->note);
 }
 
-/** Beside what was looked at for the answer, journals and the like; all of it is warm by now, or soon. */
+/** Collect the metadata: what the scan has read, and journals and the like in addition. */
 static void take_metadata(const struct source *source, const struct used *used, bool is_known,
                           struct metadata *metadata) {
     metadata_find(source, metadata);

@@ -6,7 +6,7 @@
 #define NS_PER_SECOND UINT64_C(1000000000)
 #define NS_PER_MILLISECOND UINT64_C(1000000)
 
-/** Nanoseconds of a clock that never goes back. */
+/** The time of a monotonic clock, in nanoseconds. */
 uint64_t clock_now_ns(void);
 
 #endif

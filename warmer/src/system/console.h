@@ -2,8 +2,8 @@
 #define WARMER_CONSOLE_H
 
 /**
- * Make the standard streams carry bytes as they are written, and the command line UTF-8. Call it first; the
- * arguments may be replaced. One file per operating system implements this.
+ * Make the standard streams binary and the command line UTF-8. Call this first: it may replace the arguments.
+ * One file per operating system implements it.
  */
 void console_prepare(int *count, char ***arguments);
 

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/** Open a file to read its bytes; the path is UTF-8 on Windows. NULL and errno when that fails. */
+/** Open a file for reading bytes. The path is UTF-8 on Windows. Returns NULL with errno set on failure. */
 FILE *file_open(const char *path);
 
 #endif

@@ -7,15 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Which disk a file lies on: files of one disk have equal names. */
+/** The disk that a file lies on. Files of one disk have equal names. */
 struct file_disk {
     char name[512];
 };
 
 /**
- * Append where the bytes of a file lie, in bytes from the beginning of its disk (not of its partition), in
- * the file's order. What is not on the disk yet, and holes, are left out. 0, or WARMER_CANNOT_OPEN with the
- * reason.
+ * Append the extents of a file to `list`, in bytes from the beginning of the disk (not of the partition), in
+ * the order of the file. Holes, and data that is not on the disk yet, are left out. Returns 0, or
+ * WARMER_CANNOT_OPEN with the reason in `diag`.
  */
 int file_extents_find(const char *path, struct extents *list, struct file_disk *disk, struct diag *diag);
 

@@ -1,5 +1,4 @@
-/** Where files lie, as Linux's file systems say (FIEMAP). Nothing is written, not even what waits in memory.
- */
+/** Where files lie on their disk, by FIEMAP. Dirty pages of the files are not written back for this. */
 #include "system/file_extents.h"
 
 #include <dirent.h>
@@ -31,7 +30,7 @@ static int refuse(struct diag *diag, const char *path, const char *reason) {
     return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot map %s: %s", path, reason);
 }
 
-/** Does this folder in /sys have entries of its own? */
+/** Whether this folder in /sys has entries. */
 static bool has_entries(const char *path) {
     DIR *folder = opendir(path);
     bool found = false;

@@ -4,12 +4,12 @@
 #include <stdbool.h>
 
 /**
- * From now on the first request to end (SIGINT, SIGTERM, SIGHUP) is remembered, so that reads in flight can
- * be drained; a second one ends the process as usual.
+ * From now on the first SIGINT, SIGTERM or SIGHUP is only recorded, so that reads in flight can complete. A
+ * second one ends the process.
  */
 void interrupt_catch(void);
 
-/** Has somebody asked the process to end? */
+/** Whether one of these signals has arrived. */
 bool interrupt_requested(void);
 
 #endif

@@ -4,7 +4,7 @@
 
 static volatile LONG requested;
 
-/** Windows calls this in a thread of its own. */
+/** Windows calls this in a new thread. */
 static BOOL WINAPI remember(DWORD event) {
     bool is_first = InterlockedExchange(&requested, 1) == 0;
     if (event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT) {

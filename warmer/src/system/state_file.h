@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** A file of this process alone, mapped into memory. One file per operating system implements this. */
+/** A file that this process locks and maps into memory. One file per operating system implements it. */
 struct state_file;
 
 /**
@@ -13,26 +13,25 @@ struct state_file;
  */
 const char *state_file_open(const char *path, struct state_file **opened);
 
-/** Its size now. */
+/** The size of the file now, in bytes. */
 uint64_t state_file_bytes(const struct state_file *file);
 
-/** Up to `size` bytes from its beginning; bytes read or -errno. */
+/** Read up to `size` bytes from the beginning of the file. Returns the bytes read, or -errno. */
 int64_t state_file_read(const struct state_file *file, void *bytes, size_t size);
 
 /**
- * Give it `size` bytes of room, all of it really there, and write its first bytes; safe against a crash when
- * this returns. 0 or -errno, and then the file is empty again.
+ * Allocate `size` bytes on the disk for the file and write its first bytes. Both are on the disk when this
+ * returns 0. On failure it returns -errno, and the file is empty again.
  */
 int state_file_make(struct state_file *file, uint64_t size, const void *head, size_t head_size);
 
-/** Map all `size` bytes; NULL and errno when that fails. Unmapped with state_file_close. */
+/** Map all `size` bytes; state_file_close unmaps them. Returns NULL with errno set on failure. */
 void *state_file_map(struct state_file *file, size_t size);
 
-/** Give back the memory that the mapping takes; the system keeps what was written, and brings back what is
- * read. */
+/** Release the memory of the mapping. What was written is kept; reading the mapping loads it again. */
 void state_file_release(struct state_file *file);
 
-/** Make what was written to the mapping safe against a crash of the machine. */
+/** Write the mapping to the disk, so that it survives a crash of the machine. */
 void state_file_sync(struct state_file *file);
 
 /** Unmap, unlock, close; NULL is allowed. */

@@ -10,7 +10,7 @@ struct pair {
     int number;
 };
 
-/** What passes by itself must be told from what stays: warm_account.c repeats EBUSY, ENOMEM and the like. */
+/** Temporary errors must keep their own errno: warm_account.c repeats EBUSY, ENOMEM and the like. */
 static const struct pair pairs[] = {
     {ERROR_INVALID_FUNCTION, ENOSYS},
     {ERROR_NOT_SUPPORTED, ENOSYS},

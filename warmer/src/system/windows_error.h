@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <wchar.h>
 
-/** The errno that says the same as an error of GetLastError; EIO where none does. */
+/** The errno for an error code of GetLastError; EIO if there is no such errno. */
 int windows_errno(uint32_t error);
 
-/** UTF-16 of a UTF-8 path, to free; NULL when memory is short or it is no UTF-8. */
+/** The path in UTF-16; the caller frees it. Returns NULL when memory is short or `path` is not UTF-8. */
 wchar_t *windows_path(const char *path);
 
 #endif

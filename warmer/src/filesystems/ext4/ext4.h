@@ -1,7 +1,7 @@
 #ifndef WARMER_EXT4_H
 #define WARMER_EXT4_H
 
-/** What the files that read ext4 share. Nobody else includes this. */
+/** What the files that read ext4 share. No other file includes this. */
 #include "base/diag.h"
 #include "filesystems/source.h"
 #include "filesystems/used.h"
@@ -11,15 +11,16 @@
 
 #define EXT4_MAX_BLOCK_BYTES 65536u
 
-/** Copies of metadata blocks that lie in the journal and are not in their place yet. */
+/** A copy in the journal of a metadata block that is not written to its place yet. */
 struct ext4_journal_copy {
-    uint64_t block;  /**< Where it belongs. */
-    uint64_t copy;   /**< Where it lies in the journal; both are blocks of the file system. */
-    bool is_escaped; /**< Its first four bytes were changed, because they looked like the journal's own. */
+    uint64_t block;  /**< Where the block belongs, as a block of the file system. */
+    uint64_t copy;   /**< Where the copy lies, as a block of the file system. */
+    bool is_escaped; /**< Its first four bytes were replaced, because they were the journal's magic number. */
 };
 
+/** All copies that the journal holds. */
 struct ext4_copies {
-    struct ext4_journal_copy *items; /**< By block. */
+    struct ext4_journal_copy *items; /**< Sorted by block. */
     size_t length;
     size_t capacity;
 };
@@ -43,89 +44,92 @@ struct ext4 {
     uint32_t journal_inode;
     uint32_t backup_groups[2]; /**< Of sparse_super2. */
     bool has_meta_groups;
-    bool has_checksums; /**< Of group descriptors: only then their "uninit" flags mean anything. */
+    bool has_checksums; /**< Group descriptors have checksums; only then their "uninit" flags are valid. */
     bool is_sparse, is_sparse2;
     bool needs_recovery;
     struct ext4_copies copies; /**< Empty unless the journal needs recovery. */
 };
 
-/** One group's descriptor. */
+/** The descriptor of one block group. */
 struct ext4_group {
     uint64_t block_bitmap;
     uint64_t inode_bitmap;
     uint64_t inode_table;
     uint32_t free_clusters;
     uint32_t unused_inodes;
-    bool has_no_block_bitmap; /**< Nothing is allocated in it but metadata. */
+    bool has_no_block_bitmap; /**< Only metadata is allocated in the group. */
     bool has_no_inodes;
 };
 
-/** Read and check the superblock; 1 if it is one, 0 if there is none, -1 with the reason. */
+/** Read and check the superblock. Returns 1 if it is ext4, 0 if it is not, -1 with the reason if it is
+ * damaged. */
 int ext4_open(struct ext4 *fs, const struct source *source, struct diag *diag);
 
-/** Free what the journal's copies take. */
+/** Free the list of the journal's copies. */
 void ext4_close(struct ext4 *fs);
 
-/** Where descriptor block `index` lies. */
+/** The block at which descriptor block `index` lies. */
 uint64_t ext4_descriptor_block(const struct ext4 *fs, uint64_t index);
 
-/** Does this group begin with a copy of the superblock? */
+/** Whether this group begins with a copy of the superblock. */
 bool ext4_has_superblock(const struct ext4 *fs, uint64_t group);
 
-/** Blocks at a group's beginning that copies of the superblock and of descriptors may take. */
+/** The blocks at the beginning of a group that copies of the superblock and the descriptors may take. */
 uint64_t ext4_leading_blocks(const struct ext4 *fs, uint64_t group);
 
-/** The first block of a group, and how many it has. */
+/** The first block of a group, and the number of its blocks. */
 uint64_t ext4_group_start(const struct ext4 *fs, uint64_t group);
 uint64_t ext4_group_blocks(const struct ext4 *fs, uint64_t group);
 
-/** Decode a descriptor. */
+/** Decode a group descriptor. */
 struct ext4_group ext4_decode_group(const struct ext4 *fs, const uint8_t *descriptor);
 
-/** Read a block of the file system from its place; 0 or -errno. */
+/** Read a block of the file system from its place, without the journal. Returns 0 or -errno. */
 int ext4_read_block(const struct ext4 *fs, uint64_t block, uint8_t *buffer);
 
-/** The blocks that the journal lies in, in its order; 0, or -1 with the reason. The caller clears the list.
- */
+/** List the journal's blocks in its order; the caller clears the list. Returns 0, or -1 with the reason. */
 int ext4_find_journal(const struct ext4 *fs, struct extents *pieces, struct diag *diag);
 
-/** Find the copies in the journal; 0, or -1 with the reason. */
+/** Find the copies in the journal. Returns 0, or -1 with the reason. */
 int ext4_read_journal(struct ext4 *fs, struct diag *diag);
 
-/** The first of the copies of a block, and how many there are. */
+/** The copies of a block: returns the first one and sets `count`. */
 const struct ext4_journal_copy *ext4_find_copies(const struct ext4 *fs, uint64_t block, size_t *count);
 
-/** Read one copy as it was before it was put in the journal; 0 or -errno. */
+/** Read one copy as it was before it was written to the journal. Returns 0 or -errno. */
 int ext4_read_copy(const struct ext4 *fs, const struct ext4_journal_copy *copy, uint8_t *buffer);
 
-/** Groups looked at together, so that a cold device fetches what is read of them together. */
+/** The number of groups read together, so that a cold device fetches their blocks together. */
 #define EXT4_BATCH_GROUPS 16384u
 
-/** A file system being gone through, group by group. */
+/** A scan through the groups of a file system. */
 struct ext4_scan {
     struct ext4 fs;
     struct used *used;
-    struct ext4_group *groups; /**< Of one batch. */
-    uint8_t *block;            /**< A block being looked at. */
+    struct ext4_group *groups; /**< The groups of one batch. */
+    uint8_t *block;            /**< The block that was read last. */
     struct diag *diag;
 };
 
-/** Open, and make room; 1 if it is ext4, 0 if not, -1 with the reason. Closed with ext4_end in any case. */
+/**
+ * Open the file system and allocate the scan. Returns 1 if it is ext4, 0 if it is not, -1 with the reason.
+ * The caller ends the scan in every case.
+ */
 int ext4_begin(struct ext4_scan *scan, const struct source *source);
 
-/** Free what the scan takes. */
+/** Free the memory of the scan. */
 void ext4_end(struct ext4_scan *scan);
 
-/** How many groups one batch has: whole descriptor blocks. */
+/** The number of groups of one batch, which fill whole descriptor blocks. */
 uint64_t ext4_batch(const struct ext4_scan *scan);
 
-/** Announce a block; 0 or -ENOMEM. */
+/** Append a block to the list of blocks to announce. Returns 0 or -ENOMEM. */
 int ext4_expect(struct ext4_scan *scan, struct extents *list, uint64_t block);
 
-/** The descriptors of `count` groups from `first`, which begins a descriptor block. */
+/** Read the descriptors of `count` groups from `first`, which begins a descriptor block. Returns 0 or -1. */
 int ext4_read_groups(struct ext4_scan *scan, uint64_t first, uint64_t count);
 
-/** Where a group's metadata lies; all of it within the file system. */
+/** Add the metadata of a group. Returns 0, or -1 if a part of it lies outside the file system. */
 int ext4_add_group(struct ext4_scan *scan, uint64_t number, const struct ext4_group *group);
 
 #endif

@@ -1,5 +1,4 @@
-/** Which blocks an ext4 journal lies in, from its inode (kernel.org, "ext4 Data Structures and Algorithms").
- */
+/** The blocks of an ext4 journal, from its inode (kernel.org, "ext4 Data Structures and Algorithms"). */
 #include "base/bytes.h"
 #include "filesystems/ext4/ext4.h"
 

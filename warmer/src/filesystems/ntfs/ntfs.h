@@ -1,7 +1,7 @@
 #ifndef WARMER_NTFS_H
 #define WARMER_NTFS_H
 
-/** What the files that read NTFS share. Nobody else includes this. */
+/** What the files that read NTFS share. No other file includes this. */
 #include "base/diag.h"
 #include "filesystems/source.h"
 
@@ -10,21 +10,21 @@
 
 #define NTFS_MAX_RECORD_BYTES 65536u
 
-/** Records of the system files, by their place in the master file table. */
+/** The numbers of the system files' records in the master file table. */
 #define NTFS_RECORD_MFT 0u
 #define NTFS_RECORD_MIRROR 1u
 #define NTFS_RECORD_LOG_FILE 2u
 #define NTFS_RECORD_VOLUME 3u
 #define NTFS_RECORD_BITMAP 6u
 
-/** What is in use at the beginning: the boot sector and the loader. */
+/** The size of the boot sector and the loader at the beginning, in bytes. */
 #define NTFS_BOOT_FILE_BYTES 8192u
 
 #define NTFS_ATTRIBUTE_LIST 0x20u
 #define NTFS_VOLUME_INFORMATION 0x70u
 #define NTFS_DATA 0x80u
 
-/** Where the clusters of an attribute lie, in its order. */
+/** The runs of clusters of an attribute, in its order. */
 struct ntfs_runs {
     struct extent *items; /**< In clusters of the volume. */
     size_t length;
@@ -41,7 +41,7 @@ struct ntfs {
     uint32_t cluster_bytes;
     uint32_t record_bytes;
     struct ntfs_runs mft;
-    uint8_t *record; /**< The one read last. */
+    uint8_t *record; /**< The record that was read last. */
 };
 
 /** An unnamed attribute of a record. */
@@ -51,33 +51,42 @@ struct ntfs_attribute {
     bool is_resident;
 };
 
-/** Undo the protection of each sector's last two bytes and check the record's frame; 0 or -EIO. */
+/** Restore the last two bytes of each sector and check the record's header. Returns 0 or -EIO. */
 int ntfs_check_record(uint8_t *record, uint32_t record_bytes);
 
-/** Find the unnamed attribute of a type; 0, -ENOENT, or -EIO where the record is damaged. */
+/** Find the unnamed attribute of a type. Returns 0, -ENOENT, or -EIO if the record is damaged. */
 int ntfs_find_attribute(const uint8_t *record, uint32_t record_bytes, uint32_t type,
                         struct ntfs_attribute *attribute);
 
-/** The runs of a non-resident attribute, all within `clusters` of the volume and none sparse; 0 or -errno. */
+/**
+ * Decode the runs of a non-resident attribute. Returns 0, or -errno if a run is sparse or reaches beyond the
+ * volume's `clusters`.
+ */
 int ntfs_decode_runs(const struct ntfs_attribute *attribute, uint64_t clusters, struct ntfs_runs *runs);
 
 /** Free the runs. */
 void ntfs_clear_runs(struct ntfs_runs *runs);
 
-/** Read the boot sector and find the master file table; 1 if it is NTFS, 0 if not, -1 with the reason. */
+/**
+ * Read the boot sector and find the master file table. Returns 1 if it is NTFS, 0 if it is not, -1 with the
+ * reason if it is damaged.
+ */
 int ntfs_open(struct ntfs *fs, const struct source *source, struct diag *diag);
 
-/** Free what it takes, whatever ntfs_open answered. */
+/** Free the memory, whatever ntfs_open returned. */
 void ntfs_close(struct ntfs *fs);
 
-/** Where byte `offset` of a file with these runs lies; UINT64_MAX beyond its end. `*rest`: bytes from there.
+/**
+ * The byte of the source at which byte `offset` of a file with these runs lies; UINT64_MAX beyond its end.
+ * Sets
+ * `*rest` to the bytes that follow in the same run.
  */
 uint64_t ntfs_place(const struct ntfs *fs, const struct ntfs_runs *runs, uint64_t offset, uint64_t *rest);
 
-/** Read record `number`; a part of a file elsewhere (an attribute list) is not followed. 0 or -1. */
+/** Read record `number`; attribute lists are not followed. Returns 0, or -1 with the reason. */
 int ntfs_read_record(struct ntfs *fs, uint64_t number);
 
-/** The runs of the data of record `number`, whose size goes to `*bytes`; 0 or -1. */
+/** Find the runs and the size in bytes of the data of record `number`. Returns 0, or -1 with the reason. */
 int ntfs_read_runs(struct ntfs *fs, uint64_t number, struct ntfs_runs *runs, uint64_t *bytes);
 
 #endif

@@ -13,7 +13,7 @@ static int refuse(struct ntfs *fs, const char *reason) {
     return diag_refuse(fs->diag, -1, "ntfs: %s", reason);
 }
 
-/** The boot sector says a size as a count of `unit`, or as a power of two of `small` where it is negative. */
+/** Decode a size of the boot sector: a count of `unit`, or if negative a power of two of `small`. */
 static uint64_t decode_size(uint8_t byte, uint64_t unit, uint64_t small) {
     return byte < 0x80 ? byte * unit : byte > 0xe0 ? small << (256 - byte) : 0;
 }

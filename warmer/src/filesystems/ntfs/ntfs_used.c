@@ -1,7 +1,7 @@
 /**
- * What an NTFS file system uses: what its $Bitmap says (Microsoft's NTFS layout as documented by Linux-NTFS).
+ * What an NTFS file system uses, from its $Bitmap (Microsoft's NTFS layout as documented by Linux-NTFS).
  *
- * Only of a volume that was unmounted cleanly: before, the bitmap may lag behind $LogFile.
+ * The volume must have been unmounted cleanly; otherwise the bitmap may be older than $LogFile.
  */
 #include "filesystems/ntfs/ntfs.h"
 

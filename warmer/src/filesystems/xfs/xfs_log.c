@@ -1,9 +1,9 @@
 /**
- * Is an XFS log clean? (XFS Algorithms & Data Structures, "Journaling Log".)
+ * Checks whether an XFS log is clean (XFS Algorithms & Data Structures, "Journaling Log").
  *
- * The log is a ring of 512-byte blocks, each stamped with the number of the turn that wrote it. Where the
- * number falls is the head; a clean unmount leaves a record of its own just before it, of one operation with
- * the unmount flag. Anything else, a record that wraps round included, counts as work for a replay.
+ * The log is a ring of 512-byte blocks, each stamped with its cycle number. The head is where the number
+ * falls. A clean unmount leaves a record of one operation with the unmount flag just before the head.
+ * Anything else, also a record that wraps around the end, counts as a log that must be replayed.
  */
 #include "base/bytes.h"
 #include "filesystems/xfs/xfs.h"

@@ -1,10 +1,10 @@
 /**
- * What an XFS file system uses: all that its free-space B+trees (by block number, one an allocation group) do
- * not list (XFS Algorithms & Data Structures, "Allocation Groups").
+ * What an XFS file system uses: every block that its free-space B+trees do not list. Each allocation group
+ * has such a tree, sorted by block number (XFS Algorithms & Data Structures, "Allocation Groups").
  *
- * The trees of all groups are read level by level, so that a cold device fetches a level at once. Leaves come
- * in ascending order of their free extents; what lies between two extents is in use. That extents ascend, and
- * that they add up to what the group says is free, is checked.
+ * The trees of all groups are read level by level, so that a cold device fetches a level at once. The free
+ * extents of the leaves ascend; the blocks between two extents are in use. It is checked that the extents
+ * ascend and that their sum is the group's count of free blocks.
  */
 #include "filesystems/xfs/xfs.h"
 
