@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SECTOR_BYTES 512u
 #define MAX_SECTORS (1u << 24)
@@ -44,11 +45,18 @@ static void print_runs(const struct block_set *set) {
     }
 }
 
-/** Blocks with a byte that is not zero, and which are not in the set. */
+/** The first block at or after `block` that is not a hole of the file; BLOCK_NONE if the rest is holes. */
+static uint64_t next_data(FILE *file, uint64_t block) {
+    off_t offset = lseek(fileno(file), (off_t)(block * BLOCK_BYTES), SEEK_DATA);
+    return offset < 0 ? BLOCK_NONE : (uint64_t)offset / BLOCK_BYTES;
+}
+
+/** How many blocks have a byte that is not zero, and are not in the set. */
 static uint64_t count_missing(FILE *file, const struct source *source, const struct block_set *set) {
     static unsigned char bytes[BLOCK_BYTES];
     uint64_t missing = 0;
-    for (uint64_t block = 0; block < block_set_capacity(set); block++) {
+    for (uint64_t block = next_data(file, 0); block < block_set_capacity(set);
+         block = next_data(file, block + 1)) {
         uint32_t length = block_length(block, source->bytes);
         if (!block_set_contains(set, block) && read_file(file, block * BLOCK_BYTES, bytes, length) == 0) {
             missing += bytes[0] != 0 || memcmp(bytes, bytes + 1, length - 1) != 0;
