@@ -45,7 +45,7 @@ WINDOWS_TESTS := $(patsubst %.c,$(WINDOWS_BUILD)/%,$(TESTS) $(TESTS_windows))
 .PHONY: windows-tests
 windows-tests:
 	@$(MAKE) --no-print-directory -j2 test-programs SYSTEM=windows BUILD=$(WINDOWS_BUILD) \
-		CC="$(ZIG) cc -target x86_64-windows-gnu" AR="$(ZIG) ar" CFLAGS="-O1 -g0"
+		CC="$(ZIG) cc -target x86_64-windows-gnu" AR="$(ZIG) ar" CFLAGS="-O1 -g0 -s"
 
 check-release: $(BINARIES) $(BUILD)/tests/deny windows-tests | $(BUILD)/release-tests
 	@RELEASE=$(abspath $(RELEASE)) WORK=$(abspath $(BUILD)/release-tests) DENY=$(abspath $(BUILD)/tests/deny) \
