@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mib=1048576
-total=$((32 * mib))
+total=$((128 * mib))
 
 # expect_gone NAME WHY FAILED: the run that was started ends soon, counts what it did not read, and lists at most
 # FAILED blocks of it.

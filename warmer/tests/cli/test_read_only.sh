@@ -7,13 +7,7 @@ truncate -s 64M disk
 printf '0 3\n10 1\n100 28\n' >map
 sum=$(cksum <disk)
 
-"$WARMER" warm disk --map map --max-mib-s 8 --progress json >out 2>err &
-pid=$!
-tries=0
-while ! grep -q progress out && [ $tries -lt 100 ]; do
-    sleep 0.1
-    tries=$((tries + 1))
-done
+begin '[0-9]' disk --map map --max-mib-s 1
 checked=0
 writable=0
 for link in "/proc/$pid/fd/"*; do
@@ -24,7 +18,7 @@ for link in "/proc/$pid/fd/"*; do
     fi
 done
 kill -TERM "$pid"
-wait "$pid"
+finish
 expect_true the_device_is_open_once_and_for_reading_only test "$checked" -eq 1 -a "$writable" -eq 0
 expect_true not_a_byte_of_it_changes test "$(cksum <disk)" = "$sum"
 

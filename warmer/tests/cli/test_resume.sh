@@ -3,8 +3,8 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-truncate -s 32M disk
-total=33554432
+truncate -s 128M disk
+total=134217728
 
 begin_slowly disk --engine threads --state state
 kill -INT "$pid"
@@ -22,7 +22,7 @@ expect_true what_was_read_is_not_read_again test "$(field bytesResumed)" -eq "$d
 expect_true the_total_counts_both_runs test "$(field bytesDone)" -eq $total
 
 run "$WARMER" warm disk --state state --engine threads
-expect_true a_third_run_reads_nothing test "$status" -eq 0 -a "$(field bytesRead)" -eq 0 -a "$(field blocksDone)" -eq 64
+expect_true a_third_run_reads_nothing test "$status" -eq 0 -a "$(field bytesRead)" -eq 0 -a "$(field blocksDone)" -eq 256
 
 rm state
 begin_slowly disk --engine threads --state state
