@@ -21,7 +21,7 @@ SEED := $(or $(SEED),$(shell date +%s))
 # Each pytest worker runs an embedded AWS of its own. One more than two cores, because workflows wait rather than work.
 WORKERS ?= 3
 
-.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs schemas build deploy clean
+.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs schemas build deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +94,10 @@ build: setup ## the agent's release binaries, the SSM documents and what `sam de
 
 deploy: build ## deploy to the AWS account of your credentials (ARGS="--parameter-overrides …")
 	@$(SAM) deploy $(ARGS)
+
+undeploy: ## delete the stack from the AWS account of your credentials, and list what stays (ARGS="--stack-name … --yes")
+	@local/setup.sh --with-sam --only-python >&2
+	@PYTHONPATH=cli $(PYTHON) -m rewarm_cli.undeploy $(ARGS)
 
 clean: ## remove what was built and installed
 	@$(MAKE) --no-print-directory -C warmer clean

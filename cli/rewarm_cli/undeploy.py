@@ -1,0 +1,101 @@
+"""`make undeploy`: delete the stack with SAM, then list what stays in the account.
+
+Exit status 0 once the stack is gone, 1 while it is still there, 2 for bad options.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from rewarm_cli.arguments import Parser
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation.type_defs import StackTypeDef
+
+DELETED, STILL_THERE = 0, 1
+ROOT = Path(__file__).resolve().parents[2]
+SAM = ROOT / ".venv-sam" / "bin" / "sam"
+HINT = "docs/operations.md, Removing Rewarm, says what to do next."
+
+RunSam = Callable[[Sequence[str]], int]
+
+
+class NotRemovableError(RuntimeError):
+    """There is no such stack, it is not Rewarm's, or AWS cannot be asked; the message says which."""
+
+
+def main(arguments: Sequence[str] | None = None, run_sam: RunSam | None = None) -> int:
+    """Delete the stack, print what stays, and return the exit status."""
+    parser = Parser(prog="make undeploy", usage='make undeploy ARGS="[--stack-name rewarm] [--yes]"')
+    parser.add_argument("--stack-name", default=_configured_stack(), help="default: that of samconfig.toml")
+    parser.add_argument("--region", help="default: that of AWS_REGION or of your profile")
+    parser.add_argument("--yes", action="store_true", help="delete without asking")
+    options = parser.parse_args(arguments)
+    session = boto3.Session(region_name=options.region)
+    try:
+        return _undeploy(session, options.stack_name, asks=not options.yes, run_sam=run_sam or _sam)
+    except (NotRemovableError, BotoCoreError, ClientError) as problem:
+        print(f"The stack {options.stack_name} cannot be deleted: {problem}")
+        return STILL_THERE
+
+
+def _configured_stack() -> str:
+    settings = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))
+    return str(settings["default"]["global"]["parameters"]["stack_name"])
+
+
+def _sam(arguments: Sequence[str]) -> int:
+    environment = {**os.environ, "SAM_CLI_TELEMETRY": "0"}
+    return subprocess.run([str(SAM), *arguments], env=environment, check=False).returncode
+
+
+def _undeploy(session: boto3.Session, name: str, *, asks: bool, run_sam: RunSam) -> int:
+    if session.region_name is None:
+        raise NotRemovableError("there is no Region: set AWS_REGION, or use --region")
+    stack = session.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+    if not {"ArtifactsBucket", "RestoresTable"} <= outputs.keys():
+        raise NotRemovableError("it is not Rewarm's: it has no outputs ArtifactsBucket and RestoresTable")
+    print(f"Restores that still run in {name} are ended first. The reports and the runbooks stay.")
+    arguments = ["delete", "--stack-name", name, "--region", session.region_name]
+    run_sam(arguments if asks else [*arguments, "--no-prompts"])
+    found = session.client("cloudformation").describe_stacks(StackName=stack["StackId"])["Stacks"][0]
+    if found["StackStatus"] != "DELETE_COMPLETE":
+        print(f"{name} is still there: {found['StackStatus']}.")
+        print("\n".join([*_failures(session, found), HINT]))
+        return STILL_THERE
+    print(f"{name} is deleted. This stays until you remove it:")
+    print("\n".join([*_kept(session, name, outputs), HINT]))
+    return DELETED
+
+
+def _failures(session: boto3.Session, stack: StackTypeDef) -> Iterator[str]:
+    """A line for each resource that could not be deleted, with its reason."""
+    pages = session.client("cloudformation").get_paginator("describe_stack_events")
+    for page in pages.paginate(StackName=stack["StackId"]):
+        for event in page["StackEvents"]:
+            if event.get("ResourceStatus") == "DELETE_FAILED":
+                reason = event.get("ResourceStatusReason", "no reason was given")
+                yield f"  {event['LogicalResourceId']}: {reason}"
+
+
+def _kept(session: boto3.Session, name: str, outputs: dict[str, str]) -> Iterator[str]:
+    """A line for each thing that the stack made and that outlives it."""
+    yield f"  the reports: aws s3 rb s3://{outputs['ArtifactsBucket']} --force"
+    yield f"  the runbooks: aws dynamodb delete-table --table-name {outputs['RestoresTable']}"
+    pages = session.client("ec2").get_paginator("describe_volumes")
+    for page in pages.paginate(Filters=[{"Name": "tag:rewarm:stack", "Values": [name]}]):
+        for volume in page["Volumes"]:
+            yield f"  {volume['VolumeId']}: a restored volume of {volume['Size']} GiB, {volume['State']}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

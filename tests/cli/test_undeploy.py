@@ -1,0 +1,96 @@
+"""`make undeploy`: it deletes the stack of samconfig.toml and lists what stays."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from rewarm_cli.undeploy import DELETED, STILL_THERE, main
+from tests.support.tree import ROOT
+
+REGION = "us-east-1"
+
+
+@pytest.fixture(autouse=True)
+def aws(monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_REGION", REGION)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    with mock_aws():
+        yield
+
+
+def client(service):
+    return boto3.client(service, region_name=REGION)
+
+
+def stack(name, *outputs):
+    template = {
+        "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+        "Outputs": {output: {"Value": f"the-{output.lower()}"} for output in outputs},
+    }
+    client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(template))
+
+
+def volume(stack_name):
+    tags = [{"Key": "rewarm:stack", "Value": stack_name}]
+    specification = {"ResourceType": "volume", "Tags": tags}
+    made = client("ec2").create_volume(
+        AvailabilityZone="us-east-1a", Size=8, TagSpecifications=[specification]
+    )
+    return made["VolumeId"]
+
+
+def sam_that_deletes(arguments):
+    client("cloudformation").delete_stack(StackName=arguments[arguments.index("--stack-name") + 1])
+    return 0
+
+
+def test_the_stack_of_samconfig_is_deleted_and_what_stays_is_listed(capsys):
+    stack("rewarm", "ArtifactsBucket", "RestoresTable")
+    ours, other = volume("rewarm"), volume("another")
+    assert main([], run_sam=sam_that_deletes) == DELETED
+    printed = capsys.readouterr().out
+    assert "aws s3 rb s3://the-artifactsbucket --force" in printed
+    assert "aws dynamodb delete-table --table-name the-restorestable" in printed
+    assert f"{ours}: a restored volume of 8 GiB" in printed
+    assert other not in printed
+
+
+@pytest.mark.parametrize(("options", "last"), [([], REGION), (["--yes"], "--no-prompts")])
+def test_sam_asks_first_unless_it_is_told_yes(options, last):
+    stack("rewarm", "ArtifactsBucket", "RestoresTable")
+    seen = []
+    main(options, run_sam=lambda arguments: seen.append(arguments) or 0)
+    assert seen[0][:5] == ["delete", "--stack-name", "rewarm", "--region", REGION]
+    assert seen[0][-1] == last
+
+
+def test_a_stack_that_is_still_there_is_a_failure(capsys):
+    stack("rewarm", "ArtifactsBucket", "RestoresTable")
+    assert main([], run_sam=lambda _: 0) == STILL_THERE
+    assert "rewarm is still there: CREATE_COMPLETE" in capsys.readouterr().out
+
+
+def test_a_stack_of_somebody_else_is_left_alone(capsys):
+    stack("rewarm", "SomethingElse")
+    assert main([], run_sam=pytest.fail) == STILL_THERE
+    assert "it is not Rewarm's" in capsys.readouterr().out
+
+
+def test_a_stack_that_does_not_exist_is_a_sentence(capsys):
+    assert main(["--stack-name", "nothing"], run_sam=pytest.fail) == STILL_THERE
+    assert "The stack nothing cannot be deleted: " in capsys.readouterr().out
+
+
+def test_make_runs_it_with_its_options():
+    shown = subprocess.run(
+        ["make", "--dry-run", "undeploy", "ARGS=--yes"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert "local/setup.sh --with-sam --only-python" in shown
+    assert "-m rewarm_cli.undeploy --yes" in shown
