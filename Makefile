@@ -81,7 +81,7 @@ format: ## rewrite Python and C in the house style
 	@$(MAKE) --no-print-directory -C warmer format CLANG_FORMAT="$(CLANG_FORMAT)"
 	@$(CLANG_FORMAT) -i $(C_FORMATTED)
 
-strategies-docs: ## write the tables and pictures of docs/strategies.md from the rules
+strategies-docs: ## write the tables and pictures of docs/strategies.md and docs/plan.md from the rules
 	@$(PYTHON) -m local.tools.plan --docs
 
 schemas: ## write events/*.schema.json and the examples beside them from the code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
+from decimal import Decimal
 
 import pytest
 import yaml
@@ -20,6 +21,13 @@ DOCUMENTS = [path for path in files("*.md") if ".venv" not in path.parts]
 STATE_MACHINES = ("restore", "restore_volume", "change_performance")
 NO_ACCOUNT = "ExecutionAborted"
 """What the sweeper writes where an execution ended without telling why."""
+SOURCES = {"soak": "local/soak", "undeploy": "cli/rewarm_cli"}
+"""Target of make -> where its options are, if that is not local/tools/<target>."""
+WITH_ROOMS = (
+    "functions/rewarm", "functions/rewarm/steps", "functions/rewarm/domain", "warmer/src",
+    "local", "local/aws", "local/tools", "local/soak", "tests",
+)  # fmt: skip
+"""Folders whose own folders the README names."""
 TRIGGERS = {"CloudWatch alarm", "POST /restores", "Schedule", "POST /volumes/ {id}/performance"}
 
 
@@ -60,8 +68,11 @@ def test_make_targets_exist(path):
     folder = ROOT / ("warmer" if "warmer" in path.parts else "")
     text = "\n".join(one.read_text(encoding="utf-8") for one in (folder / "Makefile", *folder.glob("*.mk")))
     targets = set(re.findall(r"^([a-z-]+):", text, re.MULTILINE))
-    named = set(re.findall(r"`make ([a-z][a-z-]*)", path.read_text(encoding="utf-8")))
-    assert named <= targets
+    shown = path.read_text(encoding="utf-8")
+    blocks = "\n".join(re.findall(r"^```\n(.*?)^```", shown, re.MULTILINE | re.DOTALL))
+    named = re.findall(r"`make ([a-z][a-z-]*)", shown)
+    named += re.findall(r"^(?:\$ )?make ([a-z][a-z-]*)", blocks, re.MULTILINE)
+    assert set(named) <= targets
 
 
 def test_the_picture_shows_states_that_exist():
@@ -164,19 +175,56 @@ def test_stack_outputs_and_parameters_that_are_named_exist():
     assert set(re.findall(r"(\w+)=(?:https|you@)", readme)) <= known
 
 
-@pytest.mark.parametrize("command", ["run", "plan"])
-def test_the_options_that_are_named_exist(command):
-    source = (ROOT / "local" / "tools" / command / "options.py").read_text(encoding="utf-8")
-    for name in ("README.md", "docs/operations.md"):
-        text = (ROOT / name).read_text(encoding="utf-8")
-        for options in re.findall(rf"make {command} ARGS=([^`]+)`", text):
-            for option in re.findall(r"--[a-z-]+", options):
-                assert option in source, option
+def shown_options():
+    """Each `make target ARGS=…` of a document -> the options in it."""
+    for path in DOCUMENTS:
+        text = path.read_text(encoding="utf-8")
+        for target, options in re.findall(r"""make ([a-z-]+) ARGS=("[^"\n]*"|'[^'\n]*'|[^\s`"']+)""", text):
+            yield from ((target, option) for option in re.findall(r"(?<!\S)[\"']?(--[a-z-]+)", options))
+
+
+@pytest.mark.parametrize("target", sorted({target for target, _ in shown_options()} - {"deploy"}))
+def test_the_options_that_are_named_exist(target):
+    sources = files("*.py", below=SOURCES.get(target, f"local/tools/{target}"))
+    known = set(re.findall(r'"(--[a-z-]+)"', "".join(path.read_text(encoding="utf-8") for path in sources)))
+    assert {option for name, option in shown_options() if name == target} - {"--help"} - known == set()
+
+
+def map_of_the_tree():
+    """Folder of each row of the README's map -> the row."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = readme.split("\n## Map of the tree\n", 1)[1].split("\n## ", 1)[0]
+    rows = [line for line in section.splitlines() if line.startswith("| [")]
+    return {re.search(r"\]\(([^)]+)\)", row)[1]: row for row in rows}
+
+
+def folders():
+    """Each folder with a file in it, and each folder above one."""
+    found = {parent for path in files("*") for parent in path.relative_to(ROOT).parents}
+    return {str(folder) for folder in found if not any(part.startswith(".") for part in folder.parts)} - {"."}
 
 
 def test_the_readme_maps_every_top_level_folder():
+    mapped = {path.split("/", 1)[0] for path in map_of_the_tree()}
+    assert {folder for folder in folders() if "/" not in folder} - mapped == set()
+
+
+@pytest.mark.parametrize("parent", WITH_ROOMS)
+def test_the_readme_names_each_room(parent):
+    shown = map_of_the_tree()
+    rooms = {folder for folder in folders() if folder.rpartition("/")[0] == parent}
+    named = set(re.findall(r"`([a-z_]+)`", shown.get(parent, "")))
+    assert {room for room in rooms if room not in shown and room.rpartition("/")[2] not in named} == set()
+
+
+def test_the_readme_counts_what_an_idle_stack_pays_for():
+    resources = yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))["Resources"]
+    types = [resource["Type"] for resource in resources.values()]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    folders = {path.relative_to(ROOT).parts[0] for path in files("*") if path.parent != ROOT}
-    shown = {name for name in folders if not name.startswith(".")}
-    missing = [name for name in sorted(shown - {"requirements"}) if f"({name})" not in readme]
-    assert missing == []
+    parts = re.findall(r"^\| (\w+)[^|]* \| (\d+) \| (\d\.\d\d) \| (\d\.\d\d) \|$", readme, re.MULTILINE)
+    assert len(parts) == 4
+    assert f"| CloudWatch alarms | {types.count('AWS::CloudWatch::Alarm')} |" in readme
+    assert f"| CloudWatch dashboard | {types.count('AWS::CloudWatch::Dashboard')} |" in readme
+    assert f"with Slack | {types.count('AWS::SecretsManager::Secret')} |" in readme
+    assert all(int(number) * Decimal(each) == Decimal(month) for _, number, each, month in parts)
+    assert f"about {sum(Decimal(month) for *_, month in parts)} USD a month" in readme

@@ -1,21 +1,24 @@
-"""Writes the tables and pictures of docs/strategies.md; a test holds that they are what the rules say."""
+"""Writes what docs/strategies.md and docs/plan.md take from the rules; a test holds them to it."""
 
 from __future__ import annotations
 
 import re
+from io import StringIO
 from pathlib import Path
 
 from local.tools.plan import crossovers, curves, offline, tables
 from local.tools.plan.options import Options
+from local.tools.plan.view import View
 from rewarm.charts.pictures import picture
 
 PAGE = "strategies.md"
+TRANSCRIPT_PAGE = "plan.md"
 EXAMPLE = Options(data_gib=1_024, instance_type=crossovers.INSTANCE_TYPE, deadline_minutes=120)
-"""Of the two pictures that `make plan` draws."""
+"""Of the two pictures that `make plan` draws, and of what it prints."""
 
 
 def write(folder: Path) -> list[Path]:
-    """The page and its pictures; what is written."""
+    """Write the pages and their pictures; return their paths."""
     written = []
     for name, content in documents(folder).items():
         path = folder / name
@@ -25,9 +28,13 @@ def write(folder: Path) -> list[Path]:
 
 
 def documents(folder: Path) -> dict[str, str]:
-    """File name to content: the page as it is in the folder with new tables, and the pictures."""
-    page = filled((folder / PAGE).read_text(encoding="utf-8"), tables.all_tables())
-    return {PAGE: page, **pictures()}
+    """File name to content: the pages as they are in the folder with new tables, and the pictures."""
+    contents = {**tables.all_tables(), "plan": transcript()}
+    pages = {
+        name: filled((folder / name).read_text(encoding="utf-8"), contents)
+        for name in (PAGE, TRANSCRIPT_PAGE)
+    }
+    return {**pages, **pictures()}
 
 
 def filled(page: str, contents: dict[str, str]) -> str:
@@ -37,6 +44,17 @@ def filled(page: str, contents: dict[str, str]) -> str:
         return f"{found[1]}\n{contents[found[2]]}\n{found[3]}"
 
     return re.sub(r"(<!-- table (\S+) -->)\n.*?(<!-- end -->)", table, page, flags=re.DOTALL)
+
+
+def transcript() -> str:
+    """What `make plan` prints for the example, as a block of Markdown."""
+    printed = StringIO()
+    view = View(printed)
+    result = offline.plan(EXAMPLE, crossovers.NOW)
+    view.plan(result)
+    view.what_if(result)
+    lines = [line.rstrip() for line in printed.getvalue().splitlines()]
+    return "\n".join(["```", *lines, "```"])
 
 
 def pictures() -> dict[str, str]:

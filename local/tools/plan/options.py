@@ -174,7 +174,7 @@ def _add_output(group: Any) -> None:
     group.add_argument("--svg", type=_svg, metavar="FILE", help="where the picture goes (.local/plan.svg)")
     group.add_argument(
         "--docs", type=Path, nargs="?", const=Path("docs"), metavar="FOLDER",
-        help="write the tables and pictures of docs/strategies.md anew, and nothing else",
+        help="write what docs/strategies.md and docs/plan.md take from the rules, and nothing else",
     )  # fmt: skip
 
 

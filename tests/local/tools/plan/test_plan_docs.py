@@ -1,4 +1,4 @@
-"""docs/strategies.md and its pictures are what the rules say today, and name every prior."""
+"""docs/strategies.md, its pictures and docs/plan.md are what the rules say today, and name every prior."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ def test_the_committed_file_is_what_the_rules_say(name):
 
 def test_every_picture_is_shown_and_well_formed():
     page = MADE[docs.PAGE]
-    for name in set(MADE) - {docs.PAGE}:
+    drawn = set(MADE) - {docs.PAGE, docs.TRANSCRIPT_PAGE}
+    for name in drawn:
         assert f"({name})" in page
         assert ET.fromstring(MADE[name].encode()).tag.endswith("}svg")
-    assert set(re.findall(r"\((strategies-[a-z0-9-]+\.svg)\)", page)) == set(MADE) - {docs.PAGE}
+    assert set(re.findall(r"\((strategies-[a-z0-9-]+\.svg)\)", page)) == drawn
 
 
 def test_every_table_is_in_the_page():
@@ -40,6 +41,7 @@ def test_every_prior_says_where_it_comes_from():
 
 def test_writes_where_it_is_told(tmp_path):
     (tmp_path / docs.PAGE).write_text("<!-- table several -->\nold\n<!-- end -->\n")
+    (tmp_path / docs.TRANSCRIPT_PAGE).write_text("<!-- table plan -->\nold\n<!-- end -->\n")
     written = docs.write(tmp_path)
     assert {path.name for path in written} == set(MADE)
     assert "12 volumes" in (tmp_path / docs.PAGE).read_text()
