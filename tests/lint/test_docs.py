@@ -64,6 +64,15 @@ def test_links_to_headings_lead_to_one(path):
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_that_are_named_exist(path):
+    named = re.findall(
+        r"`([\w.-]+/[\w./*-]+\.(?:py|yaml|json|sh|c|h|md|svg))`", path.read_text(encoding="utf-8")
+    )
+    roots = (ROOT, ROOT / "functions" / "rewarm", path.parent)
+    assert [name for name in named if not any(next(root.glob(name), None) for root in roots)] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_make_targets_exist(path):
     folder = ROOT / ("warmer" if "warmer" in path.parts else "")
     text = "\n".join(one.read_text(encoding="utf-8") for one in (folder / "Makefile", *folder.glob("*.mk")))
