@@ -15,6 +15,7 @@ from rewarm.contracts import parse_restore_request
 from rewarm.domain import errors
 from rewarm.domain.words.failures import PLAIN
 from rewarm.steps.record.records import Status
+from tests.lint.test_imports import ROOM_MAY_USE
 from tests.support.tree import ROOT, files
 
 DOCUMENTS = [path for path in files("*.md") if ".venv" not in path.parts]
@@ -224,6 +225,15 @@ def test_the_readme_names_each_room(parent):
     rooms = {folder for folder in folders() if folder.rpartition("/")[0] == parent}
     named = set(re.findall(r"`([a-z_]+)`", shown.get(parent, "")))
     assert {room for room in rooms if room not in shown and room.rpartition("/")[2] not in named} == set()
+
+
+def test_the_architecture_says_which_room_uses_which():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text.split("\n| room | uses |\n", 1)[1].split("\n\n", 1)[0]
+    rows = [
+        [set(re.findall(r"`(\w+)`", cell)) for cell in row.split(" | ")] for row in table.splitlines()[1:]
+    ]
+    assert {room: used for rooms, used in rows for room in rooms} == ROOM_MAY_USE["steps"]
 
 
 def test_the_readme_counts_what_an_idle_stack_pays_for():
