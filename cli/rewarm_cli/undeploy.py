@@ -1,6 +1,6 @@
 """`make undeploy`: delete the stack with SAM, then list what stays in the account.
 
-Exit status 0 once the stack is gone, 1 while it is still there, 2 for bad options.
+Exit status 0 once the stack is gone, 1 while it is still there, 2 for bad options, 130 if stopped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rewarm_cli.arguments import Parser
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation.type_defs import StackTypeDef
 
-DELETED, STILL_THERE = 0, 1
+DELETED, STILL_THERE, STOPPED = 0, 1, 130
 ROOT = Path(__file__).resolve().parents[2]
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
 HINT = "docs/operations.md, Removing Rewarm, says what to do next."
@@ -42,6 +42,9 @@ def main(arguments: Sequence[str] | None = None, run_sam: RunSam | None = None) 
     session = boto3.Session(region_name=options.region)
     try:
         return _undeploy(session, options.stack_name, asks=not options.yes, run_sam=run_sam or _sam)
+    except KeyboardInterrupt:
+        print("Stopped looking. A deletion that has begun continues in CloudFormation.")
+        return STOPPED
     except (NotRemovableError, BotoCoreError, ClientError) as problem:
         print(f"The stack {options.stack_name} cannot be deleted: {problem}")
         return STILL_THERE

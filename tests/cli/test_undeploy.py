@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from rewarm_cli.undeploy import DELETED, STILL_THERE, main
+from rewarm_cli.undeploy import DELETED, STILL_THERE, STOPPED, main
 from tests.support.tree import ROOT
 
 REGION = "us-east-1"
@@ -75,6 +75,15 @@ def test_a_stack_that_is_still_there_is_a_failure(capsys):
     stack("rewarm", "ArtifactsBucket", "RestoresTable")
     assert main([], run_sam=lambda _: 0) == STILL_THERE
     assert "rewarm is still there: CREATE_COMPLETE" in capsys.readouterr().out
+
+
+def test_ctrl_c_says_that_the_deletion_continues(capsys):
+    def sam_that_is_stopped(_):
+        raise KeyboardInterrupt
+
+    stack("rewarm", "ArtifactsBucket", "RestoresTable")
+    assert main([], run_sam=sam_that_is_stopped) == STOPPED
+    assert "A deletion that has begun continues" in capsys.readouterr().out
 
 
 def test_a_stack_of_somebody_else_is_left_alone(capsys):
