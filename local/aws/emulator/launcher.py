@@ -27,6 +27,7 @@ from local.aws.emulator.patches import (
     compat_lambda_end,
     compat_lambda_errors,
     compat_lambda_layers,
+    compat_lambda_logs,
     compat_lambda_time,
     compat_payload_limit,
     compat_rest_api_body,
@@ -160,6 +161,7 @@ class Emulator:
         compat_lambda_errors.apply()
         compat_lambda_end.apply(self._ended)
         compat_lambda_layers.apply()
+        compat_lambda_logs.apply()
         compat_rest_api_body.apply()
         compat_ssm_document.apply()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, MutableMapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from types import ModuleType
@@ -32,6 +33,7 @@ def check_version() -> None:
         )
 
 
+@cache
 def module(name: str) -> ModuleType:
     """A module of the emulator, by its name below `ministack`."""
     check_version()

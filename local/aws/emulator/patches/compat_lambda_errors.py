@@ -1,7 +1,9 @@
-"""A failed Lambda reports the class of its exception.
+"""A failed Lambda reports the class of its exception, and its environment serves the next invocation.
 
-Why: the emulator reports every exception as Runtime.HandlerError, so no Retry or Catch by name ever matches.
-AWS's Python runtime reports the class name as errorType, the text as errorMessage, and the stack trace.
+Why: the emulator reports every exception as Runtime.HandlerError, so no Retry or Catch by name ever matches,
+and it ends the process. AWS's Python runtime reports the class name as errorType, the text as errorMessage,
+and the stack trace; then it asks for the next invocation (Lambda developer guide, "Using the Lambda runtime
+API for custom runtimes").
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ from local.aws.emulator import seam
 
 _OLD = 'json.dumps({"status": "error", "error": str(e), "trace": traceback.format_exc()})'
 _NEW = _OLD.replace(
-    '"error": str(e),',
-    '"error": str(e), "error_type": type(e).__name__, "stack": traceback.format_tb(e.__traceback__),',
+    '"status": "error", "error": str(e),',
+    '"status": "ok", "error": str(e), "error_type": type(e).__name__,'
+    ' "stack": traceback.format_tb(e.__traceback__),',
 )
+"""`ok` for the worker, which would end the process; `error` again for whoever called it."""
 
 
 def apply() -> None:
@@ -28,8 +32,8 @@ def apply() -> None:
     last = threading.local()
 
     def invoke_and_keep(*args: Any, **kwargs: Any) -> Any:
-        last.response = invoke(*args, **kwargs)
-        return last.response
+        response = last.response = invoke(*args, **kwargs)
+        return response | {"status": "error"} if "error_type" in response else response
 
     def execute_with_error(function: dict[str, Any], event: Any, request_id: str) -> dict[str, Any]:
         last.response = None

@@ -43,9 +43,13 @@ def test_a_catch_by_name_matches(host: Host):
     assert json.loads(result["Cause"])["errorMessage"] == "snap-1 does not exist"
 
 
-def test_a_worker_serves_again_after_an_exception(host: Host):
-    function = create_lambda(host, "def handler(event, context):\n    return 1 // event['by']\n")
+def test_the_same_process_serves_again_after_an_exception(host: Host):
+    function = create_lambda(
+        host,
+        "calls = []\ndef handler(event, context):\n    calls.append(1)\n"
+        "    return len(calls) // event['by']\n",
+    )
     client = host.client("lambda")
     failed = json.loads(client.invoke(FunctionName=function, Payload=b'{"by": 0}')["Payload"].read())
     assert failed["errorType"] == "ZeroDivisionError"
-    assert json.loads(client.invoke(FunctionName=function, Payload=b'{"by": 1}')["Payload"].read()) == 1
+    assert json.loads(client.invoke(FunctionName=function, Payload=b'{"by": 1}')["Payload"].read()) == 2

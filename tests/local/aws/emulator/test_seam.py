@@ -26,7 +26,7 @@ def own_undo(monkeypatch):
 def test_another_release_is_refused_by_name(monkeypatch):
     monkeypatch.setattr(seam, "version", lambda _name: "1.5.34")
     with pytest.raises(EmulatorChangedError, match=r"ministack 1\.5\.34 is installed, .* 1\.5\.33"):
-        seam.module("app")
+        seam.check_version()
 
 
 def test_a_missing_name_is_refused():
