@@ -38,7 +38,7 @@ from tests.support.builders import (
 from tests.support.dashboard import Wanted, body, shown, watched
 from tests.support.emitted import Datapoint, datapoints
 from tests.support.performance import ChangeWorld, FakeInventory, FakeRestoreExecutions
-from tests.support.sweeping import FakeClaims, SweepWorld
+from tests.support.sweeping import SweepWorld
 from tests.unit.handlers.conftest import ENVIRONMENT, Context
 
 STACK, REGION = ENVIRONMENT["STACK_NAME"], "eu-west-1"
@@ -234,7 +234,7 @@ def run_sweep(patch: pytest.MonkeyPatch) -> None:
     rest = SweepWorld()
     handle(
         patch, "sweep", {}, commands=rest.commands, fast_restores=rest.fast_restores,
-        claims=FakeClaims(rest.table), holds=rest.holds, messages=rest.messages, waiters=rest.waiters,
+        holds=rest.holds, messages=rest.messages, waiters=rest.waiters,
         tasks=rest.tasks, volumes=world.volumes, modifications=world.modifications, table=world.table,
         executions=FakeRestoreExecutions(), inventory=FakeInventory(running=[enabled]), prices=World().prices,
     )  # fmt: skip

@@ -15,7 +15,7 @@ import pytest
 from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.contracts import AnnounceEvent, ChooseFallbackEvent, CleanUpEvent, Failure, ReportEvent, Trigger
 from rewarm.contracts.base import JsonObject
-from rewarm.ports_records import Standing
+from rewarm.ports.restores import Standing
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.clean_up import clean_up
 from rewarm.steps.plan.choose_fallback import choose_fallback

@@ -13,7 +13,7 @@ from rewarm.adapters.items import to_item
 from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.adapters.table_items import MOST_ATTEMPTS, MOST_KEYS
 from rewarm.domain import errors
-from rewarm.ports_records import OVER, VOLUME_COUNT
+from rewarm.ports.restores import OVER, VOLUME_COUNT
 from tests.contract.answers import Aws
 
 TABLE = "restores"

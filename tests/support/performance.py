@@ -11,7 +11,7 @@ from rewarm.domain.errors import ThrottledError
 from rewarm.domain.model import Volume, VolumeSettings
 from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.domain.volume.modification_rule import ModificationRule
-from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG, Performance, VolumeModification
+from rewarm.domain.volume.performance import STACK_TAG, Performance, VolumeModification
 from rewarm.domain.volume.performance_change import Activity
 from rewarm.domain.volume.running import RunningFastRestore
 from rewarm.ports import JsonObject
@@ -61,7 +61,7 @@ class FakeLog:
 
 @dataclass
 class FakeActivity:
-    """Port VolumeActivity."""
+    """The method `activity` of the port Metrics."""
 
     minutes: list[Activity] = field(default_factory=list)
     failure: Exception | None = None
@@ -82,7 +82,7 @@ class FakeActivity:
 
 @dataclass
 class FakeRestoreExecutions:
-    """Ports RestoreExecutions and RestoreEndings; what is not said otherwise was stopped."""
+    """Port StackExecutions; what is not said otherwise was stopped."""
 
     running: set[tuple[str, int]] = field(default_factory=set)
     failure: Exception | None = None
@@ -116,21 +116,6 @@ class FakeRestoreExecutions:
     def volume_runs(self, restore_id: str, index: int) -> bool:
         self._count()
         return (restore_id, index) in self.running
-
-
-@dataclass
-class BoostedFakeVolumes(FakeVolumes):
-    """Ports BoostedVolumes and StackVolumes beside VolumeStore."""
-
-    def boosted(self, stack_name: str) -> list[Volume]:
-        return [
-            one
-            for one in self.volumes.values()
-            if one.settings.tags.get(STACK_TAG) == stack_name and BOOST_TAG in one.settings.tags
-        ]
-
-    def of_stack(self, stack_name: str) -> list[Volume]:
-        return [one for one in self.volumes.values() if one.settings.tags.get(STACK_TAG) == stack_name]
 
 
 @dataclass
@@ -168,7 +153,7 @@ class TimedModifications(FakeModifications):
 class ChangeWorld:
     """One io2 volume of the stack, 1,000 IOPS, and everything around it."""
 
-    volumes: BoostedFakeVolumes = field(default_factory=lambda: BoostedFakeVolumes(NOW))
+    volumes: FakeVolumes = field(default_factory=lambda: FakeVolumes(NOW))
     modifications: TimedModifications = field(init=False)
     trail: FakeTrail = field(default_factory=FakeTrail)
     log: FakeLog = field(default_factory=FakeLog)

@@ -8,7 +8,7 @@ from typing import Any
 
 from rewarm.contracts import ReportEvent, ReportResult
 from rewarm.domain.model import Attachment, Volume, VolumeSettings
-from rewarm.domain.volume.leftovers import ExecutionEnd, FastRestoreClaim
+from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.ports import JsonObject
 from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.clean_up.known_executions import KnownExecutions
@@ -34,9 +34,10 @@ from tests.support.fakes import (
     FakeMessages,
     FakeModifications,
     FakeTable,
+    FakeVolumes,
 )
 from tests.support.holds import FakeHolds
-from tests.support.performance import STACK, BoostedFakeVolumes, FakeRestoreExecutions
+from tests.support.performance import STACK, FakeRestoreExecutions
 from tests.support.signals import FakeTasks, FakeWaiters
 
 MADE: JsonObject = {
@@ -50,21 +51,10 @@ MADE: JsonObject = {
 
 
 @dataclass
-class FakeClaims:
-    """Port FastRestoreClaims, of the table's own."""
-
-    table: FakeTable
-
-    def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
-        found = self.table.claims.get((snapshot_id, availability_zone))
-        return None if found is None else found.told()
-
-
-@dataclass
 class SweepWorld:
     """One restore of one volume; its execution was stopped, unless a test says otherwise."""
 
-    volumes: BoostedFakeVolumes = field(default_factory=lambda: BoostedFakeVolumes(NOW))
+    volumes: FakeVolumes = field(default_factory=lambda: FakeVolumes(NOW))
     modifications: FakeModifications = field(init=False)
     commands: FakeCommands = field(default_factory=FakeCommands)
     fast_restores: FakeFastRestores = field(default_factory=FakeFastRestores)
@@ -148,13 +138,10 @@ class SweepWorld:
         return SweepPorts(
             stack_name=STACK,
             now=now,
-            boosted=self.volumes,
-            stack_volumes=self.volumes,
             volumes=self.volumes,
             modifications=self.modifications,
             executions=executions,
-            enabled=self.fast_restores,
-            claims=FakeClaims(self.table),
+            fast_restores=self.fast_restores,
             table=self.table,
             ending=ending,
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.kms_keys import DescribesKeys, KmsKeys
 from rewarm.adapters.snapshot_blocks import BlockLister
-from rewarm.adapters.tags import tags_of
+from rewarm.adapters.volumes import tags_of
 from rewarm.domain.errors import (
     AccessDeniedError,
     RequestRefusedError,

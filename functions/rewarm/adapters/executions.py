@@ -33,8 +33,8 @@ def running_executions(
         yield from page["executions"]
 
 
-class RestoreExecutionStates:
-    """The ports RestoreExecutions, RestoreEndings and RunningExecutions."""
+class StepFunctionsStackExecutions:
+    """The port StackExecutions."""
 
     def __init__(self, stepfunctions: SFNClient, restore_arn: str, restore_volume_arn: str) -> None:
         self._stepfunctions = stepfunctions
@@ -61,6 +61,34 @@ class RestoreExecutionStates:
                 one["name"] for arn in arns for one in running_executions(self._stepfunctions, arn)
             )
 
+    def running(self) -> dict[str, str]:
+        """Restores before their volumes: one that is stopped first starts no more of them."""
+        return {
+            arn: restore_of(arn.rpartition(":")[2], of_volume=machine == self._restore_volume_arn)
+            for machine in (self._restore_arn, self._restore_volume_arn)
+            for arn in self._running(machine)
+        }
+
+    def stop(self, execution_arn: str, cause: str) -> None:
+        """The cause stands in the history, and in the restore's message."""
+        with naming_errors():
+            try:
+                self._stepfunctions.stop_execution(executionArn=execution_arn, cause=cause)
+            except ClientError as error:
+                if code_of(error) != "ExecutionDoesNotExist":
+                    raise
+
+    def _running(self, state_machine_arn: str) -> list[str]:
+        with naming_errors():
+            try:
+                return [
+                    one["executionArn"] for one in running_executions(self._stepfunctions, state_machine_arn)
+                ]
+            except ClientError as error:
+                if code_of(error) == "StateMachineDoesNotExist":
+                    return []
+                raise
+
     def _is_running(self, state_machine_arn: str, name: str) -> bool:
         return self._end(state_machine_arn, name).runs
 
@@ -75,43 +103,6 @@ class RestoreExecutionStates:
                     return ExecutionEnd("GONE")
                 raise
         return ExecutionEnd(found["status"], found.get("error", ""), found.get("cause", ""))
-
-
-class StepFunctionsWork:
-    """The port RunningWork."""
-
-    def __init__(self, stepfunctions: SFNClient, restore_arn: str, restore_volume_arn: str) -> None:
-        self._stepfunctions = stepfunctions
-        self._restore_arn = restore_arn
-        self._restore_volume_arn = restore_volume_arn
-
-    def running(self) -> dict[str, str]:
-        """Restores before their volumes: one that is stopped first starts no more of them."""
-        return {
-            arn: restore_of(arn.rpartition(":")[2], of_volume=machine == self._restore_volume_arn)
-            for machine in (self._restore_arn, self._restore_volume_arn)
-            for arn in self._running(machine)
-        }
-
-    def _running(self, state_machine_arn: str) -> list[str]:
-        with naming_errors():
-            try:
-                return [
-                    one["executionArn"] for one in running_executions(self._stepfunctions, state_machine_arn)
-                ]
-            except ClientError as error:
-                if code_of(error) == "StateMachineDoesNotExist":
-                    return []
-                raise
-
-    def stop(self, execution_arn: str, cause: str) -> None:
-        """The cause stands in the history, and in the restore's message."""
-        with naming_errors():
-            try:
-                self._stepfunctions.stop_execution(executionArn=execution_arn, cause=cause)
-            except ClientError as error:
-                if code_of(error) != "ExecutionDoesNotExist":
-                    raise
 
 
 class StepFunctionsExecutions:

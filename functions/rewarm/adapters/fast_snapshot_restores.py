@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rewarm.adapters.aws_errors import meaning, naming_errors
-from rewarm.adapters.fast_restore_claims import enabling_time
 from rewarm.domain.errors import (
     CapacityUnavailableError,
     FastSnapshotRestoreUnavailableError,
@@ -35,7 +34,7 @@ _CREDITS_LOOK_BACK = timedelta(minutes=15)
 
 
 class Ec2FastSnapshotRestores:
-    """The ports FastSnapshotRestores and EnabledFastRestores."""
+    """The port FastSnapshotRestores."""
 
     def __init__(self, ec2: EC2Client, cloudwatch: CloudWatchClient) -> None:
         self._ec2 = ec2
@@ -190,3 +189,12 @@ def _as_failed_call(refusal: RestoreError) -> RestoreError:
     if isinstance(refusal, FastSnapshotRestoreUnavailableError):
         return RequestRefusedError(str(refusal))
     return refusal
+
+
+def enabling_time(item: DescribeFastSnapshotRestoreSuccessItemTypeDef) -> datetime:
+    """The first of its times; EC2 gives each state's only once it was reached."""
+    for name in ("EnablingTime", "OptimizingTime", "EnabledTime"):
+        if name in item:
+            found: datetime = item[name]
+            return found
+    raise ServiceUnavailableError(f"EC2 gives no time for the fast snapshot restore of {item['SnapshotId']}")

@@ -18,7 +18,7 @@ from typing import Any
 from rewarm.adapters.table_items import TableItems
 from rewarm.domain.errors import RestoreNotFoundError
 from rewarm.ports import JsonObject
-from rewarm.ports_records import OVER, VOLUME_COUNT, VOLUME_EVENTS, Standing
+from rewarm.ports.restores import OVER, VOLUME_COUNT, VOLUME_EVENTS, Standing
 
 RESTORE_SECONDS = 400 * 86_400
 """As long as the artifacts bucket keeps reports."""

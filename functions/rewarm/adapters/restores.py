@@ -7,12 +7,13 @@ runbook#<alarm>, fsr#<snapshot>#<zone>, history#<strategy> (adapters/history.py)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.fast_restore_claims import claim_of
 from rewarm.adapters.items import to_attribute, to_item
 from rewarm.adapters.restore_records import DynamoRestoreRecords
 from rewarm.adapters.table_items import is_too_long, key_of
@@ -56,6 +57,10 @@ class DynamoRestoreTable(DynamoRestoreRecords):
                 TableName=self._table, Key=key_of(f"runbook#{alarm_name}"), ReturnValues="ALL_OLD"
             )
         return bool(answer.get("Attributes"))
+
+    def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
+        found = self._get(_fsr(snapshot_id, availability_zone))
+        return None if found is None else _claim(found)
 
     def claim_fast_snapshot_restore(
         self, snapshot_id: str, availability_zone: str, user: str, *, asked_at: datetime | None
@@ -142,7 +147,7 @@ class DynamoRestoreTable(DynamoRestoreRecords):
             values={":expires": self._expiry(RELEASED_SECONDS)},
             condition="attribute_not_exists(#users)",
         )
-        claim = claim_of(found)
+        claim = _claim(found)
         return claim if claim.may_be_on else None
 
     def forget_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> None:
@@ -163,3 +168,17 @@ class DynamoRestoreTable(DynamoRestoreRecords):
 
 def _fsr(snapshot_id: str, availability_zone: str) -> str:
     return f"fsr#{snapshot_id}#{availability_zone}"
+
+
+def _claim(item: Mapping[str, Any]) -> FastRestoreClaim:
+    """Of the table's item."""
+    return FastRestoreClaim(
+        users=frozenset(item.get("users") or ()),
+        last_user=item.get("lastUser"),
+        asked_at=_times(item.get("askedAt")),
+        enabling_times=_times(item.get("enablingTimes")),
+    )
+
+
+def _times(texts: Any) -> frozenset[datetime]:
+    return frozenset(datetime.fromisoformat(text) for text in texts or ())

@@ -15,7 +15,7 @@ from rewarm.steps.performance.get_performance import get_performance
 from rewarm.steps.performance.start_performance_change import start_performance_change
 
 _VOLUMES = wiring.volumes()
-_MODIFICATIONS = wiring.modification_facts()
+_MODIFICATIONS = wiring.modifications()
 _TRAIL = wiring.trail()
 _LOG = wiring.performance_log()
 _TABLE = wiring.table()

@@ -8,7 +8,6 @@ from rewarm.observability import step_handler
 from rewarm.steps.volume.attach_volume import attach_volume
 
 _VOLUMES = wiring.volumes()
-_REPLACED = wiring.replaced_volumes()
 _INSTANCES = wiring.instances()
 _TABLE = wiring.table()
 
@@ -16,4 +15,4 @@ _TABLE = wiring.table()
 @step_handler(AttachVolumeEvent)
 def lambda_handler(event: AttachVolumeEvent) -> AttachVolumeResult:
     """Is the volume attached?"""
-    return attach_volume(event, volumes=_VOLUMES, replaced=_REPLACED, instances=_INSTANCES, table=_TABLE)
+    return attach_volume(event, volumes=_VOLUMES, instances=_INSTANCES, table=_TABLE)

@@ -7,8 +7,8 @@ from rewarm.handlers import wiring
 from rewarm.observability import step_handler
 from rewarm.steps.performance.check_performance import check_performance
 
-_MODIFICATIONS = wiring.modification_facts()
-_ACTIVITY = wiring.activity()
+_MODIFICATIONS = wiring.modifications()
+_ACTIVITY = wiring.metrics()
 _TRAIL = wiring.trail()
 _TABLE = wiring.table()
 

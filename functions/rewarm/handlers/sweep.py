@@ -16,13 +16,13 @@ from rewarm.handlers import wiring
 from rewarm.handlers.clock import now
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
-from rewarm.ports_performance import RestoreExecutions
+from rewarm.ports.executions import RestoreExecutions
 from rewarm.restore_metrics import figures_reported
 from rewarm.restore_page import drawn as _drawn
 from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.clean_up.end_stack import EndOfStack, end_stack
 from rewarm.steps.clean_up.gauges import GaugePorts, read_gauges
-from rewarm.steps.clean_up.known_executions import Asked, KnownExecutions
+from rewarm.steps.clean_up.known_executions import KnownExecutions
 from rewarm.steps.clean_up.sweep import SweepPorts, restore_of_event, sweep, sweep_one
 from rewarm.steps.clean_up.sweep_reports import PagePorts
 from rewarm.steps.clean_up.sweep_restores import EndingPorts
@@ -36,21 +36,18 @@ PAGES_NEED_MILLIS = 100_000
 
 _VOLUMES = wiring.volumes()
 _MODIFICATIONS = wiring.modifications()
-_EXECUTIONS = wiring.restore_executions()
+_EXECUTIONS = wiring.stack_executions()
 _COMMANDS = wiring.commands()
 _FAST_RESTORES = wiring.fast_restores()
 _TABLE = wiring.table()
 _INVENTORY = wiring.inventory()
 _PRICES = wiring.prices()
-_CLAIMS = wiring.fast_restore_claims()
 _HOLDS = wiring.holds()
 _MESSAGES = wiring.messages()
 _WAITERS = wiring.waiters()
 _TASKS = wiring.tasks()
 _ARTIFACTS = wiring.artifacts()
 _HISTORY = wiring.history()
-_WORK = wiring.running_work()
-_STACK = wiring.own_stack()
 ANSWER_SECONDS = 20
 """So much of its time is kept to answer CloudFormation."""
 
@@ -86,9 +83,9 @@ def _physical_id(event: JsonObject) -> str:
 
 def _end_stack(event: JsonObject, context: LambdaContext) -> JsonObject:
     """Only where the stack goes away: an update that is taken back deletes what it had added, too."""
-    if event["RequestType"] != "Delete" or not _STACK.goes_away(event["StackId"]):
+    if event["RequestType"] != "Delete" or not _INVENTORY.goes_away(event["StackId"]):
         return {"Stopped": 0}
-    end = EndOfStack(_WORK, seconds_left=lambda: context.get_remaining_time_in_millis() / 1000)
+    end = EndOfStack(_EXECUTIONS, seconds_left=lambda: context.get_remaining_time_in_millis() / 1000)
     try:
         with _time_limit(end.seconds_left() - ANSWER_SECONDS):
             return {"Stopped": end_stack(_ports(context, _EXECUTIONS), end)}
@@ -141,7 +138,7 @@ def _page(account: JsonObject, context: LambdaContext) -> str | None:
     return _drawn(account) if context.get_remaining_time_in_millis() > PAGES_NEED_MILLIS else None
 
 
-def _ports(context: LambdaContext, executions: Asked) -> SweepPorts:
+def _ports(context: LambdaContext, executions: RestoreExecutions) -> SweepPorts:
     started = now()
     removal = CleanUpPorts(
         _VOLUMES,
@@ -168,14 +165,10 @@ def _ports(context: LambdaContext, executions: Asked) -> SweepPorts:
     return SweepPorts(
         stack_name=wiring.settings.stack_name,
         now=ending.now,
-        boosted=_VOLUMES,
-        stack_volumes=_VOLUMES,
         volumes=_VOLUMES,
         modifications=_MODIFICATIONS,
         executions=executions,
-        enabled=_FAST_RESTORES,
-        claims=_CLAIMS,
+        fast_restores=_FAST_RESTORES,
         table=_TABLE,
         ending=ending,
-        replaced=wiring.replaced_volumes(),
     )

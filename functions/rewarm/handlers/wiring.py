@@ -16,11 +16,9 @@ from rewarm.adapters.commands import SsmCommands
 from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.event_bus import EventBus
 from rewarm.adapters.executions import (
-    RestoreExecutionStates,
     StepFunctionsExecutions,
-    StepFunctionsWork,
+    StepFunctionsStackExecutions,
 )
-from rewarm.adapters.fast_restore_claims import DynamoFastRestoreClaims
 from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.history import DynamoHistory
 from rewarm.adapters.holds import DynamoHolds
@@ -28,18 +26,15 @@ from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.inventory import AwsInventory
 from rewarm.adapters.messages import Channel, MessageFanOut
 from rewarm.adapters.metrics import CloudWatchMetrics
-from rewarm.adapters.own_stack import CloudFormationStack
 from rewarm.adapters.pace import DynamoPace
 from rewarm.adapters.performance_log import DynamoPerformanceLog
 from rewarm.adapters.prices import AwsPrices
 from rewarm.adapters.quotas import ServiceQuotas
-from rewarm.adapters.replaced_volumes import Ec2ReplacedVolumes
 from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.adapters.signals import DynamoWaiters, StepFunctionsTasks
 from rewarm.adapters.slack import SlackWebhook
 from rewarm.adapters.snapshot_blocks import THREADS
 from rewarm.adapters.topics import ChatTopic, NotificationTopic
-from rewarm.adapters.volume_activity import CloudWatchActivity
 from rewarm.adapters.volume_modifications import Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.settings import Settings
@@ -74,11 +69,6 @@ def modifications() -> Ec2VolumeModifications:
     return Ec2VolumeModifications(_client("ec2"))
 
 
-def modification_facts() -> Ec2VolumeModifications:
-    """Port VolumeModifications, for those who only look."""
-    return Ec2VolumeModifications(_client("ec2"))
-
-
 def instances() -> Ec2Instances:
     """Port Instances."""
     return Ec2Instances(_client("ec2"), _client("ssm"))
@@ -106,14 +96,9 @@ def device_commands() -> SsmCommands:
     return SsmCommands(_client("ssm"), settings.device_use_documents)
 
 
-def replaced_volumes() -> Ec2ReplacedVolumes:
-    """Port ReplacedVolumes."""
-    return Ec2ReplacedVolumes(_client("ec2"))
-
-
 def put_back(now: datetime) -> PutBackPorts:
     """Everything that puts a replaced volume back."""
-    return PutBackPorts(volumes(), replaced_volumes(), instances(), device_commands(), table(), now)
+    return PutBackPorts(volumes(), instances(), device_commands(), table(), now)
 
 
 def metrics() -> CloudWatchMetrics:
@@ -158,12 +143,7 @@ def keeper() -> Keeper:
 
 def watching_keeper() -> Keeper:
     """The same, for those who may ask Step Functions whose restore is over."""
-    return Keeper(holds(), table(), settings.limits, restore_executions())
-
-
-def fast_restore_claims() -> DynamoFastRestoreClaims:
-    """Port FastRestoreClaims."""
-    return DynamoFastRestoreClaims(_client("dynamodb"), settings.restores_table)
+    return Keeper(holds(), table(), settings.limits, stack_executions())
 
 
 def waiters() -> DynamoWaiters:
@@ -191,27 +171,13 @@ def performance_changes() -> StepFunctionsExecutions:
     return StepFunctionsExecutions(_client("stepfunctions"), settings.change_performance_state_machine_arn)
 
 
-def restore_executions() -> RestoreExecutionStates:
-    """Port RestoreExecutions."""
-    return RestoreExecutionStates(
+def stack_executions() -> StepFunctionsStackExecutions:
+    """Port StackExecutions."""
+    return StepFunctionsStackExecutions(
         _client("stepfunctions"),
         settings.restore_state_machine_arn,
         settings.restore_volume_state_machine_arn,
     )
-
-
-def running_work() -> StepFunctionsWork:
-    """Port RunningWork."""
-    return StepFunctionsWork(
-        _client("stepfunctions"),
-        settings.restore_state_machine_arn,
-        settings.restore_volume_state_machine_arn,
-    )
-
-
-def own_stack() -> CloudFormationStack:
-    """Port OwnStack."""
-    return CloudFormationStack(_client("cloudformation"))
 
 
 def inventory() -> AwsInventory:
@@ -219,8 +185,8 @@ def inventory() -> AwsInventory:
     return AwsInventory(
         _client("ec2"),
         _client("stepfunctions"),
-        _client("dynamodb"),
-        settings.restores_table,
+        _client("cloudformation"),
+        table(),
         settings.restore_state_machine_arn,
     )
 
@@ -228,11 +194,6 @@ def inventory() -> AwsInventory:
 def performance_log() -> DynamoPerformanceLog:
     """Port PerformanceLog."""
     return DynamoPerformanceLog(_client("dynamodb"), settings.restores_table)
-
-
-def activity() -> CloudWatchActivity:
-    """Port VolumeActivity."""
-    return CloudWatchActivity(_client("cloudwatch"))
 
 
 def trail() -> CloudTrailCalls:

@@ -106,7 +106,7 @@ class TestSweep:
             def boosted(self, _stack_name: str) -> list[Any]:
                 raise AccessDeniedError("DescribeVolumes: UnauthorizedOperation")
 
-            of_stack = boosted
+            of_stack = replaced = boosted
 
         monkeypatch.setattr(handler, "_VOLUMES", Denied())
         monkeypatch.setattr(handler, "_FAST_RESTORES", FakeFastRestores())

@@ -23,14 +23,12 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.volume.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, is_made_by_us, untouchable
 from rewarm.domain.volume.performance import BOOST_TAG, performance_of
-from rewarm.ports import (
-    Commands,
-    FastSnapshotRestores,
-    JsonObject,
-    RestoreTable,
-    VolumeModifications,
-    VolumeStore,
-)
+from rewarm.ports import JsonObject
+from rewarm.ports.commands import Commands
+from rewarm.ports.fast_restores import FastSnapshotRestores
+from rewarm.ports.modifications import VolumeModifications
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.clean_up.remains import Account, Remains, joined
 from rewarm.steps.record.records import (
     attribute,

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ExecutionEnd
-from rewarm.ports import JsonObject, RestoreTable
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.clean_up.sweep_reports import PagePorts, report_ready
 from rewarm.steps.clean_up.swept import Swept
 from rewarm.steps.record.records import Status, indexes, parsed_time

@@ -27,11 +27,12 @@ from rewarm.domain.volume.leftovers import (
 )
 from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
 from rewarm.domain.volume.replacing import REPLACED_TAG, place_of
-from rewarm.ports import JsonObject, RestoreTable, VolumeModifications, VolumeStore
-from rewarm.ports_gauges import StackVolumes
-from rewarm.ports_performance import BoostedVolumes, RestoreExecutions
-from rewarm.ports_replacing import ReplacedVolumes
-from rewarm.ports_sweep import EnabledFastRestores, FastRestoreClaims
+from rewarm.ports import JsonObject
+from rewarm.ports.executions import RestoreExecutions
+from rewarm.ports.fast_restores import FastSnapshotRestores
+from rewarm.ports.modifications import VolumeModifications
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.clean_up.late_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep_restores import EndingPorts, end_restore
 from rewarm.steps.clean_up.swept import State, Swept, failed
@@ -60,16 +61,12 @@ class SweepPorts:
 
     stack_name: str
     now: datetime
-    boosted: BoostedVolumes
-    stack_volumes: StackVolumes
     volumes: VolumeStore
     modifications: VolumeModifications
     executions: RestoreExecutions
-    enabled: EnabledFastRestores
-    claims: FastRestoreClaims
+    fast_restores: FastSnapshotRestores
     table: RestoreTable
     ending: EndingPorts
-    replaced: ReplacedVolumes | None = None
 
 
 Sweep = Callable[[SweepPorts], Iterator[Swept]]
@@ -114,7 +111,7 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[Swept]:
     """Volumes of restores that are over, which are neither what was ordered nor kept on purpose."""
     found: dict[str, set[int]] = {}
     records: dict[str, JsonObject | None] = {}
-    for volume in ports.stack_volumes.of_stack(ports.stack_name):
+    for volume in ports.volumes.of_stack(ports.stack_name):
         restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
         if restore_id is None:
             continue
@@ -149,7 +146,7 @@ def _is_leftover(volume: Volume, index: int, record: JsonObject) -> bool:
 def sweep_replaced(ports: SweepPorts) -> Iterator[Swept]:
     """Volumes that are out of their place for a restore that is over and came to nothing."""
     found: dict[str, set[int]] = {}
-    for old in ports.replaced.replaced(ports.stack_name) if ports.replaced else ():
+    for old in ports.volumes.replaced(ports.stack_name):
         restore_id, place = old.settings.tags.get(REPLACED_TAG), place_of(old.settings.tags)
         if restore_id is None or place is None:
             continue
@@ -161,8 +158,8 @@ def sweep_replaced(ports: SweepPorts) -> Iterator[Swept]:
 
 def sweep_fast_restores(ports: SweepPorts) -> Iterator[Swept]:
     """Fast snapshot restores that one of us enabled, and on which only restores rely that are over."""
-    for place in ports.enabled.enabled_places():
-        claim = ports.claims.claim(*place)
+    for place in ports.fast_restores.enabled_places():
+        claim = ports.table.claim(*place)
         if claim is None:
             continue
         users = claim.users or ({claim.last_user} if claim.last_user else set())
@@ -181,9 +178,7 @@ def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
 
 def _release(restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts) -> Iterator[Swept]:
     """What is not ours, or serves another one, is not told."""
-    if release_fast_restore(
-        restore_id, index, place, fast_restores=ports.ending.removal.fast_restores, table=ports.table
-    ):
+    if release_fast_restore(restore_id, index, place, fast_restores=ports.fast_restores, table=ports.table):
         yield Swept("fast-snapshot-restores", ":".join(place), "ended", f"of {restore_id}/{index}")
 
 
@@ -230,7 +225,7 @@ def _end_one(restore_id: str, indexes: Iterable[int], ports: SweepPorts, *, last
 
 def sweep_boosts(ports: SweepPorts) -> Iterator[Swept]:
     """Lowers the volumes whose restore is over and did not do it."""
-    boosted = ports.boosted.boosted(ports.stack_name)
+    boosted = ports.volumes.boosted(ports.stack_name)
     for volume in sorted(boosted, key=lambda one: _turn(one.volume_id, ports.now)):
         if not ports.ending.has_time():
             yield Swept("boosts", "some", "ending", NO_TIME)

@@ -12,7 +12,10 @@ from datetime import datetime
 
 from rewarm.contracts import Failure, ReportEvent, ReportResult, RestoreRequest, Trigger
 from rewarm.domain.errors import RestoreError
-from rewarm.ports import Artifacts, History, JsonObject, RestoreTable
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.history import History
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.kept import LARGEST_BYTES, plans_key, result_key
 from rewarm.steps.record.records import (
     indexes,

@@ -20,10 +20,11 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import OnFailure
 from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd
-from rewarm.ports import JsonObject, Messages
-from rewarm.ports_holds import Holds
-from rewarm.ports_signals import Tasks, Waiters
-from rewarm.ports_sweep import RestoreEndings
+from rewarm.ports import JsonObject
+from rewarm.ports.executions import RestoreExecutions
+from rewarm.ports.holds import Holds
+from rewarm.ports.messages import Messages
+from rewarm.ports.signals import Tasks, Waiters
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, remove
 from rewarm.steps.clean_up.late_reports import is_owed, write_late_report
@@ -62,7 +63,7 @@ class EndingPorts:
     owner: str
     """This run of the sweeper."""
     removal: CleanUpPorts
-    endings: RestoreEndings
+    endings: RestoreExecutions
     holds: Holds
     messages: Messages
     waiters: Waiters

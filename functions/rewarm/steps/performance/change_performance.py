@@ -12,8 +12,9 @@ from rewarm.contracts.performance import ChangePerformanceEvent, ChangePerforman
 from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.performance import VolumeModification
-from rewarm.ports import RestoreTable, VolumeModifications
-from rewarm.ports_performance import PerformanceLog
+from rewarm.ports.modifications import VolumeModifications
+from rewarm.ports.performance_log import PerformanceLog
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.performance.changes import ChangeStatus
 
 WAIT_SECONDS = 10

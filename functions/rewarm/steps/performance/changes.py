@@ -9,7 +9,7 @@ from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import Volume
 from rewarm.domain.volume.modification_rule import DAY, ModificationRule, Slots, slots
 from rewarm.domain.volume.performance import VolumeModification
-from rewarm.ports_performance import CallTrail, PerformanceLog
+from rewarm.ports.performance_log import CallTrail, PerformanceLog
 
 NEAR = timedelta(minutes=5)
 """Between CloudTrail's time of the call and EC2's start of the modification there are seconds."""

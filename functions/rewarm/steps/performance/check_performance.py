@@ -16,8 +16,10 @@ from rewarm.domain.units import clock_text, duration_text, iso
 from rewarm.domain.volume.modification_rule import SAME
 from rewarm.domain.volume.performance import VolumeModification
 from rewarm.domain.volume.performance_change import Activity, Limit, Sight, changed_limit, is_loaded, sight
-from rewarm.ports import RestoreTable, VolumeModifications
-from rewarm.ports_performance import CallTrail, VolumeActivity
+from rewarm.ports.metrics import Metrics
+from rewarm.ports.modifications import VolumeModifications
+from rewarm.ports.performance_log import CallTrail
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.performance.changes import ChangeStatus, requested_at
 
 WAIT_SECONDS = (5, 300)
@@ -45,7 +47,7 @@ def check_performance(
     event: CheckPerformanceEvent,
     *,
     modifications: VolumeModifications,
-    activity: VolumeActivity,
+    activity: Metrics,
     trail: CallTrail,
     table: RestoreTable,
 ) -> CheckPerformanceResult:
@@ -72,7 +74,7 @@ def _look(
     event: CheckPerformanceEvent,
     requested: datetime,
     modifications: VolumeModifications,
-    activity: VolumeActivity,
+    activity: Metrics,
 ) -> _Look:
     state = _state(event, modifications.latest(event.volume_id))
     since = event.previous.in_force_since if event.previous is not None else None
@@ -105,7 +107,7 @@ def _state(event: CheckPerformanceEvent, latest: VolumeModification | None) -> s
     return latest.state
 
 
-def _activity(event: CheckPerformanceEvent, activity: VolumeActivity) -> list[Activity]:
+def _activity(event: CheckPerformanceEvent, activity: Metrics) -> list[Activity]:
     try:
         return activity.activity(event.volume_id, since=event.started_at - BEFORE, until=event.now)
     except RestoreError:

@@ -8,8 +8,11 @@ from rewarm.contracts.performance import settings_of
 from rewarm.domain.units import iso
 from rewarm.domain.volume.modification_rule import PER_DAY, ModificationRule, Slots
 from rewarm.domain.volume.performance import VolumeModification, performance_of
-from rewarm.ports import JsonObject, RestoreTable, VolumeModifications, VolumeStore
-from rewarm.ports_performance import CallTrail, PerformanceLog
+from rewarm.ports import JsonObject
+from rewarm.ports.modifications import VolumeModifications
+from rewarm.ports.performance_log import CallTrail, PerformanceLog
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.performance.changes import known_slots, requested_at
 from rewarm.steps.performance.start_performance_change import the_volume
 from rewarm.steps.record.records import parsed_time

@@ -17,8 +17,12 @@ from rewarm.domain.units import iso, shown
 from rewarm.domain.volume.modification_rule import ModificationRule
 from rewarm.domain.volume.performance import BOOST_TAG, MANAGED_TAG, STACK_TAG, performance_of
 from rewarm.domain.volume.performance_change import settle_target
-from rewarm.ports import Executions, JsonObject, RestoreTable, VolumeModifications, VolumeStore
-from rewarm.ports_performance import CallTrail, PerformanceLog
+from rewarm.ports import JsonObject
+from rewarm.ports.executions import Executions
+from rewarm.ports.modifications import VolumeModifications
+from rewarm.ports.performance_log import CallTrail, PerformanceLog
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.performance.changes import ChangeStatus, known_slots
 
 VOLUME_ID = re.compile(r"vol-([0-9a-f]{8}|[0-9a-f]{17})")

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
-from rewarm.ports import Artifacts, FastSnapshotRestores, History, Instances, Prices, Quotas
-from rewarm.ports_holds import Pace
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.fast_restores import FastSnapshotRestores
+from rewarm.ports.history import History
+from rewarm.ports.instances import Instances
+from rewarm.ports.pace import Pace
+from rewarm.ports.prices import Prices
+from rewarm.ports.quotas import Quotas
 from rewarm.steps.plan.planning import FactSources, plan_volumes
 from rewarm.steps.record.kept import is_small, keep_plans, kept_volumes
 from rewarm.steps.select.turns import turn_notes, turn_of_volumes

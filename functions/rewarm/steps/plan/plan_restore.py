@@ -5,18 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 
 from rewarm.contracts.plans import PlanResult
-from rewarm.ports import (
-    Artifacts,
-    FastSnapshotRestores,
-    History,
-    Instances,
-    JsonObject,
-    Prices,
-    Quotas,
-    RestoreTable,
-    SnapshotCatalog,
-    VolumeStore,
-)
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.fast_restores import FastSnapshotRestores
+from rewarm.ports.history import History
+from rewarm.ports.instances import Instances
+from rewarm.ports.prices import Prices
+from rewarm.ports.quotas import Quotas
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.plan.plan_answer import plan_answer
 from rewarm.steps.plan.planning import FactSources
 from rewarm.steps.request.parse_request import resolve_request

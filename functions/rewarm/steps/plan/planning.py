@@ -27,7 +27,11 @@ from rewarm.domain.plan.facts import CloneSource, QuotasLeft, VolumeFacts, besid
 from rewarm.domain.plan.strategy import Considered, Decision, Objective, PlannedEstimate, choose_all
 from rewarm.domain.units import ceil_seconds
 from rewarm.domain.volume.volume_types import speed
-from rewarm.ports import FastSnapshotRestores, History, Instances, Prices, Quotas
+from rewarm.ports.fast_restores import FastSnapshotRestores
+from rewarm.ports.history import History
+from rewarm.ports.instances import Instances
+from rewarm.ports.prices import Prices
+from rewarm.ports.quotas import Quotas
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
 from rewarm.steps.record.learning import known_records, timings_of
 

@@ -32,8 +32,11 @@ from rewarm.domain.volume.replacing import (
     place_of,
 )
 from rewarm.domain.volume.targets import device_slot
-from rewarm.ports import Commands, Instances, JsonObject, RestoreTable, VolumeStore
-from rewarm.ports_replacing import ReplacedVolumes
+from rewarm.ports import JsonObject
+from rewarm.ports.commands import Commands
+from rewarm.ports.instances import Instances
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import attribute, parsed_time, replaced_attribute, settled_attribute
 from rewarm.steps.replace.device_look import Look, answer, ask
 
@@ -48,7 +51,6 @@ class PutBackPorts:
     """Everything that it takes."""
 
     volumes: VolumeStore
-    replaced: ReplacedVolumes
     instances: Instances
     commands: Commands
     """For the documents that look at a device."""
@@ -71,7 +73,7 @@ def put_back(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
     Idempotent. Empty where nothing was replaced, or all is as it was. Raises nothing that AWS says.
     """
     try:
-        found = ports.replaced.replaced_by(restore_id)
+        found = ports.volumes.replaced_by(restore_id)
     except RETRIED as error:
         return [PutBack("replaced volume", "pending", str(error))]
     except RestoreError as error:
@@ -170,15 +172,15 @@ class _Case:
             waits = "EC2 waits until nothing on the instance uses it"
             return self._is("pending", f"{name} is still {attachment.state} at {where}: {waits}")
         if not self._is_place(attachment):
-            self.ports.replaced.untag(self.old.volume_id, TAGS)
+            self.ports.volumes.untag(self.old.volume_id, *TAGS)
             return self._is("stays-out", f"somebody has attached {name} as {where}")
         if attachment.state != "attached":
             return self._is("pending", f"{name} is being attached as {where}")
         if attachment.delete_on_termination != self.place.delete_on_termination:
-            self.ports.replaced.set_delete_on_termination(
+            self.ports.volumes.set_delete_on_termination(
                 attachment.instance_id, attachment.device, delete=self.place.delete_on_termination
             )
-        self.ports.replaced.untag(self.old.volume_id, TAGS)
+        self.ports.volumes.untag(self.old.volume_id, *TAGS)
         return self._is("back", f"{name} is back in its place, {where}; it is not mounted again")
 
     def _new_in_place(self) -> Volume | None:
@@ -260,7 +262,7 @@ class _Case:
 
     def _stay_out(self, why: str) -> PutBack:
         """The sweeper forgets it; the restore's tag goes on saying why it is detached."""
-        self.ports.replaced.untag(self.old.volume_id, [REPLACED_STACK_TAG])
+        self.ports.volumes.untag(self.old.volume_id, REPLACED_STACK_TAG)
         kept = f"{self.old.volume_id} is detached and kept, and costs storage until you delete it"
         return self._is("stays-out", f"{why}; {kept}")
 

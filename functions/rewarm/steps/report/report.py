@@ -17,7 +17,9 @@ from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.units import iso
 from rewarm.domain.words.failures import explain
-from rewarm.ports import Artifacts, History, RestoreTable
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.history import History
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record import samples
 from rewarm.steps.record.kept import is_small, kept_plan, kept_plans, whole_result
 from rewarm.steps.record.leftovers import removed_and_kept

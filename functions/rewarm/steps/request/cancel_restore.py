@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from rewarm.domain.errors import RestoreEndedError, RestoreNotFoundError
 from rewarm.domain.ready.signals import cancel_signal
-from rewarm.ports import JsonObject, RestoreTable
-from rewarm.ports_signals import Tasks, Waiters
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.signals import Tasks, Waiters
 from rewarm.steps.record.records import FINISHED, Status, indexes, settled_attribute
 
 MOST_AT_ONCE = 100

@@ -15,8 +15,9 @@ from rewarm.contracts import (
 from rewarm.contracts.parsing import with_runbook
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
 from rewarm.domain.units import iso, shown
-from rewarm.ports import JsonObject, RestoreTable
-from rewarm.ports_holds import Pace
+from rewarm.ports import JsonObject
+from rewarm.ports.pace import Pace
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import ALARM_HELD_UNTIL, Status, note
 from rewarm.steps.request.alarm_starts import Earlier, earlier_alarm, earlier_delivery
 from rewarm.steps.request.runbooks import NO_SLASH

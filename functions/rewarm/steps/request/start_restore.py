@@ -8,7 +8,12 @@ from datetime import datetime
 
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError
 from rewarm.domain.units import iso
-from rewarm.ports import Executions, Instances, JsonObject, RestoreTable, SnapshotCatalog, VolumeStore
+from rewarm.ports import JsonObject
+from rewarm.ports.executions import Executions
+from rewarm.ports.instances import Instances
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import FINISHED, Status
 from rewarm.steps.request.parse_request import resolve_request
 from rewarm.steps.select.holding import Keeper, assign_and_hold, enter_stack, give_back

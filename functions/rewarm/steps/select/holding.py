@@ -21,9 +21,12 @@ from rewarm.domain.errors import (
     TooManyRestoresError,
 )
 from rewarm.domain.volume.holds import START_GRACE, Limits, Running, TargetHolds, check_stack
-from rewarm.ports import Instances, RestoreTable, SnapshotCatalog, VolumeStore
-from rewarm.ports_holds import Holds
-from rewarm.ports_performance import RestoreExecutions
+from rewarm.ports.executions import RestoreExecutions
+from rewarm.ports.holds import Holds
+from rewarm.ports.instances import Instances
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import FINISHED
 from rewarm.steps.select.selection import assign_volumes
 

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from rewarm.contracts import SelectSnapshotEvent, SelectSnapshotResult, VolumeAssignment
 from rewarm.domain.errors import TargetBusyError, TargetNotUsableError
 from rewarm.domain.model import BLOCK_BYTES
-from rewarm.ports import Artifacts, Instances, SnapshotCatalog, VolumeStore
-from rewarm.ports_records import VOLUME_COUNT
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.instances import Instances
+from rewarm.ports.restores import VOLUME_COUNT
+from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.kept import is_small, keep_volumes
 from rewarm.steps.record.records import stop_if_cancelled
 from rewarm.steps.select.holding import Keeper, assign_and_hold

@@ -21,7 +21,9 @@ from rewarm.domain.snapshot.selection import PassedOver
 from rewarm.domain.volume.replacing import check_replaceable, device_to_replace
 from rewarm.domain.volume.targets import check_instance, check_zone, choose_device
 from rewarm.domain.volume.volume_types import WantedVolume, settle
-from rewarm.ports import Instances, SnapshotCatalog, VolumeStore
+from rewarm.ports.instances import Instances
+from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
 
 MAX_PASSED_OVER = 10

@@ -26,7 +26,10 @@ from rewarm.domain.errors import BenchmarkNotFoundError, RestoreError
 from rewarm.domain.model import MIB, CommandStatus, InstanceEbsLimits
 from rewarm.domain.ready import agent_output
 from rewarm.domain.volume import volume_types
-from rewarm.ports import Artifacts, Commands, Instances, VolumeStore
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.commands import Commands
+from rewarm.ports.instances import Instances
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.verify.start_benchmark import output_key, started_key
 
 INVOCATION_PATIENCE = timedelta(minutes=10)

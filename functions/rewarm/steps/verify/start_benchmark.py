@@ -10,7 +10,9 @@ from rewarm.contracts.parsing import parsed
 from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS
 from rewarm.domain.errors import AgentUnreachableError, InvalidRequestError, TargetNotUsableError
 from rewarm.domain.model import Instance
-from rewarm.ports import Artifacts, Commands, Instances
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.commands import Commands
+from rewarm.ports.instances import Instances
 from rewarm.steps.warm.agent_command import DELIVERY_SECONDS, MAX_EXECUTION_SECONDS, MIN_EXECUTION_SECONDS
 
 INSTALL_SECONDS = 600

@@ -26,7 +26,10 @@ from rewarm.domain.ready.verification import (
     p99_limit_ms,
 )
 from rewarm.domain.scope import Scope
-from rewarm.ports import Artifacts, Commands, Instances, RestoreTable
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.commands import Commands
+from rewarm.ports.instances import Instances
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import measurement_attribute, sending_attribute, stop_if_cancelled
 from rewarm.steps.verify import benchmark_volume
 from rewarm.steps.verify.get_benchmark import BenchmarkPorts

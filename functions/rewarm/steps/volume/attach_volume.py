@@ -10,8 +10,9 @@ from rewarm.domain.model import Attachment, Instance, Volume
 from rewarm.domain.units import duration_text
 from rewarm.domain.volume.replacing import holder_of, living
 from rewarm.domain.volume.targets import check_instance, choose_device
-from rewarm.ports import Instances, RestoreTable, VolumeStore
-from rewarm.ports_replacing import ReplacedVolumes
+from rewarm.ports.instances import Instances
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import stop_if_cancelled
 
 WAIT_SECONDS = 3
@@ -23,7 +24,6 @@ def attach_volume(
     event: AttachVolumeEvent,
     *,
     volumes: VolumeStore,
-    replaced: ReplacedVolumes,
     instances: Instances,
     table: RestoreTable,
 ) -> AttachVolumeResult:
@@ -49,7 +49,7 @@ def attach_volume(
             volumes.attach(event.volume_id, instance_id, device)
         return AttachVolumeResult(attached=False, wait_seconds=WAIT_SECONDS, device=device)
     _stop_if_stuck(ours, event.volume_id, event.now)
-    _keep_on_termination(event.volume, ours, replaced)
+    _keep_on_termination(event.volume, ours, volumes)
     return AttachVolumeResult(
         attached=ours.state == "attached", wait_seconds=WAIT_SECONDS, device=ours.device
     )
@@ -68,13 +68,13 @@ def _is_free(old: str, device: str, instance: Instance, volumes: VolumeStore) ->
     return True
 
 
-def _keep_on_termination(volume: VolumeAssignment, ours: Attachment, replaced: ReplacedVolumes) -> None:
+def _keep_on_termination(volume: VolumeAssignment, ours: Attachment, volumes: VolumeStore) -> None:
     """What the instance's end means for the replaced volume, it means for the new one."""
     if volume.replaces is None or ours.state != "attached":
         return
     delete = volume.replaces.delete_on_termination
     if ours.delete_on_termination != delete:
-        replaced.set_delete_on_termination(ours.instance_id, ours.device, delete=delete)
+        volumes.set_delete_on_termination(ours.instance_id, ours.device, delete=delete)
 
 
 def _stop_if_stuck(ours: Attachment, volume_id: str, now: datetime) -> None:

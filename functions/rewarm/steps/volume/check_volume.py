@@ -6,7 +6,9 @@ from datetime import datetime, timedelta
 
 from rewarm.contracts import CheckVolumeEvent, CheckVolumeResult
 from rewarm.domain.errors import VolumeFailedError, VolumeNotFoundError
-from rewarm.ports import JsonObject, RestoreTable, VolumeStore
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import attribute, parsed_time, stop_if_cancelled, volume_attribute
 
 WAIT_SECONDS = 5

@@ -16,7 +16,9 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import Strategy, VolumeSettings
 from rewarm.domain.units import iso
 from rewarm.domain.volume.performance import BOOST_TAG, performance_of
-from rewarm.ports import JsonObject, RestoreTable, VolumeStore
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import Status, boost_attribute, note, stop_if_cancelled, volume_attribute
 
 TOKEN_LENGTH = 64

@@ -15,7 +15,9 @@ from rewarm.domain.plan.fast_restore import fsr_credits_per_hour
 from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.leftovers import came_of
-from rewarm.ports import FastSnapshotRestores, JsonObject, RestoreTable
+from rewarm.ports import JsonObject
+from rewarm.ports.fast_restores import FastSnapshotRestores
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import (
     attribute,
     fast_restore_user,

@@ -9,7 +9,11 @@ from rewarm.domain.model import MIB, Extent
 from rewarm.domain.ready.stability import read_ops_level
 from rewarm.domain.scope import Scope, most_bytes
 from rewarm.domain.volume.extents import Runs
-from rewarm.ports import Artifacts, Commands, Instances, Metrics, RestoreTable
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.commands import Commands
+from rewarm.ports.instances import Instances
+from rewarm.ports.metrics import Metrics
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import attribute, command_attribute, sending_attribute, stop_if_cancelled
 from rewarm.steps.warm import agent_command
 from rewarm.steps.warm.agent_command import AgentCommand

@@ -33,7 +33,11 @@ from rewarm.domain.ready.verification import p99_limit_ms
 from rewarm.domain.scope import Scope, reported
 from rewarm.domain.units import duration_text, iso, size_text
 from rewarm.domain.volume.progress import Point, with_point
-from rewarm.ports import Artifacts, Commands, Metrics, RestoreTable, VolumeStore
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.commands import Commands
+from rewarm.ports.metrics import Metrics
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record import samples
 from rewarm.steps.record.records import FINISHED, Status, initialization_attribute, stop_if_cancelled
 from rewarm.steps.warm.dispatch_warmer import bytes_to_read

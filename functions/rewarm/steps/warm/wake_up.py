@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rewarm.domain.ready.signals import signal_of
 from rewarm.ports import JsonObject
-from rewarm.ports_signals import Tasks, Waiters
+from rewarm.ports.signals import Tasks, Waiters
 
 
 def wake_up(event: JsonObject, *, waiters: Waiters, tasks: Tasks) -> int:

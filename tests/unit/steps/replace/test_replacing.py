@@ -135,7 +135,6 @@ class TestAttachVolume:
         return attach_volume(
             event,
             volumes=world.volumes,
-            replaced=world.replaced,
             instances=world.instances,
             table=world.table,
         )

@@ -24,7 +24,6 @@ from tests.support.builders import (
     instance,
     zone_assignment,
 )
-from tests.support.replacing import FakeReplacedVolumes
 
 
 def attach(world, volume=None, *, minute=0.0):
@@ -34,7 +33,6 @@ def attach(world, volume=None, *, minute=0.0):
     return attach_volume(
         event,
         volumes=world.volumes,
-        replaced=FakeReplacedVolumes(world.volumes),
         instances=world.instances,
         table=world.table,
     )

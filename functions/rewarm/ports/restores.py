@@ -1,15 +1,14 @@
-"""The record of a restore: what belongs to it as a whole, and beside that what belongs to each volume.
-
-An attribute of a volume has the volume's index at the end of its name (`initialization3`), here and there.
-Every method may raise ThrottledError, ServiceUnavailableError, AccessDeniedError and RequestRefusedError.
-"""
+"""The table of restores: the record of a restore as a whole, and beside that a record of each volume."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
-JsonObject = dict[str, Any]
+from rewarm.domain.volume.leftovers import FastRestoreClaim
+from rewarm.ports import JsonObject
+
 VOLUME_COUNT = "volumeCount"
 """The attribute of the restore that says how many volumes it has, before anything is known of them."""
 VOLUME_EVENTS = "events"
@@ -27,8 +26,11 @@ class Standing(NamedTuple):
     status: str | None
 
 
-class RestoreRecords(Protocol):
-    """Each volume has a place of its own, so that it has room, and its writers meet nobody else's.
+class RestoreTable(Protocol):
+    """Restores and their volumes, runbooks, alarm events, and who uses which fast snapshot restore.
+
+    Each volume has a record beside the restore's, in which attributes end with the volume's index
+    (`initialization3`). It has room there, and its writer never meets the writers of other volumes.
 
     What must hold together is on the restore itself: `cancelRequested`, and the marks `attached<index>` and
     `settled<index>`, of which at most one comes first. Everything else of a volume has one writer at a time,
@@ -73,3 +75,52 @@ class RestoreRecords(Protocol):
 
     def set_unless_cancelled(self, restore_id: str, name: str, value: Any) -> bool:
         """Sets a mark; False where the restore was cancelled before that."""
+
+    def claim_event(self, event_id: str, restore_id: str) -> str:
+        """The id of the restore that owns this event: ours, or the one that came first."""
+
+    def runbook(self, alarm_name: str) -> JsonObject | None:
+        """The restore request for an alarm."""
+
+    def put_runbook(self, alarm_name: str, request: JsonObject) -> None:
+        """Writes or replaces it."""
+
+    def delete_runbook(self, alarm_name: str) -> bool:
+        """False where there was none."""
+
+    def claim_fast_snapshot_restore(
+        self, snapshot_id: str, availability_zone: str, user: str, *, asked_at: datetime | None
+    ) -> None:
+        """Notes that `user` (restore id and volume index) relies on it, and whether it enables it now."""
+
+    def note_fast_snapshot_restore(
+        self, snapshot_id: str, availability_zone: str, *, asked_at: datetime, enabling_time: datetime | None
+    ) -> None:
+        """What came of enabling it: EC2's time where it was our doing, else None."""
+
+    def take_fast_snapshot_restore_credit(
+        self,
+        snapshot_id: str,
+        availability_zone: str,
+        user: str,
+        *,
+        credit_count: int,
+        now: datetime,
+        window: timedelta,
+    ) -> bool:
+        """True where `user` may create a volume with one of the `credit_count` credits that CloudWatch shows.
+
+        CloudWatch may not know yet of credits that others took within `window`; they are taken off. Asking
+        again gives the same user the same credit.
+        """
+
+    def release_fast_snapshot_restore(
+        self, snapshot_id: str, availability_zone: str, user: str
+    ) -> FastRestoreClaim | None:
+        """Where nobody relies on it any more: what shows that it is ours, to be disabled now, and again."""
+
+    def forget_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> None:
+        """It is disabled, as its last user was told to do."""
+
+    def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
+        """None where nobody of us has to do with it."""

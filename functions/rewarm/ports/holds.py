@@ -1,7 +1,4 @@
-"""What keeps restores out of each other's way, beside the ports of aws/ports.py.
-
-Every method may raise ThrottledError, ServiceUnavailableError, AccessDeniedError and RequestRefusedError.
-"""
+"""Devices that restores work on, and restores that run."""
 
 from __future__ import annotations
 
@@ -37,10 +34,3 @@ class Holds(Protocol):
 
     def keep_alarm(self, alarm_name: str, before: AlarmStart | None, after: AlarmStart) -> bool:
         """False where somebody changed it since `before` was read."""
-
-
-class Pace(Protocol):
-    """EC2's calls, given away in the order of asking."""
-
-    def due(self, calls: int, *, now: datetime) -> datetime:
-        """When so many describe calls may begin; nobody else is given that time."""

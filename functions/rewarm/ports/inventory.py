@@ -1,13 +1,9 @@
-"""What the sweeper's gauges look at, beside the ports of aws/ports.py.
-
-Every method may raise ThrottledError, ServiceUnavailableError, AccessDeniedError and RequestRefusedError.
-"""
+"""What the stack has running."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from rewarm.domain.model import Volume
 from rewarm.domain.volume.running import RunningFastRestore
 
 
@@ -20,9 +16,5 @@ class Inventory(Protocol):
     def fast_restores(self) -> list[RunningFastRestore]:
         """Those that we enabled and that are active, whoever relies on them."""
 
-
-class StackVolumes(Protocol):
-    """EBS volumes of a stack."""
-
-    def of_stack(self, stack_name: str) -> list[Volume]:
-        """All that carry its tag, but those that are being deleted."""
+    def goes_away(self, stack_id: str) -> bool:
+        """It is being deleted, or its creation taken back; false while it is updated."""

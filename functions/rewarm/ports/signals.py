@@ -1,4 +1,4 @@
-"""Ports of those who wait for an event of AWS, and of those who wake them."""
+"""Executions that wait for an event of AWS."""
 
 from __future__ import annotations
 
