@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from local.aws.wire import client
-from rewarm.adapters.call_trail import CloudTrailCalls
-from rewarm.adapters.event_bus import detail_type
 from rewarm.adapters.executions import StepFunctionsStackExecutions
-from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
+from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
+from rewarm.adapters.messages import detail_type
 from rewarm.adapters.metrics import CloudWatchMetrics
-from rewarm.adapters.performance_log import KEPT_SECONDS, DynamoPerformanceLog
+from rewarm.adapters.performance_log import KEPT_SECONDS, CloudTrailCalls, DynamoPerformanceLog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
 from rewarm.domain.volume.leftovers import ExecutionEnd

@@ -8,8 +8,8 @@ import pytest
 
 from local.aws.region.resources import ImageDevice
 from local.aws.wire.inprocess import client
-from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.instances import Ec2Instances
+from rewarm.adapters.snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts import VolumeAssignment, parse_restore_request
 from rewarm.domain.errors import InvalidRequestError, SnapshotNotFoundError, SnapshotNotUsableError

@@ -16,10 +16,9 @@ import pytest
 from moto import mock_aws
 
 from rewarm.adapters import clients
-from rewarm.adapters.agent_store import AgentStore
-from rewarm.adapters.artifacts import S3Artifacts
-from rewarm.adapters.items import from_item, to_item
+from rewarm.adapters.artifacts import AgentStore, S3Artifacts
 from rewarm.adapters.restores import DynamoRestoreTable
+from rewarm.adapters.table_items import from_item, to_item
 from rewarm.domain import errors
 from rewarm.domain.model import Extent
 from rewarm.domain.volume.extents import Runs

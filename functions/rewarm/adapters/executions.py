@@ -1,4 +1,4 @@
-"""Executions of the state machines."""
+"""Executions of the state machines on Step Functions."""
 
 from __future__ import annotations
 
@@ -42,19 +42,15 @@ class StepFunctionsStackExecutions:
         self._restore_volume_arn = restore_volume_arn
 
     def is_over(self, restore_id: str, index: int) -> bool:
-        """Neither the restore nor that of this volume runs; what Step Functions forgot has ended."""
         return not (self._is_running(self._restore_arn, restore_id) or self.volume_runs(restore_id, index))
 
     def ending(self, restore_id: str) -> ExecutionEnd:
-        """Of the state machine `restore`."""
         return self._end(self._restore_arn, restore_id)
 
     def volume_runs(self, restore_id: str, index: int) -> bool:
-        """The state machine `restore-volume` is at work for this one of its volumes."""
         return self._is_running(self._restore_volume_arn, volume_execution(restore_id, index))
 
     def names_running(self) -> frozenset[str]:
-        """Of both state machines."""
         arns = (self._restore_arn, self._restore_volume_arn)
         with naming_errors():
             return frozenset(
@@ -113,7 +109,6 @@ class StepFunctionsExecutions:
         self._state_machine_arn = state_machine_arn
 
     def start(self, restore_id: str, execution_input: JsonObject) -> str:
-        """The execution's ARN; the same id with the same input starts nothing new."""
         with naming_errors():
             try:
                 answer = self._stepfunctions.start_execution(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.executions import running_executions
-from rewarm.adapters.fast_snapshot_restores import enabling_time
+from rewarm.adapters.fast_restores import enabling_time
 from rewarm.domain.volume.running import RunningFastRestore
 from rewarm.ports.restores import RestoreTable
 
@@ -42,7 +42,6 @@ class AwsInventory:
         self._restore_arn = restore_arn
 
     def restores_in_flight(self) -> int:
-        """Executions of the state machine `restore` that run."""
         with naming_errors():
             return sum(1 for _ in running_executions(self._stepfunctions, self._restore_arn))
 

@@ -27,7 +27,6 @@ class CloudWatchMetrics:
         self._cloudwatch = cloudwatch
 
     def read_activity(self, volume_id: str, *, since: datetime, until: datetime) -> list[ReadActivity]:
-        """Per minute, oldest first; minutes without a datapoint are left out."""
         found = _minute_sums(self._cloudwatch, volume_id, _READS, since=since, until=until)
         return [
             ReadActivity(minute, sums["ops"], sums.get("bytes", 0.0), sums.get("seconds", 0.0))

@@ -60,7 +60,6 @@ class Ec2VolumeStore:
         initialization_rate_mib_s: int | None,
         client_token: str,
     ) -> str:
-        """The volume's id; the same token gives the same volume."""
         request = _creation(snapshot_id, availability_zone, settings)
         if initialization_rate_mib_s is not None:
             request["VolumeInitializationRate"] = initialization_rate_mib_s
@@ -68,13 +67,11 @@ class Ec2VolumeStore:
             return self._ec2.create_volume(**request, ClientToken=client_token)["VolumeId"]
 
     def copy(self, source_volume_id: str, settings: VolumeSettings, *, client_token: str) -> str:
-        """The copy's id; the same token gives the same copy."""
         request = {"SourceVolumeId": source_volume_id, **_settings(settings)}
         with naming_errors():
             return self._ec2.copy_volumes(**request, ClientToken=client_token)["Volumes"][0]["VolumeId"]
 
     def get(self, volume_id: str) -> Volume:
-        """Raises VolumeNotFoundError."""
         with naming_errors():
             found = self._ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"]
         if not found:
@@ -107,7 +104,6 @@ class Ec2VolumeStore:
         ]
 
     def attach(self, volume_id: str, instance_id: str, device: str) -> None:
-        """Does nothing where it is attached so already. Raises DeviceInUseError, TargetNotUsableError."""
         if self._attached(volume_id, instance_id, device):
             return
         with naming_errors():
@@ -119,7 +115,6 @@ class Ec2VolumeStore:
                     raise
 
     def detach(self, volume_id: str, instance_id: str) -> None:
-        """Does nothing where it is not attached there."""
         with naming_errors():
             try:
                 self._ec2.detach_volume(VolumeId=volume_id, InstanceId=instance_id)
@@ -132,7 +127,6 @@ class Ec2VolumeStore:
             self._ec2.delete_volume(VolumeId=volume_id)
 
     def tag(self, volume_id: str, tags: Mapping[str, str]) -> None:
-        """Raises VolumeNotFoundError."""
         with naming_errors():
             self._ec2.create_tags(Resources=[volume_id], Tags=tag_list(tags))
 
@@ -148,7 +142,6 @@ class Ec2VolumeStore:
             )
 
     def initialization_status(self, volume_id: str) -> InitializationStatus:
-        """What EC2 says of the initialization, up to 5 minutes late. Raises VolumeNotFoundError."""
         with naming_errors():
             found = self._ec2.describe_volume_status(VolumeIds=[volume_id])["VolumeStatuses"]
         if not found:

@@ -11,31 +11,28 @@ from typing import Any
 
 from rewarm.adapters import clients
 from rewarm.adapters.artifacts import S3Artifacts
-from rewarm.adapters.call_trail import CloudTrailCalls
 from rewarm.adapters.commands import SsmCommands
-from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
-from rewarm.adapters.event_bus import EventBus
 from rewarm.adapters.executions import (
     StepFunctionsExecutions,
     StepFunctionsStackExecutions,
 )
-from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
+from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.history import DynamoHistory
 from rewarm.adapters.holds import DynamoHolds
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.inventory import AwsInventory
-from rewarm.adapters.messages import Channel, MessageFanOut
+from rewarm.adapters.messages import Channel, ChatTopic, EventBus, MessageFanOut, NotificationTopic
 from rewarm.adapters.metrics import CloudWatchMetrics
+from rewarm.adapters.modifications import Ec2VolumeModifications
 from rewarm.adapters.pace import DynamoPace
-from rewarm.adapters.performance_log import DynamoPerformanceLog
+from rewarm.adapters.performance_log import CloudTrailCalls, DynamoPerformanceLog
 from rewarm.adapters.prices import AwsPrices
 from rewarm.adapters.quotas import ServiceQuotas
 from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.adapters.signals import DynamoWaiters, StepFunctionsTasks
 from rewarm.adapters.slack import SlackWebhook
 from rewarm.adapters.snapshot_blocks import THREADS
-from rewarm.adapters.topics import ChatTopic, NotificationTopic
-from rewarm.adapters.volume_modifications import Ec2VolumeModifications
+from rewarm.adapters.snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.settings import Settings
 from rewarm.steps.replace.put_back import PutBackPorts

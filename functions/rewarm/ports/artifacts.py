@@ -1,4 +1,4 @@
-"""The artifacts bucket."""
+"""The port of the artifacts bucket."""
 
 from __future__ import annotations
 
@@ -10,28 +10,35 @@ from rewarm.ports import JsonObject
 
 
 class Artifacts(Protocol):
-    """The bucket with the agent's binaries, block maps, progress and reports."""
+    """The S3 bucket with the agent's binaries, block maps, progress, plans and reports."""
 
     def put_json(self, key: str, value: JsonObject) -> None:
-        """Writes one JSON object."""
+        """Writes one JSON object, and replaces what the key had."""
 
     def put_page(self, key: str, html: str) -> None:
         """Writes a page for browsers."""
 
     def get_json(self, key: str) -> JsonObject | None:
-        """None where there is no such object, or it is not JSON (a progress line cut short)."""
+        """Returns the object; None where there is none, or where it is not JSON (a progress line that is cut
+        short).
+        """
 
     def get_text(self, key: str, *, most_bytes: int) -> str | None:
-        """None where there is no such object, or a larger one."""
+        """Returns the object's text; None where there is no object, or one of more than `most_bytes`."""
 
     def put_map(self, key: str, parts: Iterable[Runs]) -> int:
-        """Writes a block map as the agent reads it, `start count` a line; returns how many blocks it has."""
+        """Writes a block map as the agent reads it (`start count` a line), and returns how many blocks it
+        has.
+        """
 
     def agent(self, platform: str, architecture: str) -> tuple[str, str]:
-        """(key, sha256) of the agent's binary. Raises TargetNotUsableError where there is none for it."""
+        """Returns the key and the SHA-256 of the agent's binary.
+
+        Raises TargetNotUsableError where there is no agent for the platform and the architecture.
+        """
 
     def download_url(self, key: str, *, expires_seconds: int) -> str:
-        """A presigned GET; it ends with the credentials that sign it, whatever it says itself."""
+        """Returns a presigned GET. It ends with the credentials that sign it, if that is earlier."""
 
     def upload_url(self, key: str, *, expires_seconds: int) -> str:
-        """A presigned PUT."""
+        """Returns a presigned PUT, which ends as a download address does."""

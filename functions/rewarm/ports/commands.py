@@ -1,4 +1,4 @@
-"""SSM Run Command."""
+"""The port of SSM Run Command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rewarm.domain.ready.sent_commands import SentCommand
 
 
 class Commands(Protocol):
-    """SSM Run Command with this stack's documents."""
+    """SSM Run Command with the documents of one purpose, one document a platform."""
 
     def send(
         self,
@@ -22,16 +22,25 @@ class Commands(Protocol):
         comment: str,
         timeout_seconds: int,
     ) -> str:
-        """The command's id. Not idempotent (SendCommand has no token). Raises AgentUnreachableError."""
+        """Sends a command and returns its id. `timeout_seconds` is the time in which it must reach the
+        instance.
+
+        Not idempotent: SendCommand has no client token. Raises AgentUnreachableError.
+        """
 
     def find(self, comment: str, *, platform: str, since: datetime) -> list[SentCommand]:
-        """Commands with this comment, the newest first; one of the last seconds may be missing."""
+        """Returns the commands with this comment, the newest first.
+
+        SSM may not list one of the last seconds yet.
+        """
 
     def time(self) -> datetime:
-        """Now, for the note of a command that is about to be sent."""
+        """Returns the present time, for the note of a command that is about to be sent."""
 
     def status(self, command_id: str, instance_id: str) -> CommandStatus | None:
-        """None while SSM does not know the invocation yet (normal right after `send`)."""
+        """Returns the invocation's status; None while SSM does not know it yet, which is normal right after
+        `send`.
+        """
 
     def cancel(self, command_id: str, instance_id: str) -> None:
-        """Does nothing where it has finished."""
+        """Cancels the command. Does nothing where it has finished."""

@@ -1,4 +1,4 @@
-"""Executions of the state machines."""
+"""The ports of Step Functions' executions."""
 
 from __future__ import annotations
 
@@ -9,33 +9,39 @@ from rewarm.ports import JsonObject
 
 
 class Executions(Protocol):
-    """The state machine `restore`."""
+    """One state machine whose executions are started."""
 
     def start(self, restore_id: str, execution_input: JsonObject) -> str:
-        """The execution's ARN; the same id with the same input starts nothing new."""
+        """Starts an execution of this name and returns its ARN. The same name with the same input starts one
+        only.
+        """
 
 
 class RestoreExecutions(Protocol):
-    """The executions behind a restore."""
+    """The executions of one restore: its own, and one of `restore-volume` for each volume."""
 
     def is_over(self, restore_id: str, index: int) -> bool:
-        """Neither the restore nor the restore of this one of its volumes runs any more."""
+        """Returns whether neither the restore runs nor its volume of this index."""
 
     def ending(self, restore_id: str) -> ExecutionEnd:
-        """Of the state machine `restore`."""
+        """Returns how the execution of the state machine `restore` ended, or that it runs."""
 
     def volume_runs(self, restore_id: str, index: int) -> bool:
-        """The state machine `restore-volume` is at work for this one of its volumes."""
+        """Returns whether the state machine `restore-volume` is at work for the volume of this index."""
 
 
 class StackExecutions(RestoreExecutions, Protocol):
-    """And all executions of the stack that run."""
+    """The executions of all restores of the stack."""
 
     def names_running(self) -> frozenset[str]:
-        """Of restores and of their volumes; those of the last seconds may be missing, or still there."""
+        """Returns the names of the executions that run, of restores and of their volumes.
+
+        The list is some seconds late: one that has just started may be missing, and one that has just ended
+        in it.
+        """
 
     def running(self) -> dict[str, str]:
-        """The restore's id by the execution's ARN."""
+        """Returns the restore's id by the ARN of each execution that runs, restores before their volumes."""
 
     def stop(self, execution_arn: str, cause: str) -> None:
-        """One that has ended by itself meanwhile stays as it is."""
+        """Stops the execution; `cause` stands in its history. Does nothing where it has ended."""

@@ -1,4 +1,4 @@
-"""Fast snapshot restore of a snapshot in an Availability Zone."""
+"""The port of fast snapshot restore."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ class FastSnapshotRestores(Protocol):
     def describe(
         self, snapshot_id: str, availability_zone: str, *, now: datetime
     ) -> FastSnapshotRestore | None:
-        """None where it was never enabled, or is disabled."""
+        """Returns its state and its credits; None where it was never enabled, or is disabled."""
 
     def enabling_time(self, snapshot_id: str, availability_zone: str) -> datetime | None:
-        """When the one that is active now was enabled; None where none is."""
+        """Returns when the one that is active was enabled; None where none is active."""
 
     def enable(self, snapshot_id: str, availability_zone: str) -> datetime | None:
-        """Its enabling time, also an earlier one. Raises FastSnapshotRestoreUnavailableError."""
+        """Enables it, and returns the time at which it was enabled: an earlier one where it was enabled
+        before.
+
+        Returns None where EC2 names no time. Raises FastSnapshotRestoreUnavailableError.
+        """
 
     def disable(self, snapshot_id: str, availability_zone: str) -> None:
-        """Does nothing where it is not enabled."""
+        """Disables it. Does nothing where it is not enabled, or where the snapshot is gone."""
 
     def enabled_places(self) -> list[tuple[str, str]]:
-        """Snapshot and Availability Zone of all that are not disabled or about to be."""
+        """Returns snapshot and Availability Zone of all that are not disabled or about to be."""

@@ -1,4 +1,4 @@
-"""What finished restores measured."""
+"""The port of what finished restores measured."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rewarm.domain.time.measured import Measured
 
 
 class History(Protocol):
-    """What this account's finished restores measured."""
+    """Measurements of this account's finished restores, from which estimates are made."""
 
     def records(self) -> list[Measured]:
-        """The latest ones of every strategy, oldest first."""
+        """Returns the latest records of every strategy, the oldest first."""
 
     def add(self, records: Sequence[Measured]) -> None:
-        """Keeps them; the oldest ones of a strategy go when there are too many."""
+        """Adds the records. The oldest ones of a strategy are dropped when it has too many."""

@@ -1,4 +1,4 @@
-"""EC2 instances."""
+"""The port of EC2 instances."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from rewarm.domain.model import Instance, InstanceEbsLimits
 
 
 class Instances(Protocol):
-    """EC2 instances and what SSM says of them."""
+    """EC2 instances, and whether Systems Manager reaches them."""
 
     def get(self, instance_id: str) -> Instance:
-        """Raises TargetNotFoundError."""
+        """Returns the instance with its devices. Raises TargetNotFoundError."""
 
     def availability_zones(self) -> list[str]:
-        """Names of the Region's zones."""
+        """Returns the names of the Region's Availability Zones."""
 
     def ebs_limits(self, instance_type: str) -> InstanceEbsLimits:
-        """DescribeInstanceTypes."""
+        """Returns the EBS limits of the type (botocore, DescribeInstanceTypes)."""

@@ -1,4 +1,4 @@
-"""What the stack has running."""
+"""The port of what the stack has running."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from rewarm.domain.volume.running import RunningFastRestore
 
 
 class Inventory(Protocol):
-    """What this stack has running at the moment."""
+    """The stack, its restores that run, and its fast snapshot restores that cost money."""
 
     def restores_in_flight(self) -> int:
-        """Executions of the state machine `restore` that run."""
+        """Returns how many executions of the state machine `restore` run."""
 
     def fast_restores(self) -> list[RunningFastRestore]:
-        """Those that we enabled and that are active, whoever relies on them."""
+        """Returns those that this stack enabled and that are active, whoever relies on them."""
 
     def goes_away(self, stack_id: str) -> bool:
-        """It is being deleted, or its creation taken back; false while it is updated."""
+        """Returns whether the stack is being deleted or its creation rolled back; False for updates."""

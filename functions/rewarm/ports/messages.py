@@ -1,4 +1,4 @@
-"""The channels on which people and programs are told."""
+"""The port of the channels on which people and programs are told."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from rewarm.ports import JsonObject
 
 
 class Messages(Protocol):
-    """Everyone who listens."""
+    """Every channel that the stack has."""
 
     def send(self, message: JsonObject) -> list[str]:
-        """Sends domain.messages.Message as JSON, with `notify`; the names of the channels that took it."""
+        """Sends a message of domain.words.messages as JSON, and returns the names of the channels that took
+        it.
+
+        Its `notify` says which channels the request wants. A channel that fails is left out, and raises
+        nothing.
+        """

@@ -1,4 +1,4 @@
-"""CloudWatch's metrics of volumes."""
+"""The port of CloudWatch's metrics."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from rewarm.domain.volume.performance_change import Activity
 
 
 class Metrics(Protocol):
-    """CloudWatch AWS/EBS."""
+    """What CloudWatch shows of a volume (namespace AWS/EBS, a minute a datapoint)."""
 
     def read_activity(self, volume_id: str, *, since: datetime, until: datetime) -> list[ReadActivity]:
-        """Per minute, oldest first; minutes without a datapoint are left out."""
+        """Returns the reads of each minute, the oldest first. A minute without a datapoint is left out."""
 
     def activity(self, volume_id: str, *, since: datetime, until: datetime) -> list[Activity]:
-        """Per minute, oldest first; minutes without a datapoint are left out."""
+        """Returns reads and writes together of each minute, the oldest first.
+
+        A minute counts where both its numbers of operations are there.
+        """

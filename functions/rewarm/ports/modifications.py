@@ -1,4 +1,4 @@
-"""Changes of volumes that are in use."""
+"""The port of changes of a volume's type, IOPS and throughput."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from rewarm.domain.volume.performance import Performance, VolumeModification
 
 
 class VolumeModifications(Protocol):
-    """Changes of volumes that live on."""
+    """EC2's ModifyVolume, and what became of it."""
 
     def latest(self, volume_id: str) -> VolumeModification | None:
-        """None where the volume was never changed. Raises VolumeNotFoundError."""
+        """Returns the latest change; None where the volume was never changed. Raises VolumeNotFoundError."""
 
     def start(self, volume_id: str, target: Performance) -> None:
-        """ModifyVolume, not idempotent. Raises ModificationPostponedError, VolumeNotFoundError."""
+        """Starts a change. Not idempotent. Raises ModificationPostponedError, VolumeNotFoundError."""

@@ -1,4 +1,4 @@
-"""The rate of EC2's describe calls."""
+"""The port of the rate at which restores begin."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Pace(Protocol):
-    """EC2's calls, given away in the order of asking."""
+    """The describe calls that EC2 allows in a second, given away in the order of asking."""
 
     def due(self, calls: int, *, now: datetime) -> datetime:
-        """When so many describe calls may begin; nobody else is given that time."""
+        """Returns when so many calls may begin. Nobody else is given that time."""

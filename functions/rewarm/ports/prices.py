@@ -1,4 +1,4 @@
-"""Prices of a Region."""
+"""The port of AWS's prices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from rewarm.domain.model import PriceBook
 
 
 class Prices(Protocol):
-    """The price of things in this Region."""
+    """Prices of the stack's Region in USD."""
 
     def book(self, *, now: datetime) -> PriceBook:
-        """From the Price List where it answers, else the shipped book, overlaid by the user's own figures."""
+        """Returns the Price List's figures where it answers, else the shipped ones; the user's own win over
+        both.
+
+        Raises InvalidRequestError where the user's own cannot be read, and nothing where the Price List
+        fails.
+        """

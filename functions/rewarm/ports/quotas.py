@@ -1,4 +1,4 @@
-"""Quotas of a Region."""
+"""The port of the Region's EBS quotas."""
 
 from __future__ import annotations
 
@@ -12,4 +12,6 @@ class Quotas(Protocol):
     """Service Quotas, less what is in use."""
 
     def left(self, *, now: datetime) -> QuotasLeft:
-        """What the Region's quotas leave; AWS's defaults where no answer is to be had. Raises nothing."""
+        """Returns what the quotas leave, never below 0. Where AWS does not answer its defaults count. Raises
+        nothing.
+        """

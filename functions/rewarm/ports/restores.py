@@ -38,19 +38,21 @@ class RestoreTable(Protocol):
     """
 
     def put_new(self, restore_id: str, record: JsonObject) -> bool:
-        """False where the restore is known already."""
+        """Writes the record of a new restore; returns False where the restore is known already."""
 
     def get(self, restore_id: str) -> JsonObject | None:
-        """The restore itself, with the marks of its volumes and nothing else of them; or None."""
+        """Returns the restore's own record, with the marks of its volumes; None where it is not known."""
 
     def get_whole(self, restore_id: str) -> JsonObject | None:
-        """The restore with all that is known of its volumes, never older than the restore itself; or None."""
+        """Returns the restore's record with those of its volumes, which are never older than it; None as
+        `get`.
+        """
 
     def standing(self, restore_id: str) -> Standing:
-        """Where the restore is; of one that is not known, nothing."""
+        """Returns status and cancellation without the rest of the record; neither where it is not known."""
 
     def update(self, restore_id: str, changes: JsonObject) -> None:
-        """Sets the given attributes; creates the record where it is missing."""
+        """Sets the given attributes of the restore, and creates the record where it is missing."""
 
     def advance(self, restore_id: str, status: str) -> None:
         """Sets the status, unless the restore is over (one of OVER): a function may outlive its execution."""
@@ -59,44 +61,46 @@ class RestoreTable(Protocol):
         """Adds to the list `events` of the restore."""
 
     def get_volume(self, restore_id: str, index: int) -> JsonObject:
-        """What is known of one volume, but for its marks; empty where that is nothing."""
+        """Returns the record of one volume, without its marks; empty where there is none."""
 
     def update_volume(self, restore_id: str, index: int, changes: JsonObject) -> None:
-        """Sets the given attributes of one volume."""
+        """Sets the given attributes of one volume, and creates its record where it is missing."""
 
     def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:
         """Adds to the list `events<index>` of one volume."""
 
     def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
-        """Marks it as to be cancelled; False where it has all marks of `unless`.
+        """Marks the restore as to be cancelled; returns False where it has all marks of `unless`.
 
         Raises RestoreNotFoundError.
         """
 
     def set_unless_cancelled(self, restore_id: str, name: str, value: Any) -> bool:
-        """Sets a mark; False where the restore was cancelled before that."""
+        """Sets a mark; returns False where the restore was cancelled before the mark was set."""
 
     def claim_event(self, event_id: str, restore_id: str) -> str:
-        """The id of the restore that owns this event: ours, or the one that came first."""
+        """Returns the id of the restore that owns this event: ours, or the one that claimed it first."""
 
     def runbook(self, alarm_name: str) -> JsonObject | None:
-        """The restore request for an alarm."""
+        """Returns the restore request for an alarm; None where the alarm has none."""
 
     def put_runbook(self, alarm_name: str, request: JsonObject) -> None:
-        """Writes or replaces it."""
+        """Writes or replaces the restore request for an alarm."""
 
     def delete_runbook(self, alarm_name: str) -> bool:
-        """False where there was none."""
+        """Deletes the alarm's request; returns False where it had none."""
 
     def claim_fast_snapshot_restore(
         self, snapshot_id: str, availability_zone: str, user: str, *, asked_at: datetime | None
     ) -> None:
-        """Notes that `user` (restore id and volume index) relies on it, and whether it enables it now."""
+        """Notes that `user` (restore id and volume index) relies on it, and since when it asks EC2 to enable
+        it.
+        """
 
     def note_fast_snapshot_restore(
         self, snapshot_id: str, availability_zone: str, *, asked_at: datetime, enabling_time: datetime | None
     ) -> None:
-        """What came of enabling it: EC2's time where it was our doing, else None."""
+        """Notes what came of enabling it: EC2's time where this stack enabled it, else None."""
 
     def take_fast_snapshot_restore_credit(
         self,
@@ -108,19 +112,24 @@ class RestoreTable(Protocol):
         now: datetime,
         window: timedelta,
     ) -> bool:
-        """True where `user` may create a volume with one of the `credit_count` credits that CloudWatch shows.
+        """Returns whether `user` may create a volume with one of the `credit_count` credits that CloudWatch
+        shows.
 
-        CloudWatch may not know yet of credits that others took within `window`; they are taken off. Asking
-        again gives the same user the same credit.
+        Credits that others took within `window` are taken off, for CloudWatch may not know of them yet.
+        Asking again gives the same user the same credit.
         """
 
     def release_fast_snapshot_restore(
         self, snapshot_id: str, availability_zone: str, user: str
     ) -> FastRestoreClaim | None:
-        """Where nobody relies on it any more: what shows that it is ours, to be disabled now, and again."""
+        """Notes that `user` relies on it no more.
+
+        Returns the claim where nobody else does and this stack may have enabled it: then it is to be
+        disabled. Returns the same again to the last user, whose call to disable it may have failed.
+        """
 
     def forget_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> None:
-        """It is disabled, as its last user was told to do."""
+        """Drops the claim once its last user has disabled the fast snapshot restore."""
 
     def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
-        """None where nobody of us has to do with it."""
+        """Returns who relies on the fast snapshot restore; None where no restore of this stack ever did."""

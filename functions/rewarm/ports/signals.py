@@ -1,4 +1,4 @@
-"""Executions that wait for an event of AWS."""
+"""The ports of executions that wait for an event of AWS, and of those who wake them."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Protocol
 
 
 class Waiters(Protocol):
-    """Who waits for which signal (domain.signals), by the token of its task."""
+    """Who waits for which signal (domain.ready.signals), by the token of its task."""
 
     def add(self, signal: str, token: str, *, seconds: int) -> None:
-        """Waits for so long; adding the same token again changes nothing."""
+        """Lets the token wait for so long. Adding it again changes nothing."""
 
     def replace(self, signal: str, token: str, *, seconds: int) -> None:
-        """The only one who waits for it from now on."""
+        """Lets the token wait for so long, in place of all others."""
 
     def take(self, signal: str) -> list[str]:
-        """The tokens of all who wait for it, who then wait no more."""
+        """Returns the tokens of all who wait for the signal, and forgets them."""
 
 
 class Tasks(Protocol):
     """Tasks of Step Functions that wait for a token."""
 
     def wake(self, token: str) -> bool:
-        """False where nobody waits with this token any more."""
+        """Wakes the task; returns False where none waits with this token any more."""

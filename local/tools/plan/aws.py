@@ -12,12 +12,12 @@ from local.tools.plan.offline import NoHistory
 from local.tools.plan.options import Options
 from local.tools.plan.request import body
 from rewarm.adapters import clients
-from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
-from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
+from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.prices import AwsPrices
 from rewarm.adapters.quotas import ServiceQuotas
 from rewarm.adapters.snapshot_blocks import THREADS
+from rewarm.adapters.snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts.plans import PlanResult
 from rewarm.domain.errors import InvalidRequestError, TargetNotUsableError

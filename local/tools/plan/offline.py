@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from local.tools.plan.options import Options
 from local.tools.plan.request import DEFAULT_REGION, NO_INSTANCE, SNAPSHOT_ID, build
-from rewarm.adapters import price_figures
+from rewarm.adapters import prices
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.contracts import NewVolume, RestoreRequest, VolumeAssignment
 from rewarm.contracts.plans import PlanResult
@@ -50,7 +50,7 @@ class Prices:
     def book(self, *, now: datetime) -> PriceBook:
         """The shipped figures, each with its own date."""
         del now
-        return price_figures.book(self._region, price_figures.shipped(self._region))
+        return prices.book(self._region, prices.shipped(self._region))
 
 
 class Quotas:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from rewarm.adapters import price_figures
+from rewarm.adapters import prices
 from rewarm.domain.errors import (
     InvalidRequestError,
     RestoreEndedError,
@@ -220,17 +220,17 @@ class TestPlanRestore:
 
     def test_each_price_has_source_and_date_and_old_ones_are_marked(self):
         world = World()
-        shipped = price_figures.shipped("us-east-1")
+        shipped = prices.shipped("us-east-1")
         own = {"fsrUsdPerHour": PriceFigure(Decimal("0.70"), NOW - timedelta(days=90), "your own prices")}
-        world.prices = FakePrices(price_figures.book("us-east-1", {**shipped, **own}))
-        prices = {price["name"]: price for price in dry_run(world, TO_INSTANCE)["prices"]}
-        assert prices["fsrUsdPerHour"] == {
+        world.prices = FakePrices(prices.book("us-east-1", {**shipped, **own}))
+        shown = {price["name"]: price for price in dry_run(world, TO_INSTANCE)["prices"]}
+        assert shown["fsrUsdPerHour"] == {
             "name": "fsrUsdPerHour", "usd": "0.70", "source": "your own prices",
             "asOf": "2026-08-23T03:00:00Z", "stale": False,
         }  # fmt: skip
-        assert prices["rateUsdPerGibMibS"]["stale"] is True
-        assert "iopsUsdPerMonth.gp3" in prices
-        assert not [name for name in prices if name.startswith("storage") or name.endswith("io2")]
+        assert shown["rateUsdPerGibMibS"]["stale"] is True
+        assert "iopsUsdPerMonth.gp3" in shown
+        assert not [name for name in shown if name.startswith("storage") or name.endswith("io2")]
 
     def test_the_price_of_every_deadline_agrees_with_the_plan_for_it(self):
         offers = dry_run(World(), TO_INSTANCE)["frontier"]
