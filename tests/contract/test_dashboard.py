@@ -39,6 +39,7 @@ from tests.support.dashboard import Wanted, body, shown, watched
 from tests.support.emitted import Datapoint, datapoints
 from tests.support.performance import ChangeWorld, FakeInventory, FakeRestoreExecutions
 from tests.support.sweeping import SweepWorld
+from tests.support.wired import use
 from tests.unit.handlers.conftest import ENVIRONMENT, Context
 
 STACK, REGION = ENVIRONMENT["STACK_NAME"], "eu-west-1"
@@ -160,8 +161,7 @@ def handle(patch: pytest.MonkeyPatch, name: str, event: Json, **ports: Any) -> N
     """One call of a handler with these ports."""
     importlib.import_module("rewarm.handlers.wiring")._client.cache_clear()
     handler = importlib.reload(importlib.import_module(f"rewarm.handlers.{name}"))
-    for port, fake in ports.items():
-        patch.setattr(handler, f"_{port.upper()}", fake)
+    use(patch, handler, **ports)
     handler.lambda_handler(event, Context())
 
 

@@ -15,9 +15,13 @@ from rewarm.domain.volume.performance import STACK_TAG, Performance, VolumeModif
 from rewarm.domain.volume.performance_change import Activity
 from rewarm.domain.volume.running import RunningFastRestore
 from rewarm.ports import JsonObject
-from rewarm.steps.performance.start_performance_change import start_performance_change
+from rewarm.steps.performance.start_performance_change import (
+    StartPerformanceChangePorts,
+    start_performance_change,
+)
 from tests.support.builders import NOW, VOLUME_ID, ZONE
 from tests.support.fakes import FakeExecutions, FakeModifications, FakeTable, FakeVolumes
+from tests.support.wired import wired
 
 STACK = "rewarm"
 CHANGE_ID = "performance-0123456789abcdef"
@@ -175,19 +179,11 @@ class ChangeWorld:
 
     def ask(self, body: JsonObject, *, now: datetime = NOW, **changes: Any) -> JsonObject:
         """POST /volumes/{volumeId}/performance."""
-        values: dict[str, Any] = {
-            "change_id": CHANGE_ID,
-            "stack_name": STACK,
-            "rule": ModificationRule.FOUR_IN_24_H,
-            "volumes": self.volumes,
-            "modifications": self.modifications,
-            "trail": self.trail,
-            "log": self.log,
-            "table": self.table,
-            "executions": self.executions,
-        }
         volume_id = changes.pop("volume_id", VOLUME_ID)
-        return start_performance_change(volume_id, body, now=now, **{**values, **changes})
+        change_id = changes.pop("change_id", CHANGE_ID)
+        settings = {"stack_name": STACK, "rule": ModificationRule.FOUR_IN_24_H}
+        ports = wired(StartPerformanceChangePorts, self, **{**settings, **changes})
+        return start_performance_change(volume_id, body, change_id=change_id, now=now, ports=ports)
 
 
 def check_event(now: datetime, **changes: Any) -> CheckPerformanceEvent:

@@ -63,7 +63,7 @@ class ReplacingWorld(World):
 
     @property
     def put_back_ports(self) -> PutBackPorts:
-        return PutBackPorts(self.volumes, self.instances, self.commands, self.table, self.time)
+        return PutBackPorts(self.volumes, self.instances, self.commands, self.table)
 
     def say(self, *mounts: str, others: Collection[str] = ()) -> None:
         """What the instance answers to the last question."""

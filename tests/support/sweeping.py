@@ -10,11 +10,10 @@ from rewarm.contracts import ReportEvent, ReportResult
 from rewarm.domain.model import Attachment, Volume, VolumeSettings
 from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.ports import JsonObject
-from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.clean_up.known_executions import KnownExecutions
-from rewarm.steps.clean_up.sweep import SweepPorts, Swept, sweep, sweep_one
+from rewarm.steps.clean_up.sweep import Swept, sweep, sweep_one
 from rewarm.steps.clean_up.sweep_reports import PagePorts
-from rewarm.steps.clean_up.sweep_restores import EndingPorts
+from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from tests.support.builders import (
     DEVICE,
     INSTANCE_ID,
@@ -39,6 +38,7 @@ from tests.support.fakes import (
 from tests.support.holds import FakeHolds
 from tests.support.performance import STACK, FakeRestoreExecutions
 from tests.support.signals import FakeTasks, FakeWaiters
+from tests.support.wired import wired
 
 MADE: JsonObject = {
     "volumeId": VOLUME_ID,
@@ -119,31 +119,17 @@ class SweepWorld:
 
     def ports(self, now: datetime, owner: str = "sweeper") -> SweepPorts:
         """As the handler wires them for the schedule."""
-        executions = KnownExecutions(self.executions)
-        ending = EndingPorts(
-            now=now,
-            owner=owner,
-            removal=CleanUpPorts(
-                self.volumes, self.modifications, self.commands, self.fast_restores, self.table, STACK
-            ),
-            endings=executions,
-            holds=self.holds,
-            messages=self.messages,
-            waiters=self.waiters,
-            tasks=self.tasks,
-            pages=PagePorts(self.artifacts, self.history, self._page, self._counted),
-            pause=self._pause,
-            has_time=self._has_time,
-        )
-        return SweepPorts(
+        pages = wired(PagePorts, self, draw=self._page, counted=self._counted)
+        return wired(
+            SweepPorts,
+            self,
             stack_name=STACK,
             now=now,
-            volumes=self.volumes,
-            modifications=self.modifications,
-            executions=executions,
-            fast_restores=self.fast_restores,
-            table=self.table,
-            ending=ending,
+            owner=owner,
+            executions=KnownExecutions(self.executions),
+            pages=pages,
+            pause=self._pause,
+            has_time=self._has_time,
         )
 
     def _has_time(self) -> bool:

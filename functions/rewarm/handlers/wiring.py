@@ -5,7 +5,6 @@ Handlers ask once, at import, and keep what they get while they are warm.
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -93,9 +92,9 @@ def device_commands() -> SsmCommands:
     return SsmCommands(_client("ssm"), settings.device_use_documents)
 
 
-def put_back(now: datetime) -> PutBackPorts:
-    """Everything that puts a replaced volume back."""
-    return PutBackPorts(volumes(), instances(), device_commands(), table(), now)
+def put_back() -> PutBackPorts:
+    """The ports that putting a replaced volume back needs."""
+    return PutBackPorts(volumes(), instances(), device_commands(), table())
 
 
 def metrics() -> CloudWatchMetrics:

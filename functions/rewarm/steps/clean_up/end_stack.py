@@ -49,7 +49,7 @@ def end_stack(ports: SweepPorts, end: EndOfStack) -> int:
             return len(stopped)
         if seconds_left < end.reserve_seconds:
             raise IncompleteCleanUpError("; ".join(left) or "functions of the restores may still be at work")
-        ports.ending.pause()
+        ports.pause()
 
 
 def _stop(work: StackExecutions) -> tuple[dict[str, str], list[str]]:

@@ -8,7 +8,6 @@ from being swept. What belongs to a restore that runs is left alone, and so is w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from types import MappingProxyType
@@ -29,12 +28,8 @@ from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, perfo
 from rewarm.domain.volume.replacing import REPLACED_TAG, place_of
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
-from rewarm.ports.fast_restores import FastSnapshotRestores
-from rewarm.ports.modifications import VolumeModifications
-from rewarm.ports.restores import RestoreTable
-from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.clean_up.late_reports import LATE_REPORTS
-from rewarm.steps.clean_up.sweep_restores import EndingPorts, end_restore
+from rewarm.steps.clean_up.sweep_restores import SweepPorts, end_restore
 from rewarm.steps.clean_up.swept import State, Swept, failed
 from rewarm.steps.record.records import (
     FINISHED,
@@ -53,20 +48,6 @@ ROUNDS = 4
 """EC2 detaches a volume within seconds; what takes longer is told as left, and the next sweep goes on."""
 NO_TIME = "no time is left; the next sweep begins elsewhere"
 _STATES: dict[str, State] = {"lowered": "ended", "lowering": "ending", "not-lowered": "left"}
-
-
-@dataclass(frozen=True, slots=True)
-class SweepPorts:
-    """Everything that any of the sweeps needs."""
-
-    stack_name: str
-    now: datetime
-    volumes: VolumeStore
-    modifications: VolumeModifications
-    executions: RestoreExecutions
-    fast_restores: FastSnapshotRestores
-    table: RestoreTable
-    ending: EndingPorts
 
 
 Sweep = Callable[[SweepPorts], Iterator[Swept]]
@@ -104,7 +85,7 @@ def restore_of_event(event: dict[str, Any], restore_volume_arn: str) -> str | No
 
 def sweep_restores(ports: SweepPorts) -> Iterator[Swept]:
     """Those that are noted as running, and do not run."""
-    return _end({one.restore_id: set() for one in ports.ending.holds.running()}, ports)
+    return _end({one.restore_id: set() for one in ports.holds.running()}, ports)
 
 
 def sweep_volumes(ports: SweepPorts) -> Iterator[Swept]:
@@ -115,7 +96,7 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[Swept]:
         restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
         if restore_id is None:
             continue
-        if not ports.ending.has_time():
+        if not ports.has_time():
             break
         if restore_id not in records:
             records[restore_id] = ports.table.get_whole(restore_id)
@@ -187,11 +168,11 @@ def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[Swept]:
     waiting = _in_turn(found, ports.now)
     for number in range(ROUNDS):
         if number:
-            ports.ending.pause()
+            ports.pause()
         last = number == ROUNDS - 1
         busy: dict[str, set[int]] = {}
         for done, (restore_id, indexes) in enumerate(waiting.items()):
-            if not ports.ending.has_time():
+            if not ports.has_time():
                 left = f"{len(waiting) - done + len(busy)} of {len(found)} restores"
                 yield Swept("restores", left, "ending", NO_TIME)
                 return
@@ -218,7 +199,7 @@ def _turn(name: str, now: datetime) -> bytes:
 
 def _end_one(restore_id: str, indexes: Iterable[int], ports: SweepPorts, *, last_try: bool) -> Swept | None:
     try:
-        return end_restore(restore_id, ports.ending, also=set(indexes), last_try=last_try)
+        return end_restore(restore_id, ports, also=set(indexes), last_try=last_try)
     except RestoreError as error:
         return failed("restores", restore_id, error)
 
@@ -227,7 +208,7 @@ def sweep_boosts(ports: SweepPorts) -> Iterator[Swept]:
     """Lowers the volumes whose restore is over and did not do it."""
     boosted = ports.volumes.boosted(ports.stack_name)
     for volume in sorted(boosted, key=lambda one: _turn(one.volume_id, ports.now)):
-        if not ports.ending.has_time():
+        if not ports.has_time():
             yield Swept("boosts", "some", "ending", NO_TIME)
             return
         try:

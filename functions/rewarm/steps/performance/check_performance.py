@@ -43,23 +43,29 @@ class _Look:
     seen: Sight | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckPerformancePorts:
+    """The ports that check_performance needs."""
+
+    modifications: VolumeModifications
+    metrics: Metrics
+    trail: CallTrail
+    table: RestoreTable
+
+
 def check_performance(
     event: CheckPerformanceEvent,
-    *,
-    modifications: VolumeModifications,
-    activity: Metrics,
-    trail: CallTrail,
-    table: RestoreTable,
+    ports: CheckPerformancePorts,
 ) -> CheckPerformanceResult:
     """Raises ModificationFailedError."""
-    at, source = _requested(event, trail)
-    look = _look(event, at, modifications, activity)
+    at, source = _requested(event, ports.trail)
+    look = _look(event, at, ports.modifications, ports.metrics)
     result = _result(event, look, at, source)
     changes = result.to_json()
     for name in ("finished", "waitSeconds"):
         del changes[name]
     status = ChangeStatus.CHANGED if result.finished else ChangeStatus.CHANGING
-    table.update(event.restore_id, {"status": status.value, **changes, "lookedAt": iso(event.now)})
+    ports.table.update(event.restore_id, {"status": status.value, **changes, "lookedAt": iso(event.now)})
     return result
 
 

@@ -46,16 +46,15 @@ ENDED_INSTANCE = frozenset({"shutting-down", "terminated"})
 INDEX_TAG = "rewarm:volume-index"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PutBackPorts:
-    """Everything that it takes."""
+    """The ports that putting a volume back needs."""
 
     volumes: VolumeStore
     instances: Instances
     commands: Commands
     """For the documents that look at a device."""
     table: RestoreTable
-    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class PutBack:
     reason: str
 
 
-def put_back(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
+def put_back(restore_id: str, index: int, ports: PutBackPorts, *, now: datetime) -> list[PutBack]:
     """For one volume of a restore that failed, a step at a time; the sweeper asks the same again.
 
     Idempotent. Empty where nothing was replaced, or all is as it was. Raises nothing that AWS says.
@@ -78,7 +77,7 @@ def put_back(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
         return [PutBack("replaced volume", "pending", str(error))]
     except RestoreError as error:
         return [PutBack("replaced volume", "left", f"it could not be looked for: {error}")]
-    return list(_all(restore_id, index, found, ports)) or _told_before(restore_id, index, ports)
+    return list(_all(restore_id, index, found, ports, now)) or _told_before(restore_id, index, ports)
 
 
 def _told_before(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
@@ -89,13 +88,15 @@ def _told_before(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBa
     return [] if state is None else [PutBack(str(record["volumeId"]), state, str(record.get("reason")))]
 
 
-def _all(restore_id: str, index: int, found: list[Volume], ports: PutBackPorts) -> Iterator[PutBack]:
+def _all(
+    restore_id: str, index: int, found: list[Volume], ports: PutBackPorts, now: datetime
+) -> Iterator[PutBack]:
     for old in found:
         place = place_of(old.settings.tags)
         if place is None or place.index != index:
             continue
         record = ports.table.get(restore_id) or {}
-        case = _Case(restore_id, old, place, _Wishes.of(record, index), ports)
+        case = _Case(restore_id, old, place, _Wishes.of(record, index), ports, now)
         try:
             done = case.next_step()
         except RETRIED as error:
@@ -109,7 +110,7 @@ def _all(restore_id: str, index: int, found: list[Volume], ports: PutBackPorts) 
                 "device": place.device,
                 "state": done.state,
                 "reason": done.reason,
-                "at": iso(ports.now),
+                "at": iso(now),
             }
         )
         yield done
@@ -145,6 +146,7 @@ class _Case:
     place: Place
     wishes: _Wishes
     ports: PutBackPorts
+    now: datetime
 
     def next_step(self) -> PutBack:
         """Looks where things are, and does what comes next."""
@@ -218,14 +220,14 @@ class _Case:
                     name,
                     instance.instance_id,
                     action,
-                    now=self.ports.now,
+                    now=self.now,
                     commands=ports.commands,
                     instances=ports.instances,
                 )
             )
             return self._is("pending", f"{instance.instance_id} is asked what uses {name}")
         try:
-            use = answer(look, now=self.ports.now, commands=self.ports.commands)
+            use = answer(look, now=self.now, commands=self.ports.commands)
         except RestoreError:
             self._keep(None)
             raise

@@ -52,9 +52,9 @@ FRESH = timedelta(minutes=6)
 __all__ = ["ReplacePorts", "put_back", "replace"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReplacePorts:
-    """Everything that it takes."""
+    """The ports that replacing a volume needs; `commands` sends the documents that look at a device."""
 
     volumes: VolumeStore
     instances: Instances

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult, VolumeAssignment
@@ -20,36 +21,42 @@ PATIENCE = timedelta(minutes=15)
 """Attaching takes seconds, or hangs for ever (EC2 user guide, "Troubleshoot volumes stuck attaching")."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class AttachVolumePorts:
+    """The ports that attach_volume needs."""
+
+    volumes: VolumeStore
+    instances: Instances
+    table: RestoreTable
+
+
 def attach_volume(
     event: AttachVolumeEvent,
-    *,
-    volumes: VolumeStore,
-    instances: Instances,
-    table: RestoreTable,
+    ports: AttachVolumePorts,
 ) -> AttachVolumeResult:
     """Attaches once; later calls look whether it is done.
 
     Raises DeviceInUseError, TargetNotUsableError, TargetNotFoundError, VolumeFailedError,
     RestoreCancelledError.
     """
-    stop_if_cancelled(table, event.restore_id)
+    stop_if_cancelled(ports.table, event.restore_id)
     instance_id, device = event.volume.instance_id, event.volume.device
     if instance_id is None or device is None:
         raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
-    volume = volumes.get(event.volume_id)
+    volume = ports.volumes.get(event.volume_id)
     ours = _attachment_to(volume, instance_id)
     if ours is None:
         _check_unattached(volume)
-        instance = instances.get(instance_id)
+        instance = ports.instances.get(instance_id)
         check_instance(instance)
         if event.volume.replaces is None:
             choose_device(device, instance)
         old = event.volume.replaces
-        if old is None or _is_free(old.volume_id, device, instance, volumes):
-            volumes.attach(event.volume_id, instance_id, device)
+        if old is None or _is_free(old.volume_id, device, instance, ports.volumes):
+            ports.volumes.attach(event.volume_id, instance_id, device)
         return AttachVolumeResult(attached=False, wait_seconds=WAIT_SECONDS, device=device)
     _stop_if_stuck(ours, event.volume_id, event.now)
-    _keep_on_termination(event.volume, ours, volumes)
+    _keep_on_termination(event.volume, ours, ports.volumes)
     return AttachVolumeResult(
         attached=ours.state == "attached", wait_seconds=WAIT_SECONDS, device=ours.device
     )

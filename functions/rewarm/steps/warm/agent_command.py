@@ -41,9 +41,9 @@ class AgentCommand:
     has_map: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class AgentPorts:
-    """What it takes to reach the agent."""
+    """The ports that a command of the agent needs."""
 
     commands: Commands
     instances: Instances

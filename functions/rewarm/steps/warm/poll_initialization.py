@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts import (
@@ -55,32 +56,38 @@ LATE_WAIT_FRACTION = 0.05
 """Past the estimate, waits grow with the time already spent, so that days fit the event history."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PollInitializationPorts:
+    """The ports that poll_initialization needs."""
+
+    volumes: VolumeStore
+    commands: Commands
+    metrics: Metrics
+    artifacts: Artifacts
+    table: RestoreTable
+
+
 def poll_initialization(
     event: PollInitializationEvent,
-    *,
-    volumes: VolumeStore,
-    commands: Commands,
-    metrics: Metrics,
-    artifacts: Artifacts,
-    table: RestoreTable,
+    ports: PollInitializationPorts,
 ) -> PollInitializationResult:
     """Raises the Agent… errors, InitializationStalledError, VolumeUnreadableError, RestoreCancelledError,
     VolumeFailedError and VolumeNotFoundError.
     """
-    status = stop_if_cancelled(table, event.restore_id)
+    status = stop_if_cancelled(ports.table, event.restore_id)
     if event.dispatch is not None:
-        seen, account = _watch_agent(event, event.dispatch, commands, metrics, artifacts)
+        seen, account = _watch_agent(event, event.dispatch, ports.commands, ports.metrics, ports.artifacts)
     else:
-        seen, account = _watch_volume(event, volumes), None
+        seen, account = _watch_volume(event, ports.volumes), None
     verdict = judge(seen)
     if verdict.ready:
-        check_still_there(event.volume_id, event.volume, volumes)
+        check_still_there(event.volume_id, event.volume, ports.volumes)
     result = _result(event, seen, verdict, account)
-    samples.note(event, result, artifacts)
+    samples.note(event, result, ports.artifacts)
     _stop_if_stalled(event, result)
-    table.update_volume(event.restore_id, event.volume.index, _record(event, result))
+    ports.table.update_volume(event.restore_id, event.volume.index, _record(event, result))
     if status != Status.INITIALIZING and status not in FINISHED:
-        table.advance(event.restore_id, Status.INITIALIZING.value)
+        ports.table.advance(event.restore_id, Status.INITIALIZING.value)
     return result
 
 

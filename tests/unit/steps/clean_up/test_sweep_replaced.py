@@ -33,10 +33,8 @@ def swept(world, *, minute=30):
     instances = LiveInstances(volumes=world.volumes)
     instances.add(instance(devices={}))
     ports = world.ports(at(minute))
-    back = PutBackPorts(world.volumes, instances, world.commands, world.table, at(minute))
-    removal = replace(ports.ending.removal, put_back=back)
-    ending = replace(ports.ending, removal=removal)
-    return sweep(replace(ports, ending=ending))
+    back = PutBackPorts(world.volumes, instances, world.commands, world.table)
+    return sweep(replace(ports, put_back=back))
 
 
 def is_back(world):
