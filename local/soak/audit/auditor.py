@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from local import Json
 from local.soak.audit.bystanders import Bystanders
 from local.soak.audit.claims import Claims, records
 from local.soak.audit.told import Told
@@ -11,7 +10,6 @@ from local.soak.lab.lab import FastLab
 from local.soak.lab.services import backend
 from local.soak.trouble.paths import RESTORE, VOLUME, Ending
 
-Json = dict[str, Any]
 STOOD_STILL_SECONDS = 1_000.0
 """One sweep. What is billed by the hour at least is found by its being there."""
 

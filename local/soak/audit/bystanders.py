@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs
 
+from local import Json
 from local.aws.region.audit import billed_settings
 from local.aws.region.resources import Volume
 from local.soak.lab.services import backend
@@ -19,7 +20,6 @@ from rewarm.domain.volume.performance import Performance
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG, place_of
 from rewarm.steps.record.records import FINISHED, settled_attribute
 
-Json = dict[str, Any]
 ENDED_BADLY = frozenset({"FAILED", "ABORTED", "TIMED_OUT"})
 _ENTRY, _RUNNING = "restore:", "running#"
 _RECORDS = ("restore", "restore-volume")

@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from local import Json
 from local.soak.lab.services import backend
 from rewarm.adapters.table_items import from_item
 
-Json = dict[str, Any]
 API_SECONDS = 30
 """The time limit of ApiFunction at most: API Gateway waits no longer."""
 IGNORED = frozenset({"duplicate", "suppressed"})

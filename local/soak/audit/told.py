@@ -11,7 +11,6 @@ from typing import Any
 from local.soak.audit.claims import records
 from local.soak.lab.services import backend
 
-Json = dict[str, Any]
 CHANNELS = {"eventbridge": "programs", "slack": "slack", "email": "email", "chat": "slack"}
 """Each with what leaves it out in a request's `notify`; programs always hear."""
 SERVICES = ("events", "secretsmanager", "sns")

@@ -12,13 +12,13 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES
 from local.soak.lab.scheduler import Future
 
 if TYPE_CHECKING:
     from local.soak.lab.plane import Plane, Volume
 
-Json = dict[str, Any]
 Steps = Generator[Future, Any, Any]
 MIB = 1_048_576
 DEVICE_SECONDS = 60

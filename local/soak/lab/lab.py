@@ -15,6 +15,7 @@ from typing import Any, Self
 from botocore.awsrequest import AWSPreparedRequest
 from moto.core.request import normalize_request
 
+from local import Json
 from local.aws.clock import ManualClock
 from local.aws.region import Region, RegionSettings
 from local.aws.wire.protocol import Protocol
@@ -38,7 +39,6 @@ from local.soak.lab.services import backend as moto_backend
 from local.soak.lab.template import stack
 from local.soak.lab.transport import Call, Interference, NoInterference
 
-Json = dict[str, Any]
 MINUTE_SECONDS = 60
 RETRY_SECONDS = (60.0, 120.0)
 """Lambda developer guide, "Asynchronous invocation": a function that fails is tried twice more."""

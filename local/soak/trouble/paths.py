@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from local import Json
 from local.aws.region import FaultRule
 from local.soak.lab.execution import Execution
 from local.soak.lab.lab import FastLab
 
-Json = dict[str, Any]
 GIB_BLOCKS = 2_048
 FAST_INSTANCE = "m5.4xlarge"
 ALARM = "rewarm-orders"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from local import Json
 from local.aws.region import FaultRule
 from local.soak.audit.users import MOVE_SECONDS, use
 from local.soak.lab.agent import Trouble
@@ -17,7 +18,6 @@ from local.soak.trouble.paths import (
     RESTORE,
     VOLUME,
     Ending,
-    Json,
     in_state,
     path,
     request,

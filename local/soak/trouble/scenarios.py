@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+from local import Json
 from local.aws.region import FaultRule, ImageDevice, RegionSettings
 from local.soak.lab.agent import Trouble
 from local.soak.lab.functions import Mishap
@@ -13,7 +14,6 @@ from local.soak.lab.lab import FastLab
 from local.soak.trouble.machine_rows import ACTS, AGENT_KINDS
 from local.soak.trouble.storms import CALL_KINDS, MISHAP_KINDS, Accident, Squall, Storm
 
-Json = dict[str, Any]
 START = 1_800_000_000.0
 STRATEGIES = (
     "auto", "warm-up-agent", "provisioned-rate", "fast-snapshot-restore", "background", "boosted-warm-up",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from local.aws.host import ROOT
+from local import ROOT
 from local.tools.measurements.published.states import Scale
 from rewarm_cli.arguments import Parser, whole
 

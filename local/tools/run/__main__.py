@@ -7,16 +7,10 @@ import logging
 import sys
 import time
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from local.aws.emulator.deploy import DeploymentError
-from local.aws.emulator.launcher import EmulatorError
-from local.aws.host import ROOT, Host
-from local.aws.machines.dataplane import DataPlaneError
-from local.aws.state_dir import StateDirInUseError
+from local import ROOT, Json
+from local.aws.host import HOST_ERRORS, Host
 from local.tools.run.lab import Lab
 from local.tools.run.options import Options, parse
-from local.tools.run.recording import Json
 from local.tools.run.story import Story, StoryError
 from local.tools.run.verdict import problems, summary
 from local.tools.run.view import View
@@ -24,16 +18,7 @@ from local.tools.signals import STOPPED, stop_by_signals
 from rewarm_cli.api import Api, ApiRefusedError
 
 READY, NOT_READY = 0, 1
-EXPECTED = (
-    ApiRefusedError,
-    BotoCoreError,
-    ClientError,
-    DataPlaneError,
-    DeploymentError,
-    EmulatorError,
-    StateDirInUseError,
-    StoryError,
-)
+EXPECTED = (*HOST_ERRORS, ApiRefusedError, StoryError)
 """What may go wrong without a fault in this program: a sentence is enough, no traceback."""
 
 

@@ -12,11 +12,11 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
+from local import Json
 from local.tools.run.bar import ProgressBar
 from local.tools.run.details import detail
 from local.tools.run.loop import Loop
 from local.tools.run.recording import (
-    Json,
     ProgressSample,
     RestoreRecord,
     RunRecord,

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from local.tools.run.recording import Json, RestoreRecord, StateVisit
+from local import Json
+from local.tools.run.recording import RestoreRecord, StateVisit
 from rewarm.contracts import Boost
 from rewarm.domain.units import duration_text, elapsed_text, size_text, usd_text
 from rewarm.domain.volume.performance import performance_of

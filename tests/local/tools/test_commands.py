@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from local.aws.host import ROOT
+from local import ROOT
 from local.tools.plan import options as plan
 from local.tools.run import options as run
 from local.tools.scale.__main__ import main as scale

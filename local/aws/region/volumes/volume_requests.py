@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from local import Json
 from local.aws.machines.dataplane import VolumeLimits
-from local.aws.region.core import Core, Json, new_id
+from local.aws.region.core import Core, new_id
 from local.aws.region.errors import ApiError, invalid, missing, not_together
 from local.aws.region.resources import Snapshot, Volume
 from local.aws.region.tables import Tables
