@@ -182,7 +182,7 @@ def test_aws_clients_live_in_adapters(package):
 
 
 def test_every_imported_package_is_pinned():
-    """By name in requirements/dev.in: what only another package brings along may go away with it."""
+    """By name in a list of what we ask for: what only another package brings along may go away with it."""
     wanted = set(re.findall(r"^([a-z0-9-]+)", _requirements(), re.MULTILINE))
     distributions = packages_distributions()
     sources = [
@@ -202,7 +202,7 @@ def test_every_imported_package_is_pinned():
 
 
 def _requirements() -> str:
-    lists = (*sorted((ROOT / "functions").glob("*.in")), ROOT / "requirements" / "dev.in")
+    lists = [*files("*.in", below="functions"), *files("*.in", below="requirements")]
     return "\n".join(path.read_text(encoding="utf-8") for path in lists)
 
 
