@@ -54,7 +54,9 @@ def _parser() -> Parser:
         help="the last line on standard output is one JSON object; the story goes to standard error",
     )
     parser.add_argument(
-        "--keep-running", action="store_true", help="leave the embedded AWS up afterwards, until Ctrl-C"
+        "--keep-running",
+        action="store_true",
+        help="leave the embedded AWS up afterwards, until Ctrl-C, and show how to call its API",
     )
     parser.add_argument("--skip-second", action="store_true", help="only the restore that the alarm starts")
     parser.add_argument(

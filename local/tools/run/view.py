@@ -73,6 +73,10 @@ class View:
         """Something to type, in one line that can be copied."""
         self.console.print(f"[dim]$[/] {escape(text)}", soft_wrap=True)
 
+    def paste(self, text: str) -> None:
+        """Lines for a shell, as they are."""
+        self.console.print(text, soft_wrap=True, markup=False)
+
     @contextmanager
     def setup_step(self, what: str, run: RunRecord) -> Iterator[SetupStep]:
         """Time a step of the setting up and print its line when it is done; `detail` may be set in there."""
