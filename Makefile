@@ -33,7 +33,7 @@ run: ## restore a volume on the embedded AWS, watched live (ARGS="--strategy …
 	@local/setup.sh run >&2
 	@$(PYTHON) -m local.tools.run $(ARGS)
 
-plan: ## every strategy with time and price, nothing is made (ARGS="--data-gib … --deadline-minutes … --what-if")
+plan: ## every strategy with time and price, nothing is made (ARGS="--size-gib … --deadline-minutes … --what-if")
 	@local/setup.sh cli >&2
 	@$(PYTHON) -m local.tools.plan $(ARGS)
 
