@@ -66,6 +66,26 @@ ROOM_MAY_USE = {
     },
 }
 """Layer -> room -> the other rooms of the layer that it may import."""
+
+LOCAL_MAY_USE = {
+    "aws": set(),
+    "soak": {"aws"},
+    "tools": {"aws", "soak"},
+    "aws/emulator": set(),
+    "aws/machines": set(),
+    "aws/region": {"aws/machines"},
+    "aws/wire": {"aws/region"},
+    "soak/overhead": set(),
+    "soak/lab": {"soak/overhead"},
+    "soak/audit": {"soak/lab"},
+    "soak/trouble": {"soak/audit", "soak/lab"},
+    "tools/bench": set(),
+    "tools/plan": set(),
+    "tools/run": set(),
+    "tools/scale": set(),
+    "tools/measurements": {"tools/bench", "tools/run"},
+}
+"""Room of local/ -> the rooms beside it that it uses; any may use cli/."""
 MOST_MODULES_IN_A_ROOM = 14
 
 
@@ -150,6 +170,40 @@ def test_each_room_uses_just_the_rooms_of_the_table(within):
 @pytest.mark.parametrize("within", sorted(ROOM_MAY_USE))
 def test_rooms_form_no_circle(within):
     TopologicalSorter(ROOM_MAY_USE[within]).prepare()
+
+
+def local_rooms(path: Path) -> list[str]:
+    """The rooms of local/ that a module is in: `aws`, `aws/region`."""
+    parts = path.relative_to(ROOT / "local").parts[:-1]
+    return ["/".join(parts[:depth]) for depth in (1, 2)[: len(parts)]]
+
+
+def used_beside(room: str) -> set[str]:
+    """The rooms beside a room of local/ that its modules import."""
+    beside = {other for other in LOCAL_MAY_USE if Path(other).parent == Path(room).parent} - {room}
+    used = {
+        name.replace(".", "/").removeprefix("local/")
+        for path in files("*.py", below=f"local/{room}")
+        for name in imported(path)
+    }
+    return {other for other in beside if any(f"{name}/".startswith(f"{other}/") for name in used)}
+
+
+@pytest.mark.parametrize("room", sorted(LOCAL_MAY_USE))
+def test_each_room_of_local_uses_just_the_rooms_of_the_table(room):
+    assert used_beside(room) == LOCAL_MAY_USE[room]
+
+
+def test_every_room_of_local_is_in_the_table_and_rooms_form_no_circle():
+    there = {room for path in files("*.py", below="local") for room in local_rooms(path)}
+    assert there == LOCAL_MAY_USE.keys()
+    TopologicalSorter(LOCAL_MAY_USE).prepare()
+
+
+def test_what_users_run_imports_nothing_of_local_or_the_tests():
+    for path in files("*.py", below="cli"):
+        names = [name for name in imported(path) if name.partition(".")[0] in {"local", "tests"}]
+        assert names == [], f"{path} is for a real account"
 
 
 @pytest.mark.parametrize(

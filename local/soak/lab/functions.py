@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from unittest import mock
 
 from local import Json
-from local.soak.lab.edges import AtOnce, no_metric
+from local.soak.lab.endpoints import AtOnce, no_metric
 from local.soak.lab.errors import StateError, lambda_failure
 from local.soak.lab.execution import Execution
 from local.soak.lab.scheduler import Fiber, FiberEnded, Scheduler

@@ -22,7 +22,7 @@ IGNORED = frozenset({"duplicate", "suppressed"})
 """Statuses of executions that began no restore: an alarm that is theirs would start none for an hour."""
 
 
-class Claims:
+class TableItems:
     """Looks at both tables once the restores are over."""
 
     def __init__(self, lab: Any, restore_machine: str) -> None:
