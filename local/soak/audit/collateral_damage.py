@@ -87,7 +87,7 @@ class CollateralDamage:
                     yield f"{name.removeprefix(_ENTRY)} is still noted as running"
 
     def _untold(self) -> Iterator[str]:
-        """A restore that ended badly has that in its record, and when people were told; messages.py: by whom."""
+        """The record of a restore that ended badly says so, and when people were told; messages.py: whom."""
         for one in self._executions():
             record = self._records.get(one.name, {})
             if one.status not in ENDED_BADLY:
