@@ -96,7 +96,7 @@ deploy: build ## deploy to the AWS account of your credentials (ARGS="--paramete
 	@$(SAM) deploy $(ARGS)
 
 undeploy: ## delete the stack from the AWS account of your credentials, and list what stays (ARGS="--stack-name … --yes")
-	@local/setup.sh --with-sam --only-python >&2
+	@local/setup.sh undeploy >&2
 	@PYTHONPATH=cli $(PYTHON) -m rewarm_cli.undeploy $(ARGS)
 
 clean: ## remove what was built and installed

@@ -3,11 +3,12 @@
 # seconds; steps that are done already are skipped, each by a stamp in the folder that it made, which holds what it was made from.
 set -eu
 
-# usage: local/setup.sh cli     for `make plan` and ./rewarm: Python packages only, no root needed
-#        local/setup.sh soak    for `make soak`: the Python packages of the embedded AWS too, no root needed
-#        local/setup.sh run     for `make run` and `make scale`: what mounts and compiles, too
-#        local/setup.sh bench   for `make bench` and `make measurements`: fio and time, too
-#        local/setup.sh test    everything: linters, SAM, a browser, other systems' binaries, file systems
+# usage: local/setup.sh cli       for `make plan` and ./rewarm: Python packages only, no root needed
+#        local/setup.sh undeploy  for `make undeploy`: SAM's command line too, no root needed
+#        local/setup.sh soak      for `make soak`: the Python packages of the embedded AWS too, no root needed
+#        local/setup.sh run       for `make run` and `make scale`: what mounts and compiles, too
+#        local/setup.sh bench     for `make bench` and `make measurements`: fio and time, too
+#        local/setup.sh test      everything: linters, SAM, a browser, other systems' binaries, file systems
 
 cd "$(dirname "$0")/.."
 
@@ -23,10 +24,10 @@ fail() {
 
 PURPOSE=${1:-}
 case $PURPOSE in
-    cli) PACKAGES=requirements/cli.txt ;;
+    cli | undeploy) PACKAGES=requirements/cli.txt ;;
     soak | run | bench) PACKAGES=requirements/run.txt ;;
     test) PACKAGES=requirements/dev.txt ;;
-    *) fail "found '$PURPOSE'; cli, soak, run, bench or test is allowed" ;;
+    *) fail "found '$PURPOSE'; cli, undeploy, soak, run, bench or test is allowed" ;;
 esac
 
 # command or file that must be there : Debian package that has it
@@ -168,11 +169,11 @@ install_packages
 check_python
 make_environment "$VENV" "$PACKAGES"
 case $PURPOSE in
-    cli | soak) exit 0 ;;
-    test)
-        make_environment "$SAM_VENV" requirements/sam.txt
-        install_asl_validator
-        ;;
+    undeploy | test) make_environment "$SAM_VENV" requirements/sam.txt ;;
+esac
+case $PURPOSE in
+    cli | undeploy | soak) exit 0 ;;
+    test) install_asl_validator ;;
 esac
 build warmer "the warm-up agent"
 build local/aws/first_touch "the first-touch file system"
