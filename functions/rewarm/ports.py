@@ -24,7 +24,7 @@ from rewarm.domain.model import (
     Volume,
     VolumeSettings,
 )
-from rewarm.domain.plan.facts import QuotasLeft
+from rewarm.domain.plan.facts import UnusedQuotas
 from rewarm.domain.ready.sent_commands import SentCommand
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.extents import Runs
@@ -194,7 +194,7 @@ class Prices(Protocol):
 class Quotas(Protocol):
     """Service Quotas, less what is in use."""
 
-    def left(self, *, now: datetime) -> QuotasLeft:
+    def left(self, *, now: datetime) -> UnusedQuotas:
         """What the Region's quotas leave; AWS's defaults where no answer is to be had. Raises nothing."""
 
 

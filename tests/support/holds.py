@@ -6,7 +6,7 @@ import itertools
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from rewarm.domain.volume.holds import AlarmStart, Limits, Running, TargetHolds
+from rewarm.domain.volume.holds import AlarmStart, ConcurrencyLimits, Running, TargetHolds
 from rewarm.ports import RestoreTable
 from rewarm.ports_performance import RestoreExecutions
 from rewarm.steps.select.holding import Keeper
@@ -74,7 +74,7 @@ def keeper(
     executions: RestoreExecutions | None = None,
 ) -> Keeper:
     """With these limits."""
-    return Keeper(holds or FakeHolds(), table, Limits(per_instance, in_stack), executions)
+    return Keeper(holds or FakeHolds(), table, ConcurrencyLimits(per_instance, in_stack), executions)
 
 
 @dataclass

@@ -102,7 +102,7 @@ class VolumeSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Boost:
+class BoostSettings:
     """What the volume is created with, above its settings, until it is warm; throughput is gp3's."""
 
     volume_type: str

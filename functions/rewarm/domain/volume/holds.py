@@ -17,7 +17,7 @@ START_GRACE = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConcurrencyLimits:
     """How many restores may run at once (parameters of the stack)."""
 
     per_instance: int

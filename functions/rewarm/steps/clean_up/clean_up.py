@@ -31,7 +31,7 @@ from rewarm.ports import (
     VolumeModifications,
     VolumeStore,
 )
-from rewarm.steps.clean_up.remains import Account, Remains, joined
+from rewarm.steps.clean_up.remains import CleanUpAccount, Remains, joined
 from rewarm.steps.record.records import (
     attribute,
     clean_up_attribute,
@@ -104,7 +104,7 @@ def clean_up(  # noqa: PLR0913 - one keyword a port
 
 def remove(remains: Remains, ports: CleanUpPorts) -> CleanUpResult:
     """Idempotent. One thing that cannot be removed never keeps another one from being removed."""
-    account = Account()
+    account = CleanUpAccount()
     record = _noted(remains, ports.table, account)
     earlier = record.get(clean_up_attribute(remains.index)) or {}
     account.kept_volumes |= {str(one) for one in earlier.get("keptVolumes") or ()}
@@ -117,7 +117,7 @@ def remove(remains: Remains, ports: CleanUpPorts) -> CleanUpResult:
     return _settle(remains, account, ports.table)
 
 
-def _noted(remains: Remains, table: RestoreTable, account: Account) -> JsonObject:
+def _noted(remains: Remains, table: RestoreTable, account: CleanUpAccount) -> JsonObject:
     """Of this volume. Nothing where it cannot be read: what the execution itself knows of is ended all the
     same, and that a volume was kept before its tag says, too.
     """
@@ -142,7 +142,7 @@ def _keep_story(event: CleanUpEvent, table: RestoreTable) -> RestoreError | None
     return None
 
 
-def _put_back(remains: Remains, ports: PutBackPorts | None, account: Account) -> None:
+def _put_back(remains: Remains, ports: PutBackPorts | None, account: CleanUpAccount) -> None:
     """The volume whose place the new one was to take, or took."""
     if ports is None or remains.in_place:
         return
@@ -152,7 +152,9 @@ def _put_back(remains: Remains, ports: PutBackPorts | None, account: Account) ->
         account.moved |= one.state == "back"
 
 
-def _cancel_commands(remains: Remains, record: JsonObject, ports: CleanUpPorts, account: Account) -> None:
+def _cancel_commands(
+    remains: Remains, record: JsonObject, ports: CleanUpPorts, account: CleanUpAccount
+) -> None:
     """The warm-up, and what measures: the record knows both, also where their answer never arrived."""
     sent = (record.get(command_attribute(remains.index)) or {}).get("dispatch") or {}
     measuring = record.get(measurement_attribute(remains.index)) or {}
@@ -167,7 +169,7 @@ def _cancel_commands(remains: Remains, record: JsonObject, ports: CleanUpPorts, 
             account.left.append(f"command {command_id}: {error}")
 
 
-def _cancel_unnoted(sending: JsonObject | None, ports: CleanUpPorts, account: Account) -> None:
+def _cancel_unnoted(sending: JsonObject | None, ports: CleanUpPorts, account: CleanUpAccount) -> None:
     """One that was sent by a function which ended before it could say so."""
     try:
         sent_before(sending, None, ports.commands)
@@ -177,7 +179,7 @@ def _cancel_unnoted(sending: JsonObject | None, ports: CleanUpPorts, account: Ac
         account.left.append(f"commands: {error}")
 
 
-def _volumes_made(event: Remains, ports: CleanUpPorts, account: Account) -> list[Volume]:
+def _volumes_made(event: Remains, ports: CleanUpPorts, account: CleanUpAccount) -> list[Volume]:
     """The volume we know of, and those that only their tags show: made by a call whose answer was lost."""
     found: dict[str, Volume] = {}
     ours = {INDEX_TAG: str(event.index), STACK_TAG: ports.stack_name}
@@ -199,7 +201,7 @@ def _volumes_made(event: Remains, ports: CleanUpPorts, account: Account) -> list
     return [volume for volume in tagged.values() if volume.state not in GONE]
 
 
-def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account: Account) -> bool:
+def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account: CleanUpAccount) -> bool:
     """False where the volume stays."""
     reason = _reason_to_keep(event, volume, account.kept_volumes)
     try:
@@ -219,7 +221,7 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
     return reason is None
 
 
-def _delete_volume(volume: Volume, volumes: VolumeStore, account: Account) -> None:
+def _delete_volume(volume: Volume, volumes: VolumeStore, account: CleanUpAccount) -> None:
     name = volume.volume_id
     if any(one.state != "detached" for one in volume.attachments):
         for attachment in volume.attachments:
@@ -233,7 +235,7 @@ def _delete_volume(volume: Volume, volumes: VolumeStore, account: Account) -> No
 
 
 def _lower_boost(
-    volume: Volume, volumes: VolumeStore, modifications: VolumeModifications, account: Account
+    volume: Volume, volumes: VolumeStore, modifications: VolumeModifications, account: CleanUpAccount
 ) -> None:
     """Of a volume that stays; EC2 bills the lower settings from the start of the modification."""
     target = volume.settings.tags.get(BOOST_TAG)
@@ -263,7 +265,7 @@ def _reason_to_keep(event: Remains, volume: Volume, kept_volumes: Collection[str
 
 
 def _release(
-    event: Remains, fast_restores: FastSnapshotRestores, table: RestoreTable, account: Account
+    event: Remains, fast_restores: FastSnapshotRestores, table: RestoreTable, account: CleanUpAccount
 ) -> None:
     if event.place is None:
         return
@@ -278,7 +280,7 @@ def _release(
         account.left.append(f"{name}: {error}")
 
 
-def _settle(event: Remains, account: Account, table: RestoreTable) -> CleanUpResult:
+def _settle(event: Remains, account: CleanUpAccount, table: RestoreTable) -> CleanUpResult:
     """Writes the account down first: the message about the failure tells it even where this state fails."""
     name = clean_up_attribute(event.index)
     earlier = attribute(table, event.restore_id, event.index, name)

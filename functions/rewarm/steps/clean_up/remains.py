@@ -39,7 +39,7 @@ class Stays:
 
 
 @dataclass(slots=True)
-class Account:
+class CleanUpAccount:
     """What became of each thing; `busy` and `left` say why something could not be removed (yet)."""
 
     removed: list[str] = field(default_factory=list)

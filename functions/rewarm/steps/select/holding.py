@@ -20,7 +20,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
     TooManyRestoresError,
 )
-from rewarm.domain.volume.holds import START_GRACE, Limits, Running, TargetHolds, check_stack
+from rewarm.domain.volume.holds import START_GRACE, ConcurrencyLimits, Running, TargetHolds, check_stack
 from rewarm.ports import Instances, RestoreTable, SnapshotCatalog, VolumeStore
 from rewarm.ports_holds import Holds
 from rewarm.ports_performance import RestoreExecutions
@@ -43,7 +43,7 @@ class Keeper:
 
     holds: Holds
     table: RestoreTable
-    limits: Limits
+    limits: ConcurrencyLimits
     executions: RestoreExecutions | None = None
 
     def is_over(self, one: Running, now: datetime) -> bool:
@@ -128,7 +128,7 @@ def assign_and_hold(  # noqa: PLR0913 - one keyword a port
     raise ServiceUnavailableError(f"other restores to {instance_id} begin all the time; try again")
 
 
-def _check(request: RestoreRequest, held: TargetHolds, restore_id: str, limits: Limits) -> None:
+def _check(request: RestoreRequest, held: TargetHolds, restore_id: str, limits: ConcurrencyLimits) -> None:
     """Before EC2 is asked anything."""
     if request.target.device is not None:
         held.check_device(restore_id, request.target.device)

@@ -49,7 +49,7 @@ class AgentPorts:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class AgentTarget:
     """The volume that the agent works on, and for whom. `turn` tells commands of one action apart."""
 
     volume: VolumeAssignment
@@ -62,7 +62,7 @@ class Target:
         return f"rewarm {action} {self.volume_id} {self.turn} for {self.restore_id}"[:100]
 
 
-def send(command: AgentCommand, target: Target, ports: AgentPorts) -> str:
+def send(command: AgentCommand, target: AgentTarget, ports: AgentPorts) -> str:
     """The command's id; once for each action and turn. Whoever notes the id takes `sending` away.
 
     Raises AgentUnreachableError, TargetNotUsableError.
@@ -74,7 +74,7 @@ def send(command: AgentCommand, target: Target, ports: AgentPorts) -> str:
     return known if known is not None else _send(command, target, comment, ports)
 
 
-def _send(command: AgentCommand, target: Target, comment: str, ports: AgentPorts) -> str:
+def _send(command: AgentCommand, target: AgentTarget, comment: str, ports: AgentPorts) -> str:
     volume = target.volume
     instance_id, platform, architecture = volume.instance_id, volume.platform, volume.architecture
     if instance_id is None or platform is None or architecture is None:

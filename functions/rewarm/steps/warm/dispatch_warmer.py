@@ -54,7 +54,7 @@ def dispatch_warmer(
     command = _command(event, artifacts, _progress_key(event, restarts))
     ports = agent_command.AgentPorts(commands, instances, artifacts, table)
     turn = f"{event.warm_ups}.{restarts}"
-    target = agent_command.Target(event.volume, event.volume_id, event.restore_id, turn)
+    target = agent_command.AgentTarget(event.volume, event.volume_id, event.restore_id, turn)
     command_id = agent_command.send(command, target, ports)
     result = DispatchWarmerResult(
         command_id=command_id,
