@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from rewarm.domain.model import Volume
-from rewarm.domain.volume.running import RunningFastRestore
+from rewarm.domain.model import RunningFastRestore, Volume
 
 
 class Inventory(Protocol):

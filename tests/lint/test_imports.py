@@ -46,7 +46,7 @@ ROOM_MAY_USE = {
         "plan": {"time", "volume"},
         "ready": {"volume"},
         "snapshot": set(),
-        "time": {"volume"},
+        "time": set(),
         "volume": set(),
         "words": {"volume"},
     },

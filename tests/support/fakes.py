@@ -41,7 +41,7 @@ from rewarm.domain.model import (
     VolumeSettings,
 )
 from rewarm.domain.plan.facts import UnusedQuotas
-from rewarm.domain.ready.sent_commands import SentCommand
+from rewarm.domain.ready.agent_output import SentCommand
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.extents import Runs
 from rewarm.domain.volume.leftovers import FastRestoreClaim

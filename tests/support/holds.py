@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from rewarm.domain.volume.holds import AlarmStart, ConcurrencyLimits, Running, TargetHolds
 from rewarm.ports import RestoreTable
 from rewarm.ports_performance import RestoreExecutions
-from rewarm.steps.select.holding import Keeper
+from rewarm.steps.select.target_lock import Keeper
 
 
 @dataclass

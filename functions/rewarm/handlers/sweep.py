@@ -23,8 +23,8 @@ from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.clean_up.end_stack import EndOfStack, end_stack
 from rewarm.steps.clean_up.gauges import GaugePorts, read_gauges
 from rewarm.steps.clean_up.known_executions import Asked, KnownExecutions
+from rewarm.steps.clean_up.missing_reports import PagePorts
 from rewarm.steps.clean_up.sweep import SweepPorts, restore_of_event, sweep, sweep_one
-from rewarm.steps.clean_up.sweep_reports import PagePorts
 from rewarm.steps.clean_up.sweep_restores import EndingPorts
 
 PAUSE_SECONDS = 5

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, Literal
 
+from rewarm.domain.errors import RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.domain.model import Volume
 
 STACK_TAG, RESTORE_TAG, INDEX_TAG = "rewarm:stack", "rewarm:restore-id", "rewarm:volume-index"
@@ -88,6 +90,30 @@ class FastRestoreClaim:
 def came_of(asked_at: datetime, enabling_time: datetime) -> bool:
     """False where it was enabled before we began to."""
     return enabling_time >= asked_at - CLOCKS_AGREE
+
+
+SweepState = Literal["ended", "ending", "left"]
+"""`ending`: the next sweep looks again; `left`: somebody must see to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweptResource:
+    """What a sweep did about one leftover: `sweep` is the name of the sweep, `resource` an id or a name."""
+
+    sweep: str
+    resource: str
+    state: SweepState
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the object for the log and for the function's answer."""
+        return {"sweep": self.sweep, "resource": self.resource, "state": self.state, "reason": self.reason}
+
+
+def failed_sweep(sweep: str, resource: str, error: RestoreError) -> SweptResource:
+    """Returns `left`; or `ending` if AWS throttled or did not answer, for then nothing is known yet."""
+    is_temporary = isinstance(error, (ThrottledError, ServiceUnavailableError))
+    return SweptResource(sweep, resource, "ending" if is_temporary else "left", str(error))
 
 
 def untouchable(tags: Mapping[str, str]) -> str | None:

@@ -31,7 +31,7 @@ from rewarm.ports import (
     VolumeModifications,
     VolumeStore,
 )
-from rewarm.steps.clean_up.remains import CleanUpAccount, Remains, joined
+from rewarm.steps.clean_up.clean_up_account import CleanUpAccount, Remains, joined
 from rewarm.steps.record.records import (
     attribute,
     clean_up_attribute,

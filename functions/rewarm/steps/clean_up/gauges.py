@@ -12,11 +12,10 @@ from types import MappingProxyType
 from typing import Literal
 
 from rewarm.domain.errors import RestoreError
-from rewarm.domain.model import Volume
+from rewarm.domain.model import RunningFastRestore, Volume
 from rewarm.domain.plan.cost import fast_snapshot_restore
 from rewarm.domain.volume.leftovers import FAILED_TAG
 from rewarm.domain.volume.performance import BOOST_TAG
-from rewarm.domain.volume.running import RunningFastRestore
 from rewarm.ports import Prices
 from rewarm.ports_gauges import Inventory, StackVolumes
 from rewarm.ports_performance import RestoreExecutions

@@ -7,7 +7,7 @@ from rewarm.ports import Artifacts, FastSnapshotRestores, History, Instances, Pr
 from rewarm.ports_holds import Pace
 from rewarm.steps.plan.planning import FactSources, plan_volumes
 from rewarm.steps.record.kept import is_small, keep_plans, kept_volumes
-from rewarm.steps.select.turns import turn_notes, turn_of_volumes
+from rewarm.steps.select.start_times import turn_notes, turn_of_volumes
 
 MOST_NOTES = 20
 """A message has room for so many."""

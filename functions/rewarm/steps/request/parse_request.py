@@ -20,8 +20,8 @@ from rewarm.ports_holds import Pace
 from rewarm.steps.record.records import ALARM_HELD_UNTIL, Status, note
 from rewarm.steps.request.alarm_starts import Earlier, earlier_alarm, earlier_delivery
 from rewarm.steps.request.runbooks import NO_SLASH
-from rewarm.steps.select.holding import Keeper, enter_stack
-from rewarm.steps.select.turns import seconds_until, turn_of_restore
+from rewarm.steps.select.start_times import seconds_until, turn_of_restore
+from rewarm.steps.select.target_lock import Keeper, enter_stack
 
 ALARM_SOURCE = "aws.cloudwatch"
 MAX_EVENT_KEY = 1_024

@@ -11,7 +11,7 @@ from rewarm.ports import Artifacts, Instances, SnapshotCatalog, VolumeStore
 from rewarm.ports_records import VOLUME_COUNT
 from rewarm.steps.record.kept import is_small, keep_volumes
 from rewarm.steps.record.records import stop_if_cancelled
-from rewarm.steps.select.holding import Keeper, assign_and_hold
+from rewarm.steps.select.target_lock import Keeper, assign_and_hold
 
 
 def select_snapshot(

@@ -12,10 +12,17 @@ from hypothesis import strategies as st
 
 from rewarm.domain.model import GIB, MIB, Strategy
 from rewarm.domain.time.history import NEAREST, learned
-from rewarm.domain.time.measured import Likeness, Measured, Phase, weight
+from rewarm.domain.time.measured import (
+    MOST_POINTS,
+    Likeness,
+    Measured,
+    Phase,
+    rates_mib_s,
+    weight,
+    with_point,
+)
 from rewarm.domain.time.quantiles import WeightedValue, shrunk, upper_quantile, weighted_median
 from rewarm.domain.time.timings import PRIORS, FigureBasis, Quantiles
-from rewarm.domain.volume.progress import MOST_POINTS, rates_mib_s, with_point
 from tests.support.builders import NOW
 
 HERE = Likeness("gp3", "us-east-1a", "m5.large")

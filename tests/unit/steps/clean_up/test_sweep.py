@@ -12,7 +12,7 @@ from rewarm.domain.errors import AccessDeniedError, ServiceUnavailableError, Thr
 from rewarm.domain.model import VolumeSettings
 from rewarm.domain.volume.performance import Performance
 from rewarm.steps.clean_up import sweep as sweeping
-from rewarm.steps.clean_up.sweep import SweepPorts, Swept
+from rewarm.steps.clean_up.sweep import SweepPorts, SweptResource
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID
 from tests.support.performance import STACK
 from tests.support.sweeping import SweepWorld
@@ -34,7 +34,7 @@ def world() -> SweepWorld:
     return made
 
 
-def swept(world: SweepWorld) -> list[Swept]:
+def swept(world: SweepWorld) -> list[SweptResource]:
     return world.sweep(now=NOW)
 
 
@@ -89,7 +89,7 @@ def test_one_volume_keeps_no_other_from_being_swept(world: SweepWorld) -> None:
 
 
 def test_one_sweep_keeps_no_other_from_running(world: SweepWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_ports: SweepPorts) -> Iterator[Swept]:
+    def broken(_ports: SweepPorts) -> Iterator[SweptResource]:
         raise AccessDeniedError("ec2:DescribeSomething")
         yield
 
