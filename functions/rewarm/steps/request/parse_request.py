@@ -19,7 +19,7 @@ from rewarm.ports import JsonObject, RestoreTable
 from rewarm.ports_holds import Pace
 from rewarm.steps.record.records import ALARM_HELD_UNTIL, Status, note
 from rewarm.steps.request.alarm_starts import Earlier, earlier_alarm, earlier_delivery
-from rewarm.steps.request.runbooks import NO_SLASH
+from rewarm.steps.request.runbooks import MAX_ALARM_NAME, NO_SLASH
 from rewarm.steps.select.start_times import seconds_until, turn_of_restore
 from rewarm.steps.select.target_lock import Keeper, enter_stack
 
@@ -132,18 +132,28 @@ def request_of_runbook(
     """The request that an alarm's runbook holds; `changes` win over it, except for its source."""
     runbook = table.runbook(alarm_name)
     if runbook is None:
-        make = NO_SLASH if "/" in alarm_name else f"PUT /runbooks/{quote(alarm_name)} makes one"
         raise RunbookNotFoundError(
-            f'the alarm "{alarm_name}" has no runbook that says what to restore; {make}',
+            f"the alarm {shown(alarm_name)} has no runbook that says what to restore; "
+            f"{_how_to_make(alarm_name)}",
             field="source.alarm",
         )
     request = parse_restore_request(with_runbook(changes or {}, runbook))
     if request.source.alarm is not None:
         raise InvalidRequestError(
-            f'the runbook of "{alarm_name}" names another alarm; a runbook must name what to restore itself',
+            f"the runbook of {shown(alarm_name)} names another alarm; "
+            "a runbook must name what to restore itself",
             field="source.alarm",
         )
     return request
+
+
+def _how_to_make(alarm_name: str) -> str:
+    if "/" in alarm_name:
+        return NO_SLASH
+    return (
+        f"PUT /runbooks/{quote(alarm_name)} makes one, if the name begins with the stack's parameter "
+        "AlarmNamePrefix"
+    )
 
 
 def resolve_request(body: JsonObject, *, table: RestoreTable) -> RestoreRequest:
@@ -153,7 +163,7 @@ def resolve_request(body: JsonObject, *, table: RestoreTable) -> RestoreRequest:
     others = (
         {name for name, value in source.items() if value is not None} if isinstance(source, dict) else set()
     )
-    if isinstance(alarm, str) and others == {"alarm"}:
+    if isinstance(alarm, str) and 1 <= len(alarm) <= MAX_ALARM_NAME and others == {"alarm"}:
         return request_of_runbook(alarm, table=table, changes=body)
     return parse_restore_request(body)
 

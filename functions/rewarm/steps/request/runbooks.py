@@ -56,12 +56,12 @@ def get_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
     """Raises RunbookNotFoundError."""
     request = table.runbook(alarm_name)
     if request is None:
-        raise RunbookNotFoundError(f'the alarm "{alarm_name}" has no runbook', field="alarmName")
+        raise RunbookNotFoundError(f"the alarm {shown(alarm_name)} has no runbook", field="alarmName")
     return {"alarmName": alarm_name, "request": request}
 
 
 def delete_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
     """Raises RunbookNotFoundError."""
     if not table.delete_runbook(alarm_name):
-        raise RunbookNotFoundError(f'the alarm "{alarm_name}" has no runbook', field="alarmName")
+        raise RunbookNotFoundError(f"the alarm {shown(alarm_name)} has no runbook", field="alarmName")
     return {"alarmName": alarm_name, "deleted": True}
