@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from rewarm.domain.errors import RestoreError, ServiceUnavailableError, ThrottledError
+from rewarm.domain.errors import TEMPORARY, RestoreError
 from rewarm.domain.model import Volume
 
 STACK_TAG, RESTORE_TAG, INDEX_TAG = "rewarm:stack", "rewarm:restore-id", "rewarm:volume-index"
@@ -112,7 +112,7 @@ class SweptResource:
 
 def failed_sweep(sweep: str, resource: str, error: RestoreError) -> SweptResource:
     """Returns `left`; or `ending` if AWS throttled or did not answer, for then nothing is known yet."""
-    is_temporary = isinstance(error, (ThrottledError, ServiceUnavailableError))
+    is_temporary = isinstance(error, TEMPORARY)
     return SweptResource(sweep, resource, "ending" if is_temporary else "left", str(error))
 
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from rewarm.contracts import CleanUpEvent, CleanUpResult
 from rewarm.domain.errors import (
+    TEMPORARY,
     DeviceInUseError,
     IncompleteCleanUpError,
     RequestRefusedError,
     RestoreError,
     ServiceUnavailableError,
-    ThrottledError,
     VolumeNotFoundError,
 )
 from rewarm.domain.model import OnFailure, Volume
@@ -42,13 +42,12 @@ from rewarm.steps.record.records import (
 )
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.volume.boost import lower
-from rewarm.steps.volume.release import release_fast_restore
+from rewarm.steps.volume.fast_restores import release_fast_restore
 from rewarm.steps.warm.sent_once import sent_before
 
 GONE = frozenset({"deleting", "deleted"})
 SWEPT_LATER = "the sweeper tries again every 15 minutes"
 KEPT_BEFORE = "it was kept before, and is its owner's"
-RETRIED = (ThrottledError, ServiceUnavailableError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ def clean_up(  # noqa: PLR0913 - one keyword a port
     back = put_back if event.volume.replaces is not None else None
     ports = CleanUpPorts(volumes, modifications, commands, fast_restores, table, stack_name, back)
     result = remove(remains, ports)
-    if isinstance(unkept, RETRIED):
+    if isinstance(unkept, TEMPORARY):
         raise unkept
     return result
 
@@ -124,7 +123,7 @@ def _noted(remains: Remains, table: RestoreTable, account: CleanUpAccount) -> Js
     try:
         return table.get_volume(remains.restore_id, remains.index)
     except RestoreError as error:
-        (account.busy if isinstance(error, RETRIED) else account.left).append(f"commands: {error}")
+        (account.busy if isinstance(error, TEMPORARY) else account.left).append(f"commands: {error}")
         return {}
 
 
@@ -163,7 +162,7 @@ def _cancel_commands(
     for command_id, instance_id in sorted(noted | remains.commands):
         try:
             ports.commands.cancel(command_id, instance_id)
-        except RETRIED as error:
+        except TEMPORARY as error:
             account.busy.append(f"command {command_id}: {error}")
         except RestoreError as error:
             account.left.append(f"command {command_id}: {error}")
@@ -173,7 +172,7 @@ def _cancel_unnoted(sending: JsonObject | None, ports: CleanUpPorts, account: Cl
     """One that was sent by a function which ended before it could say so."""
     try:
         sent_before(sending, None, ports.commands)
-    except RETRIED as error:
+    except TEMPORARY as error:
         account.busy.append(f"commands: {error}")
     except RestoreError as error:
         account.left.append(f"commands: {error}")
@@ -191,7 +190,7 @@ def _volumes_made(event: Remains, ports: CleanUpPorts, account: CleanUpAccount) 
             found[event.volume_id] = ports.volumes.get(event.volume_id)
     except VolumeNotFoundError:
         pass
-    except RETRIED as error:
+    except TEMPORARY as error:
         account.busy.append(str(error))
     except RestoreError as error:
         account.left.append(f"volumes of this restore could not be listed: {error}")
@@ -214,7 +213,7 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
             account.keep(volume, f"{reason}; tagged {FAILED_TAG}", tagged=True)
     except VolumeNotFoundError:
         account.removed.append(f"volume {volume.volume_id}")
-    except (*RETRIED, RequestRefusedError, DeviceInUseError) as error:
+    except (*TEMPORARY, RequestRefusedError, DeviceInUseError) as error:
         account.busy.append(f"volume {volume.volume_id}: {error}")
     except RestoreError as error:
         account.left.append(f"volume {volume.volume_id}: {error}")
@@ -274,7 +273,7 @@ def _release(
         account.removed += release_fast_restore(
             event.restore_id, event.index, event.place, fast_restores=fast_restores, table=table
         )
-    except RETRIED as error:
+    except TEMPORARY as error:
         account.busy.append(f"{name}: {error}")
     except RestoreError as error:
         account.left.append(f"{name}: {error}")

@@ -11,7 +11,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
 
-from rewarm.domain.errors import RestoreError
+from rewarm.domain.errors import TEMPORARY, RestoreError
 from rewarm.domain.model import RunningFastRestore, Volume
 from rewarm.domain.plan.cost import fast_snapshot_restore
 from rewarm.domain.volume.leftovers import FAILED_TAG
@@ -19,7 +19,6 @@ from rewarm.domain.volume.performance import BOOST_TAG
 from rewarm.ports import Prices
 from rewarm.ports_gauges import Inventory, StackVolumes
 from rewarm.ports_performance import RestoreExecutions
-from rewarm.steps.clean_up.clean_up import RETRIED
 
 RESTORE_TAG, INDEX_TAG = "rewarm:restore-id", "rewarm:volume-index"
 Unit = Literal["Count", "None"]
@@ -66,7 +65,7 @@ def read_gauges(ports: GaugePorts) -> Reading:
     for name, read in READERS.items():
         try:
             found += list(read(ports))
-        except RETRIED as error:
+        except TEMPORARY as error:
             later.append(f"{name}: {error}")
         except RestoreError as error:
             problems.append(f"{name} could not be looked at: {error}")

@@ -25,7 +25,7 @@ from rewarm.steps.record.records import (
     settled_attribute,
     volume_attribute,
 )
-from rewarm.steps.report.report import Draw, report
+from rewarm.steps.report.report import report
 
 LATE_REPORTS = "reports"
 """Their name among the sweeps."""
@@ -39,7 +39,7 @@ class PagePorts:
 
     artifacts: Artifacts
     history: History
-    draw: Draw
+    draw: Callable[[JsonObject], str | None]
     counted: Callable[[ReportEvent, ReportResult], None] = lambda _event, _result: None
     """Told of a report that was written late: its deadline and its costs are figures, too."""
 

@@ -46,7 +46,7 @@ from rewarm.steps.record.records import (
     volume_attribute,
 )
 from rewarm.steps.volume.boost import Lowering, lower
-from rewarm.steps.volume.release import release_fast_restore
+from rewarm.steps.volume.fast_restores import release_fast_restore
 
 __all__ = ["SWEEPS", "SweepPorts", "SweptResource", "restore_of_event", "sweep", "sweep_one", "sweep_these"]
 

@@ -19,9 +19,8 @@ from rewarm.ports import (
 )
 from rewarm.steps.plan.plan_answer import plan_answer
 from rewarm.steps.plan.planning import FactSources
-from rewarm.steps.request.parse_request import resolve_request
-from rewarm.steps.select.select_snapshot import with_agent
-from rewarm.steps.select.selection import assign_volumes
+from rewarm.steps.request.runbooks import resolve_request
+from rewarm.steps.select.selection import assign_volumes, with_agent
 
 
 def plan_restore(  # noqa: PLR0913 - one keyword a port

@@ -13,7 +13,7 @@ from rewarm.domain.errors import RestoreError, ServiceUnavailableError
 from rewarm.domain.units import iso
 from rewarm.ports import Executions, Instances, JsonObject, RestoreTable, SnapshotCatalog, VolumeStore
 from rewarm.steps.record.records import FINISHED, Status, parsed_time
-from rewarm.steps.request.parse_request import resolve_request
+from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.target_lock import Keeper, assign_and_hold, enter_stack, give_back
 
 TRIGGER: JsonObject = {"kind": "api"}

@@ -15,13 +15,13 @@ from rewarm.contracts import (
     RestoreRequest,
     VolumeAssignment,
 )
-from rewarm.domain.errors import InvalidRequestError, RestoreError, VolumeNotFoundError
+from rewarm.domain.errors import InvalidRequestError, RestoreError, TargetNotUsableError, VolumeNotFoundError
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
 from rewarm.domain.snapshot.selection import PassedOver
 from rewarm.domain.volume.replacing import check_replaceable, device_to_replace
 from rewarm.domain.volume.targets import check_instance, check_zone, choose_device
 from rewarm.domain.volume.volume_types import WantedVolume, settle
-from rewarm.ports import Instances, SnapshotCatalog, VolumeStore
+from rewarm.ports import Artifacts, Instances, SnapshotCatalog, VolumeStore
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
 
 MAX_PASSED_OVER = 10
@@ -212,3 +212,17 @@ def _assignment(
 
 def _named(passed_over: tuple[PassedOver, ...]) -> tuple[PassedOver, ...]:
     return passed_over[:MAX_PASSED_OVER]
+
+
+def with_agent(assignment: VolumeAssignment, artifacts: Artifacts) -> VolumeAssignment:
+    """Returns the assignment, saying whether there is an agent for the target instance.
+
+    Without one the strategies remain that need none.
+    """
+    if assignment.platform is None or assignment.architecture is None:
+        return assignment
+    try:
+        artifacts.agent(assignment.platform, assignment.architecture)
+    except TargetNotUsableError:
+        return assignment.model_copy(update={"agent_available": False})
+    return assignment.model_copy(update={"agent_available": True})

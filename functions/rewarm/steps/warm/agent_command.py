@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from rewarm.contracts import VolumeAssignment
+from rewarm.contracts import RestoreRequest, VolumeAssignment
 from rewarm.domain.errors import AgentUnreachableError, RestoreError, TargetNotUsableError
+from rewarm.domain.scope import most_bytes
 from rewarm.ports import Artifacts, Commands, Instances, RestoreTable
 from rewarm.steps.record.records import attribute, sending_attribute
 from rewarm.steps.warm.sent_once import about_to_send, sent_before
@@ -130,3 +131,9 @@ def ended_unless_noted(command_id: str, instance_id: str, commands: Commands) ->
 def plain_number(value: float) -> str:
     """The agent takes no exponent, and `g` writes one, and cuts to six digits."""
     return f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def bytes_to_read(request: RestoreRequest, volume: VolumeAssignment) -> int:
+    """Returns how many bytes the agent reads of the volume: at most, if the scope is `used`."""
+    size_gib = volume.volume.size_gib
+    return most_bytes(request.warm_up.scope, written_blocks=volume.written_blocks, size_gib=size_gib)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest, VolumeAssignment
+from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest
 from rewarm.domain.model import MIB, Extent
 from rewarm.domain.ready.stability import read_ops_level
-from rewarm.domain.scope import Scope, most_bytes
+from rewarm.domain.scope import Scope
 from rewarm.domain.volume.extents import Runs
 from rewarm.ports import Artifacts, Commands, Instances, Metrics, RestoreTable
 from rewarm.steps.record.records import attribute, command_attribute, sending_attribute, stop_if_cancelled
 from rewarm.steps.warm import agent_command
-from rewarm.steps.warm.agent_command import AgentCommand
+from rewarm.steps.warm.agent_command import AgentCommand, bytes_to_read
 from rewarm.steps.warm.restart_warmer import restart
 
 LOOK_BACK = timedelta(minutes=10)
@@ -122,9 +122,3 @@ def _execution_seconds(event: DispatchWarmerEvent) -> int:
     mib = bytes_to_read(event.request, event.volume) / MIB
     slowest = min(SLOWEST_MIB_S, wanted.max_mib_per_second or SLOWEST_MIB_S)
     return round(mib / slowest) + agent_command.MIN_EXECUTION_SECONDS
-
-
-def bytes_to_read(request: RestoreRequest, volume: VolumeAssignment) -> int:
-    """At most, where the scope is `used`."""
-    size_gib = volume.volume.size_gib
-    return most_bytes(request.warm_up.scope, written_blocks=volume.written_blocks, size_gib=size_gib)

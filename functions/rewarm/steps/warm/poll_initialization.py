@@ -36,7 +36,7 @@ from rewarm.domain.units import duration_text, iso, size_text
 from rewarm.ports import Artifacts, Commands, Metrics, RestoreTable, VolumeStore
 from rewarm.steps.record import samples
 from rewarm.steps.record.records import FINISHED, Status, initialization_attribute, stop_if_cancelled
-from rewarm.steps.warm.dispatch_warmer import bytes_to_read
+from rewarm.steps.warm.agent_command import bytes_to_read
 
 READ_OPS_SHOWN = 15
 METRICS_LOOK_BACK = timedelta(minutes=30)
