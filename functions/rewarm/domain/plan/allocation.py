@@ -47,7 +47,9 @@ class AllocationCandidate:
         """The cheapest but fast snapshot restore; None where nothing is as early."""
         limits = EstimateLimits(seconds)
         found = [*self.single, *(_estimate(name, self.facts, self.book, limits) for name in self.graded)]
-        in_time = [one for one in found if one is not None and one.times.ready_p90 <= seconds]
+        in_time = [
+            estimate for estimate in found if estimate is not None and estimate.times.ready_p90 <= seconds
+        ]
         return min(in_time, key=rank, default=None)
 
 
@@ -62,7 +64,7 @@ def allocate(
 ) -> list[Estimate] | None:
     """One estimate for each volume; None where some volume has none, or the budget is too small for any."""
     all_of_them = candidates(volumes, objective, book)
-    if any(math.isinf(one.fastest) for one in all_of_them):
+    if any(math.isinf(candidate.fastest) for candidate in all_of_them):
         return None
     deadline = math.inf if objective.deadline_seconds is None else objective.deadline_seconds
     chosen = all_within(all_of_them, deadline)
@@ -76,7 +78,7 @@ def allocate(
 
 def usd(estimates: Iterable[Estimate]) -> Decimal:
     """What the choice can change of their price."""
-    return sum((one.decidable_usd for one in estimates), Decimal(0))
+    return sum((estimate.decidable_usd for estimate in estimates), Decimal(0))
 
 
 def candidates(
@@ -86,7 +88,7 @@ def candidates(
     known: list[AllocationCandidate] = []
     found = []
     for facts in volumes:
-        alike = next((one for one in known if one.facts == facts), None)
+        alike = next((other for other in known if other.facts == facts), None)
         if alike is None:
             alike = candidate(facts, objective, book)
             known.append(alike)
@@ -104,11 +106,13 @@ def candidate(facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> 
         facts,
         book,
         single=tuple(
-            one for name, one in known.items() if name not in {*GRADED, Strategy.FAST_SNAPSHOT_RESTORE}
+            estimate
+            for name, estimate in known.items()
+            if name not in {*GRADED, Strategy.FAST_SNAPSHOT_RESTORE}
         ),
         graded=tuple(name for name in known if name in GRADED),
         fast_restore=known.get(Strategy.FAST_SNAPSHOT_RESTORE),
-        fastest=min((one.times.ready_p90 for one in known.values()), default=math.inf),
+        fastest=min((estimate.times.ready_p90 for estimate in known.values()), default=math.inf),
     )
 
 
@@ -121,14 +125,16 @@ def all_within(volumes: Sequence[AllocationCandidate], seconds: float) -> list[E
     """The cheapest for all together, each within the time or its own fastest where that is later."""
     groups: dict[tuple[str, str], list[int]] = {}
     alone: dict[int, Estimate | None] = {}
-    for index, one in enumerate(volumes):
-        groups.setdefault(one.facts.place, []).append(index)
-        if id(one) not in alone:
-            alone[id(one)] = one.within(max(seconds, one.fastest))
+    for index, volume in enumerate(volumes):
+        groups.setdefault(volume.facts.place, []).append(index)
+        if id(volume) not in alone:
+            alone[id(volume)] = volume.within(max(seconds, volume.fastest))
     chosen: dict[int, Estimate] = {}
     for indices in groups.values():
         group = {index: volumes[index] for index in indices}
-        chosen.update(_group_within(group, {index: alone[id(one)] for index, one in group.items()}, seconds))
+        chosen.update(
+            _group_within(group, {index: alone[id(candidate)] for index, candidate in group.items()}, seconds)
+        )
     return [chosen[index] for index in range(len(volumes))]
 
 
@@ -136,13 +142,13 @@ def _group_within(
     group: Mapping[int, AllocationCandidate], others: Mapping[int, Estimate | None], seconds: float
 ) -> dict[int, Estimate]:
     """Volumes of one snapshot in one zone: fast snapshot restore for all that it serves, or for none."""
-    alone = {index: one for index, one in others.items() if one is not None}
+    alone = {index: other for index, other in others.items() if other is not None}
     fast = {
-        index: one.fast_restore
-        for index, one in group.items()
-        if one.fast_restore is not None
-        and one.fast_restore.times.ready_p90 <= max(seconds, one.fastest)
-        and _better(one.fast_restore, alone.get(index))
+        index: candidate.fast_restore
+        for index, candidate in group.items()
+        if candidate.fast_restore is not None
+        and candidate.fast_restore.times.ready_p90 <= max(seconds, candidate.fastest)
+        and _better(candidate.fast_restore, alone.get(index))
     }
     if not fast:
         return alone
@@ -153,7 +159,7 @@ def _group_within(
 
 
 def _way_rank(way: Mapping[int, Estimate]) -> tuple[Decimal, float]:
-    return usd(way.values()), max(one.times.ready_p90 for one in way.values())
+    return usd(way.values()), max(estimate.times.ready_p90 for estimate in way.values())
 
 
 def _better(fast: Estimate, other: Estimate | None) -> bool:
@@ -171,8 +177,8 @@ def _shared(group: Mapping[int, AllocationCandidate], fast: Mapping[int, Estimat
     It is the last of all that could take it, so that the price does not depend on who does. Who gets the odd
     millionth of a dollar follows from the volumes, not from their order.
     """
-    able = [one.fast_restore for one in group.values() if one.fast_restore is not None]
-    seconds = max(one.times.ready_p90 for one in able)
+    able = [candidate.fast_restore for candidate in group.values() if candidate.fast_restore is not None]
+    seconds = max(estimate.times.ready_p90 for estimate in able)
     ordered = sorted(fast, key=lambda index: group[index].facts.written_bytes)
     return {
         index: replace(
@@ -188,8 +194,8 @@ def _shared(group: Mapping[int, AllocationCandidate], fast: Mapping[int, Estimat
 
 def turning_times(volumes: Sequence[AllocationCandidate]) -> list[float]:
     """Every P90 that a volume can have, ascending: where the cheapest choice may change."""
-    alike = {id(one): one for one in volumes}
-    return sorted({time for one in alike.values() for time in _times(one)})
+    alike = {id(volume): volume for volume in volumes}
+    return sorted({time for candidate in alike.values() for time in _times(candidate)})
 
 
 def _times(one: AllocationCandidate) -> list[float]:

@@ -130,8 +130,8 @@ def volume_clone(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) ->
     if tib > CLONE_GROWS_TO_TIB:
         loading = timings.clone_most_seconds
     lag = timings.status_delay_seconds
-    iops = min(one.iops for one in (CLONE_SPEED, source.speed, facts.speed))
-    mib_s = min(one.sustained_mib_s for one in (CLONE_SPEED, source.speed, facts.speed))
+    iops = min(speed.iops for speed in (CLONE_SPEED, source.speed, facts.speed))
+    mib_s = min(speed.sustained_mib_s for speed in (CLONE_SPEED, source.speed, facts.speed))
     return Estimate(
         Strategy.VOLUME_CLONE,
         timed(facts, ((Phase.LOAD, Quantiles(loading.p50 + lag.p50, loading.p90 + lag.p90)),)),

@@ -29,7 +29,7 @@ class FrontierStep:
     @property
     def strategies(self) -> tuple[Strategy, ...]:
         """Of each volume."""
-        return tuple(one.strategy for one in self.estimates)
+        return tuple(estimate.strategy for estimate in self.estimates)
 
 
 def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[FrontierStep]:
@@ -41,7 +41,7 @@ def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
     """
     asked = PlanObjective(fixed=objective.fixed)
     found = candidates(beside_each_other(volumes), asked, book)
-    first = max((one.fastest for one in found), default=0.0)
+    first = max((candidate.fastest for candidate in found), default=0.0)
     times = [time for time in turning_times(found) if time >= first]
     if not times:
         return []
@@ -55,8 +55,8 @@ def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
 
 def _step(found: Sequence[AllocationCandidate], seconds: float) -> FrontierStep:
     chosen = all_within(found, seconds)
-    cost_usd = sum((one.cost_usd for one in chosen), Decimal(0))
-    return FrontierStep(max(one.times.ready_p90 for one in chosen), cost_usd, tuple(chosen))
+    cost_usd = sum((estimate.cost_usd for estimate in chosen), Decimal(0))
+    return FrontierStep(max(estimate.times.ready_p90 for estimate in chosen), cost_usd, tuple(chosen))
 
 
 def _seek_change(

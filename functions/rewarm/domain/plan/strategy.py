@@ -98,13 +98,13 @@ def _explained(facts: VolumeFacts, best: Estimate, objective: PlanObjective, boo
         and not over_budget(outcome, objective)
     ]
     if objective.strict:
-        others = [one for one in others if not is_late(one, objective)]
+        others = [other for other in others if not is_late(other, objective)]
     why = reasons.why(best, [best, *others], objective)
     return Decision(
         plan=PlannedEstimate(best, why, is_late(best, objective)),
         fallbacks=tuple(
-            PlannedEstimate(one, reasons.as_fallback(one, best, objective), is_late(one, objective))
-            for one in sorted(others, key=lambda one: _turn(one, objective))
+            PlannedEstimate(other, reasons.as_fallback(other, best, objective), is_late(other, objective))
+            for other in sorted(others, key=lambda other: _turn(other, objective))
         ),
         considered=tuple(
             Considered(
@@ -132,12 +132,12 @@ def _refusal(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
     for facts in sorted(volumes, key=repr):
         outcomes = _outcomes(facts, objective, book)
         fitting = [
-            one
-            for name, one in outcomes.items()
-            if isinstance(one, Estimate)
+            outcome
+            for name, outcome in outcomes.items()
+            if isinstance(outcome, Estimate)
             and objective.allows(name)
-            and not over_budget(one, objective)
-            and not (objective.strict and is_late(one, objective))
+            and not over_budget(outcome, objective)
+            and not (objective.strict and is_late(outcome, objective))
         ]
         if not fitting:
             return reasons.nothing_fits(outcomes, objective)

@@ -52,13 +52,13 @@ def shrunk(observations: Iterable[WeightedValue], prior: Quantiles) -> Quantiles
 
 def weighted_median(sample: Sequence[WeightedValue]) -> float:
     """Half of the weight is at or below it and half at or above; between two values their middle."""
-    half = sum(one.weight for one in sample) / 2
+    half = sum(observation.weight for observation in sample) / 2
     return (_first_at(sample, half) + _first_above(sample, half)) / 2
 
 
 def upper_quantile(sample: Sequence[WeightedValue], share: float) -> float:
     """The lowest value at or below which lies `share` of the weight and of one observation more."""
-    total = sum(one.weight for one in sample)
+    total = sum(observation.weight for observation in sample)
     return _first_at(sample, min(total, share * (total + 1)))
 
 
@@ -73,8 +73,8 @@ def _first_above(sample: Sequence[WeightedValue], weight: float) -> float:
 def _first(sample: Sequence[WeightedValue], weight: float) -> float:
     ordered = sorted(sample)
     so_far = 0.0
-    for one in ordered:
-        so_far += one.weight
+    for observation in ordered:
+        so_far += observation.weight
         if so_far >= weight:
-            return one.value
+            return observation.value
     return ordered[-1].value

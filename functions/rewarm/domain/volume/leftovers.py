@@ -81,9 +81,9 @@ class FastRestoreClaim:
 
     def is_ours(self, enabling_time: datetime) -> bool:
         """The one that EC2 shows now."""
-        known = any(abs(enabling_time - one) < CLOCKS_AGREE for one in self.enabling_times)
+        known = any(abs(enabling_time - enabled) < CLOCKS_AGREE for enabled in self.enabling_times)
         return known or any(
-            came_of(one, enabling_time) and enabling_time - one <= ASK_LASTS for one in self.asked_at
+            came_of(asked, enabling_time) and enabling_time - asked <= ASK_LASTS for asked in self.asked_at
         )
 
 

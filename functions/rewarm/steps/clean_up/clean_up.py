@@ -106,7 +106,7 @@ def remove(remains: Remains, ports: CleanUpPorts) -> CleanUpResult:
     account = CleanUpAccount()
     record = _noted(remains, ports.table, account)
     earlier = record.get(clean_up_attribute(remains.index)) or {}
-    account.kept_volumes |= {str(one) for one in earlier.get("keptVolumes") or ()}
+    account.kept_volumes |= {str(volume_id) for volume_id in earlier.get("keptVolumes") or ()}
     _cancel_commands(remains, record, ports, account)
     for volume in _volumes_made(remains, ports, account):
         if not _remove_volume(remains, volume, ports.volumes, account):
@@ -146,9 +146,9 @@ def _put_back(remains: Remains, ports: PutBackPorts | None, account: CleanUpAcco
     if ports is None or remains.in_place:
         return
     lists = {"back": account.kept, "stays-out": account.kept, "pending": account.busy, "left": account.left}
-    for one in put_back(remains.restore_id, remains.index, ports):
-        lists[one.state].append(f"volume {one.volume_id}: {one.reason}")
-        account.moved |= one.state == "back"
+    for outcome in put_back(remains.restore_id, remains.index, ports):
+        lists[outcome.state].append(f"volume {outcome.volume_id}: {outcome.reason}")
+        account.moved |= outcome.state == "back"
 
 
 def _cancel_commands(
@@ -157,7 +157,9 @@ def _cancel_commands(
     """The warm-up, and what measures: the record knows both, also where their answer never arrived."""
     sent = (record.get(command_attribute(remains.index)) or {}).get("dispatch") or {}
     measuring = record.get(measurement_attribute(remains.index)) or {}
-    noted = {(str(one["commandId"]), str(one["instanceId"])) for one in (sent, measuring) if one}
+    noted = {
+        (str(command["commandId"]), str(command["instanceId"])) for command in (sent, measuring) if command
+    }
     _cancel_unnoted(record.get(sending_attribute(remains.index)), ports, account)
     for command_id, instance_id in sorted(noted | remains.commands):
         try:
@@ -195,7 +197,9 @@ def _volumes_made(event: Remains, ports: CleanUpPorts, account: CleanUpAccount) 
     except RestoreError as error:
         account.left.append(f"volumes of this restore could not be listed: {error}")
     tagged = {
-        name: one for name, one in found.items() if one.settings.tags.get(STACK_TAG) == ports.stack_name
+        name: volume
+        for name, volume in found.items()
+        if volume.settings.tags.get(STACK_TAG) == ports.stack_name
     }
     return [volume for volume in tagged.values() if volume.state not in GONE]
 
@@ -222,11 +226,11 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
 
 def _delete_volume(volume: Volume, volumes: VolumeStore, account: CleanUpAccount) -> None:
     name = volume.volume_id
-    if any(one.state != "detached" for one in volume.attachments):
+    if any(place.state != "detached" for place in volume.attachments):
         for attachment in volume.attachments:
             volumes.detach(name, attachment.instance_id)
         volume = volumes.get(name)
-    if volume.state == "creating" or any(one.state != "detached" for one in volume.attachments):
+    if volume.state == "creating" or any(place.state != "detached" for place in volume.attachments):
         account.busy.append(f"{name} is still being {'detached' if volume.attachments else 'created'}")
         return
     volumes.delete(name)
@@ -257,7 +261,7 @@ def _reason_to_keep(event: Remains, volume: Volume, kept_volumes: Collection[str
         return "it is usable and may hold new data"
     if event.on_failure is OnFailure.KEEP and volume.state != "error":
         return "the request says onFailure keep"
-    others = {one.instance_id for one in volume.attachments} - {event.instance_id}
+    others = {attachment.instance_id for attachment in volume.attachments} - {event.instance_id}
     if others:
         return f"it is attached to {', '.join(sorted(others))}, which was not our doing"
     return KEPT_BEFORE if volume.volume_id in kept_volumes else None
@@ -287,7 +291,7 @@ def _settle(event: Remains, account: CleanUpAccount, table: RestoreTable) -> Cle
     unfinished = [*account.left, *account.busy]
     kept = [] if event.fallback else account.kept_in_words
     stays = [] if event.fallback else account.marked
-    told = {"removed": removed, "kept": [*kept, *(f"{one} ({SWEPT_LATER})" for one in unfinished)]}
+    told = {"removed": removed, "kept": [*kept, *(f"{item} ({SWEPT_LATER})" for item in unfinished)]}
     goes_on = {"goesOn": True} if event.fallback else {}
     volumes = {"keptVolumes": sorted(account.kept_volumes)} if account.kept_volumes else {}
     noted = {**told, **goes_on, **volumes, "stays": stays, "unfinished": bool(unfinished)}

@@ -43,7 +43,11 @@ def end_stack(ports: SweepPorts, end: EndOfStack) -> int:
         if just_stopped:
             quiet_at = end.seconds_left() - LATE_SECONDS
         found = [*sweep_these(set(stopped.values()), ports), *sweep(ports)]
-        left += [f"{one.resource} ({one.sweep}): {one.reason}" for one in found if _is_open(one)]
+        left += [
+            f"{resource.resource} ({resource.sweep}): {resource.reason}"
+            for resource in found
+            if _is_open(resource)
+        ]
         seconds_left = end.seconds_left()
         if not left and seconds_left <= quiet_at:
             return len(stopped)

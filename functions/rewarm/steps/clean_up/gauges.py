@@ -78,7 +78,7 @@ def _restores(ports: GaugePorts) -> Iterator[Gauge]:
 
 def _fast_restores(ports: GaugePorts) -> Iterator[Gauge]:
     running = ports.inventory.fast_restores()
-    left = [one for one in running if all(_is_over(user, ports.executions) for user in one.users)]
+    left = [restore for restore in running if all(_is_over(user, ports.executions) for user in restore.users)]
     yield Gauge("FastSnapshotRestores", len(running))
     yield Gauge("FastSnapshotRestoresLeft", len(left))
     yield Gauge("FastSnapshotRestoreUsd", _usd(running, ports), "None")
@@ -94,16 +94,20 @@ def _usd(running: list[RunningFastRestore], ports: GaugePorts) -> float:
     if not running:
         return 0.0
     book = ports.prices.book(now=ports.now)
-    costs = [fast_snapshot_restore(book, (ports.now - one.since).total_seconds()).usd for one in running]
+    costs = [
+        fast_snapshot_restore(book, (ports.now - restore.since).total_seconds()).usd for restore in running
+    ]
     return float(sum(costs))
 
 
 def _volumes(ports: GaugePorts) -> Iterator[Gauge]:
     volumes = ports.volumes.of_stack(ports.stack_name)
-    boosted = [one for one in volumes if BOOST_TAG in one.settings.tags]
+    boosted = [volume for volume in volumes if BOOST_TAG in volume.settings.tags]
     yield Gauge("BoostedVolumes", len(boosted))
-    yield Gauge("BoostedVolumesLeft", len([one for one in boosted if _is_abandoned(one, ports.executions)]))
-    yield Gauge("FailedVolumes", len([one for one in volumes if FAILED_TAG in one.settings.tags]))
+    yield Gauge(
+        "BoostedVolumesLeft", len([volume for volume in boosted if _is_abandoned(volume, ports.executions)])
+    )
+    yield Gauge("FailedVolumes", len([volume for volume in volumes if FAILED_TAG in volume.settings.tags]))
 
 
 def _is_abandoned(volume: Volume, executions: RestoreExecutions) -> bool:

@@ -95,7 +95,7 @@ def sweep_one(restore_id: str, ports: SweepPorts) -> list[SweptResource]:
 
 def sweep_these(restore_ids: Iterable[str], ports: SweepPorts) -> list[SweptResource]:
     """Restores that are known to be over, also such that are not noted as running any more."""
-    return list(_end({one: set() for one in restore_ids}, ports))
+    return list(_end({name: set() for name in restore_ids}, ports))
 
 
 def restore_of_event(event: dict[str, Any], restore_volume_arn: str) -> str | None:
@@ -109,7 +109,7 @@ def restore_of_event(event: dict[str, Any], restore_volume_arn: str) -> str | No
 
 def sweep_restores(ports: SweepPorts) -> Iterator[SweptResource]:
     """Those that are noted as running, and do not run."""
-    return _end({one.restore_id: set() for one in ports.ending.holds.running()}, ports)
+    return _end({running.restore_id: set() for running in ports.ending.holds.running()}, ports)
 
 
 def sweep_volumes(ports: SweepPorts) -> Iterator[SweptResource]:
@@ -237,7 +237,7 @@ def _end_one(
 def sweep_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
     """Lowers the volumes whose restore is over and did not do it."""
     boosted = ports.boosted.boosted(ports.stack_name)
-    for volume in sorted(boosted, key=lambda one: _turn(one.volume_id, ports.now)):
+    for volume in sorted(boosted, key=lambda boost: _turn(boost.volume_id, ports.now)):
         if not ports.ending.has_time():
             yield SweptResource("boosts", "some", "ending", NO_TIME)
             return

@@ -97,7 +97,7 @@ def end_restore(
         # Nobody knows whether its volumes were announced.
         _give_back(restore_id, ports)
         return None
-    running = [one for one in indexes(record) if ports.endings.volume_runs(restore_id, one)]
+    running = [index for index in indexes(record) if ports.endings.volume_runs(restore_id, index)]
     if running:
         return _stop_volumes(restore_id, record, ports)
     untold = ending.without_account and _is_untold(record)
@@ -154,7 +154,7 @@ def _only_starts(
         return False
     entry = ports.holds.entry(restore_id)
     times = [parsed_time((record or {}).get("startedAt")), entry.since if entry else None]
-    return any(one is not None and ports.now - one < START_GRACE for one in times)
+    return any(time is not None and ports.now - time < START_GRACE for time in times)
 
 
 def _is_untold(record: JsonObject) -> bool:

@@ -42,7 +42,7 @@ def choose_strategy(  # noqa: PLR0913 - one keyword a port
     notes = _few([*turn_notes(max(turns), event.now), *planned.summary.notes])
     return ChooseStrategyResult(
         plans_key=keep_plans(event.restore_id, plans, artifacts),
-        indexes=[one.volume.index for one in plans],
+        indexes=[planned.volume.index for planned in plans],
         summary=planned.summary.model_copy(update={"notes": notes}),
         plans=plans if is_small(plans) else [],
     )

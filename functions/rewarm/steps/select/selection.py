@@ -62,15 +62,15 @@ def assign_volumes(  # noqa: PLR0913 - one keyword a port, and what is held
     _check_key(request, snapshots)
     place = _place(request, instances)
     assignments: list[VolumeAssignment] = []
-    for index, one in enumerate(chosen):
+    for index, choice in enumerate(chosen):
         reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
-        preferred = kept.get(index, one.device)
-        device, replaces = _device(request, place, one.device, preferred, reserved, volumes)
-        source = _source_volume(one.snapshot, volumes)
-        new_volume = _settle(request, one.snapshot, source)
+        preferred = kept.get(index, choice.device)
+        device, replaces = _device(request, place, choice.device, preferred, reserved, volumes)
+        source = _source_volume(choice.snapshot, volumes)
+        new_volume = _settle(request, choice.snapshot, source)
         living = _living_source(source, place.zone)
         map_key = f"restores/{restore_id}/{index}/blocks.map"
-        made = _assignment(index, map_key, one, new_volume, place, device)
+        made = _assignment(index, map_key, choice, new_volume, place, device)
         assignments.append(made.model_copy(update={"living_source": living, "replaces": replaces}))
     _check_first(request, assignments)
     return assignments
@@ -93,7 +93,7 @@ def _device(
     device, volume_id = device_to_replace(asked, own, instance)
     old = volumes.get(volume_id)
     check_replaceable(old, instance.instance_id, device)
-    kept = any(one.delete_on_termination for one in old.attachments)
+    kept = any(attachment.delete_on_termination for attachment in old.attachments)
     size_gib = old.settings.size_gib
     return device, ReplacedVolume(volume_id=volume_id, size_gib=size_gib, delete_on_termination=kept)
 
@@ -106,7 +106,7 @@ def _check_first(request: RestoreRequest, assignments: list[VolumeAssignment]) -
             f"block numbers are those of one volume, and this restore has {len(assignments)}",
             field="warmUp.first",
         )
-    blocks = min(one.volume.size_gib for one in assignments) * GIB // BLOCK_BYTES
+    blocks = min(assignment.volume.size_gib for assignment in assignments) * GIB // BLOCK_BYTES
     for index, extent in enumerate(first):
         if extent.start_block + extent.block_count > blocks:
             raise InvalidRequestError(
@@ -206,7 +206,7 @@ def _assignment(
         volume=NewVolume.model_validate(new_volume),
         chosen_because=chosen.because,
         consistent_set=chosen.consistent_set,
-        passed_over=[PassedOverSnapshot.model_validate(one) for one in _named(chosen.passed_over)],
+        passed_over=[PassedOverSnapshot.model_validate(passed) for passed in _named(chosen.passed_over)],
     )
 
 

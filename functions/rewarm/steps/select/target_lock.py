@@ -76,13 +76,13 @@ def enter_stack(request: RestoreRequest, *, restore_id: str, now: datetime, keep
 
 def _check_room_in_stack(restore_id: str, now: datetime, keeper: Keeper) -> None:
     limit = keeper.limits.in_stack
-    others = [one for one in keeper.holds.running() if one.restore_id != restore_id]
+    others = [running for running in keeper.holds.running() if running.restore_id != restore_id]
     if len(others) >= limit:
         # They stay noted: the sweeper finds them so, and sees to what they left.
-        others = [one for one in others[:MOST_CHECKED] if not keeper.is_over(one, now)] + others[
+        others = [other for other in others[:MOST_CHECKED] if not keeper.is_over(other, now)] + others[
             MOST_CHECKED:
         ]
-    check_stack([one.restore_id for one in others], limit)
+    check_stack([other.restore_id for other in others], limit)
 
 
 def assign_and_hold(  # noqa: PLR0913 - one keyword a port
@@ -115,7 +115,11 @@ def assign_and_hold(  # noqa: PLR0913 - one keyword a port
         try:
             _check(request, held, restore_id, keeper.limits)
             assigned = assign(taken=held.others(restore_id), kept=held.of(restore_id))
-            devices = {one.index: one.device for one in assigned if one.device is not None}
+            devices = {
+                assignment.index: assignment.device
+                for assignment in assigned
+                if assignment.device is not None
+            }
             wanted = held.with_devices(restore_id, devices, now)
         except (TargetBusyError, TooManyRestoresError, TargetNotUsableError):
             wanted = held.without(_over(held, restore_id, now, keeper))
@@ -136,7 +140,7 @@ def _check(request: RestoreRequest, held: TargetHolds, restore_id: str, limits: 
 
 
 def _over(held: TargetHolds, restore_id: str, now: datetime, keeper: Keeper) -> set[str]:
-    since = {one.restore_id: one.since for one in held.holds if one.restore_id != restore_id}
+    since = {hold.restore_id: hold.since for hold in held.holds if hold.restore_id != restore_id}
     return {name for name, at in since.items() if keeper.is_over(Running(name, at), now)}
 
 

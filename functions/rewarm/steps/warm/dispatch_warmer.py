@@ -111,7 +111,7 @@ def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> str | None:
     if not first:
         return None
     key = f"restores/{event.restore_id}/{event.volume.index}/first.map"
-    artifacts.put_map(key, [Runs(Extent(one.start_block, one.block_count) for one in first)])
+    artifacts.put_map(key, [Runs(Extent(extent.start_block, extent.block_count) for extent in first)])
     return key
 
 
