@@ -12,6 +12,7 @@ import pytest
 from rewarm.steps.record.kept import keep_plans, plans_key
 from tests.support import accounts
 from tests.support.builders import NOW, RESTORE_ID, World, request
+from tests.support.wired import use
 from tests.unit.handlers.conftest import Context
 
 
@@ -25,12 +26,7 @@ def world() -> World:
 @pytest.fixture
 def handler(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, world: World) -> ModuleType:
     module = fresh("report")
-    for name, port in (
-        ("_ARTIFACTS", world.artifacts),
-        ("_TABLE", world.table),
-        ("_HISTORY", world.history),
-    ):
-        monkeypatch.setattr(module, name, port)
+    use(monkeypatch, module, artifacts=world.artifacts, table=world.table, history=world.history)
     return module
 
 

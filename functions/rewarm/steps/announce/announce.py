@@ -27,7 +27,9 @@ from rewarm.domain.words import messages as wording
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.messages import Message
 from rewarm.domain.words.usable_messages import attached, available
-from rewarm.ports import Artifacts, Messages, RestoreTable
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.messages import Messages
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.announce.details import (
     AttachedDetails,
     AvailableDetails,

@@ -13,8 +13,7 @@ from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.domain.units import iso
 from rewarm.domain.words.messages import Message
-from rewarm.ports import RestoreTable
-from rewarm.ports_records import VOLUME_EVENTS
+from rewarm.ports.restores import VOLUME_EVENTS, RestoreTable
 from rewarm.steps.announce.usable import USABLE
 from rewarm.steps.record.records import note
 

@@ -10,7 +10,7 @@ from rewarm.contracts.base import JsonObject
 from rewarm.domain.units import iso
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.messages import Message, Severity
-from rewarm.ports import RestoreTable
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.announce.details import FailedDetails
 from rewarm.steps.record.records import Status
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import AnnounceEvent
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.units import iso
-from rewarm.ports import RestoreTable
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.announce.details import AttachedDetails, AvailableDetails
 from rewarm.steps.record.records import attached_attribute
 

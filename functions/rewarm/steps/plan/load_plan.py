@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rewarm.contracts import LoadPlanEvent, LoadPlanResult
-from rewarm.ports import Artifacts
+from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.kept import kept_plan
 from rewarm.steps.select.start_times import seconds_until
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from rewarm.contracts import AnnounceEvent, VolumeAssignment, VolumePlan
 from rewarm.contracts.base import Contract
 from rewarm.domain.errors import RequestRefusedError
-from rewarm.ports import Artifacts, JsonObject
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts
 
 SHOWN_BYTES = 65_536
 """Up to so much is shown in a payload: a quarter of what it holds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from rewarm.domain.errors import RestoreError
-from rewarm.ports import Artifacts
+from rewarm.ports.artifacts import Artifacts
 
 MESSAGE_SECONDS = 43_200
 """For the morning after. A link ends with the credentials of the function that signed it, which may be sooner

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rewarm.contracts import Replacement, VolumePlan, VolumeReport
-from rewarm.ports import JsonObject, RestoreTable
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import replaced_attribute
 
 

@@ -17,7 +17,9 @@ from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.units import iso
 from rewarm.domain.words.failures import explain
-from rewarm.ports import Artifacts, History, RestoreTable
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.history import History
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record import samples
 from rewarm.steps.record.kept import is_small, kept_plan, kept_plans, whole_result
 from rewarm.steps.record.leftovers import removed_and_kept
@@ -46,23 +48,34 @@ class _Told:
     record: JsonObject
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReportPorts:
+    """The ports that report needs."""
+
+    artifacts: Artifacts
+    table: RestoreTable
+    history: History
+    draw: Draw
+
+
 def report(
-    event: ReportEvent, *, artifacts: Artifacts, table: RestoreTable, history: History, draw: Draw
+    event: ReportEvent,
+    ports: ReportPorts,
 ) -> ReportResult:
     """A restore is ready only where every volume is; each volume that is ready teaches the next estimates."""
-    told = _told(event, artifacts, table)
+    told = _told(event, ports.artifacts, ports.table)
     volumes = [volume_report(plan, one, event) for plan, one in zip(told.plans, told.results, strict=True)]
     result = _account(told, volumes, _folder(event))
-    document = {**_document(told, result), "samples": _samples(told, artifacts)}
-    page = draw(document)
+    document = {**_document(told, result), "samples": _samples(told, ports.artifacts)}
+    page = ports.draw(document)
     if page is None:
         result = result.model_copy(update={"page_key": None})
-    artifacts.put_json(result.report_key, {**document, "pageKey": result.page_key})
+    ports.artifacts.put_json(result.report_key, {**document, "pageKey": result.page_key})
     if page is not None and result.page_key is not None:
-        artifacts.put_page(result.page_key, page)
-    note(table, event.restore_id, _changes(event, result))
+        ports.artifacts.put_page(result.page_key, page)
+    note(ports.table, event.restore_id, _changes(event, result))
     if event.volume_index is None:
-        _remember(told, history)
+        _remember(told, ports.history)
     return result if is_small(volumes) else result.model_copy(update={"volumes": []})
 
 

@@ -11,7 +11,7 @@ from rewarm.domain.errors import AccessDeniedError
 from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.page import render
 from rewarm.steps.announce.announce import announce
-from rewarm.steps.volume.prepare_snapshot import prepare_snapshot
+from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
 from tests.support import accounts
 from tests.support.builders import (
     NOW,
@@ -26,6 +26,7 @@ from tests.support.builders import (
     request,
 )
 from tests.support.sweeping import SweepWorld
+from tests.support.wired import wired
 from tests.unit.steps.announce.test_announce import ready_details
 
 PLACE = (SNAPSHOT_ID, ZONE)
@@ -122,7 +123,10 @@ class TestSweep:
             volume=assignment(),
             plan=plan(Strategy.FAST_SNAPSHOT_RESTORE),
         )
-        prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table, clock=lambda: NOW)
+        prepare_snapshot(
+            event,
+            wired(PrepareSnapshotPorts, world, clock=lambda: NOW),
+        )
         say_ready(world, plan(Strategy.FAST_SNAPSHOT_RESTORE))
         world.table.update(RESTORE_ID, {"status": "ready"})
         world.holds.leave(RESTORE_ID)
