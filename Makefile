@@ -84,7 +84,7 @@ format: ## rewrite Python and C in the house style
 strategies-docs: ## write the tables and pictures of docs/strategies.md and docs/plan.md from the rules
 	@$(PYTHON) -m local.tools.plan --docs
 
-schemas: ## write events/*.schema.json and the examples beside them from the code
+schemas: ## write the schemas and examples of events/ from the code
 	@PYTHONPATH=functions $(PYTHON) -m rewarm.schemas events/
 
 build: setup ## the agent's release binaries, the SSM documents and what `sam deploy` uploads

@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 from moto import mock_aws
 
-from rewarm.domain.volume.running import RunningFastRestore
+from rewarm.domain.model import RunningFastRestore
 from rewarm.steps.record.kept import keep_plans
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json

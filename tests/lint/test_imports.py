@@ -46,7 +46,7 @@ ROOM_MAY_USE = {
         "plan": {"time", "volume"},
         "ready": {"volume"},
         "snapshot": set(),
-        "time": {"volume"},
+        "time": set(),
         "volume": set(),
         "words": {"volume"},
     },
@@ -86,6 +86,8 @@ LOCAL_MAY_USE = {
 }
 """Room of local/ -> the rooms beside it that it uses; any may use cli/."""
 MOST_MODULES_IN_A_ROOM = 14
+SHARED_BY_STATES = {"clean_up": {"remove"}}
+"""The sweeper does for a restore that was stopped what the state does for one that failed."""
 
 
 def modules() -> list[Path]:
@@ -224,6 +226,26 @@ def test_each_module_of_a_room_is_a_state_a_route_or_named_in_its_room(room):
     there = {path.stem for path in (PACKAGE / "steps" / room).glob("*.py")} - {"__init__"}
     assert named <= there, "the room names a module that is not there"
     assert there - named <= entrances | {room}, "the room does not name a module"
+
+
+def test_a_state_exports_its_step_only():
+    """And the bundle of ports that it takes. What others need is in a helper's module."""
+    states = {path.stem for path in (PACKAGE / "handlers").glob("*.py")} - {"sweep", "wake_up"}
+    states &= {path.stem for path in (PACKAGE / "steps").rglob("*.py")}
+    for path in modules():
+        for module, names in imported_names(path):
+            state = module.rpartition(".")[2]
+            if module.startswith("rewarm.steps.") and module.count(".") == 3 and state in states:
+                ports = {name for name in names if name.endswith("Ports")}
+                others = names - {state} - ports - SHARED_BY_STATES.get(state, set())
+                assert not others, f"{path.relative_to(PACKAGE)} imports {sorted(others)} of {module}"
+
+
+def imported_names(path: Path) -> Iterator[tuple[str, set[str]]]:
+    """Module -> what a file imports of it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module, {alias.name for alias in node.names}
 
 
 @pytest.mark.parametrize("package", sorted(ONLY_IN))

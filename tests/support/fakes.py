@@ -40,8 +40,8 @@ from rewarm.domain.model import (
     Volume,
     VolumeSettings,
 )
-from rewarm.domain.plan.facts import QuotasLeft
-from rewarm.domain.ready.sent_commands import SentCommand
+from rewarm.domain.plan.facts import UnusedQuotas
+from rewarm.domain.ready.agent_output import SentCommand
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.extents import Runs
 from rewarm.domain.volume.leftovers import FastRestoreClaim
@@ -462,9 +462,9 @@ class FakePrices:
 class FakeQuotas:
     """Port Quotas."""
 
-    quotas: QuotasLeft = field(default_factory=lambda: QuotasLeft(5, 5_000, 5))
+    quotas: UnusedQuotas = field(default_factory=lambda: UnusedQuotas(5, 5_000, 5))
 
-    def left(self, *, now: datetime) -> QuotasLeft:
+    def left(self, *, now: datetime) -> UnusedQuotas:
         assert now.tzinfo is not None
         return self.quotas
 

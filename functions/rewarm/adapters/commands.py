@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.domain.errors import AgentUnreachableError
 from rewarm.domain.model import CommandStatus
-from rewarm.domain.ready.sent_commands import SentCommand
+from rewarm.domain.ready.agent_output import SentCommand
 from rewarm.domain.units import iso
 from rewarm.ports.commands import Parameters
 

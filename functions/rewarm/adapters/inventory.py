@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.executions import running_executions
 from rewarm.adapters.fast_restores import enabling_time
-from rewarm.domain.volume.running import RunningFastRestore
+from rewarm.domain.model import RunningFastRestore
 from rewarm.ports.restores import RestoreTable
 
 if TYPE_CHECKING:

@@ -168,14 +168,16 @@ def _phases(bars: Sequence[PhaseBar], size: str) -> Figure:
 
 
 def _latency(measured: Mapping[str, Any], size: str) -> Figure:
-    edges = sorted({_edge(one) for value in measured.values() for one in (value or {}).get("histogram", [])})
+    edges = sorted(
+        {_edge(bin_) for value in measured.values() for bin_ in (value or {}).get("histogram", [])}
+    )
     with style():
         figure = Figure(figsize=(SIZES[size], 2.8), layout="constrained")
         axes = figure.subplots()
         for shift, (phase, value) in zip((-0.2, 0.2), measured.items(), strict=True):
             if not value:
                 continue
-            counts = {_edge(one): one["count"] for one in value.get("histogram", [])}
+            counts = {_edge(bin_): bin_["count"] for bin_ in value.get("histogram", [])}
             total = sum(counts.values()) or 1
             shares = [100 * counts.get(edge, 0) / total for edge in edges]
             positions = [index + shift for index in range(len(edges))]

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from rewarm.domain.model import CommandStatus
-from rewarm.domain.ready.sent_commands import SentCommand
+from rewarm.domain.ready.agent_output import SentCommand
 
 Parameters = Mapping[str, str]
 """Values of an SSM document's parameters by name."""

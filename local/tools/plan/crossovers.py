@@ -11,7 +11,7 @@ from local.tools.plan import curves, offline
 from local.tools.plan.options import Options
 from rewarm.domain.model import Strategy
 from rewarm.domain.plan import cost
-from rewarm.domain.plan.estimates import Estimate, Limits
+from rewarm.domain.plan.estimates import Estimate, EstimateLimits
 from rewarm.domain.plan.estimators import ESTIMATORS
 from rewarm.domain.plan.facts import VolumeFacts
 
@@ -61,7 +61,7 @@ def ways(
 def _way(name: str, facts: VolumeFacts, region: str) -> Estimate | None:
     strategy = Strategy.PROVISIONED_RATE if name.startswith("rate") else Strategy(name)
     # A deadline that nothing meets asks for the highest rate and boost, none for the lowest rate.
-    limits = Limits() if name == "rate 100" else Limits(deadline_seconds=0)
+    limits = EstimateLimits() if name == "rate 100" else EstimateLimits(deadline_seconds=0)
     outcome = ESTIMATORS[strategy](facts, offline.Prices(region).book(now=NOW), limits)
     return outcome if isinstance(outcome, Estimate) else None
 

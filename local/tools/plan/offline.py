@@ -20,7 +20,7 @@ from rewarm.contracts import NewVolume, RestoreRequest, VolumeAssignment
 from rewarm.contracts.plans import PlanResult
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import BLOCK_BYTES, GIB, FastSnapshotRestore, InstanceEbsLimits, PriceBook
-from rewarm.domain.plan.facts import QuotasLeft, VolumeFacts
+from rewarm.domain.plan.facts import UnusedQuotas, VolumeFacts
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.volume_types import WantedVolume, settle
 from rewarm.steps.plan.plan_answer import plan_answer
@@ -55,10 +55,10 @@ class Prices:
 class Quotas:
     """The port Quotas: AWS's defaults, with nothing in use."""
 
-    def left(self, *, now: datetime) -> QuotasLeft:
+    def left(self, *, now: datetime) -> UnusedQuotas:
         """All of them."""
         del now
-        return QuotasLeft(FSR_QUOTA, RATE_QUOTA_MIB_S, COPY_QUOTA)
+        return UnusedQuotas(FSR_QUOTA, RATE_QUOTA_MIB_S, COPY_QUOTA)
 
 
 class FastRestores:

@@ -1,6 +1,6 @@
 """State `Announce Unreported`: every volume is at full speed, and the report of the restore is missing.
 
-The restore stays ready: a report is never worth a restore. The sweeper writes it later (late_reports.py).
+The restore stays ready: a report is never worth a restore. The sweeper writes it later (missing_reports.py).
 """
 
 from __future__ import annotations

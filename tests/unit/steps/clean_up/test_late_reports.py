@@ -9,7 +9,7 @@ import pytest
 from rewarm.contracts import AnnounceEvent
 from rewarm.domain.errors import AccessDeniedError
 from rewarm.steps.announce.announce import announce
-from rewarm.steps.clean_up.late_reports import PATIENCE
+from rewarm.steps.clean_up.missing_reports import PATIENCE
 from rewarm.steps.record.kept import keep_plans, result_key
 from tests.support import accounts
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, VOLUME_ID, at, request

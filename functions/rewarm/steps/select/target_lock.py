@@ -20,7 +20,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
     TooManyRestoresError,
 )
-from rewarm.domain.volume.holds import START_GRACE, Limits, Running, TargetHolds, check_stack
+from rewarm.domain.volume.holds import START_GRACE, ConcurrencyLimits, Running, TargetHolds, check_stack
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.holds import Holds
 from rewarm.ports.restores import RestoreTable
@@ -43,7 +43,7 @@ class Keeper:
 
     holds: Holds
     table: RestoreTable
-    limits: Limits
+    limits: ConcurrencyLimits
     executions: RestoreExecutions | None = None
 
     def is_over(self, one: Running, now: datetime) -> bool:
@@ -76,13 +76,13 @@ def enter_stack(request: RestoreRequest, *, restore_id: str, now: datetime, keep
 
 def _check_room_in_stack(restore_id: str, now: datetime, keeper: Keeper) -> None:
     limit = keeper.limits.in_stack
-    others = [one for one in keeper.holds.running() if one.restore_id != restore_id]
+    others = [running for running in keeper.holds.running() if running.restore_id != restore_id]
     if len(others) >= limit:
         # They stay noted: the sweeper finds them so, and sees to what they left.
-        others = [one for one in others[:MOST_CHECKED] if not keeper.is_over(one, now)] + others[
+        others = [other for other in others[:MOST_CHECKED] if not keeper.is_over(other, now)] + others[
             MOST_CHECKED:
         ]
-    check_stack([one.restore_id for one in others], limit)
+    check_stack([other.restore_id for other in others], limit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,11 @@ def assign_and_hold(
         try:
             _check(request, held, restore_id, ports.keeper.limits)
             assigned = assign(taken=held.others(restore_id), kept=held.of(restore_id))
-            devices = {one.index: one.device for one in assigned if one.device is not None}
+            devices = {
+                assignment.index: assignment.device
+                for assignment in assigned
+                if assignment.device is not None
+            }
             wanted = held.with_devices(restore_id, devices, now)
         except (TargetBusyError, TooManyRestoresError, TargetNotUsableError):
             wanted = held.without(_over(held, restore_id, now, ports.keeper))
@@ -125,7 +129,7 @@ def assign_and_hold(
     raise ServiceUnavailableError(f"other restores to {instance_id} begin all the time; try again")
 
 
-def _check(request: RestoreRequest, held: TargetHolds, restore_id: str, limits: Limits) -> None:
+def _check(request: RestoreRequest, held: TargetHolds, restore_id: str, limits: ConcurrencyLimits) -> None:
     """Before EC2 is asked anything."""
     if request.target.device is not None:
         held.check_device(restore_id, request.target.device)
@@ -133,7 +137,7 @@ def _check(request: RestoreRequest, held: TargetHolds, restore_id: str, limits: 
 
 
 def _over(held: TargetHolds, restore_id: str, now: datetime, keeper: Keeper) -> set[str]:
-    since = {one.restore_id: one.since for one in held.holds if one.restore_id != restore_id}
+    since = {hold.restore_id: hold.since for hold in held.holds if hold.restore_id != restore_id}
     return {name for name, at in since.items() if keeper.is_over(Running(name, at), now)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.negotiation import preferred
+from rewarm.handlers.http import preferred
 
 JSON, SVG = "application/json", "image/svg+xml"
 

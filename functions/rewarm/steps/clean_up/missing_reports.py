@@ -1,6 +1,7 @@
-"""The account of a restore that did not come to its own report: the same as of one that failed.
+"""Writes the report of a restore that has none: because it was stopped, or its state `Report` failed.
 
-What its volumes' executions had written down is in the bucket; what is missing there the record knows.
+What the executions of its volumes wrote down is in the bucket; the record knows what is missing there. A
+restore that ended ready without a report stays noted as running, which is how the sweeper finds it.
 """
 
 from __future__ import annotations
@@ -8,14 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rewarm.contracts import Failure, ReportEvent, ReportResult, RestoreRequest, Trigger
 from rewarm.domain.errors import RestoreError
+from rewarm.domain.units import iso
+from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.kept import LARGEST_BYTES, plans_key, result_key
 from rewarm.steps.record.records import (
+    Status,
     indexes,
     parsed_time,
     report_attribute,
@@ -23,6 +28,11 @@ from rewarm.steps.record.records import (
     volume_attribute,
 )
 from rewarm.steps.report.report import ReportPorts, report
+
+LATE_REPORTS = "reports"
+"""Their name among the sweeps."""
+PATIENCE = timedelta(days=1)
+"""What could not be written for so long is not tried again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +78,47 @@ def report_ready(restore_id: str, record: JsonObject, *, finished_at: datetime, 
     event = event.model_copy(update={"plans_key": plans_key(restore_id)})
     told = report(event, ports)
     ports.counted(event, told)
+
+
+def write_late_report(
+    restore_id: str,
+    record: JsonObject,
+    ending: ExecutionEnd,
+    *,
+    now: datetime,
+    ports: PagePorts,
+) -> SweptResource | None:
+    """`ending` where the next sweep tries again; None where there is nothing to write, or no patience."""
+    if not is_owed(record, ending):
+        return None
+    finished_at = _finish(restore_id, record, now, ports.table)
+    try:
+        report_ready(restore_id, record, finished_at=finished_at, ports=ports)
+    except (RestoreError, ValueError, LookupError) as error:
+        if now - finished_at > PATIENCE:
+            return None
+        return SweptResource(LATE_REPORTS, restore_id, "ending", f"its report cannot be written yet: {error}")
+    ports.table.update(restore_id, {"reportFailure": None})
+    return SweptResource(LATE_REPORTS, restore_id, "ended", "its report was missing, and is written")
+
+
+def _finish(restore_id: str, record: JsonObject, now: datetime, table: RestoreTable) -> datetime:
+    """When it was ready, as far as anybody knows: noted once, also where nobody could be told.
+
+    From then on its devices are free, whatever becomes of the report.
+    """
+    known = parsed_time(record.get("finishedAt"))
+    if known is None or record.get("status") != Status.READY:
+        table.update(restore_id, {"status": Status.READY.value, "finishedAt": iso(known or now)})
+    return known or now
+
+
+def is_owed(record: JsonObject, ending: ExecutionEnd) -> bool:
+    """A restore with volumes succeeds only where all of them are ready; a dry run has none to report on."""
+    dry_run = (record.get("request") or {}).get("dryRun")
+    return (
+        ending.status == "SUCCEEDED" and bool(indexes(record)) and not dry_run and not record.get("reportKey")
+    )
 
 
 def _ready(restore_id: str, record: JsonObject, index: int, ports: PagePorts) -> JsonObject:

@@ -20,7 +20,11 @@ class Stays:
 
     def in_words(self, *, moved: bool) -> str:
         """`moved`: it may have left its place since it was looked at."""
-        places = [] if moved else [f"{one.device} on {one.instance_id}" for one in self._attachments]
+        places = (
+            []
+            if moved
+            else [f"{attachment.device} on {attachment.instance_id}" for attachment in self._attachments]
+        )
         still = f", still {' and '.join(places)}" if places else ""
         return f"volume {self.volume.volume_id}{still} ({self.reason})"
 
@@ -29,17 +33,24 @@ class Stays:
         place = (
             []
             if moved
-            else [{"device": one.device, "instanceId": one.instance_id} for one in self._attachments]
+            else [
+                {"device": attachment.device, "instanceId": attachment.instance_id}
+                for attachment in self._attachments
+            ]
         )
         return {"volumeId": self.volume.volume_id, **(place[0] if place else {})}
 
     @property
     def _attachments(self) -> list[Attachment]:
-        return [one for one in self.volume.attachments if one.state not in {"detaching", "detached"}]
+        return [
+            attachment
+            for attachment in self.volume.attachments
+            if attachment.state not in {"detaching", "detached"}
+        ]
 
 
 @dataclass(slots=True)
-class Account:
+class CleanUpAccount:
     """What became of each thing; `busy` and `left` say why something could not be removed (yet)."""
 
     removed: list[str] = field(default_factory=list)
@@ -60,12 +71,12 @@ class Account:
     @property
     def kept_in_words(self) -> list[str]:
         """Volumes first."""
-        return [*(one.in_words(moved=self.moved) for one in self.stays), *self.kept]
+        return [*(kept.in_words(moved=self.moved) for kept in self.stays), *self.kept]
 
     @property
     def marked(self) -> list[JsonObject]:
         """Volumes that stay marked as failed, for the record."""
-        return [one.to_json(moved=self.moved) for one in self.stays if one.marked]
+        return [kept.to_json(moved=self.moved) for kept in self.stays if kept.marked]
 
 
 @dataclass(frozen=True, slots=True)
