@@ -211,7 +211,7 @@ def announce_failures(patch: pytest.MonkeyPatch) -> None:
 def poll_agent(patch: pytest.MonkeyPatch) -> None:
     world, sent = World(), dispatch()
     settings = assignment().volume.settings()
-    world.volumes.create(SNAPSHOT_ID, ZONE, settings, initialization_rate_mib_s=None, client_token="t")
+    world.volumes.create(SNAPSHOT_ID, ZONE, settings, rate_mib_s=None, client_token="t")
     account = {"event": "progress", "bytesDone": 1, "bytesTotal": 2, "mibPerSecond": 31.7}
     world.artifacts.put_json(sent.progress_key, account)
     handle(

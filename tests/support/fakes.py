@@ -171,15 +171,9 @@ class FakeVolumes:
     _numbers: Iterable[int] = field(default_factory=lambda: itertools.count(1))
 
     def create(
-        self,
-        snapshot_id: str,
-        availability_zone: str,
-        settings: VolumeSettings,
-        *,
-        initialization_rate_mib_s: int | None,
-        client_token: str,
+        self, snapshot_id: str, zone: str, settings: VolumeSettings, rate_mib_s: int | None, client_token: str
     ) -> str:
-        asked = (snapshot_id, availability_zone, settings, initialization_rate_mib_s)
+        asked = (snapshot_id, zone, settings, rate_mib_s)
         if client_token in self.tokens:
             before, volume_id = self.tokens[client_token]
             if before != asked:
@@ -187,13 +181,13 @@ class FakeVolumes:
             return volume_id
         if self.failure is not None:
             raise self.failure
-        if initialization_rate_mib_s is not None and not self.supplies_rates:
+        if rate_mib_s is not None and not self.supplies_rates:
             raise InitializationRateUnavailableError("the Region cannot supply the rate now")
         volume_id = f"vol-{next(iter(self._numbers)):017x}"
         self.tokens[client_token] = (asked, volume_id)
-        self.rates[volume_id] = initialization_rate_mib_s
+        self.rates[volume_id] = rate_mib_s
         self.volumes[volume_id] = Volume(
-            volume_id, self.new_state, availability_zone, settings, snapshot_id, False, (), self.now
+            volume_id, self.new_state, zone, settings, snapshot_id, False, (), self.now
         )
         return volume_id
 

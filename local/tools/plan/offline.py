@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -134,8 +133,8 @@ def assignments(
     options: Options, request: RestoreRequest, where: Place, now: datetime
 ) -> list[VolumeAssignment]:
     """Volumes that are alike, from one snapshot. Raises InvalidRequestError where EC2 would refuse them."""
-    data_bytes = (options.data_gib or 100) * GIB
-    size_gib = math.ceil((options.data_gib or 100) * 100 / (options.written_percent or 100))
+    size_gib = options.size_gib or 100
+    data_bytes = size_gib * GIB * (options.written_percent or 100) // 100
     asked = request.volume
     settings = settle(
         WantedVolume(asked.volume_type, asked.size_gib, asked.iops, asked.throughput_mib_s), None, size_gib

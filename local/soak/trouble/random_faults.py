@@ -16,7 +16,7 @@ MISHAP_KINDS = ("timeout", "memory", "crash")
 
 
 @dataclass(slots=True)
-class Squall:
+class CallFault:
     """One kind of trouble with some calls, from one instant to another."""
 
     kind: str
@@ -42,7 +42,7 @@ class Squall:
 
 
 @dataclass(slots=True)
-class Accident:
+class InvocationFault:
     """One invocation in a place, the n-th, goes wrong."""
 
     place: str
@@ -56,12 +56,12 @@ class Accident:
 
 
 @dataclass
-class Storm(NoInterference):
+class RandomFaults(NoInterference):
     """All that goes wrong with calls and functions in one scenario."""
 
     chance: random.Random
-    squalls: list[Squall] = field(default_factory=list)
-    accidents: list[Accident] = field(default_factory=list)
+    call_faults: list[CallFault] = field(default_factory=list)
+    invocation_faults: list[InvocationFault] = field(default_factory=list)
     now: Callable[[], float] = lambda: 0.0
     lifted: bool = False
     met: int = 0
@@ -71,32 +71,32 @@ class Storm(NoInterference):
         self.now = lambda: lab.scheduler.now
 
     def before(self, call: Call) -> Refusal | None:
-        """The first squall that strikes."""
-        for squall in () if self.lifted else self.squalls:
-            if squall.kind != "lost" and squall.hits(call, self.now(), self.chance):
+        """The first fault that strikes."""
+        for fault in () if self.lifted else self.call_faults:
+            if fault.kind != "lost" and fault.hits(call, self.now(), self.chance):
                 self.met += 1
-                return refusal(squall.kind, call.service)
+                return refusal(fault.kind, call.service)
         return None
 
     def after(self, call: Call) -> bool:
         """Answers that get lost."""
-        for squall in () if self.lifted else self.squalls:
-            if squall.kind == "lost" and squall.hits(call, self.now(), self.chance):
+        for fault in () if self.lifted else self.call_faults:
+            if fault.kind == "lost" and fault.hits(call, self.now(), self.chance):
                 self.met += 1
                 return True
         return False
 
     def invocation(self, place: str) -> Mishap | None:
         """Accidents in their order."""
-        for accident in () if self.lifted else list(self.accidents):
-            if accident.place != place:
+        for fault in () if self.lifted else list(self.invocation_faults):
+            if fault.place != place:
                 continue
-            if accident.skip:
-                accident.skip -= 1
+            if fault.skip:
+                fault.skip -= 1
                 return None
-            self.accidents.remove(accident)
+            self.invocation_faults.remove(fault)
             self.met += 1
-            return accident.mishap
+            return fault.mishap
         return None
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import parse_qs
 
+from local import Json
 from local.aws.region.audit import billed_settings
 from local.aws.region.resources import Volume
 from local.soak.lab.services import backend
@@ -19,27 +19,13 @@ from rewarm.domain.volume.performance import Performance
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG, place_of
 from rewarm.steps.record.records import FINISHED, settled_attribute
 
-Json = dict[str, Any]
 ENDED_BADLY = frozenset({"FAILED", "ABORTED", "TIMED_OUT"})
 _ENTRY, _RUNNING = "restore:", "running#"
 _RECORDS = ("restore", "restore-volume")
 """What the keys of a restore's own item and of its volumes' items begin with."""
 
 
-class Removals:
-    """Volumes that a function asked EC2 to delete; what a user of the lab deletes is the user's affair."""
-
-    def __init__(self) -> None:
-        self.volume_ids: set[str] = set()
-
-    def note(self, body: Any) -> None:
-        """One request to EC2."""
-        text = body.decode() if isinstance(body, bytes) else str(body or "")
-        if "Action=DeleteVolume&" in text:
-            self.volume_ids.update(parse_qs(text).get("VolumeId", []))
-
-
-class Bystanders:
+class CollateralDamage:
     """Looks at a lab once its restores are over."""
 
     def __init__(self, lab: Any, restore_machine: str) -> None:
@@ -64,7 +50,7 @@ class Bystanders:
             for name in record
             if name.startswith("attached") and isinstance(record[name], dict)
         }
-        gone, used = self._lab.region._tables.gone_volumes, self._lab.plane.deleted
+        gone, used = self._lab.region._tables.gone_volumes, self._lab.data_plane.deleted
         for name in sorted(self._lab.removals.volume_ids & gone.keys()):
             tags = gone[name].tags
             if "rewarm:restore-id" not in tags or REPLACED_TAG in tags:
@@ -101,7 +87,7 @@ class Bystanders:
                     yield f"{name.removeprefix(_ENTRY)} is still noted as running"
 
     def _untold(self) -> Iterator[str]:
-        """Whoever asks for the restore sees its end, and when it was told; whether it was is in told.py."""
+        """The record of a restore that ended badly says so, and when people were told; messages.py: whom."""
         for one in self._executions():
             record = self._records.get(one.name, {})
             if one.status not in ENDED_BADLY:

@@ -112,7 +112,7 @@ class Command:
         self._ended()
 
 
-class Plane:
+class MemoryDataPlane:
     """The contract of `local.aws.machines.dataplane.DataPlane`."""
 
     def __init__(

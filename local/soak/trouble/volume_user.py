@@ -50,7 +50,7 @@ def _write(lab: FastLab, volume_id: str, instance_id: str) -> Generator[Future, 
     try:
         lab.region.call("ec2", "AttachVolume", {**place, "Device": DEVICE})
         yield lab.scheduler.sleep(MOVE_SECONDS)
-        volume = lab.plane.volumes.get(volume_id)
+        volume = lab.data_plane.volumes.get(volume_id)
         if volume is not None and instance_id in volume.attached_to:
             before = volume.counters
             volume.counters = replace(

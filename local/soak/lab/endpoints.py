@@ -9,9 +9,8 @@ from contextlib import nullcontext
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from local import Json
 from local.soak.lab.services import backend
-
-Json = dict[str, Any]
 
 
 class Posted:

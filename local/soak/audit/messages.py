@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from local.soak.audit.claims import records
+from local.soak.audit.table_items import records
 from local.soak.lab.services import backend
 
-Json = dict[str, Any]
 CHANNELS = {"eventbridge": "programs", "slack": "slack", "email": "email", "chat": "slack"}
 """Each with what leaves it out in a request's `notify`; programs always hear."""
 SERVICES = ("events", "secretsmanager", "sns")
@@ -24,7 +23,7 @@ _FAILED = re.compile(r"\bRestore (failed:|cancelled)")
 _RESTORE = re.compile(r"^Restore `(.+)`$")
 
 
-class Told:
+class SentMessages:
     """Every message of an end that a channel took, and what is wrong with them."""
 
     def __init__(self, lab: Any, restore_machine: str, volume_machine: str) -> None:

@@ -5,25 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from local import Json
 from local.aws.region import FaultRule
-from local.soak.audit.users import MOVE_SECONDS, use
 from local.soak.lab.agent import Trouble
+from local.soak.lab.endings import LONGEST_SECONDS, RESTORE, VOLUME, Ending
 from local.soak.lab.lab import FastLab
 from local.soak.lab.services import backend
-from local.soak.trouble.paths import (
-    FAST_INSTANCE,
-    LONGEST_SECONDS,
-    PATHS,
-    RESTORE,
-    VOLUME,
-    Ending,
-    Json,
-    in_state,
-    path,
-    request,
-    restored,
-)
+from local.soak.trouble.paths import FAST_INSTANCE, PATHS, in_state, path, request, restored
 from local.soak.trouble.paths import snapshot as made_snapshot
+from local.soak.trouble.volume_user import MOVE_SECONDS, use
 
 __all__ = ["PATHS"]
 NO_RATE = FaultRule(
@@ -71,7 +61,7 @@ def _falls_back(lab: FastLab) -> Ending:
 
 @path("agent-fails-falls-back")
 def _agent_falls_back(lab: FastLab) -> Ending:
-    lab.plane.troubles += [Trouble("killed"), Trouble("killed"), Trouble("killed"), Trouble("killed")]
+    lab.data_plane.troubles += [Trouble("killed"), Trouble("killed"), Trouble("killed"), Trouble("killed")]
     return restored(lab, request(lab, "auto"))
 
 

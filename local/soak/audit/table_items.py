@@ -12,17 +12,17 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from local import Json
 from local.soak.lab.services import backend
 from rewarm.adapters.table_items import from_item
 
-Json = dict[str, Any]
 API_SECONDS = 30
 """The time limit of ApiFunction at most: API Gateway waits no longer."""
 IGNORED = frozenset({"duplicate", "suppressed"})
 """Statuses of executions that began no restore: an alarm that is theirs would start none for an hour."""
 
 
-class Claims:
+class TableItems:
     """Looks at both tables once the restores are over."""
 
     def __init__(self, lab: Any, restore_machine: str) -> None:

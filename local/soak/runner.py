@@ -9,13 +9,13 @@ from typing import Any
 
 from local.aws.region import ApiError
 from local.soak.audit.auditor import Auditor
-from local.soak.audit.users import use
 from local.soak.lab.agent import Trouble
+from local.soak.lab.endings import LONGEST_SECONDS, RESTORE, VOLUME, Ending, ended
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.machine_rows import ACTS
 from local.soak.trouble.matrix import SWEPT_SECONDS
-from local.soak.trouble.paths import LONGEST_SECONDS, RESTORE, VOLUME, Ending, ended
 from local.soak.trouble.scenarios import Plan, Writer
+from local.soak.trouble.volume_user import use
 
 REFUSALS = frozenset(
     {
@@ -67,12 +67,12 @@ def soak(restores: int, first_seed: int) -> Iterator[Outcome]:
 def scenario(seed: int) -> Outcome:
     """One scenario, alone in its lab."""
     writer = Writer(seed)
-    storm = writer.plan.storm
-    with FastLab(seed, Writer.settings(seed), interference=storm, mishaps=storm) as lab:
-        storm.bind(lab)
+    faults = writer.plan.faults
+    with FastLab(seed, Writer.settings(seed), interference=faults, mishaps=faults) as lab:
+        faults.bind(lab)
         plan = writer.write(lab)
         lab.region.faults.add(*plan.region_faults)
-        lab.plane.troubles.extend(_bound(plan, lab))
+        lab.data_plane.troubles.extend(_bound(plan, lab))
         endings = _Play(lab, plan).endings()
         return _judged(lab, plan, endings)
 
@@ -147,7 +147,7 @@ def _judged(lab: FastLab, plan: Plan, endings: list[Ending]) -> Outcome:
         outcome.ready += one.status == "ready"
         outcome.wrong += _verdict(number, one, plan)
     outcome.stuck = [f"{one.name} in {one.state}" for one in lab.states.running()]
-    plan.storm.lifted = True
+    plan.faults.lifted = True
     lab.region.faults.clear()
     for reservation in lab.region.call("ec2", "DescribeInstances", {})["Reservations"]:
         for instance in reservation[

@@ -6,10 +6,11 @@ import pytest
 
 from local.aws.region import FaultRule
 from local.soak.audit.auditor import Auditor
+from local.soak.lab.endings import RESTORE, Ending
 from local.soak.lab.lab import FastLab
 from local.soak.lab.machines import STATUS_CHANGE
 from local.soak.trouble.matrix import SWEPT_SECONDS
-from local.soak.trouble.paths import PATHS, RESTORE, Ending, request
+from local.soak.trouble.paths import PATHS, request
 from local.soak.trouble.wire_faults import CallFault, Kind
 from rewarm.adapters import messages
 from rewarm.domain.errors import ServiceUnavailableError
