@@ -22,11 +22,11 @@ from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.scope import Scope, reported
 from rewarm.domain.units import clock_text, iso
 from rewarm.domain.volume.performance import BoostOutcome, performance_of
-from rewarm.domain.words import end_messages
-from rewarm.domain.words import messages as wording
+from rewarm.domain.words import ended as end_messages
+from rewarm.domain.words import message as wording
 from rewarm.domain.words.failures import explain
-from rewarm.domain.words.messages import Message
-from rewarm.domain.words.usable_messages import attached, available
+from rewarm.domain.words.message import Message
+from rewarm.domain.words.usable import attached, available
 from rewarm.ports import Artifacts, Messages, RestoreTable
 from rewarm.steps.announce.details import (
     AttachedDetails,
@@ -42,11 +42,11 @@ from rewarm.steps.announce.replacement import telling_replaced
 from rewarm.steps.announce.unreleased import telling_unreleased
 from rewarm.steps.announce.unreported import unreported
 from rewarm.steps.announce.usable import USABLE, note_usable
-from rewarm.steps.record.kept import with_plans
+from rewarm.steps.record.bucket import MESSAGE_SECONDS, page_url
 from rewarm.steps.record.leftovers import ending_of
-from rewarm.steps.record.links import MESSAGE_SECONDS, page_url
+from rewarm.steps.record.payloads import with_plans
 from rewarm.steps.record.records import REFUSALS, Status, plan_attribute
-from rewarm.steps.report import measuring
+from rewarm.steps.report import phase_times
 
 ON = {"slack": True, "email": True}
 
@@ -196,10 +196,10 @@ def _measured(after: VerifyVolumeResult | None) -> list[str]:
 def _phases(details: ReadyDetails, now: datetime) -> list[tuple[str, float | None, float | None]]:
     if details.timeline is None:
         return []
-    one = measuring.Ended.model_validate({**dict(details), "ready_at": details.ready_at or now})
+    one = phase_times.ReadyResult.model_validate({**dict(details), "ready_at": details.ready_at or now})
     return [
         (phase.phase.value, phase.estimated_p50_seconds, phase.actual_seconds)
-        for phase in measuring.account(details.volume, one).phases()
+        for phase in phase_times.volume_times(details.volume, one).phases()
     ]
 
 

@@ -7,9 +7,9 @@ from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.performance import CheckPerformanceResult, PerformanceSettings
 from rewarm.contracts.request import Notify
 from rewarm.domain.units import iso
-from rewarm.domain.words import performance_messages as wording
+from rewarm.domain.words import performance as wording
 from rewarm.domain.words.failures import explain
-from rewarm.domain.words.messages import Message
+from rewarm.domain.words.message import Message
 from rewarm.steps.performance.changes import ChangeStatus
 
 

@@ -12,7 +12,7 @@ from rewarm.contracts import AnnounceEvent, VolumeAssignment
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.domain.units import iso
-from rewarm.domain.words.messages import Message
+from rewarm.domain.words.message import Message
 from rewarm.ports import RestoreTable
 from rewarm.ports_records import VOLUME_EVENTS
 from rewarm.steps.announce.usable import USABLE

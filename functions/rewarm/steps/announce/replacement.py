@@ -8,7 +8,7 @@ from dataclasses import replace
 from rewarm.contracts import AnnounceEvent, VolumeAssignment
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.volume.replacing import REPLACED_TAG
-from rewarm.domain.words.messages import Message
+from rewarm.domain.words.message import Message
 from rewarm.steps.record.records import replaced_attribute
 
 Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]

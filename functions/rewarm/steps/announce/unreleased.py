@@ -13,7 +13,7 @@ from rewarm.contracts.base import JsonObject
 from rewarm.domain.model import Strategy
 from rewarm.domain.volume.performance import BoostOutcome, performance_of
 from rewarm.domain.words.failures import explain
-from rewarm.domain.words.messages import Message, Severity
+from rewarm.domain.words.message import Message, Severity
 from rewarm.steps.announce.details import ReadyDetails
 from rewarm.steps.record.records import clean_up_attribute, settled_attribute
 

@@ -9,7 +9,7 @@ from rewarm.contracts import AnnounceEvent
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.units import iso
 from rewarm.domain.words.failures import explain
-from rewarm.domain.words.messages import Message, Severity
+from rewarm.domain.words.message import Message, Severity
 from rewarm.ports import RestoreTable
 from rewarm.steps.announce.details import FailedDetails
 from rewarm.steps.record.records import Status

@@ -13,7 +13,8 @@ from datetime import datetime
 from rewarm.contracts import Failure, ReportEvent, ReportResult, RestoreRequest, Trigger
 from rewarm.domain.errors import RestoreError
 from rewarm.ports import Artifacts, History, JsonObject, RestoreTable
-from rewarm.steps.record.kept import LARGEST_BYTES, plans_key, result_key
+from rewarm.steps.record.bucket import plans_key, result_key
+from rewarm.steps.record.payloads import LARGEST_BYTES
 from rewarm.steps.record.records import (
     indexes,
     parsed_time,

@@ -6,7 +6,7 @@ from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
 from rewarm.ports import Artifacts, FastSnapshotRestores, History, Instances, Prices, Quotas
 from rewarm.ports_holds import Pace
 from rewarm.steps.plan.planning import FactSources, plan_volumes
-from rewarm.steps.record.kept import is_small, keep_plans, kept_volumes
+from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
 from rewarm.steps.select.turns import turn_notes, turn_of_volumes
 
 MOST_NOTES = 20
@@ -25,7 +25,7 @@ def choose_strategy(  # noqa: PLR0913 - one keyword a port
     pace: Pace,
 ) -> ChooseStrategyResult:
     """Raises NoStrategyFitsError."""
-    volumes = kept_volumes(event.volumes_key, artifacts)
+    volumes = read_volumes(event.volumes_key, artifacts)
     turns = [event.now for _ in volumes]
     if not event.request.dry_run:
         turns = turn_of_volumes(len(volumes), pace, event.now)
@@ -41,7 +41,7 @@ def choose_strategy(  # noqa: PLR0913 - one keyword a port
     ]
     notes = _few([*turn_notes(max(turns), event.now), *planned.summary.notes])
     return ChooseStrategyResult(
-        plans_key=keep_plans(event.restore_id, plans, artifacts),
+        plans_key=write_plans(event.restore_id, plans, artifacts),
         indexes=[one.volume.index for one in plans],
         summary=planned.summary.model_copy(update={"notes": notes}),
         plans=plans if is_small(plans) else [],

@@ -29,7 +29,7 @@ from rewarm.domain.units import ceil_seconds
 from rewarm.domain.volume.volume_types import speed
 from rewarm.ports import FastSnapshotRestores, History, Instances, Prices, Quotas
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
-from rewarm.steps.record.learning import known_records, timings_of
+from rewarm.steps.record.learned_times import known_records, timings_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from rewarm.contracts import Trigger
 from rewarm.contracts.base import JsonObject
-from rewarm.domain.words.end_messages import Ending, LeftVolume, Start
+from rewarm.domain.words.ended import Ending, LeftVolume, Start
 from rewarm.steps.record.records import ALARM_HELD_UNTIL, clean_up_attribute, parsed_time
 
 

@@ -2,7 +2,7 @@
 
 States: Report, Keep Result.
 
-- measuring: how long each part of a volume's restore took
+- phase_times: how long each phase of a volume's restore took
 - replacements: what the report says about volumes that were to leave their place
 - volume_reports: the account of one volume
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rewarm.domain.errors import RestoreNotFoundError
 from rewarm.ports import Artifacts, JsonObject, RestoreTable
-from rewarm.steps.record.links import ANSWER_SECONDS, page_url
+from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
 from rewarm.steps.record.records import FINISHED, events, name_and_index, plans
 
 

@@ -9,7 +9,7 @@ from rewarm.domain.errors import TargetBusyError, TargetNotUsableError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports import Artifacts, Instances, SnapshotCatalog, VolumeStore
 from rewarm.ports_records import VOLUME_COUNT
-from rewarm.steps.record.kept import is_small, keep_volumes
+from rewarm.steps.record.payloads import is_small, write_volumes
 from rewarm.steps.record.records import stop_if_cancelled
 from rewarm.steps.select.holding import Keeper, assign_and_hold
 
@@ -46,7 +46,7 @@ def select_snapshot(
     keeper.table.update(event.restore_id, {VOLUME_COUNT: len(chosen)})
     stop_if_cancelled(keeper.table, event.restore_id)  # so may listing the blocks of a large snapshot
     return SelectSnapshotResult(
-        volumes_key=keep_volumes(event.restore_id, chosen, artifacts),
+        volumes_key=write_volumes(event.restore_id, chosen, artifacts),
         volume_count=len(chosen),
         volumes=chosen if is_small(chosen) else [],
     )

@@ -22,6 +22,7 @@ from rewarm.domain.volume.replacing import check_replaceable, device_to_replace
 from rewarm.domain.volume.targets import check_instance, check_zone, choose_device
 from rewarm.domain.volume.volume_types import WantedVolume, settle
 from rewarm.ports import Instances, SnapshotCatalog, VolumeStore
+from rewarm.steps.record.bucket import block_map_key
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
 
 MAX_PASSED_OVER = 10
@@ -69,8 +70,7 @@ def assign_volumes(  # noqa: PLR0913 - one keyword a port, and what is held
         source = _source_volume(one.snapshot, volumes)
         new_volume = _settle(request, one.snapshot, source)
         living = _living_source(source, place.zone)
-        map_key = f"restores/{restore_id}/{index}/blocks.map"
-        made = _assignment(index, map_key, one, new_volume, place, device)
+        made = _assignment(index, block_map_key(restore_id, index), one, new_volume, place, device)
         assignments.append(made.model_copy(update={"living_source": living, "replaces": replaces}))
     _check_first(request, assignments)
     return assignments

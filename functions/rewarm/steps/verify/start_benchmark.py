@@ -11,6 +11,7 @@ from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS
 from rewarm.domain.errors import AgentUnreachableError, InvalidRequestError, TargetNotUsableError
 from rewarm.domain.model import Instance
 from rewarm.ports import Artifacts, Commands, Instances
+from rewarm.steps.record.bucket import benchmark_key, benchmark_output_key
 from rewarm.steps.warm.agent_command import DELIVERY_SECONDS, MAX_EXECUTION_SECONDS, MIN_EXECUTION_SECONDS
 
 INSTALL_SECONDS = 600
@@ -49,18 +50,8 @@ def start_benchmark(
         started_at=now,
         request=request,
     )
-    artifacts.put_json(started_key(benchmark_id), started.to_json())
+    artifacts.put_json(benchmark_key(benchmark_id), started.to_json())
     return {"benchmarkId": benchmark_id, "commandId": command_id, "status": "running"}
-
-
-def started_key(benchmark_id: str) -> str:
-    """Where it is kept what was asked for."""
-    return f"benchmarks/{benchmark_id}/started.json"
-
-
-def output_key(benchmark_id: str) -> str:
-    """Where the instance puts what fio said."""
-    return f"benchmarks/{benchmark_id}/output.txt"
 
 
 def fio_parameters(request: BenchmarkRequest, benchmark_id: str, artifacts: Artifacts) -> dict[str, str]:
@@ -79,7 +70,7 @@ def fio_parameters(request: BenchmarkRequest, benchmark_id: str, artifacts: Arti
         "limitSeconds": str(max(limits)),
         "installFio": "yes" if request.install_fio else "no",
         "resultUrl": artifacts.upload_url(
-            output_key(benchmark_id), expires_seconds=DELIVERY_SECONDS + seconds
+            benchmark_output_key(benchmark_id), expires_seconds=DELIVERY_SECONDS + seconds
         ),
         "executionTimeout": str(seconds),
     }

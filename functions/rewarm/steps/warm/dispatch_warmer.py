@@ -10,6 +10,7 @@ from rewarm.domain.ready.stability import read_ops_level
 from rewarm.domain.scope import Scope, most_bytes
 from rewarm.domain.volume.extents import Runs
 from rewarm.ports import Artifacts, Commands, Instances, Metrics, RestoreTable
+from rewarm.steps.record.bucket import first_map_key, progress_key
 from rewarm.steps.record.records import attribute, command_attribute, sending_attribute, stop_if_cancelled
 from rewarm.steps.warm import agent_command
 from rewarm.steps.warm.agent_command import AgentCommand
@@ -51,7 +52,8 @@ def dispatch_warmer(
     elif earlier is not None:
         # The volume is warmed up again: a command that hangs would keep the device to itself.
         commands.cancel(earlier.command_id, earlier.instance_id)
-    command = _command(event, artifacts, _progress_key(event, restarts))
+    key = progress_key(event.restore_id, event.volume.index, warm_ups=event.warm_ups, restarts=restarts)
+    command = _command(event, artifacts, key)
     ports = agent_command.AgentPorts(commands, instances, artifacts, table)
     turn = f"{event.warm_ups}.{restarts}"
     target = agent_command.Target(event.volume, event.volume_id, event.restore_id, turn)
@@ -72,13 +74,6 @@ def dispatch_warmer(
 def _level_before(event: DispatchWarmerEvent, metrics: Metrics) -> float:
     since = event.now - LOOK_BACK
     return read_ops_level(metrics.read_activity(event.volume_id, since=since, until=event.now))
-
-
-def _progress_key(event: DispatchWarmerEvent, restarts: int) -> str:
-    """Of its own for each command: the end of the one before must not be taken for this one's."""
-    suffix = f"-{event.warm_ups}" if event.warm_ups or restarts else ""
-    suffix += f"-{restarts}" if restarts else ""
-    return f"restores/{event.restore_id}/{event.volume.index}/progress{suffix}.json"
 
 
 def warm_arguments(request: RestoreRequest) -> str:
@@ -110,7 +105,7 @@ def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> str | None:
     first = event.request.warm_up.first
     if not first:
         return None
-    key = f"restores/{event.restore_id}/{event.volume.index}/first.map"
+    key = first_map_key(event.restore_id, event.volume.index)
     artifacts.put_map(key, [Runs(Extent(one.start_block, one.block_count) for one in first)])
     return key
 

@@ -7,7 +7,7 @@ import pytest
 from rewarm.contracts import AnnounceEvent
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import AccessDeniedError, RestoreError, ServiceUnavailableError, ThrottledError
-from rewarm.domain.words.messages import Message, Severity
+from rewarm.domain.words.message import Message, Severity
 from rewarm.steps.announce import record as announce_record
 from rewarm.steps.announce.announce import announce
 from tests.support.builders import RESTORE_ID, VOLUME_ID, World, at, request

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rewarm.domain.units import clock_text, duration_text
-from rewarm.domain.words.messages import COPY_PACE, Message, PlannedVolume, Severity
+from rewarm.domain.words.message import COPY_PACE, Message, PlannedVolume, Severity
 
 YOURS = "From now on it is never deleted by a failing restore: it is yours."
 

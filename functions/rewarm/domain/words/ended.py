@@ -10,7 +10,7 @@ from textwrap import shorten
 from typing import Literal
 
 from rewarm.domain.units import clock_text
-from rewarm.domain.words.messages import Message, Severity
+from rewarm.domain.words.message import Message, Severity
 
 MOST_COMMANDS = 2
 """So many volumes have their commands in a message; for the others they read the same."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from rewarm.domain.units import elapsed_text, iso
 from rewarm.domain.volume.performance import Performance
-from rewarm.domain.words.messages import Message, Severity
+from rewarm.domain.words.message import Message, Severity
 
 KIND = "Change"
 OPTIMIZING = (
