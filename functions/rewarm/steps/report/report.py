@@ -56,7 +56,8 @@ def report(
     """
     facts = _facts(event, artifacts, table)
     volumes = [
-        volume_report(plan, result, event) for plan, result in zip(facts.plans, facts.results, strict=True)
+        volume_report(plan, result, event, facts.record)
+        for plan, result in zip(facts.plans, facts.results, strict=True)
     ]
     result = _account(facts, volumes)
     document = {**_document(facts, result), "samples": _samples(facts, artifacts)}

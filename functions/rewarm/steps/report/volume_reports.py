@@ -6,7 +6,16 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from rewarm.contracts import BilledPart, ExpectedReads, Failure, ReportEvent, VolumePlan, VolumeReport
+from rewarm.contracts import (
+    BilledPart,
+    ExpectedReads,
+    Failure,
+    Replacement,
+    ReportEvent,
+    VolumeAssignment,
+    VolumePlan,
+    VolumeReport,
+)
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.model import Strategy
 from rewarm.domain.plan.billing import billed
@@ -15,6 +24,7 @@ from rewarm.steps.record.records import (
     command_attribute,
     initialization_attribute,
     parsed_time,
+    replaced_attribute,
     story_attribute,
     volume_attribute,
 )
@@ -52,8 +62,10 @@ def with_story(result: JsonObject, record: JsonObject) -> JsonObject:
     return {**{name: value for name, value in known.items() if value is not None}, **result}
 
 
-def volume_report(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> VolumeReport:
-    """The account of a volume, from its plan and the result of its execution."""
+def volume_report(
+    plan: VolumePlan, result: JsonObject, event: ReportEvent, record: JsonObject
+) -> VolumeReport:
+    """The account of a volume, from its plan, the result of its execution and the restore's record."""
     ready = result.get("verdict") == "ready"
     carried_out = part_of(result, "plan") or plan.plan.to_json()
     initialization, after = part_of(result, "initialization"), part_of(result, "after")
@@ -89,6 +101,7 @@ def volume_report(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> V
         benchmark_problem=after.get("benchmarkProblem"),
         boost=part_of(result, "released").get("boost"),
         release_failure=_release_failure(carried_out, result),
+        replaced=_replaced(plan.volume, record, ready=ready),
         failure=None if ready else _failure(result),
     )
 
@@ -170,6 +183,19 @@ def _release_failure(plan: JsonObject, result: JsonObject) -> Failure | None:
         return None
     why = explain(str(found.get("error")), str(found.get("cause") or ""))
     return Failure(state=found.get("state"), error=why.error, cause=why.sentence)
+
+
+def _replaced(volume: VolumeAssignment, record: JsonObject, *, ready: bool) -> Replacement | None:
+    """The volume that was to leave its place; None where there is none."""
+    old = volume.replaces
+    if old is None or volume.device is None:
+        return None
+    noted = record.get(replaced_attribute(volume.index)) or {}
+    # The record of a ready volume is behind where its message could not be written.
+    state = "replaced" if ready else noted.get("state", "in-place")
+    return Replacement(
+        volume_id=old.volume_id, device=volume.device, state=state, reason=noted.get("reason", "")
+    )
 
 
 def _failure(result: JsonObject) -> Failure:
