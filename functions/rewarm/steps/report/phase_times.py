@@ -43,8 +43,8 @@ class ReadyResult(Contract):
 
     @property
     def verified_at(self) -> datetime:
-        """When the volume was known to be fast; benchmarks before `ready_at` are no part of the restore."""
-        return self.ready_at - timedelta(seconds=self.after.benchmark_seconds if self.after else 0)
+        """When the volume was known to be at full speed."""
+        return verified_at(self.ready_at, self.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,11 @@ class VolumeTimes:
             for phase in Phase
             if phase in self.seconds or phase in self.plan.phases
         ]
+
+
+def verified_at(ready_at: datetime, after: VerifyVolumeResult | None) -> datetime:
+    """When the volume was known to be at full speed: `ready_at` without the benchmarks before it."""
+    return ready_at - timedelta(seconds=after.benchmark_seconds if after else 0)
 
 
 def ready_result(result: JsonObject) -> ReadyResult | None:

@@ -182,7 +182,7 @@ class TestAnnounce:
         world.table.update_volume(RESTORE_ID, 0, {"replaced0": {"volumeId": OLD, "unmounted": ["/data"]}})
         told = self.say(world, "attached", device=DEVICE)
         assert f"It has taken the place of {OLD}" in told["text"]
-        assert f"If the restore fails, {OLD} goes back, and {VOLUME_ID} is kept" in told["text"]
+        assert f"If the restore fails, Rewarm puts {OLD} back and keeps {VOLUME_ID}" in told["text"]
         assert told["nextSteps"][0] == f"Mount {VOLUME_ID} where {OLD} was: /data."
         assert world.table.records[RESTORE_ID]["replaced0"]["state"] == "replaced"
 

@@ -249,7 +249,7 @@ class TestMessage:
         )
         announce(event, table=world.table, messages=world.messages, artifacts=world.artifacts)
         fields = {field["name"]: field["value"] for field in world.messages.sent[0]["fields"]}
-        assert fields["Parts of it"] == (
+        assert fields["Phases"] == (
             "create 7 s (estimated 10 s); attach 4 s; measure 14 s; deliver 10 s; "
             "read 5 min 30 s (estimated 5 min 28 s); settle 88 s (estimated 2 min 00 s); verify 15 s"
         )
