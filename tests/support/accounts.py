@@ -101,7 +101,7 @@ def planned(index: int = 0, strategy: Strategy = Strategy.WARM_UP_AGENT, **chang
             strategy=one,
             feasible=one is not Strategy.VOLUME_CLONE,
             chosen=one is strategy,
-            reason="it is the cheapest in time." if one is strategy else "Dearer by $0.75.",
+            reason="it is the cheapest that meets the deadline." if one is strategy else "Costs $0.75 more.",
             usable_seconds=15,
             ready_p50_seconds=480,
             ready_p90_seconds=840,

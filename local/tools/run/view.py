@@ -35,7 +35,7 @@ from local.tools.run.wording import (
     seconds_text,
     strategy_text,
 )
-from rewarm.domain.units import count_text
+from rewarm.domain.units import count_text, elapsed_text
 
 PLAIN_COLUMNS = 120
 QUIET_KINDS = {"Pass", "Choice", "Map"}
@@ -149,8 +149,11 @@ class View:
         self._latency(restore)
         self._cost(restore)
         self._proof(restore)
+        if restore.full_speed_seconds is not None:
+            self.console.print(f"At full speed {elapsed_text(restore.full_speed_seconds)} after the request")
         self.console.print(
-            f"Took {seconds_text(restore.seconds)} of lab time, {seconds_text(restore.real_seconds)} in fact"
+            f"The workflow ended after {seconds_text(restore.seconds)} of lab time, "
+            f"{seconds_text(restore.real_seconds)} in fact"
         )
 
     def finished(self, run: RunRecord, report: str) -> None:
@@ -159,7 +162,7 @@ class View:
         self.heading("Result")
         self.console.print(f"Delivered and still there: {', '.join(run.delivered) or 'nothing'}.")
         left = ", ".join(run.left_running) or "nothing"
-        self.console.print(f"Left running beside that, costing money: {escape(left)}.")
+        self.console.print(f"Also left running and still costing money: {escape(left)}.")
         for problem in found:
             self.console.print(f"[red]✗[/] {escape(problem)}")
         colour = "red" if found else "green"

@@ -12,7 +12,7 @@ from local.tools.run.details import BLOCK_BYTES, detail
 from local.tools.run.recording import Json, RestoreRecord, RunRecord, StateVisit
 from local.tools.run.report import figures
 from local.tools.run.verdict import problems, restore_problems, strategy, verdict_text
-from rewarm.domain.units import size_text
+from rewarm.domain.units import elapsed_text, size_text
 from rewarm.domain.words.failures import explain
 from rewarm.page import STYLE
 
@@ -83,6 +83,7 @@ def _restore(restore: RestoreRecord, number: int) -> Json:
         "record": restore,
         "anchor": name,
         "ready": not list(restore_problems(restore)),
+        "outcome": _outcome(restore),
         "strategy": wording.strategy_text(plan) if plan else strategy(restore) or "-",
         "why": plan["why"] if plan else "",
         "plan": plan,
@@ -95,6 +96,12 @@ def _restore(restore: RestoreRecord, number: int) -> Json:
     }
 
 
+def _outcome(restore: RestoreRecord) -> str:
+    if restore.full_speed_seconds is None or list(restore_problems(restore)):
+        return f"not ready, ended after {wording.seconds_text(restore.seconds)}"
+    return f"at full speed {elapsed_text(restore.full_speed_seconds)} after the request"
+
+
 def _facts(restore: RestoreRecord, plan: Json | None) -> list[tuple[str, str]]:
     proof = restore.proof
     facts = [
@@ -102,9 +109,10 @@ def _facts(restore: RestoreRecord, plan: Json | None) -> list[tuple[str, str]]:
         ("restore", restore.restore_id),
         ("volume", restore.volume_id or "-"),
         ("started", datetime.fromtimestamp(restore.started_at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")),
+        ("outcome", _outcome(restore)),
         (
-            "took",
-            f"{wording.seconds_text(restore.seconds)} of lab time, {restore.real_seconds:.1f} s of real time",
+            "workflow ended",
+            f"after {wording.seconds_text(restore.seconds)} of lab time, in {restore.real_seconds:.1f} s",
         ),
         ("cost", wording.money(plan["costUsd"]) if plan else "-"),
     ]
