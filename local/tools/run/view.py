@@ -94,11 +94,11 @@ class View:
         """A state that is over; polls that find what the one before found are only counted."""
         if visit.kind in QUIET_KINDS:
             return
-        for told in self._loop.take(visit):
-            if isinstance(told, int):
-                self.console.print(f"  [dim]{'':9} … {count_text(told, 'more poll')} found the same[/]")
+        for shown in self._loop.take(visit):
+            if isinstance(shown, int):
+                self.console.print(f"  [dim]{'':9} … {count_text(shown, 'more poll')} found the same[/]")
             else:
-                self._state(told, started_at)
+                self._state(shown, started_at)
 
     def _state(self, visit: StateVisit, started_at: float) -> None:
         at = offset_text(visit.entered_at - started_at)

@@ -89,7 +89,7 @@ def _restore(restore: RestoreRecord, number: int) -> Json:
         "plan": plan,
         "facts": _facts(restore, plan),
         "messages": [_message(restore, message.at, message.body) for message in restore.messages],
-        "timeline": [_line(restore, visit) for visit in restore.visits if _is_told(visit)],
+        "timeline": [_line(restore, visit) for visit in restore.visits if _is_shown(visit)],
         "failure": explain(restore.error, restore.cause).sentence if restore.error else "",
         "readiness": figures.readiness(restore, f"{name}-readiness"),
         "page": page_name(restore) if restore.page else None,
@@ -137,7 +137,7 @@ def _message(restore: RestoreRecord, at: float, body: Json) -> Json:
     return {"at": wording.offset_text(at - restore.started_at), "title": lines[0], "lines": lines[1:]}
 
 
-def _is_told(visit: StateVisit) -> bool:
+def _is_shown(visit: StateVisit) -> bool:
     return visit.kind in {"Task", "Wait", "Fail", "Succeed"}
 
 
