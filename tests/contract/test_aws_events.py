@@ -11,7 +11,7 @@ import pytest
 
 from rewarm.contracts import ParseRequestEvent
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
-from rewarm.steps.request.parse_request import parse_request
+from rewarm.steps.request.parse_request import ParseRequestPorts, parse_request
 from tests.contract.repository import ROOT
 from tests.support.fakes import FakeTable
 from tests.support.holds import FakePace, keeper
@@ -29,7 +29,9 @@ def alarm() -> dict[str, Any]:
 
 def parse(event: dict[str, Any], table: FakeTable, restore_id: str = "event-1") -> Any:
     told = ParseRequestEvent(restore_id=restore_id, now=NOW, started_at=NOW, input=event)
-    return parse_request(told, keeper=keeper(table), pace=FakePace(), cooldown=timedelta(hours=1))
+    return parse_request(
+        told, ParseRequestPorts(keeper=keeper(table), pace=FakePace(), cooldown=timedelta(hours=1))
+    )
 
 
 @pytest.mark.parametrize("path", EVENTS, ids=lambda path: path.stem)

@@ -12,10 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.aws.slack_limits import problems
-from rewarm.adapters.event_bus import EventBus
-from rewarm.adapters.messages import MessageFanOut
+from rewarm.adapters.messages import (
+    ChatTopic,
+    EventBus,
+    MessageFanOut,
+    NotificationTopic,
+    custom_notification,
+    plain_text,
+    subject,
+)
 from rewarm.adapters.slack import SlackWebhook, escaped, rendered
-from rewarm.adapters.topics import ChatTopic, NotificationTopic, custom_notification, plain_text, subject
 from rewarm.domain import errors
 from tests.contract.answers import ApiError, Aws
 from tests.support.amount import cases

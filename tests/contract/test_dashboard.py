@@ -38,7 +38,8 @@ from tests.support.builders import (
 from tests.support.dashboard import Wanted, body, shown, watched
 from tests.support.emitted import Datapoint, datapoints
 from tests.support.performance import ChangeWorld, FakeInventory, FakeRestoreExecutions
-from tests.support.sweeping import FakeClaims, SweepWorld
+from tests.support.sweeping import SweepWorld
+from tests.support.wired import use
 from tests.unit.handlers.conftest import ENVIRONMENT, Context
 
 STACK, REGION = ENVIRONMENT["STACK_NAME"], "eu-west-1"
@@ -160,8 +161,7 @@ def handle(patch: pytest.MonkeyPatch, name: str, event: Json, **ports: Any) -> N
     """One call of a handler with these ports."""
     importlib.import_module("rewarm.handlers.wiring")._client.cache_clear()
     handler = importlib.reload(importlib.import_module(f"rewarm.handlers.{name}"))
-    for port, fake in ports.items():
-        patch.setattr(handler, f"_{port.upper()}", fake)
+    use(patch, handler, **ports)
     handler.lambda_handler(event, Context())
 
 
@@ -234,7 +234,7 @@ def run_sweep(patch: pytest.MonkeyPatch) -> None:
     rest = SweepWorld()
     handle(
         patch, "sweep", {}, commands=rest.commands, fast_restores=rest.fast_restores,
-        claims=FakeClaims(rest.table), holds=rest.holds, messages=rest.messages, waiters=rest.waiters,
+        holds=rest.holds, messages=rest.messages, waiters=rest.waiters,
         tasks=rest.tasks, volumes=world.volumes, modifications=world.modifications, table=world.table,
         executions=FakeRestoreExecutions(), inventory=FakeInventory(running=[enabled]), prices=World().prices,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
+from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.domain import errors
 from rewarm.domain.model import FastSnapshotRestore

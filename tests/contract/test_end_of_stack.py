@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rewarm.adapters.executions import StepFunctionsWork
-from rewarm.adapters.own_stack import CloudFormationStack
+from rewarm.adapters.executions import StepFunctionsStackExecutions
+from rewarm.adapters.inventory import AwsInventory
 from rewarm.domain import errors
 from tests.contract import repository
 from tests.contract.answers import ApiError, Aws
@@ -31,13 +31,17 @@ def executions(*names: str) -> dict[str, list[dict[str, object]]]:
     }  # fmt: skip
 
 
-class TestRunningWork:
+def stack_executions(states: Aws) -> StepFunctionsStackExecutions:
+    return StepFunctionsStackExecutions(states.client, RESTORE, CHILD)
+
+
+class TestStackExecutions:
     def test_restores_come_before_their_volumes(self) -> None:
         page = {**executions("restore:one-2"), "nextToken": "more"}
         states = Aws("stepfunctions").on(
             "ListExecutions", page, executions("restore:two"), executions("restore-volume:one-2-0")
         )
-        assert list(StepFunctionsWork(states.client, RESTORE, CHILD).running().items()) == [
+        assert list(stack_executions(states).running().items()) == [
             (f"{EXECUTION}restore:one-2", "one-2"),
             (f"{EXECUTION}restore:two", "two"),
             (f"{EXECUTION}restore-volume:one-2-0", "one-2"),
@@ -48,23 +52,23 @@ class TestRunningWork:
 
     def test_of_a_state_machine_that_is_gone_nothing_runs(self) -> None:
         states = Aws("stepfunctions").on("ListExecutions", ApiError("StateMachineDoesNotExist"))
-        assert StepFunctionsWork(states.client, RESTORE, CHILD).running() == {}
+        assert stack_executions(states).running() == {}
 
     def test_stopping_says_why(self) -> None:
         states = Aws("stepfunctions").on("StopExecution", {"stopDate": NOW})
-        StepFunctionsWork(states.client, RESTORE, CHILD).stop(f"{EXECUTION}restore:one", "because")
+        stack_executions(states).stop(f"{EXECUTION}restore:one", "because")
         assert states.params("StopExecution") == [
             {"executionArn": f"{EXECUTION}restore:one", "cause": "because"}
         ]
 
     def test_what_is_gone_needs_no_stopping(self) -> None:
         states = Aws("stepfunctions").on("StopExecution", ApiError("ExecutionDoesNotExist"))
-        StepFunctionsWork(states.client, RESTORE, CHILD).stop(f"{EXECUTION}restore:one", "because")
+        stack_executions(states).stop(f"{EXECUTION}restore:one", "because")
 
     def test_a_refusal_is_told(self) -> None:
         states = Aws("stepfunctions").on("StopExecution", ApiError("AccessDeniedException"))
         with pytest.raises(errors.AccessDeniedError):
-            StepFunctionsWork(states.client, RESTORE, CHILD).stop(f"{EXECUTION}restore:one", "because")
+            stack_executions(states).stop(f"{EXECUTION}restore:one", "because")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +84,7 @@ class TestRunningWork:
 def test_whether_the_stack_goes_away(status: str, answer: str) -> None:
     stack = {"StackName": "rewarm", "CreationTime": NOW, "StackStatus": status}
     aws = Aws("cloudformation").on("DescribeStacks", {"Stacks": [stack]})
-    assert CloudFormationStack(aws.client).goes_away(STACK_ID) is (answer == "goes")
+    assert AwsInventory(None, None, aws.client, None, RESTORE).goes_away(STACK_ID) is (answer == "goes")
     assert aws.params("DescribeStacks") == [{"StackName": STACK_ID}]
 
 

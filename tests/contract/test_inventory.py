@@ -41,8 +41,9 @@ def table(dynamodb: Any) -> DynamoRestoreTable:
 
 
 def inventory(ec2: Aws | None = None, states: Aws | None = None) -> AwsInventory:
-    clients = (ec2 or Aws("ec2")).client, (states or Aws("stepfunctions")).client
-    return AwsInventory(*clients, boto3.client("dynamodb"), TABLE, MACHINE)
+    clients = (ec2 or Aws("ec2"), states or Aws("stepfunctions"), Aws("cloudformation"))
+    table = DynamoRestoreTable(boto3.client("dynamodb"), TABLE)
+    return AwsInventory(*(aws.client for aws in clients), table, MACHINE)
 
 
 def test_counts_every_page_of_what_runs(table: DynamoRestoreTable) -> None:

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from local.aws.wire import client
-from rewarm.adapters.call_trail import CloudTrailCalls
-from rewarm.adapters.event_bus import detail_type
-from rewarm.adapters.executions import RestoreExecutionStates
-from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
-from rewarm.adapters.performance_log import KEPT_SECONDS, DynamoPerformanceLog
-from rewarm.adapters.volume_activity import CloudWatchActivity
+from rewarm.adapters.executions import StepFunctionsStackExecutions
+from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
+from rewarm.adapters.messages import detail_type
+from rewarm.adapters.metrics import CloudWatchMetrics
+from rewarm.adapters.performance_log import KEPT_SECONDS, CloudTrailCalls, DynamoPerformanceLog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
 from rewarm.domain.volume.leftovers import ExecutionEnd
@@ -80,7 +79,7 @@ class TestActivity:
             {"Id": "volumeWriteBytes", "Timestamps": [NOW], "Values": [4_096.0]},
         ]
         metrics = Aws("cloudwatch").on("GetMetricData", {"MetricDataResults": results})
-        found = CloudWatchActivity(metrics.client).activity(VOLUME, since=NOW, until=later)
+        found = CloudWatchMetrics(metrics.client).activity(VOLUME, since=NOW, until=later)
         assert found == [Activity(NOW, 600.0, 4_096.0)]
         (asked,) = metrics.params("GetMetricData")
         names = [one["MetricStat"]["Metric"]["MetricName"] for one in asked["MetricDataQueries"]]
@@ -118,7 +117,7 @@ class TestExecutions:
         states = Aws("stepfunctions").on(
             "ListExecutions", {**page("a"), "nextToken": "more"}, page("b"), page("a-0")
         )
-        running = RestoreExecutionStates(states.client, RESTORE, CHILD).names_running()
+        running = StepFunctionsStackExecutions(states.client, RESTORE, CHILD).names_running()
         assert running == {"a", "b", "a-0"}
         asked = states.params("ListExecutions")
         assert [one["stateMachineArn"] for one in asked] == [RESTORE, RESTORE, CHILD]
@@ -140,7 +139,7 @@ class TestExecutions:
             for one in answers
         ]
         states = Aws("stepfunctions").on("DescribeExecution", *told)
-        assert RestoreExecutionStates(states.client, RESTORE, CHILD).is_over("restore-1", 2) is over
+        assert StepFunctionsStackExecutions(states.client, RESTORE, CHILD).is_over("restore-1", 2) is over
         names = [one["executionArn"] for one in states.params("DescribeExecution")]
         expected = [
             "arn:aws:states:us-east-1:123456789012:execution:restore:restore-1",
@@ -164,12 +163,12 @@ class TestExecutions:
         states = Aws("stepfunctions").on(
             "DescribeExecution", told if answer else ApiError("ExecutionDoesNotExist")
         )
-        assert RestoreExecutionStates(states.client, RESTORE, CHILD).ending("restore-1") == end
+        assert StepFunctionsStackExecutions(states.client, RESTORE, CHILD).ending("restore-1") == end
 
     def test_whether_the_execution_of_a_volume_runs(self) -> None:
         told = {"executionArn": "arn", "stateMachineArn": CHILD, "status": "RUNNING", "startDate": NOW}
         states = Aws("stepfunctions").on("DescribeExecution", told)
-        assert RestoreExecutionStates(states.client, RESTORE, CHILD).volume_runs("restore-1", 2)
+        assert StepFunctionsStackExecutions(states.client, RESTORE, CHILD).volume_runs("restore-1", 2)
         (asked,) = states.params("DescribeExecution")
         assert asked["executionArn"].endswith(":execution:restore-volume:restore-1-2")
 

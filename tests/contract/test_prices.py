@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rewarm.adapters import price_figures
+from rewarm.adapters import prices
 from rewarm.adapters.prices import AwsPrices
 from rewarm.domain.errors import InvalidRequestError
 from tests.contract.answers import ApiError, Aws
@@ -37,8 +37,8 @@ class PriceList:
 
 
 def test_every_shipped_region_has_every_figure_with_date_and_source() -> None:
-    virginia = price_figures.shipped("us-east-1")
-    assert set(price_figures.shipped("ap-northeast-1")) == set(virginia)
+    virginia = prices.shipped("us-east-1")
+    assert set(prices.shipped("ap-northeast-1")) == set(virginia)
     assert all(figure.usd > 0 and figure.source and figure.as_of < NOW for figure in virginia.values())
     assert virginia["rateUsdPerGibMibS"].usd * 300 == Decimal("0.0036")
 
@@ -83,7 +83,7 @@ def test_a_rate_in_an_unknown_unit_is_left_out(usd: str, taken: bool) -> None:  
 
 def test_only_the_lowest_tier_counts() -> None:
     tiers = [product("EBS:VolumeP-IOPS.io2", "0.046", begin="32001"), product("EBS:VolumeP-IOPS.io2", "0.07")]
-    found = price_figures.listed(tiers, price_figures.shipped("us-east-1"))
+    found = prices.listed(tiers, prices.shipped("us-east-1"))
     assert found["iopsUsdPerMonth.io2"].usd == Decimal("0.07")
 
 

@@ -15,20 +15,24 @@ import pytest
 from local.aws.region import RegionSettings
 from local.aws.region.settings import VolumeSettings
 from local.aws.wire import client
-from rewarm.adapters.call_trail import CloudTrailCalls
-from rewarm.adapters.volume_modifications import Ec2VolumeModifications
+from rewarm.adapters.modifications import Ec2VolumeModifications
+from rewarm.adapters.performance_log import CloudTrailCalls
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts.performance import ChangePerformanceEvent, CheckPerformanceEvent, CheckPerformanceResult
 from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.volume.modification_rule import ModificationRule
 from rewarm.domain.volume.performance_change import Activity
-from rewarm.steps.performance.change_performance import change_performance
-from rewarm.steps.performance.check_performance import check_performance
-from rewarm.steps.performance.get_performance import get_performance
-from rewarm.steps.performance.start_performance_change import start_performance_change
+from rewarm.steps.performance.change_performance import ChangePerformancePorts, change_performance
+from rewarm.steps.performance.check_performance import CheckPerformancePorts, check_performance
+from rewarm.steps.performance.get_performance import PerformancePorts, get_performance
+from rewarm.steps.performance.start_performance_change import (
+    StartPerformanceChangePorts,
+    start_performance_change,
+)
 from tests.local.aws.region.region_lab import Lab
 from tests.support.fakes import FakeExecutions, FakeTable
 from tests.support.performance import CHANGE_ID, FakeLog
+from tests.support.wired import wired
 
 Json = dict[str, object]
 OVERRUN = 1.04
@@ -78,7 +82,7 @@ class LoadedVolume:
         self.work((second - self.now.second) % 60)
 
     def activity(self, volume_id: str, *, since: datetime, until: datetime) -> list[Activity]:
-        """Port VolumeActivity: what the Region published."""
+        """The method `activity` of the port Metrics: what the Region published."""
         minutes: dict[datetime, dict[str, float]] = defaultdict(dict)
         for one in self.lab.metrics:
             if one["Dimensions"] == [{"Name": "VolumeId", "Value": volume_id}]:
@@ -96,11 +100,14 @@ class LoadedVolume:
     def ask(self, iops: int) -> Json:
         """POST /volumes/{volumeId}/performance; the execution's input."""
         start_performance_change(
-            self.volume_id, {"iops": iops}, change_id=f"{CHANGE_ID}-{iops}", now=self.now,
-            stack_name="rewarm", rule=ModificationRule.FOUR_IN_24_H, volumes=self.volumes,
-            modifications=self.modifications, trail=self.trail, log=self.log, table=self.table,
-            executions=self.executions,
-        )  # fmt: skip
+            self.volume_id,
+            {"iops": iops},
+            change_id=f"{CHANGE_ID}-{iops}",
+            now=self.now,
+            ports=wired(
+                StartPerformanceChangePorts, self, stack_name="rewarm", rule=ModificationRule.FOUR_IN_24_H
+            ),
+        )
         return self.executions.started[f"{CHANGE_ID}-{iops}"]
 
     def change(self, iops: int) -> CheckPerformanceResult:
@@ -109,17 +116,16 @@ class LoadedVolume:
         common = {"restoreId": CHANGE_ID, **{key: given[key] for key in ("volumeId", "original", "target")}}
         asked = {**common, "now": self.now, "acceptedAt": given["acceptedAt"]}
         begun = change_performance(
-            ChangePerformanceEvent.model_validate(asked),
-            modifications=self.modifications, log=self.log, table=self.table,
-        )  # fmt: skip
+            ChangePerformanceEvent.model_validate(asked), wired(ChangePerformancePorts, self)
+        )
         look = {**common, "sizeGib": given["sizeGib"], "startedAt": begun.started_at}
         result, wait = None, begun.wait_seconds
         while result is None or not result.finished:
             self.work(wait)
             result = check_performance(
                 CheckPerformanceEvent.model_validate({**look, "now": self.now, "previous": result}),
-                modifications=self.modifications, activity=self, trail=self.trail, table=self.table,
-            )  # fmt: skip
+                wired(CheckPerformancePorts, self, metrics=self),
+            )
             wait = result.wait_seconds
         return result
 
@@ -156,9 +162,10 @@ def test_cloudtrail_tells_later_when_it_was_requested() -> None:
     volume.table.records[f"{CHANGE_ID}-2000"].update(volume.table.records[CHANGE_ID])
     volume.lab.wait(300)
     told = get_performance(
-        volume.volume_id, now=volume.now, rule=ModificationRule.FOUR_IN_24_H, volumes=volume.volumes,
-        modifications=volume.modifications, trail=volume.trail, log=volume.log, table=volume.table,
-    )  # fmt: skip
+        volume.volume_id,
+        now=volume.now,
+        ports=wired(PerformancePorts, volume, rule=ModificationRule.FOUR_IN_24_H),
+    )
     assert told["change"]["requestedFrom"] == "cloudtrail"
     assert told["change"]["requestedAt"] == called.isoformat(timespec="seconds").replace("+00:00", "Z")
     assert len(told["slots"]["startedWithin24Hours"]) == 1

@@ -15,17 +15,18 @@ import pytest
 from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.contracts import AnnounceEvent, ChooseFallbackEvent, CleanUpEvent, Failure, ReportEvent, Trigger
 from rewarm.contracts.base import JsonObject
-from rewarm.ports_records import Standing
+from rewarm.ports.restores import Standing
 from rewarm.steps.announce.announce import announce
-from rewarm.steps.clean_up.clean_up import clean_up
+from rewarm.steps.clean_up.clean_up import CleanUpPorts, clean_up
 from rewarm.steps.plan.choose_fallback import choose_fallback
 from rewarm.steps.record.payloads import read_plan
 from rewarm.steps.record.records import settled_attribute
-from rewarm.steps.report.report import report
-from rewarm.steps.request.get_restore import get_restore
+from rewarm.steps.report.report import ReportPorts, report
+from rewarm.steps.request.get_restore import GetRestorePorts, get_restore
 from tests.support import accounts
 from tests.support.builders import NOW, RESTORE_ID, at
 from tests.support.hundred import VOLUMES, Restore
+from tests.support.wired import wired
 
 TABLE = "restores"
 FAILED = range(0, VOLUMES, 20)
@@ -122,7 +123,7 @@ def carry_out(restore: Restore, index: int) -> JsonObject:
             attached_announced=True,
             story=story(planned.plan.to_json()),
         ),
-        **world.removal_ports(),
+        wired(CleanUpPorts, world),
     )
     return {"verdict": "failed", "index": index, "error": failure.error, "cause": failure.cause}
 
@@ -139,7 +140,10 @@ def test_no_item_of_a_restore_of_a_hundred_volumes_is_large(restore: Restore) ->
         plans_key=f"restores/{RESTORE_ID}/plans.json",
         results=results,
     )
-    report(event, artifacts=world.artifacts, table=world.table, history=world.history, draw=lambda _: None)
+    report(
+        event,
+        wired(ReportPorts, world, draw=lambda _: None),
+    )
     failed = {"failure": {"state": "Restore Volumes", "error": "AgentFailedError", "cause": "x" * 30_000}}
     announce(
         AnnounceEvent(
@@ -154,7 +158,7 @@ def test_no_item_of_a_restore_of_a_hundred_volumes_is_large(restore: Restore) ->
     assert max(found.values()) < ITEM_BYTES, sorted(found.items(), key=lambda one: -one[1])[:3]
     assert sum(of_volumes.values()) > 4 * ITEM_BYTES, "one item could not have held it"
     assert max(of_volumes.values()) > ITEM_BYTES / 4, "else the stories are not long"
-    record = get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)
+    record = get_restore(RESTORE_ID, wired(GetRestorePorts, world))
     assert [one["index"] for one in record["volumes"]] == list(range(VOLUMES))
     assert [one["index"] for one in record["volumes"] if "story" in one] == list(FAILED)
     assert len([one for one in record["events"] if one["event"] == "fallback"]) >= VOLUMES

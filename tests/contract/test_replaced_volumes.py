@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from rewarm.adapters.instances import Ec2Instances
-from rewarm.adapters.replaced_volumes import Ec2ReplacedVolumes
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
 from tests.contract.answers import ApiError, Aws
@@ -35,18 +34,18 @@ class TestReplacedVolumes:
             {"ProductCodeId": "old", "ProductCodeType": "devpay"},
         ]
         ec2 = Aws("ec2").on("DescribeVolumeAttribute", {"VolumeId": VOLUME, "ProductCodes": codes})
-        assert Ec2ReplacedVolumes(ec2.client).product_codes(VOLUME) == ["abc"]
+        assert Ec2VolumeStore(ec2.client).product_codes(VOLUME) == ["abc"]
         assert ec2.params("DescribeVolumeAttribute") == [{"VolumeId": VOLUME, "Attribute": "productCodes"}]
 
     def test_a_volume_that_is_gone_has_its_own_error(self) -> None:
         ec2 = Aws("ec2").on("DescribeVolumeAttribute", ApiError("InvalidVolume.NotFound"))
         with pytest.raises(errors.VolumeNotFoundError):
-            Ec2ReplacedVolumes(ec2.client).product_codes(VOLUME)
+            Ec2VolumeStore(ec2.client).product_codes(VOLUME)
 
     @pytest.mark.parametrize("delete", [True, False])
     def test_delete_on_termination_is_set_of_the_attachment(self, *, delete: bool) -> None:
         ec2 = Aws("ec2").on("ModifyInstanceAttribute", {})
-        Ec2ReplacedVolumes(ec2.client).set_delete_on_termination(INSTANCE, "/dev/sdf", delete=delete)
+        Ec2VolumeStore(ec2.client).set_delete_on_termination(INSTANCE, "/dev/sdf", delete=delete)
         mapping = {"DeviceName": "/dev/sdf", "Ebs": {"DeleteOnTermination": delete}}
         assert ec2.params("ModifyInstanceAttribute") == [
             {"InstanceId": INSTANCE, "BlockDeviceMappings": [mapping]}
@@ -54,16 +53,16 @@ class TestReplacedVolumes:
 
     def test_all_tags_go_in_one_call(self) -> None:
         ec2 = Aws("ec2").on("DeleteTags", {})
-        Ec2ReplacedVolumes(ec2.client).untag(VOLUME, ["a", "b"])
+        Ec2VolumeStore(ec2.client).untag(VOLUME, "a", "b")
         assert ec2.params("DeleteTags") == [{"Resources": [VOLUME], "Tags": [{"Key": "a"}, {"Key": "b"}]}]
 
     def test_tags_of_a_volume_that_is_gone_are_gone(self) -> None:
         ec2 = Aws("ec2").on("DeleteTags", ApiError("InvalidVolume.NotFound"))
-        Ec2ReplacedVolumes(ec2.client).untag(VOLUME, ["a"])
+        Ec2VolumeStore(ec2.client).untag(VOLUME, "a")
 
     def test_they_are_found_by_restore_and_by_stack(self) -> None:
         ec2 = Aws("ec2").on("DescribeVolumes", {"Volumes": [described()]})
-        replaced = Ec2ReplacedVolumes(ec2.client)
+        replaced = Ec2VolumeStore(ec2.client)
         assert [one.volume_id for one in replaced.replaced_by("restore-1")] == [VOLUME]
         assert [one.volume_id for one in replaced.replaced("rewarm")] == [VOLUME]
         asked = [params["Filters"] for params in ec2.params("DescribeVolumes")]
@@ -83,7 +82,7 @@ class TestReplacedVolumes:
     def test_errors_are_in_our_words(self, code: str, error: type[Exception]) -> None:
         ec2 = Aws("ec2").on("ModifyInstanceAttribute", ApiError(code))
         with pytest.raises(error):
-            Ec2ReplacedVolumes(ec2.client).set_delete_on_termination(INSTANCE, "/dev/sdf", delete=True)
+            Ec2VolumeStore(ec2.client).set_delete_on_termination(INSTANCE, "/dev/sdf", delete=True)
 
 
 class TestWhatIsRead:

@@ -9,11 +9,10 @@ from typing import Any
 import boto3
 import pytest
 
-from rewarm.adapters.items import to_item
 from rewarm.adapters.restores import DynamoRestoreTable
-from rewarm.adapters.table_items import MOST_ATTEMPTS, MOST_KEYS
+from rewarm.adapters.table_items import MOST_ATTEMPTS, MOST_KEYS, to_item
 from rewarm.domain import errors
-from rewarm.ports_records import OVER, VOLUME_COUNT
+from rewarm.ports.restores import OVER, VOLUME_COUNT
 from tests.contract.answers import Aws
 
 TABLE = "restores"

@@ -8,12 +8,12 @@ import pytest
 
 from local.aws.region.resources import ImageDevice
 from local.aws.wire.inprocess import client
-from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.instances import Ec2Instances
+from rewarm.adapters.snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts import VolumeAssignment, parse_restore_request
 from rewarm.domain.errors import InvalidRequestError, SnapshotNotFoundError, SnapshotNotUsableError
-from rewarm.steps.select.selection import assign_volumes
+from rewarm.steps.select.selection import SelectionPorts, assign_volumes
 from tests.local.aws.region.region_lab import INSTANCE, ZONE, Lab
 
 KEY = "11111111-2222-3333-4444-555555555555"
@@ -26,9 +26,11 @@ def assign(lab: Lab, source: dict[str, Any], **changes: Any) -> list[VolumeAssig
     return assign_volumes(
         parse_restore_request(body),
         restore_id="restore-1",
-        snapshots=Ec2SnapshotCatalog(ec2, client(lab.region, "ebs"), client(lab.region, "kms")),
-        instances=Ec2Instances(ec2, client(lab.region, "ssm")),
-        volumes=Ec2VolumeStore(ec2),
+        ports=SelectionPorts(
+            snapshots=Ec2SnapshotCatalog(ec2, client(lab.region, "ebs"), client(lab.region, "kms")),
+            instances=Ec2Instances(ec2, client(lab.region, "ssm")),
+            volumes=Ec2VolumeStore(ec2),
+        ),
     )
 
 

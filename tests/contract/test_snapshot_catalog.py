@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from local.aws.wire.inprocess import client
-from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
+from rewarm.adapters.snapshots import Ec2SnapshotCatalog
 from rewarm.domain import errors
 from tests.contract.answers import ApiError, Aws
 from tests.local.aws.region.region_lab import Lab

@@ -16,11 +16,9 @@ import pytest
 from moto import mock_aws
 
 from rewarm.adapters import clients
-from rewarm.adapters.agent_store import AgentStore
-from rewarm.adapters.artifacts import S3Artifacts
-from rewarm.adapters.fast_restore_claims import DynamoFastRestoreClaims
-from rewarm.adapters.items import from_item, to_item
+from rewarm.adapters.artifacts import AgentStore, S3Artifacts
 from rewarm.adapters.restores import DynamoRestoreTable
+from rewarm.adapters.table_items import from_item, to_item
 from rewarm.domain import errors
 from rewarm.domain.model import Extent
 from rewarm.domain.volume.extents import Runs
@@ -275,18 +273,17 @@ class TestFastSnapshotRestoreClaims:
     def test_what_was_disabled_is_forgotten_and_only_by_its_last_user(
         self, table: DynamoRestoreTable
     ) -> None:
-        claims = DynamoFastRestoreClaims(table._dynamodb, TABLE)
-        assert claims.claim(*PLACE) is None
+        assert table.claim(*PLACE) is None
         table.claim_fast_snapshot_restore(*PLACE, "r1/0", asked_at=ASKED_AT)
-        assert claims.claim(*PLACE) == FastRestoreClaim(
+        assert table.claim(*PLACE) == FastRestoreClaim(
             users=frozenset({"r1/0"}), asked_at=frozenset({ASKED_AT})
         )
         table.release_fast_snapshot_restore(*PLACE, "r1/0")
-        assert claims.claim(*PLACE) == FastRestoreClaim(last_user="r1/0", asked_at=frozenset({ASKED_AT}))
+        assert table.claim(*PLACE) == FastRestoreClaim(last_user="r1/0", asked_at=frozenset({ASKED_AT}))
         table.forget_fast_snapshot_restore(*PLACE, "r2/0")
-        assert claims.claim(*PLACE) is not None
+        assert table.claim(*PLACE) is not None
         table.forget_fast_snapshot_restore(*PLACE, "r1/0")
-        assert claims.claim(*PLACE) is None
+        assert table.claim(*PLACE) is None
         assert not table.release_fast_snapshot_restore(*PLACE, "r1/0")
 
     def test_what_another_has_claimed_meanwhile_is_not_forgotten(self, table: DynamoRestoreTable) -> None:
@@ -331,13 +328,12 @@ class TestFastSnapshotRestoreClaims:
         assert table.release_fast_snapshot_restore(*PLACE, "r2/0")
 
     def test_what_came_of_enabling_it_is_noted(self, table: DynamoRestoreTable) -> None:
-        claims = DynamoFastRestoreClaims(table._dynamodb, TABLE)
         enabled_at, other = ASKED_AT + timedelta(seconds=1), ASKED_AT + timedelta(seconds=9)
         for user, asked_at in (("r1/0", ASKED_AT), ("r1/1", other)):
             table.claim_fast_snapshot_restore(*PLACE, user, asked_at=asked_at)
         table.note_fast_snapshot_restore(*PLACE, asked_at=ASKED_AT, enabling_time=enabled_at)
         table.note_fast_snapshot_restore(*PLACE, asked_at=other, enabling_time=None)
-        assert claims.claim(*PLACE) == FastRestoreClaim(
+        assert table.claim(*PLACE) == FastRestoreClaim(
             users=frozenset({"r1/0", "r1/1"}), enabling_times=frozenset({enabled_at})
         )
 

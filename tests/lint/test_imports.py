@@ -75,12 +75,7 @@ def modules() -> list[Path]:
 
 def layer(path: Path) -> str:
     """The first part of the module's name below the package."""
-    return layer_of(path.relative_to(PACKAGE).parts[0].removesuffix(".py"))
-
-
-def layer_of(name: str) -> str:
-    """The ports are in several files: `ports_performance` is of the layer `ports`."""
-    return "ports" if name.startswith("ports_") else name
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -104,7 +99,7 @@ def test_imports_point_inwards(path):
         top, _, rest = name.partition(".")
         assert top not in {"local", "rewarm_cli", "tests"}, f"{path} ships, {name} doesn't"
         if top == "rewarm" and own in MAY_IMPORT:
-            target = layer_of(rest.partition(".")[0])
+            target = rest.partition(".")[0]
             shared = target in {"", "errors", "observability", "settings"} and own != "domain"
             assert target in MAY_IMPORT[own] or shared, f"{own} must not import {name}"
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
+
 import pytest
 
-from tests.support.tree import BIN, complaints
+from tests.support.tree import BIN, complaints, files
 
 
 def test_ruff_check():
@@ -23,3 +26,16 @@ def test_mypy_strict():
         )
         == ""
     )
+
+
+def test_no_docstring_of_the_ports_and_their_adapters_is_said_twice():
+    """What a method does stands at its port; an adapter says only what is its own."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    found = Counter(
+        ast.get_docstring(node)
+        for layer in ("ports", "adapters")
+        for path in files("*.py", below=f"functions/rewarm/{layer}")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, documented) and ast.get_docstring(node)
+    )
+    assert [text for text, times in found.items() if times > 1] == []

@@ -24,7 +24,7 @@ from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.samples import Sample, with_sample
 from rewarm.steps.record.bucket import samples_key
 from rewarm.steps.record.payloads import write_plans
-from rewarm.steps.report.report import report
+from rewarm.steps.report.report import ReportPorts, report
 from tests.support.builders import (
     NOW,
     RESTORE_ID,
@@ -37,6 +37,7 @@ from tests.support.builders import (
     volume_plan,
 )
 from tests.support.run_recordings import BEFORE
+from tests.support.wired import wired
 
 AFTER = {
     "samples": 256,
@@ -219,10 +220,7 @@ def reported(
     }
     result = report(
         ReportEvent(**{**values, **changes}),
-        artifacts=world.artifacts,
-        table=world.table,
-        history=world.history,
-        draw=draw,
+        wired(ReportPorts, world, draw=draw),
     )
     return result, world.artifacts.objects[result.report_key]
 

@@ -72,21 +72,12 @@ class World:
     messages: FakeMessages = field(default_factory=FakeMessages)
     executions: FakeExecutions = field(default_factory=FakeExecutions)
     holds: FakeHolds = field(default_factory=FakeHolds)
+    stack_name: str = "rewarm"
 
     def __post_init__(self) -> None:
         self.modifications = FakeModifications(self.volumes)
         self.snapshots.add(snapshot())
         self.instances.add(instance())
-
-    def planning_ports(self) -> dict[str, Any]:
-        """What Choose Strategy asks, but for the turns."""
-        names = ("fast_restores", "instances", "prices", "quotas", "history", "artifacts")
-        return {name: getattr(self, name) for name in names}
-
-    def removal_ports(self) -> dict[str, Any]:
-        """What Clean Up works with."""
-        names = ("volumes", "modifications", "commands", "fast_restores", "table")
-        return {**{name: getattr(self, name) for name in names}, "stack_name": "rewarm"}
 
     def keeper(self, **limits: Any) -> Keeper:
         """Who holds devices of this world."""

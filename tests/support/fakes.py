@@ -45,8 +45,9 @@ from rewarm.domain.ready.sent_commands import SentCommand
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.extents import Runs
 from rewarm.domain.volume.leftovers import FastRestoreClaim
-from rewarm.domain.volume.performance import Performance, VolumeModification
-from rewarm.ports_records import OVER, Standing
+from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG, Performance, VolumeModification
+from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG
+from rewarm.ports.restores import OVER, Standing
 from rewarm.steps.record.records import volume_of
 
 JsonObject = dict[str, Any]
@@ -164,6 +165,7 @@ class FakeVolumes:
     slow_detach: bool = False
     supplies_rates: bool = True
     failure: Exception | None = None
+    codes: dict[str, list[str]] = field(default_factory=dict)
     copied: dict[str, str] = field(default_factory=dict)
     """Source of each copy."""
     _numbers: Iterable[int] = field(default_factory=lambda: itertools.count(1))
@@ -256,11 +258,40 @@ class FakeVolumes:
         settings = self.get(volume_id).settings
         self.change(volume_id, settings=replace(settings, tags={**settings.tags, **tags}))
 
-    def untag(self, volume_id: str, key: str) -> None:
+    def untag(self, volume_id: str, *keys: str) -> None:
         if volume_id in self.volumes:
             settings = self.get(volume_id).settings
-            left = {name: value for name, value in settings.tags.items() if name != key}
+            left = {name: value for name, value in settings.tags.items() if name not in keys}
             self.change(volume_id, settings=replace(settings, tags=left))
+
+    def of_stack(self, stack_name: str) -> list[Volume]:
+        return self._tagged(STACK_TAG, stack_name)
+
+    def boosted(self, stack_name: str) -> list[Volume]:
+        return [volume for volume in self.of_stack(stack_name) if BOOST_TAG in volume.settings.tags]
+
+    def replaced_by(self, restore_id: str) -> list[Volume]:
+        return self._tagged(REPLACED_TAG, restore_id)
+
+    def replaced(self, stack_name: str) -> list[Volume]:
+        return self._tagged(REPLACED_STACK_TAG, stack_name)
+
+    def product_codes(self, volume_id: str) -> list[str]:
+        self.get(volume_id)
+        return self.codes.get(volume_id, [])
+
+    def set_delete_on_termination(self, instance_id: str, device: str, *, delete: bool) -> None:
+        for volume in list(self.volumes.values()):
+            changed = tuple(
+                replace(attachment, delete_on_termination=delete)
+                if (attachment.instance_id, attachment.device) == (instance_id, device)
+                else attachment
+                for attachment in volume.attachments
+            )
+            self.change(volume.volume_id, attachments=changed)
+
+    def _tagged(self, key: str, value: str) -> list[Volume]:
+        return [volume for volume in self.volumes.values() if volume.settings.tags.get(key) == value]
 
     def initialization_status(self, volume_id: str) -> InitializationStatus:
         self.get(volume_id)
@@ -583,6 +614,10 @@ class FakeTable:
 
     def delete_runbook(self, alarm_name: str) -> bool:
         return self.runbooks.pop(alarm_name, None) is not None
+
+    def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
+        found = self.claims.get((snapshot_id, availability_zone))
+        return None if found is None else found.told()
 
     def claim_fast_snapshot_restore(
         self, snapshot_id: str, availability_zone: str, user: str, *, asked_at: datetime | None

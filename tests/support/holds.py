@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from rewarm.domain.volume.holds import AlarmStart, Limits, Running, TargetHolds
-from rewarm.ports import RestoreTable
-from rewarm.ports_performance import RestoreExecutions
+from rewarm.ports.executions import RestoreExecutions
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.select.holding import Keeper
 
 

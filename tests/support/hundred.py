@@ -16,12 +16,13 @@ from rewarm.contracts import (
 )
 from rewarm.contracts.base import Contract
 from rewarm.steps.announce.announce import announce
-from rewarm.steps.plan.choose_strategy import choose_strategy
+from rewarm.steps.plan.choose_strategy import ChooseStrategyPorts, choose_strategy
 from rewarm.steps.plan.load_plan import load_plan
 from rewarm.steps.report.keep_result import keep_result
-from rewarm.steps.select.select_snapshot import select_snapshot
+from rewarm.steps.select.select_snapshot import SelectSnapshotPorts, select_snapshot
 from tests.support.builders import RESTORE_ID, World, at, instance, measurement, request, snapshot
 from tests.support.holds import FakePace
+from tests.support.wired import wired
 
 VOLUMES = 100
 MOST_BYTES = 262_144
@@ -72,11 +73,7 @@ class Restore:
         world, event = self.world, SelectSnapshotEvent(**self.common, request=self.request)
         found = select_snapshot(
             event,
-            snapshots=world.snapshots,
-            instances=world.instances,
-            volumes=world.volumes,
-            artifacts=world.artifacts,
-            keeper=world.keeper(),
+            wired(SelectSnapshotPorts, world, keeper=world.keeper()),
         )
         fits(event)
         fits(found)
@@ -86,11 +83,7 @@ class Restore:
         """State Choose Strategy."""
         world = self.world
         event = ChooseStrategyEvent(**self.common, request=self.request, deadline_at=at(120), volumes_key=key)
-        planned = choose_strategy(
-            event,
-            **world.planning_ports(),
-            pace=FakePace(),
-        )
+        planned = choose_strategy(event, wired(ChooseStrategyPorts, world, pace=FakePace()))
         fits(event)
         fits(planned)
         return planned

@@ -11,13 +11,17 @@ from rewarm.domain.errors import ThrottledError
 from rewarm.domain.model import Volume, VolumeSettings
 from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.domain.volume.modification_rule import ModificationRule
-from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG, Performance, VolumeModification
+from rewarm.domain.volume.performance import STACK_TAG, Performance, VolumeModification
 from rewarm.domain.volume.performance_change import Activity
 from rewarm.domain.volume.running import RunningFastRestore
 from rewarm.ports import JsonObject
-from rewarm.steps.performance.start_performance_change import start_performance_change
+from rewarm.steps.performance.start_performance_change import (
+    StartPerformanceChangePorts,
+    start_performance_change,
+)
 from tests.support.builders import NOW, VOLUME_ID, ZONE
 from tests.support.fakes import FakeExecutions, FakeModifications, FakeTable, FakeVolumes
+from tests.support.wired import wired
 
 STACK = "rewarm"
 CHANGE_ID = "performance-0123456789abcdef"
@@ -61,7 +65,7 @@ class FakeLog:
 
 @dataclass
 class FakeActivity:
-    """Port VolumeActivity."""
+    """The method `activity` of the port Metrics."""
 
     minutes: list[Activity] = field(default_factory=list)
     failure: Exception | None = None
@@ -82,7 +86,7 @@ class FakeActivity:
 
 @dataclass
 class FakeRestoreExecutions:
-    """Ports RestoreExecutions and RestoreEndings; what is not said otherwise was stopped."""
+    """Port StackExecutions; what is not said otherwise was stopped."""
 
     running: set[tuple[str, int]] = field(default_factory=set)
     failure: Exception | None = None
@@ -116,21 +120,6 @@ class FakeRestoreExecutions:
     def volume_runs(self, restore_id: str, index: int) -> bool:
         self._count()
         return (restore_id, index) in self.running
-
-
-@dataclass
-class BoostedFakeVolumes(FakeVolumes):
-    """Ports BoostedVolumes and StackVolumes beside VolumeStore."""
-
-    def boosted(self, stack_name: str) -> list[Volume]:
-        return [
-            one
-            for one in self.volumes.values()
-            if one.settings.tags.get(STACK_TAG) == stack_name and BOOST_TAG in one.settings.tags
-        ]
-
-    def of_stack(self, stack_name: str) -> list[Volume]:
-        return [one for one in self.volumes.values() if one.settings.tags.get(STACK_TAG) == stack_name]
 
 
 @dataclass
@@ -168,7 +157,7 @@ class TimedModifications(FakeModifications):
 class ChangeWorld:
     """One io2 volume of the stack, 1,000 IOPS, and everything around it."""
 
-    volumes: BoostedFakeVolumes = field(default_factory=lambda: BoostedFakeVolumes(NOW))
+    volumes: FakeVolumes = field(default_factory=lambda: FakeVolumes(NOW))
     modifications: TimedModifications = field(init=False)
     trail: FakeTrail = field(default_factory=FakeTrail)
     log: FakeLog = field(default_factory=FakeLog)
@@ -190,19 +179,11 @@ class ChangeWorld:
 
     def ask(self, body: JsonObject, *, now: datetime = NOW, **changes: Any) -> JsonObject:
         """POST /volumes/{volumeId}/performance."""
-        values: dict[str, Any] = {
-            "change_id": CHANGE_ID,
-            "stack_name": STACK,
-            "rule": ModificationRule.FOUR_IN_24_H,
-            "volumes": self.volumes,
-            "modifications": self.modifications,
-            "trail": self.trail,
-            "log": self.log,
-            "table": self.table,
-            "executions": self.executions,
-        }
         volume_id = changes.pop("volume_id", VOLUME_ID)
-        return start_performance_change(volume_id, body, now=now, **{**values, **changes})
+        change_id = changes.pop("change_id", CHANGE_ID)
+        settings = {"stack_name": STACK, "rule": ModificationRule.FOUR_IN_24_H}
+        ports = wired(StartPerformanceChangePorts, self, **{**settings, **changes})
+        return start_performance_change(volume_id, body, change_id=change_id, now=now, ports=ports)
 
 
 def check_event(now: datetime, **changes: Any) -> CheckPerformanceEvent:

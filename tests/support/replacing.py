@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rewarm.contracts import ReplacedVolume, VolumeAssignment
 from rewarm.domain.model import Attachment, Instance, Volume
-from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG
 from rewarm.steps.replace.put_back import PutBackPorts
 from rewarm.steps.replace.replace import ReplacePorts
 from tests.support.builders import DEVICE, INSTANCE_ID, NOW, ZONE, World, assignment, instance
@@ -17,41 +16,6 @@ from tests.support.fakes import FakeInstances, FakeVolumes
 
 OLD = "vol-00000000000000000"
 STACK = "rewarm"
-
-
-@dataclass
-class FakeReplacedVolumes:
-    """Port ReplacedVolumes."""
-
-    volumes: FakeVolumes
-    codes: dict[str, list[str]] = field(default_factory=dict)
-
-    def product_codes(self, volume_id: str) -> list[str]:
-        self.volumes.get(volume_id)
-        return self.codes.get(volume_id, [])
-
-    def set_delete_on_termination(self, instance_id: str, device: str, *, delete: bool) -> None:
-        for volume in list(self.volumes.volumes.values()):
-            changed = tuple(
-                replace(one, delete_on_termination=delete)
-                if (one.instance_id, one.device) == (instance_id, device)
-                else one
-                for one in volume.attachments
-            )
-            self.volumes.change(volume.volume_id, attachments=changed)
-
-    def untag(self, volume_id: str, keys: Collection[str]) -> None:
-        for key in keys:
-            self.volumes.untag(volume_id, key)
-
-    def replaced_by(self, restore_id: str) -> list[Volume]:
-        return self._tagged(REPLACED_TAG, restore_id)
-
-    def replaced(self, stack_name: str) -> list[Volume]:
-        return self._tagged(REPLACED_STACK_TAG, stack_name)
-
-    def _tagged(self, key: str, value: str) -> list[Volume]:
-        return [one for one in self.volumes.volumes.values() if one.settings.tags.get(key) == value]
 
 
 @dataclass
@@ -78,13 +42,11 @@ class ReplacingWorld(World):
 
     time: datetime = NOW
     delete_on_termination: bool = False
-    replaced: FakeReplacedVolumes = field(init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.instances = LiveInstances(volumes=self.volumes)
         self.instances.add(instance(devices={"/dev/xvda": "vol-0aaaaaaaaaaaaaaaa"}, root_device="/dev/xvda"))
-        self.replaced = FakeReplacedVolumes(self.volumes)
         place = Attachment(INSTANCE_ID, DEVICE, "attached", delete_on_termination=self.delete_on_termination)
         settings = assignment().volume.settings()
         self.volumes.volumes[OLD] = Volume(OLD, "in-use", ZONE, settings, None, None, (place,), NOW)
@@ -97,11 +59,11 @@ class ReplacingWorld(World):
 
     @property
     def replace_ports(self) -> ReplacePorts:
-        return ReplacePorts(self.volumes, self.replaced, self.instances, self.commands, self.table, STACK)
+        return ReplacePorts(self.volumes, self.instances, self.commands, self.table, STACK)
 
     @property
     def put_back_ports(self) -> PutBackPorts:
-        return PutBackPorts(self.volumes, self.replaced, self.instances, self.commands, self.table, self.time)
+        return PutBackPorts(self.volumes, self.instances, self.commands, self.table)
 
     def say(self, *mounts: str, others: Collection[str] = ()) -> None:
         """What the instance answers to the last question."""

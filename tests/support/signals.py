@@ -1,4 +1,4 @@
-"""Working in-memory implementations of the ports of rewarm.ports_signals."""
+"""Working in-memory implementations of ports.signals."""
 
 from __future__ import annotations
 

@@ -8,13 +8,12 @@ from typing import Any
 
 from rewarm.contracts import ReportEvent, ReportResult
 from rewarm.domain.model import Attachment, Volume, VolumeSettings
-from rewarm.domain.volume.leftovers import ExecutionEnd, FastRestoreClaim
+from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.ports import JsonObject
-from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.clean_up.known_executions import KnownExecutions
-from rewarm.steps.clean_up.sweep import SweepPorts, Swept, sweep, sweep_one
+from rewarm.steps.clean_up.sweep import Swept, sweep, sweep_one
 from rewarm.steps.clean_up.sweep_reports import PagePorts
-from rewarm.steps.clean_up.sweep_restores import EndingPorts
+from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from tests.support.builders import (
     DEVICE,
     INSTANCE_ID,
@@ -34,10 +33,12 @@ from tests.support.fakes import (
     FakeMessages,
     FakeModifications,
     FakeTable,
+    FakeVolumes,
 )
 from tests.support.holds import FakeHolds
-from tests.support.performance import STACK, BoostedFakeVolumes, FakeRestoreExecutions
+from tests.support.performance import STACK, FakeRestoreExecutions
 from tests.support.signals import FakeTasks, FakeWaiters
+from tests.support.wired import wired
 
 MADE: JsonObject = {
     "volumeId": VOLUME_ID,
@@ -50,21 +51,10 @@ MADE: JsonObject = {
 
 
 @dataclass
-class FakeClaims:
-    """Port FastRestoreClaims, of the table's own."""
-
-    table: FakeTable
-
-    def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
-        found = self.table.claims.get((snapshot_id, availability_zone))
-        return None if found is None else found.told()
-
-
-@dataclass
 class SweepWorld:
     """One restore of one volume; its execution was stopped, unless a test says otherwise."""
 
-    volumes: BoostedFakeVolumes = field(default_factory=lambda: BoostedFakeVolumes(NOW))
+    volumes: FakeVolumes = field(default_factory=lambda: FakeVolumes(NOW))
     modifications: FakeModifications = field(init=False)
     commands: FakeCommands = field(default_factory=FakeCommands)
     fast_restores: FakeFastRestores = field(default_factory=FakeFastRestores)
@@ -129,34 +119,17 @@ class SweepWorld:
 
     def ports(self, now: datetime, owner: str = "sweeper") -> SweepPorts:
         """As the handler wires them for the schedule."""
-        executions = KnownExecutions(self.executions)
-        ending = EndingPorts(
-            now=now,
-            owner=owner,
-            removal=CleanUpPorts(
-                self.volumes, self.modifications, self.commands, self.fast_restores, self.table, STACK
-            ),
-            endings=executions,
-            holds=self.holds,
-            messages=self.messages,
-            waiters=self.waiters,
-            tasks=self.tasks,
-            pages=PagePorts(self.artifacts, self.history, self._page, self._counted),
-            pause=self._pause,
-            has_time=self._has_time,
-        )
-        return SweepPorts(
+        pages = wired(PagePorts, self, draw=self._page, counted=self._counted)
+        return wired(
+            SweepPorts,
+            self,
             stack_name=STACK,
             now=now,
-            boosted=self.volumes,
-            stack_volumes=self.volumes,
-            volumes=self.volumes,
-            modifications=self.modifications,
-            executions=executions,
-            enabled=self.fast_restores,
-            claims=FakeClaims(self.table),
-            table=self.table,
-            ending=ending,
+            owner=owner,
+            executions=KnownExecutions(self.executions),
+            pages=pages,
+            pause=self._pause,
+            has_time=self._has_time,
         )
 
     def _has_time(self) -> bool:

@@ -15,7 +15,7 @@ import pytest
 
 from local.aws.machines.dataplane import BLOCK_BYTES
 from local.aws.region.commands.invocations import Invocation
-from rewarm.adapters.agent_store import AGENTS_PREFIX
+from rewarm.adapters.artifacts import AGENTS_PREFIX
 from tests.support.endings import assert_failed, assert_kept
 from tests.support.proxy import Proxy
 from tests.support.restores import Restore, RestoreUser, request_for, texts

@@ -59,6 +59,7 @@ def test_a_volume_in_use_whose_agent_is_out_of_reach_is_left_to_aws(user: Restor
     assert done.record["volumes"][0]["fallback"]["error"] == "AgentUnreachableError"
 
 
+@pytest.mark.long
 def test_a_standstill_of_a_volume_in_a_zone_is_left_to_aws_on_the_same_volume(user: RestoreUser) -> None:
     """Somebody may have attached it and written to it: it was announced, so no plan gives it up."""
     request = request_for(user, "auto", readyWithinMinutes=60) | TO_ZONE

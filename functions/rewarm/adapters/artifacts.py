@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.map_text import MapText
-from rewarm.domain.errors import TargetNotUsableError
+from rewarm.domain.errors import RequestRefusedError, TargetNotUsableError
 from rewarm.domain.model import MIB
 from rewarm.domain.ready import agent_output
 from rewarm.domain.volume.extents import Runs
@@ -19,6 +21,7 @@ from rewarm.ports import JsonObject
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
+    from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
 
 AGENT_INDEX_KEY = "agents/index.json"
 """`{"linux-x86_64": {"key": …, "sha256": …}}`, written at deployment by handlers/publish_agent.py."""
@@ -39,20 +42,16 @@ class S3Artifacts:
         self._bucket = bucket
 
     def put_json(self, key: str, value: JsonObject) -> None:
-        """Writes one JSON object."""
         self._put(key, json.dumps(value, default=str), "application/json")
 
     def put_page(self, key: str, html: str) -> None:
-        """Writes a page for browsers."""
         self._put(key, html, "text/html; charset=utf-8")
 
     def get_json(self, key: str) -> JsonObject | None:
-        """None where there is no such object, or it is not JSON (a progress line cut short)."""
         body = self._read(key, _LARGEST_JSON)
         return agent_output.parsed(body) if body is not None else None
 
     def get_text(self, key: str, *, most_bytes: int) -> str | None:
-        """None where there is no such object, or a larger one."""
         body = self._read(key, most_bytes)
         return body.decode(errors="replace") if body is not None else None
 
@@ -67,10 +66,7 @@ class S3Artifacts:
         return body if len(body) <= most_bytes else None
 
     def put_map(self, key: str, parts: Iterable[Runs]) -> int:
-        """Writes a block map as the agent reads it, `start count` a line; returns how many blocks it names.
-
-        It goes out as it comes in, in several parts where it is large: it may have some hundred megabytes.
-        """
+        """Sends the map in parts while it is read: it may have some hundred megabytes."""
         text = MapText(parts)
         with naming_errors():
             self._s3.upload_fileobj(
@@ -83,7 +79,6 @@ class S3Artifacts:
         return text.block_count
 
     def agent(self, platform: str, architecture: str) -> tuple[str, str]:
-        """(key, sha256) of the agent's binary. Raises TargetNotUsableError where there is none for it."""
         index = self.get_json(AGENT_INDEX_KEY) or {}
         found = index.get(f"{platform}-{architecture}")
         if not found:
@@ -94,11 +89,9 @@ class S3Artifacts:
         return str(found["key"]), str(found["sha256"])
 
     def download_url(self, key: str, *, expires_seconds: int) -> str:
-        """A presigned GET."""
         return self._signed("get_object", key, expires_seconds)
 
     def upload_url(self, key: str, *, expires_seconds: int) -> str:
-        """A presigned PUT."""
         return self._signed("put_object", key, expires_seconds)
 
     def _put(self, key: str, text: str, content_type: str) -> None:
@@ -113,3 +106,83 @@ class S3Artifacts:
                 Params={"Bucket": self._bucket, "Key": key},
                 ExpiresIn=min(expires_seconds, LONGEST_SIGNATURE_SECONDS),
             )
+
+
+class MapText:
+    """`start count` a line, in decimal, as warmer --map takes it."""
+
+    def __init__(self, parts: Iterable[Runs]) -> None:
+        self.block_count = 0
+        """Blocks in what was read so far."""
+        self._parts = iter(parts)
+        self._text = bytearray()
+
+    def read(self, size: int = -1) -> bytes:
+        """As many bytes as asked for: fewer only at the end, which is how its reader knows the end."""
+        while size < 0 or len(self._text) < size:
+            part = next(self._parts, None)
+            if part is None:
+                break
+            self.block_count += part.block_count
+            lines = [f"{start} {count}\n" for start, count in zip(part.starts, part.counts, strict=True)]
+            self._text += "".join(lines).encode()
+        end = len(self._text) if size < 0 else size
+        taken = bytes(self._text[:end])
+        del self._text[:end]
+        return taken
+
+
+AGENTS_PREFIX = "agents/"
+_NAME = re.compile(r"warmer-(?P<platform>linux|windows)-(?P<architecture>x86_64|arm64)(\.exe)?")
+_DELETED_AT_ONCE = 1_000
+
+
+class AgentStore:
+    """The binaries and their index in one bucket."""
+
+    def __init__(self, s3: S3Client, bucket: str) -> None:
+        self._s3 = s3
+        self._bucket = bucket
+
+    def publish(self, directory: Path) -> dict[str, dict[str, str]]:
+        """Copies the binaries of a folder and writes the index; the index goes last, so it never names a gap.
+
+        Older binaries stay: a restore that is under way may still be about to download one.
+        """
+        index = {}
+        for path in sorted(directory.iterdir()):
+            if match := _NAME.fullmatch(path.name):
+                index[f"{match['platform']}-{match['architecture']}"] = self._copy(path)
+        if not index:
+            raise RequestRefusedError(
+                f"{directory} holds no warm-up agent, that is no file like warmer-linux-arm64"
+            )
+        self._put(AGENT_INDEX_KEY, json.dumps(index, sort_keys=True).encode(), "application/json")
+        return index
+
+    def remove(self) -> int:
+        """Deletes everything that any `publish` wrote; how many objects it were."""
+        with naming_errors():
+            pages = self._s3.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=AGENTS_PREFIX
+            )
+            keys: list[ObjectIdentifierTypeDef] = [
+                {"Key": found["Key"]} for page in pages for found in page.get("Contents", [])
+            ]
+            for start in range(0, len(keys), _DELETED_AT_ONCE):
+                part = keys[start : start + _DELETED_AT_ONCE]
+                answer = self._s3.delete_objects(Bucket=self._bucket, Delete={"Objects": part, "Quiet": True})
+                for error in answer.get("Errors", []):
+                    raise RequestRefusedError(f"DeleteObjects: {error.get('Key')}: {error.get('Code')}")
+        return len(keys)
+
+    def _copy(self, path: Path) -> dict[str, str]:
+        binary = path.read_bytes()
+        sha256 = hashlib.sha256(binary).hexdigest()
+        key = f"{AGENTS_PREFIX}{sha256}/{path.name}"
+        self._put(key, binary, "application/octet-stream")
+        return {"key": key, "sha256": sha256}
+
+    def _put(self, key: str, content: bytes, content_type: str) -> None:
+        with naming_errors():
+            self._s3.put_object(Bucket=self._bucket, Key=key, Body=content, ContentType=content_type)

@@ -1,4 +1,4 @@
-"""SSM Run Command with this stack's documents."""
+"""Run Command of AWS Systems Manager."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ class SsmCommands:
         comment: str,
         timeout_seconds: int,
     ) -> str:
-        """The command's id; it must reach the instance in `timeout_seconds`. Raises AgentUnreachableError."""
         document = self._documents.get(platform)
         if document is None:
             raise AgentUnreachableError(f"there is no SSM document for {platform} instances")
@@ -81,11 +80,9 @@ class SsmCommands:
             ]
 
     def time(self) -> datetime:
-        """By this machine's clock."""
         return datetime.fromtimestamp(self._clock(), UTC)
 
     def status(self, command_id: str, instance_id: str) -> CommandStatus | None:
-        """None while SSM does not know the invocation yet (normal right after `send`)."""
         with naming_errors():
             try:
                 answer = self._ssm.get_command_invocation(CommandId=command_id, InstanceId=instance_id)
@@ -103,7 +100,6 @@ class SsmCommands:
         )
 
     def cancel(self, command_id: str, instance_id: str) -> None:
-        """Does nothing where it has finished."""
         with naming_errors():
             try:
                 self._ssm.cancel_command(CommandId=command_id, InstanceIds=[instance_id])

@@ -1,4 +1,4 @@
-"""Executions of the state machines."""
+"""Executions of the state machines on Step Functions."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def running_executions(
         yield from page["executions"]
 
 
-class RestoreExecutionStates:
-    """The ports RestoreExecutions, RestoreEndings and RunningExecutions."""
+class StepFunctionsStackExecutions:
+    """The port StackExecutions."""
 
     def __init__(self, stepfunctions: SFNClient, restore_arn: str, restore_volume_arn: str) -> None:
         self._stepfunctions = stepfunctions
@@ -42,24 +42,48 @@ class RestoreExecutionStates:
         self._restore_volume_arn = restore_volume_arn
 
     def is_over(self, restore_id: str, index: int) -> bool:
-        """Neither the restore nor that of this volume runs; what Step Functions forgot has ended."""
         return not (self._is_running(self._restore_arn, restore_id) or self.volume_runs(restore_id, index))
 
     def ending(self, restore_id: str) -> ExecutionEnd:
-        """Of the state machine `restore`."""
         return self._end(self._restore_arn, restore_id)
 
     def volume_runs(self, restore_id: str, index: int) -> bool:
-        """The state machine `restore-volume` is at work for this one of its volumes."""
         return self._is_running(self._restore_volume_arn, volume_execution(restore_id, index))
 
     def names_running(self) -> frozenset[str]:
-        """Of both state machines."""
         arns = (self._restore_arn, self._restore_volume_arn)
         with naming_errors():
             return frozenset(
                 one["name"] for arn in arns for one in running_executions(self._stepfunctions, arn)
             )
+
+    def running(self) -> dict[str, str]:
+        """Restores before their volumes: one that is stopped first starts no more of them."""
+        return {
+            arn: restore_of(arn.rpartition(":")[2], of_volume=machine == self._restore_volume_arn)
+            for machine in (self._restore_arn, self._restore_volume_arn)
+            for arn in self._running(machine)
+        }
+
+    def stop(self, execution_arn: str, cause: str) -> None:
+        """The cause stands in the history, and in the restore's message."""
+        with naming_errors():
+            try:
+                self._stepfunctions.stop_execution(executionArn=execution_arn, cause=cause)
+            except ClientError as error:
+                if code_of(error) != "ExecutionDoesNotExist":
+                    raise
+
+    def _running(self, state_machine_arn: str) -> list[str]:
+        with naming_errors():
+            try:
+                return [
+                    one["executionArn"] for one in running_executions(self._stepfunctions, state_machine_arn)
+                ]
+            except ClientError as error:
+                if code_of(error) == "StateMachineDoesNotExist":
+                    return []
+                raise
 
     def _is_running(self, state_machine_arn: str, name: str) -> bool:
         return self._end(state_machine_arn, name).runs
@@ -77,43 +101,6 @@ class RestoreExecutionStates:
         return ExecutionEnd(found["status"], found.get("error", ""), found.get("cause", ""))
 
 
-class StepFunctionsWork:
-    """The port RunningWork."""
-
-    def __init__(self, stepfunctions: SFNClient, restore_arn: str, restore_volume_arn: str) -> None:
-        self._stepfunctions = stepfunctions
-        self._restore_arn = restore_arn
-        self._restore_volume_arn = restore_volume_arn
-
-    def running(self) -> dict[str, str]:
-        """Restores before their volumes: one that is stopped first starts no more of them."""
-        return {
-            arn: restore_of(arn.rpartition(":")[2], of_volume=machine == self._restore_volume_arn)
-            for machine in (self._restore_arn, self._restore_volume_arn)
-            for arn in self._running(machine)
-        }
-
-    def _running(self, state_machine_arn: str) -> list[str]:
-        with naming_errors():
-            try:
-                return [
-                    one["executionArn"] for one in running_executions(self._stepfunctions, state_machine_arn)
-                ]
-            except ClientError as error:
-                if code_of(error) == "StateMachineDoesNotExist":
-                    return []
-                raise
-
-    def stop(self, execution_arn: str, cause: str) -> None:
-        """The cause stands in the history, and in the restore's message."""
-        with naming_errors():
-            try:
-                self._stepfunctions.stop_execution(executionArn=execution_arn, cause=cause)
-            except ClientError as error:
-                if code_of(error) != "ExecutionDoesNotExist":
-                    raise
-
-
 class StepFunctionsExecutions:
     """The port Executions."""
 
@@ -122,7 +109,6 @@ class StepFunctionsExecutions:
         self._state_machine_arn = state_machine_arn
 
     def start(self, restore_id: str, execution_input: JsonObject) -> str:
-        """The execution's ARN; the same id with the same input starts nothing new."""
         with naming_errors():
             try:
                 answer = self._stepfunctions.start_execution(

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.items import from_item, to_attribute
 from rewarm.adapters.restore_records import RESTORE_SECONDS
+from rewarm.adapters.table_items import from_item, to_attribute
 from rewarm.domain.model import Strategy
 from rewarm.domain.time.measured import Likeness, Measured, Phase
 from rewarm.domain.units import iso
@@ -48,7 +48,6 @@ class DynamoHistory:
         return sorted(found, key=lambda record: (record.at, record.name))
 
     def add(self, records: Sequence[Measured]) -> None:
-        """Appends; the oldest ones go when there are too many."""
         for strategy in dict.fromkeys(record.strategy for record in records):
             of_strategy = [_written(record) for record in records if record.strategy is strategy]
             key = {"pk": {"S": _key(strategy)}}

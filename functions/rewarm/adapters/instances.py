@@ -25,7 +25,6 @@ class Ec2Instances:
         self._limits: dict[str, InstanceEbsLimits] = {}
 
     def get(self, instance_id: str) -> Instance:
-        """Raises TargetNotFoundError."""
         with naming_errors():
             reservations = self._ec2.describe_instances(InstanceIds=[instance_id])["Reservations"]
         for reservation in reservations:
@@ -34,7 +33,6 @@ class Ec2Instances:
         raise TargetNotFoundError(f"there is no instance {instance_id}")
 
     def availability_zones(self) -> list[str]:
-        """Names of the Region's zones."""
         with naming_errors():
             zones = self._ec2.describe_availability_zones()["AvailabilityZones"]
         return sorted(zone["ZoneName"] for zone in zones)

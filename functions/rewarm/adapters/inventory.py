@@ -1,4 +1,4 @@
-"""What this stack has running: executions, and fast snapshot restores that EC2 and the table both know."""
+"""What the stack has running: executions, and fast snapshot restores that EC2 and the table both know."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.executions import running_executions
-from rewarm.adapters.fast_restore_claims import DynamoFastRestoreClaims, enabling_time
+from rewarm.adapters.fast_restores import enabling_time
 from rewarm.domain.volume.running import RunningFastRestore
+from rewarm.ports.restores import RestoreTable
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
+    from mypy_boto3_cloudformation.client import CloudFormationClient
     from mypy_boto3_ec2.client import EC2Client
     from mypy_boto3_ec2.type_defs import DescribeFastSnapshotRestoreSuccessItemTypeDef
     from mypy_boto3_stepfunctions.client import SFNClient
@@ -19,20 +20,28 @@ if TYPE_CHECKING:
 _ACTIVE = ["enabling", "optimizing", "enabled"]
 """botocore FastSnapshotRestoreStateCode, without the two in which it is on its way out."""
 
+_GOING = frozenset({"DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS"})
+"""CloudFormation user guide, "Stack status codes"; those of an update, undone or not, begin with UPDATE."""
+
 
 class AwsInventory:
     """The port Inventory."""
 
     def __init__(
-        self, ec2: EC2Client, stepfunctions: SFNClient, dynamodb: DynamoDBClient, table: str, restore_arn: str
+        self,
+        ec2: EC2Client,
+        stepfunctions: SFNClient,
+        cloudformation: CloudFormationClient,
+        table: RestoreTable,
+        restore_arn: str,
     ) -> None:
         self._ec2 = ec2
         self._stepfunctions = stepfunctions
-        self._claims = DynamoFastRestoreClaims(dynamodb, table)
+        self._cloudformation = cloudformation
+        self._table = table
         self._restore_arn = restore_arn
 
     def restores_in_flight(self) -> int:
-        """Executions of the state machine `restore` that run."""
         with naming_errors():
             return sum(1 for _ in running_executions(self._stepfunctions, self._restore_arn))
 
@@ -40,14 +49,19 @@ class AwsInventory:
         """EC2 knows what is active, the table what of that is ours: one read for each that is active."""
         with naming_errors():
             found = [
-                (one, self._claims.claim(one["SnapshotId"], one["AvailabilityZone"]))
-                for one in self._active()
+                (one, self._table.claim(one["SnapshotId"], one["AvailabilityZone"])) for one in self._active()
             ]
         return [
             RunningFastRestore(one["SnapshotId"], one["AvailabilityZone"], enabling_time(one), claim.users)
             for one, claim in found
             if claim is not None and claim.is_ours(enabling_time(one))
         ]
+
+    def goes_away(self, stack_id: str) -> bool:
+        # CloudFormation finds a deleted stack by its id only, not by its name.
+        with naming_errors():
+            (stack,) = self._cloudformation.describe_stacks(StackName=stack_id)["Stacks"]
+        return stack["StackStatus"] in _GOING
 
     def _active(self) -> Iterator[DescribeFastSnapshotRestoreSuccessItemTypeDef]:
         paginator = self._ec2.get_paginator("describe_fast_snapshot_restores")

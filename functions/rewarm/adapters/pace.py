@@ -33,7 +33,6 @@ class DynamoPace:
         self._calls_per_second = calls_per_second
 
     def due(self, calls: int, *, now: datetime) -> datetime:
-        """When so many describe calls may begin; nobody else is given that time."""
         at, cost = _number(now), round(calls / self._calls_per_second * _MILLISECONDS)
         while True:
             end = self._move("givenUntil + :step", "givenUntil >= :now", at, cost)

@@ -1,15 +1,21 @@
-"""What we know of each volume's changes, in the table: one item a volume, `performance#<volume>`."""
+"""Changes of a volume: our notes in the table (one item a volume, `performance#<volume>`), and CloudTrail.
+
+CloudTrail's event history (botocore, LookupEvents: the last 90 days) is asked by the event's name and not by
+the resource: which resources it lists for an EC2 call is not documented, and its parameters are in every
+event. Calls that EC2 refused carry an `errorCode`.
+"""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rewarm.adapters.aws_errors import naming_errors
-from rewarm.adapters.items import from_item, to_attribute
 from rewarm.adapters.restore_records import RESTORE_SECONDS
+from rewarm.adapters.table_items import from_item, to_attribute
 from rewarm.domain.units import iso
 
 if TYPE_CHECKING:
@@ -28,7 +34,6 @@ class DynamoPerformanceLog:
         self._clock = clock
 
     def starts(self, volume_id: str) -> list[datetime]:
-        """When changes of the last days started, oldest first."""
         return sorted(datetime.fromisoformat(one) for one in self._item(volume_id).get("startedAt", []))
 
     def note_start(self, volume_id: str, started_at: datetime) -> None:
@@ -39,11 +44,9 @@ class DynamoPerformanceLog:
             self._update(volume_id, "DELETE startedAt :times", {":times": {"SS": old}})
 
     def change_id(self, volume_id: str) -> str | None:
-        """The latest change that was asked of us."""
         return self._item(volume_id).get("changeId")
 
     def begin(self, volume_id: str, change_id: str) -> None:
-        """A change was asked of us."""
         self._update(volume_id, "SET changeId = :id", {":id": {"S": change_id}})
 
     def _item(self, volume_id: str) -> dict[str, Any]:
@@ -68,3 +71,47 @@ class DynamoPerformanceLog:
 
 def _key(volume_id: str) -> dict[str, Any]:
     return {"pk": {"S": f"performance#{volume_id}"}}
+
+
+MOST_PAGES = 4
+"""Of 50 events; two look-ups a second are allowed for the whole account."""
+_PAGE = 50
+
+
+class CloudTrailCalls:
+    """The port CallTrail."""
+
+    def __init__(self, cloudtrail: Any) -> None:
+        self._cloudtrail = cloudtrail
+
+    def modifications(self, volume_id: str, *, since: datetime) -> list[datetime]:
+        paginator = self._cloudtrail.get_paginator("lookup_events")
+        with naming_errors():
+            pages = paginator.paginate(
+                LookupAttributes=[{"AttributeKey": "EventName", "AttributeValue": "ModifyVolume"}],
+                StartTime=since,
+                PaginationConfig={"MaxItems": MOST_PAGES * _PAGE, "PageSize": _PAGE},
+            )
+            found = [event for page in pages for event in page.get("Events", [])]
+        return sorted(
+            event["EventTime"] for event in found if volume_id in _changed(event.get("CloudTrailEvent", ""))
+        )
+
+
+def _changed(record: str) -> list[Any]:
+    """Every value among the parameters of a call that was taken."""
+    try:
+        told = json.loads(record)
+    except ValueError:
+        return []
+    if not isinstance(told, dict) or told.get("errorCode"):
+        return []
+    return list(_values(told.get("requestParameters")))
+
+
+def _values(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from _values(one)
+    else:
+        yield value

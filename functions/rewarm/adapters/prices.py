@@ -1,20 +1,183 @@
-"""Prices from the AWS Price List, over the shipped ones, under the user's own."""
+"""Prices of a Region: AWS's Price List over the shipped ones, under the user's own.
+
+Each figure of a price book has a name, a date and a source.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from rewarm.adapters import price_figures
 from rewarm.adapters.aws_errors import naming_errors
-from rewarm.adapters.price_figures import Figures
-from rewarm.domain.errors import RestoreError
-from rewarm.domain.model import PriceBook
+from rewarm.domain.errors import InvalidRequestError, RestoreError
+from rewarm.domain.model import PriceBook, PriceFigure
 
 if TYPE_CHECKING:
     from mypy_boto3_pricing.client import PricingClient
     from mypy_boto3_pricing.type_defs import FilterTypeDef
+
+FALLBACK_REGION = "us-east-1"
+_SHIPPED = Path(__file__).parent.parent / "prices.json"
+_PARTS_PER_GIB = 1_024
+_PLAUSIBLE_FACTOR = 10
+
+
+Figures = dict[str, PriceFigure]
+
+
+@dataclass(frozen=True, slots=True)
+class _Usage:
+    """The figure that a usage type of the Price List stands for, and what turns AWS's unit into ours."""
+
+    name: str
+    factor: Decimal = Decimal(1)
+
+
+_USAGES = {
+    "EBS:FastSnapshotRestore": _Usage("fsrUsdPerHour"),
+    "EBS:directAPI.snapshot.List": _Usage("listBlocksUsdPerThousand", Decimal(1_000)),
+    "EBS:VolumeUsage.gp3": _Usage("storageUsdPerGibMonth.gp3"),
+    "EBS:VolumeUsage.gp2": _Usage("storageUsdPerGibMonth.gp2"),
+    "EBS:VolumeUsage.io2": _Usage("storageUsdPerGibMonth.io2"),
+    "EBS:VolumeUsage.piops": _Usage("storageUsdPerGibMonth.io1"),
+    "EBS:VolumeUsage.st1": _Usage("storageUsdPerGibMonth.st1"),
+    "EBS:VolumeUsage.sc1": _Usage("storageUsdPerGibMonth.sc1"),
+    "EBS:VolumeP-IOPS.gp3": _Usage("iopsUsdPerMonth.gp3"),
+    "EBS:VolumeP-IOPS.io2": _Usage("iopsUsdPerMonth.io2"),
+    "EBS:VolumeP-IOPS.piops": _Usage("iopsUsdPerMonth.io1"),
+    "EBS:VolumeP-Throughput.gp3": _Usage("throughputUsdPerMibSMonth.gp3", Decimal(1) / _PARTS_PER_GIB),
+}
+"""Amazon EBS user guide, "Amazon EBS billing and usage reports"; throughput is listed per GiB/s and month."""
+_RATE_USAGE = _Usage("rateUsdPerGibMibS")
+
+
+def shipped(region: str) -> Figures:
+    """The figures of prices.json for a Region; us-east-1's, marked so, where it has none."""
+    data = json.loads(_SHIPPED.read_text(encoding="utf-8"))
+    known = data["regions"].get(region)
+    note = "" if known else f"{FALLBACK_REGION}'s figures: "
+    figures = {}
+    for name, (usd, key) in (known or data["regions"][FALLBACK_REGION]).items():
+        source = data["sources"][key]
+        as_of = datetime.fromisoformat(source["asOf"]).replace(tzinfo=UTC)
+        figures[name] = PriceFigure(Decimal(usd), as_of, note + source["name"])
+    return figures
+
+
+def overrides(text: str, now: datetime) -> Figures:
+    """The user's own figures: a JSON object with names as in prices.json. Raises InvalidRequestError."""
+    if not text:
+        return {}
+    try:
+        given = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    except ValueError as error:
+        raise InvalidRequestError(f"is not JSON: {error}", field="PriceOverrides") from error
+    known = shipped(FALLBACK_REGION)
+    if not isinstance(given, dict) or not set(given) <= set(known):
+        unknown = (
+            ", ".join(sorted(set(given) - set(known))) if isinstance(given, dict) else type(given).__name__
+        )
+        raise InvalidRequestError(
+            f"found {unknown}; allowed is a JSON object with these names: {', '.join(sorted(known))}",
+            field="PriceOverrides",
+        )
+    return {name: PriceFigure(_price(name, value), now, "your own prices") for name, value in given.items()}
+
+
+def listed(products: Iterable[str], expected: Mapping[str, PriceFigure]) -> Figures:
+    """What the Price List's JSON documents say, where it is plausible beside what we expect.
+
+    A figure far from the expected one is in a unit that we do not know (AWS documents no unit for the
+    initialization rate), so it is left out.
+    """
+    found: Figures = {}
+    for text in products:
+        document = json.loads(text)
+        usage = _usage(document["product"]["attributes"].get("usagetype", ""))
+        usd = _lowest_tier(document)
+        if usage is None or usd is None:
+            continue
+        figure = PriceFigure(usd * usage.factor, _published(document), "AWS Price List")
+        if _plausible(figure.usd, expected.get(usage.name)):
+            found[usage.name] = figure
+    return found
+
+
+def book(region: str, figures: Mapping[str, PriceFigure]) -> PriceBook:
+    """The figures as the domain takes them."""
+    return PriceBook(
+        region=region,
+        as_of=min(figure.as_of for figure in figures.values()),
+        source=_sources(figures),
+        fsr_usd_per_hour=figures["fsrUsdPerHour"].usd,
+        rate_usd_per_gib_mib_s=figures["rateUsdPerGibMibS"].usd,
+        list_blocks_usd_per_thousand=figures["listBlocksUsdPerThousand"].usd,
+        storage_usd_per_gib_month=_group(figures, "storageUsdPerGibMonth"),
+        iops_usd_per_month=_group(figures, "iopsUsdPerMonth"),
+        throughput_usd_per_mib_s_month=_group(figures, "throughputUsdPerMibSMonth"),
+        figures=dict(figures),
+    )
+
+
+def _price(name: str, value: Any) -> Decimal:
+    try:
+        price = Decimal(value)
+    except (InvalidOperation, TypeError, ValueError) as error:
+        raise InvalidRequestError(
+            f"found {value!r}, allowed is a number", field=f"PriceOverrides.{name}"
+        ) from error
+    if not price.is_finite() or price < 0:
+        raise InvalidRequestError(f"found {value}, allowed is 0 or more", field=f"PriceOverrides.{name}")
+    return price
+
+
+def _usage(usagetype: str) -> _Usage | None:
+    """Outside us-east-1 a usage type begins with the Region's name, as in APN1-EBS:FastSnapshotRestore."""
+    _, mark, rest = usagetype.partition("EBS:")
+    known = _USAGES.get(mark + rest)
+    if known is None and "initialization" in usagetype.lower():
+        return _RATE_USAGE
+    return known
+
+
+def _lowest_tier(document: Mapping[str, Any]) -> Decimal | None:
+    for term in document.get("terms", {}).get("OnDemand", {}).values():
+        for dimension in term["priceDimensions"].values():
+            usd = dimension.get("pricePerUnit", {}).get("USD")
+            if usd is not None and dimension.get("beginRange", "0") == "0":
+                return Decimal(usd)
+    return None
+
+
+def _published(document: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(document["publicationDate"])
+
+
+def _plausible(usd: Decimal, expected: PriceFigure | None) -> bool:
+    if expected is None or expected.usd == 0:
+        return True
+    return expected.usd / _PLAUSIBLE_FACTOR <= usd <= expected.usd * _PLAUSIBLE_FACTOR
+
+
+def _group(figures: Mapping[str, PriceFigure], prefix: str) -> dict[str, Decimal]:
+    return {
+        name.removeprefix(f"{prefix}."): figure.usd
+        for name, figure in figures.items()
+        if name.startswith(f"{prefix}.")
+    }
+
+
+def _sources(figures: Mapping[str, PriceFigure]) -> str:
+    """Those of what a strategy costs; storage costs the same whatever the strategy."""
+    names = {"fsrUsdPerHour": "fast snapshot restore", "rateUsdPerGibMibS": "initialization rate"}
+    return "; ".join(f"{label}: {figures[name].source}" for name, label in names.items())
+
 
 LOG = logging.getLogger(__name__)
 
@@ -40,20 +203,18 @@ class AwsPrices:
         self._listed_at: datetime | None = None
 
     def book(self, *, now: datetime) -> PriceBook:
-        """From the Price List where it answers, else the shipped book, overlaid by the user's own figures."""
-        own = price_figures.overrides(self._overrides, now)
-        shipped = price_figures.shipped(self._region)
+        own, defaults = overrides(self._overrides, now), shipped(self._region)
         if self._listed_at is None or now - self._listed_at > _VALID_FOR:
-            self._read_price_list(shipped, now)
-        return price_figures.book(self._region, {**shipped, **self._listed, **own})
+            self._read_price_list(defaults, now)
+        return book(self._region, {**defaults, **self._listed, **own})
 
     def _read_price_list(self, expected: Figures, now: datetime) -> None:
         found: Figures = {}
         try:
             for family in _FAMILIES:
-                found |= price_figures.listed(self._products("TERM_MATCH", "productFamily", family), expected)
+                found |= listed(self._products("TERM_MATCH", "productFamily", family), expected)
             # AWS documents no usage type for provisioned rates yet, so we look for one by its name.
-            found |= price_figures.listed(self._products("CONTAINS", "usagetype", "Initialization"), expected)
+            found |= listed(self._products("CONTAINS", "usagetype", "Initialization"), expected)
         except (RestoreError, ValueError, KeyError) as error:
             LOG.warning("the Price List did not answer in full, shipped prices stand in: %s", error)
         else:

@@ -18,7 +18,7 @@ from typing import Any
 from rewarm.adapters.table_items import TableItems
 from rewarm.domain.errors import RestoreNotFoundError
 from rewarm.ports import JsonObject
-from rewarm.ports_records import OVER, VOLUME_COUNT, VOLUME_EVENTS, Standing
+from rewarm.ports.restores import OVER, VOLUME_COUNT, VOLUME_EVENTS, Standing
 
 RESTORE_SECONDS = 400 * 86_400
 """As long as the artifacts bucket keeps reports."""
@@ -28,11 +28,9 @@ class DynamoRestoreRecords(TableItems):
     """The port RestoreRecords."""
 
     def put_new(self, restore_id: str, record: JsonObject) -> bool:
-        """False where the restore is known already."""
         return self._put_new(_restore(restore_id), record, RESTORE_SECONDS)
 
     def get(self, restore_id: str) -> JsonObject | None:
-        """The restore's own item, or None."""
         return self._get(_restore(restore_id))
 
     def get_whole(self, restore_id: str) -> JsonObject | None:
@@ -48,11 +46,9 @@ class DynamoRestoreRecords(TableItems):
         return Standing(bool(found.get("cancelRequested", False)), found.get("status"))
 
     def update(self, restore_id: str, changes: JsonObject) -> None:
-        """Sets the given attributes; creates the item where it is missing."""
         self._set(_restore(restore_id), changes)
 
     def advance(self, restore_id: str, status: str) -> None:
-        """Sets the status, unless the item has one of OVER."""
         self._update(
             _restore(restore_id),
             "SET #status = :status, expiresAt = if_not_exists(expiresAt, :expires)",
@@ -62,26 +58,19 @@ class DynamoRestoreRecords(TableItems):
         )
 
     def append_event(self, restore_id: str, event: JsonObject) -> None:
-        """Adds to the list `events` of the restore's item."""
         self._append(_restore(restore_id), "events", event)
 
     def get_volume(self, restore_id: str, index: int) -> JsonObject:
-        """The volume's item; empty where there is none."""
         return self._get(_volume(restore_id, index)) or {}
 
     def update_volume(self, restore_id: str, index: int, changes: JsonObject) -> None:
-        """Sets the given attributes; creates the item where it is missing."""
         self._set(_volume(restore_id, index), changes)
 
     def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:
-        """Adds to the list `events<index>` of the volume's item."""
         self._append(_volume(restore_id, index), f"{VOLUME_EVENTS}{index}", event)
 
     def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
-        """Marks it as to be cancelled; False where it has all of `unless`. Raises RestoreNotFoundError.
-
-        On one item, the restore's: all marks that are looked at are there.
-        """
+        """One update of the restore's item, where all marks are that it looks at."""
         names = {f"#u{index}": name for index, name in enumerate(unless)}
         missing = " OR ".join(f"attribute_not_exists({name})" for name in names)
         found = self._update(
@@ -96,10 +85,7 @@ class DynamoRestoreRecords(TableItems):
         return found is not None
 
     def set_unless_cancelled(self, restore_id: str, name: str, value: Any) -> bool:
-        """Sets a mark, also again; False where the restore was cancelled before the first time.
-
-        On one item, the restore's, where `cancelRequested` is.
-        """
+        """One update of the restore's item, where `cancelRequested` is; a mark may be set again."""
         found = self._update(
             _restore(restore_id),
             "SET #name = :value, expiresAt = if_not_exists(expiresAt, :expires)",

@@ -7,15 +7,15 @@ runbook#<alarm>, fsr#<snapshot>#<zone>, history#<strategy> (adapters/history.py)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.fast_restore_claims import claim_of
-from rewarm.adapters.items import to_attribute, to_item
 from rewarm.adapters.restore_records import DynamoRestoreRecords
-from rewarm.adapters.table_items import is_too_long, key_of
+from rewarm.adapters.table_items import is_too_long, key_of, to_attribute, to_item
 from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.ports import JsonObject
 
@@ -30,25 +30,21 @@ class DynamoRestoreTable(DynamoRestoreRecords):
     """The port RestoreTable."""
 
     def claim_event(self, event_id: str, restore_id: str) -> str:
-        """The id of the restore that owns this event: ours, or the one that came first."""
         key = f"event#{event_id}"
         if self._put_new(key, {"restoreId": restore_id}, EVENT_SECONDS):
             return restore_id
         return str((self._get(key) or {}).get("restoreId", restore_id))
 
     def runbook(self, alarm_name: str) -> JsonObject | None:
-        """The restore request for an alarm."""
         found = self._get(f"runbook#{alarm_name}")
         return None if found is None else dict(found["request"])
 
     def put_runbook(self, alarm_name: str, request: JsonObject) -> None:
-        """Writes or replaces it."""
         item = to_item({"pk": f"runbook#{alarm_name}", "alarmName": alarm_name, "request": request})
         with naming_errors():
             self._dynamodb.put_item(TableName=self._table, Item=item)
 
     def delete_runbook(self, alarm_name: str) -> bool:
-        """False where there was none."""
         if is_too_long(f"runbook#{alarm_name}"):
             return False
         with naming_errors():
@@ -57,10 +53,13 @@ class DynamoRestoreTable(DynamoRestoreRecords):
             )
         return bool(answer.get("Attributes"))
 
+    def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
+        found = self._get(_fsr(snapshot_id, availability_zone))
+        return None if found is None else _claim(found)
+
     def claim_fast_snapshot_restore(
         self, snapshot_id: str, availability_zone: str, user: str, *, asked_at: datetime | None
     ) -> None:
-        """Notes that `user` relies on it; what shows that one of us enabled it stays."""
         values = {":users": {user}} | ({":asked": {asked_at.isoformat()}} if asked_at else {})
         self._update(
             _fsr(snapshot_id, availability_zone),
@@ -72,7 +71,6 @@ class DynamoRestoreTable(DynamoRestoreRecords):
     def note_fast_snapshot_restore(
         self, snapshot_id: str, availability_zone: str, *, asked_at: datetime, enabling_time: datetime | None
     ) -> None:
-        """What came of enabling it: EC2's time where it was our doing, else None."""
         values = {":asked": {asked_at.isoformat()}}
         values |= {":time": {enabling_time.isoformat()}} if enabling_time else {}
         self._update(
@@ -118,9 +116,7 @@ class DynamoRestoreTable(DynamoRestoreRecords):
     def release_fast_snapshot_restore(
         self, snapshot_id: str, availability_zone: str, user: str
     ) -> FastRestoreClaim | None:
-        """Where nobody relies on it any more and we may have enabled it: it is to be disabled now, if ours.
-
-        The item stays for a while after its last user left. A release that is repeated, because disabling
+        """The item stays for a while after its last user left. A release that is repeated, because disabling
         failed, must hear the same again: else it would stay enabled and cost money.
         """
         key = _fsr(snapshot_id, availability_zone)
@@ -142,7 +138,7 @@ class DynamoRestoreTable(DynamoRestoreRecords):
             values={":expires": self._expiry(RELEASED_SECONDS)},
             condition="attribute_not_exists(#users)",
         )
-        claim = claim_of(found)
+        claim = _claim(found)
         return claim if claim.may_be_on else None
 
     def forget_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> None:
@@ -163,3 +159,17 @@ class DynamoRestoreTable(DynamoRestoreRecords):
 
 def _fsr(snapshot_id: str, availability_zone: str) -> str:
     return f"fsr#{snapshot_id}#{availability_zone}"
+
+
+def _claim(item: Mapping[str, Any]) -> FastRestoreClaim:
+    """Of the table's item."""
+    return FastRestoreClaim(
+        users=frozenset(item.get("users") or ()),
+        last_user=item.get("lastUser"),
+        asked_at=_times(item.get("askedAt")),
+        enabling_times=_times(item.get("enablingTimes")),
+    )
+
+
+def _times(texts: Any) -> frozenset[datetime]:
+    return frozenset(datetime.fromisoformat(text) for text in texts or ())

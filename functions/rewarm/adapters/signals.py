@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.items import from_item
+from rewarm.adapters.table_items import from_item
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient

@@ -32,7 +32,7 @@ _MARKS = {"good": "✅", "warning": "⚠️", "error": "❌"}
 
 
 class SlackWebhook:
-    """One channel of MessageFanOut."""
+    """The channel of MessageFanOut that posts to a Slack webhook."""
 
     name = "slack"
     audience: Audience = "slack"

@@ -1,20 +1,76 @@
-"""Items of the one table: conditional writes that say whether they held, and reads of one or of many."""
+"""Items of the one table: Python values as DynamoDB items and back, conditional writes, and reads.
+
+Floats become exact decimals, and empty values survive. A conditional write says whether it held.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.items import from_item, to_attribute, to_item
 from rewarm.domain.errors import ThrottledError
 from rewarm.ports import JsonObject
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
+
+_SERIALIZER = TypeSerializer()
+_DESERIALIZER = TypeDeserializer()
+_DIGITS = 38
+"""DynamoDB keeps 38 significant digits (DynamoDB developer guide, "Naming rules and data types")."""
+
+
+def to_item(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes by name, as DynamoDB's API takes them."""
+    return {name: to_attribute(value) for name, value in values.items()}
+
+
+def to_attribute(value: Any) -> Any:
+    """One attribute."""
+    return _SERIALIZER.serialize(_storable(value))
+
+
+def from_item(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes by name, as JSON has them."""
+    return {name: _plain(_DESERIALIZER.deserialize(value)) for name, value in item.items()}
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, float):
+        return Decimal(str(value)) if value - value == 0 else str(value)
+    if isinstance(value, Decimal):
+        return (
+            round(value, _DIGITS - max(0, value.adjusted()) - 1)
+            if len(value.as_tuple().digits) > _DIGITS
+            else value
+        )
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): _storable(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_storable(one) for one in value]
+    return str(value) if isinstance(value, str) else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, set):
+        return sorted(_plain(one) for one in value)
+    return value
+
 
 MOST_KEYS = 100
 """botocore BatchGetItem: "a maximum of 100 items" in a call."""

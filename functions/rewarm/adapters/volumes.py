@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, in_our_words, message_of, naming_errors
-from rewarm.adapters.tags import RESTORE_TAG, tag_list, tags_of
 from rewarm.domain.errors import (
     AccessDeniedError,
     InitializationRateUnavailableError,
@@ -22,16 +21,20 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Attachment, InitializationStatus, Volume, VolumeSettings
 from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG
+from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
     from mypy_boto3_ec2.type_defs import (
         FilterTypeDef,
+        TagTypeDef,
         VolumeAttachmentTypeDef,
         VolumeStatusDetailsTypeDef,
         VolumeTypeDef,
     )
 
+RESTORE_TAG = "rewarm:restore-id"
+"""Whose volume it is; the steps set it at creation."""
 _UNRELATED_TO_RATE = (
     ThrottledError,
     ServiceUnavailableError,
@@ -57,7 +60,6 @@ class Ec2VolumeStore:
         initialization_rate_mib_s: int | None,
         client_token: str,
     ) -> str:
-        """The volume's id; the same token gives the same volume."""
         request = _creation(snapshot_id, availability_zone, settings)
         if initialization_rate_mib_s is not None:
             request["VolumeInitializationRate"] = initialization_rate_mib_s
@@ -65,40 +67,43 @@ class Ec2VolumeStore:
             return self._ec2.create_volume(**request, ClientToken=client_token)["VolumeId"]
 
     def copy(self, source_volume_id: str, settings: VolumeSettings, *, client_token: str) -> str:
-        """The copy's id; the same token gives the same copy."""
         request = {"SourceVolumeId": source_volume_id, **_settings(settings)}
         with naming_errors():
             return self._ec2.copy_volumes(**request, ClientToken=client_token)["Volumes"][0]["VolumeId"]
 
     def get(self, volume_id: str) -> Volume:
-        """Raises VolumeNotFoundError."""
         with naming_errors():
             found = self._ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"]
         if not found:
             raise VolumeNotFoundError(f"there is no volume {volume_id}")
-        return volume_of(found[0])
+        return _volume(found[0])
 
     def created_by(self, restore_id: str) -> list[Volume]:
-        """Volumes that carry this restore's tag."""
-        return self._found([{"Name": f"tag:{RESTORE_TAG}", "Values": [restore_id]}])
-
-    def boosted(self, stack_name: str) -> list[Volume]:
-        """Those of the stack that still carry the tag `rewarm:boost`."""
-        return self._found(
-            [{"Name": f"tag:{STACK_TAG}", "Values": [stack_name]}, {"Name": "tag-key", "Values": [BOOST_TAG]}]
-        )
+        return self._matching(_with_tag(RESTORE_TAG, restore_id))
 
     def of_stack(self, stack_name: str) -> list[Volume]:
-        """All that carry the stack's tag, but those that are being deleted."""
-        return self._found(
-            [
-                {"Name": f"tag:{STACK_TAG}", "Values": [stack_name]},
-                {"Name": "status", "Values": ["creating", "available", "in-use", "error"]},
-            ]
-        )
+        existing: FilterTypeDef = {"Name": "status", "Values": ["creating", "available", "in-use", "error"]}
+        return self._matching(_with_tag(STACK_TAG, stack_name), existing)
+
+    def boosted(self, stack_name: str) -> list[Volume]:
+        return self._matching(_with_tag(STACK_TAG, stack_name), {"Name": "tag-key", "Values": [BOOST_TAG]})
+
+    def replaced_by(self, restore_id: str) -> list[Volume]:
+        return self._matching(_with_tag(REPLACED_TAG, restore_id))
+
+    def replaced(self, stack_name: str) -> list[Volume]:
+        return self._matching(_with_tag(REPLACED_STACK_TAG, stack_name))
+
+    def product_codes(self, volume_id: str) -> list[str]:
+        with naming_errors():
+            answer = self._ec2.describe_volume_attribute(VolumeId=volume_id, Attribute="productCodes")
+        return [
+            code.get("ProductCodeId", "")
+            for code in answer.get("ProductCodes", [])
+            if code.get("ProductCodeType") == "marketplace"
+        ]
 
     def attach(self, volume_id: str, instance_id: str, device: str) -> None:
-        """Does nothing where it is attached so already. Raises DeviceInUseError, TargetNotUsableError."""
         if self._attached(volume_id, instance_id, device):
             return
         with naming_errors():
@@ -110,7 +115,6 @@ class Ec2VolumeStore:
                     raise
 
     def detach(self, volume_id: str, instance_id: str) -> None:
-        """Does nothing where it is not attached there."""
         with naming_errors():
             try:
                 self._ec2.detach_volume(VolumeId=volume_id, InstanceId=instance_id)
@@ -119,28 +123,25 @@ class Ec2VolumeStore:
                     raise
 
     def delete(self, volume_id: str) -> None:
-        """Does nothing where it is gone. Raises RequestRefusedError while it is attached."""
-        try:
-            with naming_errors():
-                self._ec2.delete_volume(VolumeId=volume_id)
-        except VolumeNotFoundError:
-            return
+        with suppress(VolumeNotFoundError), naming_errors():
+            self._ec2.delete_volume(VolumeId=volume_id)
 
     def tag(self, volume_id: str, tags: Mapping[str, str]) -> None:
-        """Raises VolumeNotFoundError."""
         with naming_errors():
             self._ec2.create_tags(Resources=[volume_id], Tags=tag_list(tags))
 
-    def untag(self, volume_id: str, key: str) -> None:
-        """Does nothing where the volume or the tag is gone."""
-        try:
-            with naming_errors():
-                self._ec2.delete_tags(Resources=[volume_id], Tags=[{"Key": key}])
-        except VolumeNotFoundError:
-            return
+    def untag(self, volume_id: str, *keys: str) -> None:
+        with suppress(VolumeNotFoundError), naming_errors():
+            self._ec2.delete_tags(Resources=[volume_id], Tags=[{"Key": key} for key in keys])
+
+    def set_delete_on_termination(self, instance_id: str, device: str, *, delete: bool) -> None:
+        with naming_errors():
+            self._ec2.modify_instance_attribute(
+                InstanceId=instance_id,
+                BlockDeviceMappings=[{"DeviceName": device, "Ebs": {"DeleteOnTermination": delete}}],
+            )
 
     def initialization_status(self, volume_id: str) -> InitializationStatus:
-        """What EC2 says of the initialization, up to 5 minutes late. Raises VolumeNotFoundError."""
         with naming_errors():
             found = self._ec2.describe_volume_status(VolumeIds=[volume_id])["VolumeStatuses"]
         if not found:
@@ -153,11 +154,11 @@ class Ec2VolumeStore:
             eta_seconds=details.get("EstimatedTimeToCompleteInSeconds"),
         )
 
-    def _found(self, filters: list[FilterTypeDef]) -> list[Volume]:
+    def _matching(self, *filters: FilterTypeDef) -> list[Volume]:
         paginator = self._ec2.get_paginator("describe_volumes")
         with naming_errors():
-            pages = paginator.paginate(Filters=filters)
-            return [volume_of(found) for page in pages for found in page["Volumes"]]
+            pages = paginator.paginate(Filters=list(filters))
+            return [_volume(volume) for page in pages for volume in page["Volumes"]]
 
     def _attached(self, volume_id: str, instance_id: str, device: str | None = None) -> bool:
         try:
@@ -165,9 +166,15 @@ class Ec2VolumeStore:
         except VolumeNotFoundError:
             return False
         return any(
-            one.instance_id == instance_id and one.state != "detached" and device in (None, one.device)
-            for one in attachments
+            attachment.instance_id == instance_id
+            and attachment.state != "detached"
+            and device in (None, attachment.device)
+            for attachment in attachments
         )
+
+
+def _with_tag(key: str, value: str) -> FilterTypeDef:
+    return {"Name": f"tag:{key}", "Values": [value]}
 
 
 def _creation(snapshot_id: str, availability_zone: str, settings: VolumeSettings) -> dict[str, Any]:
@@ -225,7 +232,7 @@ def _is_unrelated_to_rate(error: ClientError, named: RestoreError) -> bool:
     return isinstance(named, _UNRELATED_TO_RATE) or about_request
 
 
-def volume_of(found: VolumeTypeDef) -> Volume:
+def _volume(found: VolumeTypeDef) -> Volume:
     """As DescribeVolumes shows it."""
     return Volume(
         volume_id=found["VolumeId"],
@@ -242,7 +249,7 @@ def volume_of(found: VolumeTypeDef) -> Volume:
         ),
         snapshot_id=found.get("SnapshotId") or None,
         fast_restored=found.get("FastRestored"),
-        attachments=tuple(_attachment(one) for one in found.get("Attachments", [])),
+        attachments=tuple(_attachment(attachment) for attachment in found.get("Attachments", [])),
         created_at=found["CreateTime"],
         managed_by=found.get("Operator", {}).get("Principal"),
         source_volume_id=found.get("SourceVolumeId") or None,
@@ -264,3 +271,13 @@ def _initialization_state(details: list[VolumeStatusDetailsTypeDef]) -> str | No
         if detail.get("Name") == "initialization-state":
             return detail.get("Status")
     return None
+
+
+def tags_of(tags: Iterable[TagTypeDef] | None) -> dict[str, str]:
+    """EC2's list as a mapping."""
+    return {tag["Key"]: tag.get("Value", "") for tag in tags or ()}
+
+
+def tag_list(tags: Mapping[str, str]) -> list[TagTypeDef]:
+    """A mapping as EC2's list."""
+    return [{"Key": key, "Value": value} for key, value in sorted(tags.items())]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import unquote
@@ -33,12 +34,12 @@ from rewarm.handlers.http import json_body
 from rewarm.negotiation import preferred
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
-from rewarm.steps.plan.plan_restore import plan_restore
-from rewarm.steps.request.cancel_restore import cancel_restore
-from rewarm.steps.request.get_restore import get_restore
+from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
+from rewarm.steps.request.cancel_restore import CancelRestorePorts, cancel_restore
+from rewarm.steps.request.get_restore import GetRestorePorts, get_restore
 from rewarm.steps.request.restore_ids import restore_id_of
 from rewarm.steps.request.runbooks import delete_runbook, get_runbook, put_runbook
-from rewarm.steps.request.start_restore import start_restore
+from rewarm.steps.request.start_restore import StartRestorePorts, start_restore
 
 IDEMPOTENCY_SECONDS = 86_400
 STATUS_CODES: dict[type[errors.RestoreError], int] = {
@@ -69,19 +70,27 @@ RESTORE_RETRY_SECONDS = 60
 MOST_RUNNING_SHOWN = 100
 JSON, SVG = "application/json", "image/svg+xml"
 
-_SNAPSHOTS = wiring.snapshots()
-_INSTANCES = wiring.instances()
-_VOLUMES = wiring.volumes()
-_ARTIFACTS = wiring.artifacts()
-_FAST_RESTORES = wiring.fast_restores()
-_PRICES = wiring.prices()
-_QUOTAS = wiring.quotas()
-_TABLE = wiring.table()
-_HISTORY = wiring.history()
-_EXECUTIONS = wiring.executions()
-_KEEPER = wiring.watching_keeper()
-_WAITERS = wiring.waiters()
-_TASKS = wiring.tasks()
+
+@dataclass(frozen=True, kw_only=True)
+class _Ports(StartRestorePorts, PlanRestorePorts, GetRestorePorts, CancelRestorePorts):
+    """The ports of the routes in this module."""
+
+
+_PORTS = _Ports(
+    snapshots=wiring.snapshots(),
+    instances=wiring.instances(),
+    volumes=wiring.volumes(),
+    artifacts=wiring.artifacts(),
+    fast_restores=wiring.fast_restores(),
+    prices=wiring.prices(),
+    quotas=wiring.quotas(),
+    table=wiring.table(),
+    history=wiring.history(),
+    executions=wiring.executions(),
+    keeper=wiring.watching_keeper(),
+    waiters=wiring.waiters(),
+    tasks=wiring.tasks(),
+)
 _IDEMPOTENCY = IdempotencyConfig(
     event_key_jmespath="key",
     payload_validation_jmespath="body",
@@ -124,21 +133,12 @@ def _start_restore() -> tuple[JsonObject, int]:
 )
 def _started_once(call: JsonObject) -> JsonObject:
     window = timedelta(seconds=IDEMPOTENCY_SECONDS)
-    return _started(call["body"], restore_id_of(call, table=_TABLE, now=now(), window=window))
+    return _started(call["body"], restore_id_of(call, table=_PORTS.table, now=now(), window=window))
 
 
 def _started(body: JsonObject, restore_id: str) -> JsonObject:
     logger.append_keys(restore_id=restore_id)
-    started: JsonObject = start_restore(
-        body,
-        restore_id=restore_id,
-        now=now(),
-        snapshots=_SNAPSHOTS,
-        instances=_INSTANCES,
-        volumes=_VOLUMES,
-        keeper=_KEEPER,
-        starter=_EXECUTIONS,
-    )
+    started = start_restore(body, restore_id=restore_id, now=now(), ports=_PORTS)
     count("RestoresStarted", trigger="api")
     return started
 
@@ -155,20 +155,8 @@ def _plan_restore() -> Response[str]:
         raise errors.InvalidRequestError(
             f"found {shown(drawn)}; allowed is {' or '.join(PICTURES)}", field="picture"
         )
-    result = plan_restore(
-        _body(),
-        restore_id=f"plan-{uuid4().hex[:16]}",
-        now=now(),
-        snapshots=_SNAPSHOTS,
-        instances=_INSTANCES,
-        volumes=_VOLUMES,
-        artifacts=_ARTIFACTS,
-        fast_restores=_FAST_RESTORES,
-        prices=_PRICES,
-        quotas=_QUOTAS,
-        history=_HISTORY,
-        table=_TABLE,
-    )
+    plan_id = f"plan-{uuid4().hex[:16]}"
+    result = plan_restore(_body(), restore_id=plan_id, now=now(), ports=_PORTS)
     body = _drawn(result, drawn) if kind == SVG else json.dumps(result.to_json())
     return Response(status_code=200, content_type=kind, body=body, headers={"Vary": "Accept"})
 
@@ -182,28 +170,28 @@ def _drawn(result: PlanResult, name: str) -> str:
 
 @app.get("/restores/<restore_id>")
 def _get_restore(restore_id: str) -> JsonObject:
-    return get_restore(restore_id, table=_TABLE, artifacts=_ARTIFACTS)
+    return get_restore(restore_id, _PORTS)
 
 
 @app.delete("/restores/<restore_id>")
 def _cancel_restore(restore_id: str) -> tuple[JsonObject, int]:
-    return cancel_restore(restore_id, table=_TABLE, waiters=_WAITERS, tasks=_TASKS), 202
+    return cancel_restore(restore_id, _PORTS), 202
 
 
 @app.put("/runbooks/<alarm_name>")
 def _put_runbook(alarm_name: str) -> JsonObject:
     prefix = wiring.settings.alarm_name_prefix
-    return put_runbook(unquote(alarm_name), _body(), prefix=prefix, table=_TABLE)
+    return put_runbook(unquote(alarm_name), _body(), prefix=prefix, table=_PORTS.table)
 
 
 @app.get("/runbooks/<alarm_name>")
 def _get_runbook(alarm_name: str) -> JsonObject:
-    return get_runbook(unquote(alarm_name), table=_TABLE)
+    return get_runbook(unquote(alarm_name), table=_PORTS.table)
 
 
 @app.delete("/runbooks/<alarm_name>")
 def _delete_runbook(alarm_name: str) -> JsonObject:
-    return delete_runbook(unquote(alarm_name), table=_TABLE)
+    return delete_runbook(unquote(alarm_name), table=_PORTS.table)
 
 
 @app.exception_handler(errors.RestoreError)  # type: ignore[untyped-decorator]

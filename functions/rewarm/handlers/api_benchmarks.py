@@ -10,8 +10,8 @@ from rewarm.handlers import wiring
 from rewarm.handlers.clock import now
 from rewarm.handlers.http import json_body
 from rewarm.ports import JsonObject
-from rewarm.steps.verify.get_benchmark import BenchmarkPorts, get_benchmark
-from rewarm.steps.verify.start_benchmark import start_benchmark
+from rewarm.steps.verify.get_benchmark import get_benchmark
+from rewarm.steps.verify.start_benchmark import BenchmarkPorts, start_benchmark
 
 _PORTS = BenchmarkPorts(
     commands=wiring.benchmark_commands(),
@@ -29,9 +29,7 @@ def _start_benchmark() -> tuple[JsonObject, int]:
         json_body(router.current_event),
         benchmark_id=f"benchmark-{uuid4().hex[:16]}",
         now=now(),
-        commands=_PORTS.commands,
-        instances=_PORTS.instances,
-        artifacts=_PORTS.artifacts,
+        ports=_PORTS,
     ), 202
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.volume.attach_volume import attach_volume
+from rewarm.steps.volume.attach_volume import AttachVolumePorts, attach_volume
 
-_VOLUMES = wiring.volumes()
-_REPLACED = wiring.replaced_volumes()
-_INSTANCES = wiring.instances()
-_TABLE = wiring.table()
+_PORTS = AttachVolumePorts(
+    volumes=wiring.volumes(),
+    instances=wiring.instances(),
+    table=wiring.table(),
+)
 
 
 @step_handler(AttachVolumeEvent)
 def lambda_handler(event: AttachVolumeEvent) -> AttachVolumeResult:
     """Is the volume attached?"""
-    return attach_volume(event, volumes=_VOLUMES, replaced=_REPLACED, instances=_INSTANCES, table=_TABLE)
+    return attach_volume(event, _PORTS)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from rewarm.contracts import CheckPerformanceEvent, CheckPerformanceResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.performance.check_performance import check_performance
+from rewarm.steps.performance.check_performance import CheckPerformancePorts, check_performance
 
-_MODIFICATIONS = wiring.modification_facts()
-_ACTIVITY = wiring.activity()
-_TRAIL = wiring.trail()
-_TABLE = wiring.table()
+_PORTS = CheckPerformancePorts(
+    modifications=wiring.modifications(),
+    metrics=wiring.metrics(),
+    trail=wiring.trail(),
+    table=wiring.table(),
+)
 
 
 @step_handler(CheckPerformanceEvent)
 def lambda_handler(event: CheckPerformanceEvent) -> CheckPerformanceResult:
     """Whether the change holds."""
-    return check_performance(
-        event, modifications=_MODIFICATIONS, activity=_ACTIVITY, trail=_TRAIL, table=_TABLE
-    )
+    return check_performance(event, _PORTS)

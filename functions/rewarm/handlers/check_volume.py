@@ -5,13 +5,15 @@ from __future__ import annotations
 from rewarm.contracts import CheckVolumeEvent, CheckVolumeResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.volume.check_volume import check_volume
+from rewarm.steps.volume.check_volume import CheckVolumePorts, check_volume
 
-_VOLUMES = wiring.volumes()
-_TABLE = wiring.table()
+_PORTS = CheckVolumePorts(
+    volumes=wiring.volumes(),
+    table=wiring.table(),
+)
 
 
 @step_handler(CheckVolumeEvent)
 def lambda_handler(event: CheckVolumeEvent) -> CheckVolumeResult:
     """Is the volume available?"""
-    return check_volume(event, volumes=_VOLUMES, table=_TABLE)
+    return check_volume(event, _PORTS)

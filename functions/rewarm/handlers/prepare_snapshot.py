@@ -6,13 +6,16 @@ from rewarm.contracts import PrepareSnapshotEvent, PrepareSnapshotResult
 from rewarm.handlers import wiring
 from rewarm.handlers.clock import now
 from rewarm.observability import step_handler
-from rewarm.steps.volume.prepare_snapshot import prepare_snapshot
+from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
 
-_FAST_RESTORES = wiring.fast_restores()
-_TABLE = wiring.table()
+_PORTS = PrepareSnapshotPorts(
+    fast_restores=wiring.fast_restores(),
+    table=wiring.table(),
+    clock=now,
+)
 
 
 @step_handler(PrepareSnapshotEvent)
 def lambda_handler(event: PrepareSnapshotEvent) -> PrepareSnapshotResult:
     """Is the snapshot ready for a fast volume?"""
-    return prepare_snapshot(event, fast_restores=_FAST_RESTORES, table=_TABLE, clock=now)
+    return prepare_snapshot(event, _PORTS)

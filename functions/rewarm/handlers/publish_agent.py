@@ -9,7 +9,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from rewarm.adapters import clients
-from rewarm.adapters.agent_store import AgentStore
+from rewarm.adapters.artifacts import AgentStore
 from rewarm.custom_resource import answer
 from rewarm.handlers import wiring
 from rewarm.observability import logger

@@ -5,21 +5,17 @@ from __future__ import annotations
 from rewarm.contracts import ReleaseEvent, ReleaseResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.volume.release import release
+from rewarm.steps.volume.release import ReleasePorts, release
 
-_FAST_RESTORES = wiring.fast_restores()
-_VOLUMES = wiring.volumes()
-_MODIFICATIONS = wiring.modifications()
-_TABLE = wiring.table()
+_PORTS = ReleasePorts(
+    fast_restores=wiring.fast_restores(),
+    volumes=wiring.volumes(),
+    modifications=wiring.modifications(),
+    table=wiring.table(),
+)
 
 
 @step_handler(ReleaseEvent)
 def lambda_handler(event: ReleaseEvent) -> ReleaseResult:
     """What was given back."""
-    return release(
-        event,
-        fast_restores=_FAST_RESTORES,
-        volumes=_VOLUMES,
-        modifications=_MODIFICATIONS,
-        table=_TABLE,
-    )
+    return release(event, _PORTS)

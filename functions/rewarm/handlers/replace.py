@@ -9,7 +9,6 @@ from rewarm.steps.replace.replace import ReplacePorts, replace
 
 _PORTS = ReplacePorts(
     volumes=wiring.volumes(),
-    replaced=wiring.replaced_volumes(),
     instances=wiring.instances(),
     commands=wiring.device_commands(),
     table=wiring.table(),

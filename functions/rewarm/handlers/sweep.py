@@ -16,16 +16,16 @@ from rewarm.handlers import wiring
 from rewarm.handlers.clock import now
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
-from rewarm.ports_performance import RestoreExecutions
+from rewarm.ports.executions import RestoreExecutions
 from rewarm.restore_metrics import figures_reported
-from rewarm.restore_page import drawn as _drawn
+from rewarm.restore_page import drawn
 from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.clean_up.end_stack import EndOfStack, end_stack
 from rewarm.steps.clean_up.gauges import GaugePorts, read_gauges
-from rewarm.steps.clean_up.known_executions import Asked, KnownExecutions
-from rewarm.steps.clean_up.sweep import SweepPorts, restore_of_event, sweep, sweep_one
+from rewarm.steps.clean_up.known_executions import KnownExecutions
+from rewarm.steps.clean_up.sweep import restore_of_event, sweep, sweep_one
 from rewarm.steps.clean_up.sweep_reports import PagePorts
-from rewarm.steps.clean_up.sweep_restores import EndingPorts
+from rewarm.steps.clean_up.sweep_restores import SweepPorts
 
 PAUSE_SECONDS = 5
 """EC2 detaches a volume within seconds."""
@@ -34,23 +34,24 @@ ENOUGH_MILLIS = 60_000
 PAGES_NEED_MILLIS = 100_000
 """So much of its time is kept for the other sweeps; of hundreds of stopped restores the last have no page."""
 
-_VOLUMES = wiring.volumes()
-_MODIFICATIONS = wiring.modifications()
-_EXECUTIONS = wiring.restore_executions()
-_COMMANDS = wiring.commands()
-_FAST_RESTORES = wiring.fast_restores()
-_TABLE = wiring.table()
+_REMOVAL = CleanUpPorts(
+    volumes=wiring.volumes(),
+    modifications=wiring.modifications(),
+    commands=wiring.commands(),
+    fast_restores=wiring.fast_restores(),
+    table=wiring.table(),
+    stack_name=wiring.settings.stack_name,
+    put_back=wiring.put_back(),
+)
+_EXECUTIONS = wiring.stack_executions()
 _INVENTORY = wiring.inventory()
 _PRICES = wiring.prices()
-_CLAIMS = wiring.fast_restore_claims()
 _HOLDS = wiring.holds()
 _MESSAGES = wiring.messages()
 _WAITERS = wiring.waiters()
 _TASKS = wiring.tasks()
 _ARTIFACTS = wiring.artifacts()
 _HISTORY = wiring.history()
-_WORK = wiring.running_work()
-_STACK = wiring.own_stack()
 ANSWER_SECONDS = 20
 """So much of its time is kept to answer CloudFormation."""
 
@@ -86,9 +87,9 @@ def _physical_id(event: JsonObject) -> str:
 
 def _end_stack(event: JsonObject, context: LambdaContext) -> JsonObject:
     """Only where the stack goes away: an update that is taken back deletes what it had added, too."""
-    if event["RequestType"] != "Delete" or not _STACK.goes_away(event["StackId"]):
+    if event["RequestType"] != "Delete" or not _INVENTORY.goes_away(event["StackId"]):
         return {"Stopped": 0}
-    end = EndOfStack(_WORK, seconds_left=lambda: context.get_remaining_time_in_millis() / 1000)
+    end = EndOfStack(_EXECUTIONS, seconds_left=lambda: context.get_remaining_time_in_millis() / 1000)
     try:
         with _time_limit(end.seconds_left() - ANSWER_SECONDS):
             return {"Stopped": end_stack(_ports(context, _EXECUTIONS), end)}
@@ -124,7 +125,7 @@ def _publish_gauges(executions: RestoreExecutions) -> tuple[str, ...]:
             stack_name=wiring.settings.stack_name,
             now=now(),
             inventory=_INVENTORY,
-            volumes=_VOLUMES,
+            volumes=_REMOVAL.volumes,
             executions=executions,
             prices=_PRICES,
         )
@@ -138,44 +139,27 @@ def _publish_gauges(executions: RestoreExecutions) -> tuple[str, ...]:
 
 def _page(account: JsonObject, context: LambdaContext) -> str | None:
     """Only while there is time: what costs money is ended first."""
-    return _drawn(account) if context.get_remaining_time_in_millis() > PAGES_NEED_MILLIS else None
+    return drawn(account) if context.get_remaining_time_in_millis() > PAGES_NEED_MILLIS else None
 
 
-def _ports(context: LambdaContext, executions: Asked) -> SweepPorts:
-    started = now()
-    removal = CleanUpPorts(
-        _VOLUMES,
-        _MODIFICATIONS,
-        _COMMANDS,
-        _FAST_RESTORES,
-        _TABLE,
-        wiring.settings.stack_name,
-        wiring.put_back(started),
+def _ports(context: LambdaContext, executions: RestoreExecutions) -> SweepPorts:
+    pages = PagePorts(
+        artifacts=_ARTIFACTS,
+        table=_REMOVAL.table,
+        history=_HISTORY,
+        draw=partial(_page, context=context),
+        counted=figures_reported,
     )
-    ending = EndingPorts(
-        now=started,
+    return SweepPorts(
+        **vars(_REMOVAL),
+        now=now(),
         owner=context.aws_request_id,
-        removal=removal,
-        endings=executions,
+        executions=executions,
         holds=_HOLDS,
         messages=_MESSAGES,
         waiters=_WAITERS,
         tasks=_TASKS,
-        pages=PagePorts(_ARTIFACTS, _HISTORY, partial(_page, context=context), figures_reported),
+        pages=pages,
         pause=lambda: time.sleep(PAUSE_SECONDS),
         has_time=lambda: context.get_remaining_time_in_millis() > ENOUGH_MILLIS,
-    )
-    return SweepPorts(
-        stack_name=wiring.settings.stack_name,
-        now=ending.now,
-        boosted=_VOLUMES,
-        stack_volumes=_VOLUMES,
-        volumes=_VOLUMES,
-        modifications=_MODIFICATIONS,
-        executions=executions,
-        enabled=_FAST_RESTORES,
-        claims=_CLAIMS,
-        table=_TABLE,
-        ending=ending,
-        replaced=wiring.replaced_volumes(),
     )

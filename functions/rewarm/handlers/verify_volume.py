@@ -5,24 +5,21 @@ from __future__ import annotations
 from rewarm.contracts import VerifyVolumeEvent, VerifyVolumeResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.verify.get_benchmark import BenchmarkPorts
-from rewarm.steps.verify.verify_volume import verify_volume
+from rewarm.steps.verify.start_benchmark import BenchmarkPorts
+from rewarm.steps.verify.verify_volume import VerifyVolumePorts, verify_volume
 
-_COMMANDS = wiring.sending_commands()
-_INSTANCES = wiring.instances()
-_ARTIFACTS = wiring.artifacts()
-_TABLE = wiring.table()
-_BENCHMARKS = BenchmarkPorts(wiring.benchmark_commands(), _INSTANCES, wiring.volumes(), _ARTIFACTS)
+_PORTS = VerifyVolumePorts(
+    commands=wiring.sending_commands(),
+    instances=wiring.instances(),
+    artifacts=wiring.artifacts(),
+    table=wiring.table(),
+    benchmarks=BenchmarkPorts(
+        wiring.benchmark_commands(), wiring.instances(), wiring.volumes(), wiring.artifacts()
+    ),
+)
 
 
 @step_handler(VerifyVolumeEvent)
 def lambda_handler(event: VerifyVolumeEvent) -> VerifyVolumeResult:
     """How fast the volume is."""
-    return verify_volume(
-        event,
-        commands=_COMMANDS,
-        instances=_INSTANCES,
-        artifacts=_ARTIFACTS,
-        table=_TABLE,
-        benchmarks=_BENCHMARKS,
-    )
+    return verify_volume(event, _PORTS)

@@ -7,15 +7,17 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from rewarm.handlers import wiring
 from rewarm.observability import logger
 from rewarm.ports import JsonObject
-from rewarm.steps.warm.wake_up import wake_up
+from rewarm.steps.warm.wake_up import WakeUpPorts, wake_up
 
-_WAITERS = wiring.waiters()
-_TASKS = wiring.tasks()
+_PORTS = WakeUpPorts(
+    waiters=wiring.waiters(),
+    tasks=wiring.tasks(),
+)
 
 
 @logger.inject_lambda_context(clear_state=True)
 def lambda_handler(event: JsonObject, _context: LambdaContext) -> JsonObject:
     """Wakes who waits."""
-    woken = wake_up(event, waiters=_WAITERS, tasks=_TASKS)
+    woken = wake_up(event, _PORTS)
     logger.info("an event was heard", detail_type=event.get("detail-type"), woken=woken)
     return {"woken": woken}

@@ -5,42 +5,33 @@ Handlers ask once, at import, and keep what they get while they are warm.
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import cache
 from typing import Any
 
 from rewarm.adapters import clients
 from rewarm.adapters.artifacts import S3Artifacts
-from rewarm.adapters.call_trail import CloudTrailCalls
 from rewarm.adapters.commands import SsmCommands
-from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
-from rewarm.adapters.event_bus import EventBus
 from rewarm.adapters.executions import (
-    RestoreExecutionStates,
     StepFunctionsExecutions,
-    StepFunctionsWork,
+    StepFunctionsStackExecutions,
 )
-from rewarm.adapters.fast_restore_claims import DynamoFastRestoreClaims
-from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
+from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.history import DynamoHistory
 from rewarm.adapters.holds import DynamoHolds
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.inventory import AwsInventory
-from rewarm.adapters.messages import Channel, MessageFanOut
+from rewarm.adapters.messages import Channel, ChatTopic, EventBus, MessageFanOut, NotificationTopic
 from rewarm.adapters.metrics import CloudWatchMetrics
-from rewarm.adapters.own_stack import CloudFormationStack
+from rewarm.adapters.modifications import Ec2VolumeModifications
 from rewarm.adapters.pace import DynamoPace
-from rewarm.adapters.performance_log import DynamoPerformanceLog
+from rewarm.adapters.performance_log import CloudTrailCalls, DynamoPerformanceLog
 from rewarm.adapters.prices import AwsPrices
 from rewarm.adapters.quotas import ServiceQuotas
-from rewarm.adapters.replaced_volumes import Ec2ReplacedVolumes
 from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.adapters.signals import DynamoWaiters, StepFunctionsTasks
 from rewarm.adapters.slack import SlackWebhook
 from rewarm.adapters.snapshot_blocks import THREADS
-from rewarm.adapters.topics import ChatTopic, NotificationTopic
-from rewarm.adapters.volume_activity import CloudWatchActivity
-from rewarm.adapters.volume_modifications import Ec2VolumeModifications
+from rewarm.adapters.snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.settings import Settings
 from rewarm.steps.replace.put_back import PutBackPorts
@@ -74,11 +65,6 @@ def modifications() -> Ec2VolumeModifications:
     return Ec2VolumeModifications(_client("ec2"))
 
 
-def modification_facts() -> Ec2VolumeModifications:
-    """Port VolumeModifications, for those who only look."""
-    return Ec2VolumeModifications(_client("ec2"))
-
-
 def instances() -> Ec2Instances:
     """Port Instances."""
     return Ec2Instances(_client("ec2"), _client("ssm"))
@@ -106,14 +92,9 @@ def device_commands() -> SsmCommands:
     return SsmCommands(_client("ssm"), settings.device_use_documents)
 
 
-def replaced_volumes() -> Ec2ReplacedVolumes:
-    """Port ReplacedVolumes."""
-    return Ec2ReplacedVolumes(_client("ec2"))
-
-
-def put_back(now: datetime) -> PutBackPorts:
-    """Everything that puts a replaced volume back."""
-    return PutBackPorts(volumes(), replaced_volumes(), instances(), device_commands(), table(), now)
+def put_back() -> PutBackPorts:
+    """The ports that putting a replaced volume back needs."""
+    return PutBackPorts(volumes(), instances(), device_commands(), table())
 
 
 def metrics() -> CloudWatchMetrics:
@@ -158,12 +139,7 @@ def keeper() -> Keeper:
 
 def watching_keeper() -> Keeper:
     """The same, for those who may ask Step Functions whose restore is over."""
-    return Keeper(holds(), table(), settings.limits, restore_executions())
-
-
-def fast_restore_claims() -> DynamoFastRestoreClaims:
-    """Port FastRestoreClaims."""
-    return DynamoFastRestoreClaims(_client("dynamodb"), settings.restores_table)
+    return Keeper(holds(), table(), settings.limits, stack_executions())
 
 
 def waiters() -> DynamoWaiters:
@@ -191,27 +167,13 @@ def performance_changes() -> StepFunctionsExecutions:
     return StepFunctionsExecutions(_client("stepfunctions"), settings.change_performance_state_machine_arn)
 
 
-def restore_executions() -> RestoreExecutionStates:
-    """Port RestoreExecutions."""
-    return RestoreExecutionStates(
+def stack_executions() -> StepFunctionsStackExecutions:
+    """Port StackExecutions."""
+    return StepFunctionsStackExecutions(
         _client("stepfunctions"),
         settings.restore_state_machine_arn,
         settings.restore_volume_state_machine_arn,
     )
-
-
-def running_work() -> StepFunctionsWork:
-    """Port RunningWork."""
-    return StepFunctionsWork(
-        _client("stepfunctions"),
-        settings.restore_state_machine_arn,
-        settings.restore_volume_state_machine_arn,
-    )
-
-
-def own_stack() -> CloudFormationStack:
-    """Port OwnStack."""
-    return CloudFormationStack(_client("cloudformation"))
 
 
 def inventory() -> AwsInventory:
@@ -219,8 +181,8 @@ def inventory() -> AwsInventory:
     return AwsInventory(
         _client("ec2"),
         _client("stepfunctions"),
-        _client("dynamodb"),
-        settings.restores_table,
+        _client("cloudformation"),
+        table(),
         settings.restore_state_machine_arn,
     )
 
@@ -228,11 +190,6 @@ def inventory() -> AwsInventory:
 def performance_log() -> DynamoPerformanceLog:
     """Port PerformanceLog."""
     return DynamoPerformanceLog(_client("dynamodb"), settings.restores_table)
-
-
-def activity() -> CloudWatchActivity:
-    """Port VolumeActivity."""
-    return CloudWatchActivity(_client("cloudwatch"))
 
 
 def trail() -> CloudTrailCalls:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,24 @@ from local.aws.region.volumes.attachments import Attachments
 from local.aws.region.volumes.volume_requests import key_arn
 from local.aws.region.volumes.volume_types import choose
 from local.aws.region.volumes.volumes import Volumes
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OldVolume:
+    """A volume that was there before, as tests and labs ask for it."""
+
+    size_gib: int
+    zone: str | None = None
+    """None for the Region's first Availability Zone."""
+    volume_type: str = "gp3"
+    iops: int | None = None
+    throughput_mib_s: int | None = None
+    snapshot_id: str | None = None
+    initialized: bool = True
+    attach_to: str | None = None
+    """The instance that it is attached to."""
+    device: str = "/dev/sdf"
+    delete_on_termination: bool = False
 
 
 class Seeding:
@@ -123,40 +142,29 @@ class Seeding:
                     raise AttributeError(f"an instance has no field {name!r}")
                 setattr(one, name, value)
 
-    def add_volume(  # noqa: PLR0913 - all by name
-        self,
-        *,
-        size_gib: int,
-        zone: str | None = None,
-        volume_type: str = "gp3",
-        iops: int | None = None,
-        throughput_mib_s: int | None = None,
-        snapshot_id: str | None = None,
-        initialized: bool = True,
-        attach_to: str | None = None,
-        device: str = "/dev/sdf",
-        has_data: bool = True,
-        delete_on_termination: bool = False,
-        **fields: Any,
-    ) -> str:
-        """Put a volume that already exists into the Region; with `attach_to`, on that instance at once."""
-        performance = choose(volume_type, size_gib, iops, throughput_mib_s)
+    def add_volume(self, **wanted: Any) -> str:
+        """Put a volume that already exists into the Region; with `attach_to`, on that instance at once.
+
+        What is wanted are fields of OldVolume, and others of `resources.Volume`.
+        """
+        own = {field.name for field in dataclasses.fields(OldVolume)}
+        old = OldVolume(**{name: value for name, value in wanted.items() if name in own})
+        fields = {name: value for name, value in wanted.items() if name not in own}
         one = Volume(
             fields.pop("volume_id", None) or new_id("vol"),
-            zone or self._core.settings.zones[0],
-            performance,
+            old.zone or self._core.settings.zones[0],
+            choose(old.volume_type, old.size_gib, old.iops, old.throughput_mib_s),
             fields.pop("create_time", self._core.now()),
-            has_data=has_data,
             **fields,
         )
         with self._core.transaction():
-            one.snapshot = self._tables.snapshot(snapshot_id) if snapshot_id else None
-            self._volumes.seed(one, initialized=initialized)
-            if attach_to is not None:
+            one.snapshot = self._tables.snapshot(old.snapshot_id) if old.snapshot_id else None
+            self._volumes.seed(one, initialized=old.initialized)
+            if old.attach_to is not None:
                 made: Attachment = self._attachments.attach(
-                    one, self._tables.instance(attach_to), device, at_once=True
+                    one, self._tables.instance(old.attach_to), old.device, at_once=True
                 )
-                made.delete_on_termination = delete_on_termination
+                made.delete_on_termination = old.delete_on_termination
         return one.volume_id
 
     def add_image(

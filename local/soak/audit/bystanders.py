@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 from local.aws.region.audit import billed_settings
 from local.aws.region.resources import Volume
 from local.soak.lab.services import backend
-from rewarm.adapters.items import from_item
+from rewarm.adapters.table_items import from_item
 from rewarm.domain.volume.performance import Performance
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG, place_of
 from rewarm.steps.record.records import FINISHED, settled_attribute

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from local.soak.lab.services import backend
-from rewarm.adapters.items import from_item
+from rewarm.adapters.table_items import from_item
 
 Json = dict[str, Any]
 API_SECONDS = 30

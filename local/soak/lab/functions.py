@@ -75,7 +75,9 @@ def handlers() -> dict[str, Handler]:
     kept = {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith(_HANDLERS)}
     try:
         environment = mock.patch.dict(os.environ, _environment(deployed))
-        with SWITCHBOARD.in_force(), environment, mock.patch("uuid.uuid4", _new_id):
+        # A real page takes half a second of this machine; tests of the page look at what is drawn.
+        page = mock.patch("rewarm.restore_page.drawn", _page)
+        with SWITCHBOARD.in_force(), environment, mock.patch("uuid.uuid4", _new_id), page:
             modules = {one.module: importlib.import_module(one.module) for one in deployed.functions.values()}
         for name, module in list(sys.modules.items()):
             if name.startswith(_HANDLERS):
@@ -87,6 +89,10 @@ def handlers() -> dict[str, Handler]:
     # Hundreds of thousands of objects that live as long as the process: collecting garbage passes them by.
     gc.freeze()
     return {name: module.lambda_handler for name, module in modules.items()}
+
+
+def _page(_account: Json) -> str:
+    return PAGE
 
 
 def _environment(deployed: Stack) -> dict[str, str]:
@@ -156,9 +162,6 @@ class _OwnPacer:
 def _into_virtual_time(module: ModuleType) -> None:
     """Adapters keep a clock, a pause and a webhook of their own; all of them are the lab's from here on."""
     seen: set[int] = set()
-    if hasattr(module, "_drawn"):
-        # Half a second of this machine for each; tests of the page look at what is drawn.
-        module._drawn = lambda _account: PAGE  # type: ignore[attr-defined]
     if getattr(module, "time", None) is time:
         module.time = SimpleNamespace(time=_now, sleep=_sleep, monotonic=_now)  # type: ignore[attr-defined]
     for value in vars(module).values():

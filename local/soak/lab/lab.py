@@ -37,7 +37,6 @@ from local.soak.lab.services import (
 from local.soak.lab.services import backend as moto_backend
 from local.soak.lab.template import stack
 from local.soak.lab.transport import Call, Interference, NoInterference
-from local.soak.overhead import spared
 
 Json = dict[str, Any]
 MINUTE_SECONDS = 60
@@ -88,7 +87,6 @@ class FastLab:
     def _open(self) -> None:
         self._close.enter_context(lambda_environment(random.Random(self.seed + 1)))
         self._close.enter_context(plain_tables())
-        self._close.enter_context(spared())
         SWITCHBOARD.desk = self
         self._close.callback(self._leave)
         self.cloudwatch = CloudWatch()

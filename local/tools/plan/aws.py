@@ -12,16 +12,16 @@ from local.tools.plan.offline import NoHistory
 from local.tools.plan.options import Options
 from local.tools.plan.request import body
 from rewarm.adapters import clients
-from rewarm.adapters.ec2_snapshots import Ec2SnapshotCatalog
-from rewarm.adapters.fast_snapshot_restores import Ec2FastSnapshotRestores
+from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.prices import AwsPrices
 from rewarm.adapters.quotas import ServiceQuotas
 from rewarm.adapters.snapshot_blocks import THREADS
+from rewarm.adapters.snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts.plans import PlanResult
 from rewarm.domain.errors import InvalidRequestError, TargetNotUsableError
-from rewarm.steps.plan.plan_restore import plan_restore
+from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
 
 RELEASED = {("linux", "x86_64"), ("linux", "arm64"), ("windows", "x86_64")}
 """What `make deploy` builds the agent for."""
@@ -40,15 +40,17 @@ def plan(options: Options, now: datetime) -> PlanResult:
         body(options),
         restore_id=f"plan-{uuid4().hex[:16]}",
         now=now,
-        snapshots=Ec2SnapshotCatalog(ec2, clients.block_list_client(THREADS), clients.client("kms")),
-        instances=Ec2Instances(ec2, clients.client("ssm")),
-        volumes=Ec2VolumeStore(ec2),
-        artifacts=cast("Any", Released()),
-        fast_restores=Ec2FastSnapshotRestores(ec2, clients.client("cloudwatch")),
-        prices=AwsPrices(clients.price_list_client(), region),
-        quotas=ServiceQuotas(clients.client("service-quotas"), ec2),
-        history=cast("Any", NoHistory()),
-        table=cast("Any", NoTable()),
+        ports=PlanRestorePorts(
+            snapshots=Ec2SnapshotCatalog(ec2, clients.block_list_client(THREADS), clients.client("kms")),
+            instances=Ec2Instances(ec2, clients.client("ssm")),
+            volumes=Ec2VolumeStore(ec2),
+            artifacts=cast("Any", Released()),
+            fast_restores=Ec2FastSnapshotRestores(ec2, clients.client("cloudwatch")),
+            prices=AwsPrices(clients.price_list_client(), region),
+            quotas=ServiceQuotas(clients.client("service-quotas"), ec2),
+            history=cast("Any", NoHistory()),
+            table=cast("Any", NoTable()),
+        ),
     )
 
 

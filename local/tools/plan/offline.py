@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from local.tools.plan.options import Options
 from local.tools.plan.request import DEFAULT_REGION, NO_INSTANCE, SNAPSHOT_ID, build
-from rewarm.adapters import price_figures
+from rewarm.adapters import prices
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.contracts import NewVolume, RestoreRequest, VolumeAssignment
 from rewarm.contracts.plans import PlanResult
@@ -25,7 +25,7 @@ from rewarm.domain.plan.facts import QuotasLeft, VolumeFacts
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.volume_types import WantedVolume, settle
 from rewarm.steps.plan.plan_answer import plan_answer
-from rewarm.steps.plan.planning import FactSources, gather
+from rewarm.steps.plan.planning import PlanningPorts, gather
 
 DEFAULT_INSTANCE_TYPE = "m7g.large"
 FSR_QUOTA, RATE_QUOTA_MIB_S, COPY_QUOTA = 5, 5_000, 5
@@ -50,7 +50,7 @@ class Prices:
     def book(self, *, now: datetime) -> PriceBook:
         """The shipped figures, each with its own date."""
         del now
-        return price_figures.book(self._region, price_figures.shipped(self._region))
+        return prices.book(self._region, prices.shipped(self._region))
 
 
 class Quotas:
@@ -180,9 +180,9 @@ def _wanted(options: Options) -> tuple[RestoreRequest, Place]:
     return request, place(options, request)
 
 
-def _sources(options: Options, where: Place) -> FactSources:
+def _sources(options: Options, where: Place) -> PlanningPorts:
     """Ports that only look; a plan asks for nothing else."""
-    return FactSources(
+    return PlanningPorts(
         fast_restores=cast("Any", FastRestores(options.fsr_state or "disabled", options.credits)),
         instances=cast("Any", InstanceTypes()),
         prices=Prices(where.region),

@@ -70,7 +70,7 @@ def test_the_sweeper_counts_the_figures_of_a_late_report_and_not_the_restore(
         cost_usd="0",
         report_key="restores/r/report.json",
     )
-    module._ports(context, module._EXECUTIONS).ending.pages.counted(event, result)
+    module._ports(context, module._EXECUTIONS).pages.counted(event, result)
     told = metrics(capsys)
     assert [one["DeadlinesMissed"] for one in told if "DeadlinesMissed" in one] == [[1.0]]
     assert not any("RestoresFinished" in one for one in told)

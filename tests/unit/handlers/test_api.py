@@ -17,6 +17,7 @@ import pytest
 
 from rewarm.domain import errors
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, TO_INSTANCE, TO_ZONE, World
+from tests.support.wired import use
 from tests.unit.handlers.conftest import Context
 
 Json = dict[str, Any]
@@ -60,9 +61,8 @@ def event(method: str, path: str, body: str | None, headers: dict[str, str]) -> 
 @pytest.fixture
 def api(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, context: Context) -> Api:
     module, world = fresh("api"), World()
-    for port in PORTS:
-        monkeypatch.setattr(module, f"_{port.upper()}", getattr(world, port))
-    monkeypatch.setattr(module, "_KEEPER", world.keeper(per_instance=2))
+    ports = {port: getattr(world, port) for port in PORTS}
+    use(monkeypatch, module, **ports, keeper=world.keeper(per_instance=2))
     return Api(module, world, context)
 
 

@@ -16,6 +16,7 @@ from rewarm.steps.clean_up.sweep import Swept
 from tests.support.builders import VOLUME_ID
 from tests.support.fakes import FakeFastRestores
 from tests.support.performance import CHANGE_ID, ChangeWorld, FakeInventory
+from tests.support.wired import use
 from tests.unit.handlers.conftest import Context
 from tests.unit.handlers.test_api import event
 
@@ -27,8 +28,7 @@ PORTS = ("volumes", "modifications", "trail", "log", "table", "executions")
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> ChangeWorld:
     made, routes = ChangeWorld(), importlib.import_module("rewarm.handlers.api_performance")
-    for port in PORTS:
-        monkeypatch.setattr(routes, f"_{port.upper()}", getattr(made, port))
+    use(monkeypatch, routes, **{port: getattr(made, port) for port in PORTS})
     return made
 
 
@@ -106,9 +106,8 @@ class TestSweep:
             def boosted(self, _stack_name: str) -> list[Any]:
                 raise AccessDeniedError("DescribeVolumes: UnauthorizedOperation")
 
-            of_stack = boosted
+            of_stack = replaced = boosted
 
-        monkeypatch.setattr(handler, "_VOLUMES", Denied())
-        monkeypatch.setattr(handler, "_FAST_RESTORES", FakeFastRestores())
+        use(monkeypatch, handler, volumes=Denied(), fast_restores=FakeFastRestores())
         with pytest.raises(IncompleteCleanUpError, match=r"all \(boosts\): DescribeVolumes"):
             handler.lambda_handler({}, context)

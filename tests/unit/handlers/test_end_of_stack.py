@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 class Stack:
-    """Port OwnStack."""
+    """The method `goes_away` of the port Inventory."""
 
     goes: bool | Exception = True
     asked = ""
@@ -39,7 +39,7 @@ def cloudformation() -> Iterator[CloudFormation]:
 @pytest.fixture
 def handler(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = fresh("sweep")
-    monkeypatch.setattr(module, "_STACK", Stack())
+    monkeypatch.setattr(module, "_INVENTORY", Stack())
     monkeypatch.setattr(module, "end_stack", lambda ports, end: 2)
     return module
 
@@ -62,7 +62,7 @@ def test_creation_and_update_end_nothing(
     (answer,) = cloudformation.answers
     assert (answer["Status"], answer["Data"]) == ("SUCCESS", {"Stopped": 0})
     assert answer["PhysicalResourceId"] == "restores-of-rewarm"
-    assert handler._STACK.asked == ""
+    assert handler._INVENTORY.asked == ""
 
 
 def test_deletion_ends_what_runs(
@@ -75,14 +75,14 @@ def test_deletion_ends_what_runs(
         "PhysicalResourceId": "restores-of-rewarm", "StackId": "arn:stack", "RequestId": "request",
         "LogicalResourceId": "EndedRestores",
     }  # fmt: skip
-    assert handler._STACK.asked == "arn:stack"
+    assert handler._INVENTORY.asked == "arn:stack"
 
 
 def test_an_update_that_is_taken_back_ends_nothing(
     handler: ModuleType, cloudformation: CloudFormation, context: Context
 ) -> None:
     """CloudFormation deletes then what the update had added; the restores of the stack go on."""
-    handler._STACK.goes = False
+    handler._INVENTORY.goes = False
     handler.lambda_handler(event("Delete", cloudformation.url), context)
     assert cloudformation.answers[0]["Data"] == {"Stopped": 0}
 
@@ -105,7 +105,7 @@ def test_what_is_left_is_told(
 def test_what_cannot_be_asked_is_told(
     handler: ModuleType, cloudformation: CloudFormation, context: Context
 ) -> None:
-    handler._STACK.goes = AccessDeniedError("cloudformation:DescribeStacks")
+    handler._INVENTORY.goes = AccessDeniedError("cloudformation:DescribeStacks")
     handler.lambda_handler(event("Delete", cloudformation.url), context)
     (answer,) = cloudformation.answers
     assert (answer["Status"], "cloudformation:DescribeStacks" in answer["Reason"]) == ("FAILED", True)

@@ -13,6 +13,7 @@ from rewarm.steps.record.bucket import plans_key
 from rewarm.steps.record.payloads import write_plans
 from tests.support import accounts
 from tests.support.builders import NOW, RESTORE_ID, World, request
+from tests.support.wired import use
 from tests.unit.handlers.conftest import Context
 
 
@@ -26,12 +27,7 @@ def world() -> World:
 @pytest.fixture
 def handler(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, world: World) -> ModuleType:
     module = fresh("report")
-    for name, port in (
-        ("_ARTIFACTS", world.artifacts),
-        ("_TABLE", world.table),
-        ("_HISTORY", world.history),
-    ):
-        monkeypatch.setattr(module, name, port)
+    use(monkeypatch, module, artifacts=world.artifacts, table=world.table, history=world.history)
     return module
 
 

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from rewarm.domain.errors import RestoreNotFoundError, RunbookNotFoundError
 from tests.support.builders import RESTORE_ID, TO_ZONE, World
 from tests.support.holds import FakePace
+from tests.support.wired import use
 from tests.unit.handlers.conftest import Context
 
 HANDLERS = Path(__file__).parents[3] / "functions/rewarm/handlers"
@@ -39,8 +40,7 @@ def test_each_step_has_a_handler_of_a_few_lines(name: str, fresh: Callable[[str]
 @pytest.fixture
 def handler(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = fresh("parse_request")
-    monkeypatch.setattr(module, "_KEEPER", World().keeper())
-    monkeypatch.setattr(module, "_PACE", FakePace())
+    use(monkeypatch, module, keeper=World().keeper(), pace=FakePace())
     return module
 
 

@@ -14,8 +14,9 @@ from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.domain.units import iso
 from rewarm.domain.words.message import Message
-from rewarm.ports import Artifacts, Messages, RestoreTable
-from rewarm.ports_records import VOLUME_EVENTS
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.messages import Messages
+from rewarm.ports.restores import VOLUME_EVENTS, RestoreTable
 from rewarm.steps.announce import ended, performance, plan, ready, usable
 from rewarm.steps.record.bucket import MESSAGE_SECONDS, page_url
 from rewarm.steps.record.payloads import with_plans

@@ -8,7 +8,7 @@ from rewarm.domain.units import iso
 from rewarm.domain.words import ended as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
-from rewarm.ports import RestoreTable
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.leftovers import ending_of
 from rewarm.steps.record.records import REFUSALS, Status
 

@@ -8,7 +8,7 @@ from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.units import iso
 from rewarm.domain.words import usable as words
 from rewarm.domain.words.message import Message
-from rewarm.ports import RestoreTable
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.announce.volume_facts import planned_volume, replacement_changes
 from rewarm.steps.record.records import Status, attached_attribute
 

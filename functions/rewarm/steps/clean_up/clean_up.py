@@ -8,7 +8,8 @@ sweeper does the very same for a restore that was stopped.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from rewarm.contracts import CleanUpEvent, CleanUpResult
 from rewarm.domain.errors import (
@@ -23,14 +24,12 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.volume.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, is_made_by_us, untouchable
 from rewarm.domain.volume.performance import BOOST_TAG, performance_of
-from rewarm.ports import (
-    Commands,
-    FastSnapshotRestores,
-    JsonObject,
-    RestoreTable,
-    VolumeModifications,
-    VolumeStore,
-)
+from rewarm.ports import JsonObject
+from rewarm.ports.commands import Commands
+from rewarm.ports.fast_restores import FastSnapshotRestores
+from rewarm.ports.modifications import VolumeModifications
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.clean_up.remains import Account, Remains, joined
 from rewarm.steps.record.records import (
     attribute,
@@ -51,9 +50,9 @@ KEPT_BEFORE = "it was kept before, and is its owner's"
 RETRIED = (ThrottledError, ServiceUnavailableError)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class CleanUpPorts:
-    """Everything that it takes."""
+    """The ports that clean-up needs."""
 
     volumes: VolumeStore
     modifications: VolumeModifications
@@ -64,21 +63,11 @@ class CleanUpPorts:
     put_back: PutBackPorts | None = None
 
 
-def clean_up(  # noqa: PLR0913 - one keyword a port
-    event: CleanUpEvent,
-    *,
-    volumes: VolumeStore,
-    modifications: VolumeModifications,
-    commands: Commands,
-    fast_restores: FastSnapshotRestores,
-    table: RestoreTable,
-    stack_name: str,
-    put_back: PutBackPorts | None = None,
-) -> CleanUpResult:
+def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
     """Raises ServiceUnavailableError while something takes its time (the state is retried then), and
     IncompleteCleanUpError with the list of what stays and costs money.
     """
-    unkept = _keep_story(event, table)
+    unkept = _keep_story(event, ports.table)
     sent = event.dispatch
     remains = Remains(
         restore_id=event.restore_id,
@@ -94,15 +83,15 @@ def clean_up(  # noqa: PLR0913 - one keyword a port
         in_place=event.fallback == "same-volume",
     )
     # Only where the plan replaces a volume it is worth a call; the sweeper, which knows no plan, always asks.
-    back = put_back if event.volume.replaces is not None else None
-    ports = CleanUpPorts(volumes, modifications, commands, fast_restores, table, stack_name, back)
-    result = remove(remains, ports)
+    if event.volume.replaces is None:
+        ports = replace(ports, put_back=None)
+    result = remove(remains, ports, now=event.now)
     if isinstance(unkept, RETRIED):
         raise unkept
     return result
 
 
-def remove(remains: Remains, ports: CleanUpPorts) -> CleanUpResult:
+def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpResult:
     """Idempotent. One thing that cannot be removed never keeps another one from being removed."""
     account = Account()
     record = _noted(remains, ports.table, account)
@@ -112,7 +101,7 @@ def remove(remains: Remains, ports: CleanUpPorts) -> CleanUpResult:
     for volume in _volumes_made(remains, ports, account):
         if not _remove_volume(remains, volume, ports.volumes, account):
             _lower_boost(volume, ports.volumes, ports.modifications, account)
-    _put_back(remains, ports.put_back, account)
+    _put_back(remains, ports.put_back, account, now)
     _release(remains, ports.fast_restores, ports.table, account)
     return _settle(remains, account, ports.table)
 
@@ -142,12 +131,12 @@ def _keep_story(event: CleanUpEvent, table: RestoreTable) -> RestoreError | None
     return None
 
 
-def _put_back(remains: Remains, ports: PutBackPorts | None, account: Account) -> None:
+def _put_back(remains: Remains, ports: PutBackPorts | None, account: Account, now: datetime) -> None:
     """The volume whose place the new one was to take, or took."""
     if ports is None or remains.in_place:
         return
     lists = {"back": account.kept, "stays-out": account.kept, "pending": account.busy, "left": account.left}
-    for one in put_back(remains.restore_id, remains.index, ports):
+    for one in put_back(remains.restore_id, remains.index, ports, now=now):
         lists[one.state].append(f"volume {one.volume_id}: {one.reason}")
         account.moved |= one.state == "back"
 

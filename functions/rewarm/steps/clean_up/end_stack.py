@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rewarm.domain.errors import IncompleteCleanUpError, RestoreError
-from rewarm.ports_sweep import RunningWork
+from rewarm.ports.executions import StackExecutions
 from rewarm.steps.clean_up.late_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep import SweepPorts, sweep, sweep_these
 from rewarm.steps.clean_up.swept import Swept
@@ -27,7 +27,7 @@ LATE_SECONDS = 65
 class EndOfStack:
     """What it takes beside the sweeper's own ports."""
 
-    work: RunningWork
+    work: StackExecutions
     seconds_left: Callable[[], float]
     reserve_seconds: float = 40
     """Kept for one more look and for the answer."""
@@ -49,10 +49,10 @@ def end_stack(ports: SweepPorts, end: EndOfStack) -> int:
             return len(stopped)
         if seconds_left < end.reserve_seconds:
             raise IncompleteCleanUpError("; ".join(left) or "functions of the restores may still be at work")
-        ports.ending.pause()
+        ports.pause()
 
 
-def _stop(work: RunningWork) -> tuple[dict[str, str], list[str]]:
+def _stop(work: StackExecutions) -> tuple[dict[str, str], list[str]]:
     """Restores by the executions that were stopped just now, and what could not be."""
     stopped: dict[str, str] = {}
     try:

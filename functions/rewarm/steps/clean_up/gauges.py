@@ -17,9 +17,10 @@ from rewarm.domain.plan.cost import fast_snapshot_restore
 from rewarm.domain.volume.leftovers import FAILED_TAG
 from rewarm.domain.volume.performance import BOOST_TAG
 from rewarm.domain.volume.running import RunningFastRestore
-from rewarm.ports import Prices
-from rewarm.ports_gauges import Inventory, StackVolumes
-from rewarm.ports_performance import RestoreExecutions
+from rewarm.ports.executions import RestoreExecutions
+from rewarm.ports.inventory import Inventory
+from rewarm.ports.prices import Prices
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.clean_up.clean_up import RETRIED
 
 RESTORE_TAG, INDEX_TAG = "rewarm:restore-id", "rewarm:volume-index"
@@ -33,7 +34,7 @@ class GaugePorts:
     stack_name: str
     now: datetime
     inventory: Inventory
-    volumes: StackVolumes
+    volumes: VolumeStore
     executions: RestoreExecutions
     prices: Prices
 

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ExecutionEnd
-from rewarm.ports import JsonObject, RestoreTable
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.clean_up.sweep_reports import PagePorts, report_ready
 from rewarm.steps.clean_up.swept import Swept
 from rewarm.steps.record.records import Status, indexes, parsed_time
@@ -27,20 +28,19 @@ def write_late_report(
     ending: ExecutionEnd,
     *,
     now: datetime,
-    table: RestoreTable,
     ports: PagePorts,
 ) -> Swept | None:
     """`ending` where the next sweep tries again; None where there is nothing to write, or no patience."""
     if not is_owed(record, ending):
         return None
-    finished_at = _finish(restore_id, record, now, table)
+    finished_at = _finish(restore_id, record, now, ports.table)
     try:
-        report_ready(restore_id, record, finished_at=finished_at, table=table, ports=ports)
+        report_ready(restore_id, record, finished_at=finished_at, ports=ports)
     except (RestoreError, ValueError, LookupError) as error:
         if now - finished_at > PATIENCE:
             return None
         return Swept(LATE_REPORTS, restore_id, "ending", f"its report cannot be written yet: {error}")
-    table.update(restore_id, {"reportFailure": None})
+    ports.table.update(restore_id, {"reportFailure": None})
     return Swept(LATE_REPORTS, restore_id, "ended", "its report was missing, and is written")
 
 

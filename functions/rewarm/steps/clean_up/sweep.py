@@ -8,7 +8,6 @@ from being swept. What belongs to a restore that runs is left alone, and so is w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from types import MappingProxyType
@@ -27,13 +26,10 @@ from rewarm.domain.volume.leftovers import (
 )
 from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
 from rewarm.domain.volume.replacing import REPLACED_TAG, place_of
-from rewarm.ports import JsonObject, RestoreTable, VolumeModifications, VolumeStore
-from rewarm.ports_gauges import StackVolumes
-from rewarm.ports_performance import BoostedVolumes, RestoreExecutions
-from rewarm.ports_replacing import ReplacedVolumes
-from rewarm.ports_sweep import EnabledFastRestores, FastRestoreClaims
+from rewarm.ports import JsonObject
+from rewarm.ports.executions import RestoreExecutions
 from rewarm.steps.clean_up.late_reports import LATE_REPORTS
-from rewarm.steps.clean_up.sweep_restores import EndingPorts, end_restore
+from rewarm.steps.clean_up.sweep_restores import SweepPorts, end_restore
 from rewarm.steps.clean_up.swept import State, Swept, failed
 from rewarm.steps.record.records import (
     FINISHED,
@@ -52,24 +48,6 @@ ROUNDS = 4
 """EC2 detaches a volume within seconds; what takes longer is told as left, and the next sweep goes on."""
 NO_TIME = "no time is left; the next sweep begins elsewhere"
 _STATES: dict[str, State] = {"lowered": "ended", "lowering": "ending", "not-lowered": "left"}
-
-
-@dataclass(frozen=True, slots=True)
-class SweepPorts:
-    """Everything that any of the sweeps needs."""
-
-    stack_name: str
-    now: datetime
-    boosted: BoostedVolumes
-    stack_volumes: StackVolumes
-    volumes: VolumeStore
-    modifications: VolumeModifications
-    executions: RestoreExecutions
-    enabled: EnabledFastRestores
-    claims: FastRestoreClaims
-    table: RestoreTable
-    ending: EndingPorts
-    replaced: ReplacedVolumes | None = None
 
 
 Sweep = Callable[[SweepPorts], Iterator[Swept]]
@@ -107,18 +85,18 @@ def restore_of_event(event: dict[str, Any], restore_volume_arn: str) -> str | No
 
 def sweep_restores(ports: SweepPorts) -> Iterator[Swept]:
     """Those that are noted as running, and do not run."""
-    return _end({one.restore_id: set() for one in ports.ending.holds.running()}, ports)
+    return _end({one.restore_id: set() for one in ports.holds.running()}, ports)
 
 
 def sweep_volumes(ports: SweepPorts) -> Iterator[Swept]:
     """Volumes of restores that are over, which are neither what was ordered nor kept on purpose."""
     found: dict[str, set[int]] = {}
     records: dict[str, JsonObject | None] = {}
-    for volume in ports.stack_volumes.of_stack(ports.stack_name):
+    for volume in ports.volumes.of_stack(ports.stack_name):
         restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
         if restore_id is None:
             continue
-        if not ports.ending.has_time():
+        if not ports.has_time():
             break
         if restore_id not in records:
             records[restore_id] = ports.table.get_whole(restore_id)
@@ -149,7 +127,7 @@ def _is_leftover(volume: Volume, index: int, record: JsonObject) -> bool:
 def sweep_replaced(ports: SweepPorts) -> Iterator[Swept]:
     """Volumes that are out of their place for a restore that is over and came to nothing."""
     found: dict[str, set[int]] = {}
-    for old in ports.replaced.replaced(ports.stack_name) if ports.replaced else ():
+    for old in ports.volumes.replaced(ports.stack_name):
         restore_id, place = old.settings.tags.get(REPLACED_TAG), place_of(old.settings.tags)
         if restore_id is None or place is None:
             continue
@@ -161,8 +139,8 @@ def sweep_replaced(ports: SweepPorts) -> Iterator[Swept]:
 
 def sweep_fast_restores(ports: SweepPorts) -> Iterator[Swept]:
     """Fast snapshot restores that one of us enabled, and on which only restores rely that are over."""
-    for place in ports.enabled.enabled_places():
-        claim = ports.claims.claim(*place)
+    for place in ports.fast_restores.enabled_places():
+        claim = ports.table.claim(*place)
         if claim is None:
             continue
         users = claim.users or ({claim.last_user} if claim.last_user else set())
@@ -181,9 +159,7 @@ def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
 
 def _release(restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts) -> Iterator[Swept]:
     """What is not ours, or serves another one, is not told."""
-    if release_fast_restore(
-        restore_id, index, place, fast_restores=ports.ending.removal.fast_restores, table=ports.table
-    ):
+    if release_fast_restore(restore_id, index, place, fast_restores=ports.fast_restores, table=ports.table):
         yield Swept("fast-snapshot-restores", ":".join(place), "ended", f"of {restore_id}/{index}")
 
 
@@ -192,11 +168,11 @@ def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[Swept]:
     waiting = _in_turn(found, ports.now)
     for number in range(ROUNDS):
         if number:
-            ports.ending.pause()
+            ports.pause()
         last = number == ROUNDS - 1
         busy: dict[str, set[int]] = {}
         for done, (restore_id, indexes) in enumerate(waiting.items()):
-            if not ports.ending.has_time():
+            if not ports.has_time():
                 left = f"{len(waiting) - done + len(busy)} of {len(found)} restores"
                 yield Swept("restores", left, "ending", NO_TIME)
                 return
@@ -223,16 +199,16 @@ def _turn(name: str, now: datetime) -> bytes:
 
 def _end_one(restore_id: str, indexes: Iterable[int], ports: SweepPorts, *, last_try: bool) -> Swept | None:
     try:
-        return end_restore(restore_id, ports.ending, also=set(indexes), last_try=last_try)
+        return end_restore(restore_id, ports, also=set(indexes), last_try=last_try)
     except RestoreError as error:
         return failed("restores", restore_id, error)
 
 
 def sweep_boosts(ports: SweepPorts) -> Iterator[Swept]:
     """Lowers the volumes whose restore is over and did not do it."""
-    boosted = ports.boosted.boosted(ports.stack_name)
+    boosted = ports.volumes.boosted(ports.stack_name)
     for volume in sorted(boosted, key=lambda one: _turn(one.volume_id, ports.now)):
-        if not ports.ending.has_time():
+        if not ports.has_time():
             yield Swept("boosts", "some", "ending", NO_TIME)
             return
         try:

@@ -12,7 +12,8 @@ from datetime import datetime
 
 from rewarm.contracts import Failure, ReportEvent, ReportResult, RestoreRequest, Trigger
 from rewarm.domain.errors import RestoreError
-from rewarm.ports import Artifacts, History, JsonObject, RestoreTable
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.bucket import plans_key, result_key
 from rewarm.steps.record.payloads import LARGEST_BYTES
 from rewarm.steps.record.records import (
@@ -22,16 +23,13 @@ from rewarm.steps.record.records import (
     settled_attribute,
     volume_attribute,
 )
-from rewarm.steps.report.report import Draw, report
+from rewarm.steps.report.report import ReportPorts, report
 
 
-@dataclass(frozen=True, slots=True)
-class PagePorts:
-    """What it takes to write the account of a restore."""
+@dataclass(frozen=True, kw_only=True)
+class PagePorts(ReportPorts):
+    """The ports that the account of a restore needs."""
 
-    artifacts: Artifacts
-    history: History
-    draw: Draw
     counted: Callable[[ReportEvent, ReportResult], None] = lambda _event, _result: None
     """Told of a report that was written late: its deadline and its costs are figures, too."""
 
@@ -41,14 +39,13 @@ def results_of(restore_id: str, record: JsonObject, failure: Failure, ports: Pag
     return [_result(restore_id, record, index, failure, ports) for index in indexes(record)]
 
 
-def report_end(  # noqa: PLR0913 - one keyword a port
+def report_end(
     restore_id: str,
     record: JsonObject,
     *,
     now: datetime,
     failure: Failure,
     results: list[JsonObject],
-    table: RestoreTable,
     ports: PagePorts,
 ) -> str | None:
     """The key of its page; None where there is none: the end is told all the same."""
@@ -58,21 +55,19 @@ def report_end(  # noqa: PLR0913 - one keyword a port
     try:
         plans = plans_key(restore_id) if _read(plans_key(restore_id), ports.artifacts) else None
         event = _event(restore_id, record, now, failure, results).model_copy(update={"plans_key": plans})
-        told = report(event, artifacts=ports.artifacts, table=table, history=ports.history, draw=ports.draw)
+        told = report(event, ports)
     except (RestoreError, ValueError, LookupError):
         # Out of reach, or written by a version that knew other things.
         return None
     return told.page_key
 
 
-def report_ready(
-    restore_id: str, record: JsonObject, *, finished_at: datetime, table: RestoreTable, ports: PagePorts
-) -> None:
+def report_ready(restore_id: str, record: JsonObject, *, finished_at: datetime, ports: PagePorts) -> None:
     """Of a restore whose volumes are all at full speed. Raises RestoreError, ValueError and LookupError."""
     results = [_ready(restore_id, record, index, ports) for index in indexes(record)]
     event = _event(restore_id, record, finished_at, None, results)
     event = event.model_copy(update={"plans_key": plans_key(restore_id)})
-    told = report(event, artifacts=ports.artifacts, table=table, history=ports.history, draw=ports.draw)
+    told = report(event, ports)
     ports.counted(event, told)
 
 

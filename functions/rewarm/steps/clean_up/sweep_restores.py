@@ -20,10 +20,11 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import OnFailure
 from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd
-from rewarm.ports import JsonObject, Messages
-from rewarm.ports_holds import Holds
-from rewarm.ports_signals import Tasks, Waiters
-from rewarm.ports_sweep import RestoreEndings
+from rewarm.ports import JsonObject
+from rewarm.ports.executions import RestoreExecutions
+from rewarm.ports.holds import Holds
+from rewarm.ports.messages import Messages
+from rewarm.ports.signals import Tasks, Waiters
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, remove
 from rewarm.steps.clean_up.late_reports import is_owed, write_late_report
@@ -54,15 +55,14 @@ CLAIM_SECONDS = 600
 OTHER_TELLS = "another sweep tells it"
 
 
-@dataclass(frozen=True, slots=True)
-class EndingPorts:
-    """Everything that it takes to end a restore from outside."""
+@dataclass(frozen=True, kw_only=True)
+class SweepPorts(CleanUpPorts):
+    """The ports that the sweeper needs."""
 
     now: datetime
     owner: str
     """This run of the sweeper."""
-    removal: CleanUpPorts
-    endings: RestoreEndings
+    executions: RestoreExecutions
     holds: Holds
     messages: Messages
     waiters: Waiters
@@ -75,15 +75,15 @@ class EndingPorts:
 
 
 def end_restore(
-    restore_id: str, ports: EndingPorts, *, also: Collection[int] = (), last_try: bool = True
+    restore_id: str, ports: SweepPorts, *, also: Collection[int] = (), last_try: bool = True
 ) -> Swept | None:
     """None where there is nothing to do: it runs, it only just starts, or it has ended by itself.
 
     `also` are volumes of which something was found. Before the last try what takes EC2 some seconds is not
     told as left.
     """
-    table = ports.removal.table
-    ending = ports.endings.ending(restore_id)
+    table = ports.table
+    ending = ports.executions.ending(restore_id)
     if ending.runs:
         return None
     record = table.get_whole(restore_id)
@@ -93,7 +93,7 @@ def end_restore(
         # Nobody knows whether its volumes were announced.
         _give_back(restore_id, ports)
         return None
-    running = [one for one in indexes(record) if ports.endings.volume_runs(restore_id, one)]
+    running = [one for one in indexes(record) if ports.executions.volume_runs(restore_id, one)]
     if running:
         return _stop_volumes(restore_id, record, ports)
     untold = ending.without_account and _is_untold(record)
@@ -120,7 +120,7 @@ def _todo(record: JsonObject, ending: ExecutionEnd, also: Collection[int]) -> se
     return (set() if only_owed else set(also)) | _unfinished(record) | _neglected(record)
 
 
-def _prepare_to_tell(restore_id: str, record: JsonObject, ports: EndingPorts) -> None:
+def _prepare_to_tell(restore_id: str, record: JsonObject, ports: SweepPorts) -> None:
     """It stays findable until it is told: one that was refused was never noted as running, and its event
     comes but once. What is late can neither announce nor finish it any more.
     """
@@ -131,18 +131,15 @@ def _prepare_to_tell(restore_id: str, record: JsonObject, ports: EndingPorts) ->
         _mark(restore_id, record, ports)
 
 
-def _leave(restore_id: str, record: JsonObject, ending: ExecutionEnd, ports: EndingPorts) -> Swept | None:
+def _leave(restore_id: str, record: JsonObject, ending: ExecutionEnd, ports: SweepPorts) -> Swept | None:
     """What is not given back is found again by the next sweep."""
-    table = ports.removal.table
-    late = write_late_report(restore_id, record, ending, now=ports.now, table=table, ports=ports.pages)
+    late = write_late_report(restore_id, record, ending, now=ports.now, ports=ports.pages)
     if late is None or late.state == "ended":
         _give_back(restore_id, ports)
     return late
 
 
-def _only_starts(
-    restore_id: str, record: JsonObject | None, ending: ExecutionEnd, ports: EndingPorts
-) -> bool:
+def _only_starts(restore_id: str, record: JsonObject | None, ending: ExecutionEnd, ports: SweepPorts) -> bool:
     """It is noted before its execution starts: first that it runs, then its record."""
     if ending.status != "GONE":
         return False
@@ -174,7 +171,7 @@ def _neglected(record: JsonObject) -> set[int]:
     return set(indexes(record)) - done - settled
 
 
-def _stop_volumes(restore_id: str, record: JsonObject, ports: EndingPorts) -> Swept:
+def _stop_volumes(restore_id: str, record: JsonObject, ports: SweepPorts) -> Swept:
     """Step Functions stops the child of a parent that is stopped, or tries to: this one lives, and cleans up
     by itself.
     """
@@ -183,20 +180,20 @@ def _stop_volumes(restore_id: str, record: JsonObject, ports: EndingPorts) -> Sw
     return Swept("restores", restore_id, "ending", "its volumes' executions still run, and are to stop")
 
 
-def _mark(restore_id: str, record: JsonObject, ports: EndingPorts) -> None:
-    table = ports.removal.table
+def _mark(restore_id: str, record: JsonObject, ports: SweepPorts) -> None:
+    table = ports.table
     if "sweptAt" not in record:
         noted = {"sweptAt": ports.now.isoformat(), "cancelAsked": bool(record.get("cancelRequested"))}
         table.update(restore_id, noted)
     mark_cancelled(restore_id, table)
 
 
-def _remove_all(restore_id: str, todo: Collection[int], ports: EndingPorts) -> Swept:
-    record = ports.removal.table.get_whole(restore_id) or {}
+def _remove_all(restore_id: str, todo: Collection[int], ports: SweepPorts) -> Swept:
+    record = ports.table.get_whole(restore_id) or {}
     busy, left = [], []
     for index in todo:
         try:
-            remove(remains_of(restore_id, record, index), ports.removal)
+            remove(remains_of(restore_id, record, index), ports, now=ports.now)
         except (ServiceUnavailableError, ThrottledError) as error:
             busy.append(str(error))
         except IncompleteCleanUpError as error:
@@ -229,12 +226,12 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
     )
 
 
-def _tell(restore_id: str, ending: ExecutionEnd, ports: EndingPorts, *, cancelled: bool) -> bool:
+def _tell(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled: bool) -> bool:
     """Once: what comes after `toldAt` only puts the status right again.
 
     False where another sweeper is about to tell it: it may yet fail to, so the restore must stay findable.
     """
-    table = ports.removal.table
+    table = ports.table
     record = table.get_whole(restore_id) or {}
     if record.get("toldAt"):
         table.update(restore_id, {"status": Status.CANCELLED if cancelled else Status.FAILED})
@@ -245,7 +242,7 @@ def _tell(restore_id: str, ending: ExecutionEnd, ports: EndingPorts, *, cancelle
     failure = _failure(record, ending, cancelled=cancelled)
     results = results_of(restore_id, record, failure, ports.pages)
     page_key = report_end(
-        restore_id, record, now=ports.now, failure=failure, results=results, table=table, ports=ports.pages
+        restore_id, record, now=ports.now, failure=failure, results=results, ports=ports.pages
     )
     details: JsonObject = {"failure": failure.to_json(), "results": results, "pageKey": page_key}
     event = AnnounceEvent(
@@ -274,7 +271,7 @@ def _request(record: JsonObject) -> RestoreRequest | None:
         return None
 
 
-def _give_back(restore_id: str, ports: EndingPorts) -> None:
+def _give_back(restore_id: str, ports: SweepPorts) -> None:
     """Last: whoever takes the device next must not meet this restore's volume on it."""
     try:
         give_back(restore_id, holds=ports.holds)

@@ -6,14 +6,16 @@ under way already: however often this is asked, one modification is started.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from rewarm.contracts.performance import ChangePerformanceEvent, ChangePerformanceResult
 from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.performance import VolumeModification
-from rewarm.ports import RestoreTable, VolumeModifications
-from rewarm.ports_performance import PerformanceLog
+from rewarm.ports.modifications import VolumeModifications
+from rewarm.ports.performance_log import PerformanceLog
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.performance.changes import ChangeStatus
 
 WAIT_SECONDS = 10
@@ -21,21 +23,29 @@ CLOCKS = timedelta(seconds=30)
 """By so much the clocks of EC2 and of the function may differ."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChangePerformancePorts:
+    """The ports that change_performance needs."""
+
+    modifications: VolumeModifications
+    log: PerformanceLog
+    table: RestoreTable
+
+
 def change_performance(
     event: ChangePerformanceEvent,
-    *,
-    modifications: VolumeModifications,
-    log: PerformanceLog,
-    table: RestoreTable,
+    ports: ChangePerformancePorts,
 ) -> ChangePerformanceResult:
     """Raises ModificationPostponedError, VolumeNotFoundError."""
-    change = _ours(event, modifications)
+    change = _ours(event, ports.modifications)
     if change is None:
-        change = _started(event, modifications)
+        change = _started(event, ports.modifications)
     # EC2 may not show at once what it has just taken.
     started_at = change.started_at if change is not None and change.started_at is not None else event.now
-    log.note_start(event.volume_id, started_at)
-    table.update(event.restore_id, {"status": ChangeStatus.CHANGING.value, "startedAt": iso(started_at)})
+    ports.log.note_start(event.volume_id, started_at)
+    ports.table.update(
+        event.restore_id, {"status": ChangeStatus.CHANGING.value, "startedAt": iso(started_at)}
+    )
     return ChangePerformanceResult(started_at=started_at, wait_seconds=WAIT_SECONDS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -9,7 +10,10 @@ from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import Volume
 from rewarm.domain.volume.modification_rule import DAY, ModificationRule, Slots, slots
 from rewarm.domain.volume.performance import VolumeModification
-from rewarm.ports_performance import CallTrail, PerformanceLog
+from rewarm.ports.modifications import VolumeModifications
+from rewarm.ports.performance_log import CallTrail, PerformanceLog
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 
 NEAR = timedelta(minutes=5)
 """Between CloudTrail's time of the call and EC2's start of the modification there are seconds."""
@@ -24,18 +28,25 @@ class ChangeStatus(StrEnum):
     FAILED = "failed"
 
 
+@dataclass(frozen=True, kw_only=True)
+class PerformancePorts:
+    """The ports that a look at a volume's performance needs."""
+
+    rule: ModificationRule
+    volumes: VolumeStore
+    modifications: VolumeModifications
+    trail: CallTrail
+    log: PerformanceLog
+    table: RestoreTable
+
+
 def known_slots(
-    volume: Volume,
-    latest: VolumeModification | None,
-    *,
-    rule: ModificationRule,
-    now: datetime,
-    trail: CallTrail,
-    log: PerformanceLog,
+    volume: Volume, latest: VolumeModification | None, *, now: datetime, ports: PerformancePorts
 ) -> Slots:
     """EC2's latest change, CloudTrail's calls and our own notes, counted together."""
-    starts = [*log.starts(volume.volume_id), *called(volume.volume_id, trail, since=now - DAY)]
-    return slots(rule, starts, latest, size_gib=volume.settings.size_gib, now=now)
+    name = volume.volume_id
+    starts = [*ports.log.starts(name), *called(name, ports.trail, since=now - DAY)]
+    return slots(ports.rule, starts, latest, size_gib=volume.settings.size_gib, now=now)
 
 
 def called(volume_id: str, trail: CallTrail, *, since: datetime) -> list[datetime]:

@@ -16,8 +16,10 @@ from rewarm.domain.units import clock_text, duration_text, iso
 from rewarm.domain.volume.modification_rule import SAME
 from rewarm.domain.volume.performance import VolumeModification
 from rewarm.domain.volume.performance_change import Activity, Limit, Sight, changed_limit, is_loaded, sight
-from rewarm.ports import RestoreTable, VolumeModifications
-from rewarm.ports_performance import CallTrail, VolumeActivity
+from rewarm.ports.metrics import Metrics
+from rewarm.ports.modifications import VolumeModifications
+from rewarm.ports.performance_log import CallTrail
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.performance.changes import ChangeStatus, requested_at
 
 WAIT_SECONDS = (5, 300)
@@ -41,23 +43,29 @@ class _Look:
     seen: Sight | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckPerformancePorts:
+    """The ports that check_performance needs."""
+
+    modifications: VolumeModifications
+    metrics: Metrics
+    trail: CallTrail
+    table: RestoreTable
+
+
 def check_performance(
     event: CheckPerformanceEvent,
-    *,
-    modifications: VolumeModifications,
-    activity: VolumeActivity,
-    trail: CallTrail,
-    table: RestoreTable,
+    ports: CheckPerformancePorts,
 ) -> CheckPerformanceResult:
     """Raises ModificationFailedError."""
-    at, source = _requested(event, trail)
-    look = _look(event, at, modifications, activity)
+    at, source = _requested(event, ports.trail)
+    look = _look(event, at, ports.modifications, ports.metrics)
     result = _result(event, look, at, source)
     changes = result.to_json()
     for name in ("finished", "waitSeconds"):
         del changes[name]
     status = ChangeStatus.CHANGED if result.finished else ChangeStatus.CHANGING
-    table.update(event.restore_id, {"status": status.value, **changes, "lookedAt": iso(event.now)})
+    ports.table.update(event.restore_id, {"status": status.value, **changes, "lookedAt": iso(event.now)})
     return result
 
 
@@ -72,7 +80,7 @@ def _look(
     event: CheckPerformanceEvent,
     requested: datetime,
     modifications: VolumeModifications,
-    activity: VolumeActivity,
+    activity: Metrics,
 ) -> _Look:
     state = _state(event, modifications.latest(event.volume_id))
     since = event.previous.in_force_since if event.previous is not None else None
@@ -105,7 +113,7 @@ def _state(event: CheckPerformanceEvent, latest: VolumeModification | None) -> s
     return latest.state
 
 
-def _activity(event: CheckPerformanceEvent, activity: VolumeActivity) -> list[Activity]:
+def _activity(event: CheckPerformanceEvent, activity: Metrics) -> list[Activity]:
     try:
         return activity.activity(event.volume_id, since=event.started_at - BEFORE, until=event.now)
     except RestoreError:

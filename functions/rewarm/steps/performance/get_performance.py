@@ -8,34 +8,28 @@ from rewarm.contracts.performance import settings_of
 from rewarm.domain.units import iso
 from rewarm.domain.volume.modification_rule import PER_DAY, ModificationRule, Slots
 from rewarm.domain.volume.performance import VolumeModification, performance_of
-from rewarm.ports import JsonObject, RestoreTable, VolumeModifications, VolumeStore
-from rewarm.ports_performance import CallTrail, PerformanceLog
-from rewarm.steps.performance.changes import known_slots, requested_at
+from rewarm.ports import JsonObject
+from rewarm.steps.performance.changes import PerformancePorts, known_slots, requested_at
 from rewarm.steps.performance.start_performance_change import the_volume
 from rewarm.steps.record.records import parsed_time
 
 
-def get_performance(  # noqa: PLR0913 - one keyword a port
+def get_performance(
     volume_id: str,
     *,
     now: datetime,
-    rule: ModificationRule,
-    volumes: VolumeStore,
-    modifications: VolumeModifications,
-    trail: CallTrail,
-    log: PerformanceLog,
-    table: RestoreTable,
+    ports: PerformancePorts,
 ) -> JsonObject:
     """Raises InvalidRequestError, VolumeNotFoundError."""
-    volume = the_volume(volume_id, volumes)
-    latest = modifications.latest(volume_id)
-    free = known_slots(volume, latest, rule=rule, now=now, trail=trail, log=log)
+    volume = the_volume(volume_id, ports.volumes)
+    latest = ports.modifications.latest(volume_id)
+    free = known_slots(volume, latest, now=now, ports=ports)
     return {
         "volumeId": volume_id,
         "performance": settings_of(performance_of(volume.settings)).to_json(),
         "modification": None if latest is None else _modification(latest),
         "slots": _slots(free),
-        "change": _change(volume_id, trail, log, table),
+        "change": _change(volume_id, ports),
     }
 
 
@@ -61,17 +55,17 @@ def _slots(free: Slots) -> JsonObject:
     }
 
 
-def _change(volume_id: str, trail: CallTrail, log: PerformanceLog, table: RestoreTable) -> JsonObject | None:
+def _change(volume_id: str, ports: PerformancePorts) -> JsonObject | None:
     """CloudTrail shows a call some minutes late, so its time is asked for once more."""
-    change_id = log.change_id(volume_id)
-    record = table.get(change_id) if change_id is not None else None
+    change_id = ports.log.change_id(volume_id)
+    record = ports.table.get(change_id) if change_id is not None else None
     if change_id is None or record is None:
         return None
     started_at = parsed_time(record.get("startedAt"))
     if record.get("requestedFrom") != "cloudtrail" and started_at is not None:
-        at = requested_at(volume_id, started_at, trail)
+        at = requested_at(volume_id, started_at, ports.trail)
         if at is not None:
             news = {"requestedAt": iso(at), "requestedFrom": "cloudtrail"}
-            table.update(change_id, news)
+            ports.table.update(change_id, news)
             record |= news
     return {"changeId": change_id, **record}

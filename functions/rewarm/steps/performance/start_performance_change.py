@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
 
 from rewarm.contracts.performance import parse_performance_request, settings_of
@@ -14,38 +15,39 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Volume
 from rewarm.domain.units import iso, shown
-from rewarm.domain.volume.modification_rule import ModificationRule
 from rewarm.domain.volume.performance import BOOST_TAG, MANAGED_TAG, STACK_TAG, performance_of
 from rewarm.domain.volume.performance_change import settle_target
-from rewarm.ports import Executions, JsonObject, RestoreTable, VolumeModifications, VolumeStore
-from rewarm.ports_performance import CallTrail, PerformanceLog
-from rewarm.steps.performance.changes import ChangeStatus, known_slots
+from rewarm.ports import JsonObject
+from rewarm.ports.executions import Executions
+from rewarm.ports.volumes import VolumeStore
+from rewarm.steps.performance.changes import ChangeStatus, PerformancePorts, known_slots
 
 VOLUME_ID = re.compile(r"vol-([0-9a-f]{8}|[0-9a-f]{17})")
 
 
-def start_performance_change(  # noqa: PLR0913 - one keyword a port
+@dataclass(frozen=True, kw_only=True)
+class StartPerformanceChangePorts(PerformancePorts):
+    """The ports that start_performance_change needs."""
+
+    stack_name: str
+    executions: Executions
+
+
+def start_performance_change(
     volume_id: str,
     body: JsonObject,
     *,
     change_id: str,
     now: datetime,
-    stack_name: str,
-    rule: ModificationRule,
-    volumes: VolumeStore,
-    modifications: VolumeModifications,
-    trail: CallTrail,
-    log: PerformanceLog,
-    table: RestoreTable,
-    executions: Executions,
+    ports: StartPerformanceChangePorts,
 ) -> JsonObject:
     """The same change id starts one change only. Raises every error that names a field of the request."""
     request = parse_performance_request(body)
-    volume = the_volume(volume_id, volumes)
-    _check_volume(volume, stack_name)
+    volume = the_volume(volume_id, ports.volumes)
+    _check_volume(volume, ports.stack_name)
     original, target = performance_of(volume.settings), settle_target(volume.settings, request.wanted())
-    latest = modifications.latest(volume_id)
-    free = known_slots(volume, latest, rule=rule, now=now, trail=trail, log=log)
+    latest = ports.modifications.latest(volume_id)
+    free = known_slots(volume, latest, now=now, ports=ports)
     if free.next_free_at is not None:
         raise ModificationPostponedError(
             f"{volume_id} takes its next change at {iso(free.next_free_at)}: {free.reason}",
@@ -60,12 +62,12 @@ def start_performance_change(  # noqa: PLR0913 - one keyword a port
         "target": settings_of(target).to_json(),
         "acceptedAt": iso(now),
     }
-    table.put_new(change_id, {**change, "status": ChangeStatus.ACCEPTED.value})
-    log.begin(volume_id, change_id)
+    ports.table.put_new(change_id, {**change, "status": ChangeStatus.ACCEPTED.value})
+    ports.log.begin(volume_id, change_id)
     try:
-        executions.start(change_id, {**change, "notify": request.notify.to_json()})
+        ports.executions.start(change_id, {**change, "notify": request.notify.to_json()})
     except RestoreError as error:
-        table.update(change_id, {"status": ChangeStatus.FAILED.value, "failure": {"cause": str(error)}})
+        ports.table.update(change_id, {"status": ChangeStatus.FAILED.value, "failure": {"cause": str(error)}})
         raise
     link = f"/volumes/{volume_id}/performance"
     return {"changeId": change_id, "status": ChangeStatus.ACCEPTED.value, **change, "links": {"self": link}}

@@ -16,7 +16,7 @@ from rewarm.domain.plan.fallback import (
     take_over,
 )
 from rewarm.domain.units import iso, round_usd
-from rewarm.ports import RestoreTable
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import fallback_attribute
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
-from rewarm.ports import Artifacts, FastSnapshotRestores, History, Instances, Prices, Quotas
-from rewarm.ports_holds import Pace
-from rewarm.steps.plan.planning import FactSources, plan_volumes
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.pace import Pace
+from rewarm.steps.plan.planning import PlanningPorts, plan_volumes
 from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
 from rewarm.steps.select.turns import turn_notes, turn_of_volumes
 
@@ -13,26 +15,27 @@ MOST_NOTES = 20
 """A message has room for so many."""
 
 
-def choose_strategy(  # noqa: PLR0913 - one keyword a port
+@dataclass(frozen=True, kw_only=True)
+class ChooseStrategyPorts(PlanningPorts):
+    """The ports that choose_strategy needs."""
+
+    artifacts: Artifacts
+    pace: Pace
+
+
+def choose_strategy(
     event: ChooseStrategyEvent,
-    *,
-    fast_restores: FastSnapshotRestores,
-    instances: Instances,
-    prices: Prices,
-    quotas: Quotas,
-    history: History,
-    artifacts: Artifacts,
-    pace: Pace,
+    ports: ChooseStrategyPorts,
 ) -> ChooseStrategyResult:
     """Raises NoStrategyFitsError."""
-    volumes = read_volumes(event.volumes_key, artifacts)
+    volumes = read_volumes(event.volumes_key, ports.artifacts)
     turns = [event.now for _ in volumes]
     if not event.request.dry_run:
-        turns = turn_of_volumes(len(volumes), pace, event.now)
+        turns = turn_of_volumes(len(volumes), ports.pace, event.now)
     planned = plan_volumes(
         event.request,
         volumes,
-        FactSources(fast_restores, instances, prices, quotas, history),
+        ports,
         deadline_at=event.deadline_at,
         now=max(turns),
     )
@@ -41,7 +44,7 @@ def choose_strategy(  # noqa: PLR0913 - one keyword a port
     ]
     notes = _few([*turn_notes(max(turns), event.now), *planned.summary.notes])
     return ChooseStrategyResult(
-        plans_key=write_plans(event.restore_id, plans, artifacts),
+        plans_key=write_plans(event.restore_id, plans, ports.artifacts),
         indexes=[one.volume.index for one in plans],
         summary=planned.summary.model_copy(update={"notes": notes}),
         plans=plans if is_small(plans) else [],

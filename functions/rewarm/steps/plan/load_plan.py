@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rewarm.contracts import LoadPlanEvent, LoadPlanResult
-from rewarm.ports import Artifacts
+from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.payloads import read_plan
 from rewarm.steps.select.turns import seconds_until
 

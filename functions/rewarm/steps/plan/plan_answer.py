@@ -23,17 +23,17 @@ from rewarm.domain.model import FastSnapshotRestore, PriceBook, Strategy
 from rewarm.domain.plan.estimates import Estimate
 from rewarm.domain.plan.frontier import FrontierStep, frontier
 from rewarm.domain.units import ceil_seconds
-from rewarm.steps.plan.planning import Case, FactSources, gather, plan_cases
+from rewarm.steps.plan.planning import Case, PlanningPorts, gather, plan_cases
 
 
 def plan_answer(
-    request: RestoreRequest, volumes: Sequence[VolumeAssignment], sources: FactSources, *, now: datetime
+    request: RestoreRequest, volumes: Sequence[VolumeAssignment], ports: PlanningPorts, *, now: datetime
 ) -> PlanResult:
     """Raises NoStrategyFitsError."""
     minutes = request.objective.ready_within_minutes
     deadline_at = None if minutes is None else now + timedelta(minutes=minutes)
-    book = sources.prices.book(now=now)
-    cases = gather(request, volumes, sources, deadline_at=deadline_at, now=now)
+    book = ports.prices.book(now=now)
+    cases = gather(request, volumes, ports, deadline_at=deadline_at, now=now)
     facts = [case.facts for case in cases]
     decided = plan_cases(cases, book, now=now)
     return PlanResult(

@@ -2,54 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from rewarm.contracts.plans import PlanResult
-from rewarm.ports import (
-    Artifacts,
-    FastSnapshotRestores,
-    History,
-    Instances,
-    JsonObject,
-    Prices,
-    Quotas,
-    RestoreTable,
-    SnapshotCatalog,
-    VolumeStore,
-)
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.plan.plan_answer import plan_answer
-from rewarm.steps.plan.planning import FactSources
+from rewarm.steps.plan.planning import PlanningPorts
 from rewarm.steps.request.parse_request import resolve_request
 from rewarm.steps.select.select_snapshot import with_agent
-from rewarm.steps.select.selection import assign_volumes
+from rewarm.steps.select.selection import SelectionPorts, assign_volumes
 
 
-def plan_restore(  # noqa: PLR0913 - one keyword a port
+@dataclass(frozen=True, kw_only=True)
+class PlanRestorePorts(SelectionPorts, PlanningPorts):
+    """The ports that plan_restore needs."""
+
+    artifacts: Artifacts
+    table: RestoreTable
+
+
+def plan_restore(
     body: JsonObject,
     *,
     restore_id: str,
     now: datetime,
-    snapshots: SnapshotCatalog,
-    instances: Instances,
-    volumes: VolumeStore,
-    artifacts: Artifacts,
-    fast_restores: FastSnapshotRestores,
-    prices: Prices,
-    quotas: Quotas,
-    history: History,
-    table: RestoreTable,
+    ports: PlanRestorePorts,
 ) -> PlanResult:
     """The plans by the snapshot's own figures: listing its blocks could outlast the caller's patience.
 
     Raises every error that names a field of the request, and NoStrategyFitsError.
     """
-    request = resolve_request(body, table=table)
-    assigned = assign_volumes(
-        request, restore_id=restore_id, snapshots=snapshots, instances=instances, volumes=volumes
-    )
+    request = resolve_request(body, table=ports.table)
+    assigned = assign_volumes(request, restore_id=restore_id, ports=ports)
     return plan_answer(
         request,
-        [with_agent(assignment, artifacts) for assignment in assigned],
-        FactSources(fast_restores, instances, prices, quotas, history),
+        [with_agent(assignment, ports.artifacts) for assignment in assigned],
+        ports,
         now=now,
     )

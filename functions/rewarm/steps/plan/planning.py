@@ -27,14 +27,18 @@ from rewarm.domain.plan.facts import CloneSource, QuotasLeft, VolumeFacts, besid
 from rewarm.domain.plan.strategy import Considered, Decision, Objective, PlannedEstimate, choose_all
 from rewarm.domain.units import ceil_seconds
 from rewarm.domain.volume.volume_types import speed
-from rewarm.ports import FastSnapshotRestores, History, Instances, Prices, Quotas
+from rewarm.ports.fast_restores import FastSnapshotRestores
+from rewarm.ports.history import History
+from rewarm.ports.instances import Instances
+from rewarm.ports.prices import Prices
+from rewarm.ports.quotas import Quotas
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
 from rewarm.steps.record.learned_times import known_records, timings_of
 
 
-@dataclass(frozen=True, slots=True)
-class FactSources:
-    """Where the facts come from that are not in the request."""
+@dataclass(frozen=True, kw_only=True)
+class PlanningPorts:
+    """The ports that give the facts of a plan which are not in the request."""
 
     fast_restores: FastSnapshotRestores
     instances: Instances
@@ -55,30 +59,30 @@ class Case:
 def plan_volumes(
     request: RestoreRequest,
     volumes: Sequence[VolumeAssignment],
-    sources: FactSources,
+    ports: PlanningPorts,
     *,
     deadline_at: datetime | None,
     now: datetime,
 ) -> PlannedVolumes:
     """Raises NoStrategyFitsError."""
-    book = sources.prices.book(now=now)
-    return plan_cases(gather(request, volumes, sources, deadline_at=deadline_at, now=now), book, now=now)
+    book = ports.prices.book(now=now)
+    return plan_cases(gather(request, volumes, ports, deadline_at=deadline_at, now=now), book, now=now)
 
 
 def gather(
     request: RestoreRequest,
     volumes: Sequence[VolumeAssignment],
-    sources: FactSources,
+    ports: PlanningPorts,
     *,
     deadline_at: datetime | None,
     now: datetime,
 ) -> list[Case]:
     """What is asked of AWS for each volume, once; the plan and what is told beside it come from the same."""
-    records = known_records(sources.history)
+    records = known_records(ports.history)
     objective = _objective(request, deadline_at, now)
-    left = sources.quotas.left(now=now)
+    left = ports.quotas.left(now=now)
     facts = [
-        replace(_facts(request, volume, sources, left, now), timings=timings_of(volume, records, now))
+        replace(_facts(request, volume, ports, left, now), timings=timings_of(volume, records, now))
         for volume in volumes
     ]
     return [
@@ -97,7 +101,7 @@ def plan_cases(cases: Sequence[Case], book: PriceBook, *, now: datetime) -> Plan
 def _facts(
     request: RestoreRequest,
     volume: VolumeAssignment,
-    sources: FactSources,
+    ports: PlanningPorts,
     left: QuotasLeft,
     now: datetime,
 ) -> VolumeFacts:
@@ -109,7 +113,7 @@ def _facts(
         written_blocks=volume.written_blocks,
         snapshot_size_gib=volume.snapshot_size_gib,
         speed=speed(settings),
-        instance_limits=sources.instances.ebs_limits(instance_type) if instance_type else None,
+        instance_limits=ports.instances.ebs_limits(instance_type) if instance_type else None,
         agent_available=volume.agent_available,
         verified=request.verify.samples > 0,
         clone_source=_clone_source(volume, left),
@@ -120,7 +124,7 @@ def _facts(
         max_warm_up_mib_s=request.warm_up.max_mib_per_second,
         scope=request.warm_up.scope,
         polite_latency_ms=request.warm_up.polite_latency_ms,
-        fast_restore=sources.fast_restores.describe(*place, now=now),
+        fast_restore=ports.fast_restores.describe(*place, now=now),
         fast_restore_quota_left=left.fast_snapshot_restores,
         rate_quota_left_mib_s=left.initialization_rate_mib_s,
         clone_quota_left=left.volume_copies,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from rewarm.domain.errors import RestoreError
-from rewarm.ports import Artifacts
+from rewarm.ports.artifacts import Artifacts
 
 MESSAGE_SECONDS = 43_200
 """Twelve hours, so that a message of the night still has its link in the morning. A link ends earlier where

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from rewarm.contracts import AnnounceEvent, VolumeAssignment, VolumePlan
 from rewarm.contracts.base import Contract
 from rewarm.domain.errors import RequestRefusedError
-from rewarm.ports import Artifacts, JsonObject
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.bucket import plan_key, plans_key, volumes_key
 
 MOST_SHOWN_BYTES = 65_536

@@ -1,7 +1,7 @@
 """A restore's attributes in the table: one per concern and volume, so that writers never collide.
 
 Those of a volume have its index behind their name, and are kept apart from the restore's own
-(ports_records.py); only the marks `attached` and `settled` are on the restore, where a cancel meets them.
+(ports/restores.py); only the marks `attached` and `settled` are on the restore, where a cancel meets them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import Any
 
 from rewarm.domain.errors import RestoreCancelledError
-from rewarm.ports import JsonObject, RestoreTable
-from rewarm.ports_records import VOLUME_COUNT, VOLUME_EVENTS
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import VOLUME_COUNT, VOLUME_EVENTS, RestoreTable
 
 
 class Status(StrEnum):

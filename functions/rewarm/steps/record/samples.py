@@ -12,7 +12,7 @@ from typing import Any
 from rewarm.contracts import PollInitializationEvent, PollInitializationResult
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.time.samples import Sample, with_sample
-from rewarm.ports import Artifacts
+from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.bucket import samples_key
 
 MOST_BYTES = 65_536

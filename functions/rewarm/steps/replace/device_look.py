@@ -8,7 +8,8 @@ from typing import Literal
 
 from rewarm.domain.errors import AgentUnreachableError
 from rewarm.domain.volume.device_use import DeviceUse, device_use
-from rewarm.ports import Commands, Instances
+from rewarm.ports.commands import Commands
+from rewarm.ports.instances import Instances
 
 DELIVERY_SECONDS = 120
 EXECUTION_SECONDS = 120

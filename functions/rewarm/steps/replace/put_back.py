@@ -32,8 +32,11 @@ from rewarm.domain.volume.replacing import (
     place_of,
 )
 from rewarm.domain.volume.targets import device_slot
-from rewarm.ports import Commands, Instances, JsonObject, RestoreTable, VolumeStore
-from rewarm.ports_replacing import ReplacedVolumes
+from rewarm.ports import JsonObject
+from rewarm.ports.commands import Commands
+from rewarm.ports.instances import Instances
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import attribute, parsed_time, replaced_attribute, settled_attribute
 from rewarm.steps.replace.device_look import Look, answer, ask
 
@@ -43,17 +46,15 @@ ENDED_INSTANCE = frozenset({"shutting-down", "terminated"})
 INDEX_TAG = "rewarm:volume-index"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PutBackPorts:
-    """Everything that it takes."""
+    """The ports that putting a volume back needs."""
 
     volumes: VolumeStore
-    replaced: ReplacedVolumes
     instances: Instances
     commands: Commands
     """For the documents that look at a device."""
     table: RestoreTable
-    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +66,18 @@ class PutBack:
     reason: str
 
 
-def put_back(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
+def put_back(restore_id: str, index: int, ports: PutBackPorts, *, now: datetime) -> list[PutBack]:
     """For one volume of a restore that failed, a step at a time; the sweeper asks the same again.
 
     Idempotent. Empty where nothing was replaced, or all is as it was. Raises nothing that AWS says.
     """
     try:
-        found = ports.replaced.replaced_by(restore_id)
+        found = ports.volumes.replaced_by(restore_id)
     except RETRIED as error:
         return [PutBack("replaced volume", "pending", str(error))]
     except RestoreError as error:
         return [PutBack("replaced volume", "left", f"it could not be looked for: {error}")]
-    return list(_all(restore_id, index, found, ports)) or _told_before(restore_id, index, ports)
+    return list(_all(restore_id, index, found, ports, now)) or _told_before(restore_id, index, ports)
 
 
 def _told_before(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
@@ -87,13 +88,15 @@ def _told_before(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBa
     return [] if state is None else [PutBack(str(record["volumeId"]), state, str(record.get("reason")))]
 
 
-def _all(restore_id: str, index: int, found: list[Volume], ports: PutBackPorts) -> Iterator[PutBack]:
+def _all(
+    restore_id: str, index: int, found: list[Volume], ports: PutBackPorts, now: datetime
+) -> Iterator[PutBack]:
     for old in found:
         place = place_of(old.settings.tags)
         if place is None or place.index != index:
             continue
         record = ports.table.get(restore_id) or {}
-        case = _Case(restore_id, old, place, _Wishes.of(record, index), ports)
+        case = _Case(restore_id, old, place, _Wishes.of(record, index), ports, now)
         try:
             done = case.next_step()
         except RETRIED as error:
@@ -107,7 +110,7 @@ def _all(restore_id: str, index: int, found: list[Volume], ports: PutBackPorts) 
                 "device": place.device,
                 "state": done.state,
                 "reason": done.reason,
-                "at": iso(ports.now),
+                "at": iso(now),
             }
         )
         yield done
@@ -143,6 +146,7 @@ class _Case:
     place: Place
     wishes: _Wishes
     ports: PutBackPorts
+    now: datetime
 
     def next_step(self) -> PutBack:
         """Looks where things are, and does what comes next."""
@@ -170,15 +174,15 @@ class _Case:
             waits = "EC2 waits until nothing on the instance uses it"
             return self._is("pending", f"{name} is still {attachment.state} at {where}: {waits}")
         if not self._is_place(attachment):
-            self.ports.replaced.untag(self.old.volume_id, TAGS)
+            self.ports.volumes.untag(self.old.volume_id, *TAGS)
             return self._is("stays-out", f"somebody has attached {name} as {where}")
         if attachment.state != "attached":
             return self._is("pending", f"{name} is being attached as {where}")
         if attachment.delete_on_termination != self.place.delete_on_termination:
-            self.ports.replaced.set_delete_on_termination(
+            self.ports.volumes.set_delete_on_termination(
                 attachment.instance_id, attachment.device, delete=self.place.delete_on_termination
             )
-        self.ports.replaced.untag(self.old.volume_id, TAGS)
+        self.ports.volumes.untag(self.old.volume_id, *TAGS)
         return self._is("back", f"{name} is back in its place, {where}; it is not mounted again")
 
     def _new_in_place(self) -> Volume | None:
@@ -216,14 +220,14 @@ class _Case:
                     name,
                     instance.instance_id,
                     action,
-                    now=self.ports.now,
+                    now=self.now,
                     commands=ports.commands,
                     instances=ports.instances,
                 )
             )
             return self._is("pending", f"{instance.instance_id} is asked what uses {name}")
         try:
-            use = answer(look, now=self.ports.now, commands=self.ports.commands)
+            use = answer(look, now=self.now, commands=self.ports.commands)
         except RestoreError:
             self._keep(None)
             raise
@@ -260,7 +264,7 @@ class _Case:
 
     def _stay_out(self, why: str) -> PutBack:
         """The sweeper forgets it; the restore's tag goes on saying why it is detached."""
-        self.ports.replaced.untag(self.old.volume_id, [REPLACED_STACK_TAG])
+        self.ports.volumes.untag(self.old.volume_id, REPLACED_STACK_TAG)
         kept = f"{self.old.volume_id} is detached and kept, and costs storage until you delete it"
         return self._is("stays-out", f"{why}; {kept}")
 

@@ -30,8 +30,10 @@ from rewarm.domain.volume.replacing import (
     living,
 )
 from rewarm.domain.volume.targets import check_instance
-from rewarm.ports import Commands, Instances, RestoreTable, VolumeStore
-from rewarm.ports_replacing import ReplacedVolumes
+from rewarm.ports.commands import Commands
+from rewarm.ports.instances import Instances
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import (
     FINISHED,
     attribute,
@@ -50,12 +52,11 @@ FRESH = timedelta(minutes=6)
 __all__ = ["ReplacePorts", "put_back", "replace"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReplacePorts:
-    """Everything that it takes."""
+    """The ports that replacing a volume needs; `commands` sends the documents that look at a device."""
 
     volumes: VolumeStore
-    replaced: ReplacedVolumes
     instances: Instances
     commands: Commands
     table: RestoreTable
@@ -150,7 +151,7 @@ def _check(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) 
 
 def _check_product_codes(old: Volume, place: Place, ports: ReplacePorts) -> None:
     """Back to a running instance it could not go (botocore: ec2 AttachVolume, Marketplace product codes)."""
-    codes = ports.replaced.product_codes(old.volume_id)
+    codes = ports.volumes.product_codes(old.volume_id)
     if codes:
         raise TargetNotUsableError(
             f"{old.volume_id} at {place.in_words} has a Marketplace product code ({', '.join(codes)}): EC2 "

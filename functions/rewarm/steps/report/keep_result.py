@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rewarm.contracts import KeepResultEvent, KeepResultResult
 from rewarm.domain.words.failures import Explanation, explain
-from rewarm.ports import Artifacts, JsonObject
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.bucket import result_key
 
 MOST_CAUSE = 500

@@ -17,7 +17,9 @@ from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.units import iso
 from rewarm.domain.words.failures import explain
-from rewarm.ports import Artifacts, History, RestoreTable
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.history import History
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record import samples
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.leftovers import removed_and_kept
@@ -47,29 +49,40 @@ class _Facts:
     record: JsonObject
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReportPorts:
+    """The ports that report needs."""
+
+    artifacts: Artifacts
+    table: RestoreTable
+    history: History
+    draw: Draw
+
+
 def report(
-    event: ReportEvent, *, artifacts: Artifacts, table: RestoreTable, history: History, draw: Draw
+    event: ReportEvent,
+    ports: ReportPorts,
 ) -> ReportResult:
     """Writes report, page and record, and adds each ready volume's times to the history.
 
     The restore is ready only where every volume is. Raises RequestRefusedError where the plans are gone.
     """
-    facts = _facts(event, artifacts, table)
+    facts = _facts(event, ports.artifacts, ports.table)
     volumes = [
         volume_report(plan, result, event, facts.record)
         for plan, result in zip(facts.plans, facts.results, strict=True)
     ]
     result = _account(facts, volumes)
-    document = {**_document(facts, result), "samples": _samples(facts, artifacts)}
-    page = draw(document)
+    document = {**_document(facts, result), "samples": _samples(facts, ports.artifacts)}
+    page = ports.draw(document)
     if page is None:
         result = result.model_copy(update={"page_key": None})
-    artifacts.put_json(result.report_key, {**document, "pageKey": result.page_key})
+    ports.artifacts.put_json(result.report_key, {**document, "pageKey": result.page_key})
     if page is not None and result.page_key is not None:
-        artifacts.put_page(result.page_key, page)
-    note(table, event.restore_id, _changes(event, result))
+        ports.artifacts.put_page(result.page_key, page)
+    note(ports.table, event.restore_id, _changes(event, result))
     if event.volume_index is None:
-        _remember(facts, history)
+        _remember(facts, ports.history)
     return result if is_small(volumes) else result.model_copy(update={"volumes": []})
 
 

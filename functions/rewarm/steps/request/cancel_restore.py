@@ -2,35 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rewarm.domain.errors import RestoreEndedError, RestoreNotFoundError
 from rewarm.domain.ready.signals import cancel_signal
-from rewarm.ports import JsonObject, RestoreTable
-from rewarm.ports_signals import Tasks, Waiters
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.signals import Tasks, Waiters
 from rewarm.steps.record.records import FINISHED, Status, indexes, settled_attribute
 
 MOST_AT_ONCE = 100
 """DynamoDB developer guide, "Constraints": an expression has up to 300 operators."""
 
 
-def cancel_restore(restore_id: str, *, table: RestoreTable, waiters: Waiters, tasks: Tasks) -> JsonObject:
+@dataclass(frozen=True, kw_only=True)
+class CancelRestorePorts:
+    """The ports that cancel_restore needs."""
+
+    table: RestoreTable
+    waiters: Waiters
+    tasks: Tasks
+
+
+def cancel_restore(
+    restore_id: str,
+    ports: CancelRestorePorts,
+) -> JsonObject:
     """Asking again changes nothing. Raises RestoreNotFoundError, RestoreEndedError.
 
     A volume that is at full speed is kept. Who comes first, the end of the last volume or this, the table
     decides.
     """
-    record = table.get(restore_id)
+    record = ports.table.get(restore_id)
     if record is None:
         raise RestoreNotFoundError(f"there is no restore {restore_id}")
     asked_before = bool(record.get("cancelRequested"))
     if not asked_before:
         _stop_if_ended(restore_id, record)
     if record.get("status") not in FINISHED:
-        if not mark_cancelled(restore_id, table) and not asked_before:
+        if not mark_cancelled(restore_id, ports.table) and not asked_before:
             raise RestoreEndedError(
                 f"{restore_id} is ready: its volumes are at full speed, and what costs money is being "
                 "released; a volume that is not wanted any more is yours to delete"
             )
-        wake_waiting(restore_id, record, waiters=waiters, tasks=tasks)
+        wake_waiting(restore_id, record, waiters=ports.waiters, tasks=ports.tasks)
     return {"restoreId": restore_id, "status": record.get("status"), "cancelRequested": True}
 
 

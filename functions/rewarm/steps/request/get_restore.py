@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rewarm.domain.errors import RestoreNotFoundError
-from rewarm.ports import Artifacts, JsonObject, RestoreTable
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
 from rewarm.steps.record.records import FINISHED, events, name_and_index, plans
 
 
-def get_restore(restore_id: str, *, table: RestoreTable, artifacts: Artifacts) -> JsonObject:
+@dataclass(frozen=True, kw_only=True)
+class GetRestorePorts:
+    """The ports that get_restore needs."""
+
+    table: RestoreTable
+    artifacts: Artifacts
+
+
+def get_restore(
+    restore_id: str,
+    ports: GetRestorePorts,
+) -> JsonObject:
     """Raises RestoreNotFoundError."""
-    record = table.get_whole(restore_id)
+    record = ports.table.get_whole(restore_id)
     if record is None:
         raise RestoreNotFoundError(f"there is no restore {restore_id}")
     general: JsonObject = {}
@@ -24,15 +39,15 @@ def get_restore(restore_id: str, *, table: RestoreTable, artifacts: Artifacts) -
     live = record.get("status") not in FINISHED
     for volume in volumes.values():
         if live:
-            volume["agent"] = _agent(volume, artifacts)
+            volume["agent"] = _agent(volume, ports.artifacts)
         if "report" in volume:
-            volume["report"] |= {"reportUrl": _url(volume["report"], artifacts)}
+            volume["report"] |= {"reportUrl": _url(volume["report"], ports.artifacts)}
     return {
         "restoreId": restore_id,
         **general,
         "plans": plans(record),
         "events": events(record),
-        "reportUrl": _url(record, artifacts),
+        "reportUrl": _url(record, ports.artifacts),
         "volumes": [volumes[index] for index in sorted(volumes)],
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
@@ -15,8 +16,9 @@ from rewarm.contracts import (
 from rewarm.contracts.parsing import with_runbook
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
 from rewarm.domain.units import iso, shown
-from rewarm.ports import JsonObject, RestoreTable
-from rewarm.ports_holds import Pace
+from rewarm.ports import JsonObject
+from rewarm.ports.pace import Pace
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import ALARM_HELD_UNTIL, Status, note
 from rewarm.steps.request.alarm_starts import Earlier, earlier_alarm, earlier_delivery
 from rewarm.steps.request.runbooks import NO_SLASH
@@ -28,20 +30,30 @@ MAX_EVENT_KEY = 1_024
 """A key of DynamoDB has 2,048 bytes; a schedule's ARN is far shorter."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ParseRequestPorts:
+    """The ports that parse_request needs."""
+
+    keeper: Keeper
+    pace: Pace
+    cooldown: timedelta
+
+
 def parse_request(
-    event: ParseRequestEvent, *, keeper: Keeper, pace: Pace, cooldown: timedelta
+    event: ParseRequestEvent,
+    ports: ParseRequestPorts,
 ) -> ParseRequestResult:
     """Raises InvalidRequestError, RunbookNotFoundError, TooManyRestoresError."""
-    table = keeper.table
+    table, cooldown = ports.keeper.table, ports.cooldown
     if event.input.get("source") == ALARM_SOURCE:
         trigger = _alarm_trigger(event.input)
         runbook = table.runbook(trigger.alarm_name or "")
         own = (runbook or {}).get("alarmCooldownMinutes")
-        cooldown = cooldown if own is None else timedelta(minutes=own)
-        earlier = _earlier_event(event, trigger, runbook, cooldown, keeper)
+        cooldown = ports.cooldown if own is None else timedelta(minutes=own)
+        earlier = _earlier_event(event, trigger, runbook, cooldown, ports.keeper)
     else:
         trigger = _requested_by(event.input)
-        earlier = _earlier_run(event, trigger, keeper)
+        earlier = _earlier_run(event, trigger, ports.keeper)
     if earlier is not None:
         return _ignored(event, trigger, earlier, table)
     begun = _begun(event, trigger, cooldown)
@@ -49,11 +61,11 @@ def parse_request(
     deadline_at = _deadline(request, event.started_at)
     _record(event, begun, request, deadline_at, table)
     try:
-        enter_stack(request, restore_id=event.restore_id, now=event.now, keeper=keeper)
+        enter_stack(request, restore_id=event.restore_id, now=event.now, keeper=ports.keeper)
     except TooManyRestoresError as error:
         table.update(event.restore_id, {"waiting": str(error)})
         raise
-    turn = event.now if request.dry_run else turn_of_restore(pace, event.now)
+    turn = event.now if request.dry_run else turn_of_restore(ports.pace, event.now)
     return ParseRequestResult(
         outcome="accepted",
         request=request,

@@ -7,7 +7,8 @@ import itertools
 import json
 from datetime import datetime, timedelta
 
-from rewarm.ports import JsonObject, RestoreTable
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import FINISHED, Status, parsed_time
 
 

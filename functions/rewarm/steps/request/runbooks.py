@@ -7,7 +7,8 @@ import json
 from rewarm.contracts import parse_restore_request
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
 from rewarm.domain.units import shown
-from rewarm.ports import JsonObject, RestoreTable
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
 
 MAX_ALARM_NAME = 255
 """botocore: cloudwatch PutMetricAlarm AlarmName, at most 255 characters."""

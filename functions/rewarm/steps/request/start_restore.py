@@ -4,54 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError
 from rewarm.domain.units import iso
-from rewarm.ports import Executions, Instances, JsonObject, RestoreTable, SnapshotCatalog, VolumeStore
+from rewarm.ports import JsonObject
+from rewarm.ports.executions import Executions
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import FINISHED, Status
 from rewarm.steps.request.parse_request import resolve_request
-from rewarm.steps.select.holding import Keeper, assign_and_hold, enter_stack, give_back
+from rewarm.steps.select.holding import HoldingPorts, Keeper, assign_and_hold, enter_stack, give_back
 
 TRIGGER: JsonObject = {"kind": "api"}
 
 
-def start_restore(  # noqa: PLR0913 - one keyword a port
+@dataclass(frozen=True, kw_only=True)
+class StartRestorePorts(HoldingPorts):
+    """The ports that start_restore needs."""
+
+    executions: Executions
+
+
+def start_restore(
     body: JsonObject,
     *,
     restore_id: str,
     now: datetime,
-    snapshots: SnapshotCatalog,
-    instances: Instances,
-    volumes: VolumeStore,
-    keeper: Keeper,
-    starter: Executions,
+    ports: StartRestorePorts,
 ) -> JsonObject:
     """The same restore id starts one restore only.
 
     Raises TargetBusyError, TooManyRestoresError, and every error that names a field of the request.
     """
-    table = keeper.table
+    table = ports.keeper.table
     known = table.get(restore_id)
     if known is not None and known.get("status") == Status.READY:
         # Its answer was lost, too, and it was quick.
         return _accepted(restore_id)
     if known is not None and known.get("status") not in FINISHED and "request" in known:
         # Its answer was lost: the devices are its own by now, and may be in use by its own volumes.
-        _started(restore_id, known["request"], table, starter)
+        _started(restore_id, known["request"], table, ports.executions)
         return _accepted(restore_id)
     request = resolve_request(body, table=table)
-    enter_stack(request, restore_id=restore_id, now=now, keeper=keeper)
-    with _given_back_after_errors(restore_id, keeper):
-        assign_and_hold(
-            request,
-            restore_id=restore_id,
-            now=now,
-            keeper=keeper,
-            snapshots=snapshots,
-            instances=instances,
-            volumes=volumes,
-        )
+    enter_stack(request, restore_id=restore_id, now=now, keeper=ports.keeper)
+    with _given_back_after_errors(restore_id, ports.keeper):
+        assign_and_hold(request, restore_id=restore_id, now=now, ports=ports)
     record = {
         "status": Status.ACCEPTED.value,
         "startedAt": iso(now),
@@ -60,10 +58,10 @@ def start_restore(  # noqa: PLR0913 - one keyword a port
     }
     # Where a service did not answer it may have been started all the same, and then needs what it holds; else
     # its record, which says that it failed, lets others take its place.
-    with _given_back_after_errors(restore_id, keeper, but=ServiceUnavailableError):
+    with _given_back_after_errors(restore_id, ports.keeper, but=ServiceUnavailableError):
         if not table.put_new(restore_id, record):
             table.update(restore_id, record)
-        _started(restore_id, request.to_json(), table, starter)
+        _started(restore_id, request.to_json(), table, ports.executions)
     return _accepted(restore_id)
 
 

@@ -21,11 +21,11 @@ from rewarm.domain.errors import (
     TooManyRestoresError,
 )
 from rewarm.domain.volume.holds import START_GRACE, Limits, Running, TargetHolds, check_stack
-from rewarm.ports import Instances, RestoreTable, SnapshotCatalog, VolumeStore
-from rewarm.ports_holds import Holds
-from rewarm.ports_performance import RestoreExecutions
+from rewarm.ports.executions import RestoreExecutions
+from rewarm.ports.holds import Holds
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import FINISHED
-from rewarm.steps.select.selection import assign_volumes
+from rewarm.steps.select.selection import SelectionPorts, assign_volumes
 
 MOST_ROUNDS = 10
 """Each lost round is another restore's gain, so they end; DynamoDB is asked no more often than this."""
@@ -33,7 +33,7 @@ MOST_CHECKED = 10
 """So many of the oldest restores are looked at where the stack is full; the sweeper looks at all."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Keeper:
     """What it takes to hold something, and to see who is over.
 
@@ -85,45 +85,42 @@ def _check_room_in_stack(restore_id: str, now: datetime, keeper: Keeper) -> None
     check_stack([one.restore_id for one in others], limit)
 
 
-def assign_and_hold(  # noqa: PLR0913 - one keyword a port
+@dataclass(frozen=True, kw_only=True)
+class HoldingPorts(SelectionPorts):
+    """The ports that assign_and_hold needs."""
+
+    keeper: Keeper
+
+
+def assign_and_hold(
     request: RestoreRequest,
     *,
     restore_id: str,
     now: datetime,
-    keeper: Keeper,
-    snapshots: SnapshotCatalog,
-    instances: Instances,
-    volumes: VolumeStore,
+    ports: HoldingPorts,
 ) -> list[VolumeAssignment]:
     """assign_volumes, with every device held: all of them or none.
 
     Raises TargetBusyError, TooManyRestoresError, and every error that names a field of the request.
     """
-    assign = partial(
-        assign_volumes,
-        request,
-        restore_id=restore_id,
-        snapshots=snapshots,
-        instances=instances,
-        volumes=volumes,
-    )
+    assign = partial(assign_volumes, request, restore_id=restore_id, ports=ports)
     instance_id = request.target.instance_id
     if instance_id is None or request.dry_run:
         return assign()
     for _round in range(MOST_ROUNDS):
-        held = keeper.holds.on_target(instance_id)
+        held = ports.keeper.holds.on_target(instance_id)
         try:
-            _check(request, held, restore_id, keeper.limits)
+            _check(request, held, restore_id, ports.keeper.limits)
             assigned = assign(taken=held.others(restore_id), kept=held.of(restore_id))
             devices = {one.index: one.device for one in assigned if one.device is not None}
             wanted = held.with_devices(restore_id, devices, now)
         except (TargetBusyError, TooManyRestoresError, TargetNotUsableError):
-            wanted = held.without(_over(held, restore_id, now, keeper))
+            wanted = held.without(_over(held, restore_id, now, ports.keeper))
             if wanted == held:
                 raise
-            keeper.holds.keep(held, wanted)
+            ports.keeper.holds.keep(held, wanted)
             continue
-        if wanted == held or keeper.holds.keep(held, wanted):
+        if wanted == held or ports.keeper.holds.keep(held, wanted):
             return assigned
     raise ServiceUnavailableError(f"other restores to {instance_id} begin all the time; try again")
 

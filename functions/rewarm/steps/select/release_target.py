@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rewarm.contracts import ReleaseTargetEvent, ReleaseTargetResult
-from rewarm.ports_holds import Holds
+from rewarm.ports.holds import Holds
 from rewarm.steps.select.holding import give_back
 
 

@@ -3,50 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rewarm.contracts import SelectSnapshotEvent, SelectSnapshotResult, VolumeAssignment
 from rewarm.domain.errors import TargetBusyError, TargetNotUsableError
 from rewarm.domain.model import BLOCK_BYTES
-from rewarm.ports import Artifacts, Instances, SnapshotCatalog, VolumeStore
-from rewarm.ports_records import VOLUME_COUNT
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.restores import VOLUME_COUNT
+from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.steps.record.payloads import is_small, write_volumes
 from rewarm.steps.record.records import stop_if_cancelled
-from rewarm.steps.select.holding import Keeper, assign_and_hold
+from rewarm.steps.select.holding import HoldingPorts, assign_and_hold
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectSnapshotPorts(HoldingPorts):
+    """The ports that select_snapshot needs."""
+
+    artifacts: Artifacts
 
 
 def select_snapshot(
     event: SelectSnapshotEvent,
-    *,
-    snapshots: SnapshotCatalog,
-    instances: Instances,
-    volumes: VolumeStore,
-    artifacts: Artifacts,
-    keeper: Keeper,
+    ports: SelectSnapshotPorts,
 ) -> SelectSnapshotResult:
     """Raises TargetBusyError, TooManyRestoresError, RestoreCancelledError, and every error that names a field
     of the request.
     """
-    stop_if_cancelled(keeper.table, event.restore_id)  # the wait for the restore's turn may be long
+    stop_if_cancelled(ports.keeper.table, event.restore_id)  # the wait for the restore's turn may be long
     try:
-        assignments = assign_and_hold(
-            event.request,
-            restore_id=event.restore_id,
-            now=event.now,
-            keeper=keeper,
-            snapshots=snapshots,
-            instances=instances,
-            volumes=volumes,
-        )
+        assignments = assign_and_hold(event.request, restore_id=event.restore_id, now=event.now, ports=ports)
     except TargetBusyError as error:
-        keeper.table.update(event.restore_id, {"heldBy": error.held_by})
+        ports.keeper.table.update(event.restore_id, {"heldBy": error.held_by})
         raise
-    mapped = _with_maps(assignments, snapshots, artifacts)
-    chosen = [with_agent(assignment, artifacts) for assignment in mapped]
+    mapped = _with_maps(assignments, ports.snapshots, ports.artifacts)
+    chosen = [with_agent(assignment, ports.artifacts) for assignment in mapped]
     # Before anything is made of them: whoever reads the record knows by it which volumes there are.
-    keeper.table.update(event.restore_id, {VOLUME_COUNT: len(chosen)})
-    stop_if_cancelled(keeper.table, event.restore_id)  # so may listing the blocks of a large snapshot
+    ports.keeper.table.update(event.restore_id, {VOLUME_COUNT: len(chosen)})
+    stop_if_cancelled(ports.keeper.table, event.restore_id)  # so may listing the blocks of a large snapshot
     return SelectSnapshotResult(
-        volumes_key=write_volumes(event.restore_id, chosen, artifacts),
+        volumes_key=write_volumes(event.restore_id, chosen, ports.artifacts),
         volume_count=len(chosen),
         volumes=chosen if is_small(chosen) else [],
     )

@@ -21,7 +21,9 @@ from rewarm.domain.snapshot.selection import PassedOver
 from rewarm.domain.volume.replacing import check_replaceable, device_to_replace
 from rewarm.domain.volume.targets import check_instance, check_zone, choose_device
 from rewarm.domain.volume.volume_types import WantedVolume, settle
-from rewarm.ports import Instances, SnapshotCatalog, VolumeStore
+from rewarm.ports.instances import Instances
+from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import block_map_key
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
 
@@ -37,13 +39,20 @@ class _Place:
     instance: Instance | None
 
 
-def assign_volumes(  # noqa: PLR0913 - one keyword a port, and what is held
+@dataclass(frozen=True, kw_only=True)
+class SelectionPorts:
+    """The ports that assign_volumes needs."""
+
+    snapshots: SnapshotCatalog
+    instances: Instances
+    volumes: VolumeStore
+
+
+def assign_volumes(
     request: RestoreRequest,
     *,
     restore_id: str,
-    snapshots: SnapshotCatalog,
-    instances: Instances,
-    volumes: VolumeStore,
+    ports: SelectionPorts,
     taken: Collection[str] = (),
     kept: Mapping[int, str] = MappingProxyType({}),
 ) -> list[VolumeAssignment]:
@@ -53,21 +62,21 @@ def assign_volumes(  # noqa: PLR0913 - one keyword a port, and what is held
 
     Raises every error that names a field of the request.
     """
-    chosen = choose_sources(request.source, snapshots, instances)
+    chosen = choose_sources(request.source, ports.snapshots, ports.instances)
     if len(chosen) > 1 and request.target.device is not None:
         raise InvalidRequestError(
             f"found {request.target.device} for {len(chosen)} volumes; leave it out, "
             "each gets a name of its own",
             field="target.device",
         )
-    _check_key(request, snapshots)
-    place = _place(request, instances)
+    _check_key(request, ports.snapshots)
+    place = _place(request, ports.instances)
     assignments: list[VolumeAssignment] = []
     for index, one in enumerate(chosen):
         reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
         preferred = kept.get(index, one.device)
-        device, replaces = _device(request, place, one.device, preferred, reserved, volumes)
-        source = _source_volume(one.snapshot, volumes)
+        device, replaces = _device(request, place, one.device, preferred, reserved, ports.volumes)
+        source = _source_volume(one.snapshot, ports.volumes)
         new_volume = _settle(request, one.snapshot, source)
         living = _living_source(source, place.zone)
         made = _assignment(index, block_map_key(restore_id, index), one, new_volume, place, device)

@@ -20,7 +20,8 @@ from rewarm.domain.snapshot.selection import (
 )
 from rewarm.domain.snapshot.snapshot_sets import newest_set
 from rewarm.domain.units import clock_text
-from rewarm.ports import Instances, SnapshotCatalog
+from rewarm.ports.instances import Instances
+from rewarm.ports.snapshots import SnapshotCatalog
 
 
 @dataclass(frozen=True, slots=True)

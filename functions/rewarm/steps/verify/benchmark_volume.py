@@ -5,8 +5,8 @@ from __future__ import annotations
 from rewarm.contracts import VerifyVolumeEvent, VerifyVolumeResult
 from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkTarget, StartedBenchmark
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError, ThrottledError
-from rewarm.steps.verify.get_benchmark import BenchmarkPorts, outcome
-from rewarm.steps.verify.start_benchmark import fio_parameters
+from rewarm.steps.verify.get_benchmark import outcome
+from rewarm.steps.verify.start_benchmark import BenchmarkPorts, fio_parameters
 from rewarm.steps.warm.agent_command import DELIVERY_SECONDS
 
 WAIT_SECONDS = 15

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts.base import JsonObject
@@ -26,23 +25,13 @@ from rewarm.domain.errors import BenchmarkNotFoundError, RestoreError
 from rewarm.domain.model import MIB, CommandStatus, InstanceEbsLimits
 from rewarm.domain.ready import agent_output
 from rewarm.domain.volume import volume_types
-from rewarm.ports import Artifacts, Commands, Instances, VolumeStore
 from rewarm.steps.record.bucket import benchmark_key, benchmark_output_key
+from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 
 INVOCATION_PATIENCE = timedelta(minutes=10)
 """SSM does not know an invocation right after it was sent; for longer means that it is lost."""
 LARGEST_OUTPUT = 4 * MIB
 """fio says some 10 KB a run."""
-
-
-@dataclass(frozen=True, slots=True)
-class BenchmarkPorts:
-    """What it takes to tell how a benchmark went."""
-
-    commands: Commands
-    instances: Instances
-    volumes: VolumeStore
-    artifacts: Artifacts
 
 
 def get_benchmark(benchmark_id: str, *, now: datetime, ports: BenchmarkPorts) -> JsonObject:

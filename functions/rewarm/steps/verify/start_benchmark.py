@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from rewarm.contracts.base import JsonObject
@@ -10,7 +11,10 @@ from rewarm.contracts.parsing import parsed
 from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS
 from rewarm.domain.errors import AgentUnreachableError, InvalidRequestError, TargetNotUsableError
 from rewarm.domain.model import Instance
-from rewarm.ports import Artifacts, Commands, Instances
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.commands import Commands
+from rewarm.ports.instances import Instances
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import benchmark_key, benchmark_output_key
 from rewarm.steps.warm.agent_command import DELIVERY_SECONDS, MAX_EXECUTION_SECONDS, MIN_EXECUTION_SECONDS
 
@@ -18,24 +22,34 @@ INSTALL_SECONDS = 600
 COPY_SECONDS = 4 * 3_600
 
 
+@dataclass(frozen=True)
+class BenchmarkPorts:
+    """The ports that benchmarks need; `commands` sends the documents for benchmarks."""
+
+    commands: Commands
+    instances: Instances
+    volumes: VolumeStore
+    artifacts: Artifacts
+
+
 def start_benchmark(
     body: JsonObject,
     *,
     benchmark_id: str,
     now: datetime,
-    commands: Commands,
-    instances: Instances,
-    artifacts: Artifacts,
+    ports: BenchmarkPorts,
 ) -> JsonObject:
     """Raises InvalidRequestError, TargetNotFoundError, TargetNotUsableError, AgentUnreachableError."""
     request = parsed(BenchmarkRequest, body)
     _check(request)
-    instance = instances.get(request.instance_id)
+    instance = ports.instances.get(request.instance_id)
     _check_platform(request, instance)
     if not instance.ssm_online:
         raise AgentUnreachableError(f"{request.instance_id} is not online in Systems Manager")
-    parameters = _copy(request) if request.copy_file else fio_parameters(request, benchmark_id, artifacts)
-    command_id = commands.send(
+    parameters = (
+        _copy(request) if request.copy_file else fio_parameters(request, benchmark_id, ports.artifacts)
+    )
+    command_id = ports.commands.send(
         request.instance_id,
         parameters,
         platform=instance.platform,
@@ -50,7 +64,7 @@ def start_benchmark(
         started_at=now,
         request=request,
     )
-    artifacts.put_json(benchmark_key(benchmark_id), started.to_json())
+    ports.artifacts.put_json(benchmark_key(benchmark_id), started.to_json())
     return {"benchmarkId": benchmark_id, "commandId": command_id, "status": "running"}
 
 

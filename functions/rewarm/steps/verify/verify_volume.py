@@ -26,10 +26,11 @@ from rewarm.domain.ready.verification import (
     p99_limit_ms,
 )
 from rewarm.domain.scope import Scope
-from rewarm.ports import Artifacts, Commands, Instances, RestoreTable
+from rewarm.ports.commands import Commands
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import measurement_attribute, sending_attribute, stop_if_cancelled
 from rewarm.steps.verify import benchmark_volume
-from rewarm.steps.verify.get_benchmark import BenchmarkPorts
+from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from rewarm.steps.warm import agent_command
 
 WAIT_SECONDS = 3
@@ -45,27 +46,28 @@ INVOCATION_PATIENCE = timedelta(minutes=10)
 """SSM does not know an invocation right after it was sent; for longer means that it is lost."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class VerifyVolumePorts(agent_command.AgentPorts):
+    """The ports that verify_volume needs."""
+
+    benchmarks: BenchmarkPorts | None = None
+
+
 def verify_volume(
     event: VerifyVolumeEvent,
-    *,
-    commands: Commands,
-    instances: Instances,
-    artifacts: Artifacts,
-    table: RestoreTable,
-    benchmarks: BenchmarkPorts | None = None,
+    ports: VerifyVolumePorts,
 ) -> VerifyVolumeResult:
     """How fast the volume is, and afterwards the benchmarks that the request names.
 
     Raises RestoreCancelledError too; the record knows the command that is to be ended then.
     """
-    stop_if_cancelled(table, event.restore_id)
-    ports = agent_command.AgentPorts(commands, instances, artifacts, table)
-    if benchmarks is not None and event.pending is not None and event.pending.benchmark is not None:
-        return benchmark_volume.look(event, event.pending, event.pending.benchmark, benchmarks)
+    stop_if_cancelled(ports.table, event.restore_id)
+    if ports.benchmarks is not None and event.pending is not None and event.pending.benchmark is not None:
+        return benchmark_volume.look(event, event.pending, event.pending.benchmark, ports.benchmarks)
     told = _verified(event, ports)
-    if benchmarks is not None and benchmark_volume.wanted(event, told):
-        told = benchmark_volume.start(event, told, benchmarks)
-    _note_command(event, told, table, commands)
+    if ports.benchmarks is not None and benchmark_volume.wanted(event, told):
+        told = benchmark_volume.start(event, told, ports.benchmarks)
+    _note_command(event, told, ports.table, ports.commands)
     return told
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult, VolumeAssignment
@@ -10,8 +11,9 @@ from rewarm.domain.model import Attachment, Instance, Volume
 from rewarm.domain.units import duration_text
 from rewarm.domain.volume.replacing import holder_of, living
 from rewarm.domain.volume.targets import check_instance, choose_device
-from rewarm.ports import Instances, RestoreTable, VolumeStore
-from rewarm.ports_replacing import ReplacedVolumes
+from rewarm.ports.instances import Instances
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import stop_if_cancelled
 
 WAIT_SECONDS = 3
@@ -19,37 +21,42 @@ PATIENCE = timedelta(minutes=15)
 """Attaching takes seconds, or hangs for ever (EC2 user guide, "Troubleshoot volumes stuck attaching")."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class AttachVolumePorts:
+    """The ports that attach_volume needs."""
+
+    volumes: VolumeStore
+    instances: Instances
+    table: RestoreTable
+
+
 def attach_volume(
     event: AttachVolumeEvent,
-    *,
-    volumes: VolumeStore,
-    replaced: ReplacedVolumes,
-    instances: Instances,
-    table: RestoreTable,
+    ports: AttachVolumePorts,
 ) -> AttachVolumeResult:
     """Attaches once; later calls look whether it is done.
 
     Raises DeviceInUseError, TargetNotUsableError, TargetNotFoundError, VolumeFailedError,
     RestoreCancelledError.
     """
-    stop_if_cancelled(table, event.restore_id)
+    stop_if_cancelled(ports.table, event.restore_id)
     instance_id, device = event.volume.instance_id, event.volume.device
     if instance_id is None or device is None:
         raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
-    volume = volumes.get(event.volume_id)
+    volume = ports.volumes.get(event.volume_id)
     ours = _attachment_to(volume, instance_id)
     if ours is None:
         _check_unattached(volume)
-        instance = instances.get(instance_id)
+        instance = ports.instances.get(instance_id)
         check_instance(instance)
         if event.volume.replaces is None:
             choose_device(device, instance)
         old = event.volume.replaces
-        if old is None or _is_free(old.volume_id, device, instance, volumes):
-            volumes.attach(event.volume_id, instance_id, device)
+        if old is None or _is_free(old.volume_id, device, instance, ports.volumes):
+            ports.volumes.attach(event.volume_id, instance_id, device)
         return AttachVolumeResult(attached=False, wait_seconds=WAIT_SECONDS, device=device)
     _stop_if_stuck(ours, event.volume_id, event.now)
-    _keep_on_termination(event.volume, ours, replaced)
+    _keep_on_termination(event.volume, ours, ports.volumes)
     return AttachVolumeResult(
         attached=ours.state == "attached", wait_seconds=WAIT_SECONDS, device=ours.device
     )
@@ -68,13 +75,13 @@ def _is_free(old: str, device: str, instance: Instance, volumes: VolumeStore) ->
     return True
 
 
-def _keep_on_termination(volume: VolumeAssignment, ours: Attachment, replaced: ReplacedVolumes) -> None:
+def _keep_on_termination(volume: VolumeAssignment, ours: Attachment, volumes: VolumeStore) -> None:
     """What the instance's end means for the replaced volume, it means for the new one."""
     if volume.replaces is None or ours.state != "attached":
         return
     delete = volume.replaces.delete_on_termination
     if ours.delete_on_termination != delete:
-        replaced.set_delete_on_termination(ours.instance_id, ours.device, delete=delete)
+        volumes.set_delete_on_termination(ours.instance_id, ours.device, delete=delete)
 
 
 def _stop_if_stuck(ours: Attachment, volume_id: str, now: datetime) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts import CheckVolumeEvent, CheckVolumeResult
 from rewarm.domain.errors import VolumeFailedError, VolumeNotFoundError
-from rewarm.ports import JsonObject, RestoreTable, VolumeStore
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import attribute, parsed_time, stop_if_cancelled, volume_attribute
 
 WAIT_SECONDS = 5
@@ -16,13 +19,24 @@ CREATION_PATIENCE = timedelta(minutes=30)
 """Three times as long as botocore's waiter `volume_available` has patience."""
 
 
-def check_volume(event: CheckVolumeEvent, *, volumes: VolumeStore, table: RestoreTable) -> CheckVolumeResult:
+@dataclass(frozen=True, kw_only=True)
+class CheckVolumePorts:
+    """The ports that check_volume needs."""
+
+    volumes: VolumeStore
+    table: RestoreTable
+
+
+def check_volume(
+    event: CheckVolumeEvent,
+    ports: CheckVolumePorts,
+) -> CheckVolumeResult:
     """Raises VolumeFailedError, VolumeNotFoundError, RestoreCancelledError."""
-    stop_if_cancelled(table, event.restore_id)
+    stop_if_cancelled(ports.table, event.restore_id)
     index = event.volume.index
-    age = _age(attribute(table, event.restore_id, index, volume_attribute(index)), event)
+    age = _age(attribute(ports.table, event.restore_id, index, volume_attribute(index)), event)
     try:
-        volume = volumes.get(event.volume_id)
+        volume = ports.volumes.get(event.volume_id)
     except VolumeNotFoundError:
         if age is None or age > APPEARANCE_PATIENCE:
             raise

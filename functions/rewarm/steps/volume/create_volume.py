@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rewarm.contracts import Boost, CreateVolumeEvent, CreateVolumeResult
 from rewarm.domain.errors import (
@@ -16,25 +16,37 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import Strategy, VolumeSettings
 from rewarm.domain.units import iso
 from rewarm.domain.volume.performance import BOOST_TAG, performance_of
-from rewarm.ports import JsonObject, RestoreTable, VolumeStore
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import Status, boost_attribute, note, stop_if_cancelled, volume_attribute
 
 TOKEN_LENGTH = 64
 """botocore: ec2 CreateVolume ClientToken, at most 64 ASCII characters."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CreateVolumePorts:
+    """The ports that create_volume needs."""
+
+    volumes: VolumeStore
+    table: RestoreTable
+    stack_name: str
+
+
 def create_volume(
-    event: CreateVolumeEvent, *, volumes: VolumeStore, table: RestoreTable, stack_name: str
+    event: CreateVolumeEvent,
+    ports: CreateVolumePorts,
 ) -> CreateVolumeResult:
     """Raises InitializationRateUnavailableError, VolumeCopyUnavailableError, BoostUnavailableError, …"""
-    stop_if_cancelled(table, event.restore_id)
+    stop_if_cancelled(ports.table, event.restore_id)
     volume = event.volume
     token = client_token(event.restore_id, volume.index, event.attempt)
-    settings = volume.volume.settings(_tags(event, stack_name))
+    settings = volume.volume.settings(_tags(event, ports.stack_name))
     if event.plan.strategy is Strategy.VOLUME_CLONE:
-        volume_id = _copy(event, settings, volumes, token)
+        volume_id = _copy(event, settings, ports.volumes, token)
     else:
-        volume_id = _create(event, settings, volumes, token)
+        volume_id = _create(event, settings, ports.volumes, token)
     made = {
         "volumeId": volume_id,
         "snapshotId": volume.snapshot_id,
@@ -45,7 +57,7 @@ def create_volume(
         "createdAt": iso(event.now),
     }
     changes = {volume_attribute(volume.index): made, **_boost_record(event, volume_id)}
-    note(table, event.restore_id, {**changes, "status": Status.RESTORING.value})
+    note(ports.table, event.restore_id, {**changes, "status": Status.RESTORING.value})
     return CreateVolumeResult(volume_id=volume_id, client_token=token)
 
 

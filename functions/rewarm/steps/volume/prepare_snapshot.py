@@ -6,6 +6,7 @@ A volume made with less than one credit is cold, and EC2 says nothing of it; so 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts import PrepareSnapshotEvent, PrepareSnapshotResult
@@ -15,7 +16,9 @@ from rewarm.domain.plan.fast_restore import fsr_credits_per_hour
 from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.leftovers import came_of
-from rewarm.ports import FastSnapshotRestores, JsonObject, RestoreTable
+from rewarm.ports import JsonObject
+from rewarm.ports.fast_restores import FastSnapshotRestores
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import (
     attribute,
     fast_restore_user,
@@ -38,27 +41,33 @@ OVERRUN = timedelta(hours=1)
 """Three times as long as AWS says, and an hour more, is long enough: another plan takes over."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PrepareSnapshotPorts:
+    """The ports that prepare_snapshot needs."""
+
+    fast_restores: FastSnapshotRestores
+    table: RestoreTable
+    clock: Callable[[], datetime]
+
+
 def prepare_snapshot(
     event: PrepareSnapshotEvent,
-    *,
-    fast_restores: FastSnapshotRestores,
-    table: RestoreTable,
-    clock: Callable[[], datetime],
+    ports: PrepareSnapshotPorts,
 ) -> PrepareSnapshotResult:
     """Raises FastSnapshotRestoreUnavailableError, RestoreCancelledError."""
-    stop_if_cancelled(table, event.restore_id)
+    stop_if_cancelled(ports.table, event.restore_id)
     volume = event.volume
     place = (volume.snapshot_id, volume.availability_zone)
-    found = fast_restores.describe(*place, now=event.now)
-    noted = attribute(table, event.restore_id, volume.index, preparation_attribute(volume.index))
+    found = ports.fast_restores.describe(*place, now=event.now)
+    noted = attribute(ports.table, event.restore_id, volume.index, preparation_attribute(volume.index))
     if not noted:
-        noted = _claim(event, found, fast_restores, table, clock)
-        found = fast_restores.describe(*place, now=event.now) if noted["enabledByUs"] else found
+        noted = _claim(event, found, ports.fast_restores, ports.table, ports.clock)
+        found = ports.fast_restores.describe(*place, now=event.now) if noted["enabledByUs"] else found
     since = parsed_time(noted["since"]) or event.now
     _stop_if_lost(found, since, event)
     _stop_if_overdue(since, event)
     ready, wait_seconds = _judge(found, volume.snapshot_size_gib, event.now)
-    if ready and not _take_credit(event, found, table):
+    if ready and not _take_credit(event, found, ports.table):
         ready, wait_seconds = False, TURN_SECONDS
     return PrepareSnapshotResult(
         ready=ready,

@@ -6,13 +6,17 @@ this step fails for good the state machine goes on to the ready message, which s
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts import BoostRelease, ReleaseEvent, ReleaseResult
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.performance import performance_of
-from rewarm.ports import FastSnapshotRestores, RestoreTable, VolumeModifications, VolumeStore
+from rewarm.ports.fast_restores import FastSnapshotRestores
+from rewarm.ports.modifications import VolumeModifications
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import (
     attribute,
     boost_attribute,
@@ -28,27 +32,33 @@ PATIENCE = timedelta(minutes=15)
 minutes; the message that the volume is ready waits no longer."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReleasePorts:
+    """The ports that release needs."""
+
+    fast_restores: FastSnapshotRestores
+    volumes: VolumeStore
+    modifications: VolumeModifications
+    table: RestoreTable
+
+
 def release(
     event: ReleaseEvent,
-    *,
-    fast_restores: FastSnapshotRestores,
-    volumes: VolumeStore,
-    modifications: VolumeModifications,
-    table: RestoreTable,
+    ports: ReleasePorts,
 ) -> ReleaseResult:
     """Idempotent; does nothing for strategies that leave nothing running. Raises RestoreCancelledError."""
-    if not table.set_unless_cancelled(event.restore_id, settled_attribute(event.volume.index), True):
+    if not ports.table.set_unless_cancelled(event.restore_id, settled_attribute(event.volume.index), True):
         raise RestoreCancelledError("the restore was cancelled, as asked for")
     earlier = event.previous.released if event.previous else []
     place = (event.volume.snapshot_id, event.volume.availability_zone)
     now = release_fast_restore(
-        event.restore_id, event.volume.index, place, fast_restores=fast_restores, table=table
+        event.restore_id, event.volume.index, place, fast_restores=ports.fast_restores, table=ports.table
     )
-    boost = _release_boost(event, volumes, modifications)
+    boost = _release_boost(event, ports.volumes, ports.modifications)
     if boost is not None:
         told = {"volumeId": event.volume_id, **boost.to_json(), "at": iso(event.now)}
         index = event.volume.index
-        table.update_volume(event.restore_id, index, {boost_attribute(index): told})
+        ports.table.update_volume(event.restore_id, index, {boost_attribute(index): told})
     if boost is not None and boost.state == "lowered":
         now.append(f"boost of {event.volume_id} taken back: {boost.target} instead of {boost.boosted}")
     return ReleaseResult(

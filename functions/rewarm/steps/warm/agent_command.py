@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 from rewarm.contracts import VolumeAssignment
 from rewarm.domain.errors import AgentUnreachableError, RestoreError, TargetNotUsableError
-from rewarm.ports import Artifacts, Commands, Instances, RestoreTable
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.commands import Commands
+from rewarm.ports.instances import Instances
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import attribute, sending_attribute
 from rewarm.steps.warm.sent_once import about_to_send, sent_before
 
@@ -38,9 +41,9 @@ class AgentCommand:
     has_map: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class AgentPorts:
-    """What it takes to reach the agent."""
+    """The ports that a command of the agent needs."""
 
     commands: Commands
     instances: Instances

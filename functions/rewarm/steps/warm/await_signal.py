@@ -6,17 +6,30 @@ lost, doubled and early events change nothing but the time.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rewarm.contracts import AwaitSignalEvent, AwaitSignalResult
 from rewarm.domain.ready.signals import cancel_signal, command_signal, fast_restore_signal, volume_signal
-from rewarm.ports import RestoreTable
-from rewarm.ports_signals import Waiters
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.signals import Waiters
 from rewarm.steps.record.records import stop_if_cancelled
 
 KEPT_SECONDS = 3_600
 """Beyond the wait itself: DynamoDB removes what has expired hours later anyway."""
 
 
-def await_signal(event: AwaitSignalEvent, *, waiters: Waiters, table: RestoreTable) -> AwaitSignalResult:
+@dataclass(frozen=True, kw_only=True)
+class AwaitSignalPorts:
+    """The ports that await_signal needs."""
+
+    waiters: Waiters
+    table: RestoreTable
+
+
+def await_signal(
+    event: AwaitSignalEvent,
+    ports: AwaitSignalPorts,
+) -> AwaitSignalResult:
     """The command's signal where an agent reads, the volume's where there is one, else the snapshot's.
 
     Raises RestoreCancelledError: who cancels leaves the mark first and then takes the tokens; here it is the
@@ -24,9 +37,11 @@ def await_signal(event: AwaitSignalEvent, *, waiters: Waiters, table: RestoreTab
     """
     signal = _signal(event)
     seconds = event.wait_seconds + KEPT_SECONDS
-    waiters.add(signal, event.task_token, seconds=seconds)
-    waiters.replace(cancel_signal(event.restore_id, event.volume.index), event.task_token, seconds=seconds)
-    stop_if_cancelled(table, event.restore_id)
+    ports.waiters.add(signal, event.task_token, seconds=seconds)
+    ports.waiters.replace(
+        cancel_signal(event.restore_id, event.volume.index), event.task_token, seconds=seconds
+    )
+    stop_if_cancelled(ports.table, event.restore_id)
     return AwaitSignalResult(signal=signal)
 
 

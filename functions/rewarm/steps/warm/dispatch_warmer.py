@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest, VolumeAssignment
@@ -9,7 +10,8 @@ from rewarm.domain.model import MIB, Extent
 from rewarm.domain.ready.stability import read_ops_level
 from rewarm.domain.scope import Scope, most_bytes
 from rewarm.domain.volume.extents import Runs
-from rewarm.ports import Artifacts, Commands, Instances, Metrics, RestoreTable
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.metrics import Metrics
 from rewarm.steps.record.bucket import first_map_key, progress_key
 from rewarm.steps.record.records import attribute, command_attribute, sending_attribute, stop_if_cancelled
 from rewarm.steps.warm import agent_command
@@ -21,14 +23,16 @@ SLOWEST_MIB_S = 5
 """One reader on a cold volume gets about 5 MiB/s; the agent is never slower, so this bounds its time."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class DispatchWarmerPorts(agent_command.AgentPorts):
+    """The ports that dispatch_warmer needs."""
+
+    metrics: Metrics
+
+
 def dispatch_warmer(
     event: DispatchWarmerEvent,
-    *,
-    commands: Commands,
-    instances: Instances,
-    artifacts: Artifacts,
-    metrics: Metrics,
-    table: RestoreTable,
+    ports: DispatchWarmerPorts,
 ) -> DispatchWarmerResult:
     """SendCommand has no client token: the table remembers the command, so that a retried state finds it;
     also one that the function could not note before it ended (sent_once.py).
@@ -36,25 +40,24 @@ def dispatch_warmer(
     One that was interrupted is sent again, and the agent goes on from where it was. Raises AgentFailedError,
     AgentUnreachableError, TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
     """
-    stop_if_cancelled(table, event.restore_id)
+    stop_if_cancelled(ports.table, event.restore_id)
     name = command_attribute(event.volume.index)
-    noted = attribute(table, event.restore_id, event.volume.index, name)
+    noted = attribute(ports.table, event.restore_id, event.volume.index, name)
     known = noted.get("volumeId") == event.volume_id
     earlier = DispatchWarmerResult.model_validate(noted["dispatch"]) if known else None
     restarts = 0
     if earlier is not None and noted.get("warmUps", 0) == event.warm_ups:
-        found = restart(earlier, noted, event.now, commands=commands, instances=instances)
+        found = restart(earlier, noted, event.now, commands=ports.commands, instances=ports.instances)
         if found.note is not None:
-            table.update_volume(event.restore_id, event.volume.index, {name: {**noted, **found.note}})
+            ports.table.update_volume(event.restore_id, event.volume.index, {name: {**noted, **found.note}})
         if not found.is_due:
             return earlier
         restarts = found.restarts
     elif earlier is not None:
         # The volume is warmed up again: a command that hangs would keep the device to itself.
-        commands.cancel(earlier.command_id, earlier.instance_id)
+        ports.commands.cancel(earlier.command_id, earlier.instance_id)
     key = progress_key(event.restore_id, event.volume.index, warm_ups=event.warm_ups, restarts=restarts)
-    command = _command(event, artifacts, key)
-    ports = agent_command.AgentPorts(commands, instances, artifacts, table)
+    command = _command(event, ports.artifacts, key)
     turn = f"{event.warm_ups}.{restarts}"
     target = agent_command.Target(event.volume, event.volume_id, event.restore_id, turn)
     command_id = agent_command.send(command, target, ports)
@@ -63,11 +66,11 @@ def dispatch_warmer(
         instance_id=event.volume.instance_id or "",
         progress_key=command.progress_key or "",
         started_at=event.now,
-        read_ops_before=earlier.read_ops_before if earlier else _level_before(event, metrics),
+        read_ops_before=earlier.read_ops_before if earlier else _level_before(event, ports.metrics),
     )
     told = {"volumeId": event.volume_id, "warmUps": event.warm_ups, "restarts": restarts}
     changes = {name: {**told, "dispatch": result.to_json()}, sending_attribute(event.volume.index): None}
-    table.update_volume(event.restore_id, event.volume.index, changes)
+    ports.table.update_volume(event.restore_id, event.volume.index, changes)
     return result
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts import (
@@ -33,7 +34,11 @@ from rewarm.domain.ready.verification import p99_limit_ms
 from rewarm.domain.scope import Scope, reported
 from rewarm.domain.units import duration_text, iso, size_text
 from rewarm.domain.volume.progress import Point, with_point
-from rewarm.ports import Artifacts, Commands, Metrics, RestoreTable, VolumeStore
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.commands import Commands
+from rewarm.ports.metrics import Metrics
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record import samples
 from rewarm.steps.record.records import FINISHED, Status, initialization_attribute, stop_if_cancelled
 from rewarm.steps.warm.dispatch_warmer import bytes_to_read
@@ -51,32 +56,38 @@ LATE_WAIT_FRACTION = 0.05
 """Past the estimate, waits grow with the time already spent, so that days fit the event history."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PollInitializationPorts:
+    """The ports that poll_initialization needs."""
+
+    volumes: VolumeStore
+    commands: Commands
+    metrics: Metrics
+    artifacts: Artifacts
+    table: RestoreTable
+
+
 def poll_initialization(
     event: PollInitializationEvent,
-    *,
-    volumes: VolumeStore,
-    commands: Commands,
-    metrics: Metrics,
-    artifacts: Artifacts,
-    table: RestoreTable,
+    ports: PollInitializationPorts,
 ) -> PollInitializationResult:
     """Raises the Agent… errors, InitializationStalledError, VolumeUnreadableError, RestoreCancelledError,
     VolumeFailedError and VolumeNotFoundError.
     """
-    status = stop_if_cancelled(table, event.restore_id)
+    status = stop_if_cancelled(ports.table, event.restore_id)
     if event.dispatch is not None:
-        seen, account = _watch_agent(event, event.dispatch, commands, metrics, artifacts)
+        seen, account = _watch_agent(event, event.dispatch, ports.commands, ports.metrics, ports.artifacts)
     else:
-        seen, account = _watch_volume(event, volumes), None
+        seen, account = _watch_volume(event, ports.volumes), None
     verdict = judge(seen)
     if verdict.ready:
-        check_still_there(event.volume_id, event.volume, volumes)
+        check_still_there(event.volume_id, event.volume, ports.volumes)
     result = _result(event, seen, verdict, account)
-    samples.note(event, result, artifacts)
+    samples.note(event, result, ports.artifacts)
     _stop_if_stalled(event, result)
-    table.update_volume(event.restore_id, event.volume.index, _record(event, result))
+    ports.table.update_volume(event.restore_id, event.volume.index, _record(event, result))
     if status != Status.INITIALIZING and status not in FINISHED:
-        table.advance(event.restore_id, Status.INITIALIZING.value)
+        ports.table.advance(event.restore_id, Status.INITIALIZING.value)
     return result
 
 

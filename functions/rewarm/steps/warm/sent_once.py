@@ -12,7 +12,9 @@ from datetime import datetime, timedelta
 
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError
 from rewarm.domain.units import iso
-from rewarm.ports import Commands, JsonObject, RestoreTable
+from rewarm.ports import JsonObject
+from rewarm.ports.commands import Commands
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import parsed_time, sending_attribute
 
 ANSWER_AFTER = timedelta(seconds=19)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rewarm.contracts import VolumeAssignment
 from rewarm.domain.errors import VolumeFailedError
-from rewarm.ports import VolumeStore
+from rewarm.ports.volumes import VolumeStore
 
 USABLE = frozenset({"available", "in-use"})
 IN_PLACE = frozenset({"attached", "busy"})

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rewarm.domain.ready.signals import signal_of
 from rewarm.ports import JsonObject
-from rewarm.ports_signals import Tasks, Waiters
+from rewarm.ports.signals import Tasks, Waiters
 
 
-def wake_up(event: JsonObject, *, waiters: Waiters, tasks: Tasks) -> int:
+@dataclass(frozen=True, kw_only=True)
+class WakeUpPorts:
+    """The ports that wake_up needs."""
+
+    waiters: Waiters
+    tasks: Tasks
+
+
+def wake_up(
+    event: JsonObject,
+    ports: WakeUpPorts,
+) -> int:
     """How many were woken; 0 for an event that nobody waits for, that is not ours, or that came before."""
     signal = signal_of(event)
     if signal is None:
         return 0
-    return sum(tasks.wake(token) for token in waiters.take(signal))
+    return sum(ports.tasks.wake(token) for token in ports.waiters.take(signal))

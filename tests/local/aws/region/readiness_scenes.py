@@ -21,12 +21,13 @@ from rewarm.contracts import PollInitializationEvent, PollInitializationResult
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import BLOCK_BYTES, GIB, InitializationStatus, Strategy
 from rewarm.domain.ready.signals import command_signal, signal_of, volume_signal
-from rewarm.steps.warm.poll_initialization import poll_initialization
+from rewarm.steps.warm.poll_initialization import PollInitializationPorts, poll_initialization
 from tests.local.aws.machines.fake_dataplane import FakeDataPlane
 from tests.local.aws.region.readiness_faults import initialized
 from tests.local.aws.region.region_lab import INSTANCE, Lab
 from tests.support.builders import assignment, dispatch, plan, request, warm_result
 from tests.support.fakes import FakeArtifacts, FakeTable
+from tests.support.wired import wired
 
 Json = dict[str, Any]
 PROGRESS_KEY = "restores/scene/0/progress.json"
@@ -151,7 +152,7 @@ class _Stage:
             previous=previous,
         )
         ports: Any = {"volumes": self.volumes, "commands": self.commands, "metrics": self.metrics}
-        return poll_initialization(event, artifacts=self.artifacts, table=self.table, **ports)
+        return poll_initialization(event, wired(PollInitializationPorts, self, **ports))
 
     def wait(self, seconds: int) -> None:
         """As told, or until an event that is about this volume or its command."""

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from local.aws.wire.inprocess import client
 from local.tools.plan import __main__ as program
 from local.tools.plan import aws
-from rewarm.adapters import price_figures
+from rewarm.adapters import prices
 from rewarm.contracts.plans import PlanResult
 from tests.local.aws.region.region_lab import INSTANCE, Lab
 
@@ -99,7 +99,7 @@ def test_the_region_decides_the_prices(run):
     answer = json.loads(out)
     assert answer["summary"]["totalCostUsd"].startswith("0.90")
     (price,) = [one for one in answer["prices"] if one["name"] == "fsrUsdPerHour"]
-    assert price["usd"] == str(price_figures.shipped("ap-northeast-1")["fsrUsdPerHour"].usd)
+    assert price["usd"] == str(prices.shipped("ap-northeast-1")["fsrUsdPerHour"].usd)
 
 
 def test_fast_snapshot_restore_that_is_enabled_costs_nothing_more(run):

@@ -47,6 +47,7 @@ def runs(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     assert left_behind(tmp_path / "state") == []
 
 
+@pytest.mark.long
 def test_nothing_of_a_killed_run_outlives_the_next_start(
     runs: Callable[[], subprocess.Popen[str]], tmp_path: Path
 ) -> None:

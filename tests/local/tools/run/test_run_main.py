@@ -95,6 +95,7 @@ def left_behind(state_dir):
 @pytest.mark.agent
 @pytest.mark.slow
 @pytest.mark.workflow
+@pytest.mark.long
 def test_a_small_restore_ends_ready_with_one_line_of_json(tmp_path):
     process = start(tmp_path / "state")
     out, err = process.communicate()
@@ -117,7 +118,11 @@ def test_a_small_restore_ends_ready_with_one_line_of_json(tmp_path):
 @pytest.mark.workflow
 @pytest.mark.parametrize(
     ("words", "number"),
-    [("Embedded AWS", signal.SIGINT), ("Create Volume", signal.SIGTERM), ("Dispatch Warmer", signal.SIGINT)],
+    [
+        pytest.param("Embedded AWS", signal.SIGINT, marks=pytest.mark.long),
+        pytest.param("Create Volume", signal.SIGTERM, marks=pytest.mark.long),
+        ("Dispatch Warmer", signal.SIGINT),
+    ],
 )
 def test_stopping_ends_everything_that_was_started(tmp_path, words, number):
     process = start(tmp_path / "state")

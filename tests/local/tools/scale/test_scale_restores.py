@@ -11,7 +11,6 @@ from local.tools.scale.__main__ import _parser
 from local.tools.scale.__main__ import main as scale
 from local.tools.scale.restores import Crowd, problems
 
-RESTORES = 60
 GOOD = Crowd(
     restores=1_000, ready=1_000, ended_otherwise={}, volumes=1_000, first_seconds=92.0, median_seconds=500.0,
     last_seconds=1_000.0, calls=140.0, ec2_calls=17.0, throttled_states=0, held_afterwards=0,
@@ -19,12 +18,13 @@ GOOD = Crowd(
 ALONE = replace(GOOD, restores=1, ready=1, volumes=1, calls=145.0, ec2_calls=20.0)
 
 
-def test_many_at_once_all_end_and_storm_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    status = scale(["--restores", str(RESTORES), "--json"])
+@pytest.mark.parametrize("restores", [15, pytest.param(60, marks=pytest.mark.long)])
+def test_many_at_once_all_end_and_storm_nothing(restores: int, capsys: pytest.CaptureFixture[str]) -> None:
+    status = scale(["--restores", str(restores), "--json"])
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (status, told["problems"]) == (0, []), told
     many, alone = told["restores"], told["alone"]
-    assert many["ready"] == many["volumes"] == RESTORES
+    assert many["ready"] == many["volumes"] == restores
     assert many["ec2_calls"] <= 1.5 * alone["ec2_calls"]
     assert many["calls"] <= 1.5 * alone["calls"]
     assert many["held_afterwards"] == 0

@@ -15,7 +15,7 @@ from rewarm.domain.errors import AccessDeniedError
 from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.page import render
 from rewarm.steps.announce.announce import announce
-from rewarm.steps.volume.prepare_snapshot import prepare_snapshot
+from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
 from tests.support import accounts
 from tests.support.announcing import ready_details, say
 from tests.support.builders import (
@@ -31,6 +31,7 @@ from tests.support.builders import (
     request,
 )
 from tests.support.sweeping import SweepWorld
+from tests.support.wired import wired
 
 
 class TestReady:
@@ -228,7 +229,10 @@ class TestSweepOfUnreleased:
             volume=assignment(),
             plan=plan(Strategy.FAST_SNAPSHOT_RESTORE),
         )
-        prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table, clock=lambda: NOW)
+        prepare_snapshot(
+            event,
+            wired(PrepareSnapshotPorts, world, clock=lambda: NOW),
+        )
         say_ready(world, plan(Strategy.FAST_SNAPSHOT_RESTORE))
         world.table.update(RESTORE_ID, {"status": "ready"})
         world.holds.leave(RESTORE_ID)

@@ -15,9 +15,9 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Attachment, Strategy
 from rewarm.domain.volume.performance import Performance
-from rewarm.steps.clean_up.clean_up import clean_up
-from rewarm.steps.volume.create_volume import create_volume
-from rewarm.steps.volume.prepare_snapshot import prepare_snapshot
+from rewarm.steps.clean_up.clean_up import CleanUpPorts, clean_up
+from rewarm.steps.volume.create_volume import CreateVolumePorts, create_volume
+from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
 from tests.support.builders import (
     DEVICE,
     INSTANCE_ID,
@@ -33,6 +33,7 @@ from tests.support.builders import (
     plan,
     request,
 )
+from tests.support.wired import wired
 
 TARGET_TEXT = "gp3 iops=3000 throughputMibS=125"
 
@@ -46,7 +47,7 @@ def create(world, *, index=0, attempt=0, chosen=None):
         plan=chosen or plan(),
         attempt=attempt,
     )
-    return create_volume(event, volumes=world.volumes, table=world.table, stack_name="rewarm").volume_id
+    return create_volume(event, wired(CreateVolumePorts, world)).volume_id
 
 
 def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, story=None, fallback=None, **changes):
@@ -63,7 +64,7 @@ def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, story=No
     )
     return clean_up(
         event,
-        **world.removal_ports(),
+        wired(CleanUpPorts, world),
     )
 
 
@@ -189,7 +190,10 @@ class TestCleanUp:
         event = PrepareSnapshotEvent(
             restore_id=RESTORE_ID, now=NOW, volume=assignment(), plan=plan(Strategy.FAST_SNAPSHOT_RESTORE)
         )
-        prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table, clock=lambda: NOW)
+        prepare_snapshot(
+            event,
+            wired(PrepareSnapshotPorts, world, clock=lambda: NOW),
+        )
         assert clean(world).removed[-1] == f"fast snapshot restore of {SNAPSHOT_ID} in {ZONE} disabled"
 
     def test_lowers_the_boost_of_a_volume_that_stays(self, world):
@@ -262,6 +266,6 @@ def test_what_is_known_of_the_volume_is_kept_for_the_report():
     )
     clean_up(
         event,
-        **world.removal_ports(),
+        wired(CleanUpPorts, world),
     )
     assert world.table.records[RESTORE_ID]["story3"] == event.story

@@ -20,7 +20,7 @@ ARN = f"arn:aws:states:us-east-1:123456789012:execution:restore:{RESTORE_ID}"
 
 @dataclass
 class FakeWork:
-    """Port RunningWork: what is stopped is over in the world, too."""
+    """Two methods of the port StackExecutions: what is stopped is over in the world, too."""
 
     world: SweepWorld
     executions: dict[str, str] = field(default_factory=dict)

@@ -12,7 +12,8 @@ from rewarm.domain.errors import AccessDeniedError, ServiceUnavailableError, Thr
 from rewarm.domain.model import VolumeSettings
 from rewarm.domain.volume.performance import Performance
 from rewarm.steps.clean_up import sweep as sweeping
-from rewarm.steps.clean_up.sweep import SweepPorts, Swept
+from rewarm.steps.clean_up.sweep import Swept
+from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID
 from tests.support.performance import STACK
 from tests.support.sweeping import SweepWorld

@@ -12,7 +12,7 @@ from rewarm.steps.record.records import note
 from rewarm.steps.replace.put_back import PutBackPorts
 from tests.support.builders import DEVICE, INSTANCE_ID, RESTORE_ID, VOLUME_ID, at, instance
 from tests.support.performance import STACK
-from tests.support.replacing import OLD, FakeReplacedVolumes, LiveInstances
+from tests.support.replacing import OLD, LiveInstances
 from tests.support.sweeping import SweepWorld
 
 
@@ -30,13 +30,11 @@ def world():
 
 
 def swept(world, *, minute=30):
-    replaced, instances = FakeReplacedVolumes(world.volumes), LiveInstances(volumes=world.volumes)
+    instances = LiveInstances(volumes=world.volumes)
     instances.add(instance(devices={}))
     ports = world.ports(at(minute))
-    back = PutBackPorts(world.volumes, replaced, instances, world.commands, world.table, at(minute))
-    removal = replace(ports.ending.removal, put_back=back)
-    ending = replace(ports.ending, removal=removal)
-    return sweep(replace(ports, replaced=replaced, ending=ending))
+    back = PutBackPorts(world.volumes, instances, world.commands, world.table)
+    return sweep(replace(ports, put_back=back))
 
 
 def is_back(world):

@@ -19,9 +19,10 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.volume.modification_rule import ModificationRule
 from rewarm.domain.volume.performance import BOOST_TAG, Performance
-from rewarm.steps.performance.change_performance import change_performance
+from rewarm.steps.performance.change_performance import ChangePerformancePorts, change_performance
 from tests.support.builders import NOW, VOLUME_ID, at
 from tests.support.performance import CHANGE_ID, IO2, ORIGINAL, TARGET, ChangeWorld
+from tests.support.wired import wired
 
 DAY = timedelta(hours=24)
 FAST = {"iops": 2_000}
@@ -136,7 +137,7 @@ def change(world: ChangeWorld, now: datetime = NOW) -> ChangePerformanceResult:
     event = ChangePerformanceEvent(
         restore_id=CHANGE_ID, now=now, volume_id=VOLUME_ID, original=ORIGINAL, target=TARGET, accepted_at=NOW
     )
-    return change_performance(event, modifications=world.modifications, log=world.log, table=world.table)
+    return change_performance(event, wired(ChangePerformancePorts, world))
 
 
 class TestStep:

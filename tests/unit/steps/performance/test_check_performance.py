@@ -13,11 +13,12 @@ from rewarm.domain.errors import ModificationFailedError, ThrottledError
 from rewarm.domain.volume.modification_rule import ModificationRule
 from rewarm.domain.volume.performance import Performance
 from rewarm.steps.announce.announce import announce
-from rewarm.steps.performance.check_performance import check_performance
-from rewarm.steps.performance.get_performance import get_performance
+from rewarm.steps.performance.check_performance import CheckPerformancePorts, check_performance
+from rewarm.steps.performance.get_performance import PerformancePorts, get_performance
 from tests.support.builders import NOW, VOLUME_ID, at
 from tests.support.fakes import FakeArtifacts, FakeMessages
 from tests.support.performance import CHANGE_ID, ORIGINAL, TARGET, ChangeWorld, check_event
+from tests.support.wired import wired
 
 SECOND = 1 / 60
 
@@ -32,10 +33,7 @@ def world() -> ChangeWorld:
 def look(world: ChangeWorld, minutes: float, **changes: Any) -> CheckPerformanceResult:
     return check_performance(
         check_event(at(minutes), **changes),
-        modifications=world.modifications,
-        activity=world.activity,
-        trail=world.trail,
-        table=world.table,
+        wired(CheckPerformancePorts, world, metrics=world.activity),
     )
 
 
@@ -143,12 +141,7 @@ class TestGet:
         return get_performance(
             VOLUME_ID,
             now=at(minutes),
-            rule=ModificationRule.FOUR_IN_24_H,
-            volumes=world.volumes,
-            modifications=world.modifications,
-            trail=world.trail,
-            log=world.log,
-            table=world.table,
+            ports=wired(PerformancePorts, world, rule=ModificationRule.FOUR_IN_24_H),
         )
 
     def test_a_volume_that_was_never_changed(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 from rewarm.contracts import ChooseStrategyEvent
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import GIB, FastSnapshotRestore, Strategy
-from rewarm.steps.plan.choose_strategy import choose_strategy
+from rewarm.steps.plan.choose_strategy import ChooseStrategyPorts, choose_strategy
 from rewarm.steps.record.payloads import write_volumes
 from tests.support.builders import (
     NOW,
@@ -25,6 +25,7 @@ from tests.support.builders import (
     zone_assignment,
 )
 from tests.support.holds import FakePace
+from tests.support.wired import wired
 
 
 def choose(world, body=None, *, volumes=None, minutes=None, pace=None, **objective):
@@ -35,11 +36,7 @@ def choose(world, body=None, *, volumes=None, minutes=None, pace=None, **objecti
         deadline_at=at(minutes) if minutes else None,
         volumes_key=write_volumes(RESTORE_ID, volumes or [assignment()], world.artifacts),
     )
-    return choose_strategy(
-        event,
-        **world.planning_ports(),
-        pace=pace or FakePace(),
-    )
+    return choose_strategy(event, wired(ChooseStrategyPorts, world, pace=pace or FakePace()))
 
 
 class TestChooseStrategy:
@@ -161,11 +158,7 @@ class TestChooseStrategy:
             request=request(warmUp={"politeLatencyMs": 5}),
             volumes_key=write_volumes(RESTORE_ID, [assignment()], world.artifacts),
         )
-        result = choose_strategy(
-            event,
-            **world.planning_ports(),
-            pace=FakePace(),
-        )
+        result = choose_strategy(event, wired(ChooseStrategyPorts, world, pace=FakePace()))
         assert "warmUp.politeLatencyMs 5 " in result.summary.notes[-1]
 
     def test_warms_up_no_faster_than_the_request_allows(self):
@@ -176,9 +169,5 @@ class TestChooseStrategy:
             request=request(warmUp={"maxMibPerSecond": 10}, objective={"strategy": "warm-up-agent"}),
             volumes_key=write_volumes(RESTORE_ID, [assignment()], world.artifacts),
         )
-        result = choose_strategy(
-            event,
-            **world.planning_ports(),
-            pace=FakePace(),
-        )
+        result = choose_strategy(event, wired(ChooseStrategyPorts, world, pace=FakePace()))
         assert result.plans[0].plan.ready_p50_seconds >= 40 * 1024 / 10

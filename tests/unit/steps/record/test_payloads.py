@@ -9,11 +9,12 @@ import pytest
 from rewarm.contracts import ReportEvent, Trigger
 from rewarm.domain.errors import RequestRefusedError
 from rewarm.steps.record.payloads import MOST_SHOWN_BYTES, is_small, read_object, read_volumes
-from rewarm.steps.report.report import report
-from rewarm.steps.request.get_restore import get_restore
+from rewarm.steps.report.report import ReportPorts, report
+from rewarm.steps.request.get_restore import GetRestorePorts, get_restore
 from tests.support.builders import NOW, RESTORE_ID, at, request
 from tests.support.fakes import FakeArtifacts
 from tests.support.hundred import MOST_BYTES, VOLUMES, Restore, fits
+from tests.support.wired import wired
 
 
 def test_no_payload_of_a_hundred_volumes_is_too_large() -> None:
@@ -37,7 +38,8 @@ def test_no_payload_of_a_hundred_volumes_is_too_large() -> None:
     )
     world = restore.world
     told = report(
-        event, artifacts=world.artifacts, table=world.table, history=world.history, draw=lambda _: None
+        event,
+        wired(ReportPorts, world, draw=lambda _: None),
     )
     fits(event)
     fits(told)
@@ -45,7 +47,7 @@ def test_no_payload_of_a_hundred_volumes_is_too_large() -> None:
     verdicts = [one["verdict"] for one in document["volumes"]]
     assert (verdicts.count("ready"), verdicts.count("failed")) == (66, 34)
     assert len(document["plans"]) == len(document["results"]) == VOLUMES
-    record = get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)
+    record = get_restore(RESTORE_ID, wired(GetRestorePorts, world))
     assert len(record["plans"]) == record["volumeCount"] == VOLUMES
     assert record["plans"][99]["plan"]["why"], "nothing of a plan is left out"
 

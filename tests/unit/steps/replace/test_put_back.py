@@ -11,7 +11,7 @@ from rewarm.domain.errors import AccessDeniedError, DeviceInUseError, ThrottledE
 from rewarm.domain.model import Attachment
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG, TAGS, Place
 from rewarm.steps.replace.put_back import put_back
-from rewarm.steps.volume.create_volume import create_volume
+from rewarm.steps.volume.create_volume import CreateVolumePorts, create_volume
 from tests.support.builders import (
     DEVICE,
     INSTANCE_ID,
@@ -25,6 +25,7 @@ from tests.support.builders import (
     request,
 )
 from tests.support.replacing import OLD, STACK, ReplacingWorld
+from tests.support.wired import wired
 
 
 def out(world):
@@ -38,14 +39,14 @@ def make_new(world, *, attached=True):
     event = CreateVolumeEvent(
         restore_id=RESTORE_ID, now=NOW, request=request(), volume=assignment(), plan=plan(), attempt=0
     )
-    new = create_volume(event, volumes=world.volumes, table=world.table, stack_name=STACK).volume_id
+    new = create_volume(event, wired(CreateVolumePorts, world)).volume_id
     if attached:
         world.volumes.attach(new, INSTANCE_ID, DEVICE)
     return new
 
 
 def step(world):
-    (done,) = put_back(RESTORE_ID, 0, world.put_back_ports)
+    (done,) = put_back(RESTORE_ID, 0, world.put_back_ports, now=world.time)
     return done
 
 
@@ -75,11 +76,11 @@ class TestPutBack:
 
     def test_nothing_is_done_where_nothing_was_replaced(self):
         world = ReplacingWorld()
-        assert put_back(RESTORE_ID, 0, world.put_back_ports) == []
+        assert put_back(RESTORE_ID, 0, world.put_back_ports, now=world.time) == []
         assert world.place_of(OLD) == (INSTANCE_ID, DEVICE)
 
     def test_other_volumes_of_the_restore_stay_out(self, world):
-        assert put_back(RESTORE_ID, 1, world.put_back_ports) == []
+        assert put_back(RESTORE_ID, 1, world.put_back_ports, now=world.time) == []
         assert world.place_of(OLD) is None
 
     def test_it_needs_nothing_but_the_tags(self, world):

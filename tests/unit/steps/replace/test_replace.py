@@ -128,7 +128,7 @@ class TestCheck:
             ask(world)
 
     def test_a_volume_with_a_product_code_is_refused(self, world):
-        world.replaced.codes[OLD] = ["abc123"]
+        world.volumes.codes[OLD] = ["abc123"]
         with pytest.raises(TargetNotUsableError, match=r"Marketplace product code \(abc123\)"):
             ask(world)
 

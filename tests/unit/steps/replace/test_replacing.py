@@ -23,10 +23,10 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import Attachment
 from rewarm.domain.volume.replacing import REPLACED_TAG, TAGS, Place
 from rewarm.steps.announce.announce import announce
-from rewarm.steps.clean_up.clean_up import clean_up
+from rewarm.steps.clean_up.clean_up import CleanUpPorts, clean_up
 from rewarm.steps.plan.plan_notes import plan_notes
-from rewarm.steps.select.select_snapshot import select_snapshot
-from rewarm.steps.volume.attach_volume import attach_volume
+from rewarm.steps.select.select_snapshot import SelectSnapshotPorts, select_snapshot
+from rewarm.steps.volume.attach_volume import AttachVolumePorts, attach_volume
 from tests.support import accounts
 from tests.support.builders import (
     DEVICE,
@@ -44,6 +44,7 @@ from tests.support.builders import (
 )
 from tests.support.fakes import tokyo_prices
 from tests.support.replacing import OLD, STACK, ReplacingWorld
+from tests.support.wired import wired
 
 TARGET = {"instanceId": INSTANCE_ID, "device": DEVICE, "mode": "replace"}
 
@@ -78,11 +79,7 @@ class TestSelectSnapshot:
         )
         return select_snapshot(
             event,
-            snapshots=world.snapshots,
-            instances=world.instances,
-            volumes=world.volumes,
-            artifacts=world.artifacts,
-            keeper=world.keeper(),
+            wired(SelectSnapshotPorts, world, keeper=world.keeper()),
         ).volumes
 
     def test_says_which_volume_is_replaced(self, world):
@@ -131,13 +128,7 @@ class TestAttachVolume:
         event = AttachVolumeEvent(
             restore_id=RESTORE_ID, now=NOW, volume=world.assignment, volume_id=VOLUME_ID
         )
-        return attach_volume(
-            event,
-            volumes=world.volumes,
-            replaced=world.replaced,
-            instances=world.instances,
-            table=world.table,
-        )
+        return attach_volume(event, wired(AttachVolumePorts, world))
 
     def test_the_new_volume_keeps_what_the_place_had(self, world):
         take_out(world)
@@ -218,8 +209,7 @@ class TestCleanUp:
         )
         return clean_up(
             event,
-            **world.removal_ports(),
-            put_back=world.put_back_ports,
+            wired(CleanUpPorts, world, put_back=world.put_back_ports),
         )
 
     def ended(self, world, **options):

@@ -16,8 +16,8 @@ from rewarm.steps.announce.announce import announce
 from rewarm.steps.record.learned_times import known_records, timings_of
 from rewarm.steps.record.payloads import write_plans
 from rewarm.steps.report import phase_times
-from rewarm.steps.report.report import report
-from rewarm.steps.request.get_restore import get_restore
+from rewarm.steps.report.report import ReportPorts, report
+from rewarm.steps.request.get_restore import GetRestorePorts, get_restore
 from tests.support.builders import (
     INSTANCE_ID,
     NOW,
@@ -34,6 +34,7 @@ from tests.support.builders import (
     warm_result,
     zone_assignment,
 )
+from tests.support.wired import wired
 
 PHASES = {Phase.CREATE: (10, 60), Phase.READ: (328, 400), Phase.SETTLE: (120, 300)}
 
@@ -203,7 +204,8 @@ def finished(world, *results, plans=None):
         results=list(results),
     )
     return report(
-        event, artifacts=world.artifacts, table=world.table, history=world.history, draw=lambda _: None
+        event,
+        wired(ReportPorts, world, draw=lambda _: None),
     )
 
 
@@ -216,7 +218,7 @@ class TestReport:
         assert {one.phase for one in volume.phases} >= set(PHASES)
         (record,) = world.history.kept
         assert record.name == f"{RESTORE_ID}/0"
-        (shown,) = get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)["volumes"]
+        (shown,) = get_restore(RESTORE_ID, wired(GetRestorePorts, world))["volumes"]
         assert shown["measured"]["errorPercent"] == volume.error_percent
         assert shown["measured"]["phases"][0] == {
             "phase": "create",

@@ -9,7 +9,7 @@ from rewarm.contracts import Failure, ReportEvent, Trigger
 from rewarm.domain.model import Strategy
 from rewarm.steps.record.payloads import write_plans
 from rewarm.steps.record.records import note
-from rewarm.steps.report.report import report
+from rewarm.steps.report.report import ReportPorts, report
 from tests.support import accounts
 from tests.support.builders import (
     NOW,
@@ -24,6 +24,7 @@ from tests.support.builders import (
     request,
     volume_plan,
 )
+from tests.support.wired import wired
 
 
 def ready(index=0, **changes):
@@ -61,7 +62,8 @@ def account(world, results, *, plans=None, minutes=30):
         results=results,
     )
     return report(
-        event, artifacts=world.artifacts, table=world.table, history=world.history, draw=lambda _: "<p>"
+        event,
+        wired(ReportPorts, world, draw=lambda _: "<p>"),
     )
 
 

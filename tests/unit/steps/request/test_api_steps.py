@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from rewarm.adapters import price_figures
+from rewarm.adapters import prices
 from rewarm.domain.errors import (
     InvalidRequestError,
     RestoreEndedError,
@@ -20,12 +20,12 @@ from rewarm.domain.errors import (
     TooManyRestoresError,
 )
 from rewarm.domain.model import GIB, FastSnapshotRestore, PriceFigure, Strategy
-from rewarm.steps.plan.plan_restore import plan_restore
+from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
 from rewarm.steps.record.records import note
-from rewarm.steps.request.cancel_restore import cancel_restore
-from rewarm.steps.request.get_restore import get_restore
+from rewarm.steps.request.cancel_restore import CancelRestorePorts, cancel_restore
+from rewarm.steps.request.get_restore import GetRestorePorts, get_restore
 from rewarm.steps.request.runbooks import delete_runbook, get_runbook, put_runbook
-from rewarm.steps.request.start_restore import start_restore
+from rewarm.steps.request.start_restore import StartRestorePorts, start_restore
 from tests.support.builders import (
     NOW,
     RESTORE_ID,
@@ -39,6 +39,7 @@ from tests.support.builders import (
 )
 from tests.support.fakes import FakePrices
 from tests.support.signals import FakeTasks, FakeWaiters
+from tests.support.wired import wired
 
 
 def start(world, body=None, restore_id=RESTORE_ID, now=NOW, **limits):
@@ -46,11 +47,7 @@ def start(world, body=None, restore_id=RESTORE_ID, now=NOW, **limits):
         body or TO_INSTANCE,
         restore_id=restore_id,
         now=now,
-        snapshots=world.snapshots,
-        instances=world.instances,
-        volumes=world.volumes,
-        keeper=world.keeper(**limits),
-        starter=world.executions,
+        ports=wired(StartRestorePorts, world, keeper=world.keeper(**limits)),
     )
 
 
@@ -59,15 +56,7 @@ def dry_run(world, body):
         body,
         restore_id=RESTORE_ID,
         now=NOW,
-        snapshots=world.snapshots,
-        instances=world.instances,
-        volumes=world.volumes,
-        artifacts=world.artifacts,
-        fast_restores=world.fast_restores,
-        prices=world.prices,
-        quotas=world.quotas,
-        history=world.history,
-        table=world.table,
+        ports=wired(PlanRestorePorts, world),
     ).to_json()
 
 
@@ -220,17 +209,17 @@ class TestPlanRestore:
 
     def test_each_price_has_source_and_date_and_old_ones_are_marked(self):
         world = World()
-        shipped = price_figures.shipped("us-east-1")
+        shipped = prices.shipped("us-east-1")
         own = {"fsrUsdPerHour": PriceFigure(Decimal("0.70"), NOW - timedelta(days=90), "your own prices")}
-        world.prices = FakePrices(price_figures.book("us-east-1", {**shipped, **own}))
-        prices = {price["name"]: price for price in dry_run(world, TO_INSTANCE)["prices"]}
-        assert prices["fsrUsdPerHour"] == {
+        world.prices = FakePrices(prices.book("us-east-1", {**shipped, **own}))
+        shown = {price["name"]: price for price in dry_run(world, TO_INSTANCE)["prices"]}
+        assert shown["fsrUsdPerHour"] == {
             "name": "fsrUsdPerHour", "usd": "0.70", "source": "your own prices",
             "asOf": "2026-08-23T03:00:00Z", "stale": False,
         }  # fmt: skip
-        assert prices["rateUsdPerGibMibS"]["stale"] is True
-        assert "iopsUsdPerMonth.gp3" in prices
-        assert not [name for name in prices if name.startswith("storage") or name.endswith("io2")]
+        assert shown["rateUsdPerGibMibS"]["stale"] is True
+        assert "iopsUsdPerMonth.gp3" in shown
+        assert not [name for name in shown if name.startswith("storage") or name.endswith("io2")]
 
     def test_the_price_of_every_deadline_agrees_with_the_plan_for_it(self):
         offers = dry_run(World(), TO_INSTANCE)["frontier"]
@@ -273,7 +262,7 @@ class TestGetRestore:
         note(world.table, RESTORE_ID, {"volume0": {"volumeId": "vol-1"}, "volume1": {"volumeId": "vol-2"}})
         world.table.update_volume(RESTORE_ID, 0, {"command0": {"dispatch": {"progressKey": key}}})
         world.artifacts.objects[key] = {"event": "progress", "bytesDone": 7}
-        found = get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)
+        found = get_restore(RESTORE_ID, wired(GetRestorePorts, world))
         assert found["status"] == "accepted"
         assert [volume["volume"]["volumeId"] for volume in found["volumes"]] == ["vol-1", "vol-2"]
         assert found["volumes"][0]["agent"] == {"event": "progress", "bytesDone": 7}
@@ -283,10 +272,10 @@ class TestGetRestore:
     def test_has_a_fresh_link_to_each_page_that_there_is(self):
         world = World()
         start(world)
-        assert get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)["reportUrl"] is None
+        assert get_restore(RESTORE_ID, wired(GetRestorePorts, world))["reportUrl"] is None
         world.table.update(RESTORE_ID, {"pageKey": "restores/x/report.html"})
         world.table.update_volume(RESTORE_ID, 1, {"report1": {"pageKey": "restores/x/1/report.html"}})
-        found = get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)
+        found = get_restore(RESTORE_ID, wired(GetRestorePorts, world))
         assert found["reportUrl"] == world.artifacts.download_url(
             "restores/x/report.html", expires_seconds=3_600
         )
@@ -301,7 +290,7 @@ class TestGetRestore:
             world.table.append_volume_event(RESTORE_ID, index, news)
         world.table.append_event(RESTORE_ID, {"event": "plan", "at": at_once, "title": "plan"})
         world.table.append_event(RESTORE_ID, {"event": "failed", "at": at_once, "title": "failed"})
-        found = get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)
+        found = get_restore(RESTORE_ID, wired(GetRestorePorts, world))
         assert [one["title"] for one in found["events"]] == ["plan", "1", "2", "failed", "0"]
         assert not any(name.startswith("events") for name in found if name != "events")
 
@@ -311,20 +300,22 @@ class TestGetRestore:
         for index in (1, 0):
             told = {"index": index, "snapshotId": SNAPSHOT_ID, "plan": {"why": "cheapest"}}
             world.table.update_volume(RESTORE_ID, index, {f"plan{index}": told})
-        found = get_restore(RESTORE_ID, table=world.table, artifacts=world.artifacts)
+        found = get_restore(RESTORE_ID, wired(GetRestorePorts, world))
         assert [one["index"] for one in found["plans"]] == [0, 1]
         assert found["volumes"] == []
 
     def test_knows_no_other_restores(self):
         world = World()
         with pytest.raises(RestoreNotFoundError, match="there is no restore nothing"):
-            get_restore("nothing", table=world.table, artifacts=world.artifacts)
+            get_restore("nothing", wired(GetRestorePorts, world))
 
 
 class TestCancelRestore:
     @staticmethod
     def cancel(world, restore_id=RESTORE_ID):
-        return cancel_restore(restore_id, table=world.table, waiters=FakeWaiters(), tasks=FakeTasks())
+        return cancel_restore(
+            restore_id, CancelRestorePorts(table=world.table, waiters=FakeWaiters(), tasks=FakeTasks())
+        )
 
     def test_asks_the_restore_to_stop(self):
         world = World()

@@ -8,7 +8,7 @@ import pytest
 
 from rewarm.contracts import ParseRequestEvent
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
-from rewarm.steps.request.parse_request import parse_request
+from rewarm.steps.request.parse_request import ParseRequestPorts, parse_request
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, TO_INSTANCE, TO_ZONE, World, at
 from tests.support.holds import FakeHolds, FakePace, keeper
 
@@ -29,9 +29,11 @@ def event(execution_input, restore_id=RESTORE_ID):
 def parse(event, table, holds=None, *, pace=None, cooldown_minutes=60, **limits):
     return parse_request(
         event,
-        keeper=keeper(table, holds, **limits),
-        pace=pace or FakePace(),
-        cooldown=timedelta(minutes=cooldown_minutes),
+        ParseRequestPorts(
+            keeper=keeper(table, holds, **limits),
+            pace=pace or FakePace(),
+            cooldown=timedelta(minutes=cooldown_minutes),
+        ),
     )
 
 

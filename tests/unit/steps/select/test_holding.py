@@ -16,9 +16,10 @@ from rewarm.domain.errors import (
     TooManyRestoresError,
 )
 from rewarm.domain.volume.holds import TargetHolds
-from rewarm.steps.select.holding import MOST_ROUNDS, assign_and_hold, enter_stack, give_back
+from rewarm.steps.select.holding import MOST_ROUNDS, HoldingPorts, assign_and_hold, enter_stack, give_back
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, TO_INSTANCE, World, at, instance, request
 from tests.support.performance import FakeRestoreExecutions
+from tests.support.wired import wired
 
 Json = dict[str, Any]
 TO_DEVICE: Json = {**TO_INSTANCE, "target": {"instanceId": INSTANCE_ID, "device": "/dev/sdf"}}
@@ -31,10 +32,7 @@ def hold(
         request(body),
         restore_id=restore_id,
         now=at(minutes),
-        keeper=world.keeper(**limits),
-        snapshots=world.snapshots,
-        instances=world.instances,
-        volumes=world.volumes,
+        ports=wired(HoldingPorts, world, keeper=world.keeper(**limits)),
     )
 
 

@@ -17,7 +17,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Extent, Volume, VolumeSettings
-from rewarm.steps.select.select_snapshot import select_snapshot
+from rewarm.steps.select.select_snapshot import SelectSnapshotPorts, select_snapshot
 from tests.support.builders import (
     INSTANCE_ID,
     NOW,
@@ -32,6 +32,7 @@ from tests.support.builders import (
     request,
     snapshot,
 )
+from tests.support.wired import wired
 
 OTHER = "snap-0bbbbbbbbbbbbbbbb"
 
@@ -40,11 +41,7 @@ def select(world, body=None, **changes):
     event = SelectSnapshotEvent(restore_id=RESTORE_ID, now=NOW, request=request(body, **changes))
     return select_snapshot(
         event,
-        snapshots=world.snapshots,
-        instances=world.instances,
-        volumes=world.volumes,
-        artifacts=world.artifacts,
-        keeper=world.keeper(),
+        wired(SelectSnapshotPorts, world, keeper=world.keeper()),
     ).volumes
 
 

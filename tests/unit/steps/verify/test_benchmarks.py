@@ -10,11 +10,12 @@ import pytest
 from rewarm.domain import errors
 from rewarm.domain.model import VolumeSettings
 from rewarm.steps.record.bucket import benchmark_output_key
-from rewarm.steps.verify.get_benchmark import BenchmarkPorts, get_benchmark
-from rewarm.steps.verify.start_benchmark import start_benchmark
+from rewarm.steps.verify.get_benchmark import get_benchmark
+from rewarm.steps.verify.start_benchmark import BenchmarkPorts, start_benchmark
 from tests.support import builders
 from tests.support.fakes import FakeArtifacts, FakeCommands, FakeInstances, FakeVolumes
 from tests.support.fio_outputs import account, run_text, side
+from tests.support.wired import wired
 
 INSTANCE = builders.INSTANCE_ID
 NOW = builders.NOW
@@ -37,9 +38,7 @@ class World:
             body,
             benchmark_id="benchmark-1",
             now=NOW,
-            commands=self.commands,
-            instances=self.instances,
-            artifacts=self.artifacts,
+            ports=wired(BenchmarkPorts, self),
         )
 
     def get(self, seconds: float = 5) -> dict[str, Any]:

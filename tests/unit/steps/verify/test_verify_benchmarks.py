@@ -10,7 +10,7 @@ from rewarm.contracts import VerifyVolumeEvent, VerifyVolumeResult
 from rewarm.domain.errors import InvalidRequestError, ThrottledError
 from rewarm.steps.record.bucket import benchmark_output_key
 from rewarm.steps.verify.get_benchmark import BenchmarkPorts
-from rewarm.steps.verify.verify_volume import verify_volume
+from rewarm.steps.verify.verify_volume import VerifyVolumePorts, verify_volume
 from tests.support.builders import (
     RESTORE_ID,
     VOLUME_ID,
@@ -42,11 +42,13 @@ class Bench:
         )  # fmt: skip
         return verify_volume(
             event,
-            commands=self.world.commands,
-            instances=self.world.instances,
-            artifacts=self.world.artifacts,
-            table=self.world.table,
-            benchmarks=self.ports,
+            VerifyVolumePorts(
+                commands=self.world.commands,
+                instances=self.world.instances,
+                artifacts=self.world.artifacts,
+                table=self.world.table,
+                benchmarks=self.ports,
+            ),
         )
 
     def measured(self) -> VerifyVolumeResult:

@@ -14,7 +14,7 @@ from rewarm.domain.errors import (
     VolumeUnreadableError,
 )
 from rewarm.domain.model import CommandStatus
-from rewarm.steps.verify.verify_volume import verify_volume
+from rewarm.steps.verify.verify_volume import VerifyVolumePorts, verify_volume
 from tests.support.builders import (
     INSTANCE_ID,
     RESTORE_ID,
@@ -26,6 +26,7 @@ from tests.support.builders import (
     measurement,
     request,
 )
+from tests.support.wired import wired
 
 
 def verify(
@@ -54,10 +55,7 @@ def verify(
     )
     return verify_volume(
         event,
-        commands=world.commands,
-        instances=world.instances,
-        artifacts=world.artifacts,
-        table=world.table,
+        wired(VerifyVolumePorts, world),
     )
 
 

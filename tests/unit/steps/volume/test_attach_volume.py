@@ -9,7 +9,7 @@ import pytest
 from rewarm.contracts import AttachVolumeEvent
 from rewarm.domain.errors import DeviceInUseError, TargetNotUsableError, VolumeFailedError
 from rewarm.domain.model import Attachment
-from rewarm.steps.volume.attach_volume import attach_volume
+from rewarm.steps.volume.attach_volume import AttachVolumePorts, attach_volume
 from tests.support.builders import (
     DEVICE,
     INSTANCE_ID,
@@ -24,20 +24,14 @@ from tests.support.builders import (
     instance,
     zone_assignment,
 )
-from tests.support.replacing import FakeReplacedVolumes
+from tests.support.wired import wired
 
 
 def attach(world, volume=None, *, minute=0.0):
     event = AttachVolumeEvent(
         restore_id=RESTORE_ID, now=at(minute), volume=volume or assignment(), volume_id=VOLUME_ID
     )
-    return attach_volume(
-        event,
-        volumes=world.volumes,
-        replaced=FakeReplacedVolumes(world.volumes),
-        instances=world.instances,
-        table=world.table,
-    )
+    return attach_volume(event, wired(AttachVolumePorts, world))
 
 
 @pytest.fixture

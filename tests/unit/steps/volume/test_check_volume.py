@@ -6,16 +6,17 @@ import pytest
 
 from rewarm.contracts import CheckVolumeEvent, CreateVolumeEvent
 from rewarm.domain.errors import RestoreCancelledError, VolumeFailedError, VolumeNotFoundError
-from rewarm.steps.volume.check_volume import check_volume
-from rewarm.steps.volume.create_volume import create_volume
+from rewarm.steps.volume.check_volume import CheckVolumePorts, check_volume
+from rewarm.steps.volume.create_volume import CreateVolumePorts, create_volume
 from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID, World, assignment, at, plan, request
+from tests.support.wired import wired
 
 
 def check(world, minute=0.5):
     event = CheckVolumeEvent(
         restore_id=RESTORE_ID, now=at(minute), volume=assignment(), volume_id=VOLUME_ID, plan=plan()
     )
-    return check_volume(event, volumes=world.volumes, table=world.table)
+    return check_volume(event, wired(CheckVolumePorts, world))
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def world():
     event = CreateVolumeEvent(
         restore_id=RESTORE_ID, now=NOW, request=request(), volume=assignment(), plan=plan(), attempt=0
     )
-    create_volume(event, volumes=world.volumes, table=world.table, stack_name="rewarm")
+    create_volume(event, wired(CreateVolumePorts, world))
     return world
 
 

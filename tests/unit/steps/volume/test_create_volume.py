@@ -15,7 +15,7 @@ from rewarm.domain.errors import (
     VolumeCopyUnavailableError,
 )
 from rewarm.domain.model import Strategy, VolumeSettings
-from rewarm.steps.volume.create_volume import client_token, create_volume
+from rewarm.steps.volume.create_volume import CreateVolumePorts, client_token, create_volume
 from tests.support.builders import (
     NOW,
     RESTORE_ID,
@@ -29,6 +29,7 @@ from tests.support.builders import (
     plan,
     request,
 )
+from tests.support.wired import wired
 
 
 def create(world, *, strategy=Strategy.WARM_UP_AGENT, attempt=0, volume=None, chosen=None):
@@ -40,7 +41,7 @@ def create(world, *, strategy=Strategy.WARM_UP_AGENT, attempt=0, volume=None, ch
         plan=chosen or plan(strategy),
         attempt=attempt,
     )
-    return create_volume(event, volumes=world.volumes, table=world.table, stack_name="rewarm")
+    return create_volume(event, wired(CreateVolumePorts, world))
 
 
 class TestCreateVolume:

@@ -12,9 +12,10 @@ from rewarm.domain.errors import (
     ThrottledError,
 )
 from rewarm.domain.model import FastSnapshotRestore, Strategy
-from rewarm.steps.volume.prepare_snapshot import prepare_snapshot
+from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
 from rewarm.steps.volume.release import release_fast_restore
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, ZONE, World, assignment, at, plan
+from tests.support.wired import wired
 
 PLACE = (SNAPSHOT_ID, ZONE)
 
@@ -30,7 +31,7 @@ def prepare(world, *, minute=0.0, index=0, restore_id=RESTORE_ID, clock=lambda: 
         volume=assignment(index=index),
         plan=plan(Strategy.FAST_SNAPSHOT_RESTORE),
     )
-    return prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table, clock=clock)
+    return prepare_snapshot(event, wired(PrepareSnapshotPorts, world, clock=clock))
 
 
 class TestPrepareSnapshot:

@@ -16,9 +16,9 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.domain.volume.performance import Performance, VolumeModification
-from rewarm.steps.volume.create_volume import create_volume
-from rewarm.steps.volume.prepare_snapshot import prepare_snapshot
-from rewarm.steps.volume.release import release
+from rewarm.steps.volume.create_volume import CreateVolumePorts, create_volume
+from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
+from rewarm.steps.volume.release import ReleasePorts, release
 from tests.support.builders import (
     NOW,
     RESTORE_ID,
@@ -32,6 +32,7 @@ from tests.support.builders import (
     plan,
     request,
 )
+from tests.support.wired import wired
 
 PLACE = (SNAPSHOT_ID, ZONE)
 
@@ -43,7 +44,7 @@ def prepare(world, *, index=0, restore_id=RESTORE_ID):
         volume=assignment(index=index),
         plan=plan(Strategy.FAST_SNAPSHOT_RESTORE),
     )
-    prepare_snapshot(event, fast_restores=world.fast_restores, table=world.table, clock=lambda: NOW)
+    prepare_snapshot(event, wired(PrepareSnapshotPorts, world, clock=lambda: NOW))
 
 
 def give_back(world, *, index=0, restore_id=RESTORE_ID):
@@ -54,10 +55,7 @@ def give_back(world, *, index=0, restore_id=RESTORE_ID):
 def give(world, event):
     return release(
         event,
-        fast_restores=world.fast_restores,
-        volumes=world.volumes,
-        modifications=world.modifications,
-        table=world.table,
+        wired(ReleasePorts, world),
     )
 
 
@@ -150,7 +148,7 @@ def boosted_world():
         plan=boosted_plan(),
         attempt=0,
     )
-    create_volume(event, volumes=world.volumes, table=world.table, stack_name="rewarm")
+    create_volume(event, wired(CreateVolumePorts, world))
     return world
 
 

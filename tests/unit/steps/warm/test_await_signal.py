@@ -7,8 +7,8 @@ import pytest
 from rewarm.contracts import AwaitSignalEvent
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.ready.signals import cancel_signal
-from rewarm.steps.request.cancel_restore import cancel_restore
-from rewarm.steps.warm.await_signal import await_signal
+from rewarm.steps.request.cancel_restore import CancelRestorePorts, cancel_restore
+from rewarm.steps.warm.await_signal import AwaitSignalPorts, await_signal
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, assignment, dispatch
 from tests.support.fakes import FakeTable
 from tests.support.signals import FakeTasks, FakeWaiters
@@ -19,7 +19,7 @@ CANCEL = cancel_signal(RESTORE_ID, 0)
 def wait_for(waiters, table=None, **changes):
     values = {"task_token": "token-1", "wait_seconds": 900, **changes}
     event = AwaitSignalEvent(restore_id=RESTORE_ID, now=NOW, volume=assignment(), **values)
-    return await_signal(event, waiters=waiters, table=table or FakeTable()).signal
+    return await_signal(event, AwaitSignalPorts(waiters=waiters, table=table or FakeTable())).signal
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_who_cancels_ends_the_wait_at_once():
     waiters, tasks, table = FakeWaiters(), FakeTasks({"token-1"}), FakeTable()
     table.put_new(RESTORE_ID, {"status": "initializing", "volumeCount": 1})
     wait_for(waiters, table)
-    cancel_restore(RESTORE_ID, table=table, waiters=waiters, tasks=tasks)
+    cancel_restore(RESTORE_ID, CancelRestorePorts(table=table, waiters=waiters, tasks=tasks))
     assert tasks.woken == ["token-1"]
 
 

@@ -11,7 +11,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
 )
 from rewarm.domain.model import Extent, ReadActivity
-from rewarm.steps.warm.dispatch_warmer import dispatch_warmer
+from rewarm.steps.warm.dispatch_warmer import DispatchWarmerPorts, dispatch_warmer
 from tests.support.builders import (
     INSTANCE_ID,
     NOW,
@@ -23,6 +23,7 @@ from tests.support.builders import (
     instance,
     request,
 )
+from tests.support.wired import wired
 
 
 def dispatch(world, *, volume=None, volume_id=VOLUME_ID, warm_ups=0, **changes):
@@ -36,11 +37,7 @@ def dispatch(world, *, volume=None, volume_id=VOLUME_ID, warm_ups=0, **changes):
     )
     return dispatch_warmer(
         event,
-        commands=world.commands,
-        instances=world.instances,
-        artifacts=world.artifacts,
-        metrics=world.metrics,
-        table=world.table,
+        wired(DispatchWarmerPorts, world),
     )
 
 

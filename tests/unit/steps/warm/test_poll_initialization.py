@@ -15,7 +15,7 @@ from rewarm.domain.errors import (
     VolumeUnreadableError,
 )
 from rewarm.domain.model import GIB, CommandStatus, InitializationStatus, ReadActivity, Strategy
-from rewarm.steps.warm.poll_initialization import poll_initialization
+from rewarm.steps.warm.poll_initialization import PollInitializationPorts, poll_initialization
 from tests.support.builders import (
     INSTANCE_ID,
     NOW,
@@ -31,6 +31,7 @@ from tests.support.builders import (
     request,
     warm_result,
 )
+from tests.support.wired import wired
 
 RUNNING = CommandStatus("InProgress", "InProgress", None, "", "")
 PROGRESS_KEY = dispatch().progress_key
@@ -70,11 +71,7 @@ def poll(
     )
     return poll_initialization(
         event,
-        volumes=world.volumes,
-        commands=world.commands,
-        metrics=world.metrics,
-        artifacts=world.artifacts,
-        table=world.table,
+        wired(PollInitializationPorts, world),
     )
 
 

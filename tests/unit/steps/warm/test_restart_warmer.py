@@ -12,8 +12,8 @@ from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, PollInit
 from rewarm.domain.errors import AgentFailedError, AgentInterruptedError, AgentUnreachableError
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.ready import agent_output
-from rewarm.steps.warm.dispatch_warmer import dispatch_warmer
-from rewarm.steps.warm.poll_initialization import poll_initialization
+from rewarm.steps.warm.dispatch_warmer import DispatchWarmerPorts, dispatch_warmer
+from rewarm.steps.warm.poll_initialization import PollInitializationPorts, poll_initialization
 from rewarm.steps.warm.restart_warmer import MOST_RESTARTS
 from tests.support.builders import (
     INSTANCE_ID,
@@ -27,6 +27,7 @@ from tests.support.builders import (
     plan,
     request,
 )
+from tests.support.wired import wired
 
 KILLED: dict[str, Any] = {
     "status": "Failed",
@@ -47,11 +48,7 @@ def dispatch(world: World, now: datetime = NOW) -> DispatchWarmerResult:
     )
     return dispatch_warmer(
         event,
-        commands=world.commands,
-        instances=world.instances,
-        artifacts=world.artifacts,
-        metrics=world.metrics,
-        table=world.table,
+        wired(DispatchWarmerPorts, world),
     )
 
 
@@ -159,10 +156,7 @@ def test_the_poll_tells_an_interruption_from_a_failure(world: World) -> None:
         plan=plan(), started_at=NOW, dispatch=sent,
     )  # fmt: skip
     with pytest.raises(AgentInterruptedError, match=rf"{INSTANCE_ID} was interrupted: .*137: Killed"):
-        poll_initialization(
-            event, volumes=world.volumes, commands=world.commands, metrics=world.metrics,
-            artifacts=world.artifacts, table=world.table,
-        )  # fmt: skip
+        poll_initialization(event, wired(PollInitializationPorts, world))  # fmt: skip
 
 
 def test_an_end_that_nobody_saw_is_an_interruption() -> None:

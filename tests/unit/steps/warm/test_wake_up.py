@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from rewarm.domain.ready.signals import volume_signal
-from rewarm.steps.warm.wake_up import wake_up
+from rewarm.steps.warm.wake_up import WakeUpPorts, wake_up
 from tests.support.signals import FakeTasks, FakeWaiters
 
 AWS = Path(__file__).parents[4] / "events/aws"
@@ -23,25 +23,25 @@ def waiting(*tokens):
 
 def test_everybody_who_waits_is_woken():
     waiters, tasks = waiting("token-1", "token-2")
-    assert wake_up(INITIALIZED, waiters=waiters, tasks=tasks) == 2
+    assert wake_up(INITIALIZED, WakeUpPorts(waiters=waiters, tasks=tasks)) == 2
     assert tasks.woken == ["token-1", "token-2"]
 
 
 def test_an_event_that_comes_twice_finds_nobody():
     waiters, tasks = waiting("token-1")
-    wake_up(INITIALIZED, waiters=waiters, tasks=tasks)
-    assert wake_up(INITIALIZED, waiters=waiters, tasks=tasks) == 0
+    wake_up(INITIALIZED, WakeUpPorts(waiters=waiters, tasks=tasks))
+    assert wake_up(INITIALIZED, WakeUpPorts(waiters=waiters, tasks=tasks)) == 0
 
 
 def test_who_has_stopped_waiting_is_not_woken():
     waiters, tasks = waiting("token-1")
     tasks.waiting.clear()
-    assert wake_up(INITIALIZED, waiters=waiters, tasks=tasks) == 0
+    assert wake_up(INITIALIZED, WakeUpPorts(waiters=waiters, tasks=tasks)) == 0
 
 
 def test_other_events_wake_nobody():
     waiters, tasks = waiting("token-1")
     other = {**INITIALIZED, "detail": {**INITIALIZED["detail"], "event": "modifyVolume"}}
-    assert wake_up(other, waiters=waiters, tasks=tasks) == 0
-    assert wake_up({}, waiters=waiters, tasks=tasks) == 0
+    assert wake_up(other, WakeUpPorts(waiters=waiters, tasks=tasks)) == 0
+    assert wake_up({}, WakeUpPorts(waiters=waiters, tasks=tasks)) == 0
     assert waiters.take(SIGNAL) == ["token-1"]

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rewarm.adapters.aws_errors import meaning, naming_errors
-from rewarm.adapters.fast_restore_claims import enabling_time
 from rewarm.domain.errors import (
     CapacityUnavailableError,
     FastSnapshotRestoreUnavailableError,
@@ -35,7 +34,7 @@ _CREDITS_LOOK_BACK = timedelta(minutes=15)
 
 
 class Ec2FastSnapshotRestores:
-    """The ports FastSnapshotRestores and EnabledFastRestores."""
+    """The port FastSnapshotRestores."""
 
     def __init__(self, ec2: EC2Client, cloudwatch: CloudWatchClient) -> None:
         self._ec2 = ec2
@@ -44,7 +43,6 @@ class Ec2FastSnapshotRestores:
     def describe(
         self, snapshot_id: str, availability_zone: str, *, now: datetime
     ) -> FastSnapshotRestore | None:
-        """None where it was never enabled, or is disabled."""
         found = self._find(snapshot_id, availability_zone)
         if found is None or found.get("State", "disabled") == "disabled":
             return None
@@ -54,15 +52,11 @@ class Ec2FastSnapshotRestores:
         return FastSnapshotRestore(state=state, enabled_at=enabled_at, credits=balance)
 
     def enabling_time(self, snapshot_id: str, availability_zone: str) -> datetime | None:
-        """When the one that is active now was enabled; None where none is."""
         found = self._find(snapshot_id, availability_zone)
         return enabling_time(found) if found is not None and _is_active(found) else None
 
     def enable(self, snapshot_id: str, availability_zone: str) -> datetime | None:
-        """When it was enabled, which is earlier where it was enabled already; None where EC2 does not say.
-
-        Raises FastSnapshotRestoreUnavailableError (quota, capacity, state of the snapshot).
-        """
+        """EC2 may refuse for the quota, its capacity or the state of the snapshot."""
         try:
             with naming_errors():
                 answer = self._ec2.enable_fast_snapshot_restores(
@@ -80,7 +74,6 @@ class Ec2FastSnapshotRestores:
         return next((one.get("EnablingTime") for one in answer.get("Successful", [])), None)
 
     def disable(self, snapshot_id: str, availability_zone: str) -> None:
-        """Does nothing where it is not enabled, also because the snapshot is gone."""
         try:
             with naming_errors():
                 answer = self._ec2.disable_fast_snapshot_restores(
@@ -98,7 +91,6 @@ class Ec2FastSnapshotRestores:
                 raise _as_failed_call(refusal)
 
     def enabled_places(self) -> list[tuple[str, str]]:
-        """Snapshot and Availability Zone of all that are not disabled or about to be."""
         paginator = self._ec2.get_paginator("describe_fast_snapshot_restores")
         with naming_errors():
             pages = paginator.paginate(
@@ -190,3 +182,12 @@ def _as_failed_call(refusal: RestoreError) -> RestoreError:
     if isinstance(refusal, FastSnapshotRestoreUnavailableError):
         return RequestRefusedError(str(refusal))
     return refusal
+
+
+def enabling_time(item: DescribeFastSnapshotRestoreSuccessItemTypeDef) -> datetime:
+    """The first of its times; EC2 gives each state's only once it was reached."""
+    for name in ("EnablingTime", "OptimizingTime", "EnabledTime"):
+        if name in item:
+            found: datetime = item[name]
+            return found
+    raise ServiceUnavailableError(f"EC2 gives no time for the fast snapshot restore of {item['SnapshotId']}")

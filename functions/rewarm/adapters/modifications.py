@@ -22,7 +22,6 @@ class Ec2VolumeModifications:
         self._ec2 = ec2
 
     def latest(self, volume_id: str) -> VolumeModification | None:
-        """None where the volume was never changed."""
         with naming_errors():
             try:
                 found = self._ec2.describe_volumes_modifications(VolumeIds=[volume_id])
@@ -50,10 +49,8 @@ class Ec2VolumeModifications:
         )
 
     def start(self, volume_id: str, target: Performance) -> None:
-        """ModifyVolume. Raises ModificationPostponedError, VolumeNotFoundError.
-
-        There is no client token: where the first answer got lost, botocore's retry is told that a change is
-        under way, which is what the caller then sees.
+        """ModifyVolume has no client token: where the first answer got lost, botocore's retry meets the error
+        that a change is under way, and the caller sees that.
         """
         request: dict[str, Any] = {"VolumeId": volume_id, "VolumeType": target.volume_type}
         if target.iops is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.kms_keys import DescribesKeys, KmsKeys
 from rewarm.adapters.snapshot_blocks import BlockLister
-from rewarm.adapters.tags import tags_of
+from rewarm.adapters.volumes import tags_of
 from rewarm.domain.errors import (
     AccessDeniedError,
     RequestRefusedError,
@@ -44,10 +44,8 @@ class Ec2SnapshotCatalog:
         self._keys = KmsKeys(kms)
 
     def get(self, snapshot_id: str) -> Snapshot:
-        """Raises SnapshotNotFoundError; SnapshotNotUsableError where it is another account's, not shared.
-
-        botocore, ec2 DescribeSnapshots: an id that does not exist is an error, one "for which you do not have
-        access" is only left out.
+        """EC2 refuses an id that does not exist, and only leaves out one "for which you do not have access"
+        (botocore, ec2 DescribeSnapshots).
         """
         with naming_errors():
             found = self._ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"]
@@ -60,7 +58,6 @@ class Ec2SnapshotCatalog:
         return _snapshot(found[0])
 
     def in_recycle_bin(self, snapshot_id: str | None = None) -> list[BinnedSnapshot]:
-        """What the Recycle Bin holds, of this snapshot or of all; nothing where we may not look."""
         paginator = self._ec2.get_paginator("list_snapshots_in_recycle_bin")
         wanted = {"SnapshotIds": [snapshot_id]} if snapshot_id is not None else {"MaxResults": _PAGE}
         try:
@@ -72,7 +69,6 @@ class Ec2SnapshotCatalog:
             return []
 
     def archive_restore(self, snapshot_id: str) -> ArchiveRestore | None:
-        """None where no RestoreSnapshotTier is at work."""
         with naming_errors():
             answer = self._ec2.describe_snapshot_tier_status(
                 Filters=[{"Name": "snapshot-id", "Values": [snapshot_id]}]
@@ -83,22 +79,18 @@ class Ec2SnapshotCatalog:
         return None
 
     def key_problem(self, kms_key_id: str) -> str | None:
-        """Why no volume can be encrypted or decrypted with the KMS key now; None where one can."""
         return self._keys.problem(kms_key_id)
 
     def of_volume(self, volume_id: str) -> list[Snapshot]:
-        """All snapshots of a volume that this account owns, in any state."""
         return self._own({"Name": "volume-id", "Values": [volume_id]})
 
     def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
-        """All snapshots of this account that carry every one of the tags, in any state."""
         filters: list[FilterTypeDef] = [
             {"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()
         ]
         return self._own(*filters)
 
     def of_image(self, image_id: str) -> dict[str, str]:
-        """Device name to snapshot id of an AMI. Raises SnapshotNotFoundError."""
         with naming_errors():
             images = self._ec2.describe_images(ImageIds=[image_id])["Images"]
         if not images:
@@ -110,7 +102,6 @@ class Ec2SnapshotCatalog:
         }
 
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
-        """Written blocks, ascending, disjoint, merged, a part at a time. Raises SnapshotNotFoundError."""
         return self._blocks.extents(snapshot_id, size_gib=size_gib, full_size_bytes=full_size_bytes)
 
     def _own(self, *filters: FilterTypeDef) -> list[Snapshot]:

@@ -1,0 +1,44 @@
+"""The port of the artifacts bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from rewarm.domain.volume.extents import Runs
+from rewarm.ports import JsonObject
+
+
+class Artifacts(Protocol):
+    """The S3 bucket with the agent's binaries, block maps, progress, plans and reports."""
+
+    def put_json(self, key: str, value: JsonObject) -> None:
+        """Writes one JSON object, and replaces what the key had."""
+
+    def put_page(self, key: str, html: str) -> None:
+        """Writes a page for browsers."""
+
+    def get_json(self, key: str) -> JsonObject | None:
+        """Returns the object; None where there is none, or where it is not JSON (a progress line that is cut
+        short).
+        """
+
+    def get_text(self, key: str, *, most_bytes: int) -> str | None:
+        """Returns the object's text; None where there is no object, or one of more than `most_bytes`."""
+
+    def put_map(self, key: str, parts: Iterable[Runs]) -> int:
+        """Writes a block map as the agent reads it (`start count` a line), and returns how many blocks it
+        has.
+        """
+
+    def agent(self, platform: str, architecture: str) -> tuple[str, str]:
+        """Returns the key and the SHA-256 of the agent's binary.
+
+        Raises TargetNotUsableError where there is no agent for the platform and the architecture.
+        """
+
+    def download_url(self, key: str, *, expires_seconds: int) -> str:
+        """Returns a presigned GET. It ends with the credentials that sign it, if that is earlier."""
+
+    def upload_url(self, key: str, *, expires_seconds: int) -> str:
+        """Returns a presigned PUT, which ends as a download address does."""

@@ -1,0 +1,19 @@
+"""The port of the channels on which people and programs are told."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rewarm.ports import JsonObject
+
+
+class Messages(Protocol):
+    """Every channel that the stack has."""
+
+    def send(self, message: JsonObject) -> list[str]:
+        """Sends a message of domain.words.message as JSON, and returns the names of the channels that took
+        it.
+
+        Its `notify` says which channels the request wants. A channel that fails is left out, and raises
+        nothing.
+        """

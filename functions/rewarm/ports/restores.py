@@ -1,0 +1,135 @@
+"""The table of restores: the record of a restore as a whole, and beside that a record of each volume."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, Protocol
+
+from rewarm.domain.volume.leftovers import FastRestoreClaim
+from rewarm.ports import JsonObject
+
+VOLUME_COUNT = "volumeCount"
+"""The attribute of the restore that says how many volumes it has, before anything is known of them."""
+VOLUME_EVENTS = "events"
+"""The list of what was told of a volume, with its index behind it."""
+
+OVER = ("sweptAt", "finishedAt")
+"""Attributes of a restore that is over: the sweeper ends it, or it has ended by itself."""
+
+
+class Standing(NamedTuple):
+    """What a step asks of a restore before it does anything."""
+
+    is_cancelled: bool
+    """Somebody asked for it to be cancelled."""
+    status: str | None
+
+
+class RestoreTable(Protocol):
+    """Restores and their volumes, runbooks, alarm events, and who uses which fast snapshot restore.
+
+    Each volume has a record beside the restore's, in which attributes end with the volume's index
+    (`initialization3`). It has room there, and its writer never meets the writers of other volumes.
+
+    What must hold together is on the restore itself: `cancelRequested`, and the marks `attached<index>` and
+    `settled<index>`, of which at most one comes first. Everything else of a volume has one writer at a time,
+    its execution or, once that is over, the sweeper; no two places are written as one.
+    """
+
+    def put_new(self, restore_id: str, record: JsonObject) -> bool:
+        """Writes the record of a new restore; returns False where the restore is known already."""
+
+    def get(self, restore_id: str) -> JsonObject | None:
+        """Returns the restore's own record, with the marks of its volumes; None where it is not known."""
+
+    def get_whole(self, restore_id: str) -> JsonObject | None:
+        """Returns the restore's record with those of its volumes, which are never older than it; None as
+        `get`.
+        """
+
+    def standing(self, restore_id: str) -> Standing:
+        """Returns status and cancellation without the rest of the record; neither where it is not known."""
+
+    def update(self, restore_id: str, changes: JsonObject) -> None:
+        """Sets the given attributes of the restore, and creates the record where it is missing."""
+
+    def advance(self, restore_id: str, status: str) -> None:
+        """Sets the status, unless the restore is over (one of OVER): a function may outlive its execution."""
+
+    def append_event(self, restore_id: str, event: JsonObject) -> None:
+        """Adds to the list `events` of the restore."""
+
+    def get_volume(self, restore_id: str, index: int) -> JsonObject:
+        """Returns the record of one volume, without its marks; empty where there is none."""
+
+    def update_volume(self, restore_id: str, index: int, changes: JsonObject) -> None:
+        """Sets the given attributes of one volume, and creates its record where it is missing."""
+
+    def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:
+        """Adds to the list `events<index>` of one volume."""
+
+    def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
+        """Marks the restore as to be cancelled; returns False where it has all marks of `unless`.
+
+        Raises RestoreNotFoundError.
+        """
+
+    def set_unless_cancelled(self, restore_id: str, name: str, value: Any) -> bool:
+        """Sets a mark; returns False where the restore was cancelled before the mark was set."""
+
+    def claim_event(self, event_id: str, restore_id: str) -> str:
+        """Returns the id of the restore that owns this event: ours, or the one that claimed it first."""
+
+    def runbook(self, alarm_name: str) -> JsonObject | None:
+        """Returns the restore request for an alarm; None where the alarm has none."""
+
+    def put_runbook(self, alarm_name: str, request: JsonObject) -> None:
+        """Writes or replaces the restore request for an alarm."""
+
+    def delete_runbook(self, alarm_name: str) -> bool:
+        """Deletes the alarm's request; returns False where it had none."""
+
+    def claim_fast_snapshot_restore(
+        self, snapshot_id: str, availability_zone: str, user: str, *, asked_at: datetime | None
+    ) -> None:
+        """Notes that `user` (restore id and volume index) relies on it, and since when it asks EC2 to enable
+        it.
+        """
+
+    def note_fast_snapshot_restore(
+        self, snapshot_id: str, availability_zone: str, *, asked_at: datetime, enabling_time: datetime | None
+    ) -> None:
+        """Notes what came of enabling it: EC2's time where this stack enabled it, else None."""
+
+    def take_fast_snapshot_restore_credit(
+        self,
+        snapshot_id: str,
+        availability_zone: str,
+        user: str,
+        *,
+        credit_count: int,
+        now: datetime,
+        window: timedelta,
+    ) -> bool:
+        """Returns whether `user` may create a volume with one of the `credit_count` credits that CloudWatch
+        shows.
+
+        Credits that others took within `window` are taken off, for CloudWatch may not know of them yet.
+        Asking again gives the same user the same credit.
+        """
+
+    def release_fast_snapshot_restore(
+        self, snapshot_id: str, availability_zone: str, user: str
+    ) -> FastRestoreClaim | None:
+        """Notes that `user` relies on it no more.
+
+        Returns the claim where nobody else does and this stack may have enabled it: then it is to be
+        disabled. Returns the same again to the last user, whose call to disable it may have failed.
+        """
+
+    def forget_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> None:
+        """Drops the claim once its last user has disabled the fast snapshot restore."""
+
+    def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
+        """Returns who relies on the fast snapshot restore; None where no restore of this stack ever did."""

@@ -1,0 +1,82 @@
+"""The port of EBS volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from rewarm.domain.model import InitializationStatus, Volume, VolumeSettings
+
+
+class VolumeStore(Protocol):
+    """EBS volumes of this account in the Region."""
+
+    def create(
+        self,
+        snapshot_id: str,
+        availability_zone: str,
+        settings: VolumeSettings,
+        *,
+        initialization_rate_mib_s: int | None,
+        client_token: str,
+    ) -> str:
+        """Creates a volume of a snapshot and returns its id. The same token gives the same volume.
+
+        Raises InitializationRateUnavailableError, CapacityUnavailableError, QuotaExceededError,
+        SnapshotNotFoundError.
+        """
+
+    def copy(self, source_volume_id: str, settings: VolumeSettings, *, client_token: str) -> str:
+        """Copies a volume (CopyVolumes) and returns the copy's id. The same token gives the same copy.
+
+        Raises VolumeCopyUnavailableError (also where the source is gone), CapacityUnavailableError,
+        QuotaExceededError.
+        """
+
+    def get(self, volume_id: str) -> Volume:
+        """Returns the volume with its attachments. Raises VolumeNotFoundError."""
+
+    def created_by(self, restore_id: str) -> list[Volume]:
+        """Returns the volumes that carry this restore's tag."""
+
+    def attach(self, volume_id: str, instance_id: str, device: str) -> None:
+        """Attaches the volume. Does nothing where it is attached so already.
+
+        Raises DeviceInUseError, TargetNotUsableError.
+        """
+
+    def detach(self, volume_id: str, instance_id: str) -> None:
+        """Detaches the volume, never by force. Does nothing where it is not attached there."""
+
+    def delete(self, volume_id: str) -> None:
+        """Deletes the volume. Does nothing where it is gone.
+
+        Raises RequestRefusedError while it is attached.
+        """
+
+    def tag(self, volume_id: str, tags: Mapping[str, str]) -> None:
+        """Adds the tags, or replaces their values. Raises VolumeNotFoundError."""
+
+    def untag(self, volume_id: str, *keys: str) -> None:
+        """Removes the tags of these keys in one call. Does nothing where the volume or the tags are gone."""
+
+    def initialization_status(self, volume_id: str) -> InitializationStatus:
+        """Returns what EC2 shows of the initialization, up to 5 minutes late. Raises VolumeNotFoundError."""
+
+    def of_stack(self, stack_name: str) -> list[Volume]:
+        """Returns the volumes that carry the stack's tag, without those that are being deleted."""
+
+    def boosted(self, stack_name: str) -> list[Volume]:
+        """Returns the volumes of the stack that still carry the tag `rewarm:boost`."""
+
+    def product_codes(self, volume_id: str) -> list[str]:
+        """Returns the volume's product codes of AWS Marketplace. Raises VolumeNotFoundError."""
+
+    def set_delete_on_termination(self, instance_id: str, device: str, *, delete: bool) -> None:
+        """Sets whether the volume that is attached there is deleted with the instance."""
+
+    def replaced_by(self, restore_id: str) -> list[Volume]:
+        """Returns the volumes that this restore has taken out of their place."""
+
+    def replaced(self, stack_name: str) -> list[Volume]:
+        """Returns the volumes out of their place for any restore of the stack, which may have to go back."""
