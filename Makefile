@@ -27,30 +27,30 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install everything that run and test need (Debian packages too, when root)
-	@local/setup.sh --with-sam --with-linters --with-cross --with-file-systems --with-bench --with-browser
+	@local/setup.sh test
 
 run: ## restore a volume on the embedded AWS, watched live (ARGS="--strategy … --size-gib … --json")
-	@local/setup.sh >&2
+	@local/setup.sh run >&2
 	@$(PYTHON) -m local.tools.run $(ARGS)
 
-plan: ## every strategy with time and price, nothing is made (ARGS="--data-gib … --deadline-minutes … --what-if")
-	@local/setup.sh --only-python >&2
+plan: ## every strategy with time and price, nothing is made (ARGS="--size-gib … --deadline-minutes … --what-if")
+	@local/setup.sh cli >&2
 	@$(PYTHON) -m local.tools.plan $(ARGS)
 
 bench: ## the agent beside dd and fio, about half an hour (ARGS="--quick --volume … --check-kill 100")
-	@local/setup.sh --with-bench >&2
+	@local/setup.sh bench >&2
 	@$(PYTHON) -m local.tools.bench $(ARGS)
 
 scale: ## the largest snapshots, or many restores at once (ARGS="--size-gib … --pattern … --restores … --json")
-	@local/setup.sh >&2
+	@local/setup.sh run >&2
 	@$(PYTHON) -m local.tools.scale $(ARGS)
 
 measurements: ## published figures and thirty restores measured, 20 minutes (ARGS="--published --estimates --json")
-	@local/setup.sh --with-bench >&2
+	@local/setup.sh bench >&2
 	@$(PYTHON) -m local.tools.measurements $(ARGS)
 
 soak: ## random restores with random faults in virtual time (ARGS="--restores 5000 --seed 1", --only SEED, --json)
-	@local/setup.sh --only-python >&2
+	@local/setup.sh soak >&2
 	@$(PYTHON) -m local.soak $(ARGS)
 
 test: setup ## every promise once, agent and sanitizers too; only Python tests with PYTEST_ARGS="tests/unit -k …"
@@ -84,7 +84,7 @@ format: ## rewrite Python and C in the house style
 strategies-docs: ## write the tables and pictures of docs/strategies.md and docs/plan.md from the rules
 	@$(PYTHON) -m local.tools.plan --docs
 
-schemas: ## write events/*.schema.json and the examples beside them from the code
+schemas: ## write the schemas and examples of events/ from the code
 	@PYTHONPATH=functions $(PYTHON) -m rewarm.schemas events/
 
 build: setup ## the agent's release binaries, the SSM documents and what `sam deploy` uploads
@@ -96,7 +96,7 @@ deploy: build ## deploy to the AWS account of your credentials (ARGS="--paramete
 	@$(SAM) deploy $(ARGS)
 
 undeploy: ## delete the stack from the AWS account of your credentials, and list what stays (ARGS="--stack-name … --yes")
-	@local/setup.sh --with-sam --only-python >&2
+	@local/setup.sh undeploy >&2
 	@PYTHONPATH=cli $(PYTHON) -m rewarm_cli.undeploy $(ARGS)
 
 clean: ## remove what was built and installed

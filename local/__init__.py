@@ -2,7 +2,12 @@
 
 import sys
 from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+"""Of the working tree."""
+Json = dict[str, Any]
+"""An object of JSON, as AWS and the functions write it."""
 
 # The functions and the command line are those that ship; neither is an installed package here.
-_ROOT = Path(__file__).resolve().parents[1]
-sys.path += [folder for name in ("functions", "cli") if (folder := str(_ROOT / name)) not in sys.path]
+sys.path += [folder for name in ("functions", "cli") if (folder := str(ROOT / name)) not in sys.path]

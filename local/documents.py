@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
-Json = dict[str, Any]
+from local import ROOT, Json
 
 
 def contents(root: Path = ROOT) -> dict[str, Json]:

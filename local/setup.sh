@@ -1,74 +1,83 @@
 #!/bin/sh
-# Make ready what `make run` and `make test` need, from a bare Debian 12 with Python 3.11, cc and make. One line a
-# step; steps that are done already are skipped, each by a stamp that holds what the step was made from.
+# Make ready what a make target needs, from a bare Debian 12 with Python 3.11 and make. One line a step, with its
+# seconds; steps that are done already are skipped, each by a stamp in the folder that it made, which holds what it was made from.
 set -eu
 
-# usage: local/setup.sh [--with-sam] [--with-linters] [--with-file-systems] [--with-cross] [--with-bench]
-#                       [--with-browser]
-#        local/setup.sh --only-python: needs no root, for commands that neither mount nor compile
+# usage: local/setup.sh cli       for `make plan` and ./rewarm: Python packages only, no root needed
+#        local/setup.sh undeploy  for `make undeploy`: SAM's command line too, no root needed
+#        local/setup.sh soak      for `make soak`: the Python packages of the embedded AWS too, no root needed
+#        local/setup.sh run       for `make run` and `make scale`: what mounts and compiles, too
+#        local/setup.sh bench     for `make bench` and `make measurements`: fio and time, too
+#        local/setup.sh test      everything: linters, SAM, a browser, other systems' binaries, file systems
 
 cd "$(dirname "$0")/.."
 
 VENV=.venv
 SAM_VENV=.venv-sam
-STAMPS=.local/stamps
 LOG=.local/setup.log
 PYTHON=${PYTHON:-python3}
-
-# command or file that must be there : Debian package that has it
-NEEDED="
-cc:build-essential
-make:make
-pkg-config:pkg-config
-curl:curl
-fusermount3:fuse3
-/usr/include/fuse3/fuse.h:libfuse3-dev
-mkfs.ext4:e2fsprogs
-losetup:mount
-unshare:util-linux
-strace:strace
-/usr/bin/time:time
-"
-
-case " $* " in
-    *" --with-bench "*) NEEDED="$NEEDED fio:fio" ;;
-esac
-# What runs the agent's binaries of other systems; they are tested on x86-64 only, where Debian has both.
-case "$(uname -m) $* " in
-    x86_64*" --with-cross "*) NEEDED="$NEEDED qemu-aarch64:qemu-user /usr/lib/wine/wine64:wine64" ;;
-esac
-
-# What looks at the page of a restore as its readers do.
-case " $* " in
-    *" --with-browser "*)
-        NEEDED="$NEEDED chromium:chromium /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core"
-        ;;
-esac
-
-case " $* " in
-    *" --only-python "*) NEEDED= ;;
-esac
-
-# What the agent's tests make file systems and partitions with.
-case " $* " in
-    *" --with-file-systems "*) NEEDED="$NEEDED mkfs.xfs:xfsprogs mkntfs:ntfs-3g sfdisk:fdisk" ;;
-esac
-
-step() {
-    printf '%s\n' "$*"
-}
 
 fail() {
     printf 'setup: %s\n' "$*" >&2
     exit 1
 }
 
-# Run quietly; when it fails, show what it said.
-quietly() {
-    if ! "$@" >"$LOG" 2>&1; then
+PURPOSE=${1:-}
+case $PURPOSE in
+    cli | undeploy) PACKAGES=requirements/cli.txt ;;
+    soak | run | bench) PACKAGES=requirements/run.txt ;;
+    test) PACKAGES=requirements/dev.txt ;;
+    *) fail "found '$PURPOSE'; cli, undeploy, soak, run, bench or test is allowed" ;;
+esac
+
+# command or file that must be there : Debian package that has it
+NEEDED=
+case $PURPOSE in
+    run | bench | test)
+        NEEDED="cc:build-essential make:make pkg-config:pkg-config curl:curl fusermount3:fuse3
+            /usr/include/fuse3/fuse.h:libfuse3-dev mkfs.ext4:e2fsprogs losetup:mount unshare:util-linux"
+        ;;
+esac
+case $PURPOSE in
+    bench | test) NEEDED="$NEEDED fio:fio /usr/bin/time:time" ;;
+esac
+# What the agent's tests trace it with, and make file systems and partitions with; what looks at the page of a
+# restore as its readers do; and what runs the agent's binaries of other systems, on x86-64 only, where Debian has both.
+if [ "$PURPOSE" = test ]; then
+    NEEDED="$NEEDED strace:strace mkfs.xfs:xfsprogs mkntfs:ntfs-3g sfdisk:fdisk
+        chromium:chromium /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core"
+    case $(uname -m) in
+        x86_64) NEEDED="$NEEDED qemu-aarch64:qemu-user /usr/lib/wine/wine64:wine64" ;;
+    esac
+fi
+
+# step WHAT COMMAND...: say what is done and how many seconds it takes; when it fails, show what it said.
+step() {
+    what=$1
+    shift
+    began=$(date +%s)
+    printf '%s' "$what"
+    show_elapsed &
+    ticker=$!
+    trap 'kill "$ticker" 2>/dev/null' EXIT
+    status=0
+    "$@" >"$LOG" 2>&1 || status=$?
+    trap - EXIT
+    kill "$ticker" 2>/dev/null || true
+    [ ! -t 1 ] || printf '\r%s' "$what"
+    printf ': %s s\n' "$(($(date +%s) - began))"
+    if [ "$status" != 0 ]; then
         cat "$LOG" >&2
-        fail "this command failed: $*"
+        fail "this step failed: $what"
     fi
+}
+
+# On a terminal, the seconds so far, until the step or this script has ended.
+show_elapsed() {
+    [ -t 1 ] || return 0
+    while sleep 1 && kill -0 $$ 2>/dev/null; do
+        printf '\r%s: %s s' "$what" "$(($(date +%s) - began))"
+    done
 }
 
 is_there() {
@@ -96,10 +105,13 @@ install_packages() {
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
         fail "these Debian packages are missing: $packages(install them, or run this as root)"
     fi
-    step "Installing Debian packages: $packages"
-    quietly env DEBIAN_FRONTEND=noninteractive apt-get -q update
+    step "Installing Debian packages: ${packages% }" apt_install
+}
+
+apt_install() {
+    export DEBIAN_FRONTEND=noninteractive
     # shellcheck disable=SC2086  # a list of words
-    quietly env DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends $packages
+    apt-get -q update && apt-get -qy install --no-install-recommends $packages
 }
 
 check_python() {
@@ -110,7 +122,7 @@ check_python() {
 
 # is_done STAMP FILES...: whether the step was done with these very files. STAMP then holds what to keep of them.
 is_done() {
-    stamp=$STAMPS/$1
+    stamp=$1
     shift
     wanted=$(cat "$@" | sha256sum; "$PYTHON" -V)
     [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]
@@ -120,45 +132,48 @@ done_now() {
     printf '%s\n' "$wanted" >"$stamp"
 }
 
-# make_environment FOLDER STAMP REQUIREMENTS: a virtual environment with these packages.
+# make_environment FOLDER REQUIREMENTS: a virtual environment with these packages, beside those that it has.
 make_environment() {
-    is_done "$2" requirements/pip.txt "$3" && [ -x "$1/bin/python" ] && return 0
-    step "Installing the packages of $3 in $1"
-    [ -x "$1/bin/python" ] || quietly "$PYTHON" -m venv --clear "$1"
-    for list in requirements/pip.txt "$3"; do
-        quietly "$1/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
-            --only-binary=:all: --requirement "$list"
-    done
+    environment=$1 list=$2
+    is_done "$environment/has-$(basename "$list")" requirements/pip.txt "$list" && return 0
+    step "Installing the $(grep -c '^[a-z0-9].*==' "$list") Python packages of $list in $environment" fill_environment
     done_now
 }
 
+fill_environment() {
+    [ -x "$environment/bin/python" ] || "$PYTHON" -m venv --clear "$environment" || return
+    pip_install requirements/pip.txt && pip_install "$list"
+}
+
+pip_install() {
+    "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+        --only-binary=:all: --requirement "$1"
+}
+
 install_asl_validator() {
-    is_done asl-validator tests/lint/asl/package-lock.json && [ -d tests/lint/asl/node_modules ] && return 0
-    step "Installing the ASL linter in tests/lint/asl"
+    is_done tests/lint/asl/node_modules/is-whole tests/lint/asl/package-lock.json && return 0
     # Node brings certificates of its own; this machine's are what counts.
-    quietly env NODE_USE_SYSTEM_CA=1 PATH="$PWD/$VENV/bin:$PATH" npm --prefix tests/lint/asl ci --no-audit --no-fund --loglevel=error
+    step "Installing the ASL linter in tests/lint/asl" env NODE_USE_SYSTEM_CA=1 PATH="$PWD/$VENV/bin:$PATH" \
+        npm --prefix tests/lint/asl ci --no-audit --no-fund --loglevel=error
     done_now
 }
 
 # build FOLDER WHAT: make knows by itself what is out of date.
 build() {
-    make -q -C "$1" >/dev/null 2>&1 && return 0
-    step "Building $2"
-    quietly make -C "$1"
+    make -q -C "$1" >/dev/null 2>&1 || step "Building $2" make -C "$1"
 }
 
-mkdir -p "$STAMPS"
+mkdir -p "$(dirname "$LOG")"
+[ -x "$VENV/bin/python" ] || printf 'Setting up for the first time; what is done here is skipped the next time.\n'
 install_packages
 check_python
-make_environment "$VENV" packages requirements/dev.txt
-for extra in "$@"; do
-    case $extra in
-        --with-sam) make_environment "$SAM_VENV" sam requirements/sam.txt ;;
-        --with-linters) install_asl_validator ;;
-        --only-python) exit 0 ;;
-        --with-bench | --with-browser | --with-cross | --with-file-systems) ;; # their packages are installed by now
-        *) fail "unknown option $extra" ;;
-    esac
-done
+make_environment "$VENV" "$PACKAGES"
+case $PURPOSE in
+    undeploy | test) make_environment "$SAM_VENV" requirements/sam.txt ;;
+esac
+case $PURPOSE in
+    cli | undeploy | soak) exit 0 ;;
+    test) install_asl_validator ;;
+esac
 build warmer "the warm-up agent"
 build local/aws/first_touch "the first-touch file system"

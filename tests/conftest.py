@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import amount
+from tests.support import amount, models
 from tests.support.killed import sweep_killed_machines
 from tests.support.matrix_summary import fault_rows
 
 pytest_plugins = ["tests.support.lab"]
 
 amount.load_profile()
+models.read_once()
 
 APART = tuple(Path(__file__).parent / name for name in ("unit", "contract"))
 
@@ -35,7 +36,7 @@ def pytest_sessionstart() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What needs the deployed stack first, together: each worker that runs such a test deploys it once."""
-    items.sort(key=lambda item: "lab" not in getattr(item, "fixturenames", ()))
+    items.sort(key=lambda item: not {"lab", "host"} <= set(getattr(item, "fixturenames", ())))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

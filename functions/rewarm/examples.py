@@ -1,36 +1,20 @@
-"""One example of each JSON object that crosses a border; written to events/ beside its schema."""
+"""One example of each request, and of what else starts a restore; written to events/ beside the schemas."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from decimal import Decimal
-from typing import Any
-
-from rewarm import contracts
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkTarget
+from rewarm.contracts.parsing import parse_restore_request
+from rewarm.contracts.performance import PerformanceRequest
 from rewarm.domain.benchmark.benchmarks import PatternName
-from rewarm.domain.model import GIB, Strategy
 
-RESTORE_ID = "restore-0123456789abcdef"
-TASK_TOKEN = "AQCEAAAAKgAAAAMAAAAAAAAAAc8"  # noqa: S105
-CHANGE_ID = "performance-0123456789abcdef"
-STARTED = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
-NOW = datetime(2026, 11, 21, 3, 5, tzinfo=UTC)
-DEADLINE = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
 SNAPSHOT_ID = "snap-0123456789abcdef0"
-VOLUME_ID = "vol-0123456789abcdef0"
 INSTANCE_ID = "i-0123456789abcdef0"
-COMMON: dict[str, Any] = {"restore_id": RESTORE_ID, "now": NOW}
 
 REQUEST: JsonObject = {
     "source": {"volumeId": "vol-0fedcba9876543210", "at": "latest"},
     "target": {"instanceId": INSTANCE_ID},
     "objective": {"readyWithinMinutes": 30, "maxCostUsd": 1},
-}
-REPLACING: JsonObject = {
-    "source": {"volumeId": "vol-0fedcba9876543210"},
-    "target": {"instanceId": INSTANCE_ID, "device": "/dev/sdf", "mode": "replace"},
 }
 ALARM: JsonObject = {
     "version": "0",
@@ -55,203 +39,24 @@ ALARM: JsonObject = {
 }
 
 
-def _assignment() -> contracts.VolumeAssignment:
-    return contracts.VolumeAssignment(
-        index=0,
-        snapshot_id=SNAPSHOT_ID,
-        snapshot_started_at=datetime(2026, 11, 20, 18, 0, tzinfo=UTC),
-        source_volume_id="vol-0fedcba9876543210",
-        snapshot_size_gib=100,
-        data_bytes=40 * GIB,
-        data_bytes_from="fullSnapshotSize",
-        written_blocks=81_920,
-        map_key=f"restores/{RESTORE_ID}/0/blocks.map",
-        availability_zone="ap-northeast-1a",
-        instance_id=INSTANCE_ID,
-        instance_type="m7g.large",
-        platform="linux",
-        architecture="arm64",
-        agent_available=True,
-        device="/dev/sdf",
-        volume=contracts.NewVolume(volume_type="gp3", size_gib=100, iops=3_000, throughput_mib_s=125),
-        passed_over=[
-            contracts.PassedOverSnapshot(
-                snapshot_id="snap-0aaaaaaaaaaaaaaaa", reason="it is pending (37 % done)"
-            )
-        ],
-    )
-
-
-def _plan(strategy: Strategy = Strategy.WARM_UP_AGENT) -> contracts.Plan:
-    part = contracts.CostPart(
-        item="ListSnapshotBlocks requests", usd=Decimal("0.000005"), arithmetic="9 requests x $0.0006 / 1,000"
-    )
-    return contracts.Plan(
-        strategy=strategy,
-        usable_seconds=15,
-        ready_p50_seconds=478,
-        ready_p90_seconds=838,
-        cost_usd=part.usd,
-        cost_parts=[part],
-        why=f"{strategy} is the cheapest that meets the deadline, and the fastest at that price.",
-    )
-
-
-def _dispatch() -> contracts.DispatchWarmerResult:
-    return contracts.DispatchWarmerResult(
-        command_id="11111111-2222-3333-4444-555555555555",
-        instance_id=INSTANCE_ID,
-        progress_key=f"restores/{RESTORE_ID}/0/progress.json",
-        started_at=STARTED,
-        read_ops_before=0.0,
-    )
-
-
-def _result(request: contracts.RestoreRequest) -> JsonObject:
+def request_examples() -> dict[str, Contract]:
+    """Returns a valid request of each kind; the schema beside it is that of its class."""
     return {
-        "verdict": "failed",
-        "index": 0,
-        "snapshotId": SNAPSHOT_ID,
-        "error": "States.TaskFailed",
-        "cause": '{"Status":"FAILED","Error":"VolumeNotFastError","Cause":"{\\"errorMessage\\":\\"'
-        'p99 91 ms; at most 20 ms is allowed\\"}"}',
-    }
-
-
-def _early_events(request: contracts.RestoreRequest) -> dict[str, Contract]:
-    """Those of the state machine `restore`."""
-    return {
-        "restore-request": request,
-        "parse-request-event": contracts.ParseRequestEvent(**COMMON, started_at=STARTED, input=ALARM),
-        "select-snapshot-event": contracts.SelectSnapshotEvent(**COMMON, request=request),
-        "choose-strategy-event": contracts.ChooseStrategyEvent(
-            **COMMON, request=request, deadline_at=DEADLINE, volumes_key=f"restores/{RESTORE_ID}/volumes.json"
-        ),
-        "load-plan-event": contracts.LoadPlanEvent(**COMMON, index=0),
-        "keep-result-event": contracts.KeepResultEvent(**COMMON, result=_result(request)),
-        "announce-event": contracts.AnnounceEvent(
-            **COMMON,
-            event="failed",
-            request=request,
-            details={
-                "failure": {"state": "Select Snapshot", "error": "SnapshotNotFoundError", "cause": "{}"},
-                "results": [],
-            },
-        ),
-        "release-target-event": contracts.ReleaseTargetEvent(**COMMON),
-        "report-event": contracts.ReportEvent(
-            **COMMON,
-            started_at=STARTED,
-            deadline_at=DEADLINE,
-            request=request,
-            trigger=contracts.Trigger(kind="alarm", alarm_name="database-volume-gone", event_id=ALARM["id"]),
-            plans_key=f"restores/{RESTORE_ID}/plans.json",
-            results=[
-                {
-                    "index": 0,
-                    "verdict": "failed",
-                    "snapshotId": SNAPSHOT_ID,
-                    "error": "States.TaskFailed",
-                    "resultKey": f"restores/{RESTORE_ID}/0/result.json",
-                }
+        "restore-request": parse_restore_request(REQUEST),
+        "performance-request": PerformanceRequest(iops=2_000),
+        "benchmark-request": BenchmarkRequest(
+            instance_id=INSTANCE_ID,
+            targets=[
+                BenchmarkTarget(mount="/data"),
+                BenchmarkTarget(mount="/efs", iops=5_000, throughput_mib_s=488),
             ],
+            patterns=[PatternName.CACHE, PatternName.UPLOAD],
         ),
     }
-
-
-def _volume_events(request: contracts.RestoreRequest) -> dict[str, Contract]:
-    """Those of the state machine `restore-volume`."""
-    volume, plan = _assignment(), _plan()
-    one: dict[str, Any] = {**COMMON, "volume": volume, "volume_id": VOLUME_ID}
-    fast = _plan(Strategy.FAST_SNAPSHOT_RESTORE)
-    replaced = contracts.ReplacedVolume(volume_id="vol-0fedcba9876543210", size_gib=100)
-    return {
-        "prepare-snapshot-event": contracts.PrepareSnapshotEvent(**COMMON, volume=volume, plan=fast),
-        "create-volume-event": contracts.CreateVolumeEvent(
-            **COMMON, request=request, volume=volume, plan=plan, attempt=0
-        ),
-        "check-volume-event": contracts.CheckVolumeEvent(
-            **COMMON, volume=volume, volume_id=VOLUME_ID, plan=plan
-        ),
-        "replace-event": contracts.ReplaceEvent(
-            **COMMON,
-            request=contracts.parse_restore_request(REPLACING),
-            volume=volume.model_copy(update={"replaces": replaced}),
-            volume_id=VOLUME_ID,
-            phase="detach",
-        ),
-        "attach-volume-event": contracts.AttachVolumeEvent(**one),
-        "dispatch-warmer-event": contracts.DispatchWarmerEvent(**one, request=request),
-        "verify-volume-event": contracts.VerifyVolumeEvent(**one, request=request, phase="after"),
-        "poll-initialization-event": contracts.PollInitializationEvent(
-            **one, request=request, plan=plan, started_at=STARTED, deadline_at=DEADLINE, dispatch=_dispatch()
-        ),
-        "await-signal-event": contracts.AwaitSignalEvent(**one, task_token=TASK_TOKEN, wait_seconds=900),
-        "release-event": contracts.ReleaseEvent(**COMMON, volume=volume),
-        "choose-fallback-event": contracts.ChooseFallbackEvent(
-            **one,
-            request=request,
-            plan=plan,
-            fallbacks=[],
-            tried=[],
-            failure=contracts.Failure(state="Dispatch Warmer", error="AgentUnreachableError", cause="no"),
-            attached_announced=True,
-            warm_ups=0,
-            agent_lost=False,
-            began_at=NOW,
-            spent_usd=Decimal(0),
-        ),
-        "clean-up-event": contracts.CleanUpEvent(
-            **one, request=request, dispatch=_dispatch(), attached_announced=True
-        ),
-    }
-
-
-def _performance() -> dict[str, Contract]:
-    """Those of the state machine `change-performance`."""
-    original = contracts.PerformanceSettings(volume_type="io2", iops=1_000)
-    target = contracts.PerformanceSettings(volume_type="io2", iops=2_000)
-    one: dict[str, Any] = {
-        "restore_id": CHANGE_ID,
-        "now": NOW,
-        "volume_id": VOLUME_ID,
-        "original": original,
-        "target": target,
-    }
-    look = contracts.CheckPerformanceResult(
-        finished=False, wait_seconds=10, state="modifying", requested_at=STARTED, requested_from="ec2"
-    )
-    return {
-        "performance-request": contracts.PerformanceRequest(iops=2_000),
-        "change-performance-event": contracts.ChangePerformanceEvent(**one, accepted_at=STARTED),
-        "check-performance-event": contracts.CheckPerformanceEvent(
-            **one, size_gib=100, started_at=STARTED, previous=look
-        ),
-    }
-
-
-def _benchmarks() -> dict[str, Contract]:
-    """What POST /benchmarks takes."""
-    mounts = [
-        BenchmarkTarget(mount="/data"),
-        BenchmarkTarget(mount="/efs", iops=5_000, throughput_mib_s=488),
-    ]
-    request = BenchmarkRequest(
-        instance_id="i-0123456789abcdef0",
-        targets=mounts,
-        patterns=[PatternName.CACHE, PatternName.UPLOAD],
-    )
-    return {"benchmark-request": request}
-
-
-def contract_examples() -> dict[str, Contract]:
-    """Name to a valid value; the schema beside it is that of the value's class."""
-    request = contracts.parse_restore_request(REQUEST)
-    return {**_early_events(request), **_volume_events(request), **_performance(), **_benchmarks()}
 
 
 def input_examples() -> dict[str, JsonObject]:
-    """What starts an execution of `restore`, and what the API takes."""
+    """Returns what starts an execution of `restore`, by the names of the files."""
     return {
         "minimal-request": {"source": {"snapshotId": SNAPSHOT_ID}, "target": {"instanceId": INSTANCE_ID}},
         "cloudwatch-alarm": ALARM,

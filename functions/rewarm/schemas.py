@@ -1,4 +1,7 @@
-"""Writes the JSON schemas and examples of events/ from the contracts: `python -m rewarm.schemas events/`."""
+"""Writes events/: the schemas and examples of requests and answers, and one schema of all steps' events.
+
+Usage: `python -m rewarm.schemas events/`.
+"""
 
 from __future__ import annotations
 
@@ -7,68 +10,69 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
+
 from rewarm import contracts
-from rewarm.contracts.base import Contract
+from rewarm.contracts.base import Contract, StepEvent
 from rewarm.contracts.benchmarks import BenchmarkResult
 from rewarm.contracts.plans import PlanResult
-from rewarm.examples import contract_examples, input_examples
+from rewarm.examples import input_examples, request_examples
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def schema_of(model: type[Contract], *, mode: str = "validation") -> dict[str, Any]:
-    """In the JSON names; `serialization` for what we answer, `validation` for what we take."""
-    made = model.model_json_schema(
-        by_alias=True, mode="serialization" if mode == "serialization" else "validation"
-    )
-    return {"$schema": DRAFT, **made}
+class _WithoutFieldTitles(GenerateJsonSchema):
+    """Leaves out the titles that pydantic makes of the fields' names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Returns false for every field."""
+        return False
 
 
-def results() -> dict[str, type[Contract]]:
-    """What each step and POST /plans answer, by name."""
+def border_schema(model: type[Contract], *, mode: JsonSchemaMode = "validation") -> dict[str, Any]:
+    """Returns the schema of one model; `serialization` is for answers, `validation` for requests."""
+    return {"$schema": DRAFT, **model.model_json_schema(by_alias=True, mode=mode)}
+
+
+def answers() -> dict[str, type[Contract]]:
+    """Returns the models of what leaves the product, by the names of their schemas."""
     return {
-        "parse-request-result": contracts.ParseRequestResult,
-        "select-snapshot-result": contracts.SelectSnapshotResult,
-        "choose-strategy-result": contracts.ChooseStrategyResult,
-        "choose-fallback-result": contracts.ChooseFallbackResult,
-        "load-plan-result": contracts.LoadPlanResult,
-        "keep-result-result": contracts.KeepResultResult,
-        "announce-result": contracts.AnnounceResult,
-        "prepare-snapshot-result": contracts.PrepareSnapshotResult,
-        "create-volume-result": contracts.CreateVolumeResult,
-        "check-volume-result": contracts.CheckVolumeResult,
-        "replace-result": contracts.ReplaceResult,
-        "attach-volume-result": contracts.AttachVolumeResult,
-        "dispatch-warmer-result": contracts.DispatchWarmerResult,
-        "verify-volume-result": contracts.VerifyVolumeResult,
-        "poll-initialization-result": contracts.PollInitializationResult,
-        "await-signal-result": contracts.AwaitSignalResult,
-        "release-result": contracts.ReleaseResult,
-        "clean-up-result": contracts.CleanUpResult,
-        "release-target-result": contracts.ReleaseTargetResult,
-        "report-result": contracts.ReportResult,
         "plan-result": PlanResult,
         "benchmark-result": BenchmarkResult,
-        "change-performance-result": contracts.ChangePerformanceResult,
-        "check-performance-result": contracts.CheckPerformanceResult,
+        "report-result": contracts.ReportResult,
     }
 
 
+def step_models() -> list[type[Contract]]:
+    """Returns the event and the result of every step, sorted by name."""
+    models = {model for model in vars(contracts).values() if isinstance(model, type)}
+    steps = {model for model in models if issubclass(model, StepEvent) or model.__name__.endswith("Result")}
+    return sorted(steps - {*answers().values()}, key=lambda model: model.__name__)
+
+
+def internal_schema() -> dict[str, Any]:
+    """Returns one document whose `$defs` hold every event and result of a step, and what they share."""
+    _, document = models_json_schema(
+        [(model, "validation") for model in step_models()], schema_generator=_WithoutFieldTitles
+    )
+    return {"$schema": DRAFT, **document}
+
+
 def documents() -> dict[str, dict[str, Any]]:
-    """File name to JSON document, everything that belongs into events/."""
-    files: dict[str, dict[str, Any]] = {}
-    for name, example in contract_examples().items():
-        files[f"{name}.schema.json"] = schema_of(type(example))
-        files[f"{name}.json"] = example.to_json()
-    for name, model in results().items():
-        files[f"{name}.schema.json"] = schema_of(model, mode="serialization")
+    """Returns everything that belongs into events/, by the names of the files."""
+    files: dict[str, dict[str, Any]] = {"internal.schema.json": internal_schema()}
+    for name, request in request_examples().items():
+        files[f"{name}.schema.json"] = border_schema(type(request))
+        files[f"{name}.json"] = request.to_json()
+    for name, model in answers().items():
+        files[f"{name}.schema.json"] = border_schema(model, mode="serialization")
     for name, value in input_examples().items():
         files[f"{name}.json"] = value
     return files
 
 
 def write(folder: Path) -> list[Path]:
-    """Writes every document; the paths written."""
+    """Writes every document into `folder`, which is made if it is missing. Returns the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, document in sorted(documents().items()):
@@ -79,7 +83,7 @@ def write(folder: Path) -> list[Path]:
 
 
 def main(arguments: list[str]) -> int:
-    """Exit status 2 where no folder is named."""
+    """Returns the exit status: 2 if no folder is named."""
     if len(arguments) != 1:
         sys.stderr.write("usage: python -m rewarm.schemas FOLDER\n")
         return 2

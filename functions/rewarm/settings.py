@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from rewarm.domain.volume.holds import Limits
+from rewarm.domain.volume.holds import ConcurrencyLimits
 from rewarm.domain.volume.modification_rule import ModificationRule
 
 
@@ -95,9 +95,9 @@ class Settings:
         return ModificationRule(self.environment.get("MODIFICATION_RULE") or ModificationRule.FOUR_IN_24_H)
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ConcurrencyLimits:
         """How many restores may run at once."""
-        return Limits(
+        return ConcurrencyLimits(
             per_instance=int(self._required("MAX_RESTORES_PER_INSTANCE")),
             in_stack=int(self._required("MAX_RESTORES_IN_FLIGHT")),
         )

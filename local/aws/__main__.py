@@ -9,10 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
-from local.aws.emulator.deploy import DeploymentError
-from local.aws.emulator.launcher import EmulatorError
-from local.aws.host import DEFAULT_IDLE_SPEED, DEFAULT_STATE_DIR, Host
-from local.aws.state_dir import StateDirInUseError
+from local.aws.host import DEFAULT_IDLE_SPEED, DEFAULT_STATE_DIR, HOST_ERRORS, Host
 from rewarm_cli.arguments import Parser
 
 
@@ -30,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
             _announce(host, as_json=options.json)
             while not ended.wait(0.5) and os.getppid() == parent:
                 continue
-    except (DeploymentError, EmulatorError, StateDirInUseError) as problem:
+    except HOST_ERRORS as problem:
         print(f"embedded AWS: {problem}", file=sys.stderr)
         return 1
     return 0

@@ -13,24 +13,35 @@ from typing import Any, Self
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 
+from local import ROOT
 from local.aws.clock import LabClock
 from local.aws.command_output import CommandOutput
 from local.aws.emulator import launcher
-from local.aws.emulator.deploy import Source, deploy
+from local.aws.emulator.deploy import DeploymentError, Source, deploy
+from local.aws.machines.dataplane import DataPlaneError
 from local.aws.machines.first_touch_process import FirstTouchSettings
 from local.aws.machines.machine import Machine
 from local.aws.ports import free_port
 from local.aws.region import Region, RegionSettings
 from local.aws.slack_sink import SlackSink
-from local.aws.state_dir import MARKER, StateDir
+from local.aws.state_dir import MARKER, StateDir, StateDirError
 from local.aws.wire import serve
 
-ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_STATE_DIR = ROOT / ".local" / "run"
 DEFAULT_IDLE_SPEED = 1_800.0
 STACK = "rewarm"
 REGION_SERVICES = ("EC2", "EBS", "SSM", "KMS", "PRICING", "SERVICE_QUOTAS", "CLOUDTRAIL")
+HOST_ERRORS = (
+    BotoCoreError,
+    ClientError,
+    DataPlaneError,
+    DeploymentError,
+    launcher.EmulatorError,
+    StateDirError,
+)
+"""What may go wrong here without a fault in the program: a sentence is enough, no traceback."""
 _PULSE_SECONDS = 0.05
 
 LOG = logging.getLogger(__name__)
@@ -64,8 +75,14 @@ class Host:
     ) -> None:
         self.close()
 
+    def take_state_dir(self) -> None:
+        """Lock the state directory and sweep it: cheap, so a job does it first. Raises StateDirError."""
+        if not hasattr(self, "state"):
+            self.state = StateDir(self._state_dir)
+            self._close.callback(self.state.close)
+
     def start(self) -> None:
-        """Start everything; when one part fails, end the others and raise."""
+        """Start everything; when one part fails, end the others and raise one of HOST_ERRORS."""
         try:
             self._start()
         except BaseException:
@@ -109,8 +126,7 @@ class Host:
         self._close.close()
 
     def _start(self) -> None:
-        self.state = StateDir(self._state_dir)
-        self._close.callback(self.state.close)
+        self.take_state_dir()
         self.slack = SlackSink(self.state.path)
         self._close.callback(self.slack.close)
         emulator_port, region_port = free_port(), free_port()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-Json = dict[str, Any]
+from local import Json
 
 MAX_BLOCKS = 50
 MAX_TEXT = 40_000

@@ -12,9 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from local import Json
 from local.aws.slack_limits import problems
 
-Json = dict[str, Any]
 Answer = tuple[int, str, dict[str, str]]
 
 MAX_BODY_BYTES = 1_000_000

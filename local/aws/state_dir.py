@@ -24,17 +24,25 @@ ENDING_SECONDS = 30.0
 _POLL_SECONDS = 0.05
 
 
-class StateDirInUseError(RuntimeError):
+class StateDirError(RuntimeError):
+    """The folder cannot be used; the message says why."""
+
+
+class StateDirInUseError(StateDirError):
     """Another embedded AWS runs in this folder."""
 
 
 class StateDir:
-    """The locked folder."""
+    """The locked folder. Raises StateDirError where it cannot be made or another owner has it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(self.path / "lock")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(self.path / "lock")
+        except OSError as error:
+            problem = f"{self.path} cannot be the state directory ({error.strerror})"
+            raise StateDirError(f"{problem}: choose another --state-dir") from error
         self.clean_leftovers()
         (self.path / "tmp").mkdir(exist_ok=True)
 

@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from local.soak.options import Options, parse
-from local.soak.run import Outcome, scenario, soak
-from local.soak.trouble.calls import call_table
+from local.soak.runner import Outcome, scenario, soak
+from local.soak.trouble.call_table import call_table
 from rewarm.domain.units import duration_text
 
 

@@ -101,5 +101,5 @@ def test_make_runs_it_with_its_options():
     shown = subprocess.run(
         ["make", "--dry-run", "undeploy", "ARGS=--yes"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
-    assert "local/setup.sh --with-sam --only-python" in shown
+    assert "local/setup.sh undeploy" in shown
     assert "-m rewarm_cli.undeploy --yes" in shown

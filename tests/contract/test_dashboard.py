@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 from moto import mock_aws
 
-from rewarm.domain.volume.running import RunningFastRestore
+from rewarm.domain.model import RunningFastRestore
 from rewarm.steps.record.payloads import write_plans
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json
@@ -211,7 +211,7 @@ def announce_failures(patch: pytest.MonkeyPatch) -> None:
 def poll_agent(patch: pytest.MonkeyPatch) -> None:
     world, sent = World(), dispatch()
     settings = assignment().volume.settings()
-    world.volumes.create(SNAPSHOT_ID, ZONE, settings, initialization_rate_mib_s=None, client_token="t")
+    world.volumes.create(SNAPSHOT_ID, ZONE, settings, rate_mib_s=None, client_token="t")
     account = {"event": "progress", "bytesDone": 1, "bytesTotal": 2, "mibPerSecond": 31.7}
     world.artifacts.put_json(sent.progress_key, account)
     handle(

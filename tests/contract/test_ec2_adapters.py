@@ -38,7 +38,7 @@ class TestCreateVolume:
     def create(self, answer: Any, rate: int | None = None, settings: VolumeSettings = GP3) -> tuple[str, Aws]:
         ec2 = Aws("ec2").on("CreateVolume", answer)
         store = Ec2VolumeStore(ec2.client)
-        return store.create(*PLACE, settings, initialization_rate_mib_s=rate, client_token="t" * 64), ec2
+        return store.create(*PLACE, settings, rate_mib_s=rate, client_token="t" * 64), ec2
 
     def test_sends_what_was_decided_and_nothing_else(self) -> None:
         volume_id, ec2 = self.create({"VolumeId": VOLUME}, rate=200)

@@ -11,7 +11,7 @@ import pytest
 from rewarm.adapters.inventory import AwsInventory
 from rewarm.adapters.restores import RELEASED_SECONDS, DynamoRestoreTable
 from rewarm.domain.errors import AccessDeniedError
-from rewarm.domain.volume.running import RunningFastRestore
+from rewarm.domain.model import RunningFastRestore
 from tests.contract.answers import ApiError, Aws
 
 TABLE, MACHINE = "restores", "arn:aws:states:us-east-1:123456789012:stateMachine:restore"

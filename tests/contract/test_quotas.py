@@ -10,15 +10,15 @@ import pytest
 from local.aws.region import FaultRule, RegionSettings
 from local.aws.wire.inprocess import client
 from rewarm.adapters.quotas import ServiceQuotas
-from rewarm.domain.plan.facts import QuotasLeft
+from rewarm.domain.plan.facts import UnusedQuotas
 from tests.contract.answers import ApiError, Aws
 from tests.local.aws.region.region_lab import ZONE, Lab
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
-DEFAULTS = QuotasLeft(5, 5_000, 5)
+DEFAULTS = UnusedQuotas(5, 5_000, 5)
 
 
-def left(lab: Lab) -> QuotasLeft:
+def left(lab: Lab) -> UnusedQuotas:
     quotas = ServiceQuotas(client(lab.region, "service-quotas"), client(lab.region, "ec2"))
     return quotas.left(now=datetime.fromtimestamp(lab.region.now(), UTC))
 
@@ -27,7 +27,7 @@ class TestByTheRegion:
     def test_everything_is_left_where_nothing_goes_on(self) -> None:
         lab = Lab(RegionSettings(fast_restore_quota=7.0, initialization_rate_quota_mib_s=2_000.0))
         lab.volume(SnapshotId=lab.snapshot())
-        assert left(lab) == QuotasLeft(7, 2_000, 5)
+        assert left(lab) == UnusedQuotas(7, 2_000, 5)
 
     def test_a_snapshot_counts_once_however_many_zones_it_is_enabled_in(self) -> None:
         lab = Lab()
@@ -57,7 +57,7 @@ class TestByTheRegion:
         lab = Lab()
         source = lab.volume(Size=8, VolumeType="gp3")
         lab.ec2("CopyVolumes", SourceVolumeId=source)
-        assert left(lab) == QuotasLeft(5, 5_000, 4, frozenset({source}))
+        assert left(lab) == UnusedQuotas(5, 5_000, 4, frozenset({source}))
         lab.wait(7 * 3_600)
         assert left(lab) == DEFAULTS
 
@@ -84,7 +84,7 @@ class TestByAnswer:
         ec2.on("DescribeVolumeStatus", {"VolumeStatuses": []})
         quotas = Aws("service-quotas").on("GetServiceQuota", {"Quota": {"Value": 1_000.0}})
         found = ServiceQuotas(quotas.client, ec2.client).left(now=NOW)
-        assert found == QuotasLeft(1_000, 700, 1_000), "a volume without details counts as initializing"
+        assert found == UnusedQuotas(1_000, 700, 1_000), "a volume without details counts as initializing"
         assert ec2.params("DescribeVolumeStatus") == [{"VolumeIds": ["vol-2"]}]
         assert ec2.params("DescribeFastSnapshotRestores") == [
             {
@@ -104,7 +104,7 @@ class TestByAnswer:
         ec2 = Aws("ec2").on("DescribeFastSnapshotRestores", ApiError("UnauthorizedOperation"))
         ec2.on("DescribeVolumes", {"Volumes": []})
         quotas = Aws("service-quotas").on("GetServiceQuota", {"Quota": {"Value": 12.0}})
-        assert ServiceQuotas(quotas.client, ec2.client).left(now=NOW) == QuotasLeft(12, 12, 12)
+        assert ServiceQuotas(quotas.client, ec2.client).left(now=NOW) == UnusedQuotas(12, 12, 12)
         codes = [sent["QuotaCode"] for sent in quotas.params("GetServiceQuota")]
         assert codes == ["L-631ECBD3", "L-A37D9CF3", "L-39BD5252"]
 

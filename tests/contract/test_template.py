@@ -335,4 +335,6 @@ class TestApi:
         assert "$context.error.validationErrorString" in response
         filled = re.sub(r"\$context\.error\.messageString", '"Invalid request body"', response)
         filled = filled.replace("$context.error.validationErrorString", "[object has missing properties]")
-        assert set(json.loads(filled)) == {"error", "field", "message", "details"}
+        answer = json.loads(filled)
+        assert set(answer) == {"error", "field", "message", "details"}
+        assert answer["field"] == "request"

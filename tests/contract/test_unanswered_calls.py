@@ -27,7 +27,7 @@ def _create(client: Any, rate: int | None) -> None:
         "snap-0123456789abcdef0",
         "us-east-1a",
         VolumeSettings("gp3", 1),
-        initialization_rate_mib_s=rate,
+        rate_mib_s=rate,
         client_token="token",
     )
 

@@ -46,7 +46,7 @@ ROOM_MAY_USE = {
         "plan": {"time", "volume"},
         "ready": {"volume"},
         "snapshot": set(),
-        "time": {"volume"},
+        "time": set(),
         "volume": set(),
         "words": {"volume"},
     },
@@ -66,7 +66,28 @@ ROOM_MAY_USE = {
     },
 }
 """Layer -> room -> the other rooms of the layer that it may import."""
+
+LOCAL_MAY_USE = {
+    "aws": set(),
+    "soak": {"aws"},
+    "tools": {"aws", "soak"},
+    "aws/emulator": set(),
+    "aws/machines": set(),
+    "aws/region": {"aws/machines"},
+    "aws/wire": {"aws/region"},
+    "soak/lab": set(),
+    "soak/audit": {"soak/lab"},
+    "soak/trouble": {"soak/audit", "soak/lab"},
+    "tools/bench": set(),
+    "tools/plan": set(),
+    "tools/run": set(),
+    "tools/scale": set(),
+    "tools/measurements": {"tools/bench", "tools/run"},
+}
+"""Room of local/ -> the rooms beside it that it uses; any may use cli/."""
 MOST_MODULES_IN_A_ROOM = 14
+SHARED_BY_STATES = {"clean_up": {"remove"}}
+"""The sweeper does for a restore that was stopped what the state does for one that failed."""
 
 
 def modules() -> list[Path]:
@@ -152,6 +173,40 @@ def test_rooms_form_no_circle(within):
     TopologicalSorter(ROOM_MAY_USE[within]).prepare()
 
 
+def local_rooms(path: Path) -> list[str]:
+    """The rooms of local/ that a module is in: `aws`, `aws/region`."""
+    parts = path.relative_to(ROOT / "local").parts[:-1]
+    return ["/".join(parts[:depth]) for depth in (1, 2)[: len(parts)]]
+
+
+def used_beside(room: str) -> set[str]:
+    """The rooms beside a room of local/ that its modules import."""
+    beside = {other for other in LOCAL_MAY_USE if Path(other).parent == Path(room).parent} - {room}
+    used = {
+        name.replace(".", "/").removeprefix("local/")
+        for path in files("*.py", below=f"local/{room}")
+        for name in imported(path)
+    }
+    return {other for other in beside if any(f"{name}/".startswith(f"{other}/") for name in used)}
+
+
+@pytest.mark.parametrize("room", sorted(LOCAL_MAY_USE))
+def test_each_room_of_local_uses_just_the_rooms_of_the_table(room):
+    assert used_beside(room) == LOCAL_MAY_USE[room]
+
+
+def test_every_room_of_local_is_in_the_table_and_rooms_form_no_circle():
+    there = {room for path in files("*.py", below="local") for room in local_rooms(path)}
+    assert there == LOCAL_MAY_USE.keys()
+    TopologicalSorter(LOCAL_MAY_USE).prepare()
+
+
+def test_what_users_run_imports_nothing_of_local_or_the_tests():
+    for path in files("*.py", below="cli"):
+        names = [name for name in imported(path) if name.partition(".")[0] in {"local", "tests"}]
+        assert names == [], f"{path} is for a real account"
+
+
 @pytest.mark.parametrize(
     "room", [f"{within}/{room}" for within, rooms in ROOM_MAY_USE.items() for room in rooms]
 )
@@ -173,6 +228,26 @@ def test_each_module_of_a_room_is_a_state_a_route_or_named_in_its_room(room):
     assert there - named <= entrances | {room}, "the room does not name a module"
 
 
+def test_a_state_exports_its_step_only():
+    """And the bundle of ports that it takes. What others need is in a helper's module."""
+    states = {path.stem for path in (PACKAGE / "handlers").glob("*.py")} - {"sweep", "wake_up"}
+    states &= {path.stem for path in (PACKAGE / "steps").rglob("*.py")}
+    for path in modules():
+        for module, names in imported_names(path):
+            state = module.rpartition(".")[2]
+            if module.startswith("rewarm.steps.") and module.count(".") == 3 and state in states:
+                ports = {name for name in names if name.endswith("Ports")}
+                others = names - {state} - ports - SHARED_BY_STATES.get(state, set())
+                assert not others, f"{path.relative_to(PACKAGE)} imports {sorted(others)} of {module}"
+
+
+def imported_names(path: Path) -> Iterator[tuple[str, set[str]]]:
+    """Module -> what a file imports of it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module, {alias.name for alias in node.names}
+
+
 @pytest.mark.parametrize("package", sorted(ONLY_IN))
 def test_aws_clients_live_in_adapters(package):
     users = {
@@ -182,7 +257,7 @@ def test_aws_clients_live_in_adapters(package):
 
 
 def test_every_imported_package_is_pinned():
-    """By name in requirements/dev.in: what only another package brings along may go away with it."""
+    """By name in a list of what we ask for: what only another package brings along may go away with it."""
     wanted = set(re.findall(r"^([a-z0-9-]+)", _requirements(), re.MULTILINE))
     distributions = packages_distributions()
     sources = [
@@ -202,7 +277,7 @@ def test_every_imported_package_is_pinned():
 
 
 def _requirements() -> str:
-    lists = (*sorted((ROOT / "functions").glob("*.in")), ROOT / "requirements" / "dev.in")
+    lists = [*files("*.in", below="functions"), *files("*.in", below="requirements")]
     return "\n".join(path.read_text(encoding="utf-8") for path in lists)
 
 

@@ -59,6 +59,12 @@ def test_what_ships_is_what_is_tested(path):
     assert pins <= _pins(ROOT / "requirements" / "dev.txt")
 
 
+@pytest.mark.parametrize(("smaller", "larger"), [("cli", "run"), ("run", "dev")])
+def test_the_same_packages_are_installed_for_each_purpose(smaller, larger):
+    """One virtual environment serves all of them, whichever is set up first."""
+    assert _pins(ROOT / "requirements" / f"{smaller}.txt") < _pins(ROOT / "requirements" / f"{larger}.txt")
+
+
 def _is_binary(path):
     return path.suffix in BINARY or CORPUS in path.parts
 

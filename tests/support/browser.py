@@ -142,7 +142,7 @@ class Browser:
 def started() -> Iterator[Browser]:
     """A browser with a profile of its own, which goes with it."""
     path = chromium()
-    assert path is not None, "there is no Chromium: local/setup.sh --with-browser installs it"
+    assert path is not None, "there is no Chromium: make setup installs it"
     theirs_in, to = os.pipe()
     back, theirs_out = os.pipe()
     with tempfile.TemporaryDirectory(prefix="rewarm-browser-", ignore_cleanup_errors=True) as profile:

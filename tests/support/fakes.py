@@ -40,8 +40,8 @@ from rewarm.domain.model import (
     Volume,
     VolumeSettings,
 )
-from rewarm.domain.plan.facts import QuotasLeft
-from rewarm.domain.ready.sent_commands import SentCommand
+from rewarm.domain.plan.facts import UnusedQuotas
+from rewarm.domain.ready.agent_output import SentCommand
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.extents import Runs
 from rewarm.domain.volume.leftovers import FastRestoreClaim
@@ -171,15 +171,9 @@ class FakeVolumes:
     _numbers: Iterable[int] = field(default_factory=lambda: itertools.count(1))
 
     def create(
-        self,
-        snapshot_id: str,
-        availability_zone: str,
-        settings: VolumeSettings,
-        *,
-        initialization_rate_mib_s: int | None,
-        client_token: str,
+        self, snapshot_id: str, zone: str, settings: VolumeSettings, rate_mib_s: int | None, client_token: str
     ) -> str:
-        asked = (snapshot_id, availability_zone, settings, initialization_rate_mib_s)
+        asked = (snapshot_id, zone, settings, rate_mib_s)
         if client_token in self.tokens:
             before, volume_id = self.tokens[client_token]
             if before != asked:
@@ -187,13 +181,13 @@ class FakeVolumes:
             return volume_id
         if self.failure is not None:
             raise self.failure
-        if initialization_rate_mib_s is not None and not self.supplies_rates:
+        if rate_mib_s is not None and not self.supplies_rates:
             raise InitializationRateUnavailableError("the Region cannot supply the rate now")
         volume_id = f"vol-{next(iter(self._numbers)):017x}"
         self.tokens[client_token] = (asked, volume_id)
-        self.rates[volume_id] = initialization_rate_mib_s
+        self.rates[volume_id] = rate_mib_s
         self.volumes[volume_id] = Volume(
-            volume_id, self.new_state, availability_zone, settings, snapshot_id, False, (), self.now
+            volume_id, self.new_state, zone, settings, snapshot_id, False, (), self.now
         )
         return volume_id
 
@@ -468,9 +462,9 @@ class FakePrices:
 class FakeQuotas:
     """Port Quotas."""
 
-    quotas: QuotasLeft = field(default_factory=lambda: QuotasLeft(5, 5_000, 5))
+    quotas: UnusedQuotas = field(default_factory=lambda: UnusedQuotas(5, 5_000, 5))
 
-    def left(self, *, now: datetime) -> QuotasLeft:
+    def left(self, *, now: datetime) -> UnusedQuotas:
         assert now.tzinfo is not None
         return self.quotas
 

@@ -6,10 +6,10 @@ import itertools
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from rewarm.domain.volume.holds import AlarmStart, Limits, Running, TargetHolds
+from rewarm.domain.volume.holds import AlarmStart, ConcurrencyLimits, Running, TargetHolds
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.select.holding import Keeper
+from rewarm.steps.select.target_lock import Keeper
 
 
 @dataclass
@@ -74,7 +74,7 @@ def keeper(
     executions: RestoreExecutions | None = None,
 ) -> Keeper:
     """With these limits."""
-    return Keeper(holds or FakeHolds(), table, Limits(per_instance, in_stack), executions)
+    return Keeper(holds or FakeHolds(), table, ConcurrencyLimits(per_instance, in_stack), executions)
 
 
 @dataclass

@@ -36,7 +36,8 @@ def host(worker_id: str) -> Iterator[Host]:
 
 def _start(worker_id: str) -> Host:
     # Imported here: unit tests must not need the embedded AWS.
-    from local.aws.host import ROOT, Host  # noqa: PLC0415
+    from local import ROOT  # noqa: PLC0415
+    from local.aws.host import Host  # noqa: PLC0415
     from local.aws.state_dir import StateDirInUseError  # noqa: PLC0415
 
     # Names that return, so that a run cleans up after a killed one; several, for two runs at once.

@@ -8,12 +8,11 @@ from typing import Any
 
 from rewarm.contracts.performance import CheckPerformanceEvent, PerformanceSettings
 from rewarm.domain.errors import ThrottledError
-from rewarm.domain.model import Volume, VolumeSettings
+from rewarm.domain.model import RunningFastRestore, Volume, VolumeSettings
 from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.domain.volume.modification_rule import ModificationRule
 from rewarm.domain.volume.performance import STACK_TAG, Performance, VolumeModification
 from rewarm.domain.volume.performance_change import Activity
-from rewarm.domain.volume.running import RunningFastRestore
 from rewarm.ports import JsonObject
 from rewarm.steps.performance.start_performance_change import (
     StartPerformanceChangePorts,

@@ -11,8 +11,8 @@ from rewarm.domain.model import Attachment, Volume, VolumeSettings
 from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.ports import JsonObject
 from rewarm.steps.clean_up.known_executions import KnownExecutions
-from rewarm.steps.clean_up.sweep import Swept, sweep, sweep_one
-from rewarm.steps.clean_up.sweep_reports import PagePorts
+from rewarm.steps.clean_up.missing_reports import PagePorts
+from rewarm.steps.clean_up.sweep import SweptResource, sweep, sweep_one
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from tests.support.builders import (
     DEVICE,
@@ -112,7 +112,7 @@ class SweepWorld:
 
     def sweep(
         self, *, now: datetime | None = None, owner: str = "sweeper", only: str | None = None
-    ) -> list[Swept]:
+    ) -> list[SweptResource]:
         """The schedule, or the event of one restore."""
         ports = self.ports(now or at(30), owner)
         return sweep(ports) if only is None else sweep_one(only, ports)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from local.soak.lab.endings import RESTORE, VOLUME
 from local.soak.lab.lab import FastLab
 from local.soak.lab.services import backend
-from local.soak.trouble.paths import RESTORE, VOLUME, request, restored
+from local.soak.trouble.paths import request, restored
 
 AHEAD_SECONDS = 600
 """Of restores that began before."""

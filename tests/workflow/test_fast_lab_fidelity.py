@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from local.aws.region import FaultRule
+from local.soak.lab.endings import RESTORE, VOLUME
 from local.soak.lab.lab import FastLab
 from local.soak.lab.machines import Machine
-from local.soak.trouble.paths import RESTORE, VOLUME
 from tests.support.restores import PATIENT
 
 LOOPS = {

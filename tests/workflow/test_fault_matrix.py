@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from local.soak.trouble import matrix
-from local.soak.trouble.calls import NEEDED, OPTIONAL
+from local.soak.trouble.call_table import NEEDED, OPTIONAL
 from local.soak.trouble.machine_rows import machine_complaints, machine_rows, play_machine
 from tests.support import fault_matrix
 from tests.support.matrix_summary import FAULT_ROWS

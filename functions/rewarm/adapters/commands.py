@@ -12,8 +12,9 @@ from botocore.exceptions import ClientError
 from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.domain.errors import AgentUnreachableError
 from rewarm.domain.model import CommandStatus
-from rewarm.domain.ready.sent_commands import SentCommand
+from rewarm.domain.ready.agent_output import SentCommand
 from rewarm.domain.units import iso
+from rewarm.ports.commands import Parameters
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm.client import SSMClient
@@ -39,13 +40,7 @@ class SsmCommands:
         self._clock = time.time
 
     def send(
-        self,
-        instance_id: str,
-        parameters: Mapping[str, str],
-        *,
-        platform: str,
-        comment: str,
-        timeout_seconds: int,
+        self, instance_id: str, parameters: Parameters, *, platform: str, comment: str, timeout_seconds: int
     ) -> str:
         document = self._documents.get(platform)
         if document is None:
@@ -73,10 +68,10 @@ class SsmCommands:
         )
         with naming_errors():
             return [
-                SentCommand(one["CommandId"], one["Status"])
+                SentCommand(command["CommandId"], command["Status"])
                 for page in pages
-                for one in page["Commands"]
-                if one.get("Comment") == comment[:_COMMENT_LENGTH]
+                for command in page["Commands"]
+                if command.get("Comment") == comment[:_COMMENT_LENGTH]
             ]
 
     def time(self) -> datetime:

@@ -54,7 +54,9 @@ class StepFunctionsStackExecutions:
         arns = (self._restore_arn, self._restore_volume_arn)
         with naming_errors():
             return frozenset(
-                one["name"] for arn in arns for one in running_executions(self._stepfunctions, arn)
+                execution["name"]
+                for arn in arns
+                for execution in running_executions(self._stepfunctions, arn)
             )
 
     def running(self) -> dict[str, str]:
@@ -78,7 +80,8 @@ class StepFunctionsStackExecutions:
         with naming_errors():
             try:
                 return [
-                    one["executionArn"] for one in running_executions(self._stepfunctions, state_machine_arn)
+                    execution["executionArn"]
+                    for execution in running_executions(self._stepfunctions, state_machine_arn)
                 ]
             except ClientError as error:
                 if code_of(error) == "StateMachineDoesNotExist":

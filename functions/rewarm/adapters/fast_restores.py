@@ -6,17 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rewarm.adapters.aws_errors import meaning, naming_errors
-from rewarm.domain.errors import (
-    CapacityUnavailableError,
-    FastSnapshotRestoreUnavailableError,
-    QuotaExceededError,
-    RequestRefusedError,
-    RestoreError,
-    ServiceUnavailableError,
-    SnapshotNotFoundError,
-    SnapshotNotUsableError,
-    ThrottledError,
-)
+from rewarm.domain import errors
 from rewarm.domain.model import FastSnapshotRestore
 
 if TYPE_CHECKING:
@@ -63,15 +53,15 @@ class Ec2FastSnapshotRestores:
                     AvailabilityZones=[availability_zone], SourceSnapshotIds=[snapshot_id]
                 )
         except (
-            QuotaExceededError,
-            CapacityUnavailableError,
-            SnapshotNotUsableError,
-            RequestRefusedError,
+            errors.QuotaExceededError,
+            errors.CapacityUnavailableError,
+            errors.SnapshotNotUsableError,
+            errors.RequestRefusedError,
         ) as error:
-            raise FastSnapshotRestoreUnavailableError(str(error)) from error
+            raise errors.FastSnapshotRestoreUnavailableError(str(error)) from error
         for item in answer.get("Unsuccessful", []):
             raise _refusal("EnableFastSnapshotRestores", item)
-        return next((one.get("EnablingTime") for one in answer.get("Successful", [])), None)
+        return next((place.get("EnablingTime") for place in answer.get("Successful", [])), None)
 
     def disable(self, snapshot_id: str, availability_zone: str) -> None:
         try:
@@ -79,10 +69,10 @@ class Ec2FastSnapshotRestores:
                 answer = self._ec2.disable_fast_snapshot_restores(
                     AvailabilityZones=[availability_zone], SourceSnapshotIds=[snapshot_id]
                 )
-        except SnapshotNotFoundError as error:
+        except errors.SnapshotNotFoundError as error:
             # EC2 disables what loses its snapshot, but not in every case of a shared one: so we look.
             if self._is_on(snapshot_id, availability_zone):
-                raise RequestRefusedError(str(error)) from error
+                raise errors.RequestRefusedError(str(error)) from error
             return
         for item in answer.get("Unsuccessful", []):
             # AWS names no code for "it is not enabled", so we look whether it is.
@@ -97,9 +87,9 @@ class Ec2FastSnapshotRestores:
                 Filters=[{"Name": "state", "Values": ["enabling", "optimizing", "enabled"]}]
             )
             return [
-                (one["SnapshotId"], one["AvailabilityZone"])
+                (place["SnapshotId"], place["AvailabilityZone"])
                 for page in pages
-                for one in page["FastSnapshotRestores"]
+                for place in page["FastSnapshotRestores"]
             ]
 
     def _find(
@@ -166,21 +156,21 @@ def _minute(instant: datetime) -> datetime:
 def _refusal(
     operation: str,
     item: EnableFastSnapshotRestoreErrorItemTypeDef | DisableFastSnapshotRestoreErrorItemTypeDef,
-) -> RestoreError:
+) -> errors.RestoreError:
     """Partial failure comes with HTTP 200 (botocore EnableFastSnapshotRestoresResult.Unsuccessful)."""
-    errors = [one.get("Error", {}) for one in item.get("FastSnapshotRestoreStateErrors", [])]
-    text = "; ".join(f"{error.get('Code', '')}: {error.get('Message', '')}" for error in errors)
-    code = errors[0].get("Code", "") if errors else ""
+    reasons = [reason.get("Error", {}) for reason in item.get("FastSnapshotRestoreStateErrors", [])]
+    text = "; ".join(f"{reason.get('Code', '')}: {reason.get('Message', '')}" for reason in reasons)
+    code = reasons[0].get("Code", "") if reasons else ""
     kind = meaning(operation, code, text)
-    if kind not in (ThrottledError, ServiceUnavailableError):
-        kind = FastSnapshotRestoreUnavailableError
+    if kind not in (errors.ThrottledError, errors.ServiceUnavailableError):
+        kind = errors.FastSnapshotRestoreUnavailableError
     return kind(f"{operation}: {item.get('SnapshotId', '')}: {text or 'no reason given'}")
 
 
-def _as_failed_call(refusal: RestoreError) -> RestoreError:
+def _as_failed_call(refusal: errors.RestoreError) -> errors.RestoreError:
     """What cannot be disabled is not unavailable: it goes on costing money, so the call counts as refused."""
-    if isinstance(refusal, FastSnapshotRestoreUnavailableError):
-        return RequestRefusedError(str(refusal))
+    if isinstance(refusal, errors.FastSnapshotRestoreUnavailableError):
+        return errors.RequestRefusedError(str(refusal))
     return refusal
 
 
@@ -190,4 +180,6 @@ def enabling_time(item: DescribeFastSnapshotRestoreSuccessItemTypeDef) -> dateti
         if name in item:
             found: datetime = item[name]
             return found
-    raise ServiceUnavailableError(f"EC2 gives no time for the fast snapshot restore of {item['SnapshotId']}")
+    raise errors.ServiceUnavailableError(
+        f"EC2 gives no time for the fast snapshot restore of {item['SnapshotId']}"
+    )

@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.adapters.restore_records import RESTORE_SECONDS
-from rewarm.adapters.table_items import from_item, to_attribute
+from rewarm.adapters.table_items import from_item, key_of, to_attribute
 from rewarm.domain.model import Strategy
 from rewarm.domain.time.measured import Likeness, Measured, Phase
 from rewarm.domain.units import iso
@@ -44,13 +44,18 @@ class DynamoHistory:
 
     def records(self) -> list[Measured]:
         """Of every strategy; what cannot be read, because another version wrote it, is left out."""
-        found = [record for item in self._items() for one in item.get("records", []) for record in _read(one)]
+        found = [
+            record
+            for item in self._items()
+            for written in item.get("records", [])
+            for record in _read(written)
+        ]
         return sorted(found, key=lambda record: (record.at, record.name))
 
     def add(self, records: Sequence[Measured]) -> None:
         for strategy in dict.fromkeys(record.strategy for record in records):
             of_strategy = [_written(record) for record in records if record.strategy is strategy]
-            key = {"pk": {"S": _key(strategy)}}
+            key = key_of(_key(strategy))
             self._append(key, of_strategy[-MOST_RECORDS:])
             while self._drop_oldest(key):
                 pass
@@ -86,7 +91,9 @@ class DynamoHistory:
         return True
 
     def _items(self) -> Iterator[JsonObject]:
-        wanted: Mapping[str, Any] = {self._table: {"Keys": [{"pk": {"S": _key(one)}} for one in Strategy]}}
+        wanted: Mapping[str, Any] = {
+            self._table: {"Keys": [{"pk": {"S": _key(strategy)}} for strategy in Strategy]}
+        }
         for _attempt in range(MOST_ATTEMPTS):
             with naming_errors():
                 answer = self._dynamodb.batch_get_item(RequestItems=wanted)

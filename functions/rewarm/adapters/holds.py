@@ -35,8 +35,8 @@ class DynamoHolds(TableItems):
     def on_target(self, instance_id: str) -> TargetHolds:
         item = self._get(f"target#{instance_id}") or {}
         holds = tuple(
-            Hold(one["restoreId"], one["index"], one["device"], datetime.fromisoformat(one["since"]))
-            for one in item.get("holds", [])
+            Hold(hold["restoreId"], hold["index"], hold["device"], datetime.fromisoformat(hold["since"]))
+            for hold in item.get("holds", [])
         )
         return TargetHolds(instance_id, holds, item.get("version"))
 
@@ -46,8 +46,13 @@ class DynamoHolds(TableItems):
         if not after.holds:
             return before.version is None or self._delete(key, before.version)
         holds = [
-            {"restoreId": one.restore_id, "index": one.index, "device": one.device, "since": iso(one.since)}
-            for one in after.holds
+            {
+                "restoreId": hold.restore_id,
+                "index": hold.index,
+                "device": hold.device,
+                "since": iso(hold.since),
+            }
+            for hold in after.holds
         ]
         return self._put(key, {"holds": holds}, before.version)
 
@@ -72,12 +77,12 @@ class DynamoHolds(TableItems):
         )
 
     def running(self) -> list[Running]:
-        found = [one for item in self._get_many(SHARD_KEYS) for one in _running(item)]
-        return sorted(found, key=lambda one: (one.since, one.restore_id))
+        found = [restore for item in self._get_many(SHARD_KEYS) for restore in _running(item)]
+        return sorted(found, key=lambda restore: (restore.since, restore.restore_id))
 
     def entry(self, restore_id: str) -> Running | None:
         found = _running(self._get(_shard(restore_id)) or {})
-        return next((one for one in found if one.restore_id == restore_id), None)
+        return next((restore for restore in found if restore.restore_id == restore_id), None)
 
     def alarm(self, alarm_name: str) -> AlarmStart | None:
         item = self._get(f"alarm#{alarm_name}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.executions import running_executions
 from rewarm.adapters.fast_restores import enabling_time
-from rewarm.domain.volume.running import RunningFastRestore
+from rewarm.domain.model import RunningFastRestore
 from rewarm.ports.restores import RestoreTable
 
 if TYPE_CHECKING:
@@ -49,12 +49,15 @@ class AwsInventory:
         """EC2 knows what is active, the table what of that is ours: one read for each that is active."""
         with naming_errors():
             found = [
-                (one, self._table.claim(one["SnapshotId"], one["AvailabilityZone"])) for one in self._active()
+                (restore, self._table.claim(restore["SnapshotId"], restore["AvailabilityZone"]))
+                for restore in self._active()
             ]
         return [
-            RunningFastRestore(one["SnapshotId"], one["AvailabilityZone"], enabling_time(one), claim.users)
-            for one, claim in found
-            if claim is not None and claim.is_ours(enabling_time(one))
+            RunningFastRestore(
+                restore["SnapshotId"], restore["AvailabilityZone"], enabling_time(restore), claim.users
+            )
+            for restore, claim in found
+            if claim is not None and claim.is_ours(enabling_time(restore))
         ]
 
     def goes_away(self, stack_id: str) -> bool:

@@ -34,12 +34,14 @@ class DynamoPerformanceLog:
         self._clock = clock
 
     def starts(self, volume_id: str) -> list[datetime]:
-        return sorted(datetime.fromisoformat(one) for one in self._item(volume_id).get("startedAt", []))
+        return sorted(datetime.fromisoformat(text) for text in self._item(volume_id).get("startedAt", []))
 
     def note_start(self, volume_id: str, started_at: datetime) -> None:
         """A set of times, so that two writers lose nothing; the old ones go."""
         self._update(volume_id, "ADD startedAt :times", {":times": {"SS": [iso(started_at)]}})
-        old = [iso(one) for one in self.starts(volume_id) if self._clock() - one.timestamp() > KEPT_SECONDS]
+        old = [
+            iso(start) for start in self.starts(volume_id) if self._clock() - start.timestamp() > KEPT_SECONDS
+        ]
         if old:
             self._update(volume_id, "DELETE startedAt :times", {":times": {"SS": old}})
 
@@ -111,7 +113,7 @@ def _changed(record: str) -> list[Any]:
 
 def _values(value: Any) -> Iterator[Any]:
     if isinstance(value, dict):
-        for one in value.values():
-            yield from _values(one)
+        for part in value.values():
+            yield from _values(part)
     else:
         yield value

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.domain.errors import RestoreError
-from rewarm.domain.plan.facts import FSR_RUNNING, QuotasLeft
+from rewarm.domain.plan.facts import FSR_RUNNING, UnusedQuotas
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
@@ -100,9 +100,9 @@ class ServiceQuotas:
     def __init__(self, quotas: ServiceQuotasClient, ec2: EC2Client) -> None:
         self._quotas = quotas
         self._use = QuotaUse(ec2)
-        self._known: tuple[datetime, QuotasLeft] | None = None
+        self._known: tuple[datetime, UnusedQuotas] | None = None
 
-    def left(self, *, now: datetime) -> QuotasLeft:
+    def left(self, *, now: datetime) -> UnusedQuotas:
         """All of them; never below 0. Who asks again within seconds hears the same: many restores at once
         would look at the whole Region each, and a quota that is used up meanwhile is a refusal in any case.
         """
@@ -110,11 +110,11 @@ class ServiceQuotas:
             self._known = now, self._look(now)
         return self._known[1]
 
-    def _look(self, now: datetime) -> QuotasLeft:
+    def _look(self, now: datetime) -> UnusedQuotas:
         snapshots = _unless_refused(self._use.fast_restored_snapshots, 0)
         nothing: tuple[int, frozenset[str]] = (0, frozenset())
         rates, being_copied = _unless_refused(lambda: self._use.initializing(now=now), nothing)
-        return QuotasLeft(
+        return UnusedQuotas(
             fast_snapshot_restores=max(0, self._value(*_FAST_SNAPSHOT_RESTORES) - snapshots),
             initialization_rate_mib_s=max(0, self._value(*_INITIALIZATION_RATE) - rates),
             volume_copies=max(0, self._value(*_VOLUME_COPIES) - len(being_copied)),

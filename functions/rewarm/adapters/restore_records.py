@@ -38,7 +38,7 @@ class DynamoRestoreRecords(TableItems):
         found = self.get(restore_id)
         count = 0 if found is None else int(found.get(VOLUME_COUNT) or 0)
         volumes = self._get_many([_volume(restore_id, index) for index in range(count)])
-        return found and {**found, **{name: value for one in volumes for name, value in one.items()}}
+        return found and {**found, **{name: value for volume in volumes for name, value in volume.items()}}
 
     def standing(self, restore_id: str) -> Standing:
         """Reads two attributes, and not the item with all its events."""

@@ -53,45 +53,38 @@ class DynamoRestoreTable(DynamoRestoreRecords):
             )
         return bool(answer.get("Attributes"))
 
-    def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
-        found = self._get(_fsr(snapshot_id, availability_zone))
+    def claim(self, snapshot_id: str, zone: str) -> FastRestoreClaim | None:
+        found = self._get(_fsr(snapshot_id, zone))
         return None if found is None else _claim(found)
 
     def claim_fast_snapshot_restore(
-        self, snapshot_id: str, availability_zone: str, user: str, *, asked_at: datetime | None
+        self, snapshot_id: str, zone: str, user: str, *, asked_at: datetime | None
     ) -> None:
         values = {":users": {user}} | ({":asked": {asked_at.isoformat()}} if asked_at else {})
         self._update(
-            _fsr(snapshot_id, availability_zone),
+            _fsr(snapshot_id, zone),
             f"ADD #users :users{', askedAt :asked' if asked_at else ''} REMOVE expiresAt, lastUser",
             names={"#users": "users"},
             values=values,
         )
 
     def note_fast_snapshot_restore(
-        self, snapshot_id: str, availability_zone: str, *, asked_at: datetime, enabling_time: datetime | None
+        self, snapshot_id: str, zone: str, *, asked_at: datetime, enabling_time: datetime | None
     ) -> None:
         values = {":asked": {asked_at.isoformat()}}
         values |= {":time": {enabling_time.isoformat()}} if enabling_time else {}
         self._update(
-            _fsr(snapshot_id, availability_zone),
+            _fsr(snapshot_id, zone),
             f"DELETE askedAt :asked{' ADD enablingTimes :time' if enabling_time else ''}",
             values=values,
             condition="attribute_exists(pk)",
         )
 
     def take_fast_snapshot_restore_credit(
-        self,
-        snapshot_id: str,
-        availability_zone: str,
-        user: str,
-        *,
-        credit_count: int,
-        now: datetime,
-        window: timedelta,
+        self, snapshot_id: str, zone: str, user: str, *, credit_count: int, now: datetime, window: timedelta
     ) -> bool:
         """Keeps who took one and when; of two that take the last credit at once, one writes first."""
-        key = f"{_fsr(snapshot_id, availability_zone)}#credits"
+        key = f"{_fsr(snapshot_id, zone)}#credits"
         while True:
             before = (self._get(key) or {}).get("taken", {})
             since = (now - window).timestamp()
@@ -114,12 +107,12 @@ class DynamoRestoreTable(DynamoRestoreRecords):
                 return True
 
     def release_fast_snapshot_restore(
-        self, snapshot_id: str, availability_zone: str, user: str
+        self, snapshot_id: str, zone: str, user: str
     ) -> FastRestoreClaim | None:
         """The item stays for a while after its last user left. A release that is repeated, because disabling
         failed, must hear the same again: else it would stay enabled and cost money.
         """
-        key = _fsr(snapshot_id, availability_zone)
+        key = _fsr(snapshot_id, zone)
         left = self._update(
             key,
             "DELETE #users :users SET lastUser = :user",
@@ -141,13 +134,13 @@ class DynamoRestoreTable(DynamoRestoreRecords):
         claim = _claim(found)
         return claim if claim.may_be_on else None
 
-    def forget_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> None:
+    def forget_fast_snapshot_restore(self, snapshot_id: str, zone: str, user: str) -> None:
         """Who enables it next is not taken for us."""
         with naming_errors():
             try:
                 self._dynamodb.delete_item(
                     TableName=self._table,
-                    Key=key_of(_fsr(snapshot_id, availability_zone)),
+                    Key=key_of(_fsr(snapshot_id, zone)),
                     ConditionExpression="attribute_not_exists(#users) AND lastUser = :user",
                     ExpressionAttributeNames={"#users": "users"},
                     ExpressionAttributeValues={":user": to_attribute(user)},
@@ -157,8 +150,8 @@ class DynamoRestoreTable(DynamoRestoreRecords):
                     raise
 
 
-def _fsr(snapshot_id: str, availability_zone: str) -> str:
-    return f"fsr#{snapshot_id}#{availability_zone}"
+def _fsr(snapshot_id: str, zone: str) -> str:
+    return f"fsr#{snapshot_id}#{zone}"
 
 
 def _claim(item: Mapping[str, Any]) -> FastRestoreClaim:

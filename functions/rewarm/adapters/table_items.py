@@ -56,7 +56,7 @@ def _storable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _storable(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_storable(one) for one in value]
+        return [_storable(item) for item in value]
     return str(value) if isinstance(value, str) else value
 
 
@@ -66,9 +66,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, set):
-        return sorted(_plain(one) for one in value)
+        return sorted(_plain(item) for item in value)
     return value
 
 

@@ -52,18 +52,12 @@ class Ec2VolumeStore:
         self._ec2 = ec2
 
     def create(
-        self,
-        snapshot_id: str,
-        availability_zone: str,
-        settings: VolumeSettings,
-        *,
-        initialization_rate_mib_s: int | None,
-        client_token: str,
+        self, snapshot_id: str, zone: str, settings: VolumeSettings, rate_mib_s: int | None, client_token: str
     ) -> str:
-        request = _creation(snapshot_id, availability_zone, settings)
-        if initialization_rate_mib_s is not None:
-            request["VolumeInitializationRate"] = initialization_rate_mib_s
-        with _naming_rate_errors(initialization_rate_mib_s):
+        request = _creation(snapshot_id, zone, settings)
+        if rate_mib_s is not None:
+            request["VolumeInitializationRate"] = rate_mib_s
+        with _naming_rate_errors(rate_mib_s):
             return self._ec2.create_volume(**request, ClientToken=client_token)["VolumeId"]
 
     def copy(self, source_volume_id: str, settings: VolumeSettings, *, client_token: str) -> str:
@@ -177,11 +171,11 @@ def _with_tag(key: str, value: str) -> FilterTypeDef:
     return {"Name": f"tag:{key}", "Values": [value]}
 
 
-def _creation(snapshot_id: str, availability_zone: str, settings: VolumeSettings) -> dict[str, Any]:
+def _creation(snapshot_id: str, zone: str, settings: VolumeSettings) -> dict[str, Any]:
     """CreateVolume's parameters."""
     return {
         "SnapshotId": snapshot_id,
-        "AvailabilityZone": availability_zone,
+        "AvailabilityZone": zone,
         **_settings(settings),
     }
 

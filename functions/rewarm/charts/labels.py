@@ -17,17 +17,31 @@ from rewarm.charts.svg import COLOURS
 _GAP_POINTS = 9.0
 _ROW_POINTS = 13.0
 _ROWS = 16
-_NEAR_POINTS = _GAP_POINTS + _ROW_POINTS
+_NEAR_POINTS, _BESIDE_POINTS = _GAP_POINTS + _ROW_POINTS, 40.0
 """A label that is farther away has a line to its mark."""
-_BESIDE = ((-7.0, "left"), (7.0, "right"), (10.0, "left"), (-10.0, "right"), (40.0, "left"), (-40.0, "right"))
+_BESIDE = (
+    (-7.0, "left"),
+    (7.0, "right"),
+    (10.0, "left"),
+    (-10.0, "right"),
+    (40.0, "left"),
+    (-40.0, "right"),
+    (110.0, "left"),
+    (-110.0, "right"),
+    (180.0, "left"),
+    (-180.0, "right"),
+)
 """How far a label begins or ends from its mark, in points."""
 _PAD_PIXELS = 3.0
 _HIDES = 1_000.0
+_LED_THROUGH = 500.0
 _CROSSES = 25.0
 _LEFTWARDS = 8.0
-"""Costs of a place: to hide something is worst, to lie on a line is bad, to be far away a pity."""
+"""Costs of a place: to hide something is worst, then a leader line through words, then to be far away."""
+_LEADER_STEPS = 24
 
 Place = tuple[float, float, str]
+Pixel = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +71,10 @@ def place(axes: Axes, labels: Sequence[Label], obstacles: Obstacles) -> None:
     renderer: Any = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
     figure.draw_without_rendering()
     frame = axes.get_window_extent()
-    taken = list(obstacles.boxes)
+    taken, written_boxes, leaders = list(obstacles.boxes), list[Bbox](), list[Pixel]()
     for label in labels:
+        across, up = axes.transData.transform((label.x, label.y))
+        mark = float(across), float(up)
         written = axes.annotate(
             label.text, (label.x, label.y), xytext=(0, 0), textcoords="offset points", color=label.colour,
             fontsize=9, fontweight="bold" if label.bold else "normal", linespacing=1.25,
@@ -67,11 +83,37 @@ def place(axes: Axes, labels: Sequence[Label], obstacles: Obstacles) -> None:
             arrowprops={"arrowstyle": "-", "color": label.colour, "linewidth": 0.7, "shrinkB": 5},
         )  # fmt: skip
         boxes = {at: _box_at(written, at, renderer) for at in _places()}
-        best = min(boxes, key=lambda at: _cost(at, boxes[at], frame, taken, obstacles))
+        costs = {
+            at: _cost(at, box, frame, taken, obstacles)
+            + _LED_THROUGH * _inside(_leader(at, mark, box), written_boxes)
+            + _LED_THROUGH * _inside(leaders, [box])
+            for at, box in boxes.items()
+        }
+        best = min(boxes, key=lambda at: costs[at])
         _move(written, best)
         assert written.arrow_patch is not None
-        written.arrow_patch.set_visible(abs(best[1]) > _NEAR_POINTS)
+        written.arrow_patch.set_visible(_is_led(best))
         taken.append(boxes[best])
+        written_boxes.append(boxes[best])
+        leaders += _leader(best, mark, boxes[best])
+
+
+def _is_led(at: Place) -> bool:
+    return abs(at[1]) > _NEAR_POINTS or abs(at[0]) > _BESIDE_POINTS
+
+
+def _leader(at: Place, mark: Pixel, box: Bbox) -> list[Pixel]:
+    """Points of the line that is seen from a mark to the middle of its words; empty without a line."""
+    if not _is_led(at):
+        return []
+    middle = ((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2)
+    shares = [step / _LEADER_STEPS for step in range(_LEADER_STEPS)]
+    points = [tuple(a + (b - a) * share for a, b in zip(mark, middle, strict=True)) for share in shares]
+    return [(x, y) for x, y in points if not box.contains(x, y)]
+
+
+def _inside(points: Sequence[Pixel], boxes: Sequence[Bbox]) -> bool:
+    return any(box.contains(x, y) for box in boxes for x, y in points)
 
 
 def _places() -> list[Place]:

@@ -18,6 +18,12 @@ _SECONDS = (
     10, 30, 60, 180, 600, 1_800, 3_600, 3 * 3_600, 8 * 3_600, 86_400, 3 * 86_400, 10 * 86_400, 30 * 86_400,
     90 * 86_400, 365 * 86_400,
 )  # fmt: skip
+_CLOSE_SECONDS = (
+    10, 20, 30, 60, 120, 180, 300, 600, 1_200, 1_800, 3_600, 2 * 3_600, 3 * 3_600, 5 * 3_600, 8 * 3_600,
+    12 * 3_600, 86_400, 2 * 86_400, 3 * 86_400, 5 * 86_400, 10 * 86_400, 20 * 86_400, 30 * 86_400,
+    90 * 86_400, 365 * 86_400,
+)  # fmt: skip
+_FEW_TICKS = 5
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -70,8 +76,9 @@ def price_axis(axes: Axes, most_usd: float) -> None:
 
 
 def seconds_ticks(low: float, high: float) -> list[float]:
-    """Where people look for a mark."""
-    return [at for at in _SECONDS if low <= at <= high]
+    """Where people look for a mark; closer together on an axis that would have few."""
+    far, close = ([float(at) for at in ticks if low <= at <= high] for ticks in (_SECONDS, _CLOSE_SECONDS))
+    return far if len(far) >= _FEW_TICKS else close
 
 
 def seconds_tick(seconds: float, _position: int) -> str:

@@ -68,7 +68,7 @@ def _offer(offer: FrontierOffer) -> Offer:
 def _subject(group: list[PlannedVolume]) -> str:
     """`100 GiB of data onto i-0123 (m7g.large)`; `12 volumes of 100 GiB of data each into us-east-1a`."""
     first = group[0]
-    sizes = {one.facts.data_bytes for one in group}
+    sizes = {planned.facts.data_bytes for planned in group}
     data = f"{size_text(max(sizes))} of data" if len(sizes) == 1 else "up to " + size_text(max(sizes))
     limits = first.facts.instance_limits
     target = f"onto {limits.instance_type}" if limits else f"into {first.volume.availability_zone}"

@@ -19,6 +19,8 @@ SIZES = {"wide": 9.6, "narrow": 4.4}
 TICK_SECONDS = (1, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400)
 PHASE_TICKS = (0.1, 1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 10 * 86_400)
 LEAST_SHOWN_SECONDS = 0.1
+PHASES = ("plan", "prepare", "create", "attach", "measure", "initialize", "verify", "report")
+"""The parts of a restore in their order, which gives each its colour on every page."""
 Pictures = dict[str, str]
 """By width of the page: `wide` and `narrow`."""
 
@@ -49,6 +51,11 @@ class PhaseBar:
     p50_seconds: float | None
     p90_seconds: float | None
     actual_seconds: float | None
+
+
+def phase_colour(number: int) -> str:
+    """Of the part of a restore with this place in PHASES."""
+    return COLOURS[f"phase-{number}"]
 
 
 def going_on(going: Going, name: str, label: str) -> Pictures:
@@ -106,8 +113,7 @@ def legend(figure: Figure, colours: Mapping[str, str], *, columns: int) -> None:
 
 
 def _going_on(going: Going, size: str) -> Figure:
-    names = list(dict.fromkeys(band.name for band in going.bands))
-    colours = {name: COLOURS[f"phase-{number % 7}"] for number, name in enumerate(names)}
+    colours = {band.name: phase_colour(PHASES.index(band.name)) for band in going.bands}
     end = max([at for at, _ in going.percents] + [band.end for band in going.bands] + [1.0])
     with style():
         figure = Figure(figsize=(SIZES[size], 4.4 if size == "wide" else 5.2), layout="constrained")
@@ -162,14 +168,16 @@ def _phases(bars: Sequence[PhaseBar], size: str) -> Figure:
 
 
 def _latency(measured: Mapping[str, Any], size: str) -> Figure:
-    edges = sorted({_edge(one) for value in measured.values() for one in (value or {}).get("histogram", [])})
+    edges = sorted(
+        {_edge(bin_) for value in measured.values() for bin_ in (value or {}).get("histogram", [])}
+    )
     with style():
         figure = Figure(figsize=(SIZES[size], 2.8), layout="constrained")
         axes = figure.subplots()
         for shift, (phase, value) in zip((-0.2, 0.2), measured.items(), strict=True):
             if not value:
                 continue
-            counts = {_edge(one): one["count"] for one in value.get("histogram", [])}
+            counts = {_edge(bin_): bin_["count"] for bin_ in value.get("histogram", [])}
             total = sum(counts.values()) or 1
             shares = [100 * counts.get(edge, 0) / total for edge in edges]
             positions = [index + shift for index in range(len(edges))]

@@ -34,6 +34,7 @@ COLOURS = {
     "phase-4": "#141414",
     "phase-5": "#151515",
     "phase-6": "#161616",
+    "phase-7": "#171717",
     "strategy-background": "#202020",
     "strategy-warm-up-agent": "#212121",
     "strategy-provisioned-rate": "#222222",

@@ -33,8 +33,14 @@ def alike(plans: Iterable[PlannedVolume]) -> list[list[PlannedVolume]]:
     for planned in plans:
         volume = planned.volume
         told = tuple(
-            (candidate_text(one), one.chosen, one.ready_p50_seconds, one.ready_p90_seconds, _price(one))
-            for one in planned.candidates
+            (
+                candidate_text(candidate),
+                candidate.chosen,
+                candidate.ready_p50_seconds,
+                candidate.ready_p90_seconds,
+                _price(candidate),
+            )
+            for candidate in planned.candidates
         )
         place = (volume.snapshot_id, volume.instance_id or volume.availability_zone)
         groups.setdefault((*place, planned.facts.data_bytes, told), []).append(planned)

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.request import SELECTORS, RestoreRequest, Source
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.units import shown
+from rewarm.domain.units import cut, shown
 from rewarm.domain.volume.volume_types import RESERVED_TAG_PREFIXES
 
 Parsed = TypeVar("Parsed", bound=Contract)
@@ -23,6 +23,32 @@ EXAMPLES = {
     "imageId": "ami-0123456789abcdef0",
     "availabilityZone": "ap-northeast-1a",
 }
+LIMITS = {
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "less than {lt}",
+    "too_short": "a number of entries from {min_length}",
+    "too_long": "a number of entries up to {max_length}",
+    "string_too_short": "a number of characters from {min_length}",
+    "string_too_long": "a number of characters up to {max_length}",
+}
+"""Pydantic's type of an error -> what is allowed, filled in from the error's context."""
+_TIME = "a time with its zone, such as 2026-11-20T03:00:00Z"
+KINDS = {
+    "bool": "true or false",
+    "datetime": _TIME,
+    "decimal": "a number",
+    "dict": "a JSON object",
+    "finite": "a number",
+    "float": "a number",
+    "int": "a whole number",
+    "list": "a list",
+    "model": "a JSON object",
+    "string": "text",
+    "timezone": _TIME,
+}
+"""The first word of pydantic's type of an error -> what is allowed."""
 
 
 def parse_restore_request(value: object) -> RestoreRequest:
@@ -127,7 +153,7 @@ def _path(location: tuple[int | str, ...], root: type[BaseModel]) -> str:
     for part in location:
         if model is None and parts and not isinstance(part, int) and parts[-1] != "tags":
             break
-        parts.append(str(part))
+        parts.append(cut(str(part)))
         model = _field_model(model, part)
     return ".".join(parts)
 
@@ -149,10 +175,8 @@ def _sentence(errors: list[ErrorDetails], root: type[BaseModel]) -> str:
         return f"unknown field; allowed are {', '.join(_allowed_fields(first['loc'], root))}"
     if first["type"] == "missing":
         return "is missing"
-    allowed = " or ".join(dict.fromkeys(_allowed(error) for error in errors)).replace(
-        " or allowed is ", " or "
-    )
-    return f"found {shown(first['input'])}; {allowed}"
+    allowed = " or ".join(dict.fromkeys(_allowed(error) for error in errors))
+    return f"found {shown(first['input'])}; allowed is {allowed}"
 
 
 def _allowed_fields(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
@@ -163,39 +187,17 @@ def _allowed_fields(location: tuple[int | str, ...], root: type[BaseModel]) -> l
 
 
 def _allowed(error: ErrorDetails) -> str:
-    """Pydantic's words are for programmers; the common ones are said plainly, the others passed on."""
+    """Returns what the field may hold, in words of our own: pydantic's are for programmers."""
     context: dict[str, Any] = error.get("ctx") or {}
     kind = error["type"]
     if kind == "string_pattern_mismatch":
         name = str(next((part for part in reversed(error["loc"]) if part in EXAMPLES), ""))
-        return f"allowed is an id such as {EXAMPLES[name]}" if name else f"allowed is {context['pattern']}"
+        return f"an id such as {EXAMPLES[name]}" if name else str(context["pattern"])
     if kind in {"literal_error", "enum"}:
-        return f"allowed is {context['expected']}"
-    limits = {
-        "greater_than_equal": "at least {ge}",
-        "less_than_equal": "at most {le}",
-        "less_than": "less than {lt}",
-        "too_long": "a list of at most {max_length}",
-        "greater_than": "more than {gt}",
-    }
-    if kind in limits:
-        return f"allowed is {limits[kind].format(**context)}"
-    plain = {
-        "list_type": "a list is allowed",
-        "int_type": "a whole number is allowed",
-        "float_type": "a number is allowed",
-        "bool_type": "true or false is allowed",
-        "string_type": "text is allowed",
-        "decimal_parsing": "a number is allowed",
-        "decimal_type": "a number is allowed",
-        "timezone_aware": "a time with its zone is allowed, such as 2026-11-20T03:00:00Z",
-        "datetime_from_date_parsing": "a time is allowed, such as 2026-11-20T03:00:00Z",
-        "datetime_parsing": "a time is allowed, such as 2026-11-20T03:00:00Z",
-        "model_type": "a JSON object is allowed",
-        "model_attributes_type": "a JSON object is allowed",
-        "dict_type": "a JSON object is allowed",
-    }
-    return plain.get(kind, str(error["msg"]).lower())
+        return str(context["expected"])
+    if kind in LIMITS:
+        return LIMITS[kind].format(**context)
+    return KINDS.get(kind.partition("_")[0], "another value")
 
 
 def with_runbook(request: JsonObject, runbook: JsonObject) -> JsonObject:

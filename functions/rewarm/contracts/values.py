@@ -128,9 +128,9 @@ class Boost(Contract):
     iops: int
     throughput_mib_s: int | None = None
 
-    def values(self) -> model.Boost:
+    def values(self) -> model.BoostSettings:
         """As the domain has it."""
-        return model.Boost(self.volume_type, self.iops, self.throughput_mib_s)
+        return model.BoostSettings(self.volume_type, self.iops, self.throughput_mib_s)
 
 
 class Basis(Contract):

@@ -28,6 +28,10 @@ class ServiceUnavailableError(RestoreError):
     """AWS failed on its side, or did not answer in time."""
 
 
+TEMPORARY = (ThrottledError, ServiceUnavailableError)
+"""A later try may succeed; nothing is known meanwhile."""
+
+
 # Another strategy may do.
 class CapacityUnavailableError(RestoreError):
     """EC2 has no capacity for such a volume in the Availability Zone now."""

@@ -102,7 +102,7 @@ class VolumeSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Boost:
+class BoostSettings:
     """What the volume is created with, above its settings, until it is warm; throughput is gp3's."""
 
     volume_type: str
@@ -249,3 +249,15 @@ class PriceBook:
     """For each GiB of a volume clone, once; None where AWS names no price."""
     figures: Mapping[str, PriceFigure] = field(default_factory=dict)
     """All of them by their names in prices.json."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningFastRestore:
+    """Fast snapshot restore that EC2 has active and that we enabled."""
+
+    snapshot_id: str
+    availability_zone: str
+    since: datetime
+    """When it was enabled; each minute since then counts."""
+    users: frozenset[str]
+    """The volumes that rely on it, as `restore-id/index`; empty where it was released and is active still."""

@@ -96,6 +96,10 @@ def clock_text(instant: datetime) -> str:
 
 
 def shown(value: object) -> str:
-    """A value from outside, as JSON, cut where it is too long for a sentence."""
-    text = json.dumps(value, default=str, ensure_ascii=False)
+    """Returns a value from outside as JSON, cut where it is too long for a sentence."""
+    return cut(json.dumps(value, default=str, ensure_ascii=False))
+
+
+def cut(text: str) -> str:
+    """Returns at most SHOWN_CHARACTERS of the text, and `…` where more follow."""
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"

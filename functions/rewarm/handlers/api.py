@@ -30,16 +30,14 @@ from rewarm.handlers import wiring
 from rewarm.handlers.api_benchmarks import router as benchmark_routes
 from rewarm.handlers.api_performance import router as performance_routes
 from rewarm.handlers.clock import now
-from rewarm.handlers.http import json_body
-from rewarm.negotiation import preferred
+from rewarm.handlers.http import json_body, preferred
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
 from rewarm.steps.request.cancel_restore import CancelRestorePorts, cancel_restore
 from rewarm.steps.request.get_restore import GetRestorePorts, get_restore
-from rewarm.steps.request.restore_ids import restore_id_of
 from rewarm.steps.request.runbooks import delete_runbook, get_runbook, put_runbook
-from rewarm.steps.request.start_restore import StartRestorePorts, start_restore
+from rewarm.steps.request.start_restore import StartRestorePorts, restore_id_of, start_restore
 
 IDEMPOTENCY_SECONDS = 86_400
 STATUS_CODES: dict[type[errors.RestoreError], int] = {

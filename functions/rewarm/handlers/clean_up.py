@@ -5,17 +5,9 @@ from __future__ import annotations
 from rewarm.contracts import CleanUpEvent, CleanUpResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.clean_up.clean_up import CleanUpPorts, clean_up
+from rewarm.steps.clean_up.clean_up import clean_up
 
-_PORTS = CleanUpPorts(
-    volumes=wiring.volumes(),
-    modifications=wiring.modifications(),
-    commands=wiring.commands(),
-    fast_restores=wiring.fast_restores(),
-    table=wiring.table(),
-    stack_name=wiring.settings.stack_name,
-    put_back=wiring.put_back(),
-)
+_PORTS = wiring.clean_up()
 
 
 @step_handler(CleanUpEvent)

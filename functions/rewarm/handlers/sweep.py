@@ -19,12 +19,11 @@ from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.restore_metrics import figures_reported
 from rewarm.restore_page import drawn
-from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.clean_up.end_stack import EndOfStack, end_stack
 from rewarm.steps.clean_up.gauges import GaugePorts, read_gauges
 from rewarm.steps.clean_up.known_executions import KnownExecutions
+from rewarm.steps.clean_up.missing_reports import PagePorts
 from rewarm.steps.clean_up.sweep import restore_of_event, sweep, sweep_one
-from rewarm.steps.clean_up.sweep_reports import PagePorts
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
 
 PAUSE_SECONDS = 5
@@ -34,15 +33,7 @@ ENOUGH_MILLIS = 60_000
 PAGES_NEED_MILLIS = 100_000
 """So much of its time is kept for the other sweeps; of hundreds of stopped restores the last have no page."""
 
-_REMOVAL = CleanUpPorts(
-    volumes=wiring.volumes(),
-    modifications=wiring.modifications(),
-    commands=wiring.commands(),
-    fast_restores=wiring.fast_restores(),
-    table=wiring.table(),
-    stack_name=wiring.settings.stack_name,
-    put_back=wiring.put_back(),
-)
+_REMOVAL = wiring.clean_up()
 _EXECUTIONS = wiring.stack_executions()
 _INVENTORY = wiring.inventory()
 _PRICES = wiring.prices()
@@ -68,16 +59,16 @@ def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
     executions = KnownExecutions(_EXECUTIONS) if restore_id is None else _EXECUTIONS
     ports = _ports(context, executions)
     found = sweep(ports) if restore_id is None else sweep_one(restore_id, ports)
-    for one in found:
-        logger.info("swept", **one.to_json())
-        count("Swept", sweep=one.sweep, state=one.state)
-    left = [f"{one.resource} ({one.sweep}): {one.reason}" for one in found if one.state == "left"]
+    for swept in found:
+        logger.info("swept", **swept.to_json())
+        count("Swept", sweep=swept.sweep, state=swept.state)
+    left = [f"{swept.resource} ({swept.sweep}): {swept.reason}" for swept in found if swept.state == "left"]
     if restore_id is None:
         # Not for each event: a thousand restores that fail together would ask EC2 for everything as often.
         left += _publish_gauges(executions)
     if left:
         raise IncompleteCleanUpError("; ".join(left))
-    return {"swept": [one.to_json() for one in found]}
+    return {"swept": [swept.to_json() for swept in found]}
 
 
 def _physical_id(event: JsonObject) -> str:
@@ -130,8 +121,8 @@ def _publish_gauges(executions: RestoreExecutions) -> tuple[str, ...]:
             prices=_PRICES,
         )
     )
-    for one in reading.gauges:
-        count(one.name, value=one.value, unit=one.unit)
+    for gauge in reading.gauges:
+        count(gauge.name, value=gauge.value, unit=gauge.unit)
     for reason in reading.later:
         logger.warning("gauge not read", reason=reason)
     return reading.problems

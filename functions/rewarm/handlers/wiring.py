@@ -34,8 +34,9 @@ from rewarm.adapters.snapshot_blocks import THREADS
 from rewarm.adapters.snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.settings import Settings
+from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.replace.put_back import PutBackPorts
-from rewarm.steps.select.holding import Keeper
+from rewarm.steps.select.target_lock import Keeper
 
 settings = Settings()
 
@@ -95,6 +96,19 @@ def device_commands() -> SsmCommands:
 def put_back() -> PutBackPorts:
     """The ports that putting a replaced volume back needs."""
     return PutBackPorts(volumes(), instances(), device_commands(), table())
+
+
+def clean_up() -> CleanUpPorts:
+    """The ports that clean-up needs."""
+    return CleanUpPorts(
+        volumes=volumes(),
+        modifications=modifications(),
+        commands=commands(),
+        fast_restores=fast_restores(),
+        table=table(),
+        stack_name=settings.stack_name,
+        put_back=put_back(),
+    )
 
 
 def metrics() -> CloudWatchMetrics:

@@ -83,12 +83,18 @@ def _progress(name: str, timeline: Json, looks: list[list[Any]], started_at: str
         for sample, rate in zip(samples, rates_mib_s(samples), strict=True)
         if rate is not None
     ]
-    going = restore.Going(
-        percents=[(sample.seconds, sample.percent) for sample in samples],
-        rates=rates,
-        bands=bands(timeline, datetime.fromisoformat(started_at)),
-    )
+    parts = bands(timeline, datetime.fromisoformat(started_at))
+    percents = [(sample.seconds, sample.percent) for sample in samples]
+    going = restore.Going(percents=[*_nothing_read(percents, parts), *percents], rates=rates, bands=parts)
     return restore.going_on(going, f"{name}-progress", "Progress and rate of the initialization over time")
+
+
+def _nothing_read(percents: list[tuple[float, float]], parts: list[Band]) -> list[tuple[float, float]]:
+    """0 % when the initialization began, where the first look came later and found some of it done."""
+    begins = [part.start for part in parts if part.name == "initialize"]
+    if not begins or not percents or percents[0][0] <= begins[0] or not 0 < percents[0][1] < 100:
+        return []
+    return [(begins[0], 0.0)]
 
 
 def bands(timeline: Mapping[str, Any], started_at: datetime) -> list[Band]:

@@ -7,20 +7,17 @@ from datetime import datetime
 from typing import Protocol
 
 from rewarm.domain.model import CommandStatus
-from rewarm.domain.ready.sent_commands import SentCommand
+from rewarm.domain.ready.agent_output import SentCommand
+
+Parameters = Mapping[str, str]
+"""Values of an SSM document's parameters by name."""
 
 
 class Commands(Protocol):
     """SSM Run Command with the documents of one purpose, one document a platform."""
 
     def send(
-        self,
-        instance_id: str,
-        parameters: Mapping[str, str],
-        *,
-        platform: str,
-        comment: str,
-        timeout_seconds: int,
+        self, instance_id: str, parameters: Parameters, *, platform: str, comment: str, timeout_seconds: int
     ) -> str:
         """Sends a command and returns its id. `timeout_seconds` is the time in which it must reach the
         instance.

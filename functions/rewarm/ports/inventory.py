@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from rewarm.domain.volume.running import RunningFastRestore
+from rewarm.domain.model import RunningFastRestore
 
 
 class Inventory(Protocol):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
-from rewarm.domain.plan.facts import QuotasLeft
+from rewarm.domain.plan.facts import UnusedQuotas
 
 
 class Quotas(Protocol):
     """Service Quotas, less what is in use."""
 
-    def left(self, *, now: datetime) -> QuotasLeft:
+    def left(self, *, now: datetime) -> UnusedQuotas:
         """Returns what the quotas leave, never below 0. Where AWS does not answer its defaults count. Raises
         nothing.
         """

@@ -91,26 +91,19 @@ class RestoreTable(Protocol):
         """Deletes the alarm's request; returns False where it had none."""
 
     def claim_fast_snapshot_restore(
-        self, snapshot_id: str, availability_zone: str, user: str, *, asked_at: datetime | None
+        self, snapshot_id: str, zone: str, user: str, *, asked_at: datetime | None
     ) -> None:
         """Notes that `user` (restore id and volume index) relies on it, and since when it asks EC2 to enable
         it.
         """
 
     def note_fast_snapshot_restore(
-        self, snapshot_id: str, availability_zone: str, *, asked_at: datetime, enabling_time: datetime | None
+        self, snapshot_id: str, zone: str, *, asked_at: datetime, enabling_time: datetime | None
     ) -> None:
         """Notes what came of enabling it: EC2's time where this stack enabled it, else None."""
 
     def take_fast_snapshot_restore_credit(
-        self,
-        snapshot_id: str,
-        availability_zone: str,
-        user: str,
-        *,
-        credit_count: int,
-        now: datetime,
-        window: timedelta,
+        self, snapshot_id: str, zone: str, user: str, *, credit_count: int, now: datetime, window: timedelta
     ) -> bool:
         """Returns whether `user` may create a volume with one of the `credit_count` credits that CloudWatch
         shows.
@@ -120,7 +113,7 @@ class RestoreTable(Protocol):
         """
 
     def release_fast_snapshot_restore(
-        self, snapshot_id: str, availability_zone: str, user: str
+        self, snapshot_id: str, zone: str, user: str
     ) -> FastRestoreClaim | None:
         """Notes that `user` relies on it no more.
 
@@ -128,8 +121,8 @@ class RestoreTable(Protocol):
         disabled. Returns the same again to the last user, whose call to disable it may have failed.
         """
 
-    def forget_fast_snapshot_restore(self, snapshot_id: str, availability_zone: str, user: str) -> None:
+    def forget_fast_snapshot_restore(self, snapshot_id: str, zone: str, user: str) -> None:
         """Drops the claim once its last user has disabled the fast snapshot restore."""
 
-    def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
+    def claim(self, snapshot_id: str, zone: str) -> FastRestoreClaim | None:
         """Returns who relies on the fast snapshot restore; None where no restore of this stack ever did."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from local import Json
 from local.aws.region.account.prices import Prices
 from local.aws.region.commands.commands import Commands
-from local.aws.region.core import Core, Json
+from local.aws.region.core import Core
 from local.aws.region.resources import FastRestore, Volume, VolumePerformance
 from local.aws.region.settings import GIB_BYTES
 from local.aws.region.snapshots.block_index import BlockIndex

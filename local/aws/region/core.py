@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from local import Json
 from local.aws.clock import Clock
 from local.aws.machines.dataplane import DataPlane
 from local.aws.region.errors import ApiError
@@ -19,8 +20,6 @@ from local.aws.region.settings import RegionSettings
 
 LOG = logging.getLogger(__name__)
 
-Json = dict[str, Any]
-"""A request or an answer in botocore's shape."""
 
 Work = Callable[[], None]
 Timer = Callable[[float], None]

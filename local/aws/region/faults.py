@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from local.aws.region.core import Json
+from local import Json
 from local.aws.region.errors import ApiError
 
 EFFECTS = ("error", "lost-answer", "stall", "drop", "duplicate", "volume-error")

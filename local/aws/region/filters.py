@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from local.aws.region.core import Json
+from local import Json
 from local.aws.region.errors import ApiError, invalid
 
 Item = TypeVar("Item")

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from local.aws.region.core import Json
+from local import Json
 
 Handler = Callable[[Json], Json]
 Method = TypeVar("Method", bound=Callable[..., Json])

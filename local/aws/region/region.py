@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from local import Json
 from local.aws.clock import Clock
 from local.aws.machines.dataplane import DataPlane
 from local.aws.region.account.catalogue import Catalogue
@@ -17,7 +18,7 @@ from local.aws.region.commands.documents import Documents
 from local.aws.region.commands.instances import Instances
 from local.aws.region.commands.invocations import OutputSink
 from local.aws.region.commands.parameters import Parameters
-from local.aws.region.core import Core, EventSink, Json, tidy
+from local.aws.region.core import Core, EventSink, tidy
 from local.aws.region.errors import ApiError
 from local.aws.region.faults import Faults
 from local.aws.region.operations import collect

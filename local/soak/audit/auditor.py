@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from local.soak.audit.bystanders import Bystanders
-from local.soak.audit.claims import Claims, records
-from local.soak.audit.told import Told
+from local import Json
+from local.soak.audit.collateral_damage import CollateralDamage
+from local.soak.audit.messages import SentMessages
+from local.soak.audit.table_items import TableItems, records
+from local.soak.lab.endings import RESTORE, VOLUME, Ending
 from local.soak.lab.lab import FastLab
 from local.soak.lab.services import backend
-from local.soak.trouble.paths import RESTORE, VOLUME, Ending
 
-Json = dict[str, Any]
 STOOD_STILL_SECONDS = 1_000.0
 """One sweep. What is billed by the hour at least is found by its being there."""
 
@@ -29,11 +27,11 @@ class Auditor:
             *self._volumes(ending),
             *self._fast_restores(),
             *self._commands(),
-            *Claims(self._lab, self._lab.machine(RESTORE)).findings(),
+            *TableItems(self._lab, self._lab.machine(RESTORE)).findings(),
             *self._objects(ending),
             *self._cold(ending),
-            *Bystanders(self._lab, self._lab.machine(RESTORE)).findings(),
-            *Told(self._lab, self._lab.machine(RESTORE), self._lab.machine(VOLUME)).findings(),
+            *CollateralDamage(self._lab, self._lab.machine(RESTORE)).findings(),
+            *SentMessages(self._lab, self._lab.machine(RESTORE), self._lab.machine(VOLUME)).findings(),
         ]
         return found or self._meter(ending)
 
@@ -95,7 +93,7 @@ class Auditor:
 
     def _cold(self, ending: Ending) -> list[str]:
         """Ready means that every block that was asked for is local: the data plane knows."""
-        volumes = self._lab.plane.volumes
+        volumes = self._lab.data_plane.volumes
         return [
             f"volume {name} is reported as ready and {volumes[name].cold_share:.0%} of it is cold"
             for name in ending.ready

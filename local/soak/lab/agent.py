@@ -12,13 +12,13 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES
 from local.soak.lab.scheduler import Future
 
 if TYPE_CHECKING:
-    from local.soak.lab.plane import Plane, Volume
+    from local.soak.lab.data_plane import MemoryDataPlane, Volume
 
-Json = dict[str, Any]
 Steps = Generator[Future, Any, Any]
 MIB = 1_048_576
 DEVICE_SECONDS = 60
@@ -57,9 +57,9 @@ class AgentRun:
     """One command on one instance."""
 
     def __init__(
-        self, plane: Plane, instance_id: str, script: str, end: Callable[[int, str, str], None]
+        self, data_plane: MemoryDataPlane, instance_id: str, script: str, end: Callable[[int, str, str], None]
     ) -> None:
-        self._plane = plane
+        self._data_plane = data_plane
         self._instance_id = instance_id
         self._given = dict(_ASSIGNMENT.findall(script))
         self._flags = dict(_FLAG.findall(self._given["arguments"]))
@@ -86,7 +86,7 @@ class AgentRun:
                 volume.reader = None
 
     def _find_trouble(self) -> Trouble | None:
-        for trouble in self._plane.troubles:
+        for trouble in self._data_plane.troubles:
             if trouble.action == self._given["action"] and not trouble.met:
                 if trouble.skip:
                     trouble.skip -= 1
@@ -101,10 +101,10 @@ class AgentRun:
     def _device(self) -> Steps:
         volume_id = self._given["volume_id"]
         for _ in range(DEVICE_SECONDS):
-            volume = self._plane.volumes.get(volume_id)
+            volume = self._data_plane.volumes.get(volume_id)
             if volume is not None and self._instance_id in volume.attached_to:
                 return volume
-            yield self._plane.scheduler.sleep(1)
+            yield self._data_plane.scheduler.sleep(1)
         name = f"/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_{volume_id.replace('-', '')}"
         raise _Exit(66, "", f"rewarm: no {name} after {DEVICE_SECONDS} s")
 
@@ -112,7 +112,7 @@ class AgentRun:
         """Checks the agent and reads the map; how many blocks it names."""
         if self._is("disk-full"):
             raise _Exit(69, "", "rewarm: could not make a temporary directory")
-        binary = None if self._is("no-download") else self._plane.store.get(self._given["agent_url"])
+        binary = None if self._is("no-download") else self._data_plane.store.get(self._given["agent_url"])
         if binary is None:
             raise _Exit(69, "", "rewarm: could not download the warm-up agent")
         wanted = self._given["agent_sha256"]
@@ -120,7 +120,7 @@ class AgentRun:
             raise _Exit(65, "", f"rewarm: the agent's checksum is not {wanted}")
         if self._given["map_url"] == "none":
             return None
-        text = self._plane.store.get(self._given["map_url"])
+        text = self._data_plane.store.get(self._given["map_url"])
         if text is None:
             raise _Exit(69, "", "rewarm: could not download the block map")
         return sum(int(line.split()[1]) for line in text.decode().splitlines())
@@ -128,12 +128,12 @@ class AgentRun:
     def _lock(self, volume: Volume) -> Steps:
         """A second agent goes after the first (another warmer is reading it)."""
         while volume.reader is not None:
-            yield self._plane.scheduler.sleep(5)
+            yield self._data_plane.scheduler.sleep(5)
         volume.reader = self
 
     def _warm(self, volume: Volume, blocks: int | None) -> Steps:
         total = volume.size_gib * 1_024 * MIB // BLOCK_BYTES if blocks is None else blocks
-        done, began = 0, self._plane.scheduler.now
+        done, began = 0, self._data_plane.scheduler.now
         for step in range(1, STEPS + 1):
             reached = total * step // STEPS
             count, done = reached - done, reached
@@ -142,7 +142,7 @@ class AgentRun:
             self._check_device(volume)
             covered = min(done, volume.written) if done < total or blocks is None else done
             volume.read(covered, count, max(seconds, count * WARM_MS / 1_000))
-            account = self._account(done, total, self._plane.scheduler.now - began)
+            account = self._account(done, total, self._data_plane.scheduler.now - began)
             self._meet(account, step / STEPS)
             if not self._is("no-progress"):
                 self._publish({"event": "progress", **account})
@@ -160,8 +160,8 @@ class AgentRun:
 
     def _spend(self, seconds: float) -> Steps:
         """The metrics of the time in which something was read are published minute by minute."""
-        scheduler = self._plane.scheduler
-        self._plane.active = max(self._plane.active, scheduler.now + seconds + 600)
+        scheduler = self._data_plane.scheduler
+        self._data_plane.active = max(self._data_plane.active, scheduler.now + seconds + 600)
         yield scheduler.sleep(seconds)
 
     def _meet(self, account: Json, share: float) -> None:
@@ -176,14 +176,14 @@ class AgentRun:
         if trouble.call is not None:
             act, names = trouble.call, (self._instance_id, self._given["volume_id"])
             self._trouble = None
-            self._plane.scheduler.after(0, lambda: act(*names))
+            self._data_plane.scheduler.after(0, lambda: act(*names))
 
     def _rate(self, volume: Volume) -> float:
         own = min(volume.limits.throughput_mib_s, volume.limits.iops / 4) * 0.95
         return max(0.5, min(own, float(self._flags.get("max-mib-s", own))))
 
     def _check_device(self, volume: Volume) -> None:
-        if self._instance_id in volume.attached_to and volume.volume_id in self._plane.volumes:
+        if self._instance_id in volume.attached_to and volume.volume_id in self._data_plane.volumes:
             return
         result = {"event": "result", "command": "warm", "verdict": "incomplete", "errors": 0}
         raise _Exit(1, json.dumps(result) + "\n", "warmer: the device disappeared")
@@ -204,11 +204,11 @@ class AgentRun:
 
     def _publish(self, account: Json) -> None:
         if self._given["progress_url"] != "none":
-            self._plane.store.put(self._given["progress_url"], json.dumps(account).encode())
+            self._data_plane.store.put(self._given["progress_url"], json.dumps(account).encode())
 
     def _verify(self, volume: Volume) -> Steps:
         samples, limit_ms = int(self._flags["samples"]), float(self._flags["max-p99-ms"])
-        chance, cold = self._plane.chance, volume.cold_share
+        chance, cold = self._data_plane.chance, volume.cold_share
         latencies = sorted(
             (COLD_MS if chance.random() < cold else WARM_MS) * chance.uniform(0.8, 1.2)
             for _ in range(samples)

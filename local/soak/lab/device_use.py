@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from local.soak.lab.scheduler import Future
 
 if TYPE_CHECKING:
-    from local.soak.lab.plane import Plane
+    from local.soak.lab.data_plane import MemoryDataPlane
 
 LOOK_SECONDS = 2
 _ASSIGNMENT = re.compile(r"^\s*(action|volume_id)='([^']*)'$", re.MULTILINE)
@@ -22,21 +22,21 @@ def is_look(script: str) -> bool:
 
 
 def look(
-    plane: Plane, instance_id: str, script: str, end: Callable[[int, str, str], None]
+    data_plane: MemoryDataPlane, instance_id: str, script: str, end: Callable[[int, str, str], None]
 ) -> Generator[Future, Any, Any]:
     """To the end of the script."""
     given = dict(_ASSIGNMENT.findall(script))
-    yield plane.scheduler.sleep(LOOK_SECONDS)
-    volume = plane.volumes.get(given["volume_id"])
+    yield data_plane.scheduler.sleep(LOOK_SECONDS)
+    volume = data_plane.volumes.get(given["volume_id"])
     if volume is None or instance_id not in volume.attached_to:
         end(66, "", f"rewarm: no /dev/disk/by-id/… of {given['volume_id']}")
         return
     if given["action"] == "unmount":
-        plane.mounted.pop(volume.volume_id, None)
+        data_plane.mounted.pop(volume.volume_id, None)
     told = {
         "event": "use",
         "volumeId": volume.volume_id,
-        "mounts": plane.mounted.get(volume.volume_id, []),
+        "mounts": data_plane.mounted.get(volume.volume_id, []),
         "others": ["process 7 (warmer)"] if volume.reader is not None else [],
     }
     end(0, json.dumps(told), "")

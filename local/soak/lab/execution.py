@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from local import Json
 from local.soak.lab.errors import StateError, too_large
 from local.soak.lab.expressions import QueryError, evaluate
 from local.soak.lab.scheduler import Future, Process
@@ -20,7 +21,6 @@ from local.soak.lab.scheduler import Future, Process
 if TYPE_CHECKING:
     from local.soak.lab.machines import Machine, StepFunctions
 
-Json = dict[str, Any]
 Steps = Generator[Future, Any, Any]
 PAYLOAD_BYTES = 262_144
 MOST_EVENTS = 25_000

@@ -20,7 +20,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, Protocol
 from unittest import mock
 
-from local.soak.lab.edges import AtOnce, no_metric
+from local import Json
+from local.soak.lab.endpoints import AtOnce, no_metric
 from local.soak.lab.errors import StateError, lambda_failure
 from local.soak.lab.execution import Execution
 from local.soak.lab.scheduler import Fiber, FiberEnded, Scheduler
@@ -30,7 +31,6 @@ from rewarm import observability
 from rewarm.adapters import artifacts, snapshot_blocks
 from rewarm.adapters.block_pages import REQUESTS_PER_SECOND, Pacer
 
-Json = dict[str, Any]
 Handler = Callable[[Any, Any], Any]
 SWITCHBOARD = Switchboard()
 START_SECONDS = (0.02, 0.4)

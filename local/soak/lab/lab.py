@@ -15,15 +15,15 @@ from typing import Any, Self
 from botocore.awsrequest import AWSPreparedRequest
 from moto.core.request import normalize_request
 
+from local import Json
 from local.aws.clock import ManualClock
 from local.aws.region import Region, RegionSettings
 from local.aws.wire.protocol import Protocol
-from local.soak.audit.bystanders import Removals
-from local.soak.lab.edges import Objects, Posted, http_event
+from local.soak.lab.data_plane import MemoryDataPlane
+from local.soak.lab.endpoints import Objects, Posted, http_event
 from local.soak.lab.execution import Execution
 from local.soak.lab.functions import SWITCHBOARD, Functions, Mishap, lambda_environment
 from local.soak.lab.machines import Machine, StepFunctions
-from local.soak.lab.plane import Plane
 from local.soak.lab.scheduler import Fiber, Future, Scheduler
 from local.soak.lab.services import (
     MOTO,
@@ -36,9 +36,8 @@ from local.soak.lab.services import (
 )
 from local.soak.lab.services import backend as moto_backend
 from local.soak.lab.template import stack
-from local.soak.lab.transport import Call, Interference, NoInterference
+from local.soak.lab.transport import Call, Interference, NoInterference, Removals
 
-Json = dict[str, Any]
 MINUTE_SECONDS = 60
 RETRY_SECONDS = (60.0, 120.0)
 """Lambda developer guide, "Asynchronous invocation": a function that fails is tried twice more."""
@@ -91,13 +90,13 @@ class FastLab:
         self._close.callback(self._leave)
         self.cloudwatch = CloudWatch()
         self.moto = Moto(self.stack)
-        self.plane = Plane(
+        self.data_plane = MemoryDataPlane(
             self.scheduler, Objects(self.stack.buckets[0]), random.Random(self.seed + 2), self._nudge
         )
         self.events = EventBridge(self.scheduler, self.stack.rules, self._deliver)
         self.region = Region(
             self.scheduler.clock,
-            self.plane,
+            self.data_plane,
             self._settings,
             on_event=self.events.put,
             publish=self.cloudwatch.publish,
@@ -221,7 +220,7 @@ class FastLab:
         """The Region's next timer, and every minute while something is read."""
         timers, now = self.region._core._timers, self.scheduler.now
         due = timers[0][0] if timers else None
-        if now < self.plane.active:
+        if now < self.data_plane.active:
             minute = (now // MINUTE_SECONDS + 1) * MINUTE_SECONDS
             due = minute if due is None else min(due, minute)
         return due

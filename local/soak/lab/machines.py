@@ -8,8 +8,9 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from local import Json
 from local.soak.lab.errors import TIMEOUT, StateError
-from local.soak.lab.execution import EVENTS, Execution, Interpreter, Json, Visit, limit, stamp
+from local.soak.lab.execution import EVENTS, Execution, Interpreter, Visit, limit, stamp
 from local.soak.lab.scheduler import Fiber, Future, Process, Scheduler
 
 Steps = Generator[Future, Any, Any]

@@ -24,6 +24,7 @@ from moto.dynamodb.responses import DynamoHandler
 from moto.events.models import EventPattern
 from werkzeug.exceptions import HTTPException
 
+from local import Json
 from local.aws.region.core import iso
 from local.soak.lab.machines import StepFunctions
 from local.soak.lab.template import ACCOUNT, REGION, Rule, Stack
@@ -32,7 +33,6 @@ from local.soak.lab.transport import Refusal
 if TYPE_CHECKING:
     from local.soak.lab.scheduler import Scheduler
 
-Json = dict[str, Any]
 Answer = tuple[int, dict[str, str], bytes]
 MOTO = ("dynamodb", "s3", "sns", "secretsmanager")
 _JSON = {"Content-Type": "application/x-amz-json-1.1"}

@@ -12,10 +12,8 @@ from typing import Any
 import yaml
 from samtranslator.yaml_helper import yaml_parse
 
-from local import documents
+from local import ROOT, Json, documents
 
-Json = dict[str, Any]
-ROOT = Path(__file__).resolve().parents[3]
 ACCOUNT, REGION, STACK = "123456789012", "us-east-1", "rewarm"
 PSEUDO = {
     "AWS::StackName": STACK,

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 from unittest import mock
+from urllib.parse import parse_qs
 from xml.sax.saxutils import escape
 
 import boto3
@@ -222,3 +223,16 @@ class NoInterference:
         """As they are."""
         del call
         return body
+
+
+class Removals:
+    """Volumes that a function asked EC2 to delete; what a user of the lab deletes is the user's affair."""
+
+    def __init__(self) -> None:
+        self.volume_ids: set[str] = set()
+
+    def note(self, body: Any) -> None:
+        """One request to EC2."""
+        text = body.decode() if isinstance(body, bytes) else str(body or "")
+        if "Action=DeleteVolume&" in text:
+            self.volume_ids.update(parse_qs(text).get("VolumeId", []))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from local.aws.machines.dataplane import DataPlaneError
 from local.soak.audit.auditor import Auditor
 from local.soak.lab.agent import Trouble
+from local.soak.lab.endings import Ending
 from local.soak.lab.lab import FastLab
+from local.soak.trouble.interrupted_paths import PATHS
 from local.soak.trouble.matrix import SEED, SETTLED_SECONDS, SWEPT_SECONDS, Result
-from local.soak.trouble.paths import Ending
-from local.soak.trouble.paths_of_trouble import PATHS
 
 Act = Callable[[FastLab, str, str], None]
 AGENT_KINDS = ("killed", "unreadable", "disk-full", "no-download", "no-progress", "wrong-sha256", "hangs")
@@ -57,7 +57,7 @@ def _delete(lab: FastLab, instance_id: str, volume_id: str) -> None:
 def _rename(lab: FastLab, instance_id: str, volume_id: str) -> None:
     """Another name under /dev; the link by the serial number, which the agent opens, is the same."""
     try:
-        lab.plane.volume(volume_id).attached_to[instance_id] = "/dev/nvme7n1"
+        lab.data_plane.volume(volume_id).attached_to[instance_id] = "/dev/nvme7n1"
     except DataPlaneError:
         return
 
@@ -106,7 +106,7 @@ def play_machine(row: MachineRow) -> Result:
         trouble = Trouble(row.name, row.action, row.at_share, row.skip)
         if act is not None:
             trouble.kind, trouble.call = "call", lambda *names: act(lab, *names)
-        lab.plane.troubles.append(trouble)
+        lab.data_plane.troubles.append(trouble)
         ending = PATHS[row.path].play(lab)
         lab.pass_time(SETTLED_SECONDS)
         result = Result(ending, int(trouble.met))

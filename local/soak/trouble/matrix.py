@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from local.soak.audit.auditor import Auditor
+from local.soak.lab.endings import Ending
 from local.soak.lab.functions import Mishap
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.paths import Ending
-from local.soak.trouble.paths_of_trouble import PATHS
+from local.soak.trouble.interrupted_paths import PATHS
 from local.soak.trouble.wire_faults import PASSING, CallFault, Kind, kinds, refusal_of
 
 Key = tuple[str, str, str]

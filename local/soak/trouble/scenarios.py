@@ -6,14 +6,20 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+from local import Json
 from local.aws.region import FaultRule, ImageDevice, RegionSettings
 from local.soak.lab.agent import Trouble
 from local.soak.lab.functions import Mishap
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.machine_rows import ACTS, AGENT_KINDS
-from local.soak.trouble.storms import CALL_KINDS, MISHAP_KINDS, Accident, Squall, Storm
+from local.soak.trouble.random_faults import (
+    CALL_KINDS,
+    MISHAP_KINDS,
+    CallFault,
+    InvocationFault,
+    RandomFaults,
+)
 
-Json = dict[str, Any]
 START = 1_800_000_000.0
 STRATEGIES = (
     "auto", "warm-up-agent", "provisioned-rate", "fast-snapshot-restore", "background", "boosted-warm-up",
@@ -65,7 +71,7 @@ class Plan:
     """Restore to a zone -> when somebody begins to look for its volumes, to write to them."""
     troubles: list[Trouble] = field(default_factory=list)
     region_faults: list[FaultRule] = field(default_factory=list)
-    storm: Storm = field(default_factory=lambda: Storm(random.Random(0)))
+    faults: RandomFaults = field(default_factory=lambda: RandomFaults(random.Random(0)))
     told: list[str] = field(default_factory=list)
     harmless: bool = True
     """Nothing goes wrong but what every restore must bear."""
@@ -76,7 +82,7 @@ class Writer:
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
-        self.plan = Plan(seed, storm=Storm(random.Random(seed + 1)))
+        self.plan = Plan(seed, faults=RandomFaults(random.Random(seed + 1)))
 
     @staticmethod
     def settings(seed: int) -> RegionSettings:
@@ -174,8 +180,8 @@ class Writer:
     def _trouble(self) -> None:
         chance = self.chance
         kinds = (
-            self._squall,
-            self._accident,
+            self._call_fault,
+            self._invocation_fault,
             self._agent,
             self._region,
             self._cancel,
@@ -188,7 +194,7 @@ class Writer:
         """Most restores take some minutes."""
         return float(self.chance.choice((0, 1, 2, 5)) + self.chance.expovariate(1 / 90))
 
-    def _squall(self) -> None:
+    def _call_fault(self) -> None:
         chance = self.chance
         service, operation = chance.choice(OPERATIONS)
         place = chance.choice((None, None, chance.choice(PLACES)))
@@ -196,19 +202,19 @@ class Writer:
             service, operation, place = chance.choice(SERVICES), None, None  # type: ignore[assignment]
         begins = START + self._when()
         seconds = chance.choice((5.0, 60.0, 600.0, FOR_GOOD))
-        squall = Squall(
+        fault = CallFault(
             chance.choice(CALL_KINDS), place, service, operation, begins, begins + seconds,
             chance.choice((0.3, 1.0)),
         )  # fmt: skip
-        self.plan.storm.squalls.append(squall)
-        self._harmful(str(squall))
+        self.plan.faults.call_faults.append(fault)
+        self._harmful(str(fault))
 
-    def _accident(self) -> None:
+    def _invocation_fault(self) -> None:
         chance = self.chance
         mishap = Mishap(chance.choice(MISHAP_KINDS), after_work=chance.random() < 0.5)
-        accident = Accident(chance.choice(PLACES), mishap, chance.choice((0, 0, 1, 3)))
-        self.plan.storm.accidents.append(accident)
-        self.plan.told.append(str(accident))
+        fault = InvocationFault(chance.choice(PLACES), mishap, chance.choice((0, 0, 1, 3)))
+        self.plan.faults.invocation_faults.append(fault)
+        self.plan.told.append(str(fault))
 
     def _agent(self) -> None:
         chance = self.chance

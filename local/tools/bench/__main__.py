@@ -6,6 +6,7 @@ import json
 import sys
 from typing import Any
 
+from local import ROOT
 from local.aws.machines.dataplane import DataPlaneError
 from local.tools.bench import report
 from local.tools.bench.checks import is_check, run_check, tools_of_check
@@ -14,7 +15,7 @@ from local.tools.bench.options import Options, parse
 from local.tools.bench.record import summarise
 from local.tools.bench.rounds import run_rounds
 from local.tools.bench.session import Session
-from local.tools.bench.tools import ROOT, require_tools
+from local.tools.bench.tools import require_tools
 from local.tools.bench.view import View
 from local.tools.signals import STOPPED, stop_by_signals
 

@@ -6,8 +6,9 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from local import ROOT
 from local.tools.bench.specs import SPECS, TOOLS, VolumeSpec
-from local.tools.bench.tools import AGENT, ROOT
+from local.tools.bench.tools import AGENT
 from rewarm_cli.arguments import Parser
 
 QUICK_SHARE = 0.25

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES, DataPlaneError
 from local.tools.bench.cold_volume import ColdVolume, cold_volume
 from local.tools.bench.measure import Running, run
 from local.tools.bench.session import Session
 from local.tools.bench.specs import FIO_AWS, IO_URING, MIB, SPECS, VolumeSpec
-from local.tools.bench.tools import Json, tool_settings
+from local.tools.bench.tools import tool_settings
 
 WARM_BLOCKS = 64
 """What the application reads; warm before anything starts. The rest must outlast the measurement."""

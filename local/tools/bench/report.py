@@ -10,8 +10,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
+from local import Json
 from local.tools.bench.goals import Result
 from local.tools.bench.plot import draw
 from local.tools.bench.record import Run, Summaries
@@ -23,7 +23,6 @@ PAGE, PICTURE = "benchmarks.md", "benchmarks.svg"
 INTRODUCTION = """\
 Written by `make bench`: the warm-up agent beside `dd` and `fio` on the first-touch volumes of the embedded
 AWS (see [fidelity-data-plane.md](fidelity-data-plane.md)), scaled to sizes that end in minutes."""
-Json = dict[str, Any]
 
 
 def machine_facts(agent: Path) -> Json:

@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from local import Json
 from local.tools.bench.cold_volume import ColdVolume, cold_volume
 from local.tools.bench.measure import run
 from local.tools.bench.record import SCREENED, Run, best_setting, is_touch
 from local.tools.bench.session import Session
 from local.tools.bench.specs import DD, TOUCH, VolumeSpec, physical_limit
-from local.tools.bench.tools import Json, Tool, agent_result, knows_touch, tool_settings
+from local.tools.bench.tools import Tool, agent_result, knows_touch, tool_settings
 
 PATIENCE = 60.0
 """A tool may take this many times the physical limit, and a minute, before it is killed."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from local import ROOT, Json
 from local.aws.machines.dataplane import BLOCK_BYTES, DataPlaneError
 from local.tools.bench.cold_volume import ColdVolume
 from local.tools.bench.measure import GNU_TIME
@@ -27,10 +27,8 @@ from local.tools.bench.specs import (
     VolumeSpec,
 )
 
-ROOT = Path(__file__).resolve().parents[3]
 AGENT = ROOT / "warmer" / "build" / "warmer"
 DD_PROCESSES = 16
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,8 @@ import logging
 import sys
 from dataclasses import asdict
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from local.aws.emulator.deploy import DeploymentError
-from local.aws.emulator.launcher import EmulatorError
-from local.aws.host import ROOT, Host
-from local.aws.machines.dataplane import DataPlaneError
-from local.aws.state_dir import StateDirInUseError
+from local import ROOT, Json
+from local.aws.host import HOST_ERRORS, Host
 from local.tools.measurements.cases import cases
 from local.tools.measurements.options import Options, parse
 from local.tools.measurements.published import run as published
@@ -21,23 +16,13 @@ from local.tools.measurements.published.page import write
 from local.tools.measurements.series import Outcome, Series, SeriesError
 from local.tools.measurements.verdict import Verdict, judge
 from local.tools.measurements.view import View
-from local.tools.run.recording import Json
 from local.tools.signals import STOPPED, stop_by_signals
 from rewarm_cli.api import ApiRefusedError
 
 HOLDS, HOLDS_NOT = 0, 1
 IDLE_SPEED = 3_600.0
 """An hour of waiting for AWS takes a second."""
-EXPECTED = (
-    ApiRefusedError,
-    BotoCoreError,
-    ClientError,
-    DataPlaneError,
-    DeploymentError,
-    EmulatorError,
-    SeriesError,
-    StateDirInUseError,
-)
+EXPECTED = (*HOST_ERRORS, ApiRefusedError, SeriesError)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from local.aws.host import ROOT
+from local import ROOT
 from local.tools.measurements.published.states import Scale
+from local.tools.options import add_json_and_state_dir
 from rewarm_cli.arguments import Parser, whole
 
 DEFAULT_STATE_DIR = ROOT / ".local" / "measurements"
@@ -58,15 +59,7 @@ def parse(arguments: list[str] | None = None) -> Options:
         help="how many (%(default)s)",
     )
     parser.add_argument("--seed", type=int, default=default.seed, help="of sizes and order (%(default)s)")
-    parser.add_argument(
-        "--json",
-        dest="as_json",
-        action="store_true",
-        help="the last line on standard output is one JSON object; the story goes to standard error",
-    )
-    parser.add_argument(
-        "--state-dir", type=Path, default=default.state_dir, help="folder of its own (%(default)s)"
-    )
+    add_json_and_state_dir(parser, default.state_dir)
     values = vars(parser.parse_args(arguments))
     both = values["estimates"] == values["published"]
     values |= {name: both or values[name] for name in ("estimates", "published")}

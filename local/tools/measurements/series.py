@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from local import Json
 from local.aws.host import Host
 from local.tools.measurements.cases import Case
 from local.tools.run.lab import Lab
-from local.tools.run.recording import Json
 from rewarm.domain.model import Strategy
 from rewarm.domain.words.failures import explain
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local.aws.host import ROOT
+from local import ROOT
 from local.tools.plan import aws, docs, offline
 from local.tools.plan.options import Options, parse
 from local.tools.plan.request import complaint

@@ -11,7 +11,7 @@ from local.tools.plan import curves, offline
 from local.tools.plan.options import Options
 from rewarm.domain.model import Strategy
 from rewarm.domain.plan import cost
-from rewarm.domain.plan.estimates import Estimate, Limits
+from rewarm.domain.plan.estimates import Estimate, EstimateLimits
 from rewarm.domain.plan.estimators import ESTIMATORS
 from rewarm.domain.plan.facts import VolumeFacts
 
@@ -45,12 +45,12 @@ def size_name(gib: int) -> str:
 
 @cache
 def ways(
-    data_gib: int, volumes: int = 1, region: str = "us-east-1", fsr: str = "disabled"
+    size_gib: int, volumes: int = 1, region: str = "us-east-1", fsr: str = "disabled"
 ) -> dict[str, Totals]:
     """Each way by its name in NAMES; ways that cannot be had are left out."""
     credit = 1.0 if fsr == "enabled" else None
     options = Options(
-        data_gib=data_gib, volumes=volumes, region=region, instance_type=INSTANCE_TYPE, fsr_state=fsr,
+        size_gib=size_gib, volumes=volumes, region=region, instance_type=INSTANCE_TYPE, fsr_state=fsr,
         credits=credit,
     )  # fmt: skip
     facts, _ = offline.facts(options, NOW)
@@ -61,7 +61,7 @@ def ways(
 def _way(name: str, facts: VolumeFacts, region: str) -> Estimate | None:
     strategy = Strategy.PROVISIONED_RATE if name.startswith("rate") else Strategy(name)
     # A deadline that nothing meets asks for the highest rate and boost, none for the lowest rate.
-    limits = Limits() if name == "rate 100" else Limits(deadline_seconds=0)
+    limits = EstimateLimits() if name == "rate 100" else EstimateLimits(deadline_seconds=0)
     outcome = ESTIMATORS[strategy](facts, offline.Prices(region).book(now=NOW), limits)
     return outcome if isinstance(outcome, Estimate) else None
 
@@ -84,11 +84,11 @@ def by_size() -> curves.Picture:
     )
 
 
-def by_volumes(data_gib: int) -> curves.Picture:
+def by_volumes(size_gib: int) -> curves.Picture:
     """When fast snapshot restore beats the rate: several volumes of one snapshot, each on its own."""
-    points = [ways(data_gib, volumes) for volumes in VOLUMES]
+    points = [ways(size_gib, volumes) for volumes in VOLUMES]
     return curves.Picture(
-        title=f"Several volumes from one snapshot of {size_name(data_gib)}",
+        title=f"Several volumes from one snapshot of {size_name(size_gib)}",
         x_label="volumes",
         xs=VOLUMES,
         x_names=[str(volumes) for volumes in VOLUMES],
@@ -112,20 +112,20 @@ def _panels(points: Sequence[Mapping[str, Totals]], names: Sequence[str]) -> lis
     ]
 
 
-def volumes_until_cheaper(data_gib: int, rate: str, region: str = "us-east-1", most: int = 16) -> int | None:
+def volumes_until_cheaper(size_gib: int, rate: str, region: str = "us-east-1", most: int = 16) -> int | None:
     """From how many volumes on fast snapshot restore costs less than the rate; None where it never does."""
     low, high = 1, most
-    if not _fsr_is_cheaper(data_gib, rate, high, region):
+    if not _fsr_is_cheaper(size_gib, rate, high, region):
         return None
     while low < high:
         middle = (low + high) // 2
-        if _fsr_is_cheaper(data_gib, rate, middle, region):
+        if _fsr_is_cheaper(size_gib, rate, middle, region):
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def _fsr_is_cheaper(data_gib: int, rate: str, volumes: int, region: str) -> bool:
-    found = ways(data_gib, volumes, region)
+def _fsr_is_cheaper(size_gib: int, rate: str, volumes: int, region: str) -> bool:
+    found = ways(size_gib, volumes, region)
     return "fast-snapshot-restore" in found and found["fast-snapshot-restore"].usd < found[rate].usd

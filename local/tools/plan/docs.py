@@ -13,7 +13,7 @@ from rewarm.charts.pictures import picture
 
 PAGE = "strategies.md"
 TRANSCRIPT_PAGE = "plan.md"
-EXAMPLE = Options(data_gib=1_024, instance_type=crossovers.INSTANCE_TYPE, deadline_minutes=120)
+EXAMPLE = Options(size_gib=1_024, instance_type=crossovers.INSTANCE_TYPE, deadline_minutes=120)
 """Of the two pictures that `make plan` draws, and of what it prints."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,7 +20,7 @@ from rewarm.contracts import NewVolume, RestoreRequest, VolumeAssignment
 from rewarm.contracts.plans import PlanResult
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import BLOCK_BYTES, GIB, FastSnapshotRestore, InstanceEbsLimits, PriceBook
-from rewarm.domain.plan.facts import QuotasLeft, VolumeFacts
+from rewarm.domain.plan.facts import UnusedQuotas, VolumeFacts
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.volume_types import WantedVolume, settle
 from rewarm.steps.plan.plan_answer import plan_answer
@@ -56,10 +55,10 @@ class Prices:
 class Quotas:
     """The port Quotas: AWS's defaults, with nothing in use."""
 
-    def left(self, *, now: datetime) -> QuotasLeft:
+    def left(self, *, now: datetime) -> UnusedQuotas:
         """All of them."""
         del now
-        return QuotasLeft(FSR_QUOTA, RATE_QUOTA_MIB_S, COPY_QUOTA)
+        return UnusedQuotas(FSR_QUOTA, RATE_QUOTA_MIB_S, COPY_QUOTA)
 
 
 class FastRestores:
@@ -134,8 +133,8 @@ def assignments(
     options: Options, request: RestoreRequest, where: Place, now: datetime
 ) -> list[VolumeAssignment]:
     """Volumes that are alike, from one snapshot. Raises InvalidRequestError where EC2 would refuse them."""
-    data_bytes = (options.data_gib or 100) * GIB
-    size_gib = math.ceil((options.data_gib or 100) * 100 / (options.written_percent or 100))
+    size_gib = options.size_gib or 100
+    data_bytes = size_gib * GIB * (options.written_percent or 100) // 100
     asked = request.volume
     settings = settle(
         WantedVolume(asked.volume_type, asked.size_gib, asked.iops, asked.throughput_mib_s), None, size_gib

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from rewarm.domain.model import Strategy
 from rewarm_cli.arguments import Parser, dollars, named, number, whole
 
-MAX_DATA_GIB = 65_536
+MAX_SIZE_GIB = 65_536
 MAX_DEADLINE_MINUTES = 10_080
 MAX_VOLUMES = 100
 FSR_STATES = ("disabled", "enabling", "optimizing", "enabled", "disabling")
@@ -34,7 +35,7 @@ class Options:
 
     request: Path | None = None
     aws: bool = False
-    data_gib: int | None = None
+    size_gib: int | None = None
     written_percent: int | None = None
     volume_type: str | None = None
     iops: int | None = None
@@ -47,7 +48,7 @@ class Options:
     credits: float | None = None
     strategy: str | None = None
     deadline_minutes: int | None = None
-    budget: Decimal | None = None
+    max_cost_usd: Decimal | None = None
     strict: bool = False
     what_if: bool = False
     as_json: bool = False
@@ -68,10 +69,13 @@ def parse(arguments: list[str] | None = None) -> Options:
         )
     if given["credits"] is not None and given["fsr_state"] != "enabled":
         parser.error("argument --credits: found a balance; allowed only with --fsr-state enabled")
+    data_gib = given.pop("data_gib")
+    if data_gib is not None:  # the name of --size-gib until it was the same in all commands
+        given["size_gib"] = math.ceil(data_gib * 100 / (given["written_percent"] or 100))
     return Options(**{name: value for name, value in given.items() if value is not None})
 
 
-_OF_FACTS = ("data_gib", "written_percent", "instance_type", "volumes", "fsr_state", "credits")
+_OF_FACTS = ("size_gib", "data_gib", "written_percent", "instance_type", "volumes", "fsr_state", "credits")
 
 
 def _parser() -> Parser:
@@ -104,15 +108,13 @@ def _add_request(parser: Any) -> None:
 
 
 def _add_snapshot(group: Any) -> None:
+    size = whole("GiB", 1, MAX_SIZE_GIB)
     group.add_argument(
-        "--data-gib",
-        type=whole("GiB", 1, MAX_DATA_GIB),
-        help=f"data in the snapshot, 1 to {MAX_DATA_GIB:,} (100)",
+        "--size-gib", type=size, help=f"size of the snapshot's volume, 1 to {MAX_SIZE_GIB:,} (100)"
     )
+    group.add_argument("--data-gib", type=size, help=argparse.SUPPRESS)
     group.add_argument(
-        "--written-percent",
-        type=whole("percent", 1, 100),
-        help="how much of the volume that data is; the volume's size follows (100)",
+        "--written-percent", type=whole("percent", 1, 100), help="how much of it holds data, 1 to 100 (100)"
     )
     types = ("gp3", "gp2", "io2", "io1", "st1", "sc1")
     group.add_argument("--volume-type", choices=types, help="of the new volume (gp3)")
@@ -153,12 +155,13 @@ def _add_objective(group: Any) -> None:
         help="until when it has to be at full speed (no deadline)",
     )
     group.add_argument(
-        "--budget", type=dollars, metavar="USD", help="the most it may cost, all volumes (no limit)"
+        "--max-cost-usd", type=dollars, metavar="USD", help="the most it may cost, all volumes (no limit)"
     )
+    group.add_argument("--budget", dest="max_cost_usd", type=dollars, help=argparse.SUPPRESS)
     group.add_argument(
         "--strategy", choices=("auto", *(one.value for one in Strategy)), help="(auto: the cheapest)"
     )
-    group.add_argument("--strict", action="store_true", help="refuse where nothing meets deadline and budget")
+    group.add_argument("--strict", action="store_true", help="refuse where nothing meets deadline and price")
 
 
 def _add_output(group: Any) -> None:

@@ -7,33 +7,19 @@ import logging
 import sys
 import time
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from local.aws.emulator.deploy import DeploymentError
-from local.aws.emulator.launcher import EmulatorError
-from local.aws.host import ROOT, Host
-from local.aws.machines.dataplane import DataPlaneError
-from local.aws.state_dir import StateDirInUseError
+from local import ROOT, Json
+from local.aws.host import HOST_ERRORS, Host
+from local.tools.run.examples import script
 from local.tools.run.lab import Lab
 from local.tools.run.options import Options, parse
-from local.tools.run.recording import Json
 from local.tools.run.story import Story, StoryError
 from local.tools.run.verdict import problems, summary
 from local.tools.run.view import View
 from local.tools.signals import STOPPED, stop_by_signals
-from rewarm_cli.api import Api, ApiRefusedError
+from rewarm_cli.api import ApiRefusedError
 
 READY, NOT_READY = 0, 1
-EXPECTED = (
-    ApiRefusedError,
-    BotoCoreError,
-    ClientError,
-    DataPlaneError,
-    DeploymentError,
-    EmulatorError,
-    StateDirInUseError,
-    StoryError,
-)
+EXPECTED = (*HOST_ERRORS, ApiRefusedError, StoryError)
 """What may go wrong without a fault in this program: a sentence is enough, no traceback."""
 
 
@@ -76,27 +62,14 @@ def _run(options: Options, view: View) -> tuple[int, Json]:
 def _keep_running(lab: Lab, story: Story, view: View) -> int:
     """Leave the embedded AWS to the user, until a signal ends it; the run's result stands all the same."""
     view.heading("The embedded AWS stays up until Ctrl-C")
-    for name, value in sorted(lab.host.environment.items()):
-        if name.startswith("AWS_"):
-            view.command(f"export {name}={value}")
-    for command in examples(lab.api, story):
-        view.command(command)
+    view.say("Every route of the API, to paste in another shell:\n")
+    environment = {name: value for name, value in lab.host.environment.items() if name.startswith("AWS_")}
+    view.paste(script(story.run, environment, lab.api.url))
     try:
         while True:
             time.sleep(3_600)
     except KeyboardInterrupt:
         return STOPPED
-
-
-def examples(api: Api, story: Story) -> list[str]:
-    """What to try: the same restore as a plan only, what became of the restores, and the lists of AWS."""
-    first = story.run.restores[0]
-    request = {**story.run.restores[-1].request, "dryRun": True}
-    return [
-        api.curl("GET", f"/restores/{first.restore_id}"),
-        api.curl("POST", "/plans", request),
-        api.curl("POST", "/restores", {**request, "dryRun": False}),
-    ]
 
 
 def _log_to_file() -> None:

@@ -8,7 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from local.tools.run.recording import Json, StateVisit
+from local import Json
+from local.tools.run.recording import StateVisit
 from rewarm.domain.words.failures import explain
 
 _ENTERED = "StateEntered"

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from local import ROOT, Json
 from local.aws.clock import LabClock
 from local.aws.emulator.launcher import REGION
-from local.aws.host import ROOT, Host
+from local.aws.host import Host
 from local.aws.machines.dataplane import SnapshotImage
 from local.aws.machines.snapshot_image import FileTree, Manifest, load_image, load_manifest, make_ext4_image
 from local.tools.run.options import Options
-from local.tools.run.recording import Json, MinuteOfReads, SnapshotFacts
+from local.tools.run.recording import MinuteOfReads, SnapshotFacts
 from rewarm.domain.model import Strategy
 from rewarm_cli.api import Api
 

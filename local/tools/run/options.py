@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from local.aws.host import DEFAULT_STATE_DIR
+from local.tools.options import add_json_and_state_dir
 from rewarm.domain.model import Strategy
 from rewarm_cli.arguments import Parser, dollars, whole
 
@@ -48,18 +49,12 @@ def _parser() -> Parser:
     _add_restore_options(parser, default)
     parser.add_argument("--seed", type=int, default=default.seed, help="of the files' contents (%(default)s)")
     parser.add_argument(
-        "--json",
-        dest="as_json",
+        "--keep-running",
         action="store_true",
-        help="the last line on standard output is one JSON object; the story goes to standard error",
-    )
-    parser.add_argument(
-        "--keep-running", action="store_true", help="leave the embedded AWS up afterwards, until Ctrl-C"
+        help="leave the embedded AWS up afterwards, until Ctrl-C, and show how to call its API",
     )
     parser.add_argument("--skip-second", action="store_true", help="only the restore that the alarm starts")
-    parser.add_argument(
-        "--state-dir", type=Path, default=default.state_dir, help="folder of its own (%(default)s)"
-    )
+    add_json_and_state_dir(parser, default.state_dir)
     return parser
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-Json = dict[str, Any]
+from local import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

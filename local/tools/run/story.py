@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from local.aws.host import ROOT, Host
+from local import ROOT, Json
+from local.aws.host import Host
 from local.aws.machines.dataplane import DataPlaneError
 from local.aws.machines.volumes import PlainVolume
 from local.tools.run import lab as labs
@@ -16,7 +17,7 @@ from local.tools.run.details import BLOCK_BYTES
 from local.tools.run.lab import ALARM, Lab, Source
 from local.tools.run.options import Options
 from local.tools.run.proof import counted, with_files
-from local.tools.run.recording import Json, RestoreRecord, RunRecord
+from local.tools.run.recording import RestoreRecord, RunRecord
 from local.tools.run.report import write_report
 from local.tools.run.view import View
 from local.tools.run.watch import Watch
@@ -64,6 +65,7 @@ class Story:
     def set_up(self, host: Host) -> Scene:
         """Everything that has to be there first; the caller closes the host, whatever happens here."""
         view, run = self.view, self.run
+        host.take_state_dir()
         view.heading("Setting up")
         with view.setup_step("File system of the lost volume", run) as step:
             source = labs.make_source(self.options)

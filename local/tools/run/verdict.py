@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
-from local.tools.run.recording import Json, Proof, RestoreRecord, RunRecord
+from local import Json
+from local.tools.run.recording import Proof, RestoreRecord, RunRecord
 from rewarm.domain.model import Strategy
 from rewarm.domain.words.failures import explain
 

@@ -12,11 +12,11 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
+from local import Json
 from local.tools.run.bar import ProgressBar
 from local.tools.run.details import detail
 from local.tools.run.loop import Loop
 from local.tools.run.recording import (
-    Json,
     ProgressSample,
     RestoreRecord,
     RunRecord,
@@ -72,6 +72,10 @@ class View:
     def command(self, text: str) -> None:
         """Something to type, in one line that can be copied."""
         self.console.print(f"[dim]$[/] {escape(text)}", soft_wrap=True)
+
+    def paste(self, text: str) -> None:
+        """Lines for a shell, as they are."""
+        self.console.print(text, soft_wrap=True, markup=False)
 
     @contextmanager
     def setup_step(self, what: str, run: RunRecord) -> Iterator[SetupStep]:

@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from local import Json
 from local.tools.run.history import end_of, visits
-from local.tools.run.recording import Json, ProgressSample, RestoreRecord, SlackMessage, StateVisit
+from local.tools.run.recording import ProgressSample, RestoreRecord, SlackMessage, StateVisit
 from local.tools.run.view import View
 
 HISTORY_SECONDS = 0.3

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from local.tools.run.recording import Json, RestoreRecord, StateVisit
+from local import Json
+from local.tools.run.recording import RestoreRecord, StateVisit
 from rewarm.contracts import Boost
 from rewarm.domain.units import duration_text, elapsed_text, size_text, usd_text
 from rewarm.domain.volume.performance import performance_of
@@ -38,13 +39,9 @@ PHASES = {
         "Announce Fallback",
     },
     "Attach": {"Attach Volume", "Wait For Attachment", "Announce Attached"},
-    "Measure": {
-        "Verify Volume Before",
-        "Wait For Measurement Before",
-        "Verify Volume After",
-        "Wait For Measurement After",
-    },
+    "Measure": {"Verify Volume Before", "Wait For Measurement Before"},
     "Initialize": {"Dispatch Warmer", "Poll Initialization", "Wait For Initialization"},
+    "Verify": {"Verify Volume After", "Wait For Measurement After"},
     "Report": {
         "Release",
         "Wait For Release",
@@ -60,7 +57,7 @@ PHASES = {
         "Announce Unreported",
     },
 }
-"""Which states belong together in a picture; what is in none of them passes in no time."""
+"""Which states belong together in a picture, in the order of rewarm.charts.restore.PHASES."""
 
 
 def phase_of(visit: StateVisit) -> str | None:

@@ -18,7 +18,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TextIO
 
-from local.aws.host import ROOT
+from local import ROOT
+from local.aws.host import HOST_ERRORS
 from local.tools.scale.measure import Listing, ScaleError, as_json, measure_alone
 from local.tools.scale.patterns import PATTERNS, pages
 from local.tools.scale.restores import crowd, problems
@@ -47,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         for pattern in options.pattern or PATTERNS:
             listings.append(_measure(pattern, options.size_gib, options.state_dir))
             print(_line(listings[-1]), file=said, flush=True)
-    except ScaleError as problem:
+    except (ScaleError, *HOST_ERRORS) as problem:
         print(f"scale: {problem}", file=sys.stderr)
         return 1
     if options.json:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from local.aws.state_dir import MARKER, StateDir, StateDirInUseError
+from local.aws.state_dir import MARKER, StateDir, StateDirError, StateDirInUseError
 
 
 def test_a_second_owner_is_refused_until_the_first_is_gone(tmp_path):
@@ -44,6 +44,11 @@ def test_an_owner_that_does_not_come_to_its_end_is_not_waited_for_for_ever(tmp_p
     with pytest.raises(StateDirInUseError, match="another embedded AWS runs in"):
         StateDir(tmp_path / "state")
     first.close()
+
+
+def test_a_folder_that_cannot_be_made_is_a_sentence():
+    with pytest.raises(StateDirError, match=r"/proc/x cannot be the state directory \(No such file"):
+        StateDir(Path("/proc/x"))
 
 
 def test_files_of_a_predecessor_are_gone(tmp_path):

@@ -197,7 +197,7 @@ class TestRestores:
         with FastLab(seed=1) as lab:
             ended = restore(lab, strategy)
             assert (ended.status, ended.output["verdict"]) == ("SUCCEEDED", "ready"), ended.cause
-            (volume,) = [one for one in lab.plane.volumes.values() if one.written]
+            (volume,) = [one for one in lab.data_plane.volumes.values() if one.written]
             assert volume.cold_share == 0
             assert lab.undelivered == []
             assert lab.slack

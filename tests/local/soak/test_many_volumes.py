@@ -11,9 +11,9 @@ import pytest
 from local.aws.region import RegionSettings, VolumeSettings
 from local.aws.region.resources import ImageDevice
 from local.soak.audit.auditor import Auditor
+from local.soak.lab.endings import Ending
 from local.soak.lab.lab import FastLab
 from local.soak.lab.services import backend as moto_backend
-from local.soak.trouble.paths import Ending
 
 Json = dict[str, Any]
 VOLUMES = 32

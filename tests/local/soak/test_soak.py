@@ -9,15 +9,16 @@ import pytest
 from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer as KeyStore
 
 from local.soak import __main__ as command
-from local.soak import run
+from local.soak import runner as run
 from local.soak.audit.auditor import Auditor
+from local.soak.lab.endings import Ending
 from local.soak.lab.lab import FastLab
 from local.soak.lab.transport import NoInterference
 from local.soak.options import parse
-from local.soak.run import Outcome, scenario
+from local.soak.runner import Outcome, scenario
+from local.soak.trouble.interrupted_paths import PATHS
 from local.soak.trouble.matrix import SETTLED_SECONDS
-from local.soak.trouble.paths import Ending, request
-from local.soak.trouble.paths_of_trouble import PATHS
+from local.soak.trouble.paths import request
 from local.soak.trouble.wire_faults import Kind, refusal_of
 from rewarm.adapters.holds import DynamoHolds
 from rewarm.adapters.messages import MessageFanOut
@@ -115,7 +116,7 @@ def test_what_somebody_wrote_to_a_volume_in_a_zone_stays(end):
     with FastLab(1) as lab:
         ending = PATHS[f"zone-only-used-and-{end}"].play(lab)
         lab.pass_time(SETTLED_SECONDS)
-        (used,) = [one for one in lab.plane.volumes.values() if one.counters.write_ops]
+        (used,) = [one for one in lab.data_plane.volumes.values() if one.counters.write_ops]
         (shown,) = lab.region.call("ec2", "DescribeVolumes", {"VolumeIds": [used.volume_id]})["Volumes"]
         assert shown["State"] == "available"
         assert "rewarm:failed" in [tag["Key"] for tag in shown["Tags"]]

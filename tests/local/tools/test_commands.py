@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from local.aws.host import ROOT
+from local import ROOT
 from local.tools.plan import options as plan
 from local.tools.run import options as run
 from local.tools.scale.__main__ import main as scale
@@ -21,7 +21,7 @@ Command = Callable[[list[str]], object]
 @pytest.mark.parametrize(
     ("command", "arguments", "complaint"),
     [
-        (plan.parse, ["--data-gib", "0"], "make plan: argument --data-gib: found 0; a whole number of GiB"),
+        (plan.parse, ["--size-gib", "0"], "make plan: argument --size-gib: found 0; a whole number of GiB"),
         (run.parse, ["--seed", "x"], "make run: argument --seed: "),
         (scale, ["--restores", "3", "--size-gib", "10"], "make scale: argument --size-gib: not allowed with"),
         (scale, ["--restores", "3", "--pattern", "dense"], "make scale: argument --pattern: "),

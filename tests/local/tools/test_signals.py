@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from local.aws.host import ROOT
+from local import ROOT
 from local.aws.machines.linux import ProcessIdentity
 from local.tools.signals import MADE_BY_MAKE
 from tests.support.waiting import wait_until

@@ -6,11 +6,12 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
 from rewarm.charts import plan
-from rewarm.charts.marks import MARKS
+from rewarm.charts.marks import MARKS, seconds_ticks
 from rewarm.charts.plan import Panel, Point
 from rewarm.domain.model import Strategy
 
@@ -80,6 +81,27 @@ def test_no_label_covers_another_or_leaves_the_picture(points, deadline):
         assert whole.x0 <= box.x0 <= box.x1 <= whole.x1
         assert whole.y0 <= box.y0 <= box.y1 <= whole.y1
         assert not any(box.overlaps(other) for other in boxes[number + 1 :])
+
+
+@pytest.mark.parametrize("price", [0.12, 0.6])
+def test_no_leader_line_goes_through_words(price):
+    """Four marks so close that some words are written far from theirs."""
+    near = [replace(point, ready_p50_seconds=200, ready_p90_seconds=260, usd=price) for point in POINTS[:4]]
+    near = [replace(point, usd=point.usd * (1 + 0.3 * number)) for number, point in enumerate(near)]
+    figure, axes = drawn(Panel("x", [*near, POINTS[1]], [], 600, 5.0))
+    figure.draw_without_rendering()
+    labels = [text for text in axes.texts if "\n" in text.get_text() and "budget" not in text.get_text()]
+    led = [text for text in labels if text.arrow_patch.get_visible()]
+    assert led
+    for text in led:
+        line = text.arrow_patch.get_path()
+        others = [super(type(other), other).get_window_extent() for other in labels if other is not text]
+        assert not any(line.intersects_bbox(box, filled=False) for box in others)
+
+
+def test_an_axis_with_few_ticks_has_closer_ones():
+    assert seconds_ticks(4_000, 30_000) == [7_200, 10_800, 18_000, 28_800]
+    assert seconds_ticks(10, 3_600) == [10, 30, 60, 180, 600, 1_800, 3_600]
 
 
 def test_strategies_differ_by_mark_by_dash_and_by_colour():

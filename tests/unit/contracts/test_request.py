@@ -77,9 +77,9 @@ class TestRefused:
                 "warmUp.politeLatencyMs",
                 "found 0.5; allowed is at least 1",
             ),
-            ({"warmUp": {"politeLatencyMs": "5"}}, "warmUp.politeLatencyMs", "a number is allowed"),
-            ({"warmUp": {"first": {}}}, "warmUp.first", "found {}; a list is allowed"),
-            ({"warmUp": {"first": ["/var/lib"]}}, "warmUp.first.0", "a JSON object is allowed"),
+            ({"warmUp": {"politeLatencyMs": "5"}}, "warmUp.politeLatencyMs", "allowed is a number"),
+            ({"warmUp": {"first": {}}}, "warmUp.first", "found {}; allowed is a list"),
+            ({"warmUp": {"first": ["/var/lib"]}}, "warmUp.first.0", "allowed is a JSON object"),
             (
                 {"warmUp": {"first": [FIRST, {"startBlock": 0, "blockCount": 0}]}},
                 "warmUp.first.1.blockCount",
@@ -90,7 +90,11 @@ class TestRefused:
                 "warmUp.first.0.path",
                 "unknown field; allowed are startBlock, blockCount",
             ),
-            ({"warmUp": {"first": [FIRST] * 1_001}}, "warmUp.first", "allowed is a list of at most 1000"),
+            (
+                {"warmUp": {"first": [FIRST] * 1_001}},
+                "warmUp.first",
+                "allowed is a number of entries up to 1000",
+            ),
             ({"source": {}}, "source", "found none; exactly one of snapshotId, volumeId, tags"),
             ({"source": {**SNAPSHOT, "alarm": "x"}}, "source", "found snapshotId and alarm; exactly one"),
             (
@@ -149,12 +153,12 @@ class TestRefused:
             (
                 {"objective": {"readyWithinMinutes": "30"}},
                 "objective.readyWithinMinutes",
-                "a whole number is allowed",
+                "allowed is a whole number",
             ),
             (
                 {"objective": {"readyWithinMinutes": True}},
                 "objective.readyWithinMinutes",
-                "a whole number is allowed",
+                "allowed is a whole number",
             ),
             ({"objective": {"maxCostUsd": -1}}, "objective.maxCostUsd", "found -1; allowed is at least 0"),
             ({"objective": {"maxCostUsd": "NaN"}}, "objective.maxCostUsd", 'found "NaN"'),
@@ -163,14 +167,30 @@ class TestRefused:
                 "objective.strategy",
                 "'auto' or 'background', 'warm-up-agent'",
             ),
-            ({"objective": {"strict": "yes"}}, "objective.strict", "true or false is allowed"),
+            ({"objective": {"strict": "yes"}}, "objective.strict", "allowed is true or false"),
             ({"verify": {"samples": 10_001}}, "verify.samples", "found 10001; allowed is at most 10000"),
             ({"verify": {"maxP99Ms": 0}}, "verify.maxP99Ms", "found 0; allowed is at least 0.001"),
             ({"warmUp": {"depth": 0}}, "warmUp.depth", "found 0; allowed is 'auto' or at least 1"),
             ({"volume": {"volumeType": "gp1"}}, "volume.volumeType", "allowed is 'gp3', 'gp2'"),
             ({"volume": {"multiAttach": True, "volumeType": "gp3"}}, "volume.multiAttach", "io1 and io2 can"),
             ({"volume": {"tags": {"rewarm:x": "y"}}}, "volume.tags", "'rewarm:x' is reserved"),
-            ({"volume": 5}, "volume", "found 5; a JSON object is allowed"),
+            ({"volume": 5}, "volume", "found 5; allowed is a JSON object"),
+            ({"source": {"tags": {}}}, "source.tags", "found {}; allowed is a number of entries from 1"),
+            (
+                {"source": {"volumeId": "vol-12345678", "at": "noon"}},
+                "source.at",
+                "allowed is 'latest' or a time with its zone, such as 2026-11-20T03:00:00Z",
+            ),
+            (
+                {"source": {"alarm": ""}},
+                "source.alarm",
+                'found ""; allowed is a number of characters from 1',
+            ),
+            (
+                {"objective": {"maxCostUsd": "Infinity"}},
+                "objective.maxCostUsd",
+                'found "Infinity"; allowed is a number',
+            ),
             ({"onFailure": "panic"}, "onFailure", "allowed is 'clean-up' or 'keep'"),
         ],
     )
@@ -187,6 +207,11 @@ class TestRefused:
 
     def test_does_not_repeat_a_book_that_somebody_sent(self):
         _, message = refusal({**TO_ZONE, "onFailure": "x" * 100_000})
+        assert len(message) < 500
+
+    def test_does_not_repeat_a_long_name_of_a_field(self):
+        field, message = refusal({**TO_ZONE, "x" * 100_000: 1})
+        assert len(field) < 200
         assert len(message) < 500
 
     @pytest.mark.parametrize("body", [None, 5, "snap", []])

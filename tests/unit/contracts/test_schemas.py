@@ -9,9 +9,11 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from rewarm.contracts import parse_restore_request
+from rewarm.contracts.base import StepEvent
 from rewarm.contracts.parsing import SELECTORS
-from rewarm.examples import contract_examples, input_examples
-from rewarm.schemas import documents, main
+from rewarm.examples import input_examples, request_examples
+from rewarm.schemas import documents, main, step_models
+from tests.support.step_events import step_events
 
 EVENTS = Path(__file__).parents[3] / "events"
 DOCUMENTS = documents()
@@ -29,13 +31,26 @@ class TestGeneratedEvents:
         committed = json.loads((EVENTS / name).read_text(encoding="utf-8"))
         assert committed == DOCUMENTS[name], "run `make schemas`"
 
-    @pytest.mark.parametrize("name", sorted(contract_examples()))
+    def test_no_committed_file_is_left_over(self):
+        assert {path.name for path in EVENTS.iterdir() if path.is_file()} == set(DOCUMENTS)
+
+    @pytest.mark.parametrize("name", sorted(request_examples()))
     def test_each_example_fits_its_schema(self, name):
         validator(name).validate(DOCUMENTS[f"{name}.json"])
 
-    @pytest.mark.parametrize("name", sorted(contract_examples()))
-    def test_each_example_is_read_back_unchanged(self, name):
-        example = contract_examples()[name]
+    @pytest.mark.parametrize("event", step_events(), ids=lambda event: type(event).__name__)
+    def test_each_event_fits_its_definition(self, event):
+        schema = {**DOCUMENTS["internal.schema.json"], "$ref": f"#/$defs/{type(event).__name__}"}
+        Draft202012Validator(schema, format_checker=FormatChecker()).validate(event.to_json())
+
+    def test_the_events_are_those_of_every_step(self):
+        events = {model for model in step_models() if issubclass(model, StepEvent)}
+        assert {type(event) for event in step_events()} == events
+
+    @pytest.mark.parametrize(
+        "example", [*request_examples().values(), *step_events()], ids=lambda example: type(example).__name__
+    )
+    def test_each_example_is_read_back_unchanged(self, example):
         assert type(example).model_validate(example.to_json()) == example
 
     @pytest.mark.parametrize(

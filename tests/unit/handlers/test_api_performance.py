@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rewarm.domain.errors import AccessDeniedError, IncompleteCleanUpError
-from rewarm.steps.clean_up.sweep import Swept
+from rewarm.steps.clean_up.sweep import SweptResource
 from tests.support.builders import VOLUME_ID
 from tests.support.fakes import FakeFastRestores
 from tests.support.performance import CHANGE_ID, ChangeWorld, FakeInventory
@@ -94,7 +94,10 @@ class TestSweep:
     def test_says_what_it_swept(
         self, handler: ModuleType, context: Context, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        found = [Swept("boosts", VOLUME_ID, "ended"), Swept("boosts", "vol-2", "ending", "busy")]
+        found = [
+            SweptResource("boosts", VOLUME_ID, "ended"),
+            SweptResource("boosts", "vol-2", "ending", "busy"),
+        ]
         monkeypatch.setattr(handler, "sweep", lambda _ports: found)
         answer = handler.lambda_handler({}, context)
         assert answer == {"swept": [one.to_json() for one in found]}

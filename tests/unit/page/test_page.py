@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from rewarm.charts.restore import Band
 from rewarm.contracts import Failure
 from rewarm.domain.model import Strategy
 from rewarm.domain.time.samples import MOST_SAMPLES
@@ -291,3 +292,10 @@ def test_benchmarks_are_shown():
     _, account = accounts.reported(World(), [accounts.planned()], [accounts.ready(after=after)])
     text = outline(render(account)).text
     assert "random-read 1,600 6.2 MiB/s read: p50 0.61 ms, p99 1.90 ms depth: 1 in flight" in text
+
+
+def test_progress_begins_with_nothing_read():
+    parts = [Band("attach", 10.0, 30.0), Band("initialize", 30.0, 90.0)]
+    assert pictures._nothing_read([(60.0, 71.0), (90.0, 100.0)], parts) == [(30.0, 0.0)]
+    assert pictures._nothing_read([(60.0, 100.0)], parts) == [], "it was at full speed from the beginning"
+    assert pictures._nothing_read([(60.0, 71.0)], parts[:1]) == []

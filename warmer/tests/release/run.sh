@@ -8,7 +8,7 @@ here=$(dirname "$(readlink -f "$0")")
 
 need() { # COMMAND PACKAGE
     if ! command -v "$1" >/dev/null 2>&1; then
-        echo "check-release: $1 is missing: install Debian's $2 (\`local/setup.sh --with-cross\` does), or name yours" >&2
+        echo "check-release: $1 is missing: install Debian's $2 (\`make setup\` does), or name yours" >&2
         exit 1
     fi
 }

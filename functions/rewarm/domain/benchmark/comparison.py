@@ -57,12 +57,12 @@ def met_limit(
     requests = result.total_iops * max(1.0, pattern.block_kib / EBS_IO_KIB)
     volume = _candidates("volume", requests, result.total_mib_s, own)
     candidates = volume + _of_instance(requests, result.total_mib_s, instance)
-    met = [one for one in candidates if MET_FROM <= one.share <= MET_TO]
+    met = [candidate for candidate in candidates if MET_FROM <= candidate.share <= MET_TO]
     if met:
         return _told(met[0])
-    beyond = [one for one in volume if one.share > MET_TO]
+    beyond = [candidate for candidate in volume if candidate.share > MET_TO]
     if beyond:
-        return _cached(max(beyond, key=lambda one: one.share))
+        return _cached(max(beyond, key=lambda candidate: candidate.share))
     return _waited(pattern, result, is_limit_known=bool(candidates))
 
 

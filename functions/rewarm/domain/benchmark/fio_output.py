@@ -42,18 +42,18 @@ class FioResult:
     @property
     def total_iops(self) -> float:
         """Reads and writes."""
-        return sum(one.iops for one in (self.read, self.write) if one)
+        return sum(side.iops for side in (self.read, self.write) if side)
 
     @property
     def total_mib_s(self) -> float:
         """Reads and writes."""
-        return sum(one.mib_s for one in (self.read, self.write) if one)
+        return sum(side.mib_s for side in (self.read, self.write) if side)
 
     @property
     def mean_ms(self) -> float:
         """Of all requests."""
-        sides = [one for one in (self.read, self.write) if one]
-        return sum(one.mean_ms * one.operations for one in sides) / sum(one.operations for one in sides)
+        sides = [side for side in (self.read, self.write) if side]
+        return sum(side.mean_ms * side.operations for side in sides) / sum(side.operations for side in sides)
 
 
 def parse(text: str) -> FioResult:

@@ -21,10 +21,10 @@ from decimal import Decimal
 from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.boost import boosts_of
-from rewarm.domain.plan.estimates import Estimate, Limits, Outcome
+from rewarm.domain.plan.estimates import Estimate, EstimateLimits, Outcome
 from rewarm.domain.plan.estimators import ESTIMATORS, MIN_RATE_MIB_S, most_rate, rate_p90
 from rewarm.domain.plan.facts import VolumeFacts
-from rewarm.domain.plan.objective import Objective
+from rewarm.domain.plan.objective import PlanObjective
 
 GRADED = (Strategy.PROVISIONED_RATE, Strategy.BOOSTED_WARM_UP)
 """Strategies with a setting that trades price for time; the others have one estimate."""
@@ -32,7 +32,7 @@ ORDER = {name: place for place, name in enumerate(ESTIMATORS)}
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class AllocationCandidate:
     """A volume with what can be had for it, before any limit."""
 
     facts: VolumeFacts
@@ -45,9 +45,11 @@ class Candidate:
 
     def within(self, seconds: float) -> Estimate | None:
         """The cheapest but fast snapshot restore; None where nothing is as early."""
-        limits = Limits(seconds)
+        limits = EstimateLimits(seconds)
         found = [*self.single, *(_estimate(name, self.facts, self.book, limits) for name in self.graded)]
-        in_time = [one for one in found if one is not None and one.times.ready_p90 <= seconds]
+        in_time = [
+            estimate for estimate in found if estimate is not None and estimate.times.ready_p90 <= seconds
+        ]
         return min(in_time, key=rank, default=None)
 
 
@@ -57,10 +59,12 @@ def rank(estimate: Estimate) -> tuple[Decimal, float, float, int]:
     return (estimate.decidable_usd, times.ready_p90, times.ready_p50, ORDER[estimate.strategy])
 
 
-def allocate(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBook) -> list[Estimate] | None:
+def allocate(
+    volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook
+) -> list[Estimate] | None:
     """One estimate for each volume; None where some volume has none, or the budget is too small for any."""
     all_of_them = candidates(volumes, objective, book)
-    if any(math.isinf(one.fastest) for one in all_of_them):
+    if any(math.isinf(candidate.fastest) for candidate in all_of_them):
         return None
     deadline = math.inf if objective.deadline_seconds is None else objective.deadline_seconds
     chosen = all_within(all_of_them, deadline)
@@ -74,15 +78,17 @@ def allocate(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBo
 
 def usd(estimates: Iterable[Estimate]) -> Decimal:
     """What the choice can change of their price."""
-    return sum((one.decidable_usd for one in estimates), Decimal(0))
+    return sum((estimate.decidable_usd for estimate in estimates), Decimal(0))
 
 
-def candidates(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBook) -> list[Candidate]:
+def candidates(
+    volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook
+) -> list[AllocationCandidate]:
     """One for each volume; volumes that are alike share it."""
-    known: list[Candidate] = []
+    known: list[AllocationCandidate] = []
     found = []
     for facts in volumes:
-        alike = next((one for one in known if one.facts == facts), None)
+        alike = next((other for other in known if other.facts == facts), None)
         if alike is None:
             alike = candidate(facts, objective, book)
             known.append(alike)
@@ -90,55 +96,59 @@ def candidates(volumes: Sequence[VolumeFacts], objective: Objective, book: Price
     return found
 
 
-def candidate(facts: VolumeFacts, objective: Objective, book: PriceBook) -> Candidate:
+def candidate(facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> AllocationCandidate:
     """The estimates that the objective lets us choose from."""
     allowed = [name for name in ESTIMATORS if objective.allows(name)]
-    hurry = Limits(0.0, objective.budget_usd if objective.fixed is Strategy.VOLUME_CLONE else None)
+    hurry = EstimateLimits(0.0, objective.budget_usd if objective.fixed is Strategy.VOLUME_CLONE else None)
     first = {name: _estimate(name, facts, book, hurry) for name in allowed}
     known = {name: estimate for name, estimate in first.items() if estimate is not None}
-    return Candidate(
+    return AllocationCandidate(
         facts,
         book,
         single=tuple(
-            one for name, one in known.items() if name not in {*GRADED, Strategy.FAST_SNAPSHOT_RESTORE}
+            estimate
+            for name, estimate in known.items()
+            if name not in {*GRADED, Strategy.FAST_SNAPSHOT_RESTORE}
         ),
         graded=tuple(name for name in known if name in GRADED),
         fast_restore=known.get(Strategy.FAST_SNAPSHOT_RESTORE),
-        fastest=min((one.times.ready_p90 for one in known.values()), default=math.inf),
+        fastest=min((estimate.times.ready_p90 for estimate in known.values()), default=math.inf),
     )
 
 
-def _estimate(name: Strategy, facts: VolumeFacts, book: PriceBook, limits: Limits) -> Estimate | None:
+def _estimate(name: Strategy, facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Estimate | None:
     outcome: Outcome = ESTIMATORS[name](facts, book, limits)
     return outcome if isinstance(outcome, Estimate) else None
 
 
-def all_within(volumes: Sequence[Candidate], seconds: float) -> list[Estimate]:
+def all_within(volumes: Sequence[AllocationCandidate], seconds: float) -> list[Estimate]:
     """The cheapest for all together, each within the time or its own fastest where that is later."""
     groups: dict[tuple[str, str], list[int]] = {}
     alone: dict[int, Estimate | None] = {}
-    for index, one in enumerate(volumes):
-        groups.setdefault(one.facts.place, []).append(index)
-        if id(one) not in alone:
-            alone[id(one)] = one.within(max(seconds, one.fastest))
+    for index, volume in enumerate(volumes):
+        groups.setdefault(volume.facts.place, []).append(index)
+        if id(volume) not in alone:
+            alone[id(volume)] = volume.within(max(seconds, volume.fastest))
     chosen: dict[int, Estimate] = {}
     for indices in groups.values():
         group = {index: volumes[index] for index in indices}
-        chosen.update(_group_within(group, {index: alone[id(one)] for index, one in group.items()}, seconds))
+        chosen.update(
+            _group_within(group, {index: alone[id(candidate)] for index, candidate in group.items()}, seconds)
+        )
     return [chosen[index] for index in range(len(volumes))]
 
 
 def _group_within(
-    group: Mapping[int, Candidate], others: Mapping[int, Estimate | None], seconds: float
+    group: Mapping[int, AllocationCandidate], others: Mapping[int, Estimate | None], seconds: float
 ) -> dict[int, Estimate]:
     """Volumes of one snapshot in one zone: fast snapshot restore for all that it serves, or for none."""
-    alone = {index: one for index, one in others.items() if one is not None}
+    alone = {index: other for index, other in others.items() if other is not None}
     fast = {
-        index: one.fast_restore
-        for index, one in group.items()
-        if one.fast_restore is not None
-        and one.fast_restore.times.ready_p90 <= max(seconds, one.fastest)
-        and _better(one.fast_restore, alone.get(index))
+        index: candidate.fast_restore
+        for index, candidate in group.items()
+        if candidate.fast_restore is not None
+        and candidate.fast_restore.times.ready_p90 <= max(seconds, candidate.fastest)
+        and _better(candidate.fast_restore, alone.get(index))
     }
     if not fast:
         return alone
@@ -149,7 +159,7 @@ def _group_within(
 
 
 def _way_rank(way: Mapping[int, Estimate]) -> tuple[Decimal, float]:
-    return usd(way.values()), max(one.times.ready_p90 for one in way.values())
+    return usd(way.values()), max(estimate.times.ready_p90 for estimate in way.values())
 
 
 def _better(fast: Estimate, other: Estimate | None) -> bool:
@@ -161,14 +171,14 @@ def _better(fast: Estimate, other: Estimate | None) -> bool:
     return other.decidable_usd > 0 or fast.times.ready_p90 < other.times.ready_p90
 
 
-def _shared(group: Mapping[int, Candidate], fast: Mapping[int, Estimate]) -> dict[int, Estimate]:
+def _shared(group: Mapping[int, AllocationCandidate], fast: Mapping[int, Estimate]) -> dict[int, Estimate]:
     """One price until the group's last volume is ready, in parts that add up.
 
     It is the last of all that could take it, so that the price does not depend on who does. Who gets the odd
     millionth of a dollar follows from the volumes, not from their order.
     """
-    able = [one.fast_restore for one in group.values() if one.fast_restore is not None]
-    seconds = max(one.times.ready_p90 for one in able)
+    able = [candidate.fast_restore for candidate in group.values() if candidate.fast_restore is not None]
+    seconds = max(estimate.times.ready_p90 for estimate in able)
     ordered = sorted(fast, key=lambda index: group[index].facts.written_bytes)
     return {
         index: replace(
@@ -182,13 +192,13 @@ def _shared(group: Mapping[int, Candidate], fast: Mapping[int, Estimate]) -> dic
     }
 
 
-def turning_times(volumes: Sequence[Candidate]) -> list[float]:
+def turning_times(volumes: Sequence[AllocationCandidate]) -> list[float]:
     """Every P90 that a volume can have, ascending: where the cheapest choice may change."""
-    alike = {id(one): one for one in volumes}
-    return sorted({time for one in alike.values() for time in _times(one)})
+    alike = {id(volume): volume for volume in volumes}
+    return sorted({time for candidate in alike.values() for time in _times(candidate)})
 
 
-def _times(one: Candidate) -> list[float]:
+def _times(one: AllocationCandidate) -> list[float]:
     """Every P90 that a volume can have: where the cheapest choice may change."""
     facts = one.facts
     times = [estimate.times.ready_p90 for estimate in one.single]

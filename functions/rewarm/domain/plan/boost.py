@@ -7,9 +7,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from rewarm.domain.model import Boost, PriceBook, Strategy, VolumeSettings
+from rewarm.domain.model import BoostSettings, PriceBook, Strategy, VolumeSettings
 from rewarm.domain.plan import cost
-from rewarm.domain.plan.estimates import Estimate, Infeasible, Limits, Outcome, listing
+from rewarm.domain.plan.estimates import Estimate, EstimateLimits, Infeasible, Outcome, listing
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.plan.warm_up import (
     IOPS_PER_MIB_S,
@@ -36,14 +36,14 @@ class Boosts:
     """Those that make the promise better, each by itself."""
     ready_p90: Callable[[float], float]
 
-    def at(self, mib_s: int) -> Boost:
+    def at(self, mib_s: int) -> BoostSettings:
         """0.25 MiB/s for each IOPS is gp3's rule, and what 256 KiB an I/O come to (EBS user guide)."""
         kind = self.settings.volume_type
         had = self.settings.iops or cost.BASE_IOPS.get(kind, 0)
-        return Boost(kind, max(had, mib_s * IOPS_PER_MIB_S), mib_s if kind == "gp3" else None)
+        return BoostSettings(kind, max(had, mib_s * IOPS_PER_MIB_S), mib_s if kind == "gp3" else None)
 
 
-def boosted_warm_up(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome:
+def boosted_warm_up(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Outcome:
     """The lowest boost that meets the deadline (its price grows with it), else the fastest affordable.
 
     Without a deadline the fastest too: who names this strategy wants speed, and it costs cents.

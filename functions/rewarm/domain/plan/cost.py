@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 
-from rewarm.domain.model import Boost, PriceBook, VolumeSettings
+from rewarm.domain.model import BoostSettings, PriceBook, VolumeSettings
 from rewarm.domain.units import MICRO_DOLLAR, count_text, gib, price_text, round_usd, usd_text
 
 BLOCKS_PER_LIST_REQUEST = 10_000
@@ -26,7 +26,7 @@ FSR_MINIMUM_MINUTES = 60
 
 
 @dataclass(frozen=True, slots=True)
-class CostPart:
+class CostLine:
     """One line of a price. `sunk` is spent whatever is chosen."""
 
     item: str
@@ -37,26 +37,26 @@ class CostPart:
     """For how long it is counted; None where time has no part in the price."""
 
 
-def total(parts: Iterable[CostPart]) -> Decimal:
+def total(parts: Iterable[CostLine]) -> Decimal:
     """The sum of the parts."""
     return sum((part.usd for part in parts), Decimal(0))
 
 
-def list_blocks(book: PriceBook, written_blocks: int) -> CostPart:
+def list_blocks(book: PriceBook, written_blocks: int) -> CostLine:
     """EBS direct APIs: the map of written blocks is listed for every restore, so no choice avoids it."""
     requests = max(1, math.ceil(written_blocks / BLOCKS_PER_LIST_REQUEST))
     usd = round_usd(requests * book.list_blocks_usd_per_thousand / 1000)
     price = price_text(book.list_blocks_usd_per_thousand)
     arithmetic = f"{count_text(requests, 'request')} x {price} / 1,000"
-    return CostPart(LIST_BLOCKS, usd, arithmetic, sunk=True)
+    return CostLine(LIST_BLOCKS, usd, arithmetic, sunk=True)
 
 
-def provisioned_rate(book: PriceBook, data_bytes: int, rate_mib_s: int) -> CostPart:
+def provisioned_rate(book: PriceBook, data_bytes: int, rate_mib_s: int) -> CostLine:
     """EBS user guide, "Provisioned Rate for Volume Initialization": snapshot data x rate, billed in full."""
     data_gib = gib(data_bytes)
     usd = provisioned_rate_usd(book, data_bytes, rate_mib_s)
     arithmetic = f"{data_gib:.3f} GiB x {rate_mib_s} MiB/s x {price_text(book.rate_usd_per_gib_mib_s)}"
-    return CostPart("Provisioned initialization rate", usd, arithmetic)
+    return CostLine("Provisioned initialization rate", usd, arithmetic)
 
 
 def provisioned_rate_usd(book: PriceBook, data_bytes: int, rate_mib_s: int) -> Decimal:
@@ -66,7 +66,7 @@ def provisioned_rate_usd(book: PriceBook, data_bytes: int, rate_mib_s: int) -> D
 
 def fast_snapshot_restore(
     book: PriceBook, enabled_seconds: float, sharers: int = 1, position: int = 0
-) -> CostPart:
+) -> CostLine:
     """From the call that enables it to its release; several volumes of one snapshot and zone share one price.
 
     AWS says "billed for each minute that it is enabled" and leaves open whether enabling and optimizing
@@ -78,19 +78,19 @@ def fast_snapshot_restore(
     arithmetic = f"{minutes:,} min / 60 x {price_text(book.fsr_usd_per_hour)}"
     if sharers > 1:
         arithmetic += f" / {sharers} volumes of the same snapshot"
-    return CostPart("Fast snapshot restore", upper - lower, arithmetic, seconds=minutes * 60.0)
+    return CostLine("Fast snapshot restore", upper - lower, arithmetic, seconds=minutes * 60.0)
 
 
 def _down(amount: Decimal) -> Decimal:
     return amount.quantize(MICRO_DOLLAR, rounding=ROUND_DOWN)
 
 
-def already_enabled_elsewhere() -> CostPart:
+def already_enabled_elsewhere() -> CostLine:
     """Somebody else has enabled it, and pays for it."""
-    return CostPart("Fast snapshot restore", Decimal(0), "enabled already, so nothing is added")
+    return CostLine("Fast snapshot restore", Decimal(0), "enabled already, so nothing is added")
 
 
-def boost(book: PriceBook, settings: VolumeSettings, raised: Boost, seconds: float) -> CostPart:
+def boost(book: PriceBook, settings: VolumeSettings, raised: BoostSettings, seconds: float) -> CostLine:
     """What is above the settings, by the hour, from creation until it is lowered (EBS pricing: provisioned
     IOPS and throughput are billed by the second, at a price for a month).
     """
@@ -106,10 +106,10 @@ def boost(book: PriceBook, settings: VolumeSettings, raised: Boost, seconds: flo
     hours = math.ceil(seconds) / 3_600
     arithmetic = f"({' + '.join(terms)}) a month / {HOURS_A_MONTH} h x {hours:.2f} h"
     usd = boost_usd(book, settings, raised, seconds)
-    return CostPart("Boosted performance", usd, arithmetic, seconds=float(math.ceil(seconds)))
+    return CostLine("Boosted performance", usd, arithmetic, seconds=float(math.ceil(seconds)))
 
 
-def boost_usd(book: PriceBook, settings: VolumeSettings, raised: Boost, seconds: float) -> Decimal:
+def boost_usd(book: PriceBook, settings: VolumeSettings, raised: BoostSettings, seconds: float) -> Decimal:
     """The sum alone, for those who compare many boosts."""
     more_iops, more_mib_s = _above(settings, raised)
     kind, month = raised.volume_type, Decimal(0)
@@ -120,7 +120,7 @@ def boost_usd(book: PriceBook, settings: VolumeSettings, raised: Boost, seconds:
     return round_usd(month * math.ceil(seconds) / (HOURS_A_MONTH * 3_600))
 
 
-def missing_boost_price(book: PriceBook, settings: VolumeSettings, raised: Boost) -> str | None:
+def missing_boost_price(book: PriceBook, settings: VolumeSettings, raised: BoostSettings) -> str | None:
     """The name of a price that the boost needs and the book has not."""
     more_iops, more_mib_s = _above(settings, raised)
     if more_iops and raised.volume_type not in book.iops_usd_per_month:
@@ -130,7 +130,7 @@ def missing_boost_price(book: PriceBook, settings: VolumeSettings, raised: Boost
     return None
 
 
-def _above(settings: VolumeSettings, raised: Boost) -> tuple[int, int]:
+def _above(settings: VolumeSettings, raised: BoostSettings) -> tuple[int, int]:
     iops = raised.iops - (settings.iops or BASE_IOPS.get(settings.volume_type, 0))
     if raised.throughput_mib_s is None:
         return max(0, iops), 0
@@ -138,14 +138,14 @@ def _above(settings: VolumeSettings, raised: Boost) -> tuple[int, int]:
     return max(0, iops), max(0, mib_s)
 
 
-def volume_clone(book: PriceBook, size_gib: int) -> CostPart:
+def volume_clone(book: PriceBook, size_gib: int) -> CostLine:
     """CopyVolumes; AWS's pages name no price that could be shipped, so it is the user's figure or unknown."""
     price = book.clone_usd_per_gib
     if price is None:
-        return CostPart("Volume clone", Decimal(0), "AWS names no price here, so it is not counted")
-    return CostPart("Volume clone", round_usd(price * size_gib), f"{size_gib:,} GiB x {price_text(price)}")
+        return CostLine("Volume clone", Decimal(0), "AWS names no price here, so it is not counted")
+    return CostLine("Volume clone", round_usd(price * size_gib), f"{size_gib:,} GiB x {price_text(price)}")
 
 
-def in_words(parts: Iterable[CostPart]) -> str:
+def in_words(parts: Iterable[CostLine]) -> str:
     """All sums on one line."""
     return "; ".join(f"{part.item}: {part.arithmetic} = {usd_text(part.usd)}" for part in parts)

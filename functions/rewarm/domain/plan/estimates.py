@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from rewarm.domain.model import Boost, PriceBook, Strategy
+from rewarm.domain.model import BoostSettings, PriceBook, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.time.measured import Phase
-from rewarm.domain.time.timings import BY_PRIORS, Basis, Quantiles
+from rewarm.domain.time.timings import BY_PRIORS, FigureBasis, Quantiles
 from rewarm.domain.units import duration_text
 
 
@@ -33,10 +33,10 @@ class Estimate:
 
     strategy: Strategy
     times: Times
-    parts: tuple[cost.CostPart, ...]
+    parts: tuple[cost.CostLine, ...]
     rate_mib_s: int | None = None
-    boost: Boost | None = None
-    basis: Basis = BY_PRIORS
+    boost: BoostSettings | None = None
+    basis: FigureBasis = BY_PRIORS
     read_limit_mib_s: float | None = None
     """What volume, instance and the user allow the agent; S3 aside."""
     note: str = ""
@@ -62,7 +62,7 @@ class Infeasible:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EstimateLimits:
     """What the request allows; None where it does not say."""
 
     deadline_seconds: float | None = None
@@ -70,12 +70,12 @@ class Limits:
 
 
 Outcome = Estimate | Infeasible
-Estimator = Callable[[VolumeFacts, PriceBook, Limits], Outcome]
+Estimator = Callable[[VolumeFacts, PriceBook, EstimateLimits], Outcome]
 
 Parts = tuple[tuple[Phase, Quantiles], ...]
 
 
-def listing(facts: VolumeFacts, book: PriceBook) -> cost.CostPart:
+def listing(facts: VolumeFacts, book: PriceBook) -> cost.CostLine:
     """The one part that every estimate has."""
     return cost.list_blocks(book, facts.written_blocks)
 

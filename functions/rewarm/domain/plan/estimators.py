@@ -13,9 +13,9 @@ from rewarm.domain.plan import cost
 from rewarm.domain.plan.boost import boosted_warm_up
 from rewarm.domain.plan.estimates import (
     Estimate,
+    EstimateLimits,
     Estimator,
     Infeasible,
-    Limits,
     Outcome,
     Times,
     listing,
@@ -38,7 +38,7 @@ CLONE_SPEED = VolumeSpeed(3_000, 125.0, 125.0)
 """EBS user guide, "Copy volumes": until it is initialized, no more than this, the source or the copy."""
 
 
-def background(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome:
+def background(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Outcome:
     """EBS loads by itself; nobody knows how fast."""
     del limits
     tib, least = facts.data_bytes / (TIB_GIB * GIB), facts.timings.background_least_seconds
@@ -49,7 +49,7 @@ def background(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome:
     return Estimate(Strategy.BACKGROUND, times, (listing(facts, book),), basis=known)
 
 
-def provisioned_rate(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome:
+def provisioned_rate(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Outcome:
     """The lowest rate that meets the deadline (price grows with the rate), else the highest affordable."""
     most = most_rate(facts)
     if most < MIN_RATE_MIB_S:
@@ -117,7 +117,7 @@ def _highest_affordable_rate(facts: VolumeFacts, book: PriceBook, budget: Decima
     return rates[max(0, affordable - 1)]
 
 
-def volume_clone(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome:
+def volume_clone(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Outcome:
     """A copy of the source volume as it is now, by EBS itself."""
     source = facts.clone_source
     refusal = _clone_refusal(facts, book, limits)
@@ -130,8 +130,8 @@ def volume_clone(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome
     if tib > CLONE_GROWS_TO_TIB:
         loading = timings.clone_most_seconds
     lag = timings.status_delay_seconds
-    iops = min(one.iops for one in (CLONE_SPEED, source.speed, facts.speed))
-    mib_s = min(one.sustained_mib_s for one in (CLONE_SPEED, source.speed, facts.speed))
+    iops = min(speed.iops for speed in (CLONE_SPEED, source.speed, facts.speed))
+    mib_s = min(speed.sustained_mib_s for speed in (CLONE_SPEED, source.speed, facts.speed))
     return Estimate(
         Strategy.VOLUME_CLONE,
         timed(facts, ((Phase.LOAD, Quantiles(loading.p50 + lag.p50, loading.p90 + lag.p90)),)),
@@ -146,7 +146,7 @@ def _unpriced(book: PriceBook) -> str:
     return "" if book.clone_usd_per_gib is not None else "; AWS bills the copy too, at a price not known here"
 
 
-def _clone_refusal(facts: VolumeFacts, book: PriceBook, limits: Limits) -> str | None:
+def _clone_refusal(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> str | None:
     source = facts.clone_source
     if source is None:
         return "the source volume is not alive in the target's Availability Zone"

@@ -16,7 +16,7 @@ FSR_RUNNING = frozenset({"enabling", "optimizing", "enabled"})
 
 
 @dataclass(frozen=True, slots=True)
-class QuotasLeft:
+class UnusedQuotas:
     """What the Region's quotas leave at this moment."""
 
     fast_snapshot_restores: int

@@ -36,8 +36,8 @@ class How(StrEnum):
 
 
 NOT_TO_BE_HAD = frozenset(
-    one.__name__
-    for one in (
+    error.__name__
+    for error in (
         CapacityUnavailableError,
         InitializationRateUnavailableError,
         FastSnapshotRestoreUnavailableError,
@@ -45,7 +45,7 @@ NOT_TO_BE_HAD = frozenset(
         VolumeCopyUnavailableError,
     )
 )
-AGENT_LOST = frozenset(one.__name__ for one in (AgentUnreachableError, AgentFailedError))
+AGENT_LOST = frozenset(error.__name__ for error in (AgentUnreachableError, AgentFailedError))
 STALLED, NOT_FAST = InitializationStalledError.__name__, VolumeNotFastError.__name__
 MENDED_BY_ANOTHER_PLAN = NOT_TO_BE_HAD | AGENT_LOST | {STALLED}
 IN_PLACE = frozenset({Strategy.WARM_UP_AGENT, Strategy.BACKGROUND})

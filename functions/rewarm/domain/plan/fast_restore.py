@@ -6,8 +6,8 @@ from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.estimates import (
     Estimate,
+    EstimateLimits,
     Infeasible,
-    Limits,
     Outcome,
     cold_measurement,
     listing,
@@ -23,7 +23,7 @@ FSR_MAX_MIB_S = 1_000
 """EBS user guide, "Fast snapshot restore": up to 16 TiB; full benefit to 64,000 IOPS and 1,000 MiB/s."""
 
 
-def fast_snapshot_restore(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome:
+def fast_snapshot_restore(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Outcome:
     """Full speed at once, after EBS has optimized the snapshot and a credit is there; an even share of it."""
     del limits
     refusal = _refusal(facts)

@@ -8,10 +8,10 @@ from decimal import Decimal
 from itertools import pairwise
 
 from rewarm.domain.model import PriceBook, Strategy
-from rewarm.domain.plan.allocation import Candidate, all_within, candidates, turning_times
+from rewarm.domain.plan.allocation import AllocationCandidate, all_within, candidates, turning_times
 from rewarm.domain.plan.estimates import Estimate
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
-from rewarm.domain.plan.objective import Objective
+from rewarm.domain.plan.objective import PlanObjective
 
 POINTS = 48
 """Looked at evenly; where the strategies of two neighbours differ, the change between them is sought too."""
@@ -29,19 +29,19 @@ class FrontierStep:
     @property
     def strategies(self) -> tuple[Strategy, ...]:
         """Of each volume."""
-        return tuple(one.strategy for one in self.estimates)
+        return tuple(estimate.strategy for estimate in self.estimates)
 
 
-def frontier(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBook) -> list[FrontierStep]:
+def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[FrontierStep]:
     """By deadline, the shortest that can be met first; each step is later and cheaper than the one before.
 
     Deadline and budget of the objective do not count, a named strategy does. Empty where it cannot be had.
     A rate or a boost has a step for every MiB/s; of those about POINTS are told, and every change of
     strategies that lies between two of them.
     """
-    asked = Objective(fixed=objective.fixed)
+    asked = PlanObjective(fixed=objective.fixed)
     found = candidates(beside_each_other(volumes), asked, book)
-    first = max((one.fastest for one in found), default=0.0)
+    first = max((candidate.fastest for candidate in found), default=0.0)
     times = [time for time in turning_times(found) if time >= first]
     if not times:
         return []
@@ -53,14 +53,14 @@ def frontier(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBo
     return _falling(looked_at[index] for index in sorted(looked_at))
 
 
-def _step(found: Sequence[Candidate], seconds: float) -> FrontierStep:
+def _step(found: Sequence[AllocationCandidate], seconds: float) -> FrontierStep:
     chosen = all_within(found, seconds)
-    cost_usd = sum((one.cost_usd for one in chosen), Decimal(0))
-    return FrontierStep(max(one.times.ready_p90 for one in chosen), cost_usd, tuple(chosen))
+    cost_usd = sum((estimate.cost_usd for estimate in chosen), Decimal(0))
+    return FrontierStep(max(estimate.times.ready_p90 for estimate in chosen), cost_usd, tuple(chosen))
 
 
 def _seek_change(
-    found: Sequence[Candidate],
+    found: Sequence[AllocationCandidate],
     times: Sequence[float],
     looked_at: dict[int, FrontierStep],
     earlier: int,

@@ -8,11 +8,11 @@ from decimal import ROUND_DOWN, Decimal
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import Strategy
 from rewarm.domain.plan.estimates import Estimate, Infeasible, Outcome, manner
-from rewarm.domain.plan.objective import NEVER_BY_ITSELF, Objective, is_late, over_budget
+from rewarm.domain.plan.objective import NEVER_BY_ITSELF, PlanObjective, is_late, over_budget
 from rewarm.domain.units import MICRO_DOLLAR, duration_text, price_text, usd_text
 
 
-def why(best: Estimate, possible: Iterable[Estimate], objective: Objective) -> str:
+def why(best: Estimate, possible: Iterable[Estimate], objective: PlanObjective) -> str:
     """Why the estimate `best` was chosen; `possible` are all that could have been chosen."""
     ready = f"full speed within {duration_text(best.times.ready_p90)} (P90)"
     price = f"costs {usd_text(best.decidable_usd)}" if best.decidable_usd else "no extra cost"
@@ -30,7 +30,7 @@ def why(best: Estimate, possible: Iterable[Estimate], objective: Objective) -> s
     return f"{name} is {_rank(best, others, objective)}: {ready}{allowed}; {price}."
 
 
-def _closest(name: str, best: Estimate, others: Iterable[Estimate], objective: Objective) -> str:
+def _closest(name: str, best: Estimate, others: Iterable[Estimate], objective: PlanObjective) -> str:
     """One of several volumes need not be ready before the last of them, whatever its own share could buy."""
     within = " within the budget" if objective.budget_usd is not None else ""
     if any(other.times.ready_p90 < best.times.ready_p90 for other in others):
@@ -41,7 +41,7 @@ def _closest(name: str, best: Estimate, others: Iterable[Estimate], objective: O
     return f"No strategy{within} meets the deadline; {name} comes closest"
 
 
-def _rank(best: Estimate, others: Sequence[Estimate], objective: Objective) -> str:
+def _rank(best: Estimate, others: Sequence[Estimate], objective: PlanObjective) -> str:
     """For one volume alone another may be cheaper, as the other volumes pay for what all share."""
     in_time = " that meets the deadline" if objective.deadline_seconds is not None else ""
     if any(other.decidable_usd < best.decidable_usd and not is_late(other, objective) for other in others):
@@ -51,7 +51,7 @@ def _rank(best: Estimate, others: Sequence[Estimate], objective: Objective) -> s
     return f"the cheapest{in_time}"
 
 
-def verdict(outcome: Outcome, best: Estimate, chosen_why: str, objective: Objective) -> str:
+def verdict(outcome: Outcome, best: Estimate, chosen_why: str, objective: PlanObjective) -> str:
     """Why the strategy was chosen or not."""
     if isinstance(outcome, Infeasible):
         return f"Not possible: {outcome.reason}."
@@ -64,7 +64,7 @@ def verdict(outcome: Outcome, best: Estimate, chosen_why: str, objective: Object
     return why_not(outcome, best, objective)
 
 
-def why_not(estimate: Estimate, best: Estimate, objective: Objective) -> str:
+def why_not(estimate: Estimate, best: Estimate, objective: PlanObjective) -> str:
     """Why a possible estimate is not the best one."""
     if over_budget(estimate, objective):
         price, budget = _price_and_budget(estimate, objective)
@@ -85,12 +85,12 @@ def why_not(estimate: Estimate, best: Estimate, objective: Objective) -> str:
     return f"No better: {ready} at the same price."
 
 
-def as_fallback(estimate: Estimate, best: Estimate, objective: Objective) -> str:
+def as_fallback(estimate: Estimate, best: Estimate, objective: PlanObjective) -> str:
     """When the estimate takes over, and why it is not the best."""
     return f"Takes over if {best.strategy} fails. {why_not(estimate, best, objective)}"
 
 
-def nothing_fits(outcomes: Mapping[Strategy, Outcome], objective: Objective) -> NoStrategyFitsError:
+def nothing_fits(outcomes: Mapping[Strategy, Outcome], objective: PlanObjective) -> NoStrategyFitsError:
     """The refusal, with the field of the request that rules every strategy out."""
     asked = [objective.fixed] if objective.fixed is not None else list(outcomes)
     names = [name for name in asked if name is objective.fixed or name not in NEVER_BY_ITSELF]
@@ -104,7 +104,7 @@ def nothing_fits(outcomes: Mapping[Strategy, Outcome], objective: Objective) -> 
     return NoStrategyFitsError(f"no strategy fits. {reasons}", field=field)
 
 
-def too_dear_together(volumes: int, least_usd: Decimal, objective: Objective) -> NoStrategyFitsError:
+def too_dear_together(volumes: int, least_usd: Decimal, objective: PlanObjective) -> NoStrategyFitsError:
     """The refusal where each volume alone would fit the budget, and all together do not."""
     budget = price_text(objective.budget_usd or Decimal(0))
     return NoStrategyFitsError(
@@ -113,7 +113,7 @@ def too_dear_together(volumes: int, least_usd: Decimal, objective: Objective) ->
     )
 
 
-def _refusal(outcome: Outcome, objective: Objective) -> str:
+def _refusal(outcome: Outcome, objective: PlanObjective) -> str:
     if isinstance(outcome, Infeasible):
         return outcome.reason
     if over_budget(outcome, objective):
@@ -125,7 +125,7 @@ def _refusal(outcome: Outcome, objective: Objective) -> str:
     return f"full speed only within {ready}, {_lateness(outcome, objective)} too late"
 
 
-def _lateness(estimate: Estimate, objective: Objective) -> str:
+def _lateness(estimate: Estimate, objective: PlanObjective) -> str:
     return duration_text(estimate.times.ready_p90 - max(0.0, objective.deadline_seconds or 0.0))
 
 
@@ -137,7 +137,7 @@ def _against(estimate: Estimate, best: Estimate) -> str:
     return f"{duration_text(ready)} against {duration_text(earlier)}"
 
 
-def _price_and_budget(estimate: Estimate, objective: Objective) -> tuple[str, str]:
+def _price_and_budget(estimate: Estimate, objective: PlanObjective) -> tuple[str, str]:
     """Exact where both would read the same."""
     price, budget = estimate.decidable_usd, objective.budget_usd or Decimal(0)
     if usd_text(price) == usd_text(budget):

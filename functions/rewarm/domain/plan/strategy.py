@@ -17,9 +17,9 @@ from rewarm.domain.plan.allocation import allocate, rank, usd
 from rewarm.domain.plan.estimates import Estimate, Outcome
 from rewarm.domain.plan.estimators import ESTIMATORS
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
-from rewarm.domain.plan.objective import Objective, is_late, over_budget
+from rewarm.domain.plan.objective import PlanObjective, is_late, over_budget
 
-__all__ = ["Considered", "Decision", "Objective", "PlannedEstimate", "choose", "choose_all"]
+__all__ = ["Considered", "Decision", "PlanObjective", "PlannedEstimate", "choose", "choose_all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,17 @@ class Decision:
     """What the request's budget leaves this volume."""
 
 
-def choose(facts: VolumeFacts, objective: Objective, book: PriceBook) -> Decision:
+def choose(facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> Decision:
     """For one volume, beside others only so far as its facts say. Raises NoStrategyFitsError."""
     return _choose([facts], objective, book)[0]
 
 
-def choose_all(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBook) -> list[Decision]:
+def choose_all(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[Decision]:
     """For all volumes of a restore; deadline and budget are for them together. Raises NoStrategyFitsError."""
     return _choose(beside_each_other(volumes), objective, book)
 
 
-def _choose(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBook) -> list[Decision]:
+def _choose(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[Decision]:
     chosen = allocate(volumes, objective, book)
     if chosen is None or (objective.strict and any(is_late(best, objective) for best in chosen)):
         raise _refusal(volumes, objective, book)
@@ -72,7 +72,7 @@ def _choose(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBoo
     ]
 
 
-def _own_objectives(chosen: Sequence[Estimate], objective: Objective) -> list[Objective]:
+def _own_objectives(chosen: Sequence[Estimate], objective: PlanObjective) -> list[PlanObjective]:
     """What the budget leaves each volume: its own price, and an even part of what nobody needs.
 
     So even if every volume falls back at once, all together stay within the budget.
@@ -83,11 +83,11 @@ def _own_objectives(chosen: Sequence[Estimate], objective: Objective) -> list[Ob
     return [replace(objective, budget_usd=best.decidable_usd + spare / len(chosen)) for best in chosen]
 
 
-def _outcomes(facts: VolumeFacts, objective: Objective, book: PriceBook) -> dict[Strategy, Outcome]:
+def _outcomes(facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> dict[Strategy, Outcome]:
     return {name: estimator(facts, book, objective.limits) for name, estimator in ESTIMATORS.items()}
 
 
-def _explained(facts: VolumeFacts, best: Estimate, objective: Objective, book: PriceBook) -> Decision:
+def _explained(facts: VolumeFacts, best: Estimate, objective: PlanObjective, book: PriceBook) -> Decision:
     outcomes = _outcomes(facts, objective, book) | {best.strategy: best}
     others = [
         outcome
@@ -98,13 +98,13 @@ def _explained(facts: VolumeFacts, best: Estimate, objective: Objective, book: P
         and not over_budget(outcome, objective)
     ]
     if objective.strict:
-        others = [one for one in others if not is_late(one, objective)]
+        others = [other for other in others if not is_late(other, objective)]
     why = reasons.why(best, [best, *others], objective)
     return Decision(
         plan=PlannedEstimate(best, why, is_late(best, objective)),
         fallbacks=tuple(
-            PlannedEstimate(one, reasons.as_fallback(one, best, objective), is_late(one, objective))
-            for one in sorted(others, key=lambda one: _turn(one, objective))
+            PlannedEstimate(other, reasons.as_fallback(other, best, objective), is_late(other, objective))
+            for other in sorted(others, key=lambda other: _turn(other, objective))
         ),
         considered=tuple(
             Considered(
@@ -119,26 +119,28 @@ def _explained(facts: VolumeFacts, best: Estimate, objective: Objective, book: P
     )
 
 
-def _turn(estimate: Estimate, objective: Objective) -> tuple[bool, float, tuple[Decimal, float, float, int]]:
+def _turn(
+    estimate: Estimate, objective: PlanObjective
+) -> tuple[bool, float, tuple[Decimal, float, float, int]]:
     """In time before late; among those in time price counts first, among the late ones time."""
     late = is_late(estimate, objective)
     return (late, estimate.times.ready_p90 if late else 0.0, rank(estimate))
 
 
-def _refusal(volumes: Sequence[VolumeFacts], objective: Objective, book: PriceBook) -> Exception:
+def _refusal(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> Exception:
     """Of the volume that is to blame where one is; the same whatever their order."""
     for facts in sorted(volumes, key=repr):
         outcomes = _outcomes(facts, objective, book)
         fitting = [
-            one
-            for name, one in outcomes.items()
-            if isinstance(one, Estimate)
+            outcome
+            for name, outcome in outcomes.items()
+            if isinstance(outcome, Estimate)
             and objective.allows(name)
-            and not over_budget(one, objective)
-            and not (objective.strict and is_late(one, objective))
+            and not over_budget(outcome, objective)
+            and not (objective.strict and is_late(outcome, objective))
         ]
         if not fitting:
             return reasons.nothing_fits(outcomes, objective)
-    wanted = Objective(objective.deadline_seconds if objective.strict else None, fixed=objective.fixed)
+    wanted = PlanObjective(objective.deadline_seconds if objective.strict else None, fixed=objective.fixed)
     least = allocate(volumes, wanted, book) or []
     return reasons.too_dear_together(len(volumes), usd(least), objective)

@@ -10,8 +10,8 @@ from rewarm.domain.model import MIB, InstanceEbsLimits, PriceBook, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.estimates import (
     Estimate,
+    EstimateLimits,
     Infeasible,
-    Limits,
     Outcome,
     Times,
     cold_measurement,
@@ -40,7 +40,7 @@ class InstanceRate:
     baseline_mib_s: float
 
 
-def warm_up_agent(facts: VolumeFacts, book: PriceBook, limits: Limits) -> Outcome:
+def warm_up_agent(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Outcome:
     """The agent reads as fast as volume, instance and S3 allow."""
     del limits
     refusal = no_agent(facts)
@@ -63,7 +63,7 @@ def warm_up_times(facts: VolumeFacts, speed: VolumeSpeed) -> Times:
 
 
 def reading_estimate(
-    strategy: Strategy, facts: VolumeFacts, speed: VolumeSpeed, parts: tuple[cost.CostPart, ...]
+    strategy: Strategy, facts: VolumeFacts, speed: VolumeSpeed, parts: tuple[cost.CostLine, ...]
 ) -> Estimate:
     """Of a strategy that lets the agent read from a volume of this speed."""
     return Estimate(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rewarm.domain.model import CommandStatus
@@ -95,3 +96,25 @@ def ending(status: CommandStatus) -> str:
     )
     words = " ".join(status.stderr.split())[-STDERR_SHOWN:]
     return f"{status.status_details or status.status}{exit_status}{f': {words}' if words else ''}"
+
+
+_GOES_ON = frozenset({"Pending", "InProgress", "Cancelling"})
+_CANCELLED = frozenset({"Cancelling", "Cancelled"})
+
+
+@dataclass(frozen=True, slots=True)
+class SentCommand:
+    """`status` is that of botocore's CommandStatus."""
+
+    command_id: str
+    status: str
+
+    @property
+    def is_over(self) -> bool:
+        """It does nothing any more."""
+        return self.status not in _GOES_ON
+
+    @property
+    def is_cancelled(self) -> bool:
+        """It came to nothing, or will not come to more."""
+        return self.status in _CANCELLED

@@ -11,10 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from rewarm.domain.model import InitializationStatus, ReadActivity, Strategy
+from rewarm.domain.errors import VolumeFailedError
+from rewarm.domain.model import InitializationStatus, ReadActivity, Strategy, Volume
 from rewarm.domain.ready.stability import ReadsVerdict, StableRule, judge_reads
 from rewarm.domain.ready.waits import agent_wait_seconds, metric_wait_seconds, status_wait_seconds
 from rewarm.domain.scope import Scope
+
+USABLE_STATES = frozenset({"available", "in-use"})
+IN_PLACE_STATES = frozenset({"attached", "busy"})
+"""EC2 API, VolumeAttachment: busy while somebody wants to detach it and it is in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,3 +160,17 @@ def _reads(seen: Observation, account: AgentAccount) -> tuple[ReadsVerdict, int]
         now=seen.now,
     )
     return verdict, metric_wait_seconds(verdict.patience_seconds)
+
+
+def check_in_place(volume: Volume, instance_id: str | None) -> None:
+    """Checks that the volume is still where the restore put it: anybody may have taken it away.
+
+    `instance_id` is None for a volume that is to stay unattached. Raises VolumeFailedError.
+    """
+    if volume.state not in USABLE_STATES:
+        raise VolumeFailedError(f"{volume.volume_id} is {volume.state}, and was to be ready")
+    places = [place.instance_id for place in volume.attachments if place.state in IN_PLACE_STATES]
+    if instance_id is not None and instance_id not in places:
+        raise VolumeFailedError(
+            f"{volume.volume_id} is no longer attached to {instance_id}: somebody has detached it meanwhile"
+        )

@@ -117,7 +117,7 @@ def _whole_minutes(activity: Sequence[ReadActivity], ended: datetime, now: datet
     for point in activity:
         if point.minute >= first and point.minute + MINUTE <= now:
             known = distinct.get(point.minute, point)
-            distinct[point.minute] = max(known, point, key=lambda one: one.read_ops)
+            distinct[point.minute] = max(known, point, key=lambda sample: sample.read_ops)
     return [distinct[minute] for minute in sorted(distinct)]
 
 

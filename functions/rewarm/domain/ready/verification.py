@@ -28,7 +28,7 @@ THROTTLED_READS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedReads:
+class ReadExpectation:
     """What random 4 KiB reads at depth 1 should come to, at least (IOPS) and at most (ms)."""
 
     p50_ms: float
@@ -37,7 +37,7 @@ class ExpectedReads:
     limited_by: str
 
 
-def expected_reads(settings: VolumeSettings, instance: InstanceEbsLimits | None = None) -> ExpectedReads:
+def expected_reads(settings: VolumeSettings, instance: InstanceEbsLimits | None = None) -> ReadExpectation:
     """By the volume's type and IOPS, and by the instance where its limits are known."""
     iops, limited_by = _iops_limit(settings, instance)
     hdd = settings.volume_type in HDD_TYPES
@@ -46,7 +46,7 @@ def expected_reads(settings: VolumeSettings, instance: InstanceEbsLimits | None 
     if at_limit <= p50:
         limited_by = f"latency of {settings.volume_type}"
     p99 = max(HDD_P99_LIMIT_MS if hdd else SSD_P99_LIMIT_MS, THROTTLED_READS * at_limit)
-    return ExpectedReads(max(p50, at_limit), p99, 1_000 / max(p50, at_limit), limited_by)
+    return ReadExpectation(max(p50, at_limit), p99, 1_000 / max(p50, at_limit), limited_by)
 
 
 def p99_limit_ms(wanted: float | None, settings: VolumeSettings) -> float:

@@ -135,8 +135,8 @@ def newest_first(candidates: Iterable[Snapshot]) -> list[Snapshot]:
 def _gone(ordered: Sequence[Snapshot], binned: Sequence[BinnedSnapshot]) -> dict[str, str]:
     """Those in the Recycle Bin, the last deleted first; when they were taken, AWS does not tell."""
     shown = {snapshot.snapshot_id for snapshot in ordered}
-    found = sorted(binned, key=lambda one: (-one.entered_at.timestamp(), one.snapshot_id))
-    return {one.snapshot_id: in_recycle_bin(one) for one in found if one.snapshot_id not in shown}
+    found = sorted(binned, key=lambda entry: (-entry.entered_at.timestamp(), entry.snapshot_id))
+    return {entry.snapshot_id: in_recycle_bin(entry) for entry in found if entry.snapshot_id not in shown}
 
 
 def _reason_against(snapshot: Snapshot, at: datetime | None, refusal: Refusal) -> str | None:
@@ -148,7 +148,11 @@ def _reason_against(snapshot: Snapshot, at: datetime | None, refusal: Refusal) -
 def _none_left(
     ordered: list[Snapshot], reasons: dict[str, str | None], at: datetime | None, what: str, field: str
 ) -> SnapshotNotFoundError | SnapshotNotUsableError:
-    if at is not None and len(reasons) == len(ordered) and all(one.started_at > at for one in ordered):
+    if (
+        at is not None
+        and len(reasons) == len(ordered)
+        and all(candidate.started_at > at for candidate in ordered)
+    ):
         return SnapshotNotFoundError(
             f"no snapshot of {what} is as old as {clock_text(at)}; the oldest is {ordered[-1].snapshot_id} "
             f"of {clock_text(ordered[-1].started_at)}",

@@ -53,14 +53,14 @@ def newest_set(
             what=volume_id,
             field=field,
             refusal=refusal,
-            binned=[one for one in binned if one.volume_id == volume_id],
+            binned=[snapshot for snapshot in binned if snapshot.volume_id == volume_id],
         )
         for volume_id, found in candidates.items()
     }
     calls = _calls(candidates)
     for call in sorted(calls, reverse=True):
         members = calls[call]
-        if len(members) == len(candidates) and all(refusal(one) is None for one in members.values()):
+        if len(members) == len(candidates) and all(refusal(member) is None for member in members.values()):
             return _whole(members, candidates, newest, refusal)
     return _scattered(newest)
 
@@ -85,8 +85,8 @@ def _whole(
             volume_id: Selection(
                 member,
                 tuple(
-                    PassedOver(one.snapshot_id, one.reason)
-                    for one in _others(member, candidates[volume_id], newest[volume_id], refusal)
+                    PassedOver(other.snapshot_id, other.reason)
+                    for other in _others(member, candidates[volume_id], newest[volume_id], refusal)
                 ),
             )
             for volume_id, member in members.items()
@@ -102,7 +102,7 @@ def _others(
 ) -> list[PassedOver]:
     """In the order of the newest alone: those that DescribeSnapshots does not show come first."""
     shown = {snapshot.snapshot_id for snapshot in found}
-    others = [one for one in newest.passed_over if one.snapshot_id not in shown]
+    others = [passed for passed in newest.passed_over if passed.snapshot_id not in shown]
     for snapshot in newest_first(found):
         if snapshot.snapshot_id == member.snapshot_id:
             continue

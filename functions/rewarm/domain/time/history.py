@@ -15,7 +15,7 @@ from datetime import datetime
 
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.time.measured import Likeness, Measured, Phase, weight
-from rewarm.domain.time.quantiles import Observation, shrunk
+from rewarm.domain.time.quantiles import WeightedValue, shrunk
 from rewarm.domain.time.timings import PRIORS, Quantiles, Timings
 
 NEAREST = 20
@@ -35,14 +35,14 @@ LEAST_RATE, MOST_RATE = 1e-9, 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class SimilarRestores:
     """Records and the restore for which they are asked."""
 
     records: tuple[Measured, ...]
     wanted: Likeness
     now: datetime
 
-    def observations(self, figure: Figure) -> list[Observation]:
+    def observations(self, figure: Figure) -> list[WeightedValue]:
         """Of the restores that are most alike; ties by the restore's name, so that no order matters."""
         found = [
             (weight(record, self.wanted, self.now), record.name, value)
@@ -50,7 +50,7 @@ class History:
             if (value := figure(record)) is not None
         ]
         found.sort(key=lambda one: (-one[0], one[1]))
-        return [Observation(value, counts) for counts, _, value in found[:NEAREST]]
+        return [WeightedValue(value, counts) for counts, _, value in found[:NEAREST]]
 
     def duration(self, figure: Figure, prior: Quantiles) -> Quantiles:
         """The larger, the worse."""
@@ -77,7 +77,7 @@ def learned(
     known = {record.name: record for record in sorted(records, key=lambda record: (record.at, record.name))}
     if not known:
         return priors
-    history = History(tuple(known.values()), wanted, now)
+    history = SimilarRestores(tuple(known.values()), wanted, now)
     timings = _common(history, priors)
     timings = _by_agent(history, timings)
     timings = _by_rate(history, timings)
@@ -97,7 +97,7 @@ def _counts(records: Sequence[Measured]) -> Mapping[Strategy, int]:
     }
 
 
-def _common(history: History, priors: Timings) -> Timings:
+def _common(history: SimilarRestores, priors: Timings) -> Timings:
     return replace(
         priors,
         create_seconds=history.duration(_phase(Phase.CREATE), priors.create_seconds),
@@ -111,7 +111,7 @@ def _phase(phase: Phase) -> Figure:
     return lambda record: record.of(phase)
 
 
-def _by_agent(history: History, priors: Timings) -> Timings:
+def _by_agent(history: SimilarRestores, priors: Timings) -> Timings:
     return replace(
         priors,
         delivery_seconds=history.duration(_phase(Phase.DELIVER), priors.delivery_seconds),
@@ -135,7 +135,7 @@ def _rate_from_s3(record: Measured) -> float | None:
     return rate if rate and limit and rate < LIMIT_MET_SHARE * limit else None
 
 
-def _by_rate(history: History, priors: Timings) -> Timings:
+def _by_rate(history: SimilarRestores, priors: Timings) -> Timings:
     def delivered(record: Measured) -> float | None:
         paid, taken = record.paid_seconds, record.of(Phase.LOAD)
         if paid is None or taken is None or paid < LONG_SECONDS:
@@ -157,7 +157,7 @@ def _by_rate(history: History, priors: Timings) -> Timings:
     )
 
 
-def _in_background(history: History, priors: Timings) -> Timings:
+def _in_background(history: SimilarRestores, priors: Timings) -> Timings:
     """The prior's least time stands for not knowing; each restore votes that time goes with the size."""
 
     def per_tib(record: Measured) -> float | None:
@@ -178,7 +178,7 @@ def _in_background(history: History, priors: Timings) -> Timings:
     )
 
 
-def _by_fast_restore(history: History, priors: Timings) -> Timings:
+def _by_fast_restore(history: SimilarRestores, priors: Timings) -> Timings:
     def delay(record: Measured) -> float | None:
         lead, taken = record.lead_seconds, record.of(Phase.PREPARE)
         if lead is None or taken is None or lead >= LONG_SECONDS:

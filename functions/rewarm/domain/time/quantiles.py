@@ -22,7 +22,7 @@ _CLOSE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Observation:
+class WeightedValue:
     """One measured value and how much it counts, up to 1."""
 
     value: float
@@ -36,45 +36,45 @@ _PRIOR_MEDIAN_PART = 0.9
 """Of the prior's weight at its P50; the rest at its P90, so that without observations both are as given."""
 
 
-def shrunk(observations: Iterable[Observation], prior: Quantiles) -> Quantiles:
+def shrunk(observations: Iterable[WeightedValue], prior: Quantiles) -> Quantiles:
     """Median and P90 of the observations and the prior together; the prior's own where there are none.
 
     Both are bounded by the lowest and the highest of all values, the prior's included.
     """
     sample = [
         *observations,
-        Observation(prior.p50, PRIOR_WEIGHT * _PRIOR_MEDIAN_PART),
-        Observation(prior.p90, PRIOR_WEIGHT * (1 - _PRIOR_MEDIAN_PART)),
+        WeightedValue(prior.p50, PRIOR_WEIGHT * _PRIOR_MEDIAN_PART),
+        WeightedValue(prior.p90, PRIOR_WEIGHT * (1 - _PRIOR_MEDIAN_PART)),
     ]
     median = weighted_median(sample)
     return Quantiles(median, max(median, upper_quantile(sample, UPPER_SHARE)))
 
 
-def weighted_median(sample: Sequence[Observation]) -> float:
+def weighted_median(sample: Sequence[WeightedValue]) -> float:
     """Half of the weight is at or below it and half at or above; between two values their middle."""
-    half = sum(one.weight for one in sample) / 2
+    half = sum(observation.weight for observation in sample) / 2
     return (_first_at(sample, half) + _first_above(sample, half)) / 2
 
 
-def upper_quantile(sample: Sequence[Observation], share: float) -> float:
+def upper_quantile(sample: Sequence[WeightedValue], share: float) -> float:
     """The lowest value at or below which lies `share` of the weight and of one observation more."""
-    total = sum(one.weight for one in sample)
+    total = sum(observation.weight for observation in sample)
     return _first_at(sample, min(total, share * (total + 1)))
 
 
-def _first_at(sample: Sequence[Observation], weight: float) -> float:
+def _first_at(sample: Sequence[WeightedValue], weight: float) -> float:
     return _first(sample, weight - _CLOSE)
 
 
-def _first_above(sample: Sequence[Observation], weight: float) -> float:
+def _first_above(sample: Sequence[WeightedValue], weight: float) -> float:
     return _first(sample, weight + _CLOSE)
 
 
-def _first(sample: Sequence[Observation], weight: float) -> float:
+def _first(sample: Sequence[WeightedValue], weight: float) -> float:
     ordered = sorted(sample)
     so_far = 0.0
-    for one in ordered:
-        so_far += one.weight
+    for observation in ordered:
+        so_far += observation.weight
         if so_far >= weight:
-            return one.value
+            return observation.value
     return ordered[-1].value

@@ -21,14 +21,14 @@ class Quantiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class FigureBasis:
     """What the figures rest on: priors, or so many restores of this account."""
 
     source: Literal["priors", "history"] = "priors"
     restores: int = 0
 
 
-BY_PRIORS = Basis()
+BY_PRIORS = FigureBasis()
 FIRST_TOUCH_SECONDS = 0.091
 """Measured: 11 random 4 KiB reads a second at depth 1 right after a restore (gp3, published 2025)."""
 FIRST_TOUCH_CONCURRENCY = 64
@@ -82,10 +82,10 @@ class Timings:
     restores: Mapping[Strategy, int] = field(default_factory=dict)
     """Finished restores that the figures of a strategy rest on."""
 
-    def basis_of(self, strategy: Strategy) -> Basis:
+    def basis_of(self, strategy: Strategy) -> FigureBasis:
         """What an estimate of the strategy rests on."""
         count = self.restores.get(strategy, 0)
-        return Basis("history", count) if count else BY_PRIORS
+        return FigureBasis("history", count) if count else BY_PRIORS
 
 
 PRIORS = Timings()

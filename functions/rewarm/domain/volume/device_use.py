@@ -25,7 +25,7 @@ class DeviceUse:
     @property
     def is_open_only(self) -> bool:
         """Processes that have the device itself open, and nothing else: they may be about to end."""
-        return not self.mounts and all(one.startswith("process ") for one in self.others)
+        return not self.mounts and all(other.startswith("process ") for other in self.others)
 
     @property
     def in_words(self) -> str:

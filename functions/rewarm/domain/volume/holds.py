@@ -17,7 +17,7 @@ START_GRACE = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConcurrencyLimits:
     """How many restores may run at once (parameters of the stack)."""
 
     per_instance: int
@@ -54,19 +54,21 @@ class TargetHolds:
     @property
     def restore_ids(self) -> list[str]:
         """Who works on the instance, the first one first."""
-        return list(dict.fromkeys(one.restore_id for one in sorted(self.holds, key=lambda one: one.since)))
+        return list(
+            dict.fromkeys(hold.restore_id for hold in sorted(self.holds, key=lambda hold: hold.since))
+        )
 
     def of(self, restore_id: str) -> dict[int, str]:
         """The restore's devices by volume."""
-        return {one.index: one.device for one in self.holds if one.restore_id == restore_id}
+        return {hold.index: hold.device for hold in self.holds if hold.restore_id == restore_id}
 
     def others(self, restore_id: str) -> list[str]:
         """Devices that other restores work on."""
-        return [one.device for one in self.holds if one.restore_id != restore_id]
+        return [hold.device for hold in self.holds if hold.restore_id != restore_id]
 
     def without(self, restore_ids: Collection[str]) -> TargetHolds:
         """Nothing of these any more."""
-        return replace(self, holds=tuple(one for one in self.holds if one.restore_id not in restore_ids))
+        return replace(self, holds=tuple(hold for hold in self.holds if hold.restore_id not in restore_ids))
 
     def with_devices(self, restore_id: str, devices: Mapping[int, str], since: datetime) -> TargetHolds:
         """The restore has these devices and no others; all of them, or TargetBusyError."""
@@ -79,19 +81,19 @@ class TargetHolds:
 
     def check_device(self, restore_id: str, device: str) -> None:
         """Raises TargetBusyError where another restore works on it."""
-        for one in self.holds:
-            if one.restore_id != restore_id and device_slot(one.device) == device_slot(device):
+        for hold in self.holds:
+            if hold.restore_id != restore_id and device_slot(hold.device) == device_slot(device):
                 raise TargetBusyError(
-                    f"{one.device} on {self.instance_id} is being restored to by {one.restore_id} since "
-                    f"{clock_text(one.since)}; wait until it has ended, cancel it "
-                    f"(DELETE /restores/{one.restore_id}), or take another device",
+                    f"{hold.device} on {self.instance_id} is being restored to by {hold.restore_id} since "
+                    f"{clock_text(hold.since)}; wait until it has ended, cancel it "
+                    f"(DELETE /restores/{hold.restore_id}), or take another device",
                     field="target.device",
-                    held_by=one.restore_id,
+                    held_by=hold.restore_id,
                 )
 
     def check_room(self, restore_id: str, limit: int) -> None:
         """Raises TooManyRestoresError where so many others work on the instance already."""
-        others = [one for one in self.restore_ids if one != restore_id]
+        others = [name for name in self.restore_ids if name != restore_id]
         if len(others) >= limit:
             raise TooManyRestoresError(
                 f"{named(others)} {_runs(others)} on {self.instance_id}; the stack's parameter "

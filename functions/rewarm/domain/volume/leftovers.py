@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, Literal
 
+from rewarm.domain.errors import TEMPORARY, RestoreError
 from rewarm.domain.model import Volume
 
 STACK_TAG, RESTORE_TAG, INDEX_TAG = "rewarm:stack", "rewarm:restore-id", "rewarm:volume-index"
@@ -79,15 +81,39 @@ class FastRestoreClaim:
 
     def is_ours(self, enabling_time: datetime) -> bool:
         """The one that EC2 shows now."""
-        known = any(abs(enabling_time - one) < CLOCKS_AGREE for one in self.enabling_times)
+        known = any(abs(enabling_time - enabled) < CLOCKS_AGREE for enabled in self.enabling_times)
         return known or any(
-            came_of(one, enabling_time) and enabling_time - one <= ASK_LASTS for one in self.asked_at
+            came_of(asked, enabling_time) and enabling_time - asked <= ASK_LASTS for asked in self.asked_at
         )
 
 
 def came_of(asked_at: datetime, enabling_time: datetime) -> bool:
     """False where it was enabled before we began to."""
     return enabling_time >= asked_at - CLOCKS_AGREE
+
+
+SweepState = Literal["ended", "ending", "left"]
+"""`ending`: the next sweep looks again; `left`: somebody must see to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweptResource:
+    """What a sweep did about one leftover: `sweep` is the name of the sweep, `resource` an id or a name."""
+
+    sweep: str
+    resource: str
+    state: SweepState
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the object for the log and for the function's answer."""
+        return {"sweep": self.sweep, "resource": self.resource, "state": self.state, "reason": self.reason}
+
+
+def failed_sweep(sweep: str, resource: str, error: RestoreError) -> SweptResource:
+    """Returns `left`; or `ending` if AWS throttled or did not answer, for then nothing is known yet."""
+    is_temporary = isinstance(error, TEMPORARY)
+    return SweptResource(sweep, resource, "ending" if is_temporary else "left", str(error))
 
 
 def untouchable(tags: Mapping[str, str]) -> str | None:

@@ -50,7 +50,7 @@ def slots(
 ) -> Slots:
     """What is known of a volume's changes, against the rule."""
     own = [latest.started_at] if latest is not None and latest.started_at is not None else []
-    recent = tuple(one for one in distinct([*starts, *own]) if one > now - DAY)
+    recent = tuple(start for start in distinct([*starts, *own]) if start > now - DAY)
     free_at, reason = _by_rule(rule, recent)
     if latest is not None and latest.under_way:
         free_at = max(filter(None, (free_at, _expected_end(latest, size_gib, now))))
@@ -63,9 +63,9 @@ def slots(
 def distinct(starts: Iterable[datetime]) -> list[datetime]:
     """Each change once, oldest first."""
     found: list[datetime] = []
-    for one in sorted(starts):
-        if not found or one - found[-1] > SAME:
-            found.append(one)
+    for start in sorted(starts):
+        if not found or start - found[-1] > SAME:
+            found.append(start)
     return found
 
 
@@ -76,7 +76,7 @@ def _by_rule(rule: ModificationRule, recent: Sequence[datetime]) -> tuple[dateti
         return recent[-1] + PAUSE, f"it was modified at {clock_text(recent[-1])}, less than 6 hours ago"
     if len(recent) < PER_DAY:
         return None, ""
-    times = ", ".join(clock_text(one) for one in recent)
+    times = ", ".join(clock_text(start) for start in recent)
     return recent[-PER_DAY] + DAY, f"{count_text(len(recent), 'modification')} within 24 hours ({times})"
 
 

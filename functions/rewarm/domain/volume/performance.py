@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from rewarm.domain.model import Boost, VolumeSettings
+from rewarm.domain.model import BoostSettings, VolumeSettings
 
 STACK_TAG, MANAGED_TAG = "rewarm:stack", "rewarm:managed"
 """On the volumes of a stack; `true` on others of the account that its API may change."""
@@ -87,7 +87,7 @@ class BoostOutcome:
         return f"It was boosted to {self.boosted} for the warm-up and is lowered to {self.target}{tail}."
 
 
-def performance_of(settings: VolumeSettings | Boost) -> Performance:
+def performance_of(settings: VolumeSettings | BoostSettings) -> Performance:
     """Of a volume, or of a boost."""
     return Performance(settings.volume_type, settings.iops, settings.throughput_mib_s)
 

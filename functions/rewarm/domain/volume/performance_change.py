@@ -111,10 +111,10 @@ def sight(limit: Limit, activity: Sequence[Activity], since: datetime) -> Sight 
     `since` is when the change was asked for: its minute may already show it.
     """
     before: float | None = None
-    for one in sorted(activity, key=lambda each: each.minute):
-        rate = limit.rate(one)
-        if one.minute + MINUTE > since and _shows(limit, rate, before):
-            return Sight(one.minute, rate, before)
+    for minute_sum in sorted(activity, key=lambda each: each.minute):
+        rate = limit.rate(minute_sum)
+        if minute_sum.minute + MINUTE > since and _shows(limit, rate, before):
+            return Sight(minute_sum.minute, rate, before)
         before = rate
     return None
 

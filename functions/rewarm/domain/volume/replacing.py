@@ -65,7 +65,7 @@ def place_of(tags: Mapping[str, str]) -> Place | None:
 
 def living(volume: Volume) -> list[Attachment]:
     """Attachments that are there still."""
-    return [one for one in volume.attachments if one.state != "detached"]
+    return [attachment for attachment in volume.attachments if attachment.state != "detached"]
 
 
 def holder_of(device: str, devices: Mapping[str, str]) -> str | None:
@@ -121,7 +121,7 @@ def check_replaceable(volume: Volume, instance_id: str, device: str, *, field: s
         raise TargetNotUsableError(
             f"{name} at {device} belongs to {volume.managed_by}, which alone may detach it", field=field
         )
-    others = sorted({one.instance_id for one in attachments} - {instance_id})
+    others = sorted({attachment.instance_id for attachment in attachments} - {instance_id})
     if others:
         raise TargetNotUsableError(
             f"{name} at {device} is attached to {', '.join(others)} too (Multi-Attach): replaced on one "

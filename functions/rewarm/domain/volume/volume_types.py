@@ -106,6 +106,10 @@ def settle(wanted: WantedVolume, source: VolumeSettings | None, snapshot_size_gi
     )
 
 
+def _range(least: int, most: int) -> str:
+    return f"{least} to {most}" if least < most else f"only {least}"
+
+
 def _size(wanted: WantedVolume, volume_type: VolumeType, snapshot_size_gib: int) -> int:
     smallest = max(snapshot_size_gib, volume_type.min_size_gib)
     size_gib = wanted.size_gib if wanted.size_gib is not None else smallest
@@ -118,7 +122,7 @@ def _size(wanted: WantedVolume, volume_type: VolumeType, snapshot_size_gib: int)
     if not smallest <= size_gib <= volume_type.max_size_gib:
         raise InvalidRequestError(
             f"found {size_gib}; {volume_type.noun} of this {snapshot_size_gib} GiB snapshot "
-            f"may have {smallest} to {volume_type.max_size_gib} GiB",
+            f"may have {_range(smallest, volume_type.max_size_gib)} GiB",
             field="volume.sizeGib",
         )
     return size_gib
@@ -134,7 +138,7 @@ def _iops(
             )
         return None
     most = min(volume_type.max_iops, max(volume_type.min_iops, volume_type.iops_per_gib * size_gib))
-    allowed = f"{volume_type.noun} of {size_gib} GiB may have {volume_type.min_iops} to {most}"
+    allowed = f"{volume_type.noun} of {size_gib} GiB may have {_range(volume_type.min_iops, most)}"
     if wanted.iops is not None and not volume_type.min_iops <= wanted.iops <= most:
         raise InvalidRequestError(f"found {wanted.iops}; {allowed}", field="volume.iops")
     iops = wanted.iops if wanted.iops is not None else (lender.iops if lender else None)
@@ -158,7 +162,7 @@ def _throughput(
     if asked is not None and not volume_type.min_throughput_mib_s <= asked <= most:
         raise InvalidRequestError(
             f"found {asked}; a {volume_type.name} volume with {iops} IOPS may have "
-            f"{volume_type.min_throughput_mib_s} to {most} MiB/s",
+            f"{_range(volume_type.min_throughput_mib_s, most)} MiB/s",
             field="volume.throughputMibS",
         )
     lent = lender.throughput_mib_s if lender else None

@@ -48,7 +48,7 @@ def _failure_of_report(record: JsonObject) -> Failure | None:
 
 
 def unreported(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
-    """The message of a restore that is ready without a report, which the sweeper writes (late_reports.py)."""
+    """The message of a restore that is ready without a report; the sweeper writes it (missing_reports.py)."""
     details = EndedDetails.model_validate(event.details)
     why = explain(details.failure.error, details.failure.cause)
     changes = {

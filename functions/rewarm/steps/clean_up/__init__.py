@@ -3,11 +3,9 @@
 State: Clean Up.
 Called by functions of their own: sweep, end_stack.
 
+- clean_up_account: what a clean-up receives and writes down
 - gauges: what runs and costs money now, as numbers for the dashboard
 - known_executions: what the sweeper asks Step Functions
-- late_reports: the report of a restore that ended ready without one
-- remains: what a clean-up receives and writes down
-- sweep_reports: the report of a restore that was stopped before its own
+- missing_reports: writes the report of a restore that has none
 - sweep_restores: ends a restore whose execution was stopped or lost
-- swept: what a sweep says about one leftover
 """

@@ -13,12 +13,12 @@ from datetime import datetime
 
 from rewarm.contracts import CleanUpEvent, CleanUpResult
 from rewarm.domain.errors import (
+    TEMPORARY,
     DeviceInUseError,
     IncompleteCleanUpError,
     RequestRefusedError,
     RestoreError,
     ServiceUnavailableError,
-    ThrottledError,
     VolumeNotFoundError,
 )
 from rewarm.domain.model import OnFailure, Volume
@@ -30,7 +30,7 @@ from rewarm.ports.fast_restores import FastSnapshotRestores
 from rewarm.ports.modifications import VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.clean_up.remains import Account, Remains, joined
+from rewarm.steps.clean_up.clean_up_account import CleanUpAccount, Remains, joined
 from rewarm.steps.record.records import (
     attribute,
     clean_up_attribute,
@@ -41,13 +41,12 @@ from rewarm.steps.record.records import (
 )
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.volume.boost import lower
-from rewarm.steps.volume.release import release_fast_restore
+from rewarm.steps.volume.fast_restores import release_fast_restore
 from rewarm.steps.warm.sent_once import sent_before
 
 GONE = frozenset({"deleting", "deleted"})
 SWEPT_LATER = "the sweeper tries again every 15 minutes"
 KEPT_BEFORE = "it was kept before, and is its owner's"
-RETRIED = (ThrottledError, ServiceUnavailableError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,17 +85,17 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
     if event.volume.replaces is None:
         ports = replace(ports, put_back=None)
     result = remove(remains, ports, now=event.now)
-    if isinstance(unkept, RETRIED):
+    if isinstance(unkept, TEMPORARY):
         raise unkept
     return result
 
 
 def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpResult:
     """Idempotent. One thing that cannot be removed never keeps another one from being removed."""
-    account = Account()
+    account = CleanUpAccount()
     record = _noted(remains, ports.table, account)
     earlier = record.get(clean_up_attribute(remains.index)) or {}
-    account.kept_volumes |= {str(one) for one in earlier.get("keptVolumes") or ()}
+    account.kept_volumes |= {str(volume_id) for volume_id in earlier.get("keptVolumes") or ()}
     _cancel_commands(remains, record, ports, account)
     for volume in _volumes_made(remains, ports, account):
         if not _remove_volume(remains, volume, ports.volumes, account):
@@ -106,14 +105,14 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
     return _settle(remains, account, ports.table)
 
 
-def _noted(remains: Remains, table: RestoreTable, account: Account) -> JsonObject:
+def _noted(remains: Remains, table: RestoreTable, account: CleanUpAccount) -> JsonObject:
     """Of this volume. Nothing where it cannot be read: what the execution itself knows of is ended all the
     same, and that a volume was kept before its tag says, too.
     """
     try:
         return table.get_volume(remains.restore_id, remains.index)
     except RestoreError as error:
-        (account.busy if isinstance(error, RETRIED) else account.left).append(f"commands: {error}")
+        (account.busy if isinstance(error, TEMPORARY) else account.left).append(f"commands: {error}")
         return {}
 
 
@@ -131,7 +130,7 @@ def _keep_story(event: CleanUpEvent, table: RestoreTable) -> RestoreError | None
     return None
 
 
-def _put_back(remains: Remains, ports: PutBackPorts | None, account: Account, now: datetime) -> None:
+def _put_back(remains: Remains, ports: PutBackPorts | None, account: CleanUpAccount, now: datetime) -> None:
     """The volume whose place the new one was to take, or took."""
     if ports is None or remains.in_place:
         return
@@ -141,32 +140,36 @@ def _put_back(remains: Remains, ports: PutBackPorts | None, account: Account, no
         account.moved |= one.state == "back"
 
 
-def _cancel_commands(remains: Remains, record: JsonObject, ports: CleanUpPorts, account: Account) -> None:
+def _cancel_commands(
+    remains: Remains, record: JsonObject, ports: CleanUpPorts, account: CleanUpAccount
+) -> None:
     """The warm-up, and what measures: the record knows both, also where their answer never arrived."""
     sent = (record.get(command_attribute(remains.index)) or {}).get("dispatch") or {}
     measuring = record.get(measurement_attribute(remains.index)) or {}
-    noted = {(str(one["commandId"]), str(one["instanceId"])) for one in (sent, measuring) if one}
+    noted = {
+        (str(command["commandId"]), str(command["instanceId"])) for command in (sent, measuring) if command
+    }
     _cancel_unnoted(record.get(sending_attribute(remains.index)), ports, account)
     for command_id, instance_id in sorted(noted | remains.commands):
         try:
             ports.commands.cancel(command_id, instance_id)
-        except RETRIED as error:
+        except TEMPORARY as error:
             account.busy.append(f"command {command_id}: {error}")
         except RestoreError as error:
             account.left.append(f"command {command_id}: {error}")
 
 
-def _cancel_unnoted(sending: JsonObject | None, ports: CleanUpPorts, account: Account) -> None:
+def _cancel_unnoted(sending: JsonObject | None, ports: CleanUpPorts, account: CleanUpAccount) -> None:
     """One that was sent by a function which ended before it could say so."""
     try:
         sent_before(sending, None, ports.commands)
-    except RETRIED as error:
+    except TEMPORARY as error:
         account.busy.append(f"commands: {error}")
     except RestoreError as error:
         account.left.append(f"commands: {error}")
 
 
-def _volumes_made(event: Remains, ports: CleanUpPorts, account: Account) -> list[Volume]:
+def _volumes_made(event: Remains, ports: CleanUpPorts, account: CleanUpAccount) -> list[Volume]:
     """The volume we know of, and those that only their tags show: made by a call whose answer was lost."""
     found: dict[str, Volume] = {}
     ours = {INDEX_TAG: str(event.index), STACK_TAG: ports.stack_name}
@@ -178,17 +181,19 @@ def _volumes_made(event: Remains, ports: CleanUpPorts, account: Account) -> list
             found[event.volume_id] = ports.volumes.get(event.volume_id)
     except VolumeNotFoundError:
         pass
-    except RETRIED as error:
+    except TEMPORARY as error:
         account.busy.append(str(error))
     except RestoreError as error:
         account.left.append(f"volumes of this restore could not be listed: {error}")
     tagged = {
-        name: one for name, one in found.items() if one.settings.tags.get(STACK_TAG) == ports.stack_name
+        name: volume
+        for name, volume in found.items()
+        if volume.settings.tags.get(STACK_TAG) == ports.stack_name
     }
     return [volume for volume in tagged.values() if volume.state not in GONE]
 
 
-def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account: Account) -> bool:
+def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account: CleanUpAccount) -> bool:
     """False where the volume stays."""
     reason = _reason_to_keep(event, volume, account.kept_volumes)
     try:
@@ -201,20 +206,20 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
             account.keep(volume, f"{reason}; tagged {FAILED_TAG}", tagged=True)
     except VolumeNotFoundError:
         account.removed.append(f"volume {volume.volume_id}")
-    except (*RETRIED, RequestRefusedError, DeviceInUseError) as error:
+    except (*TEMPORARY, RequestRefusedError, DeviceInUseError) as error:
         account.busy.append(f"volume {volume.volume_id}: {error}")
     except RestoreError as error:
         account.left.append(f"volume {volume.volume_id}: {error}")
     return reason is None
 
 
-def _delete_volume(volume: Volume, volumes: VolumeStore, account: Account) -> None:
+def _delete_volume(volume: Volume, volumes: VolumeStore, account: CleanUpAccount) -> None:
     name = volume.volume_id
-    if any(one.state != "detached" for one in volume.attachments):
+    if any(place.state != "detached" for place in volume.attachments):
         for attachment in volume.attachments:
             volumes.detach(name, attachment.instance_id)
         volume = volumes.get(name)
-    if volume.state == "creating" or any(one.state != "detached" for one in volume.attachments):
+    if volume.state == "creating" or any(place.state != "detached" for place in volume.attachments):
         account.busy.append(f"{name} is still being {'detached' if volume.attachments else 'created'}")
         return
     volumes.delete(name)
@@ -222,7 +227,7 @@ def _delete_volume(volume: Volume, volumes: VolumeStore, account: Account) -> No
 
 
 def _lower_boost(
-    volume: Volume, volumes: VolumeStore, modifications: VolumeModifications, account: Account
+    volume: Volume, volumes: VolumeStore, modifications: VolumeModifications, account: CleanUpAccount
 ) -> None:
     """Of a volume that stays; EC2 bills the lower settings from the start of the modification."""
     target = volume.settings.tags.get(BOOST_TAG)
@@ -245,14 +250,14 @@ def _reason_to_keep(event: Remains, volume: Volume, kept_volumes: Collection[str
         return "it is usable and may hold new data"
     if event.on_failure is OnFailure.KEEP and volume.state != "error":
         return "the request says onFailure keep"
-    others = {one.instance_id for one in volume.attachments} - {event.instance_id}
+    others = {attachment.instance_id for attachment in volume.attachments} - {event.instance_id}
     if others:
         return f"it is attached to {', '.join(sorted(others))}, which was not our doing"
     return KEPT_BEFORE if volume.volume_id in kept_volumes else None
 
 
 def _release(
-    event: Remains, fast_restores: FastSnapshotRestores, table: RestoreTable, account: Account
+    event: Remains, fast_restores: FastSnapshotRestores, table: RestoreTable, account: CleanUpAccount
 ) -> None:
     if event.place is None:
         return
@@ -261,13 +266,13 @@ def _release(
         account.removed += release_fast_restore(
             event.restore_id, event.index, event.place, fast_restores=fast_restores, table=table
         )
-    except RETRIED as error:
+    except TEMPORARY as error:
         account.busy.append(f"{name}: {error}")
     except RestoreError as error:
         account.left.append(f"{name}: {error}")
 
 
-def _settle(event: Remains, account: Account, table: RestoreTable) -> CleanUpResult:
+def _settle(event: Remains, account: CleanUpAccount, table: RestoreTable) -> CleanUpResult:
     """Writes the account down first: the message about the failure tells it even where this state fails."""
     name = clean_up_attribute(event.index)
     earlier = attribute(table, event.restore_id, event.index, name)
@@ -275,7 +280,7 @@ def _settle(event: Remains, account: Account, table: RestoreTable) -> CleanUpRes
     unfinished = [*account.left, *account.busy]
     kept = [] if event.fallback else account.kept_in_words
     stays = [] if event.fallback else account.marked
-    told = {"removed": removed, "kept": [*kept, *(f"{one} ({SWEPT_LATER})" for one in unfinished)]}
+    told = {"removed": removed, "kept": [*kept, *(f"{item} ({SWEPT_LATER})" for item in unfinished)]}
     goes_on = {"goesOn": True} if event.fallback else {}
     volumes = {"keptVolumes": sorted(account.kept_volumes)} if account.kept_volumes else {}
     noted = {**told, **goes_on, **volumes, "stays": stays, "unfinished": bool(unfinished)}

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rewarm.domain.errors import IncompleteCleanUpError, RestoreError
+from rewarm.domain.volume.leftovers import SweptResource
 from rewarm.ports.executions import StackExecutions
-from rewarm.steps.clean_up.late_reports import LATE_REPORTS
+from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep import SweepPorts, sweep, sweep_these
-from rewarm.steps.clean_up.swept import Swept
 from rewarm.steps.volume.boost import UNDER_WAY
 
 CAUSE = "The stack that runs the restore is being deleted."
@@ -43,7 +43,11 @@ def end_stack(ports: SweepPorts, end: EndOfStack) -> int:
         if just_stopped:
             quiet_at = end.seconds_left() - LATE_SECONDS
         found = [*sweep_these(set(stopped.values()), ports), *sweep(ports)]
-        left += [f"{one.resource} ({one.sweep}): {one.reason}" for one in found if _is_open(one)]
+        left += [
+            f"{resource.resource} ({resource.sweep}): {resource.reason}"
+            for resource in found
+            if _is_open(resource)
+        ]
         seconds_left = end.seconds_left()
         if not left and seconds_left <= quiet_at:
             return len(stopped)
@@ -69,7 +73,7 @@ def _stop(work: StackExecutions) -> tuple[dict[str, str], list[str]]:
     return stopped, troubles
 
 
-def _is_open(one: Swept) -> bool:
+def _is_open(one: SweptResource) -> bool:
     """EC2 finishes by itself a modification that it has taken; a missing report costs nobody anything."""
     finishes = one.sweep == "boosts" and one.reason == UNDER_WAY
     return one.state != "ended" and not finishes and one.sweep != LATE_REPORTS

@@ -11,17 +11,15 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
 
-from rewarm.domain.errors import RestoreError
-from rewarm.domain.model import Volume
+from rewarm.domain.errors import TEMPORARY, RestoreError
+from rewarm.domain.model import RunningFastRestore, Volume
 from rewarm.domain.plan.cost import fast_snapshot_restore
 from rewarm.domain.volume.leftovers import FAILED_TAG
 from rewarm.domain.volume.performance import BOOST_TAG
-from rewarm.domain.volume.running import RunningFastRestore
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.inventory import Inventory
 from rewarm.ports.prices import Prices
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.clean_up.clean_up import RETRIED
 
 RESTORE_TAG, INDEX_TAG = "rewarm:restore-id", "rewarm:volume-index"
 Unit = Literal["Count", "None"]
@@ -68,7 +66,7 @@ def read_gauges(ports: GaugePorts) -> Reading:
     for name, read in READERS.items():
         try:
             found += list(read(ports))
-        except RETRIED as error:
+        except TEMPORARY as error:
             later.append(f"{name}: {error}")
         except RestoreError as error:
             problems.append(f"{name} could not be looked at: {error}")
@@ -81,7 +79,7 @@ def _restores(ports: GaugePorts) -> Iterator[Gauge]:
 
 def _fast_restores(ports: GaugePorts) -> Iterator[Gauge]:
     running = ports.inventory.fast_restores()
-    left = [one for one in running if all(_is_over(user, ports.executions) for user in one.users)]
+    left = [restore for restore in running if all(_is_over(user, ports.executions) for user in restore.users)]
     yield Gauge("FastSnapshotRestores", len(running))
     yield Gauge("FastSnapshotRestoresLeft", len(left))
     yield Gauge("FastSnapshotRestoreUsd", _usd(running, ports), "None")
@@ -97,16 +95,20 @@ def _usd(running: list[RunningFastRestore], ports: GaugePorts) -> float:
     if not running:
         return 0.0
     book = ports.prices.book(now=ports.now)
-    costs = [fast_snapshot_restore(book, (ports.now - one.since).total_seconds()).usd for one in running]
+    costs = [
+        fast_snapshot_restore(book, (ports.now - restore.since).total_seconds()).usd for restore in running
+    ]
     return float(sum(costs))
 
 
 def _volumes(ports: GaugePorts) -> Iterator[Gauge]:
     volumes = ports.volumes.of_stack(ports.stack_name)
-    boosted = [one for one in volumes if BOOST_TAG in one.settings.tags]
+    boosted = [volume for volume in volumes if BOOST_TAG in volume.settings.tags]
     yield Gauge("BoostedVolumes", len(boosted))
-    yield Gauge("BoostedVolumesLeft", len([one for one in boosted if _is_abandoned(one, ports.executions)]))
-    yield Gauge("FailedVolumes", len([one for one in volumes if FAILED_TAG in one.settings.tags]))
+    yield Gauge(
+        "BoostedVolumesLeft", len([volume for volume in boosted if _is_abandoned(volume, ports.executions)])
+    )
+    yield Gauge("FailedVolumes", len([volume for volume in volumes if FAILED_TAG in volume.settings.tags]))
 
 
 def _is_abandoned(volume: Volume, executions: RestoreExecutions) -> bool:

@@ -19,6 +19,9 @@ from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import (
     INDEX_TAG,
     RESTORE_TAG,
+    SweepState,
+    SweptResource,
+    failed_sweep,
     is_made_by_us,
     restore_and_index,
     restore_of,
@@ -28,9 +31,8 @@ from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, perfo
 from rewarm.domain.volume.replacing import REPLACED_TAG, place_of
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
-from rewarm.steps.clean_up.late_reports import LATE_REPORTS
+from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep_restores import SweepPorts, end_restore
-from rewarm.steps.clean_up.swept import State, Swept, failed
 from rewarm.steps.record.records import (
     FINISHED,
     attached_attribute,
@@ -40,38 +42,38 @@ from rewarm.steps.record.records import (
     volume_attribute,
 )
 from rewarm.steps.volume.boost import Lowering, lower
-from rewarm.steps.volume.release import release_fast_restore
+from rewarm.steps.volume.fast_restores import release_fast_restore
 
-__all__ = ["SWEEPS", "SweepPorts", "Swept", "restore_of_event", "sweep", "sweep_one", "sweep_these"]
+__all__ = ["SWEEPS", "SweepPorts", "SweptResource", "restore_of_event", "sweep", "sweep_one", "sweep_these"]
 
 ROUNDS = 4
 """EC2 detaches a volume within seconds; what takes longer is told as left, and the next sweep goes on."""
 NO_TIME = "no time is left; the next sweep begins elsewhere"
-_STATES: dict[str, State] = {"lowered": "ended", "lowering": "ending", "not-lowered": "left"}
+_STATES: dict[str, SweepState] = {"lowered": "ended", "lowering": "ending", "not-lowered": "left"}
 
 
-Sweep = Callable[[SweepPorts], Iterator[Swept]]
+Sweep = Callable[[SweepPorts], Iterator[SweptResource]]
 
 
-def sweep(ports: SweepPorts) -> list[Swept]:
+def sweep(ports: SweepPorts) -> list[SweptResource]:
     """What was found and what became of it; raises nothing that a service says."""
-    found: list[Swept] = []
+    found: list[SweptResource] = []
     for name, one in SWEEPS.items():
         try:
             found.extend(one(ports))
         except RestoreError as error:
-            found.append(failed(name, "all", error))
+            found.append(failed_sweep(name, "all", error))
     return found
 
 
-def sweep_one(restore_id: str, ports: SweepPorts) -> list[Swept]:
+def sweep_one(restore_id: str, ports: SweepPorts) -> list[SweptResource]:
     """The restore that an event is about; the schedule is the truth behind it."""
     return sweep_these({restore_id}, ports)
 
 
-def sweep_these(restore_ids: Iterable[str], ports: SweepPorts) -> list[Swept]:
+def sweep_these(restore_ids: Iterable[str], ports: SweepPorts) -> list[SweptResource]:
     """Restores that are known to be over, also such that are not noted as running any more."""
-    return list(_end({one: set() for one in restore_ids}, ports))
+    return list(_end({name: set() for name in restore_ids}, ports))
 
 
 def restore_of_event(event: dict[str, Any], restore_volume_arn: str) -> str | None:
@@ -83,12 +85,12 @@ def restore_of_event(event: dict[str, Any], restore_volume_arn: str) -> str | No
     return restore_of(name, of_volume=detail.get("stateMachineArn") == restore_volume_arn)
 
 
-def sweep_restores(ports: SweepPorts) -> Iterator[Swept]:
+def sweep_restores(ports: SweepPorts) -> Iterator[SweptResource]:
     """Those that are noted as running, and do not run."""
     return _end({one.restore_id: set() for one in ports.holds.running()}, ports)
 
 
-def sweep_volumes(ports: SweepPorts) -> Iterator[Swept]:
+def sweep_volumes(ports: SweepPorts) -> Iterator[SweptResource]:
     """Volumes of restores that are over, which are neither what was ordered nor kept on purpose."""
     found: dict[str, set[int]] = {}
     records: dict[str, JsonObject | None] = {}
@@ -124,7 +126,7 @@ def _is_leftover(volume: Volume, index: int, record: JsonObject) -> bool:
     return True
 
 
-def sweep_replaced(ports: SweepPorts) -> Iterator[Swept]:
+def sweep_replaced(ports: SweepPorts) -> Iterator[SweptResource]:
     """Volumes that are out of their place for a restore that is over and came to nothing."""
     found: dict[str, set[int]] = {}
     for old in ports.volumes.replaced(ports.stack_name):
@@ -137,7 +139,7 @@ def sweep_replaced(ports: SweepPorts) -> Iterator[Swept]:
     return _end(found, ports)
 
 
-def sweep_fast_restores(ports: SweepPorts) -> Iterator[Swept]:
+def sweep_fast_restores(ports: SweepPorts) -> Iterator[SweptResource]:
     """Fast snapshot restores that one of us enabled, and on which only restores rely that are over."""
     for place in ports.fast_restores.enabled_places():
         claim = ports.table.claim(*place)
@@ -150,20 +152,22 @@ def sweep_fast_restores(ports: SweepPorts) -> Iterator[Swept]:
                 if named is not None and _has_ended(*named, ports):
                     yield from _release(*named, place, ports)
             except RestoreError as error:
-                yield failed("fast-snapshot-restores", ":".join(place), error)
+                yield failed_sweep("fast-snapshot-restores", ":".join(place), error)
 
 
 def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
     return ports.executions.is_over(restore_id, index)
 
 
-def _release(restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts) -> Iterator[Swept]:
+def _release(
+    restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts
+) -> Iterator[SweptResource]:
     """What is not ours, or serves another one, is not told."""
     if release_fast_restore(restore_id, index, place, fast_restores=ports.fast_restores, table=ports.table):
-        yield Swept("fast-snapshot-restores", ":".join(place), "ended", f"of {restore_id}/{index}")
+        yield SweptResource("fast-snapshot-restores", ":".join(place), "ended", f"of {restore_id}/{index}")
 
 
-def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[Swept]:
+def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[SweptResource]:
     """In rounds: what EC2 needs seconds for is waited for once for all."""
     waiting = _in_turn(found, ports.now)
     for number in range(ROUNDS):
@@ -174,7 +178,7 @@ def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[Swept]:
         for done, (restore_id, indexes) in enumerate(waiting.items()):
             if not ports.has_time():
                 left = f"{len(waiting) - done + len(busy)} of {len(found)} restores"
-                yield Swept("restores", left, "ending", NO_TIME)
+                yield SweptResource("restores", left, "ending", NO_TIME)
                 return
             swept = _end_one(restore_id, indexes, ports, last_try=last)
             # A report is no nearer in some seconds.
@@ -197,25 +201,27 @@ def _turn(name: str, now: datetime) -> bytes:
     return sha256(f"{now.isoformat()} {name}".encode()).digest()
 
 
-def _end_one(restore_id: str, indexes: Iterable[int], ports: SweepPorts, *, last_try: bool) -> Swept | None:
+def _end_one(
+    restore_id: str, indexes: Iterable[int], ports: SweepPorts, *, last_try: bool
+) -> SweptResource | None:
     try:
         return end_restore(restore_id, ports, also=set(indexes), last_try=last_try)
     except RestoreError as error:
-        return failed("restores", restore_id, error)
+        return failed_sweep("restores", restore_id, error)
 
 
-def sweep_boosts(ports: SweepPorts) -> Iterator[Swept]:
+def sweep_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
     """Lowers the volumes whose restore is over and did not do it."""
     boosted = ports.volumes.boosted(ports.stack_name)
     for volume in sorted(boosted, key=lambda one: _turn(one.volume_id, ports.now)):
         if not ports.has_time():
-            yield Swept("boosts", "some", "ending", NO_TIME)
+            yield SweptResource("boosts", "some", "ending", NO_TIME)
             return
         try:
             if is_made_by_us(volume) and _is_over(volume, ports.executions):
                 yield _lower(volume, ports)
         except RestoreError as error:
-            yield failed("boosts", volume.volume_id, error)
+            yield failed_sweep("boosts", volume.volume_id, error)
 
 
 def _is_over(volume: Volume, executions: RestoreExecutions) -> bool:
@@ -223,10 +229,10 @@ def _is_over(volume: Volume, executions: RestoreExecutions) -> bool:
     return restore_id is None or executions.is_over(restore_id, _index(volume))
 
 
-def _lower(volume: Volume, ports: SweepPorts) -> Swept:
+def _lower(volume: Volume, ports: SweepPorts) -> SweptResource:
     outcome = lower(volume.volume_id, volumes=ports.volumes, modifications=ports.modifications)
     _tell(volume, outcome, ports)
-    return Swept("boosts", volume.volume_id, _STATES[outcome.state], outcome.reason)
+    return SweptResource("boosts", volume.volume_id, _STATES[outcome.state], outcome.reason)
 
 
 def _tell(volume: Volume, outcome: Lowering, ports: SweepPorts) -> None:

@@ -19,7 +19,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import OnFailure
 from rewarm.domain.volume.holds import START_GRACE
-from rewarm.domain.volume.leftovers import ExecutionEnd
+from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.holds import Holds
@@ -27,10 +27,14 @@ from rewarm.ports.messages import Messages
 from rewarm.ports.signals import Tasks, Waiters
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, remove
-from rewarm.steps.clean_up.late_reports import is_owed, write_late_report
-from rewarm.steps.clean_up.remains import Remains
-from rewarm.steps.clean_up.sweep_reports import PagePorts, report_end, results_of
-from rewarm.steps.clean_up.swept import Swept
+from rewarm.steps.clean_up.clean_up_account import Remains
+from rewarm.steps.clean_up.missing_reports import (
+    PagePorts,
+    is_owed,
+    report_end,
+    results_of,
+    write_late_report,
+)
 from rewarm.steps.record.records import (
     FINISHED,
     Status,
@@ -44,7 +48,7 @@ from rewarm.steps.record.records import (
     volume_attribute,
 )
 from rewarm.steps.request.cancel_restore import mark_cancelled, wake_waiting
-from rewarm.steps.select.holding import give_back
+from rewarm.steps.select.target_lock import give_back
 
 ABORTED = "ExecutionAborted"
 FAILURES = frozenset({Status.FAILED, Status.CANCELLED})
@@ -76,7 +80,7 @@ class SweepPorts(CleanUpPorts):
 
 def end_restore(
     restore_id: str, ports: SweepPorts, *, also: Collection[int] = (), last_try: bool = True
-) -> Swept | None:
+) -> SweptResource | None:
     """None where there is nothing to do: it runs, it only just starts, or it has ended by itself.
 
     `also` are volumes of which something was found. Before the last try what takes EC2 some seconds is not
@@ -131,7 +135,9 @@ def _prepare_to_tell(restore_id: str, record: JsonObject, ports: SweepPorts) -> 
         _mark(restore_id, record, ports)
 
 
-def _leave(restore_id: str, record: JsonObject, ending: ExecutionEnd, ports: SweepPorts) -> Swept | None:
+def _leave(
+    restore_id: str, record: JsonObject, ending: ExecutionEnd, ports: SweepPorts
+) -> SweptResource | None:
     """What is not given back is found again by the next sweep."""
     late = write_late_report(restore_id, record, ending, now=ports.now, ports=ports.pages)
     if late is None or late.state == "ended":
@@ -145,11 +151,11 @@ def _only_starts(restore_id: str, record: JsonObject | None, ending: ExecutionEn
         return False
     entry = ports.holds.entry(restore_id)
     times = [parsed_time((record or {}).get("startedAt")), entry.since if entry else None]
-    return any(one is not None and ports.now - one < START_GRACE for one in times)
+    return any(time is not None and ports.now - time < START_GRACE for time in times)
 
 
 def _is_untold(record: JsonObject) -> bool:
-    """Also where it had failed, and was stopped between the report and the message, or within that."""
+    """Also where it had failed_sweep, and was stopped between the report and the message, or within that."""
     if (record.get("request") or {}).get("dryRun"):
         return False
     status = record.get("status")
@@ -171,13 +177,15 @@ def _neglected(record: JsonObject) -> set[int]:
     return set(indexes(record)) - done - settled
 
 
-def _stop_volumes(restore_id: str, record: JsonObject, ports: SweepPorts) -> Swept:
+def _stop_volumes(restore_id: str, record: JsonObject, ports: SweepPorts) -> SweptResource:
     """Step Functions stops the child of a parent that is stopped, or tries to: this one lives, and cleans up
     by itself.
     """
     _mark(restore_id, record, ports)
     wake_waiting(restore_id, record, waiters=ports.waiters, tasks=ports.tasks)
-    return Swept("restores", restore_id, "ending", "its volumes' executions still run, and are to stop")
+    return SweptResource(
+        "restores", restore_id, "ending", "its volumes' executions still run, and are to stop"
+    )
 
 
 def _mark(restore_id: str, record: JsonObject, ports: SweepPorts) -> None:
@@ -188,7 +196,7 @@ def _mark(restore_id: str, record: JsonObject, ports: SweepPorts) -> None:
     mark_cancelled(restore_id, table)
 
 
-def _remove_all(restore_id: str, todo: Collection[int], ports: SweepPorts) -> Swept:
+def _remove_all(restore_id: str, todo: Collection[int], ports: SweepPorts) -> SweptResource:
     record = ports.table.get_whole(restore_id) or {}
     busy, left = [], []
     for index in todo:
@@ -199,7 +207,7 @@ def _remove_all(restore_id: str, todo: Collection[int], ports: SweepPorts) -> Sw
         except IncompleteCleanUpError as error:
             left.append(str(error))
     reason = "; ".join([*left, *busy])
-    return Swept("restores", restore_id, "left" if left else "ending" if busy else "ended", reason)
+    return SweptResource("restores", restore_id, "left" if left else "ending" if busy else "ended", reason)
 
 
 def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:

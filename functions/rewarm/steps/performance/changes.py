@@ -60,5 +60,5 @@ def called(volume_id: str, trail: CallTrail, *, since: datetime) -> list[datetim
 def requested_at(volume_id: str, started_at: datetime, trail: CallTrail) -> datetime | None:
     """When ModifyVolume was called, by CloudTrail; None while it does not show the call."""
     found = called(volume_id, trail, since=started_at - NEAR)
-    near = [one for one in found if abs(one - started_at) <= NEAR]
-    return min(near, key=lambda one: abs(one - started_at), default=None)
+    near = [instant for instant in found if abs(instant - started_at) <= NEAR]
+    return min(near, key=lambda instant: abs(instant - started_at), default=None)

@@ -48,7 +48,7 @@ def _modification(latest: VolumeModification) -> JsonObject:
 def _slots(free: Slots) -> JsonObject:
     return {
         "rule": free.rule.value,
-        "startedWithin24Hours": [iso(one) for one in free.started_at],
+        "startedWithin24Hours": [iso(start) for start in free.started_at],
         "limit": PER_DAY if free.rule is ModificationRule.FOUR_IN_24_H else 1,
         "nextFreeAt": None if free.next_free_at is None else iso(free.next_free_at),
         "reason": free.reason,

@@ -39,7 +39,11 @@ def plan_notes(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> l
 def warm_up_notes(plans: Sequence[VolumePlan], scope: Scope, polite_latency_ms: float | None) -> list[str]:
     """What the agent's times cannot know, where it could be the one that warms up."""
     notes: list[str] = []
-    if not any(one.feasible and one.strategy.reads_with_agent for plan in plans for one in plan.candidates):
+    if not any(
+        candidate.feasible and candidate.strategy.reads_with_agent
+        for plan in plans
+        for candidate in plan.candidates
+    ):
         return notes
     if scope is Scope.USED:
         notes.append(
@@ -56,13 +60,15 @@ def warm_up_notes(plans: Sequence[VolumePlan], scope: Scope, polite_latency_ms: 
 
 def _figures(plans: Sequence[VolumePlan]) -> dict[str, str]:
     """The figures behind every strategy that can be had, by their names in prices.json."""
-    had = {one.strategy for plan in plans for one in plan.candidates if one.feasible}
+    had = {candidate.strategy for plan in plans for candidate in plan.candidates if candidate.feasible}
     figures = {"listBlocksUsdPerThousand": "ListSnapshotBlocks"}
     if Strategy.FAST_SNAPSHOT_RESTORE in had:
         figures["fsrUsdPerHour"] = "fast snapshot restore"
     if Strategy.PROVISIONED_RATE in had:
         figures["rateUsdPerGibMibS"] = "initialization rate"
-    for boost in (one.boost for plan in plans for one in plan.candidates if one.boost is not None):
+    for boost in (
+        candidate.boost for plan in plans for candidate in plan.candidates if candidate.boost is not None
+    ):
         figures[f"iopsUsdPerMonth.{boost.volume_type}"] = f"IOPS of {boost.volume_type}"
         if boost.throughput_mib_s is not None:
             name = f"throughputUsdPerMibSMonth.{boost.volume_type}"
@@ -92,8 +98,8 @@ def _replaced(plans: Sequence[VolumePlan]) -> Iterator[str]:
 def _passed_over(plans: Sequence[VolumePlan]) -> Iterator[str]:
     """Those that somebody may have expected to be restored: not merely older ones."""
     for plan in plans:
-        newer = [one for one in plan.volume.passed_over if not one.reason.startswith(_OLDER)]
-        for one in newer[:MOST_PASSED_OVER]:
-            yield f"{one.snapshot_id} was passed over: {one.reason}."
+        newer = [passed for passed in plan.volume.passed_over if not passed.reason.startswith(_OLDER)]
+        for snapshot in newer[:MOST_PASSED_OVER]:
+            yield f"{snapshot.snapshot_id} was passed over: {snapshot.reason}."
         if len(newer) > MOST_PASSED_OVER:
             yield f"And {len(newer) - MOST_PASSED_OVER} more of {plan.volume.source_volume_id}."

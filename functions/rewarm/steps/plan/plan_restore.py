@@ -11,9 +11,8 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.plan.plan_answer import plan_answer
 from rewarm.steps.plan.planning import PlanningPorts
-from rewarm.steps.request.parse_request import resolve_request
-from rewarm.steps.select.select_snapshot import with_agent
-from rewarm.steps.select.selection import SelectionPorts, assign_volumes
+from rewarm.steps.request.runbooks import resolve_request
+from rewarm.steps.select.selection import SelectionPorts, assign_volumes, with_agent
 
 
 @dataclass(frozen=True, kw_only=True)

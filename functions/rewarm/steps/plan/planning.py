@@ -23,8 +23,8 @@ from rewarm.contracts import (
 from rewarm.domain.model import BLOCK_BYTES, PriceBook, Strategy, VolumeSettings
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.estimates import Estimate
-from rewarm.domain.plan.facts import CloneSource, QuotasLeft, VolumeFacts, beside_each_other
-from rewarm.domain.plan.strategy import Considered, Decision, Objective, PlannedEstimate, choose_all
+from rewarm.domain.plan.facts import CloneSource, UnusedQuotas, VolumeFacts, beside_each_other
+from rewarm.domain.plan.strategy import Considered, Decision, PlannedEstimate, PlanObjective, choose_all
 from rewarm.domain.units import ceil_seconds
 from rewarm.domain.volume.volume_types import speed
 from rewarm.ports.fast_restores import FastSnapshotRestores
@@ -53,7 +53,7 @@ class Case:
 
     volume: VolumeAssignment
     facts: VolumeFacts
-    objective: Objective
+    objective: PlanObjective
 
 
 def plan_volumes(
@@ -102,7 +102,7 @@ def _facts(
     request: RestoreRequest,
     volume: VolumeAssignment,
     ports: PlanningPorts,
-    left: QuotasLeft,
+    left: UnusedQuotas,
     now: datetime,
 ) -> VolumeFacts:
     place = (volume.snapshot_id, volume.availability_zone)
@@ -131,7 +131,7 @@ def _facts(
     )
 
 
-def _clone_source(volume: VolumeAssignment, left: QuotasLeft) -> CloneSource | None:
+def _clone_source(volume: VolumeAssignment, left: UnusedQuotas) -> CloneSource | None:
     source = volume.living_source
     if source is None:
         return None
@@ -140,10 +140,10 @@ def _clone_source(volume: VolumeAssignment, left: QuotasLeft) -> CloneSource | N
     return CloneSource(source.volume_id, source.size_gib, speed(settings), being_copied=busy)
 
 
-def _objective(request: RestoreRequest, deadline_at: datetime | None, now: datetime) -> Objective:
+def _objective(request: RestoreRequest, deadline_at: datetime | None, now: datetime) -> PlanObjective:
     """For all volumes together."""
     wanted = request.objective
-    return Objective(
+    return PlanObjective(
         deadline_seconds=None if deadline_at is None else (deadline_at - now).total_seconds(),
         budget_usd=wanted.max_cost_usd,
         fixed=None if wanted.strategy == "auto" else Strategy(wanted.strategy),

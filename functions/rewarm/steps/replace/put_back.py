@@ -188,7 +188,11 @@ class _Case:
     def _new_in_place(self) -> Volume | None:
         for volume in self.ports.volumes.created_by(self.restore_id):
             ours = volume.settings.tags.get(INDEX_TAG) == str(self.place.index)
-            if ours and is_made_by_us(volume) and any(self._is_place(one) for one in living(volume)):
+            if (
+                ours
+                and is_made_by_us(volume)
+                and any(self._is_place(attachment) for attachment in living(volume))
+            ):
                 return volume
         return None
 
@@ -200,7 +204,7 @@ class _Case:
     def _free(self, new: Volume, instance: Instance) -> PutBack:
         """The new volume leaves the place: detached, and kept where it is not deleted by clean-up."""
         name = new.volume_id
-        if any(one.state in LEAVING for one in living(new)):
+        if any(attachment.state in LEAVING for attachment in living(new)):
             return self._is("pending", f"{name} is still being detached from {instance.instance_id}")
         if instance.state == "running":
             told = self._in_use(name, instance)
@@ -260,7 +264,7 @@ class _Case:
 
     def _is_ours(self, holder: str) -> bool:
         made = self.ports.volumes.created_by(self.restore_id)
-        return any(one.volume_id == holder and is_made_by_us(one) for one in made)
+        return any(volume.volume_id == holder and is_made_by_us(volume) for volume in made)
 
     def _stay_out(self, why: str) -> PutBack:
         """The sweeper forgets it; the restore's tag goes on saying why it is detached."""

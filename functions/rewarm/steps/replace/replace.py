@@ -107,7 +107,7 @@ def _is_leaving(old: Volume, event: ReplaceEvent) -> bool:
     if old.settings.tags.get(REPLACED_TAG) != event.restore_id:
         return False
     asked = event.pending is not None and event.pending.state == "detaching"
-    return asked or all(one.state in LEAVING for one in living(old))
+    return asked or all(attachment.state in LEAVING for attachment in living(old))
 
 
 def _left(event: ReplaceEvent, old: Volume, ports: ReplacePorts) -> ReplaceResult:

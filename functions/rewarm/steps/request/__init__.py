@@ -4,5 +4,4 @@ State: Parse Request.
 Routes: start_restore, get_restore, cancel_restore, runbooks.
 
 - alarm_starts: which events of an alarm start a restore
-- restore_ids: the id of a restore, made from what started it
 """

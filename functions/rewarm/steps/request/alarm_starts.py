@@ -11,7 +11,7 @@ from typing import Literal
 from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.volume.holds import AlarmStart, Running
 from rewarm.ports import JsonObject
-from rewarm.steps.select.holding import MOST_ROUNDS, Keeper
+from rewarm.steps.select.target_lock import MOST_ROUNDS, Keeper
 
 
 @dataclass(frozen=True, slots=True)

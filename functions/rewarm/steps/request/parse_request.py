@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from urllib.parse import quote
 
 from rewarm.contracts import (
     ParseRequestEvent,
     ParseRequestResult,
     RestoreRequest,
     Trigger,
-    parse_restore_request,
 )
-from rewarm.contracts.parsing import with_runbook
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
 from rewarm.domain.units import iso, shown
 from rewarm.ports import JsonObject
@@ -21,9 +18,9 @@ from rewarm.ports.pace import Pace
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import ALARM_HELD_UNTIL, Status, note
 from rewarm.steps.request.alarm_starts import Earlier, earlier_alarm, earlier_delivery
-from rewarm.steps.request.runbooks import NO_SLASH
-from rewarm.steps.select.holding import Keeper, enter_stack
-from rewarm.steps.select.turns import seconds_until, turn_of_restore
+from rewarm.steps.request.runbooks import request_of_runbook, resolve_request
+from rewarm.steps.select.start_times import seconds_until, turn_of_restore
+from rewarm.steps.select.target_lock import Keeper, enter_stack
 
 ALARM_SOURCE = "aws.cloudwatch"
 MAX_EVENT_KEY = 1_024
@@ -136,38 +133,6 @@ def _ignored(
     }
     table.put_new(event.restore_id, record)
     return ParseRequestResult(outcome=earlier.outcome, trigger=trigger, duplicate_of=earlier.restore_id)
-
-
-def request_of_runbook(
-    alarm_name: str, *, table: RestoreTable, changes: JsonObject | None = None
-) -> RestoreRequest:
-    """The request that an alarm's runbook holds; `changes` win over it, except for its source."""
-    runbook = table.runbook(alarm_name)
-    if runbook is None:
-        make = NO_SLASH if "/" in alarm_name else f"PUT /runbooks/{quote(alarm_name)} makes one"
-        raise RunbookNotFoundError(
-            f'the alarm "{alarm_name}" has no runbook that says what to restore; {make}',
-            field="source.alarm",
-        )
-    request = parse_restore_request(with_runbook(changes or {}, runbook))
-    if request.source.alarm is not None:
-        raise InvalidRequestError(
-            f'the runbook of "{alarm_name}" names another alarm; a runbook must name what to restore itself',
-            field="source.alarm",
-        )
-    return request
-
-
-def resolve_request(body: JsonObject, *, table: RestoreTable) -> RestoreRequest:
-    """A request as sent; where its source is an alarm, that alarm's runbook with the request's changes."""
-    source = body.get("source")
-    alarm = source.get("alarm") if isinstance(source, dict) else None
-    others = (
-        {name for name, value in source.items() if value is not None} if isinstance(source, dict) else set()
-    )
-    if isinstance(alarm, str) and others == {"alarm"}:
-        return request_of_runbook(alarm, table=table, changes=body)
-    return parse_restore_request(body)
 
 
 def _alarm_trigger(event: JsonObject) -> Trigger:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import quote
 
-from rewarm.contracts import parse_restore_request
+from rewarm.contracts import RestoreRequest, parse_restore_request
+from rewarm.contracts.parsing import with_runbook
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
 from rewarm.domain.units import shown
 from rewarm.ports import JsonObject
@@ -57,12 +59,54 @@ def get_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
     """Raises RunbookNotFoundError."""
     request = table.runbook(alarm_name)
     if request is None:
-        raise RunbookNotFoundError(f'the alarm "{alarm_name}" has no runbook', field="alarmName")
+        raise RunbookNotFoundError(f"the alarm {shown(alarm_name)} has no runbook", field="alarmName")
     return {"alarmName": alarm_name, "request": request}
 
 
 def delete_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
     """Raises RunbookNotFoundError."""
     if not table.delete_runbook(alarm_name):
-        raise RunbookNotFoundError(f'the alarm "{alarm_name}" has no runbook', field="alarmName")
+        raise RunbookNotFoundError(f"the alarm {shown(alarm_name)} has no runbook", field="alarmName")
     return {"alarmName": alarm_name, "deleted": True}
+
+
+def request_of_runbook(
+    alarm_name: str, *, table: RestoreTable, changes: JsonObject | None = None
+) -> RestoreRequest:
+    """The request that an alarm's runbook holds; `changes` win over it, except for its source."""
+    runbook = table.runbook(alarm_name)
+    if runbook is None:
+        raise RunbookNotFoundError(
+            f"the alarm {shown(alarm_name)} has no runbook that says what to restore; "
+            f"{_how_to_make(alarm_name)}",
+            field="source.alarm",
+        )
+    request = parse_restore_request(with_runbook(changes or {}, runbook))
+    if request.source.alarm is not None:
+        raise InvalidRequestError(
+            f"the runbook of {shown(alarm_name)} names another alarm; "
+            "a runbook must name what to restore itself",
+            field="source.alarm",
+        )
+    return request
+
+
+def _how_to_make(alarm_name: str) -> str:
+    if "/" in alarm_name:
+        return NO_SLASH
+    return (
+        f"PUT /runbooks/{quote(alarm_name)} makes one, if the name begins with the stack's parameter "
+        "AlarmNamePrefix"
+    )
+
+
+def resolve_request(body: JsonObject, *, table: RestoreTable) -> RestoreRequest:
+    """A request as sent; where its source is an alarm, that alarm's runbook with the request's changes."""
+    source = body.get("source")
+    alarm = source.get("alarm") if isinstance(source, dict) else None
+    others = (
+        {name for name, value in source.items() if value is not None} if isinstance(source, dict) else set()
+    )
+    if isinstance(alarm, str) and 1 <= len(alarm) <= MAX_ALARM_NAME and others == {"alarm"}:
+        return request_of_runbook(alarm, table=table, changes=body)
+    return parse_restore_request(body)

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rewarm.contracts import SelectSnapshotEvent, SelectSnapshotResult, VolumeAssignment
-from rewarm.domain.errors import TargetBusyError, TargetNotUsableError
+from rewarm.domain.errors import TargetBusyError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import VOLUME_COUNT
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.steps.record.payloads import is_small, write_volumes
 from rewarm.steps.record.records import stop_if_cancelled
-from rewarm.steps.select.holding import HoldingPorts, assign_and_hold
+from rewarm.steps.select.selection import with_agent
+from rewarm.steps.select.target_lock import HoldingPorts, assign_and_hold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,17 +47,6 @@ def select_snapshot(
         volume_count=len(chosen),
         volumes=chosen if is_small(chosen) else [],
     )
-
-
-def with_agent(assignment: VolumeAssignment, artifacts: Artifacts) -> VolumeAssignment:
-    """Says whether there is an agent for the target instance; without one the other strategies remain."""
-    if assignment.platform is None or assignment.architecture is None:
-        return assignment
-    try:
-        artifacts.agent(assignment.platform, assignment.architecture)
-    except TargetNotUsableError:
-        return assignment.model_copy(update={"agent_available": False})
-    return assignment.model_copy(update={"agent_available": True})
 
 
 def _with_maps(

@@ -15,12 +15,13 @@ from rewarm.contracts import (
     RestoreRequest,
     VolumeAssignment,
 )
-from rewarm.domain.errors import InvalidRequestError, RestoreError, VolumeNotFoundError
+from rewarm.domain.errors import InvalidRequestError, RestoreError, TargetNotUsableError, VolumeNotFoundError
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
 from rewarm.domain.snapshot.selection import PassedOver
 from rewarm.domain.volume.replacing import check_replaceable, device_to_replace
 from rewarm.domain.volume.targets import check_instance, check_zone, choose_device
 from rewarm.domain.volume.volume_types import WantedVolume, settle
+from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
@@ -72,14 +73,14 @@ def assign_volumes(
     _check_key(request, ports.snapshots)
     place = _place(request, ports.instances)
     assignments: list[VolumeAssignment] = []
-    for index, one in enumerate(chosen):
+    for index, choice in enumerate(chosen):
         reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
-        preferred = kept.get(index, one.device)
-        device, replaces = _device(request, place, one.device, preferred, reserved, ports.volumes)
-        source = _source_volume(one.snapshot, ports.volumes)
-        new_volume = _settle(request, one.snapshot, source)
+        preferred = kept.get(index, choice.device)
+        device, replaces = _device(request, place, choice.device, preferred, reserved, ports.volumes)
+        source = _source_volume(choice.snapshot, ports.volumes)
+        new_volume = _settle(request, choice.snapshot, source)
         living = _living_source(source, place.zone)
-        made = _assignment(index, block_map_key(restore_id, index), one, new_volume, place, device)
+        made = _assignment(index, block_map_key(restore_id, index), choice, new_volume, place, device)
         assignments.append(made.model_copy(update={"living_source": living, "replaces": replaces}))
     _check_first(request, assignments)
     return assignments
@@ -102,7 +103,7 @@ def _device(
     device, volume_id = device_to_replace(asked, own, instance)
     old = volumes.get(volume_id)
     check_replaceable(old, instance.instance_id, device)
-    kept = any(one.delete_on_termination for one in old.attachments)
+    kept = any(attachment.delete_on_termination for attachment in old.attachments)
     size_gib = old.settings.size_gib
     return device, ReplacedVolume(volume_id=volume_id, size_gib=size_gib, delete_on_termination=kept)
 
@@ -115,7 +116,7 @@ def _check_first(request: RestoreRequest, assignments: list[VolumeAssignment]) -
             f"block numbers are those of one volume, and this restore has {len(assignments)}",
             field="warmUp.first",
         )
-    blocks = min(one.volume.size_gib for one in assignments) * GIB // BLOCK_BYTES
+    blocks = min(assignment.volume.size_gib for assignment in assignments) * GIB // BLOCK_BYTES
     for index, extent in enumerate(first):
         if extent.start_block + extent.block_count > blocks:
             raise InvalidRequestError(
@@ -215,9 +216,23 @@ def _assignment(
         volume=NewVolume.model_validate(new_volume),
         chosen_because=chosen.because,
         consistent_set=chosen.consistent_set,
-        passed_over=[PassedOverSnapshot.model_validate(one) for one in _named(chosen.passed_over)],
+        passed_over=[PassedOverSnapshot.model_validate(passed) for passed in _named(chosen.passed_over)],
     )
 
 
 def _named(passed_over: tuple[PassedOver, ...]) -> tuple[PassedOver, ...]:
     return passed_over[:MAX_PASSED_OVER]
+
+
+def with_agent(assignment: VolumeAssignment, artifacts: Artifacts) -> VolumeAssignment:
+    """Returns the assignment, saying whether there is an agent for the target instance.
+
+    Without one the strategies remain that need none.
+    """
+    if assignment.platform is None or assignment.architecture is None:
+        return assignment
+    try:
+        artifacts.agent(assignment.platform, assignment.architecture)
+    except TargetNotUsableError:
+        return assignment.model_copy(update={"agent_available": False})
+    return assignment.model_copy(update={"agent_available": True})

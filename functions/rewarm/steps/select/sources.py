@@ -100,7 +100,7 @@ def _newest_of_volume(snapshots: SnapshotCatalog, volume_id: str, at: datetime |
         what=volume_id,
         field="source.volumeId",
         refusal=_refusal(snapshots),
-        binned=[one for one in snapshots.in_recycle_bin() if one.volume_id == volume_id],
+        binned=[snapshot for snapshot in snapshots.in_recycle_bin() if snapshot.volume_id == volume_id],
     )
     until = f" not later than {clock_text(at)}" if at is not None else ""
     return Chosen(found.snapshot, f"the newest usable snapshot of {volume_id}{until}", found.passed_over)

@@ -100,15 +100,15 @@ def _ranked(
 ) -> list[BenchmarkRun]:
     targets = {target.place: target for target in started.request.targets}
     # The instance wrote it: what nobody asked for is left out.
-    asked = [one for one in found if one.target in targets and one.pattern in set(started.request.patterns)]
-    measured = [one for one in asked if one.result is not None]
+    asked = [run for run in found if run.target in targets and run.pattern in set(started.request.patterns)]
+    measured = [run for run in asked if run.result is not None]
     order: dict[tuple[str, str], int] = {}
-    for pattern in {one.pattern for one in measured}:
-        same = [one for one in measured if one.pattern == pattern]
-        places = ranks([one.result for one in same if one.result is not None])
-        order |= {(one.pattern, one.target): rank for one, rank in zip(same, places, strict=True)}
+    for pattern in {run.pattern for run in measured}:
+        same = [run for run in measured if run.pattern == pattern]
+        places = ranks([run.result for run in same if run.result is not None])
+        order |= {(run.pattern, run.target): rank for run, rank in zip(same, places, strict=True)}
     limits = _Limits(targets, started.instance_type, ports)
-    return [_run(one, order.get((one.pattern, one.target)), limits) for one in asked]
+    return [_run(run, order.get((run.pattern, run.target)), limits) for run in asked]
 
 
 class _Limits:

@@ -118,7 +118,7 @@ def _start(
     arguments = f"--samples {samples} --max-p99-ms {agent_command.plain_number(_limit_ms(event))}"
     command = agent_command.AgentCommand("verify", arguments, samples * SLOWEST_READ_SECONDS)
     turn = f"{event.phase}.{event.warm_ups}.{measurements}"
-    target = agent_command.Target(event.volume, event.volume_id, event.restore_id, turn)
+    target = agent_command.AgentTarget(event.volume, event.volume_id, event.restore_id, turn)
     command_id = agent_command.send(command, target, ports)
     return VerifyVolumeResult(
         finished=False,

@@ -94,14 +94,18 @@ def _stop_if_stuck(ours: Attachment, volume_id: str, now: datetime) -> None:
 
 def _attachment_to(volume: Volume, instance_id: str) -> Attachment | None:
     return next(
-        (one for one in volume.attachments if one.instance_id == instance_id and one.state != "detached"),
+        (
+            attachment
+            for attachment in volume.attachments
+            if attachment.instance_id == instance_id and attachment.state != "detached"
+        ),
         None,
     )
 
 
 def _check_unattached(volume: Volume) -> None:
     """A volume of ours on another instance: somebody took it before we could."""
-    others = [one.instance_id for one in volume.attachments if one.state != "detached"]
+    others = [attachment.instance_id for attachment in volume.attachments if attachment.state != "detached"]
     if others and not volume.settings.multi_attach:
         raise VolumeFailedError(f"{volume.volume_id} is attached to {', '.join(others)} already")
     if volume.state not in {"available", "in-use"}:

@@ -72,7 +72,7 @@ def _create(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeS
             event.volume.snapshot_id,
             event.volume.availability_zone,
             settings if boost is None else _boosted(settings, boost),
-            initialization_rate_mib_s=event.plan.initialization_rate_mib_s,
+            rate_mib_s=event.plan.initialization_rate_mib_s,
             client_token=token,
         )
     except (QuotaExceededError, RequestRefusedError) as error:

@@ -18,13 +18,11 @@ from rewarm.ports.modifications import VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import (
-    attribute,
     boost_attribute,
-    fast_restore_user,
-    preparation_attribute,
     settled_attribute,
 )
 from rewarm.steps.volume.boost import lower
+from rewarm.steps.volume.fast_restores import release_fast_restore
 
 WAIT_SECONDS = 10
 PATIENCE = timedelta(minutes=15)
@@ -90,30 +88,3 @@ def _release_boost(
         target=performance_of(event.volume.volume.settings()).in_words,
         reason=reason,
     )
-
-
-def release_fast_restore(
-    restore_id: str,
-    index: int,
-    place: tuple[str, str],
-    *,
-    fast_restores: FastSnapshotRestores,
-    table: RestoreTable,
-) -> list[str]:
-    """What was given back at the snapshot and zone of `place`, in words.
-
-    The notes that this volume relies on it go last: a retry after a failed disable must find them.
-    """
-    user = fast_restore_user(restore_id, index)
-    released: list[str] = []
-    claim = table.release_fast_snapshot_restore(*place, user)
-    if claim is not None:
-        active_since = fast_restores.enabling_time(*place)
-        # None: EC2 may not show yet what was enabled just now.
-        if active_since is None or claim.is_ours(active_since):
-            fast_restores.disable(*place)
-            released.append(f"fast snapshot restore of {place[0]} in {place[1]} disabled")
-        table.forget_fast_snapshot_restore(*place, user)
-    if attribute(table, restore_id, index, preparation_attribute(index)):
-        table.update_volume(restore_id, index, {preparation_attribute(index): None})
-    return released

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from rewarm.contracts import VolumeAssignment
+from rewarm.contracts import RestoreRequest, VolumeAssignment
 from rewarm.domain.errors import AgentUnreachableError, RestoreError, TargetNotUsableError
+from rewarm.domain.scope import most_bytes
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.commands import Commands
 from rewarm.ports.instances import Instances
@@ -52,7 +53,7 @@ class AgentPorts:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class AgentTarget:
     """The volume that the agent works on, and for whom. `turn` tells commands of one action apart."""
 
     volume: VolumeAssignment
@@ -65,7 +66,7 @@ class Target:
         return f"rewarm {action} {self.volume_id} {self.turn} for {self.restore_id}"[:100]
 
 
-def send(command: AgentCommand, target: Target, ports: AgentPorts) -> str:
+def send(command: AgentCommand, target: AgentTarget, ports: AgentPorts) -> str:
     """The command's id; once for each action and turn. Whoever notes the id takes `sending` away.
 
     Raises AgentUnreachableError, TargetNotUsableError.
@@ -77,7 +78,7 @@ def send(command: AgentCommand, target: Target, ports: AgentPorts) -> str:
     return known if known is not None else _send(command, target, comment, ports)
 
 
-def _send(command: AgentCommand, target: Target, comment: str, ports: AgentPorts) -> str:
+def _send(command: AgentCommand, target: AgentTarget, comment: str, ports: AgentPorts) -> str:
     volume = target.volume
     instance_id, platform, architecture = volume.instance_id, volume.platform, volume.architecture
     if instance_id is None or platform is None or architecture is None:
@@ -133,3 +134,9 @@ def ended_unless_noted(command_id: str, instance_id: str, commands: Commands) ->
 def plain_number(value: float) -> str:
     """The agent takes no exponent, and `g` writes one, and cuts to six digits."""
     return f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def bytes_to_read(request: RestoreRequest, volume: VolumeAssignment) -> int:
+    """Returns how many bytes the agent reads of the volume: at most, if the scope is `used`."""
+    size_gib = volume.volume.size_gib
+    return most_bytes(request.warm_up.scope, written_blocks=volume.written_blocks, size_gib=size_gib)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest, VolumeAssignment
+from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest
 from rewarm.domain.model import MIB, Extent
 from rewarm.domain.ready.stability import read_ops_level
-from rewarm.domain.scope import Scope, most_bytes
+from rewarm.domain.scope import Scope
 from rewarm.domain.volume.extents import Runs
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.metrics import Metrics
 from rewarm.steps.record.bucket import first_map_key, progress_key
 from rewarm.steps.record.records import attribute, command_attribute, sending_attribute, stop_if_cancelled
 from rewarm.steps.warm import agent_command
-from rewarm.steps.warm.agent_command import AgentCommand
+from rewarm.steps.warm.agent_command import AgentCommand, bytes_to_read
 from rewarm.steps.warm.restart_warmer import restart
 
 LOOK_BACK = timedelta(minutes=10)
@@ -59,7 +59,7 @@ def dispatch_warmer(
     key = progress_key(event.restore_id, event.volume.index, warm_ups=event.warm_ups, restarts=restarts)
     command = _command(event, ports.artifacts, key)
     turn = f"{event.warm_ups}.{restarts}"
-    target = agent_command.Target(event.volume, event.volume_id, event.restore_id, turn)
+    target = agent_command.AgentTarget(event.volume, event.volume_id, event.restore_id, turn)
     command_id = agent_command.send(command, target, ports)
     result = DispatchWarmerResult(
         command_id=command_id,
@@ -109,7 +109,7 @@ def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> str | None:
     if not first:
         return None
     key = first_map_key(event.restore_id, event.volume.index)
-    artifacts.put_map(key, [Runs(Extent(one.start_block, one.block_count) for one in first)])
+    artifacts.put_map(key, [Runs(Extent(extent.start_block, extent.block_count) for extent in first)])
     return key
 
 
@@ -120,9 +120,3 @@ def _execution_seconds(event: DispatchWarmerEvent) -> int:
     mib = bytes_to_read(event.request, event.volume) / MIB
     slowest = min(SLOWEST_MIB_S, wanted.max_mib_per_second or SLOWEST_MIB_S)
     return round(mib / slowest) + agent_command.MIN_EXECUTION_SECONDS
-
-
-def bytes_to_read(request: RestoreRequest, volume: VolumeAssignment) -> int:
-    """At most, where the scope is `used`."""
-    size_gib = volume.volume.size_gib
-    return most_bytes(request.warm_up.scope, written_blocks=volume.written_blocks, size_gib=size_gib)

@@ -23,7 +23,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import CommandStatus, InitializationStatus, ReadActivity, Strategy
 from rewarm.domain.ready import agent_output
-from rewarm.domain.ready.readiness import AgentAccount, Observation, Readiness, judge
+from rewarm.domain.ready.readiness import AgentAccount, Observation, Readiness, check_in_place, judge
 from rewarm.domain.ready.stability import (
     UNMEASURED_PATIENCE_SECONDS,
     StableRule,
@@ -32,8 +32,8 @@ from rewarm.domain.ready.stability import (
 )
 from rewarm.domain.ready.verification import p99_limit_ms
 from rewarm.domain.scope import Scope, reported
+from rewarm.domain.time.measured import Point, with_point
 from rewarm.domain.units import duration_text, iso, size_text
-from rewarm.domain.volume.progress import Point, with_point
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.commands import Commands
 from rewarm.ports.metrics import Metrics
@@ -41,8 +41,7 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record import samples
 from rewarm.steps.record.records import FINISHED, Status, initialization_attribute, stop_if_cancelled
-from rewarm.steps.warm.dispatch_warmer import bytes_to_read
-from rewarm.steps.warm.still_there import check_still_there
+from rewarm.steps.warm.agent_command import bytes_to_read
 
 READ_OPS_SHOWN = 15
 METRICS_LOOK_BACK = timedelta(minutes=30)
@@ -81,7 +80,7 @@ def poll_initialization(
         seen, account = _watch_volume(event, ports.volumes), None
     verdict = judge(seen)
     if verdict.ready:
-        check_still_there(event.volume_id, event.volume, ports.volumes)
+        check_in_place(ports.volumes.get(event.volume_id), event.volume.instance_id)
     result = _result(event, seen, verdict, account)
     samples.note(event, result, ports.artifacts)
     _stop_if_stalled(event, result)

@@ -66,14 +66,14 @@ def sent_before(standing: JsonObject | None, comment: str | None, commands: Comm
     if not standing or since is None:
         return None
     sent = commands.find(standing["comment"], platform=standing["platform"], since=since)
-    found = [one for one in sent if not one.is_cancelled]
+    found = [command for command in sent if not command.is_cancelled]
     until = parsed_time(standing.get("until")) or since
     if not found and commands.time() - until < SHOWN_AFTER:
         raise ServiceUnavailableError(f'whether "{standing["comment"]}" was sent, SSM may not show yet')
     kept = None
     if found and standing["comment"] == comment:
-        kept = next((one for one in found if not one.is_over), found[0])
-    for one in found:
-        if one is not kept and not one.is_over:
-            commands.cancel(one.command_id, standing["instanceId"])
+        kept = next((command for command in found if not command.is_over), found[0])
+    for command in found:
+        if command is not kept and not command.is_over:
+            commands.cancel(command.command_id, standing["instanceId"])
     return kept.command_id if kept else None

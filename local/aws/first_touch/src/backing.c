@@ -47,41 +47,49 @@ void backing_close(struct backing *backing) {
     free(backing->files);
 }
 
-/* The part of a request that lies in the segment of its first byte. */
-static size_t segment_part(uint64_t offset, size_t length) {
-    uint64_t left = SEGMENT_BYTES - offset % SEGMENT_BYTES;
+/* What of a request lies in the segment of its first byte. */
+struct part {
+    int file;
+    off_t offset;
+    size_t length;
+};
 
-    return left < length ? (size_t)left : length;
+static struct part part_at(const struct backing *backing, uint64_t offset, size_t length) {
+    uint64_t inside = offset % SEGMENT_BYTES, left = SEGMENT_BYTES - inside;
+
+    return (struct part){
+        .file = backing->files[offset / SEGMENT_BYTES],
+        .offset = (off_t)inside,
+        .length = left < length ? (size_t)left : length,
+    };
+}
+
+/* Adds what a read or a write has moved; 0, or a negative errno. A signal moves nothing and is no error. */
+static int add_moved(ssize_t moved, size_t *done) {
+    if (moved < 0)
+        return errno == EINTR ? 0 : -errno;
+    *done += (size_t)moved;
+    return moved == 0 ? -EIO : 0;
 }
 
 int backing_read(const struct backing *backing, char *buffer, size_t length, uint64_t offset) {
-    while (length > 0) {
-        int file = backing->files[offset / SEGMENT_BYTES];
-        ssize_t done = pread(file, buffer, segment_part(offset, length), (off_t)(offset % SEGMENT_BYTES));
+    size_t done = 0;
+    int error = 0;
 
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return done < 0 ? -errno : -EIO;
-        buffer += done;
-        offset += (uint64_t)done;
-        length -= (size_t)done;
+    while (error == 0 && done < length) {
+        struct part part = part_at(backing, offset + done, length - done);
+        error = add_moved(pread(part.file, buffer + done, part.length, part.offset), &done);
     }
-    return 0;
+    return error;
 }
 
 int backing_write(const struct backing *backing, const char *buffer, size_t length, uint64_t offset) {
-    while (length > 0) {
-        int file = backing->files[offset / SEGMENT_BYTES];
-        ssize_t done = pwrite(file, buffer, segment_part(offset, length), (off_t)(offset % SEGMENT_BYTES));
+    size_t done = 0;
+    int error = 0;
 
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return done < 0 ? -errno : -EIO;
-        buffer += done;
-        offset += (uint64_t)done;
-        length -= (size_t)done;
+    while (error == 0 && done < length) {
+        struct part part = part_at(backing, offset + done, length - done);
+        error = add_moved(pwrite(part.file, buffer + done, part.length, part.offset), &done);
     }
-    return 0;
+    return error;
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from local import Json
 from local.aws.region.commands.instance_types import InstanceType
-from local.aws.region.core import Core, Json, refuse_dry_run, stamp
+from local.aws.region.core import Core, refuse_dry_run, stamp
 from local.aws.region.errors import ApiError
 from local.aws.region.filters import Getter, keep_matching, page, tag_list
 from local.aws.region.operations import operation

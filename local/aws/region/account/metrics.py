@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from local import Json
 from local.aws.machines.dataplane import DataPlaneError, VolumeCounters
-from local.aws.region.core import Core, Json
+from local.aws.region.core import Core
 from local.aws.region.resources import FastRestore
 from local.aws.region.snapshots.fast_restore import FastRestores, bucket_size
 from local.aws.region.tables import Tables

@@ -16,7 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from local.aws.region.core import Core, Json, iso
+from local import Json
+from local.aws.region.core import Core, iso
 from local.aws.region.errors import ApiError
 from local.aws.region.operations import operation
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from local.aws.region.core import Core, Json
+from local import Json
+from local.aws.region.core import Core
 from local.aws.region.errors import ApiError
 from local.aws.region.filters import page
 from local.aws.region.operations import operation

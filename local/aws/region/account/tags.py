@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from local.aws.region.core import Core, Json, refuse_dry_run
+from local import Json
+from local.aws.region.core import Core, refuse_dry_run
 from local.aws.region.errors import ApiError
 from local.aws.region.filters import Getter, keep_matching, page
 from local.aws.region.operations import operation

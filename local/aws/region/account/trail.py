@@ -11,7 +11,8 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from local.aws.region.core import Core, Json, iso, stamp
+from local import Json
+from local.aws.region.core import Core, iso, stamp
 from local.aws.region.errors import ApiError
 from local.aws.region.filters import page
 from local.aws.region.operations import operation

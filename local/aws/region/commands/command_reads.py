@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TypeVar
 
+from local import Json
 from local.aws.region.commands.commands import Command, Commands, output_key
 from local.aws.region.commands.invocations import Invocation, StepRun
-from local.aws.region.core import Core, Json, iso, optional_stamp, stamp
+from local.aws.region.core import Core, iso, optional_stamp, stamp
 from local.aws.region.errors import ApiError
 from local.aws.region.filters import page
 from local.aws.region.operations import operation

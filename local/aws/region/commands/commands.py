@@ -8,10 +8,11 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from local import Json
 from local.aws.region.commands import scripts
 from local.aws.region.commands.documents import Documents, platforms
 from local.aws.region.commands.invocations import Invocation, OutputSink, Runner, StepRun
-from local.aws.region.core import Core, Json, iso, stamp
+from local.aws.region.core import Core, iso, stamp
 from local.aws.region.errors import ApiError
 from local.aws.region.faults import Faults
 from local.aws.region.operations import operation

@@ -9,8 +9,9 @@ from typing import Any
 
 import yaml
 
+from local import Json
 from local.aws.region.commands.scripts import POWERSHELL
-from local.aws.region.core import Core, Json, stamp
+from local.aws.region.core import Core, stamp
 from local.aws.region.errors import ApiError
 from local.aws.region.operations import operation
 

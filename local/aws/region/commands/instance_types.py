@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from local.aws.region.core import Json
+from local import Json
 
 
 @dataclass(frozen=True, slots=True)

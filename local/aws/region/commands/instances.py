@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from local.aws.region.core import Core, Json, refuse_dry_run, stamp
+from local import Json
+from local.aws.region.core import Core, refuse_dry_run, stamp
 from local.aws.region.errors import ApiError, not_together
 from local.aws.region.filters import Getter, keep_matching, page, tag_list
 from local.aws.region.operations import operation

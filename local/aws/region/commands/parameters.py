@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from local.aws.region.core import Core, Json, stamp
+from local import Json
+from local.aws.region.core import Core, stamp
 from local.aws.region.errors import ApiError
 from local.aws.region.operations import operation
 

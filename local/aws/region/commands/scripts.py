@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from local.aws.region.core import Json
+from local import Json
 from local.aws.region.errors import ApiError
 
 POWERSHELL = "aws:runPowerShellScript"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 
+from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES
-from local.aws.region.core import Core, Json, stamp
+from local.aws.region.core import Core, stamp
 from local.aws.region.errors import ApiError
 from local.aws.region.operations import operation
 from local.aws.region.resources import Snapshot

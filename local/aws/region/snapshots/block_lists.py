@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import overload
 
+from local import Json
 from local.aws.machines.dataplane import Extent
-from local.aws.region.core import Json
 
 
 class Stripes(Sequence[Extent]):

@@ -5,7 +5,8 @@ Credits fill at MIN(10, 1024 / size in GiB) an hour into a bucket of MAX(1, MIN(
 
 from __future__ import annotations
 
-from local.aws.region.core import Core, Json, optional_stamp, refuse_dry_run
+from local import Json
+from local.aws.region.core import Core, optional_stamp, refuse_dry_run
 from local.aws.region.errors import ApiError, missing, not_together
 from local.aws.region.faults import Faults
 from local.aws.region.filters import Getter, keep_matching, page

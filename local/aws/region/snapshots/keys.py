@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from local.aws.region.core import Core, Json, optional_stamp, stamp
+from local import Json
+from local.aws.region.core import Core, optional_stamp, stamp
 from local.aws.region.errors import ApiError
 from local.aws.region.operations import operation
 from local.aws.region.resources import Key

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from local.aws.region.core import Core, Json, optional_stamp
+from local import Json
+from local.aws.region.core import Core, optional_stamp
 from local.aws.region.errors import snapshot_not_found
 from local.aws.region.filters import page
 from local.aws.region.operations import operation

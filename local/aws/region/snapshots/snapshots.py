@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from local.aws.region.core import Core, Json, optional_stamp, refuse_dry_run, stamp
+from local import Json
+from local.aws.region.core import Core, optional_stamp, refuse_dry_run, stamp
 from local.aws.region.errors import ApiError, invalid, missing, not_together, snapshot_not_found
 from local.aws.region.filters import Getter, keep_matching, page, tag_list
 from local.aws.region.operations import operation

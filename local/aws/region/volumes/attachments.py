@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from local import Json
 from local.aws.machines.dataplane import DataPlaneError
-from local.aws.region.core import Core, Json, refuse_dry_run
+from local.aws.region.core import Core, refuse_dry_run
 from local.aws.region.errors import ApiError, invalid
 from local.aws.region.operations import operation
 from local.aws.region.resources import Attachment, Instance, Volume

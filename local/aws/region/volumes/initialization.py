@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 
+from local import Json
 from local.aws.machines.dataplane import DataPlaneError
-from local.aws.region.core import Core, Json, iso, request_id
+from local.aws.region.core import Core, iso, request_id
 from local.aws.region.faults import Faults
 from local.aws.region.resources import Initialization, Volume
 from local.aws.region.settings import VolumeSettings

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from local import Json
 from local.aws.machines.dataplane import DataPlaneError
 from local.aws.region.account.trail import Trail
-from local.aws.region.core import Core, Json, optional_stamp, refuse_dry_run, request_id, stamp
+from local.aws.region.core import Core, optional_stamp, refuse_dry_run, request_id, stamp
 from local.aws.region.errors import ApiError, invalid, missing
 from local.aws.region.faults import Faults
 from local.aws.region.filters import Getter, keep_matching, page

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from local import Json
 from local.aws.machines.dataplane import VolumeLimits
-from local.aws.region.core import Core, Json, new_id
+from local.aws.region.core import Core, new_id
 from local.aws.region.errors import ApiError, invalid, missing, not_together
-from local.aws.region.resources import Snapshot, Volume
+from local.aws.region.resources import Snapshot, Volume, VolumePerformance
 from local.aws.region.tables import Tables
 from local.aws.region.volumes.volume_types import choose, limits_now, lowest
 
@@ -26,13 +27,7 @@ def build(params: Json, core: Core, tables: Tables) -> Volume:
     zone = zone_of(params, core)
     snapshot = _snapshot(params, tables)
     size_gib = _size(params, snapshot)
-    performance = choose(
-        params.get("VolumeType") or DEFAULT_TYPE,
-        size_gib,
-        params.get("Iops"),
-        params.get("Throughput"),
-        multi_attach=bool(params.get("MultiAttachEnabled")),
-    )
+    performance = _performance(params, size_gib)
     encrypted, key = _encryption(params, snapshot, core)
     return Volume(
         volume_id=new_id("vol"),
@@ -52,13 +47,7 @@ def build_copy(params: Json, source: Volume, core: Core) -> Volume:
     size_gib = params.get("Size") or source.size_gib
     if size_gib < source.size_gib:
         raise invalid(f"Size {size_gib} is smaller than the source volume: {source.size_gib} GiB")
-    performance = choose(
-        params.get("VolumeType") or DEFAULT_TYPE,
-        size_gib,
-        params.get("Iops"),
-        params.get("Throughput"),
-        multi_attach=bool(params.get("MultiAttachEnabled")),
-    )
+    performance = _performance(params, size_gib)
     key = params.get("KmsKeyId") or source.kms_key_id
     encrypted = bool(source.encrypted or params.get("Encrypted") or params.get("KmsKeyId"))
     return Volume(
@@ -72,6 +61,16 @@ def build_copy(params: Json, source: Volume, core: Core) -> Volume:
         copied_bytes=source.written_bytes,
         copy_ceiling=lowest(COPY_BASELINE, limits_now(source)),
         tags=tags_for(params.get("TagSpecifications"), "volume"),
+    )
+
+
+def _performance(params: Json, size_gib: int) -> VolumePerformance:
+    return choose(
+        params.get("VolumeType") or DEFAULT_TYPE,
+        size_gib,
+        params.get("Iops"),
+        params.get("Throughput"),
+        multi_attach=bool(params.get("MultiAttachEnabled")),
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 
+from local import Json
 from local.aws.machines.dataplane import DataPlane, DataPlaneError
-from local.aws.region.core import Core, Json, refuse_dry_run, request_id, stamp
+from local.aws.region.core import Core, refuse_dry_run, request_id, stamp
 from local.aws.region.errors import ApiError, invalid
 from local.aws.region.faults import Faults
 from local.aws.region.filters import Getter, keep_matching, page, tag_list

@@ -6,11 +6,11 @@ import itertools
 import time
 from collections.abc import Mapping, Sequence
 
+from local import Json
 from local.aws.host import Host
 from local.aws.machines.dataplane import DataPlaneError
 from local.aws.machines.instances import link_names
 from local.tools.run.lab import Lab
-from local.tools.run.recording import Json
 
 ZONE = "us-east-1a"
 PAUSE_SECONDS = 0.2

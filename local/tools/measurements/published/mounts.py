@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from local import Json
 from local.tools.measurements.published.bench import Bench
-from local.tools.run.recording import Json
 
 PATTERNS = ("cache", "upload")
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from local import Json
 from local.tools.bench.report import markdown_table
 from local.tools.measurements.published.copies import CopyRow
 from local.tools.measurements.published.figures import PUBLISHED_DD_MIB_S, WITHIN, Row
 from local.tools.measurements.published.picture import draw
-from local.tools.run.recording import Json
 from rewarm_cli.bench import picture as comparison
 from rewarm_cli.bench.tables import COLUMNS, by_pattern, row, title
 

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from local.aws.host import ROOT, Host
+from local import ROOT, Json
+from local.aws.host import Host
 from local.tools.measurements.published import copies, mounts
 from local.tools.measurements.published.bench import Bench
 from local.tools.measurements.published.figures import FIGURES, Row, rows
 from local.tools.measurements.published.page import Results
 from local.tools.measurements.published.states import Scale, States
-from local.tools.run.recording import Json
 
 Say = Callable[[str], None]
 

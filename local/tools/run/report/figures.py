@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from local.tools.run.recording import RestoreRecord, StateVisit
 from local.tools.run.wording import PHASES, phase_of
-from rewarm.charts.restore import SIZES, Band, clock_axis, draw_bands, legend
+from rewarm.charts.restore import SIZES, Band, clock_axis, draw_bands, legend, phase_colour
 from rewarm.charts.svg import COLOURS, style, to_svg
 
 MINUTE_SECONDS = 60.0
@@ -100,4 +100,4 @@ def _draw_read_ops(axes: Axes, restore: RestoreRecord) -> None:
 
 
 def _phase_colour(phase: str) -> str:
-    return COLOURS[f"phase-{list(PHASES).index(phase)}"]
+    return phase_colour(list(PHASES).index(phase))

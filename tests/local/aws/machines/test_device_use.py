@@ -13,7 +13,7 @@ from local.aws.machines.dataplane import SnapshotImage, VolumeLimits
 from local.aws.machines.first_touch_process import FirstTouchSettings
 from local.aws.machines.instances import BY_ID
 from local.aws.machines.machine import Machine
-from tests.contract import repository
+from tests.contract import documents
 
 VOLUME, INSTANCE = "vol-0123456789abcdef0", "i-0123456789abcdef0"
 LINK = f"/dev/disk/by-id/{BY_ID}vol0123456789abcdef0"
@@ -33,15 +33,13 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 def run(machine: Machine, script: str) -> tuple[int, str, str]:
     command: Any = machine.run_command(INSTANCE, script, environment={})
-    status = command.wait(60)
+    status = command.wait(300)
     assert status is not None
     return (status, *command.output())
 
 
 def look(machine: Machine, action: str = "check", volume: str = VOLUME) -> tuple[int, str, str]:
-    (step,) = repository.resources("AWS::SSM::Document")["DeviceUseDocument"]["Content"]["mainSteps"]
-    script = "\n".join(step["inputs"]["runCommand"])
-    return run(machine, script.replace("{{ action }}", action).replace("{{ volumeId }}", volume))
+    return run(machine, documents.filled("DeviceUseDocument", {"action": action, "volumeId": volume}))
 
 
 def use(machine: Machine, action: str = "check") -> tuple[list[str], list[str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from local.aws.host import ROOT
+from local import ROOT
 from local.aws.machines.linux import mounts_under
 from tests.support.killed import sweep_killed_machines
 

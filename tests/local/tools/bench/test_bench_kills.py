@@ -6,12 +6,13 @@ import subprocess
 
 import pytest
 
+from local import ROOT
 from local.aws.machines.dataplane import DataPlaneError, VolumeLimits
 from local.aws.machines.first_touch_process import FirstTouchSettings
 from local.tools.bench.kills import SHARE_AT_BEGINNING, check_kills, kill_line, kill_volume, moments
 from local.tools.bench.session import Session
 from local.tools.bench.specs import ENGINES, THREADS, VolumeSpec
-from local.tools.bench.tools import AGENT, ROOT
+from local.tools.bench.tools import AGENT
 
 KILLS, DEPTH = 10, 4
 SPEC = VolumeSpec(

@@ -6,11 +6,12 @@ import subprocess
 
 import pytest
 
+from local import ROOT
 from local.aws.machines.dataplane import DataPlaneError
 from local.tools.bench.rate_limit import RateResult, Rates, Timing, check_rate_limit, rate_line, rates_of
 from local.tools.bench.session import Session
 from local.tools.bench.specs import MIB, THREADS
-from local.tools.bench.tools import AGENT, ROOT
+from local.tools.bench.tools import AGENT
 
 
 def even(seconds: int, mib_s: int) -> list[tuple[float, int]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from local import ROOT
 from local.aws.machines.dataplane import DataPlaneError, VolumeLimits
 from local.aws.machines.first_touch_process import FirstTouchSettings
 from local.aws.machines.linux import mounts_under
@@ -21,7 +22,7 @@ from local.tools.bench.measure import Running, run
 from local.tools.bench.rounds import run_rounds
 from local.tools.bench.session import Session
 from local.tools.bench.specs import SPECS, VolumeSpec
-from local.tools.bench.tools import AGENT, ROOT, require_tools
+from local.tools.bench.tools import AGENT, require_tools
 from tests.support.waiting import wait_until
 
 QUICK = FirstTouchSettings(mean_latency_ms=1.0)

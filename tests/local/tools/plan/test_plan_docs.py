@@ -8,7 +8,7 @@ from dataclasses import fields
 
 import pytest
 
-from local.aws.host import ROOT
+from local import ROOT
 from local.tools.plan import crossovers, curves, docs, tables
 from rewarm.domain.time.timings import PRIORS, Quantiles
 

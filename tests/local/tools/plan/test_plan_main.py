@@ -84,7 +84,7 @@ def test_of_two_offers_from_the_same_time_on_the_cheaper_is_shown(run):
 
 
 def test_json_is_what_post_plans_answers(run):
-    status, out, err = run("--json", "--volumes", "12", "--data-gib", "50")
+    status, out, err = run("--json", "--volumes", "12", "--size-gib", "50")
     answer = json.loads(out)
     assert status == 0
     assert "12 volumes, each: snap-" in err
@@ -115,7 +115,7 @@ def test_fast_snapshot_restore_that_is_enabled_costs_nothing_more(run):
     [
         (["--iops", "90000"], "argument --iops: found 90000; a gp3 volume of 100 GiB may have 3000 to 50000"),
         (["--volume-type", "io2"], "argument --iops: is missing; an io2 volume of 100 GiB may have 100 to"),
-        (["--volume-type", "gp2", "--data-gib", "20000"], "argument --data-gib: found 20000; a gp2 volume"),
+        (["--volume-type", "gp2", "--size-gib", "20000"], "argument --size-gib: found 20000; a gp2 volume"),
         (["--instance-type", "m7g.lrge"], 'argument --instance-type: found "m7g.lrge"; a type such as m7g'),
         (["--region", "us-east-1", "--zone", "eu-west-1a"], "argument --zone: found eu-west-1a; a zone of"),
     ],

@@ -20,27 +20,36 @@ def test_all_options(tmp_path):
     request.write_text("{}")
     options = parse(
         [
-            "--request", str(request), "--data-gib", "1024", "--written-percent", "50",
+            "--request", str(request), "--size-gib", "1024", "--written-percent", "50",
             "--volume-type", "gp3", "--iops", "6000", "--throughput", "500", "--region", "ap-northeast-1",
             "--zone", "ap-northeast-1a", "--instance-type", "m5.large", "--deadline-minutes", "120",
-            "--budget", "4.5", "--volumes", "12", "--fsr-state", "enabled",
+            "--max-cost-usd", "4.5", "--volumes", "12", "--fsr-state", "enabled",
             "--credits", "2.5", "--strategy", "background", "--strict", "--what-if", "--json",
             "--svg", str(tmp_path / "plan.svg"),
         ]
     )  # fmt: skip
     assert options == Options(
-        request=request, data_gib=1_024, written_percent=50, volume_type="gp3", iops=6_000, throughput=500,
+        request=request, size_gib=1_024, written_percent=50, volume_type="gp3", iops=6_000, throughput=500,
         region="ap-northeast-1", zone="ap-northeast-1a", instance_type="m5.large", deadline_minutes=120,
-        budget=Decimal("4.5"), volumes=12, fsr_state="enabled", credits=2.5, strategy="background",
+        max_cost_usd=Decimal("4.5"), volumes=12, fsr_state="enabled", credits=2.5, strategy="background",
         strict=True, what_if=True, as_json=True, svg=tmp_path / "plan.svg",
     )  # fmt: skip
+
+
+def test_the_names_of_before_are_understood_and_not_shown(capsys):
+    old, new = ["--data-gib", "512", "--budget", "4.5"], ["--size-gib", "512", "--max-cost-usd", "4.5"]
+    assert parse(old) == parse(new)
+    assert parse([*old, "--written-percent", "50"]).size_gib == 1_024
+    with pytest.raises(SystemExit):
+        parse(["--help"])
+    assert not {"--data-gib", "--budget"} & set(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--data-gib", "0"], "--data-gib: found 0; a whole number of GiB from 1 to 65536 is allowed"),
-        (["--data-gib", "1.5"], "--data-gib: found '1.5'; a whole number of GiB from 1 to 65536 is allowed"),
+        (["--size-gib", "0"], "--size-gib: found 0; a whole number of GiB from 1 to 65536 is allowed"),
+        (["--size-gib", "1.5"], "--size-gib: found '1.5'; a whole number of GiB from 1 to 65536 is allowed"),
         (
             ["--written-percent", "101"],
             "--written-percent: found 101; a whole number of percent from 1 to 100",
@@ -50,8 +59,14 @@ def test_all_options(tmp_path):
             ["--deadline-minutes", "0"],
             "--deadline-minutes: found 0; a whole number of minutes from 1 to 10080",
         ),
-        (["--budget", "-1"], "--budget: found '-1'; an amount of US dollars, 0 or more, is allowed"),
-        (["--budget", "NaN"], "--budget: found 'NaN'; an amount of US dollars, 0 or more, is allowed"),
+        (
+            ["--max-cost-usd", "-1"],
+            "--max-cost-usd: found '-1'; an amount of US dollars, 0 or more, is allowed",
+        ),
+        (
+            ["--max-cost-usd", "NaN"],
+            "--max-cost-usd: found 'NaN'; an amount of US dollars, 0 or more, is allowed",
+        ),
         (["--region", "Tokyo"], "--region: found 'Tokyo'; a Region's name such as us-east-1 is allowed"),
         (["--zone", "us-east-1"], "--zone: found 'us-east-1'; a zone's name such as us-east-1a is allowed"),
         (["--fsr-state", "on"], "--fsr-state: invalid choice: 'on' (choose from"),
@@ -72,7 +87,7 @@ def test_a_bad_value_is_named(arguments, complaint, capsys):
     assert complaint in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", [["--data-gib", "5"], ["--instance-type", "m5.large"], ["--volumes", "2"]])
+@pytest.mark.parametrize("option", [["--size-gib", "5"], ["--instance-type", "m5.large"], ["--volumes", "2"]])
 def test_with_aws_the_facts_are_awss(option, tmp_path, capsys):
     request = tmp_path / "request.json"
     request.write_text("{}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from local.aws.host import ROOT
+from local import ROOT
 from local.aws.state_dir import MARKER
 from local.tools.run import __main__ as program
 from local.tools.run.options import Options
@@ -146,6 +146,7 @@ def test_a_folder_in_use_is_a_sentence_and_status_1(tmp_path, capsys, monkeypatc
     assert result["verdict"] == "failed"
     assert "another embedded AWS runs in" in result["problems"][0]
     assert "Rewarm cannot run here: another embedded AWS runs in" in told.err
+    assert "Setting up" not in told.err
 
 
 def test_a_second_signal_does_not_interrupt_the_clean_up(monkeypatch, capsys):

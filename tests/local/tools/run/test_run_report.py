@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from local.tools.run import wording
 from local.tools.run.report import write_report
 from local.tools.run.report.figures import (
     bands,
@@ -12,6 +13,7 @@ from local.tools.run.report.figures import (
     readiness_curve,
 )
 from local.tools.run.report.page import render
+from rewarm.charts import restore
 from rewarm.charts.restore import tick_seconds
 from tests.support.run_recordings import START, recorded_run, visit
 
@@ -186,3 +188,10 @@ def test_one_poll_that_finds_all_of_it_done_is_a_curve():
 )
 def test_ticks_are_whole_minutes_and_hours(span, most, step):
     assert tick_seconds(span, most) == step
+
+
+def test_a_part_of_a_restore_has_one_colour_on_every_page():
+    assert len(wording.PHASES) == len(restore.PHASES)
+    assert all(
+        shown.lower().startswith(part) for shown, part in zip(wording.PHASES, restore.PHASES, strict=True)
+    )

@@ -13,7 +13,7 @@ from rewarm.domain.model import GIB, Strategy, VolumeSettings
 from rewarm.domain.plan.allocation import allocate
 from rewarm.domain.plan.facts import beside_each_other
 from rewarm.domain.plan.frontier import POINTS, frontier
-from rewarm.domain.plan.objective import Objective
+from rewarm.domain.plan.objective import PlanObjective
 from tests.support.amount import cases
 from tests.support.builders import facts
 from tests.support.facts import TOKYO, any_facts, any_restore
@@ -44,7 +44,7 @@ def kinds(steps):
 
 class TestFrontier:
     def test_goes_from_what_is_fastest_to_what_costs_nothing(self):
-        steps = frontier([ONE_TIB], Objective(), TOKYO)
+        steps = frontier([ONE_TIB], PlanObjective(), TOKYO)
         assert kinds(steps) == [
             Strategy.PROVISIONED_RATE,
             Strategy.BOOSTED_WARM_UP,
@@ -55,7 +55,7 @@ class TestFrontier:
         assert steps[-1].deadline_seconds == pytest.approx(8_958.6, abs=0.1)
 
     def test_finds_where_fast_snapshot_restore_beats_the_rate_and_where_it_is_beaten(self):
-        steps = frontier([ZONE_ONLY], Objective(), TOKYO)
+        steps = frontier([ZONE_ONLY], PlanObjective(), TOKYO)
         assert kinds(steps) == [
             Strategy.PROVISIONED_RATE,
             Strategy.FAST_SNAPSHOT_RESTORE,
@@ -70,19 +70,19 @@ class TestFrontier:
         assert after.rate_mib_s == 132
 
     def test_keeps_to_a_strategy_that_the_request_names(self):
-        steps = frontier([ONE_TIB], Objective(fixed=Strategy.PROVISIONED_RATE), TOKYO)
+        steps = frontier([ONE_TIB], PlanObjective(fixed=Strategy.PROVISIONED_RATE), TOKYO)
         assert kinds(steps) == [Strategy.PROVISIONED_RATE]
         assert (steps[0].estimates[0].rate_mib_s, steps[-1].estimates[0].rate_mib_s) == (300, 100)
         assert len(steps) > POINTS / 2
 
     def test_is_empty_where_nothing_can_be_had(self):
-        assert frontier([ZONE_ONLY], Objective(fixed=Strategy.WARM_UP_AGENT), TOKYO) == []
-        assert frontier([], Objective(), TOKYO) == []
+        assert frontier([ZONE_ONLY], PlanObjective(fixed=Strategy.WARM_UP_AGENT), TOKYO) == []
+        assert frontier([], PlanObjective(), TOKYO) == []
 
     @a_few
     @given(any_restore(most=3))
     def test_falls_as_the_deadline_grows(self, volumes):
-        steps = frontier(volumes, Objective(), TOKYO)
+        steps = frontier(volumes, PlanObjective(), TOKYO)
         assert steps
         for earlier, later in pairwise(steps):
             assert earlier.deadline_seconds < later.deadline_seconds
@@ -91,9 +91,9 @@ class TestFrontier:
     @a_few
     @given(any_restore(most=3), st.integers(0, POINTS))
     def test_tells_what_the_engine_would_choose_for_that_deadline(self, volumes, place):
-        steps = frontier(volumes, Objective(), TOKYO)
+        steps = frontier(volumes, PlanObjective(), TOKYO)
         step = steps[place % len(steps)]
-        chosen = allocate(beside_each_other(volumes), Objective(step.deadline_seconds), TOKYO)
+        chosen = allocate(beside_each_other(volumes), PlanObjective(step.deadline_seconds), TOKYO)
         assert max(one.times.ready_p90 for one in chosen) <= step.deadline_seconds
         assert total(chosen) == step.cost_usd
 
@@ -102,15 +102,15 @@ class TestFrontier:
     def test_a_deadline_between_two_steps_costs_no_more_than_the_first_and_no_less_than_the_second(
         self, the_facts, share
     ):
-        steps = frontier([the_facts], Objective(), TOKYO)
+        steps = frontier([the_facts], PlanObjective(), TOKYO)
         for earlier, later in pairwise(steps):
             deadline = earlier.deadline_seconds + share * (later.deadline_seconds - earlier.deadline_seconds)
-            (chosen,) = allocate(beside_each_other([the_facts]), Objective(deadline), TOKYO)
+            (chosen,) = allocate(beside_each_other([the_facts]), PlanObjective(deadline), TOKYO)
             assert later.cost_usd <= chosen.cost_usd <= earlier.cost_usd
 
     @a_few
     @given(any_facts())
     def test_nothing_meets_an_earlier_deadline_than_the_first(self, the_facts):
-        first = frontier([the_facts], Objective(), TOKYO)[0].deadline_seconds
-        (chosen,) = allocate(beside_each_other([the_facts]), Objective(first - 0.001), TOKYO)
+        first = frontier([the_facts], PlanObjective(), TOKYO)[0].deadline_seconds
+        (chosen,) = allocate(beside_each_other([the_facts]), PlanObjective(first - 0.001), TOKYO)
         assert chosen.times.ready_p90 > first - 0.001

@@ -9,7 +9,7 @@ import pytest
 
 from rewarm.domain.model import GIB, InstanceEbsLimits, Strategy
 from rewarm.domain.plan.reasons import why_not
-from rewarm.domain.plan.strategy import Objective, choose, choose_all
+from rewarm.domain.plan.strategy import PlanObjective, choose, choose_all
 from tests.support.builders import NOW, facts
 from tests.support.fakes import tokyo_prices
 
@@ -26,7 +26,7 @@ def reason(decision, strategy):
 
 def test_a_volume_that_waits_for_the_last_is_not_told_that_nothing_is_in_time():
     large = facts(snapshot_id="snap-2", instance_id="i-2", snapshot_size_gib=4_096, **of_gib(4_096))
-    small, _ = choose_all([facts(), large], Objective(800, Decimal(5)), BOOK)
+    small, _ = choose_all([facts(), large], PlanObjective(800, Decimal(5)), BOOK)
     assert small.plan.deadline_missed
     assert reason(small, Strategy.PROVISIONED_RATE).startswith("Costs $")
     assert small.plan.why.startswith("The volumes cannot all meet the deadline within the budget; warm-up-")
@@ -36,7 +36,7 @@ def test_what_is_paid_for_the_others_sake_is_not_called_the_cheapest_alone():
     # Seven rates of 100 GiB are $1.01; fast snapshot restore for all eight is at least $0.90.
     with_agent = facts(instance_limits=InstanceEbsLimits(20.0, 20.0, None, None), **of_gib(100))
     without = replace(with_agent, agent_available=False)
-    decisions = choose_all([with_agent, *[without] * 7], Objective(2 * 3_600), BOOK)
+    decisions = choose_all([with_agent, *[without] * 7], PlanObjective(2 * 3_600), BOOK)
     shared = decisions[0]
     assert shared.plan.estimate.strategy is Strategy.FAST_SNAPSHOT_RESTORE
     assert (
@@ -47,14 +47,14 @@ def test_what_is_paid_for_the_others_sake_is_not_called_the_cheapest_alone():
 
 def test_a_price_just_over_the_budget_reads_as_more_than_it():
     # 40 GiB x 100 MiB/s x $0.0000144 = $0.0576
-    decision = choose(facts(), Objective(budget_usd=Decimal("0.0575985")), BOOK)
+    decision = choose(facts(), PlanObjective(budget_usd=Decimal("0.0575985")), BOOK)
     told = reason(decision, Strategy.PROVISIONED_RATE)
     assert told == "Over budget: it costs $0.0576, and the budget leaves $0.057598."
 
 
 @pytest.mark.parametrize(("more", "words"), [(1, "price: by 1 s."), (300, "price: 20 min against 15 min.")])
 def test_two_times_that_read_the_same_are_told_by_their_difference(more, words):
-    best = choose(facts(), Objective(), BOOK).plan.estimate
+    best = choose(facts(), PlanObjective(), BOOK).plan.estimate
     # 40,960 MiB / 125 MiB/s = 328 s, and 570 s around it: 14 min 58 s
     slower = replace(best, times=replace(best.times, ready_p90=best.times.ready_p90 + more))
-    assert why_not(slower, best, Objective()).endswith(words)
+    assert why_not(slower, best, PlanObjective()).endswith(words)

@@ -22,9 +22,9 @@ from decimal import Decimal
 import pytest
 
 from rewarm.domain.model import GIB, FastSnapshotRestore, PriceBook, Strategy, VolumeSettings
-from rewarm.domain.plan.estimates import Limits
+from rewarm.domain.plan.estimates import EstimateLimits
 from rewarm.domain.plan.estimators import ESTIMATORS
-from rewarm.domain.plan.strategy import Objective, choose_all
+from rewarm.domain.plan.strategy import PlanObjective, choose_all
 from rewarm.domain.volume.volume_types import VolumeSpeed
 from tests.support.builders import NOW, facts
 from tests.support.fakes import tokyo_prices
@@ -116,7 +116,7 @@ FASTEST = [
 @pytest.mark.parametrize(("size_gib", "strategy", "p50", "p90", "us_east", "tokyo"), FASTEST)
 def test_one_volume_at_its_fastest(size_gib, strategy, p50, p90, us_east, tokyo):
     for book, usd in ((US_EAST_1, us_east), (TOKYO, tokyo)):
-        estimate = ESTIMATORS[strategy](full(size_gib), book, Limits(deadline_seconds=1.0))
+        estimate = ESTIMATORS[strategy](full(size_gib), book, EstimateLimits(deadline_seconds=1.0))
         assert estimate.times.ready_p50 == pytest.approx(p50, abs=0.1)
         assert estimate.times.ready_p90 == pytest.approx(p90, abs=0.1)
         assert estimate.decidable_usd == Decimal(usd)
@@ -141,7 +141,7 @@ ENABLED = [
 @pytest.mark.parametrize(("size_gib", "there", "p50", "p90"), ENABLED)
 @pytest.mark.parametrize("region", BOOKS)
 def test_fast_restore_that_somebody_else_has_enabled(size_gib, there, p50, p90, region):
-    estimate = ESTIMATORS[FSR](full(size_gib, fast_restore=there), BOOKS[region], Limits())
+    estimate = ESTIMATORS[FSR](full(size_gib, fast_restore=there), BOOKS[region], EstimateLimits())
     assert estimate.times.ready_p50 == pytest.approx(95 + p50)
     assert estimate.times.ready_p90 == pytest.approx(390 + p90)
     assert estimate.decidable_usd == 0
@@ -179,7 +179,7 @@ TWELVE = [
 @pytest.mark.parametrize(("size_gib", "strategy", "p50", "p90", "us_east", "tokyo"), TWELVE)
 def test_twelve_volumes_of_one_snapshot(size_gib, strategy, p50, p90, us_east, tokyo):
     for book, usd in ((US_EAST_1, us_east), (TOKYO, tokyo)):
-        decisions = choose_all([full(size_gib)] * 12, Objective(fixed=strategy), book)
+        decisions = choose_all([full(size_gib)] * 12, PlanObjective(fixed=strategy), book)
         estimates = [one.plan.estimate for one in decisions]
         assert [one.times.ready_p50 for one in estimates] == pytest.approx([p50] * 12, abs=0.1)
         assert [one.times.ready_p90 for one in estimates] == pytest.approx([p90] * 12, abs=0.1)
@@ -228,7 +228,7 @@ CHOSEN = [
 @pytest.mark.parametrize(("volume", "deadline", "strategy", "mib_s", "us_east", "tokyo"), CHOSEN)
 def test_the_choice(volume, deadline, strategy, mib_s, us_east, tokyo):
     for book, usd in ((US_EAST_1, us_east), (TOKYO, tokyo)):
-        (decision,) = choose_all([volume], Objective(deadline), book)
+        (decision,) = choose_all([volume], PlanObjective(deadline), book)
         estimate = decision.plan.estimate
         boosted = estimate.boost.throughput_mib_s if estimate.boost else None
         assert (estimate.strategy, estimate.rate_mib_s or boosted) == (strategy, mib_s)
@@ -239,11 +239,11 @@ def test_twelve_volumes_share_one_price_where_that_is_cheaper_than_twelve_rates(
     # To a zone alone, 100 GiB each, in 84 min: the last credit is there after
     # 60 + 180 + 386.7 + 4,320 s = 4,947 s, 83 min x $0.75 / 60 = $1.0375. Twelve rates of 100 MiB/s: $1.44.
     volumes = [zone_only(100)] * 12
-    decisions = choose_all(volumes, Objective(5_040.0), US_EAST_1)
+    decisions = choose_all(volumes, PlanObjective(5_040.0), US_EAST_1)
     assert {one.plan.estimate.strategy for one in decisions} == {FSR}
     assert sum(one.plan.estimate.decidable_usd for one in decisions) == Decimal("1.0375")
     # Each alone would pay 60 minutes, $0.75: the rate's $0.12 is cheaper.
-    (alone,) = choose_all(volumes[:1], Objective(5_040.0), US_EAST_1)
+    (alone,) = choose_all(volumes[:1], PlanObjective(5_040.0), US_EAST_1)
     assert (alone.plan.estimate.strategy, alone.plan.estimate.decidable_usd) == (RATE, Decimal("0.12"))
 
 
@@ -252,11 +252,11 @@ def test_one_budget_makes_the_slowest_volume_as_early_as_it_can():
     # all, $1.88 is left for the large one, that is 152 MiB/s: 360 + 1,048,576 / 0.9 / 152 = 8,025 s. FSR is
     # earlier (7,800 s) and cheaper ($1.625).
     volumes = [zone_only(1_024), replace(zone_only(100), snapshot_id="snap-1")]
-    decisions = choose_all(volumes, Objective(7_200.0, Decimal("2.00")), US_EAST_1)
+    decisions = choose_all(volumes, PlanObjective(7_200.0, Decimal("2.00")), US_EAST_1)
     large, small = (one.plan for one in decisions)
     assert (large.estimate.strategy, large.estimate.decidable_usd) == (FSR, Decimal("1.625"))
     assert (small.estimate.strategy, small.estimate.decidable_usd) == (RATE, Decimal("0.12"))
     assert (large.deadline_missed, small.deadline_missed) == (True, False)
     # $2.10 less $0.12 buys 161 MiB/s ($1.978368): 360 + 7,236.5 s; 162 would be $1.990656, $2.110656 in all.
-    richer = choose_all(volumes, Objective(7_200.0, Decimal("2.10")), US_EAST_1)
+    richer = choose_all(volumes, PlanObjective(7_200.0, Decimal("2.10")), US_EAST_1)
     assert [one.plan.estimate.rate_mib_s for one in richer] == [161, 100]

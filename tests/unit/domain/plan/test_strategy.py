@@ -11,9 +11,9 @@ import pytest
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, Strategy, VolumeSettings
 from rewarm.domain.plan import estimators, fast_restore, warm_up
-from rewarm.domain.plan.estimates import Infeasible, Limits
+from rewarm.domain.plan.estimates import EstimateLimits, Infeasible
 from rewarm.domain.plan.facts import CloneSource
-from rewarm.domain.plan.strategy import Objective, choose, choose_all
+from rewarm.domain.plan.strategy import PlanObjective, choose, choose_all
 from rewarm.domain.volume.volume_types import VolumeSpeed
 from tests.support.builders import NOW, facts
 from tests.support.fakes import tokyo_prices
@@ -29,14 +29,14 @@ def no_instance(**changes):
 def decide(the_facts, deadline=None, budget=None, **more):
     """None where nothing fits."""
     try:
-        return choose(the_facts, Objective(deadline, budget, **more), BOOK)
+        return choose(the_facts, PlanObjective(deadline, budget, **more), BOOK)
     except NoStrategyFitsError:
         return None
 
 
 class TestReferenceCases:
     def test_the_agent_reads_40_gib_at_the_volumes_limit(self):
-        estimate = warm_up.warm_up_agent(facts(), BOOK, Limits())
+        estimate = warm_up.warm_up_agent(facts(), BOOK, EstimateLimits())
         # 40,960 MiB / 125 MiB/s = 328 s; create 10, attach 5, measure 10, delivery 5, metric 120, verify 10.
         assert estimate.times.ready_p50 == pytest.approx(328 + 160, abs=1)
         # P90: the same 125 MiB/s; 60 + 30 + 60 + 60 + 300 + 60.
@@ -44,8 +44,8 @@ class TestReferenceCases:
 
     def test_one_tib_of_data_at_300_takes_58_minutes_and_at_100_175(self):
         full = no_instance(data_bytes=1024 * GIB)
-        slow = estimators.provisioned_rate(full, BOOK, Limits())
-        fast = estimators.provisioned_rate(full, BOOK, Limits(deadline_seconds=1.0))
+        slow = estimators.provisioned_rate(full, BOOK, EstimateLimits())
+        fast = estimators.provisioned_rate(full, BOOK, EstimateLimits(deadline_seconds=1.0))
         assert (slow.rate_mib_s, fast.rate_mib_s) == (100, 300)
         overhead = 10 + 120
         assert (slow.times.ready_p50 - overhead) / 60 == pytest.approx(174.8, abs=0.1)
@@ -70,7 +70,7 @@ class TestReferenceCases:
 
     def test_enabled_with_a_credit_is_fast_at_once(self):
         enabled = no_instance(fast_restore=FastSnapshotRestore("enabled", NOW, 1.0))
-        assert fast_restore.fast_snapshot_restore(enabled, BOOK, Limits()).times.ready_p50 == 10 + 60
+        assert fast_restore.fast_snapshot_restore(enabled, BOOK, EstimateLimits()).times.ready_p50 == 10 + 60
 
     @pytest.mark.parametrize(
         ("changes", "reason"),
@@ -83,7 +83,7 @@ class TestReferenceCases:
         ],
     )
     def test_fast_snapshot_restore_has_limits(self, changes, reason):
-        outcome = fast_restore.fast_snapshot_restore(facts(**changes), BOOK, Limits())
+        outcome = fast_restore.fast_snapshot_restore(facts(**changes), BOOK, EstimateLimits())
         assert isinstance(outcome, Infeasible)
         assert reason in outcome.reason
 
@@ -114,12 +114,12 @@ class TestReferenceCases:
         assert decide(no_instance(), budget=Decimal(0)).plan.estimate.strategy is Strategy.BACKGROUND
 
     def test_the_quota_is_shared_by_the_volumes_of_a_restore(self):
-        outcome = estimators.provisioned_rate(no_instance(volumes_of_restore=51), BOOK, Limits())
+        outcome = estimators.provisioned_rate(no_instance(volumes_of_restore=51), BOOK, EstimateLimits())
         assert isinstance(outcome, Infeasible)
         assert "leaves 5,000 MiB/s, which is 98 MiB/s for each of 51 volumes" in outcome.reason
 
     def test_a_fixed_strategy_over_the_budget_is_refused(self):
-        objective = Objective(budget_usd=Decimal("0.10"), fixed=Strategy.FAST_SNAPSHOT_RESTORE)
+        objective = PlanObjective(budget_usd=Decimal("0.10"), fixed=Strategy.FAST_SNAPSHOT_RESTORE)
         with pytest.raises(
             NoStrategyFitsError,
             match=r"^objective.strategy: fast-snapshot-restore: costs \$0.90, over the budget of \$0.10",
@@ -149,7 +149,7 @@ class TestReferenceCases:
 class TestVolumeClone:
     SOURCE = CloneSource("vol-1", 1_024, VolumeSpeed(16_000, 1_000.0, 1_000.0))
 
-    def clone(self, limits=Limits(), book=BOOK, **changes):  # noqa: B008 - frozen
+    def clone(self, limits=EstimateLimits(), book=BOOK, **changes):  # noqa: B008 - frozen
         return estimators.volume_clone(no_instance(**{"clone_source": self.SOURCE, **changes}), book, limits)
 
     @pytest.mark.parametrize(
@@ -179,11 +179,15 @@ class TestVolumeClone:
     @pytest.mark.parametrize(
         ("changes", "limits", "reason"),
         [
-            ({"clone_source": None}, Limits(), "not alive in the target's Availability Zone"),
-            ({"clone_source": replace(SOURCE, being_copied=True)}, Limits(), "one copy at a time"),
-            ({"clone_quota_left": 0}, Limits(), "quota leaves 0 copies, and this restore would need 1"),
-            ({"settings": VolumeSettings("gp3", 1_000)}, Limits(), "has grown to 1,024 GiB"),
-            ({}, Limits(budget_usd=Decimal(100)), "no price for volume clones"),
+            ({"clone_source": None}, EstimateLimits(), "not alive in the target's Availability Zone"),
+            ({"clone_source": replace(SOURCE, being_copied=True)}, EstimateLimits(), "one copy at a time"),
+            (
+                {"clone_quota_left": 0},
+                EstimateLimits(),
+                "quota leaves 0 copies, and this restore would need 1",
+            ),
+            ({"settings": VolumeSettings("gp3", 1_000)}, EstimateLimits(), "has grown to 1,024 GiB"),
+            ({}, EstimateLimits(budget_usd=Decimal(100)), "no price for volume clones"),
         ],
     )
     def test_is_refused_with_the_reason(self, changes, limits, reason):
@@ -206,19 +210,19 @@ class TestVolumeClone:
     def test_several_at_once_need_the_quota_for_all(self):
         volumes = [no_instance(clone_source=replace(self.SOURCE, volume_id=f"vol-{n}")) for n in range(6)]
         with pytest.raises(NoStrategyFitsError, match=r"leaves 5 copies, and this restore would need 6"):
-            choose_all(volumes, Objective(fixed=Strategy.VOLUME_CLONE), BOOK)
+            choose_all(volumes, PlanObjective(fixed=Strategy.VOLUME_CLONE), BOOK)
 
 
 class TestSeveralVolumes:
     def test_a_snapshot_too_many_for_the_quota_keeps_all_from_fast_snapshot_restore(self):
         volumes = [no_instance(snapshot_id=f"snap-{n}", fast_restore_quota_left=2) for n in range(3)]
         with pytest.raises(NoStrategyFitsError, match=r"leaves 2 in this Region, and .* would need 3"):
-            choose_all(volumes, Objective(fixed=Strategy.FAST_SNAPSHOT_RESTORE), BOOK)
+            choose_all(volumes, PlanObjective(fixed=Strategy.FAST_SNAPSHOT_RESTORE), BOOK)
 
     def test_a_snapshot_that_has_it_already_needs_no_quota(self):
         enabled = FastSnapshotRestore("enabled", NOW, 10.0)
         (one,) = choose_all(
-            [no_instance(fast_restore=enabled, fast_restore_quota_left=0)], Objective(240.0), BOOK
+            [no_instance(fast_restore=enabled, fast_restore_quota_left=0)], PlanObjective(240.0), BOOK
         )
         assert one.plan.estimate.strategy is Strategy.FAST_SNAPSHOT_RESTORE
 
@@ -226,18 +230,18 @@ class TestSeveralVolumes:
         limits = InstanceEbsLimits(125.0, 125.0, 20_000, 20_000)
         alone = facts(instance_limits=limits, instance_id="i-1")
         # 328 s alone, 655 s side by side, and 570 s in common.
-        assert choose(alone, Objective(1_000.0), BOOK).plan.estimate.strategy is Strategy.WARM_UP_AGENT
-        for decision in choose_all([alone, alone], Objective(1_000.0), BOOK):
+        assert choose(alone, PlanObjective(1_000.0), BOOK).plan.estimate.strategy is Strategy.WARM_UP_AGENT
+        for decision in choose_all([alone, alone], PlanObjective(1_000.0), BOOK):
             assert decision.plan.estimate.strategy is Strategy.PROVISIONED_RATE
 
     def test_one_that_reads_on_another_instance_is_no_burden(self):
         limits = InstanceEbsLimits(125.0, 125.0, 20_000, 20_000)
         volumes = [facts(instance_limits=limits, instance_id=name) for name in ("i-1", "i-2")]
-        for decision in choose_all(volumes, Objective(1_000.0), BOOK):
+        for decision in choose_all(volumes, PlanObjective(1_000.0), BOOK):
             assert decision.plan.estimate.strategy is Strategy.WARM_UP_AGENT
 
     def test_the_last_millionth_of_a_dollar_is_shared_too(self):
         volumes = [no_instance(snapshot_id="snap-1") for _ in range(7)]
-        decisions = choose_all(volumes, Objective(fixed=Strategy.FAST_SNAPSHOT_RESTORE), BOOK)
+        decisions = choose_all(volumes, PlanObjective(fixed=Strategy.FAST_SNAPSHOT_RESTORE), BOOK)
         # $0.90 an hour, one hour: 7 credits are there after 42 min.
         assert sum(one.plan.estimate.decidable_usd for one in decisions) == Decimal("0.90")

@@ -14,13 +14,13 @@ from itertools import product
 import pytest
 from hypothesis import given
 
-from rewarm.domain.model import Boost, Strategy
+from rewarm.domain.model import BoostSettings, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.allocation import allocate, usd
-from rewarm.domain.plan.estimates import Estimate, Limits
+from rewarm.domain.plan.estimates import Estimate, EstimateLimits
 from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
 from rewarm.domain.plan.facts import beside_each_other
-from rewarm.domain.plan.objective import NEVER_BY_ITSELF, Objective
+from rewarm.domain.plan.objective import NEVER_BY_ITSELF, PlanObjective
 from rewarm.domain.plan.warm_up import warm_up_times
 from rewarm.domain.volume.volume_types import VOLUME_TYPES, VolumeSpeed
 from tests.support.amount import cases
@@ -41,7 +41,7 @@ def every_rate(facts):
 
 def every_boost(facts, step=1):
     """Price and P90 of each throughput that the type allows, far beyond what is of use too."""
-    wanted, agent = facts.settings, ESTIMATORS[Strategy.WARM_UP_AGENT](facts, TOKYO, Limits())
+    wanted, agent = facts.settings, ESTIMATORS[Strategy.WARM_UP_AGENT](facts, TOKYO, EstimateLimits())
     kind = VOLUME_TYPES[wanted.volume_type]
     if not isinstance(agent, Estimate) or kind.iops_per_gib is None:
         return []
@@ -51,7 +51,7 @@ def every_boost(facts, step=1):
     for mib_s in range(math.floor(facts.speed.sustained_mib_s) + 1, most + 1, step):
         throughput = mib_s if wanted.volume_type == "gp3" else None
         had = wanted.iops or (3_000 if wanted.volume_type == "gp3" else 0)
-        boost = Boost(wanted.volume_type, max(had, 4 * mib_s), throughput)
+        boost = BoostSettings(wanted.volume_type, max(had, 4 * mib_s), throughput)
         ready_p90 = warm_up_times(facts, VolumeSpeed(boost.iops, mib_s, mib_s)).ready_p90
         found.append((cost.boost_usd(TOKYO, wanted, boost, ready_p90), ready_p90))
     return found
@@ -61,7 +61,8 @@ def single(facts):
     """Strategies without a setting, but fast snapshot restore, whose price may be shared."""
     graded = {Strategy.PROVISIONED_RATE, Strategy.BOOSTED_WARM_UP, Strategy.FAST_SNAPSHOT_RESTORE}
     outcomes = [
-        ESTIMATORS[name](facts, TOKYO, Limits()) for name in set(ESTIMATORS) - graded - NEVER_BY_ITSELF
+        ESTIMATORS[name](facts, TOKYO, EstimateLimits())
+        for name in set(ESTIMATORS) - graded - NEVER_BY_ITSELF
     ]
     return [one for one in outcomes if isinstance(one, Estimate)]
 
@@ -73,7 +74,7 @@ def everything(facts, step=1):
 
 
 def fast_restore(facts):
-    outcome = ESTIMATORS[Strategy.FAST_SNAPSHOT_RESTORE](facts, TOKYO, Limits())
+    outcome = ESTIMATORS[Strategy.FAST_SNAPSHOT_RESTORE](facts, TOKYO, EstimateLimits())
     return outcome if isinstance(outcome, Estimate) else None
 
 
@@ -92,7 +93,7 @@ def test_no_plan_for_one_volume_is_cheaper_in_time_nor_faster_when_late(facts, d
     found, fast = everything(facts), fast_restore(facts)
     if fast is not None:
         found.append((fast.decidable_usd, fast.times.ready_p90))
-    (chosen,) = allocate([facts], Objective(deadline, budget), TOKYO)
+    (chosen,) = allocate([facts], PlanObjective(deadline, budget), TOKYO)
     in_time = within(found, deadline, budget)
     if in_time:
         assert chosen.decidable_usd <= min(in_time)[0]
@@ -141,7 +142,7 @@ def price_of(volumes, place):
 @cases(30, 300)
 @given(any_restore(most=2), deadlines, budgets)
 def test_no_combination_for_two_volumes_is_cheaper_in_time_nor_faster_when_late(volumes, deadline, budget):
-    chosen = allocate(volumes, Objective(deadline, budget), TOKYO)
+    chosen = allocate(volumes, PlanObjective(deadline, budget), TOKYO)
     price, slowest = usd(chosen), max(one.times.ready_p90 for one in chosen)
     combinations = [
         (other, max(readies)) for other, readies in all_together(volumes) if budget is None or other <= budget
@@ -160,7 +161,7 @@ def test_a_lower_quota_or_price_is_seen_by_both(facts, deadline):
     """The search itself finds what is there: without it an oracle that never objects would prove nothing."""
     (facts,) = beside_each_other([replace(facts, rate_quota_left_mib_s=5_000)])
     best = min(within(everything(facts), deadline, None), default=None)
-    (chosen,) = allocate([facts], Objective(deadline), TOKYO)
+    (chosen,) = allocate([facts], PlanObjective(deadline), TOKYO)
     late = deadline is not None and chosen.times.ready_p90 > deadline
     if best is None:
         assert late or chosen.strategy is Strategy.FAST_SNAPSHOT_RESTORE

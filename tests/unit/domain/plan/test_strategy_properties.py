@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.domain.plan.allocation import allocate, usd
-from rewarm.domain.plan.estimates import Estimate, Limits
+from rewarm.domain.plan.estimates import Estimate, EstimateLimits
 from rewarm.domain.plan.estimators import ESTIMATORS
 from rewarm.domain.plan.facts import beside_each_other
 from rewarm.domain.plan.fast_restore import fast_snapshot_restore
-from rewarm.domain.plan.objective import NEVER_BY_ITSELF, Objective
+from rewarm.domain.plan.objective import NEVER_BY_ITSELF, PlanObjective
 from rewarm.domain.plan.strategy import choose_all
 from tests.support.amount import cases
 from tests.support.builders import NOW
@@ -42,7 +42,7 @@ def lateness(chosen, deadline):
 def decide(volumes, deadline, budget, **more):
     """None where nothing fits."""
     try:
-        return choose_all(volumes, Objective(deadline, budget, **more), TOKYO)
+        return choose_all(volumes, PlanObjective(deadline, budget, **more), TOKYO)
     except NoStrategyFitsError:
         return None
 
@@ -56,8 +56,8 @@ def looks(decision):
 @given(any_restore(), deadlines, later, budgets, fixed)
 def test_a_longer_deadline_never_costs_more(volumes, deadline, longer, budget, asked):
     assume(deadline is not None)
-    short = allocate(volumes, Objective(deadline, budget, asked), TOKYO)
-    long = allocate(volumes, Objective(deadline + longer, budget, asked), TOKYO)
+    short = allocate(volumes, PlanObjective(deadline, budget, asked), TOKYO)
+    long = allocate(volumes, PlanObjective(deadline + longer, budget, asked), TOKYO)
     assert (short is None) == (long is None)
     if short is not None:
         assert usd(long) <= usd(short)
@@ -67,9 +67,9 @@ def test_a_longer_deadline_never_costs_more(volumes, deadline, longer, budget, a
 @given(any_restore(), deadlines, budgets, more_money, fixed)
 def test_a_larger_budget_is_never_slower(volumes, deadline, budget, more, asked):
     assume(budget is not None)
-    small = allocate(volumes, Objective(deadline, budget, asked), TOKYO)
-    large = allocate(volumes, Objective(deadline, budget + more, asked), TOKYO)
-    endless = allocate(volumes, Objective(deadline, None, asked), TOKYO)
+    small = allocate(volumes, PlanObjective(deadline, budget, asked), TOKYO)
+    large = allocate(volumes, PlanObjective(deadline, budget + more, asked), TOKYO)
+    endless = allocate(volumes, PlanObjective(deadline, None, asked), TOKYO)
     if small is not None:
         assert slowest(large) <= slowest(small)
     if large is not None:
@@ -97,7 +97,7 @@ def test_the_plan_meets_the_deadline_and_the_budget_or_says_so(volumes, deadline
 
 def every_fastest(facts):
     found = [
-        estimate(facts, TOKYO, Limits(0.0))
+        estimate(facts, TOKYO, EstimateLimits(0.0))
         for name, estimate in ESTIMATORS.items()
         if name not in NEVER_BY_ITSELF
     ]
@@ -132,11 +132,11 @@ def test_more_credits_are_never_slower(volumes, credits_left, more, deadline, bu
 
     few, many = with_credits(credits_left), with_credits(credits_left + more)
     for fewer, greater in zip(few, many, strict=True):
-        slow, fast = (fast_snapshot_restore(facts, TOKYO, Limits()) for facts in (fewer, greater))
+        slow, fast = (fast_snapshot_restore(facts, TOKYO, EstimateLimits()) for facts in (fewer, greater))
         if isinstance(slow, Estimate):
             assert fast.times.ready_p90 <= slow.times.ready_p90
             assert fast.times.ready_p50 <= slow.times.ready_p50
-    objective = Objective(deadline, budget)
+    objective = PlanObjective(deadline, budget)
     before, after = allocate(few, objective, TOKYO), allocate(many, objective, TOKYO)
     assert lateness(after, deadline) <= lateness(before, deadline)
     if deadline is None or slowest(before) <= deadline:
@@ -151,7 +151,7 @@ def test_more_volumes_of_one_snapshot_never_make_its_fast_restore_dearer(facts, 
     def price(count):
         chosen = allocate(
             beside_each_other([replace(facts, fast_restore_quota_left=5)] * count),
-            Objective(fixed=Strategy.FAST_SNAPSHOT_RESTORE),
+            PlanObjective(fixed=Strategy.FAST_SNAPSHOT_RESTORE),
             TOKYO,
         )
         assume(chosen is not None)
@@ -200,7 +200,7 @@ def test_the_budget_holds_even_if_every_volume_falls_back(volumes, deadline, bud
 @given(any_facts(), deadlines)
 def test_p90_is_never_sooner_than_p50_and_ready_never_sooner_than_usable(facts, deadline):
     for estimator in ESTIMATORS.values():
-        outcome = estimator(facts, TOKYO, Limits(deadline))
+        outcome = estimator(facts, TOKYO, EstimateLimits(deadline))
         if isinstance(outcome, Estimate):
             times = outcome.times
             assert times.usable_p50 <= times.ready_p50 <= times.ready_p90

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rewarm.domain.model import GIB, Boost, InstanceEbsLimits, VolumeSettings
+from rewarm.domain.model import GIB, BoostSettings, InstanceEbsLimits, VolumeSettings
 from rewarm.domain.plan.boost import boosted_warm_up, boosts_of
-from rewarm.domain.plan.estimates import Infeasible, Limits
+from rewarm.domain.plan.estimates import EstimateLimits, Infeasible
 from rewarm.domain.plan.facts import beside_each_other
 from rewarm.domain.plan.warm_up import InstanceRate, shared_seconds, warm_up_agent
 from rewarm.domain.scope import Scope
@@ -31,7 +31,7 @@ def reading(the_facts):
 
 
 def phases(the_facts):
-    return warm_up_agent(the_facts, TOKYO, Limits()).times.phases
+    return warm_up_agent(the_facts, TOKYO, EstimateLimits()).times.phases
 
 
 class TestSharedSeconds:
@@ -143,27 +143,27 @@ class TestAgent:
         "changes", [{"scope": Scope.WHOLE}, {"scope": Scope.USED}, {"polite_latency_ms": 5.0}]
     )
     def test_a_rate_that_says_nothing_of_others_is_not_learned_from(self, changes):
-        estimate = warm_up_agent(facts(settings=GP3, **changes), TOKYO, Limits())
+        estimate = warm_up_agent(facts(settings=GP3, **changes), TOKYO, EstimateLimits())
         assert estimate.read_limit_mib_s is None
 
     def test_says_what_limits_it_but_s3(self):
-        estimate = warm_up_agent(facts(speed=VolumeSpeed(8_000, 500.0, 500.0)), TOKYO, Limits())
+        estimate = warm_up_agent(facts(speed=VolumeSpeed(8_000, 500.0, 500.0)), TOKYO, EstimateLimits())
         assert estimate.read_limit_mib_s == pytest.approx(500.0)
 
 
 class TestBoost:
-    def boosted(self, limits=Limits(), **changes):  # noqa: B008 - frozen
+    def boosted(self, limits=EstimateLimits(), **changes):  # noqa: B008 - frozen
         return boosted_warm_up(facts(settings=GP3, **changes), TOKYO, limits)
 
     def test_without_a_deadline_it_is_as_much_as_can_be_relied_on(self):
         # 351.65 / 1.5 = 234.4 MiB/s: more would be waste. gp3 needs 4 IOPS a MiB/s, and has 3,000.
-        assert self.boosted().boost == Boost("gp3", 3_000, 235)
+        assert self.boosted().boost == BoostSettings("gp3", 3_000, 235)
 
     def test_needs_more_iops_where_s3_gives_more(self):
         timings = Timings(first_touch_mib_s=Quantiles(1_500.0, 1_000.0))
         limits = InstanceEbsLimits(2_000.0, 2_000.0, 80_000, 80_000)
         estimate = self.boosted(timings=timings, instance_limits=limits)
-        assert estimate.boost == Boost("gp3", 4_000, 1_000)
+        assert estimate.boost == BoostSettings("gp3", 4_000, 1_000)
         # 875 MiB/s x $0.048 and 1,000 IOPS x $0.006, for 570 s and 40,960 / 1,000 = 41 s: 611 s in all.
         month = 875 * Decimal("0.048") + 1_000 * Decimal("0.006")
         assert estimate.decidable_usd == round(month / 730 * 611 / 3_600, 6)
@@ -186,16 +186,16 @@ class TestBoost:
 
     def test_a_budget_lowers_it(self):
         dearest = self.boosted().decidable_usd
-        estimate = self.boosted(Limits(1.0, dearest / 2))
+        estimate = self.boosted(EstimateLimits(1.0, dearest / 2))
         assert estimate.decidable_usd <= dearest / 2
         assert 126 <= estimate.boost.throughput_mib_s < 235
 
     def test_raises_the_iops_of_io2(self):
         io2 = VolumeSettings("io2", 100, 400)
         book = replace(TOKYO, iops_usd_per_month={"io2": Decimal("0.074")})
-        estimate = boosted_warm_up(facts(settings=io2, speed=speed(io2)), book, Limits())
+        estimate = boosted_warm_up(facts(settings=io2, speed=speed(io2)), book, EstimateLimits())
         # 235 MiB/s in I/Os of 256 KiB; 400 IOPS are 100 MiB/s.
-        assert estimate.boost == Boost("io2", 940, None)
+        assert estimate.boost == BoostSettings("io2", 940, None)
 
     @pytest.mark.parametrize(
         ("changes", "reason"),
@@ -223,7 +223,7 @@ class TestBoost:
     )
     def test_is_refused_with_the_reason(self, changes, reason):
         book = replace(TOKYO, iops_usd_per_month={})
-        outcome = boosted_warm_up(facts(**{"settings": GP3, **changes}), book, Limits())
+        outcome = boosted_warm_up(facts(**{"settings": GP3, **changes}), book, EstimateLimits())
         assert isinstance(outcome, Infeasible)
         assert reason in outcome.reason
 

@@ -12,16 +12,23 @@ from hypothesis import strategies as st
 
 from rewarm.domain.model import GIB, MIB, Strategy
 from rewarm.domain.time.history import NEAREST, learned
-from rewarm.domain.time.measured import Likeness, Measured, Phase, weight
-from rewarm.domain.time.quantiles import Observation, shrunk, upper_quantile, weighted_median
-from rewarm.domain.time.timings import PRIORS, Basis, Quantiles
-from rewarm.domain.volume.progress import MOST_POINTS, rates_mib_s, with_point
+from rewarm.domain.time.measured import (
+    MOST_POINTS,
+    Likeness,
+    Measured,
+    Phase,
+    rates_mib_s,
+    weight,
+    with_point,
+)
+from rewarm.domain.time.quantiles import WeightedValue, shrunk, upper_quantile, weighted_median
+from rewarm.domain.time.timings import PRIORS, FigureBasis, Quantiles
 from tests.support.builders import NOW
 
 HERE = Likeness("gp3", "us-east-1a", "m5.large")
 PRIOR = Quantiles(10, 60)
 seconds = st.floats(0, 1e6)
-samples = st.lists(st.builds(Observation, seconds, st.floats(0.01, 1)), max_size=30)
+samples = st.lists(st.builds(WeightedValue, seconds, st.floats(0.01, 1)), max_size=30)
 
 
 def record(number: int = 0, **changes: object) -> Measured:
@@ -69,18 +76,18 @@ class TestQuantiles:
     @given(st.lists(seconds, min_size=9, max_size=9), seconds, seconds)
     def test_one_wild_value_in_ten_leaves_the_median_among_the_middle_ones(self, others, wild, prior):
         """Of the nine others: between the fourth and the sixth, wherever the prior and the wild one are."""
-        sample = [Observation(value) for value in [*others, wild]]
+        sample = [WeightedValue(value) for value in [*others, wild]]
         moved, ordered = shrunk(sample, Quantiles(prior, 2 * prior)).p50, sorted(others)
         assert ordered[3] <= moved <= ordered[5]
 
     @given(st.lists(seconds, min_size=1))
     def test_with_equal_weights_the_median_is_the_usual_one(self, values):
-        found = weighted_median([Observation(value) for value in values])
+        found = weighted_median([WeightedValue(value) for value in values])
         assert found == pytest.approx(statistics.median(values))
 
     def test_the_next_of_nine_is_promised_by_the_highest(self):
         """Rank p (n + 1): of ten equally likely places of the next value, nine are below the highest."""
-        nine = [Observation(value) for value in range(1, 10)]
+        nine = [WeightedValue(value) for value in range(1, 10)]
         assert upper_quantile(nine, 0.9) == 9
         assert upper_quantile([*nine, *nine], 0.9) == 9
 
@@ -89,12 +96,12 @@ class TestQuantiles:
 
     @pytest.mark.parametrize("value", [1.0, 100.0])
     def test_one_restore_does_not_overturn_what_is_expected_and_two_do(self, value):
-        assert shrunk([Observation(value)], PRIOR).p50 == PRIOR.p50
-        assert shrunk([Observation(value, 0.9)] * 2, PRIOR).p50 == value
+        assert shrunk([WeightedValue(value)], PRIOR).p50 == PRIOR.p50
+        assert shrunk([WeightedValue(value, 0.9)] * 2, PRIOR).p50 == value
 
     def test_nine_alike_overturn_what_is_promised(self):
-        assert shrunk([Observation(12)] * 8, PRIOR).p90 == PRIOR.p90
-        assert shrunk([Observation(12)] * 9, PRIOR).p90 == 12
+        assert shrunk([WeightedValue(12)] * 8, PRIOR).p90 == PRIOR.p90
+        assert shrunk([WeightedValue(12)] * 9, PRIOR).p90 == 12
 
 
 class TestWeight:
@@ -136,9 +143,9 @@ class TestLearned:
         assert found.metric_delay_seconds.p50 == 90
         assert found.warm_up_share.p50 == pytest.approx(120 / 125)
         assert found.first_touch_mib_s == PRIORS.first_touch_mib_s
-        assert found.basis_of(Strategy.WARM_UP_AGENT) == Basis("history", 12)
-        assert found.basis_of(Strategy.BOOSTED_WARM_UP) == Basis("history", 12)
-        assert found.basis_of(Strategy.BACKGROUND) == Basis("priors", 0)
+        assert found.basis_of(Strategy.WARM_UP_AGENT) == FigureBasis("history", 12)
+        assert found.basis_of(Strategy.BOOSTED_WARM_UP) == FigureBasis("history", 12)
+        assert found.basis_of(Strategy.BACKGROUND) == FigureBasis("priors", 0)
 
     def test_a_reader_far_below_its_limit_teaches_what_s3_gives(self):
         slow = {Phase.READ: 40 * 1024 / 200}

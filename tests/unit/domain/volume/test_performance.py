@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.domain.model import Boost, VolumeSettings
+from rewarm.domain.model import BoostSettings, VolumeSettings
 from rewarm.domain.volume.performance import (
     Performance,
     VolumeModification,
@@ -44,7 +44,7 @@ class TestPerformance:
 
     def test_of_a_volume_and_of_a_boost(self):
         assert performance_of(VolumeSettings("gp3", 100, 3_000, 125)) == GP3
-        assert performance_of(Boost("gp3", 3_000, 125)) == GP3
+        assert performance_of(BoostSettings("gp3", 3_000, 125)) == GP3
 
 
 class TestModification:

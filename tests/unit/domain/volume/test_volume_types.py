@@ -40,6 +40,10 @@ class TestSettle:
         ):
             settle(WantedVolume(volume_type="gp2"), None, 20_000)
 
+    def test_a_range_of_one_value_is_named_as_one_value(self):
+        with pytest.raises(InvalidRequestError, match=r"a gp3 volume of 4 GiB may have only 3000$"):
+            settle(WantedVolume(iops=4_000), None, 4)
+
     def test_hdd_volumes_have_a_least_size(self):
         assert settle(WantedVolume(volume_type="st1"), None, 10).size_gib == 125
 

@@ -8,10 +8,9 @@ import pytest
 
 from rewarm.domain.errors import AccessDeniedError, IncompleteCleanUpError
 from rewarm.domain.model import FastSnapshotRestore
-from rewarm.domain.volume.leftovers import ExecutionEnd
+from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.steps.clean_up.end_stack import CAUSE, LATE_SECONDS, EndOfStack, end_stack
-from rewarm.steps.clean_up.late_reports import LATE_REPORTS
-from rewarm.steps.clean_up.swept import Swept
+from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at
 from tests.support.sweeping import SweepWorld
 
@@ -127,7 +126,7 @@ def test_what_is_left_is_named(ending: Ending, monkeypatch: pytest.MonkeyPatch) 
 def test_a_report_that_cannot_be_written_holds_nothing_up(
     ending: Ending, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    owed = Swept(LATE_REPORTS, RESTORE_ID, "ending", "its report cannot be written yet: denied")
+    owed = SweptResource(LATE_REPORTS, RESTORE_ID, "ending", "its report cannot be written yet: denied")
     monkeypatch.setattr("rewarm.steps.clean_up.end_stack.sweep", lambda *_arguments, **_limits: [owed])
     ending.end()
 

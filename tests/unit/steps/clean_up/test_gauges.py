@@ -8,8 +8,7 @@ from datetime import timedelta
 import pytest
 
 from rewarm.domain.errors import AccessDeniedError, RestoreError, ThrottledError
-from rewarm.domain.model import VolumeSettings
-from rewarm.domain.volume.running import RunningFastRestore
+from rewarm.domain.model import RunningFastRestore, VolumeSettings
 from rewarm.steps.clean_up.gauges import GaugePorts, Reading, read_gauges
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, ZONE, World
 from tests.support.performance import STACK, ChangeWorld, FakeInventory, FakeRestoreExecutions

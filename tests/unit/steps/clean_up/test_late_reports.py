@@ -9,7 +9,7 @@ import pytest
 from rewarm.contracts import AnnounceEvent
 from rewarm.domain.errors import AccessDeniedError
 from rewarm.steps.announce.announce import announce
-from rewarm.steps.clean_up.late_reports import PATIENCE
+from rewarm.steps.clean_up.missing_reports import PATIENCE
 from rewarm.steps.record.bucket import result_key
 from rewarm.steps.record.payloads import write_plans
 from tests.support import accounts

@@ -12,7 +12,7 @@ from rewarm.domain.errors import AccessDeniedError, ServiceUnavailableError, Thr
 from rewarm.domain.model import VolumeSettings
 from rewarm.domain.volume.performance import Performance
 from rewarm.steps.clean_up import sweep as sweeping
-from rewarm.steps.clean_up.sweep import Swept
+from rewarm.steps.clean_up.sweep import SweptResource
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID
 from tests.support.performance import STACK
@@ -35,7 +35,7 @@ def world() -> SweepWorld:
     return made
 
 
-def swept(world: SweepWorld) -> list[Swept]:
+def swept(world: SweepWorld) -> list[SweptResource]:
     return world.sweep(now=NOW)
 
 
@@ -90,7 +90,7 @@ def test_one_volume_keeps_no_other_from_being_swept(world: SweepWorld) -> None:
 
 
 def test_one_sweep_keeps_no_other_from_running(world: SweepWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_ports: SweepPorts) -> Iterator[Swept]:
+    def broken(_ports: SweepPorts) -> Iterator[SweptResource]:
         raise AccessDeniedError("ec2:DescribeSomething")
         yield
 

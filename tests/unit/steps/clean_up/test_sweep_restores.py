@@ -397,7 +397,7 @@ class TestRacesAndBystanders:
             SNAPSHOT_ID,
             ZONE,
             VolumeSettings("gp3", 100),
-            initialization_rate_mib_s=None,
+            rate_mib_s=None,
             client_token="source",
         )
         (source,) = world.volumes.volumes

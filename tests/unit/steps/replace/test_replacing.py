@@ -69,7 +69,7 @@ def make_new(world):
             "rewarm:snapshot-id": SNAPSHOT_ID,
         }
     )
-    return world.volumes.create(SNAPSHOT_ID, ZONE, settings, initialization_rate_mib_s=None, client_token="t")
+    return world.volumes.create(SNAPSHOT_ID, ZONE, settings, rate_mib_s=None, client_token="t")
 
 
 class TestSelectSnapshot:

@@ -106,7 +106,8 @@ class TestParseRequest:
     def test_refuses_an_alarm_without_a_runbook(self):
         table = World().table
         told = (
-            r"database volume is gone.* has no runbook .*; PUT /runbooks/database%20volume%20is%20gone makes"
+            r"database volume is gone.* has no runbook .*; PUT /runbooks/database%20volume%20is%20gone makes "
+            r"one, if the name begins with the stack's parameter AlarmNamePrefix"
         )
         with pytest.raises(RunbookNotFoundError, match=told):
             parse(event(ALARM_EVENT), table)

@@ -312,9 +312,7 @@ class TestLivingSource:
     def living(self, zone=ZONE, state="available"):
         world = World()
         settings = VolumeSettings("gp3", 120, 4_000, 250)
-        source = world.volumes.create(
-            SNAPSHOT_ID, zone, settings, initialization_rate_mib_s=None, client_token="source"
-        )
+        source = world.volumes.create(SNAPSHOT_ID, zone, settings, rate_mib_s=None, client_token="source")
         world.volumes.change(source, state=state)
         world.snapshots.add(snapshot(volume_id=source))
         return source, select(world)[0].living_source

@@ -132,7 +132,7 @@ class TestGet:
             builders.SNAPSHOT_ID,
             builders.ZONE,
             VolumeSettings("gp3", 100, 3_000, 125),
-            initialization_rate_mib_s=None,
+            rate_mib_s=None,
             client_token="1",
         )
         world.start({**BOTH, "targets": [{"volumeId": volume_id}], "patterns": ["random-read"]})

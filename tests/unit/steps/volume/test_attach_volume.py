@@ -38,7 +38,7 @@ def attach(world, volume=None, *, minute=0.0):
 def world():
     world = World()
     settings = assignment().volume.settings()
-    world.volumes.create(SNAPSHOT_ID, ZONE, settings, initialization_rate_mib_s=None, client_token="t")
+    world.volumes.create(SNAPSHOT_ID, ZONE, settings, rate_mib_s=None, client_token="t")
     return world
 
 

@@ -163,7 +163,7 @@ def clone_world(size_gib=100, zone=ZONE):
         SNAPSHOT_ID,
         zone,
         VolumeSettings("gp3", size_gib, 3_000, 125),
-        initialization_rate_mib_s=None,
+        rate_mib_s=None,
         client_token="source",
     )
     return world, assignment(source_volume_id=source)

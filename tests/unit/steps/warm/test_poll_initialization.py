@@ -43,7 +43,7 @@ EVENTS_A_LOOK = 9
 def world():
     world = World()
     settings = assignment().volume.settings()
-    world.volumes.create(SNAPSHOT_ID, ZONE, settings, initialization_rate_mib_s=None, client_token="t")
+    world.volumes.create(SNAPSHOT_ID, ZONE, settings, rate_mib_s=None, client_token="t")
     world.volumes.attach(VOLUME_ID, INSTANCE_ID, "/dev/sdf")
     return world
 

@@ -1,0 +1,106 @@
+"""What a clean-up is given, and what it writes down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rewarm.domain.model import Attachment, OnFailure, Volume
+from rewarm.domain.volume.leftovers import REPLACED_TAG
+from rewarm.ports import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Stays:
+    """A volume that is kept, and why."""
+
+    volume: Volume
+    reason: str
+    marked: bool
+    """As one of a restore that failed: its owner may want to delete it."""
+
+    def in_words(self, *, moved: bool) -> str:
+        """`moved`: it may have left its place since it was looked at."""
+        places = (
+            []
+            if moved
+            else [f"{attachment.device} on {attachment.instance_id}" for attachment in self._attachments]
+        )
+        still = f", still {' and '.join(places)}" if places else ""
+        return f"volume {self.volume.volume_id}{still} ({self.reason})"
+
+    def to_json(self, *, moved: bool) -> JsonObject:
+        """For the record."""
+        place = (
+            []
+            if moved
+            else [
+                {"device": attachment.device, "instanceId": attachment.instance_id}
+                for attachment in self._attachments
+            ]
+        )
+        return {"volumeId": self.volume.volume_id, **(place[0] if place else {})}
+
+    @property
+    def _attachments(self) -> list[Attachment]:
+        return [
+            attachment
+            for attachment in self.volume.attachments
+            if attachment.state not in {"detaching", "detached"}
+        ]
+
+
+@dataclass(slots=True)
+class CleanUpAccount:
+    """What became of each thing; `busy` and `left` say why something could not be removed (yet)."""
+
+    removed: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    busy: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    kept_volumes: set[str] = field(default_factory=set)
+    """Also by an earlier try: whoever owns such a volume may take its tag off."""
+    stays: list[Stays] = field(default_factory=list)
+    moved: bool = False
+    """The replaced volume is back: the new one has left its place for it."""
+
+    def keep(self, volume: Volume, reason: str, *, tagged: bool = False) -> None:
+        """`tagged` as one of a restore that failed; one that another restore replaced is somebody's data."""
+        self.stays.append(Stays(volume, reason, tagged and REPLACED_TAG not in volume.settings.tags))
+        self.kept_volumes.add(volume.volume_id)
+
+    @property
+    def kept_in_words(self) -> list[str]:
+        """Volumes first."""
+        return [*(kept.in_words(moved=self.moved) for kept in self.stays), *self.kept]
+
+    @property
+    def marked(self) -> list[JsonObject]:
+        """Volumes that stay marked as failed, for the record."""
+        return [kept.to_json(moved=self.moved) for kept in self.stays if kept.marked]
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """One volume of a restore, and what there may be of it; None where nobody knows."""
+
+    restore_id: str
+    index: int
+    volume_id: str | None = None
+    instance_id: str | None = None
+    place: tuple[str, str] | None = None
+    """Snapshot and Availability Zone, for fast snapshot restore."""
+    announced: bool = False
+    """Its volume is never deleted."""
+    on_failure: OnFailure = OnFailure.CLEAN_UP
+    fallback: bool = False
+    """The restore goes on: a volume that stays is not marked as failed."""
+    commands: frozenset[tuple[str, str]] = frozenset()
+    """Command and instance, beside those of the record."""
+    in_place: bool = False
+    """The restore goes on with this volume: one whose place it took does not go back."""
+
+
+def joined(earlier: object, now: list[str]) -> list[str]:
+    """What an earlier try removed is not there any more to be seen by this one."""
+    before = [str(item) for item in earlier] if isinstance(earlier, list) else []
+    return list(dict.fromkeys([*before, *now]))

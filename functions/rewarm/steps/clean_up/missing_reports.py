@@ -1,0 +1,178 @@
+"""Writes the report of a restore that has none: because it was stopped, or its state `Report` failed.
+
+What the executions of its volumes wrote down is in the bucket; the record knows what is missing there. A
+restore that ended ready without a report stays noted as running, which is how the sweeper finds it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rewarm.contracts import Failure, ReportEvent, ReportResult, RestoreRequest, Trigger
+from rewarm.domain.errors import RestoreError
+from rewarm.domain.units import iso
+from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.restores import RestoreTable
+from rewarm.steps.record.bucket import plans_key, result_key
+from rewarm.steps.record.payloads import LARGEST_BYTES
+from rewarm.steps.record.records import (
+    Status,
+    indexes,
+    parsed_time,
+    report_attribute,
+    settled_attribute,
+    volume_attribute,
+)
+from rewarm.steps.report.report import ReportPorts, report
+
+LATE_REPORTS = "reports"
+"""Their name among the sweeps."""
+PATIENCE = timedelta(days=1)
+"""What could not be written for so long is not tried again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PagePorts(ReportPorts):
+    """The ports that the account of a restore needs."""
+
+    counted: Callable[[ReportEvent, ReportResult], None] = lambda _event, _result: None
+    """Told of a report that was written late: its deadline and its costs are figures, too."""
+
+
+def results_of(restore_id: str, record: JsonObject, failure: Failure, ports: PagePorts) -> list[JsonObject]:
+    """One for each volume: ready where it came to full speed, else failed for the restore's end."""
+    return [_result(restore_id, record, index, failure, ports) for index in indexes(record)]
+
+
+def report_end(
+    restore_id: str,
+    record: JsonObject,
+    *,
+    now: datetime,
+    failure: Failure,
+    results: list[JsonObject],
+    ports: PagePorts,
+) -> str | None:
+    """The key of its page; None where there is none: the end is told all the same."""
+    if isinstance(record.get("pageKey"), str):
+        # It had failed and was reported, and was stopped before it could say so.
+        return str(record["pageKey"])
+    try:
+        plans = plans_key(restore_id) if _read(plans_key(restore_id), ports.artifacts) else None
+        event = _event(restore_id, record, now, failure, results).model_copy(update={"plans_key": plans})
+        told = report(event, ports)
+    except (RestoreError, ValueError, LookupError):
+        # Out of reach, or written by a version that knew other things.
+        return None
+    return told.page_key
+
+
+def report_ready(restore_id: str, record: JsonObject, *, finished_at: datetime, ports: PagePorts) -> None:
+    """Of a restore whose volumes are all at full speed. Raises RestoreError, ValueError and LookupError."""
+    results = [_ready(restore_id, record, index, ports) for index in indexes(record)]
+    event = _event(restore_id, record, finished_at, None, results)
+    event = event.model_copy(update={"plans_key": plans_key(restore_id)})
+    told = report(event, ports)
+    ports.counted(event, told)
+
+
+def write_late_report(
+    restore_id: str,
+    record: JsonObject,
+    ending: ExecutionEnd,
+    *,
+    now: datetime,
+    ports: PagePorts,
+) -> SweptResource | None:
+    """`ending` where the next sweep tries again; None where there is nothing to write, or no patience."""
+    if not is_owed(record, ending):
+        return None
+    finished_at = _finish(restore_id, record, now, ports.table)
+    try:
+        report_ready(restore_id, record, finished_at=finished_at, ports=ports)
+    except (RestoreError, ValueError, LookupError) as error:
+        if now - finished_at > PATIENCE:
+            return None
+        return SweptResource(LATE_REPORTS, restore_id, "ending", f"its report cannot be written yet: {error}")
+    ports.table.update(restore_id, {"reportFailure": None})
+    return SweptResource(LATE_REPORTS, restore_id, "ended", "its report was missing, and is written")
+
+
+def _finish(restore_id: str, record: JsonObject, now: datetime, table: RestoreTable) -> datetime:
+    """When it was ready, as far as anybody knows: noted once, also where nobody could be told.
+
+    From then on its devices are free, whatever becomes of the report.
+    """
+    known = parsed_time(record.get("finishedAt"))
+    if known is None or record.get("status") != Status.READY:
+        table.update(restore_id, {"status": Status.READY.value, "finishedAt": iso(known or now)})
+    return known or now
+
+
+def is_owed(record: JsonObject, ending: ExecutionEnd) -> bool:
+    """A restore with volumes succeeds only where all of them are ready; a dry run has none to report on."""
+    dry_run = (record.get("request") or {}).get("dryRun")
+    return (
+        ending.status == "SUCCEEDED" and bool(indexes(record)) and not dry_run and not record.get("reportKey")
+    )
+
+
+def _ready(restore_id: str, record: JsonObject, index: int, ports: PagePorts) -> JsonObject:
+    known = _known(restore_id, record, index, ports)
+    found = known if known.get("verdict") == "ready" else {}
+    made = record.get(volume_attribute(index)) or {}
+    return {"volumeId": made.get("volumeId"), **found, "index": index, "verdict": "ready"}
+
+
+def _event(
+    restore_id: str, record: JsonObject, now: datetime, failure: Failure | None, results: list[JsonObject]
+) -> ReportEvent:
+    trigger = record.get("trigger")
+    return ReportEvent(
+        restore_id=restore_id,
+        now=now,
+        started_at=parsed_time(record.get("startedAt")) or now,
+        deadline_at=parsed_time(record.get("deadlineAt")),
+        request=RestoreRequest.model_validate(record.get("request")),
+        trigger=Trigger.model_validate(trigger) if trigger else None,
+        results=results,
+        failure=failure,
+        volume_count=len(results),
+    )
+
+
+def _result(
+    restore_id: str, record: JsonObject, index: int, failure: Failure, ports: PagePorts
+) -> JsonObject:
+    if record.get(settled_attribute(index)):
+        return _ready(restore_id, record, index, ports)
+    known = _known(restore_id, record, index, ports)
+    if known.get("verdict") == "failed":
+        return known
+    made = record.get(volume_attribute(index)) or {}
+    ended = {"error": failure.error, "cause": failure.cause}
+    return {"index": index, "verdict": "failed", "volumeId": made.get("volumeId"), **ended}
+
+
+def _known(restore_id: str, record: JsonObject, index: int, ports: PagePorts) -> JsonObject:
+    """As `Keep Result` wrote it; where the restore was stopped before, from the volume's own report."""
+    try:
+        found = _read(result_key(restore_id, index), ports.artifacts)
+        if not found:
+            own = (record.get(report_attribute(index)) or {}).get("reportKey")
+            account = _read(own, ports.artifacts) if isinstance(own, str) else {}
+            found = next(iter(account.get("results") or []), {})
+    except (RestoreError, ValueError):
+        return {}
+    return found
+
+
+def _read(key: str, artifacts: Artifacts) -> JsonObject:
+    text = artifacts.get_text(key, most_bytes=LARGEST_BYTES)
+    found = json.loads(text) if text is not None else {}
+    return found if isinstance(found, dict) else {}

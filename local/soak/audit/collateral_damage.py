@@ -1,0 +1,120 @@
+"""What a restore must not harm: volumes that are not its own, data that is in use, and who waits for news.
+
+The auditor counts what is left; here is what is missing: a volume that should be there, in its place or with
+its settings, and a message that should have been sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from local import Json
+from local.aws.region.audit import billed_settings
+from local.aws.region.resources import Volume
+from local.soak.lab.services import backend
+from rewarm.adapters.table_items import from_item
+from rewarm.domain.volume.performance import Performance
+from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG, place_of
+from rewarm.steps.record.records import FINISHED, settled_attribute
+
+ENDED_BADLY = frozenset({"FAILED", "ABORTED", "TIMED_OUT"})
+_ENTRY, _RUNNING = "restore:", "running#"
+_RECORDS = ("restore", "restore-volume")
+"""What the keys of a restore's own item and of its volumes' items begin with."""
+
+
+class CollateralDamage:
+    """Looks at a lab once its restores are over."""
+
+    def __init__(self, lab: Any, restore_machine: str) -> None:
+        self._lab = lab
+        self._machine = restore_machine
+        rows = [from_item(row) for row in _rows(lab)]
+        self._records: dict[str, Json] = {}
+        for row in rows:
+            kind, _, key = row["pk"].partition("#")
+            if kind in _RECORDS:
+                self._records.setdefault(key.partition("#")[0], {}).update(row)
+        self._shards = [row for row in rows if row["pk"].startswith(_RUNNING)]
+
+    def findings(self) -> list[str]:
+        """Everything that is amiss."""
+        return [*self._deleted(), *self._out_of_place(), *self._boosted(), *self._noted(), *self._untold()]
+
+    def _deleted(self) -> Iterator[str]:
+        announced = {
+            record[name]["volumeId"]
+            for record in self._records.values()
+            for name in record
+            if name.startswith("attached") and isinstance(record[name], dict)
+        }
+        gone, used = self._lab.region._tables.gone_volumes, self._lab.data_plane.deleted
+        for name in sorted(self._lab.removals.volume_ids & gone.keys()):
+            tags = gone[name].tags
+            if "rewarm:restore-id" not in tags or REPLACED_TAG in tags:
+                yield f"volume {name} is not a restore's own and was deleted"
+            elif name in announced:
+                yield f"volume {name} had been announced as usable and was deleted"
+            elif name in used and used[name].counters.write_ops:
+                yield f"volume {name} was deleted with what somebody had written to it"
+
+    def _out_of_place(self) -> Iterator[str]:
+        for volume in self._volumes():
+            place = place_of(volume.tags)
+            if REPLACED_STACK_TAG not in volume.tags or place is None:
+                continue
+            record = self._records.get(volume.tags.get(REPLACED_TAG, ""), {})
+            if not record.get(settled_attribute(place.index)):
+                yield f"volume {volume.volume_id} was replaced and is not back in its place, {place.in_words}"
+
+    def _boosted(self) -> Iterator[str]:
+        for record in self._records.values():
+            for name, boost in record.items():
+                volume = self._volume(boost) if name.startswith("boost") else None
+                if volume is None:
+                    continue
+                _, now = billed_settings(volume)[-1]
+                found = Performance(now.volume_type, now.iops, now.throughput_mib_s)
+                if not _parts(boost["target"]) <= _parts(found.in_words) | _parts(found.as_text):
+                    yield f"volume {volume.volume_id} still has its boost: it is {found.in_words}"
+
+    def _noted(self) -> Iterator[str]:
+        for row in self._shards:
+            for name in row:
+                if name.startswith(_ENTRY) and not self._runs(name.removeprefix(_ENTRY)):
+                    yield f"{name.removeprefix(_ENTRY)} is still noted as running"
+
+    def _untold(self) -> Iterator[str]:
+        """The record of a restore that ended badly says so, and when people were told; messages.py: whom."""
+        for one in self._executions():
+            record = self._records.get(one.name, {})
+            if one.status not in ENDED_BADLY:
+                continue
+            if record.get("status") not in FINISHED or not record.get("toldAt"):
+                yield f"{one.name} is {record.get('status')} in its record, and nobody was told its end"
+
+    def _volumes(self) -> list[Volume]:
+        return [one for one in self._lab.region._tables.volumes.values() if one.state != "deleting"]
+
+    def _volume(self, boost: Any) -> Volume | None:
+        name = boost.get("volumeId") if isinstance(boost, dict) else None
+        found: Volume | None = self._lab.region._tables.volumes.get(name)
+        return found if found is not None and found.state != "deleting" else None
+
+    def _executions(self) -> list[Any]:
+        return [one for one in self._lab.states.executions.values() if one.machine.arn == self._machine]
+
+    def _runs(self, restore_id: str) -> bool:
+        return any(one.name == restore_id and one.status == "RUNNING" for one in self._executions())
+
+
+def _parts(target: str) -> set[str]:
+    """Of a record's target, in words or as its tag has it; a setting that is not named may be anything."""
+    return set(re.split(r" with | and | (?=iops=|throughput)", target))
+
+
+def _rows(lab: Any) -> list[Json]:
+    items = backend("dynamodb").tables[lab.stack.names["RestoresTable"]].all_items()
+    return [item.to_json()["Attributes"] for item in items]

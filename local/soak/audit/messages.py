@@ -1,0 +1,122 @@
+"""Who was told how a restore ended: by each channel once, where nothing came in the way of telling it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from local.soak.audit.table_items import records
+from local.soak.lab.services import backend
+
+CHANNELS = {"eventbridge": "programs", "slack": "slack", "email": "email", "chat": "slack"}
+"""Each with what leaves it out in a request's `notify`; programs always hear."""
+SERVICES = ("events", "secretsmanager", "sns")
+"""What the channels need; where all of them refuse, the alarm `announce-errors` is what is left."""
+READY, FAILED = "Announce Ready", "Announce Failure"
+SWEEPER = ("", "SweepFunction")
+"""It tells the end of what was stopped; which restore's end it was about is not known from outside."""
+_READY = re.compile(r"\b(vol-\w+) is at full speed")
+_FAILED = re.compile(r"\bRestore (failed:|cancelled)")
+_RESTORE = re.compile(r"^Restore `(.+)`$")
+
+
+class SentMessages:
+    """Every message of an end that a channel took, and what is wrong with them."""
+
+    def __init__(self, lab: Any, restore_machine: str, volume_machine: str) -> None:
+        self._troubles: set[tuple[str, str, str]] = lab.functions.troubled
+        self._troubled = {one[:2] for one in self._troubles}
+        executions = lab.states.executions.values()
+        self._restores = {one.name: one for one in executions if one.machine.arn == restore_machine}
+        self._volumes = [one for one in executions if one.machine.arn == volume_machine]
+        self._records = records(lab)
+        self._ready: Counter[tuple[str, str, str]] = Counter()
+        self._failed: Counter[tuple[str, str]] = Counter()
+        for channel, restore_id, title in _messages(lab):
+            ready = _READY.search(title)
+            if ready is not None:
+                self._ready[channel, restore_id, ready[1]] += 1
+            elif _FAILED.search(title) is not None:
+                self._failed[channel, restore_id] += 1
+
+    def findings(self) -> list[str]:
+        """Everything that was not told, or told more than once."""
+        return [*self._of_volumes(), *self._of_restores(), *self._of_others()]
+
+    def _of_volumes(self) -> Iterator[str]:
+        """A volume at full speed is what everybody waits for: whatever else fails, somebody hears of it."""
+        for one in self._volumes:
+            if one.status != "SUCCEEDED":
+                continue
+            restore_id, volume_id = one.name.rpartition("-")[0], str(one.output["volumeId"])
+            counts = {name: self._ready[name, restore_id, volume_id] for name in self._wanted(restore_id)}
+            refused = all((one.name, READY, service) in self._troubles for service in SERVICES)
+            if refused and not any(counts.values()):
+                continue
+            clear = (one.name, READY) not in self._troubled
+            yield from _wrong(f"{volume_id} of {restore_id} at full speed", counts, clear=clear)
+
+    def _of_restores(self) -> Iterator[str]:
+        for name, one in self._restores.items():
+            counts = {channel: self._failed[channel, name] for channel in self._wanted(name)}
+            if one.status in ("FAILED", "ABORTED", "TIMED_OUT"):
+                clear = not {(name, FAILED), SWEEPER} & self._troubled
+                yield from _wrong(f"the failure of {name}", counts, clear=clear)
+            elif any(counts.values()):
+                yield f"{name} is {one.status} and its failure was told by {_names(counts)}"
+
+    def _of_others(self) -> Iterator[str]:
+        """What is told belongs to a restore that there is, and goes to those who want it."""
+        for channel, restore_id in sorted({key[:2] for key in (*self._ready, *self._failed)}):
+            if channel not in self._wanted(restore_id):
+                yield f"{channel} was told of {restore_id}, and should not have been"
+
+    def _wanted(self, restore_id: str) -> list[str]:
+        """As the request says; nobody is told of a restore that is not there.
+
+        One that was accepted and whose execution could not be started is there: its caller had a 503, which
+        leaves open whether it began, and hears that it did not.
+        """
+        one, record = self._restores.get(restore_id), self._records.get(restore_id, {})
+        if one is None and record.get("status") != "failed":
+            return []
+        request = record["request"] if one is None else one.input.get("request")
+        notify = (request or {}).get("notify") or {}
+        return [name for name, audience in CHANNELS.items() if notify.get(audience, True)]
+
+
+def _wrong(what: str, counts: dict[str, int], *, clear: bool) -> Iterator[str]:
+    """`clear`: nothing came in the way of telling it, so that each channel has it once."""
+    if not any(counts.values()):
+        yield f"{what} was told by no channel"
+    elif clear:
+        missing = [name for name, count in counts.items() if not count]
+        twice = {name: count for name, count in counts.items() if count > 1}
+        if missing:
+            yield f"{what} was not told by {', '.join(missing)}, and nothing was in the way"
+        if twice:
+            yield f"{what} was told more than once by {_names(twice)}, and nothing was in the way"
+
+
+def _names(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} ({count})" for name, count in counts.items() if count)
+
+
+def _messages(lab: Any) -> Iterator[tuple[str, str, str]]:
+    """(channel, restore, title) of everything that was taken."""
+    for sent in lab.events.sent:
+        detail = sent["detail"]
+        yield "eventbridge", str(detail.get("restoreId")), str(detail.get("title"))
+    for posted in lab.slack:
+        about = _RESTORE.match(posted["blocks"][-1]["elements"][0]["text"])
+        yield "slack", about[1] if about else "", posted["text"]
+    for arn, topic in backend("sns").topics.items():
+        for _, text, subject, attributes, *_ in topic.sent_notifications:
+            if arn.endswith("ChatTopic"):
+                shown = json.loads(text)
+                yield "chat", shown["metadata"]["threadId"], shown["content"]["title"]
+            else:
+                yield "email", attributes["restoreId"]["Value"], str(subject)

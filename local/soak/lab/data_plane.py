@@ -1,0 +1,208 @@
+"""A data plane in memory and virtual time: volumes that know which blocks are cold, instances, commands.
+
+No byte exists. A volume knows how many of its written blocks are local, and a command of the warm-up
+document does to it what the real agent would: `local/soak/lab/agent.py`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from local.aws.machines.dataplane import (
+    BLOCK_BYTES,
+    DataPlaneError,
+    SnapshotImage,
+    VolumeCounters,
+    VolumeLimits,
+)
+from local.aws.region.snapshots.block_lists import block_count
+from local.soak.lab.agent import AgentRun, Trouble
+from local.soak.lab.device_use import is_look, look
+from local.soak.lab.scheduler import Process, Scheduler
+
+
+class ObjectStore(Protocol):
+    """What instances reach by presigned addresses."""
+
+    def get(self, url: str) -> bytes | None:
+        """The object; None where there is none."""
+
+    def put(self, url: str, body: bytes) -> None:
+        """Write the object."""
+
+
+@dataclass
+class Volume:
+    """One volume."""
+
+    volume_id: str
+    size_gib: int
+    image: SnapshotImage | None
+    limits: VolumeLimits
+    fetched: int = 0
+    counters: VolumeCounters = field(default_factory=VolumeCounters)
+    attached_to: dict[str, str] = field(default_factory=dict)
+    reader: object | None = None
+    """The agent's lock on the device."""
+
+    @property
+    def written(self) -> int:
+        """Blocks that the snapshot holds."""
+        return block_count(self.image.extents) if self.image else 0
+
+    @property
+    def cold_share(self) -> float:
+        """Of the written blocks."""
+        return 1 - self.fetched / self.written if self.written else 0.0
+
+    def read(self, fetched: int, blocks: int, seconds: float) -> None:
+        """An instance has read so many blocks; `fetched` written ones are local now."""
+        before = self.counters
+        self.fetched = max(self.fetched, min(self.written, fetched))
+        self.counters = replace(
+            before,
+            read_ops=before.read_ops + 2 * blocks,
+            read_bytes=before.read_bytes + blocks * BLOCK_BYTES,
+            read_seconds=before.read_seconds + seconds,
+            read_blocks=min(self.written, before.read_blocks + blocks),
+        )
+
+    def sample(self, reads: int, seconds: float) -> None:
+        """Random small reads; the few blocks that they fetch change nothing."""
+        before = self.counters
+        self.counters = replace(
+            before,
+            read_ops=before.read_ops + reads,
+            read_bytes=before.read_bytes + 4_096 * reads,
+            read_seconds=before.read_seconds + seconds,
+        )
+
+
+class Command:
+    """The contract of `local.aws.machines.dataplane.CommandHandle`."""
+
+    def __init__(self, ended: Callable[[], None]) -> None:
+        self.code: int | None = None
+        self.stdout = self.stderr = ""
+        self.process: Process | None = None
+        self._ended = ended
+
+    def poll(self) -> int | None:
+        """The exit status, or None while it runs."""
+        return self.code
+
+    def cancel(self) -> None:
+        """The SSM agent kills it."""
+        self.end(143)
+
+    def output(self) -> tuple[str, str]:
+        """What it has printed."""
+        return self.stdout, self.stderr
+
+    def end(self, code: int, stdout: str = "", stderr: str = "") -> None:
+        """The first end counts."""
+        if self.code is not None:
+            return
+        self.code, self.stdout, self.stderr = code, stdout, stderr
+        if self.process is not None and code == 143:
+            self.process.stop()
+        self._ended()
+
+
+class MemoryDataPlane:
+    """The contract of `local.aws.machines.dataplane.DataPlane`."""
+
+    def __init__(
+        self, scheduler: Scheduler, store: ObjectStore, chance: random.Random, changed: Callable[[], None]
+    ) -> None:
+        self.volumes: dict[str, Volume] = {}
+        self.deleted: dict[str, Volume] = {}
+        self.commands: dict[str, list[Command]] = {}
+        self.instances: set[str] = set()
+        self.troubles: list[Trouble] = []
+        self.mounted: dict[str, list[str]] = {}
+        """Mount points by volume."""
+        self.active = 0.0
+        """Until when something is read, or was a short while ago."""
+        self.scheduler, self.store, self.chance = scheduler, store, chance
+        self._changed = changed
+
+    def create_volume(
+        self, volume_id: str, size_gib: int, image: SnapshotImage | None, limits: VolumeLimits, *, warm: bool
+    ) -> None:
+        """Cold, unless it is warm from the start."""
+        volume = self.volumes[volume_id] = Volume(volume_id, size_gib, image, limits)
+        volume.fetched = volume.written if warm else 0
+
+    def copy_volume(self, volume_id: str, source_id: str, size_gib: int, limits: VolumeLimits) -> None:
+        """Every block is local."""
+        self.create_volume(volume_id, size_gib, self.volume(source_id).image, limits, warm=True)
+
+    def delete_volume(self, volume_id: str) -> None:
+        """Kept aside for the auditor."""
+        volume = self.volumes.pop(volume_id, None)
+        if volume is not None:
+            self.deleted[volume_id] = volume
+
+    def attach_volume(self, volume_id: str, instance_id: str, device: str) -> None:
+        """On an instance, running or stopped: the Region says which may have it."""
+        self.volume(volume_id).attached_to[instance_id] = device
+
+    def detach_volume(self, volume_id: str, instance_id: str) -> None:
+        """Whoever reads it finds it gone; while it is mounted it stays."""
+        if volume_id in self.mounted:
+            raise DataPlaneError(f"volume {volume_id} is mounted")
+        self.volume(volume_id).attached_to.pop(instance_id, None)
+
+    def set_limits(self, volume_id: str, limits: VolumeLimits) -> None:
+        """From now on."""
+        self.volume(volume_id).limits = limits
+
+    def set_initialized_fraction(self, volume_id: str, fraction: float) -> None:
+        """Loaded by EBS."""
+        volume = self.volume(volume_id)
+        volume.fetched = max(volume.fetched, int(fraction * volume.written))
+
+    def counters(self, volume_id: str) -> VolumeCounters:
+        """What instances did."""
+        volume = self.volume(volume_id)
+        return replace(volume.counters, written_blocks=volume.written, fetched_blocks=volume.fetched)
+
+    def start_instance(self, instance_id: str) -> None:
+        """It can run commands."""
+        self.instances.add(instance_id)
+
+    def stop_instance(self, instance_id: str) -> None:
+        """Its commands end with it."""
+        self.instances.discard(instance_id)
+        for command in self.commands.pop(instance_id, []):
+            command.end(143)
+
+    def run_command(self, instance_id: str, script: str, *, environment: dict[str, str]) -> Command:
+        """What the stack's documents do, without the shell."""
+        del environment
+        if instance_id not in self.instances:
+            raise DataPlaneError(f"no instance {instance_id}")
+        command = Command(self._changed)
+        self.commands.setdefault(instance_id, []).append(command)
+        if is_look(script):
+            command.process = self.scheduler.start(look(self, instance_id, script, command.end))
+            return command
+        command.process = self.scheduler.start(AgentRun(self, instance_id, script, command.end).steps())
+        return command
+
+    def close(self) -> None:
+        """Nothing to unmount."""
+
+    def volume(self, volume_id: str) -> Volume:
+        """Raises DataPlaneError."""
+        if volume_id not in self.volumes:
+            raise DataPlaneError(f"no volume {volume_id}")
+        return self.volumes[volume_id]
+
+    def running(self) -> int:
+        """Commands that have not ended."""
+        return sum(one.code is None for found in self.commands.values() for one in found)

@@ -1,0 +1,58 @@
+"""How restores end in the lab."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from local.soak.lab.execution import Execution
+from local.soak.lab.lab import FastLab
+
+VOLUME, RESTORE = "RestoreVolumeStateMachine", "RestoreStateMachine"
+LONGEST_SECONDS = 12 * 86_400
+
+
+@dataclass(slots=True)
+class Ending:
+    """How a path ended."""
+
+    status: str
+    error: str = ""
+    cause: str = ""
+    ready: list[str] = field(default_factory=list)
+    """Volumes that are reported as ready."""
+    restore_ids: list[str] = field(default_factory=list)
+    note: str = ""
+
+    @property
+    def kind(self) -> str:
+        """`ready`, `failed …`, `refused …`: what is compared."""
+        return self.status if not self.error else f"{self.status} {self.error}"
+
+
+def ended(lab: FastLab, *restore_ids: str) -> Ending:
+    """How the restores ended; the worst of several counts."""
+    executions = [lab.execution(RESTORE, one) for one in restore_ids]
+    found = [_ending(lab, lab.finish(one, most_seconds=LONGEST_SECONDS)) for one in executions if one]
+    if not found:
+        return Ending("never started", restore_ids=list(restore_ids))
+    worst = next((one for one in found if one.status != "ready"), found[0])
+    worst.ready = [volume for one in found for volume in one.ready]
+    worst.restore_ids = list(restore_ids)
+    return worst
+
+
+def _ending(lab: FastLab, execution: Execution) -> Ending:
+    children = [
+        one
+        for one in lab.states.executions.values()
+        if one.machine.arn == lab.machine(VOLUME) and one.name.startswith(f"{execution.name}-")
+    ]
+    for child in children:
+        lab.finish(child, most_seconds=LONGEST_SECONDS)
+    ready = [str(one.output["volumeId"]) for one in children if one.status == "SUCCEEDED"]
+    if execution.status == "SUCCEEDED":
+        return Ending(str(execution.output.get("verdict", "done")), ready=ready)
+    status = {"FAILED": "failed", "ABORTED": "aborted", "TIMED_OUT": "timed out"}.get(
+        execution.status, "stuck"
+    )
+    return Ending(status, execution.error, execution.cause, ready)

@@ -1,0 +1,176 @@
+"""One scenario from its seed to its verdicts, and many of them after another."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from local.aws.region import ApiError
+from local.soak.audit.auditor import Auditor
+from local.soak.lab.agent import Trouble
+from local.soak.lab.endings import LONGEST_SECONDS, RESTORE, VOLUME, Ending, ended
+from local.soak.lab.lab import FastLab
+from local.soak.trouble.machine_rows import ACTS
+from local.soak.trouble.matrix import SWEPT_SECONDS
+from local.soak.trouble.scenarios import Plan, Writer
+from local.soak.trouble.volume_user import use
+
+REFUSALS = frozenset(
+    {
+        "NoStrategyFitsError",
+        "InvalidRequestError",
+        "TargetNotUsableError",
+        "DeviceInUseError",
+        "TargetBusyError",
+    }
+)
+"""Some scenarios ask for what cannot be had, or twice for one device."""
+CANCELLED = "RestoreCancelledError"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of one scenario."""
+
+    seed: int
+    restores: int
+    ready: int = 0
+    told: list[str] = field(default_factory=list)
+    endings: list[str] = field(default_factory=list)
+    leaks: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    stuck: list[str] = field(default_factory=list)
+    virtual_seconds: float = 0.0
+
+    @property
+    def good(self) -> bool:
+        """Nothing left, nothing wrong, nothing stuck."""
+        return not (self.leaks or self.wrong or self.stuck)
+
+    def to_json(self) -> dict[str, Any]:
+        """For --json."""
+        return asdict(self)
+
+
+def soak(restores: int, first_seed: int) -> Iterator[Outcome]:
+    """Scenarios by consecutive seeds until so many restores were made."""
+    seed, made = first_seed, 0
+    while made < restores:
+        outcome = scenario(seed)
+        made += outcome.restores
+        seed += 1
+        yield outcome
+
+
+def scenario(seed: int) -> Outcome:
+    """One scenario, alone in its lab."""
+    writer = Writer(seed)
+    faults = writer.plan.faults
+    with FastLab(seed, Writer.settings(seed), interference=faults, mishaps=faults) as lab:
+        faults.bind(lab)
+        plan = writer.write(lab)
+        lab.region.faults.add(*plan.region_faults)
+        lab.data_plane.troubles.extend(_bound(plan, lab))
+        endings = _Play(lab, plan).endings()
+        return _judged(lab, plan, endings)
+
+
+def _bound(plan: Plan, lab: FastLab) -> list[Trouble]:
+    """What happens to a machine happens in this lab."""
+    for trouble in plan.troubles:
+        act = ACTS.get(trouble.kind)
+        if act is not None:
+            trouble.kind = "call"
+            trouble.call = _tolerant(act, lab)
+    return plan.troubles
+
+
+def _tolerant(act: Callable[..., None], lab: FastLab) -> Callable[[str, str], None]:
+    def call(instance_id: str, volume_id: str) -> None:
+        try:
+            act(lab, instance_id, volume_id)
+        except ApiError:
+            return  # it is gone already
+
+    return call
+
+
+class _Play:
+    """Starts the restores and does to them what the plan says."""
+
+    def __init__(self, lab: FastLab, plan: Plan) -> None:
+        self._lab = lab
+        self._plan = plan
+
+    def endings(self) -> list[Ending]:
+        """Of every restore, in the order of the requests."""
+        found: list[tuple[int, str | Ending]] = []
+        for number, request in enumerate(self._plan.requests):
+            status, body = self._lab.api("POST", "/restores", request)
+            if status == 202:
+                restore_id = str(body["restoreId"])
+                self._arrange(number, restore_id)
+                found.append((number, restore_id))
+            else:
+                found.append((number, Ending(f"refused {status}", str(body.get("error", "")), str(body))))
+            self._lab.pass_time(self._plan.delays[number])
+        return [one if isinstance(one, Ending) else ended(self._lab, one) for _, one in found]
+
+    def _arrange(self, number: int, restore_id: str) -> None:
+        lab, plan = self._lab, self._plan
+        if number in plan.cancel_after:
+            lab.scheduler.after(plan.cancel_after[number], lambda: self._cancel(restore_id))
+        if number in plan.stop_after:
+            lab.scheduler.after(plan.stop_after[number], lambda: self._stop(number, restore_id))
+        if number in plan.use_after:
+            lab.scheduler.start(use(lab, restore_id, after_seconds=plan.use_after[number]))
+
+    def _cancel(self, restore_id: str) -> None:
+        self._lab.begin_api("DELETE", f"/restores/{restore_id}")
+
+    def _stop(self, number: int, restore_id: str) -> None:
+        """The restore's own execution, or that of its first volume."""
+        of_volume = random.Random(self._plan.seed + number).random() < 0.3
+        lab = self._lab
+        found = lab.execution(VOLUME, f"{restore_id}-0") if of_volume else lab.execution(RESTORE, restore_id)
+        if found is not None:
+            lab.states.stop(found.arn)
+
+
+def _judged(lab: FastLab, plan: Plan, endings: list[Ending]) -> Outcome:
+    outcome = Outcome(plan.seed, len(endings), told=plan.told)
+    outcome.virtual_seconds = lab.scheduler.now - 1.8e9
+    for number, one in enumerate(endings):
+        outcome.endings.append(one.kind)
+        outcome.ready += one.status == "ready"
+        outcome.wrong += _verdict(number, one, plan)
+    outcome.stuck = [f"{one.name} in {one.state}" for one in lab.states.running()]
+    plan.faults.lifted = True
+    lab.region.faults.clear()
+    for reservation in lab.region.call("ec2", "DescribeInstances", {})["Reservations"]:
+        for instance in reservation[
+            "Instances"
+        ]:  # a silent one answers again: nothing may have been given up
+            lab.region.change_instance(instance["InstanceId"], reachable=True)
+    lab.pass_time(SWEPT_SECONDS)
+    everything = Ending("", ready=[name for one in endings for name in one.ready])
+    for finding in Auditor(lab).findings(everything):
+        (outcome.wrong if "is cold" in finding else outcome.leaks).append(finding)
+    return outcome
+
+
+def _verdict(number: int, ending: Ending, plan: Plan) -> list[str]:
+    """Whether the end fits what was done to the restore."""
+    about = f"restore {number} ended {ending.kind}"
+    if ending.status in ("stuck", "timed out", "never started"):
+        return [f"{about} within {LONGEST_SECONDS // 86_400} days"]
+    if ending.status == "aborted" and number not in plan.stop_after:
+        return [f"{about}, and nobody stopped it"]
+    if ending.error == CANCELLED and number not in plan.cancel_after:
+        return [f"{about}, and nobody cancelled it"]
+    is_bad = ending.status != "ready" and ending.error not in REFUSALS
+    if plan.harmless and is_bad:
+        return [f"{about}, and nothing was wrong: {ending.cause[:300]}"]
+    return []

@@ -1,0 +1,59 @@
+"""What to type while the embedded AWS stays up: every route of the API, as a script for a shell."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+
+from local import Json
+from local.tools.run.lab import ALARM
+from local.tools.run.recording import RunRecord
+from rewarm_cli.api import SERVICE
+
+_AWSCURL = f"""\
+awscurl() {{
+  curl --silent --show-error --aws-sigv4 "aws:amz:$AWS_REGION:{SERVICE}" \\
+    --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" -H content-type:application/json "$@"
+  echo
+}}
+id_of() {{ sed -n "s/.*\\"$1\\": *\\"\\([^\\"]*\\)\\".*/\\1/p"; }}"""
+"""The same calls as docs/operations.md has for a stack on AWS."""
+
+
+def script(run: RunRecord, environment: Mapping[str, str], api_url: str) -> str:
+    """Lines to paste in another shell (curl 7.88 or newer); the settings come first, then the calls."""
+    exports = [f"export {name}={shlex.quote(value)}" for name, value in sorted(environment.items())]
+    return "\n".join([*exports, f"API_URL={shlex.quote(api_url)}", _AWSCURL, *_calls(run)])
+
+
+def _calls(run: RunRecord) -> Iterator[str]:
+    first, request = run.restores[0], {**run.restores[-1].request, "dryRun": False}
+    yield "\n# The first restore"
+    yield _call("GET", f"/restores/{first.restore_id}")
+    yield "# A plan only, then the same restore, how far it is, and its cancel"
+    yield _call("POST", "/plans", request)
+    yield _call_for_id("restoreId", "/restores", request)
+    yield _call("GET", "/restores/$id")
+    yield _call("DELETE", "/restores/$id")
+    for volume_id in run.delivered[:1]:
+        yield "# The restored volume's performance, and fio on it"
+        yield _call("GET", f"/volumes/{volume_id}/performance")
+        yield _call("POST", f"/volumes/{volume_id}/performance", {"iops": 4_000})
+        benchmark = {"instanceId": request["target"]["instanceId"], "targets": [{"volumeId": volume_id}]}
+        yield _call_for_id("benchmarkId", "/benchmarks", benchmark)
+        yield _call("GET", "/benchmarks/$id")
+    yield "# The alarm's runbook"
+    yield _call("GET", f"/runbooks/{ALARM}")
+    yield _call("PUT", f"/runbooks/{ALARM}", first.request)
+    yield _call("DELETE", f"/runbooks/{ALARM}")
+
+
+def _call(method: str, path: str, body: Json | None = None) -> str:
+    words = ["awscurl", *([] if method == "GET" else ["-X", method]), f'"$API_URL{path}"']
+    return " ".join([*words, *([] if body is None else ["-d", shlex.quote(json.dumps(body))])])
+
+
+def _call_for_id(name: str, path: str, body: Json) -> str:
+    """Keeps the id of what it starts as $id for the calls after it."""
+    return f'id=$({_call("POST", path, body)} | id_of {name}); echo "$id"'

@@ -1,0 +1,196 @@
+"""One valid event of each step."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from rewarm import contracts
+from rewarm.contracts.base import Contract, JsonObject
+from rewarm.domain.model import GIB, Strategy
+from rewarm.examples import ALARM, INSTANCE_ID, REQUEST, SNAPSHOT_ID
+
+RESTORE_ID = "restore-0123456789abcdef"
+TASK_TOKEN = "AQCEAAAAKgAAAAMAAAAAAAAAAc8"
+CHANGE_ID = "performance-0123456789abcdef"
+STARTED = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+NOW = datetime(2026, 11, 21, 3, 5, tzinfo=UTC)
+DEADLINE = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
+VOLUME_ID = "vol-0123456789abcdef0"
+COMMON: dict[str, Any] = {"restore_id": RESTORE_ID, "now": NOW}
+REPLACING: JsonObject = {
+    "source": {"volumeId": "vol-0fedcba9876543210"},
+    "target": {"instanceId": INSTANCE_ID, "device": "/dev/sdf", "mode": "replace"},
+}
+
+
+def _assignment() -> contracts.VolumeAssignment:
+    return contracts.VolumeAssignment(
+        index=0,
+        snapshot_id=SNAPSHOT_ID,
+        snapshot_started_at=datetime(2026, 11, 20, 18, 0, tzinfo=UTC),
+        source_volume_id="vol-0fedcba9876543210",
+        snapshot_size_gib=100,
+        data_bytes=40 * GIB,
+        data_bytes_from="fullSnapshotSize",
+        written_blocks=81_920,
+        map_key=f"restores/{RESTORE_ID}/0/blocks.map",
+        availability_zone="ap-northeast-1a",
+        instance_id=INSTANCE_ID,
+        instance_type="m7g.large",
+        platform="linux",
+        architecture="arm64",
+        agent_available=True,
+        device="/dev/sdf",
+        volume=contracts.NewVolume(volume_type="gp3", size_gib=100, iops=3_000, throughput_mib_s=125),
+        passed_over=[
+            contracts.PassedOverSnapshot(
+                snapshot_id="snap-0aaaaaaaaaaaaaaaa", reason="it is pending (37 % done)"
+            )
+        ],
+    )
+
+
+def _plan(strategy: Strategy = Strategy.WARM_UP_AGENT) -> contracts.Plan:
+    part = contracts.CostPart(
+        item="ListSnapshotBlocks requests", usd=Decimal("0.000005"), arithmetic="9 requests x $0.0006 / 1,000"
+    )
+    return contracts.Plan(
+        strategy=strategy,
+        usable_seconds=15,
+        ready_p50_seconds=478,
+        ready_p90_seconds=838,
+        cost_usd=part.usd,
+        cost_parts=[part],
+        why=f"{strategy} is the cheapest that meets the deadline, and the fastest at that price.",
+    )
+
+
+def _dispatch() -> contracts.DispatchWarmerResult:
+    return contracts.DispatchWarmerResult(
+        command_id="11111111-2222-3333-4444-555555555555",
+        instance_id=INSTANCE_ID,
+        progress_key=f"restores/{RESTORE_ID}/0/progress.json",
+        started_at=STARTED,
+        read_ops_before=0.0,
+    )
+
+
+def _failed_result() -> JsonObject:
+    return {
+        "verdict": "failed",
+        "index": 0,
+        "snapshotId": SNAPSHOT_ID,
+        "error": "States.TaskFailed",
+        "cause": '{"Status":"FAILED","Error":"VolumeNotFastError","Cause":"{\\"errorMessage\\":\\"'
+        'p99 91 ms; at most 20 ms is allowed\\"}"}',
+    }
+
+
+def _restore_events(request: contracts.RestoreRequest) -> list[Contract]:
+    """Returns those of the state machine `restore`."""
+    return [
+        contracts.ParseRequestEvent(**COMMON, started_at=STARTED, input=ALARM),
+        contracts.SelectSnapshotEvent(**COMMON, request=request),
+        contracts.ChooseStrategyEvent(
+            **COMMON, request=request, deadline_at=DEADLINE, volumes_key=f"restores/{RESTORE_ID}/volumes.json"
+        ),
+        contracts.LoadPlanEvent(**COMMON, index=0),
+        contracts.KeepResultEvent(**COMMON, result=_failed_result()),
+        contracts.AnnounceEvent(
+            **COMMON,
+            event="failed",
+            request=request,
+            details={
+                "failure": {"state": "Select Snapshot", "error": "SnapshotNotFoundError", "cause": "{}"},
+                "results": [],
+            },
+        ),
+        contracts.ReleaseTargetEvent(**COMMON),
+        contracts.ReportEvent(
+            **COMMON,
+            started_at=STARTED,
+            deadline_at=DEADLINE,
+            request=request,
+            trigger=contracts.Trigger(kind="alarm", alarm_name="database-volume-gone", event_id=ALARM["id"]),
+            plans_key=f"restores/{RESTORE_ID}/plans.json",
+            results=[
+                {
+                    "index": 0,
+                    "verdict": "failed",
+                    "snapshotId": SNAPSHOT_ID,
+                    "error": "States.TaskFailed",
+                    "resultKey": f"restores/{RESTORE_ID}/0/result.json",
+                }
+            ],
+        ),
+    ]
+
+
+def _volume_events(request: contracts.RestoreRequest) -> list[Contract]:
+    """Returns those of the state machine `restore-volume`."""
+    volume, plan = _assignment(), _plan()
+    one: dict[str, Any] = {**COMMON, "volume": volume, "volume_id": VOLUME_ID}
+    fast = _plan(Strategy.FAST_SNAPSHOT_RESTORE)
+    replaced = contracts.ReplacedVolume(volume_id="vol-0fedcba9876543210", size_gib=100)
+    return [
+        contracts.PrepareSnapshotEvent(**COMMON, volume=volume, plan=fast),
+        contracts.CreateVolumeEvent(**COMMON, request=request, volume=volume, plan=plan, attempt=0),
+        contracts.CheckVolumeEvent(**COMMON, volume=volume, volume_id=VOLUME_ID, plan=plan),
+        contracts.ReplaceEvent(
+            **COMMON,
+            request=contracts.parse_restore_request(REPLACING),
+            volume=volume.model_copy(update={"replaces": replaced}),
+            volume_id=VOLUME_ID,
+            phase="detach",
+        ),
+        contracts.AttachVolumeEvent(**one),
+        contracts.DispatchWarmerEvent(**one, request=request),
+        contracts.VerifyVolumeEvent(**one, request=request, phase="after"),
+        contracts.PollInitializationEvent(
+            **one, request=request, plan=plan, started_at=STARTED, deadline_at=DEADLINE, dispatch=_dispatch()
+        ),
+        contracts.AwaitSignalEvent(**one, task_token=TASK_TOKEN, wait_seconds=900),
+        contracts.ReleaseEvent(**COMMON, volume=volume),
+        contracts.ChooseFallbackEvent(
+            **one,
+            request=request,
+            plan=plan,
+            fallbacks=[],
+            tried=[],
+            failure=contracts.Failure(state="Dispatch Warmer", error="AgentUnreachableError", cause="no"),
+            attached_announced=True,
+            warm_ups=0,
+            agent_lost=False,
+            began_at=NOW,
+            spent_usd=Decimal(0),
+        ),
+        contracts.CleanUpEvent(**one, request=request, dispatch=_dispatch(), attached_announced=True),
+    ]
+
+
+def _performance_events() -> list[Contract]:
+    """Returns those of the state machine `change-performance`."""
+    original = contracts.PerformanceSettings(volume_type="io2", iops=1_000)
+    target = contracts.PerformanceSettings(volume_type="io2", iops=2_000)
+    one: dict[str, Any] = {
+        "restore_id": CHANGE_ID,
+        "now": NOW,
+        "volume_id": VOLUME_ID,
+        "original": original,
+        "target": target,
+    }
+    look = contracts.CheckPerformanceResult(
+        finished=False, wait_seconds=10, state="modifying", requested_at=STARTED, requested_from="ec2"
+    )
+    return [
+        contracts.ChangePerformanceEvent(**one, accepted_at=STARTED),
+        contracts.CheckPerformanceEvent(**one, size_gib=100, started_at=STARTED, previous=look),
+    ]
+
+
+def step_events() -> list[Contract]:
+    """Returns a valid event of each step of every state machine."""
+    request = contracts.parse_restore_request(REQUEST)
+    return [*_restore_events(request), *_volume_events(request), *_performance_events()]
