@@ -19,7 +19,7 @@ import pytest
 from moto import mock_aws
 
 from rewarm.domain.model import RunningFastRestore
-from rewarm.steps.record.kept import keep_plans
+from rewarm.steps.record.payloads import write_plans
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json
 from tests.support.builders import (
@@ -172,7 +172,7 @@ def event(**fields: Any) -> Json:
 
 def report(patch: pytest.MonkeyPatch, result: Json) -> None:
     world = World()
-    key = keep_plans(RESTORE_ID, [volume_plan()], world.artifacts)
+    key = write_plans(RESTORE_ID, [volume_plan()], world.artifacts)
     handle(
         patch, "report",
         event(

@@ -19,7 +19,7 @@ from rewarm.ports.restores import Standing
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, clean_up
 from rewarm.steps.plan.choose_fallback import choose_fallback
-from rewarm.steps.record.kept import kept_plan
+from rewarm.steps.record.payloads import read_plan
 from rewarm.steps.record.records import settled_attribute
 from rewarm.steps.report.report import ReportPorts, report
 from rewarm.steps.request.get_restore import GetRestorePorts, get_restore
@@ -77,7 +77,7 @@ def story(plan: JsonObject) -> JsonObject:
 def carry_out(restore: Restore, index: int) -> JsonObject:
     """One volume that is announced and falls back twice, each time for the longest cause there is."""
     world = restore.world
-    planned = kept_plan(RESTORE_ID, index, world.artifacts)
+    planned = read_plan(RESTORE_ID, index, world.artifacts)
     volume_id = f"vol-{index:017x}"
     volume = planned.volume.model_copy(update={"device": f"/dev/sd{index:03d}", "instance_id": "i-1"})
     common: JsonObject = {"restore_id": RESTORE_ID, "request": restore.request}

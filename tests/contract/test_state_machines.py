@@ -12,7 +12,7 @@ from jsonata import Jsonata
 
 from rewarm import contracts
 from rewarm.domain import errors
-from rewarm.steps.announce.record import PASSING
+from rewarm.steps.announce.announce import TRANSIENT
 from tests.contract import repository
 from tests.contract.repository import ROOT, Graph, Json
 
@@ -115,7 +115,7 @@ class TestErrors:
     def test_the_last_try_of_announce_ready_is_known_as_such(self) -> None:
         """Also of a Retry with more attempts: each of those after it would be the last one, too."""
         state = next(state for _, name, state in TASKS if name == "Announce Ready")
-        passing = {error.__name__ for error in PASSING}
+        passing = {error.__name__ for error in TRANSIENT}
         least = min(one["MaxAttempts"] for one in state["Retry"] if passing & {*one["ErrorEquals"]})
         last_try = state["Arguments"]["Payload"]["details"]["lastTry"]
         assert last_try == f"{{% $states.context.State.RetryCount >= {least} %}}"

@@ -22,8 +22,8 @@ from rewarm.contracts.base import JsonObject
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.samples import Sample, with_sample
-from rewarm.steps.record.kept import keep_plans
-from rewarm.steps.record.samples import samples_key
+from rewarm.steps.record.bucket import samples_key
+from rewarm.steps.record.payloads import write_plans
 from rewarm.steps.report.report import ReportPorts, report
 from tests.support.builders import (
     NOW,
@@ -102,7 +102,7 @@ def planned(index: int = 0, strategy: Strategy = Strategy.WARM_UP_AGENT, **chang
             strategy=one,
             feasible=one is not Strategy.VOLUME_CLONE,
             chosen=one is strategy,
-            reason="it is the cheapest in time." if one is strategy else "Dearer by $0.75.",
+            reason="it is the cheapest that meets the deadline." if one is strategy else "Costs $0.75 more.",
             usable_seconds=15,
             ready_p50_seconds=480,
             ready_p90_seconds=840,
@@ -213,7 +213,7 @@ def reported(
         "deadline_at": NOW + timedelta(minutes=30),
         "request": request(),
         "trigger": Trigger(kind="alarm", alarm_name="orders database down"),
-        "plans_key": keep_plans(RESTORE_ID, plans, world.artifacts) if plans else None,
+        "plans_key": write_plans(RESTORE_ID, plans, world.artifacts) if plans else None,
         "results": results,
         "failure": failure,
         "volume_count": len(plans),

@@ -129,11 +129,12 @@ def visit(state: str, start: float, seconds: float, payload: Any = None, **more:
 
 
 def report(strategy: str, actual_seconds: int) -> dict[str, Any]:
-    volume = {"index": 0, "verdict": "ready", "strategy": strategy, "actualSeconds": actual_seconds}
+    volume = {"index": 0, "verdict": "ready", "strategy": strategy, "actualSeconds": actual_seconds - 11}
     return {
         "verdict": "ready",
         "volumes": [volume],
         "actualSeconds": actual_seconds,
+        "slowestSeconds": actual_seconds - 11,
         "estimatedP90Seconds": 95,
     }
 

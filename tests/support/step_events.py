@@ -63,7 +63,7 @@ def _plan(strategy: Strategy = Strategy.WARM_UP_AGENT) -> contracts.Plan:
         ready_p90_seconds=838,
         cost_usd=part.usd,
         cost_parts=[part],
-        why=f"{strategy} is no dearer than any other and the fastest of these in time.",
+        why=f"{strategy} is the cheapest that meets the deadline, and the fastest at that price.",
     )
 
 

@@ -94,7 +94,7 @@ def test_a_boost_that_cannot_be_lowered_is_told_and_fails_nothing(user: RestoreU
     assert volume["Throughput"] > 125
     assert volume["Tags"]["rewarm:boost"] == "gp3 iops=3000 throughputMibS=125"
     said = texts(user.messages(done.restore_id)[-1])
-    assert "goes on costing money: ModifyVolume: UnauthorizedOperation" in said
+    assert "still costs money: ModifyVolume: UnauthorizedOperation" in said
     assert f"Lower {volume_id} to {TARGET} with ModifyVolume." in said
     assert user.report(done.restore_id)["volumes"][0]["boost"]["state"] == "not-lowered"
 

@@ -24,7 +24,7 @@ def decisions(done: Restore) -> list[tuple[str, str]]:
 def told(user: RestoreUser, done: Restore) -> list[str]:
     """The messages about other plans."""
     said = [texts(one) for one in user.messages(done.restore_id)]
-    return [one for one in said if "going on with" in one]
+    return [one for one in said if "continuing with" in one]
 
 
 def delivery_fails(user: RestoreUser) -> None:

@@ -71,7 +71,7 @@ def test_estimate_against_actual_is_told_part_by_part(user: RestoreUser) -> None
     assert load["actualSeconds"] >= 30 * 1_024 / 100
     assert sum(one["actualSeconds"] for one in phases.values()) <= volume["sincePlanSeconds"]
     assert done.record["volumes"][0]["measured"]["phases"] == volume["phases"]
-    assert "Parts of it" in texts(user.messages(done.restore_id)[-1])
+    assert "Phases" in texts(user.messages(done.restore_id)[-1])
     points = user.report(done.restore_id)["results"][0]["initialization"]["points"]
     assert points[-1][1] == 30 << 30
     assert [done_bytes for _, done_bytes in points] == sorted(done_bytes for _, done_bytes in points)

@@ -1,4 +1,4 @@
-"""Serves the states that begin with Announce: people and programs are told."""
+"""Serves the states that begin with Announce: tells people and programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rewarm.handlers import wiring
 from rewarm.observability import step_handler
 from rewarm.restore_metrics import announced
 from rewarm.steps.announce.announce import announce
-from rewarm.steps.announce.unreported import is_reported
+from rewarm.steps.announce.ended import is_reported
 
 _TABLE = wiring.table()
 _MESSAGES = wiring.messages()
@@ -16,9 +16,9 @@ _ARTIFACTS = wiring.artifacts()
 
 @step_handler(AnnounceEvent)
 def lambda_handler(event: AnnounceEvent) -> AnnounceResult:
-    """Who was told."""
+    """The channels that took the message."""
     if is_reported(event, _TABLE):
         return AnnounceResult(channels=[])
-    told = announce(event, table=_TABLE, messages=_MESSAGES, artifacts=_ARTIFACTS)
+    result = announce(event, table=_TABLE, messages=_MESSAGES, artifacts=_ARTIFACTS)
     announced(event)
-    return told
+    return result

@@ -1,4 +1,4 @@
-"""The log of decisions: what was chosen and why, what took over, what was given back, by time."""
+"""The log of decisions in the order of time: what was chosen and why, what took over, what was given back."""
 
 from __future__ import annotations
 
@@ -33,11 +33,8 @@ def _of_plan(one: Json, *, many: bool) -> list[Row]:
         for other in one.get("candidates") or []
         if not other["chosen"]
     ]
-    chosen += (
-        [f"Where that fails: {', then '.join(f['strategy'] for f in one['fallbacks'])}."]
-        if one.get("fallbacks")
-        else []
-    )
+    fallbacks = [fallback["strategy"] for fallback in one.get("fallbacks") or []]
+    chosen += [f"Fallback order: {', then '.join(fallbacks)}."] if fallbacks else []
     return [
         ("plan", f"{name}snapshot {volume['snapshotId']}", taken),
         ("plan", f"{name}strategy {plan['strategy']}", chosen),
@@ -56,7 +53,7 @@ def _of_result(result: Json) -> list[Row]:
     rows: list[Row] = []
     name = result.get("volumeId") or f"volume {result.get('index')}"
     if result.get("warmUps"):
-        words = "It had come to a standstill, or was still slow after all, so the agent read it once more."
+        words = "The warm-up agent read it once more, as it had come to a standstill or was still slow."
         rows.append(("initialization", f"{name} was warmed up again", [words]))
     released = (result.get("released") or {}).get("released") or []
     if released:
@@ -65,5 +62,5 @@ def _of_result(result: Json) -> list[Row]:
     if boost and boost.get("state") != "lowered":
         why = boost.get("reason") or "no reason is known"
         words = f"Still {boost['boosted']}, to be {boost['target']}: {why}."
-        rows.append(("release", f"{name}: the boost goes on costing money", [words]))
+        rows.append(("release", f"{name}: the boost still costs money", [words]))
     return rows

@@ -1,4 +1,4 @@
-"""The pictures of a volume; one that cannot be drawn is left out, for the tables say the same."""
+"""The pictures of a volume; a picture that cannot be drawn is left out, as the tables say the same."""
 
 from __future__ import annotations
 
@@ -40,51 +40,51 @@ STEPS = (
     ("initialize", "initialized"),
     ("verify", "verified"),
 )
-"""Part of the restore, and the entry of the timeline that ends it; each begins where the one before ended."""
+"""Phase of the restore and the entry of the timeline that ends it; each begins where the last one ended."""
 
 
 def pictures_of(
     volume: Json, result: Json, samples: list[Sample], started_at: datetime
 ) -> dict[str, Pictures]:
     """`progress`, `phases` and `latency`; empty where there is nothing to show."""
-    told: dict[str, Any] = {
+    data: dict[str, Any] = {
         "progress": [result.get("timeline") or {}, samples, started_at.isoformat()],
         "phases": volume.get("phases") or [],
         "latency": {phase: (result.get(phase) or {}).get("result") for phase in ("before", "after")},
     }
     name = f"volume-{volume['index']}"
-    return {kind: _guarded(kind, name, json.dumps(one)) for kind, one in told.items()}
+    return {kind: _guarded(kind, name, json.dumps(value)) for kind, value in data.items()}
 
 
-def _guarded(kind: str, name: str, told: str) -> Pictures:
+def _guarded(kind: str, name: str, data: str) -> Pictures:
     try:
-        return _drawn(kind, name, told)
+        return _drawn(kind, name, data)
     except Exception:
         LOG.exception("a picture could not be drawn")
         return {}
 
 
 @lru_cache(maxsize=4 * MOST_DRAWN)
-def _drawn(kind: str, name: str, told: str) -> Pictures:
-    """A volume's page is followed by that of its restore, with the same pictures: they are drawn once."""
-    found = json.loads(told)
+def _drawn(kind: str, name: str, data: str) -> Pictures:
+    """Draws once what a volume's page and the page of its restore both show."""
+    values = json.loads(data)
     if kind == "progress":
-        return _progress(name, *found)
-    return _phases(name, found) if kind == "phases" else _latency(name, found)
+        return _progress(name, *values)
+    return _phases(name, values) if kind == "phases" else _latency(name, values)
 
 
 # matplotlib takes seconds to load, and is not needed for the words: imported where it draws.
 def _progress(name: str, timeline: Json, looks: list[list[Any]], started_at: str) -> Pictures:
     from rewarm.charts import restore  # noqa: PLC0415
 
-    samples = [Sample(*one) for one in looks]
+    samples = [Sample(*values) for values in looks]
     rates = [
-        (one.seconds, rate)
-        for one, rate in zip(samples, rates_mib_s(samples), strict=True)
+        (sample.seconds, rate)
+        for sample, rate in zip(samples, rates_mib_s(samples), strict=True)
         if rate is not None
     ]
     parts = bands(timeline, datetime.fromisoformat(started_at))
-    percents = [(one.seconds, one.percent) for one in samples]
+    percents = [(sample.seconds, sample.percent) for sample in samples]
     going = restore.Going(percents=[*_nothing_read(percents, parts), *percents], rates=rates, bands=parts)
     return restore.going_on(going, f"{name}-progress", "Progress and rate of the initialization over time")
 
@@ -98,7 +98,7 @@ def _nothing_read(percents: list[tuple[float, float]], parts: list[Band]) -> lis
 
 
 def bands(timeline: Mapping[str, Any], started_at: datetime) -> list[Band]:
-    """The parts of the restore that the timeline knows the end of."""
+    """The phases of the restore whose end the timeline has."""
     from rewarm.charts.restore import Band  # noqa: PLC0415
 
     found: list[Band] = []
@@ -127,7 +127,7 @@ def _phases(name: str, phases: list[Json]) -> Pictures:
         )
         for one in phases
     ]
-    return restore.phases(bars, f"{name}-phases", "Each part of the restore, estimated and as it was")
+    return restore.phases(bars, f"{name}-phases", "Each phase of the restore, estimated and actual")
 
 
 def _latency(name: str, measured: Json) -> Pictures:

@@ -45,29 +45,23 @@ def render(account: Json) -> str:
 
 
 def verdict(account: Json) -> str:
-    """In one line."""
+    """The verdict in one line."""
     count = len(account["volumes"])
     what = "the volume" if count == 1 else f"{count} volumes"
     if account["verdict"] == "ready":
-        slowest = max((one.get("actualSeconds") or 0 for one in account["volumes"]), default=0)
-        return f"Ready: {what} at full speed after {text.seconds_text(float(slowest))}"
+        took = text.seconds_text(float(account["slowestSeconds"]))
+        return f"Ready: {what} at full speed {took} after the request"
     failure = account.get("failure") or {}
     if failure.get("error") == "RestoreCancelledError":
-        return "Cancelled, as asked for"
+        return "Cancelled on request"
     good = sum(one["verdict"] == "ready" for one in account["volumes"])
     return f"Failed: {count - good} of {count} volumes" if good else "Failed"
 
 
 def _cards(account: Json) -> list[Json]:
-    """What most people want to know, with what is behind it."""
-    actual, planned = account["actualSeconds"], account["estimatedP90Seconds"]
+    """The figures that most readers look for first."""
     cards = [
-        {
-            "label": "Took, with the report",
-            "figure": Figure(text.seconds_text(float(actual)), actual, "actualSeconds"),
-            "note": f"planned in 9 of 10 cases: {text.estimate_text(planned)}" if planned else "",
-            "kind": "",
-        },
+        _time_card(account),
         {
             "label": "Extra cost",
             "figure": Figure(text.money(account["costUsd"]), account["costUsd"], "costUsd"),
@@ -80,6 +74,19 @@ def _cards(account: Json) -> list[Json]:
     if account.get("deadlineAt"):
         cards.insert(1, _deadline_card(account))
     return cards
+
+
+def _time_card(account: Json) -> Json:
+    """All times of a restore run from the request."""
+    ended, planned = account["actualSeconds"], account["estimatedP90Seconds"]
+    estimate = f"estimate (P90): {text.estimate_text(planned)}" if planned else ""
+    if account["verdict"] != "ready":
+        figure = Figure(text.seconds_text(float(ended)), ended, "actualSeconds")
+        return {"label": "Ended, after the request", "figure": figure, "note": estimate, "kind": ""}
+    seconds = account["slowestSeconds"]
+    figure = Figure(text.seconds_text(float(seconds)), seconds, "slowestSeconds")
+    note = f"{estimate}; report written after {text.seconds_text(float(ended))}"
+    return {"label": "At full speed, after the request", "figure": figure, "note": note, "kind": ""}
 
 
 def _deadline_card(account: Json) -> Json:
@@ -116,7 +123,7 @@ def _facts(account: Json) -> list[tuple[str, str]]:
 
 
 def _left(account: Json) -> Json:
-    """What stays, what is gone, and what goes on costing money."""
+    """What stays, what was removed, and what still costs money."""
     costs = [
         f"{one.get('volumeId')} is still {one['boost']['boosted']}, to be {one['boost']['target']}"
         for one in account["volumes"]

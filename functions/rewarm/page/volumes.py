@@ -16,7 +16,7 @@ from rewarm.page import text
 from rewarm.page.pictures import NO_PICTURES, PHASES, Json, pictures_of
 
 MOMENTS = (
-    ("began", "Plan taken up"),
+    ("began", "Plan started"),
     ("prepared", "Snapshot prepared"),
     ("asked", "CreateVolume called"),
     ("available", "Volume available"),
@@ -160,13 +160,13 @@ def _comparison(volume: Json, at: str) -> list[tuple[str, Figure, Figure, Figure
     none = Figure(text.NONE, None, "")
     rows = [
         (
-            "At full speed, from the plan",
+            "At full speed, after the plan",
             _figure(volume, at, "estimatedP50Seconds", text.estimate_text(volume.get("estimatedP50Seconds"))),
             _figure(volume, at, "estimatedP90Seconds", text.estimate_text(volume.get("estimatedP90Seconds"))),
             _figure(volume, at, "sincePlanSeconds", text.seconds_text(volume.get("sincePlanSeconds"))),
         ),
         (
-            "At full speed, from the start",
+            "At full speed, after the request",
             none,
             none,
             _figure(volume, at, "actualSeconds", text.seconds_text(volume.get("actualSeconds"))),

@@ -11,7 +11,7 @@ class Messages(Protocol):
     """Every channel that the stack has."""
 
     def send(self, message: JsonObject) -> list[str]:
-        """Sends a message of domain.words.messages as JSON, and returns the names of the channels that took
+        """Sends a message of domain.words.message as JSON, and returns the names of the channels that took
         it.
 
         Its `notify` says which channels the request wants. A channel that fails is left out, and raises

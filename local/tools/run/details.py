@@ -22,7 +22,7 @@ def detail(visit: StateVisit) -> str:
     try:
         return describe(visit.payload)
     except (KeyError, TypeError, IndexError):
-        # A step's answer of another shape must not end the view of a restore that goes on.
+        # A step's answer of another shape must not end the view of a restore that still runs.
         return ""
 
 
@@ -70,8 +70,10 @@ def _poll(answer: Any) -> str:
 
 
 def _report(answer: Any) -> str:
-    estimate = f"estimated {estimate_text(answer['estimatedP90Seconds'])} (P90)"
-    return f"{answer['verdict']} after {elapsed_text(answer['actualSeconds'])}, {estimate}"
+    estimate = f"estimate (P90): {estimate_text(answer['estimatedP90Seconds'])}"
+    if answer["verdict"] != "ready":
+        return f"{answer['verdict']}, {elapsed_text(answer['actualSeconds'])} after the request; {estimate}"
+    return f"at full speed {elapsed_text(answer['slowestSeconds'])} after the request; {estimate}"
 
 
 def _clean_up(answer: Any) -> str:
@@ -80,10 +82,10 @@ def _clean_up(answer: Any) -> str:
 
 
 def _release(answer: Any) -> str:
-    told, boost = ", ".join(answer["released"]), answer.get("boost")
+    released, boost = ", ".join(answer["released"]), answer.get("boost")
     if boost and boost["state"] != "lowered":
-        told = f"boost {boost['state']}: {boost['reason']}"
-    return told or "nothing to give back"
+        return f"boost {boost['state']}: {boost['reason']}"
+    return released or "nothing to give back"
 
 
 def _announced(answer: Any) -> str:

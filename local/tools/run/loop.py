@@ -30,8 +30,8 @@ class Loop:
             self._same += 1
             self._waits.clear()
             return []
-        told: list[StateVisit | int] = [self._same] if self._same else []
-        told += [*self._waits, visit]
+        visits: list[StateVisit | int] = [self._same] if self._same else []
+        visits += [*self._waits, visit]
         self._same = 0
         self._waits.clear()
-        return told
+        return visits

@@ -133,8 +133,14 @@ class RestoreRecord:
         return None
 
     @property
+    def full_speed_seconds(self) -> float | None:
+        """Lab time from the request to full speed of the last volume; None where the restore is not ready."""
+        report = self.report or {}
+        return float(report["slowestSeconds"]) if report.get("verdict") == "ready" else None
+
+    @property
     def seconds(self) -> float | None:
-        """Lab time from start to end."""
+        """Lab time from the request to the end of the workflow."""
         return None if self.ended_at is None else self.ended_at - self.started_at
 
     def measured(self, phase: str) -> Json | None:

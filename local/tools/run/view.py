@@ -35,7 +35,7 @@ from local.tools.run.wording import (
     seconds_text,
     strategy_text,
 )
-from rewarm.domain.units import count_text
+from rewarm.domain.units import count_text, elapsed_text
 
 PLAIN_COLUMNS = 120
 QUIET_KINDS = {"Pass", "Choice", "Map"}
@@ -98,11 +98,11 @@ class View:
         """A state that is over; polls that find what the one before found are only counted."""
         if visit.kind in QUIET_KINDS:
             return
-        for told in self._loop.take(visit):
-            if isinstance(told, int):
-                self.console.print(f"  [dim]{'':9} … {count_text(told, 'more poll')} found the same[/]")
+        for shown in self._loop.take(visit):
+            if isinstance(shown, int):
+                self.console.print(f"  [dim]{'':9} … {count_text(shown, 'more poll')} found the same[/]")
             else:
-                self._state(told, started_at)
+                self._state(shown, started_at)
 
     def _state(self, visit: StateVisit, started_at: float) -> None:
         at = offset_text(visit.entered_at - started_at)
@@ -153,8 +153,11 @@ class View:
         self._latency(restore)
         self._cost(restore)
         self._proof(restore)
+        if restore.full_speed_seconds is not None:
+            self.console.print(f"At full speed {elapsed_text(restore.full_speed_seconds)} after the request")
         self.console.print(
-            f"Took {seconds_text(restore.seconds)} of lab time, {seconds_text(restore.real_seconds)} in fact"
+            f"The workflow ended after {seconds_text(restore.seconds)} of lab time, "
+            f"{seconds_text(restore.real_seconds)} in fact"
         )
 
     def finished(self, run: RunRecord, report: str) -> None:
@@ -163,7 +166,7 @@ class View:
         self.heading("Result")
         self.console.print(f"Delivered and still there: {', '.join(run.delivered) or 'nothing'}.")
         left = ", ".join(run.left_running) or "nothing"
-        self.console.print(f"Left running beside that, costing money: {escape(left)}.")
+        self.console.print(f"Also left running and still costing money: {escape(left)}.")
         for problem in found:
             self.console.print(f"[red]✗[/] {escape(problem)}")
         colour = "red" if found else "green"

@@ -104,8 +104,8 @@ class Watch:
 
     def _announced(self) -> Iterator[float]:
         """When the steps ended that reached Slack."""
-        told = [visit for visit in self._record.visits if visit.state.startswith("Announce")]
-        for visit in sorted(told, key=lambda visit: visit.left_at or 0.0):
+        announced = [visit for visit in self._record.visits if visit.state.startswith("Announce")]
+        for visit in sorted(announced, key=lambda visit: visit.left_at or 0.0):
             if visit.left_at and visit.payload and "slack" in visit.payload.get("channels", []):
                 yield visit.left_at
 

@@ -263,7 +263,7 @@ class TestAuditor:
 
     def test_a_volume_deleted_with_what_somebody_wrote_to_it(self, monkeypatch):
         """Whatever the record says of it: here it was not even noted as announced."""
-        monkeypatch.setattr("rewarm.steps.announce.announce.note_usable", nothing)
+        monkeypatch.setattr("rewarm.steps.announce.usable.note_usable", nothing)
         monkeypatch.setattr("rewarm.steps.clean_up.clean_up._reason_to_keep", nothing)
         with FastLab(1) as lab:
             ending = PATHS["zone-only-used-and-cancelled"].play(lab)

@@ -7,7 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from rewarm.steps.verify.start_benchmark import BenchmarkPorts, output_key
+from rewarm.steps.record.bucket import benchmark_output_key
+from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from tests.support.builders import INSTANCE_ID, World
 from tests.support.fio_outputs import account, run_text, side
 from tests.unit.handlers.conftest import Context
@@ -31,7 +32,7 @@ def test_a_benchmark_is_started_and_told(api: Api) -> None:
     path = f"/benchmarks/{started['benchmarkId']}"
     assert api.call("GET", path)[1]["status"] == "running"
     text = run_text("/data", "upload", account(write=side(253, block_kib=1024)))
-    api.world.artifacts.texts[output_key(started["benchmarkId"])] = text
+    api.world.artifacts.texts[benchmark_output_key(started["benchmarkId"])] = text
     api.world.commands.finish(started["commandId"])
     status, told = api.call("GET", path)
     assert (status, told["status"]) == (200, "completed")

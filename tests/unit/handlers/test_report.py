@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from rewarm.steps.record.kept import keep_plans, plans_key
+from rewarm.steps.record.bucket import plans_key
+from rewarm.steps.record.payloads import write_plans
 from tests.support import accounts
 from tests.support.builders import NOW, RESTORE_ID, World, request
 from tests.support.wired import use
@@ -19,7 +20,7 @@ from tests.unit.handlers.conftest import Context
 @pytest.fixture
 def world() -> World:
     found = World()
-    keep_plans(RESTORE_ID, [accounts.planned()], found.artifacts)
+    write_plans(RESTORE_ID, [accounts.planned()], found.artifacts)
     return found
 
 

@@ -124,6 +124,6 @@ def manner(estimate: Estimate) -> str:
 
 
 def in_words(estimate: Estimate) -> str:
-    """`fast-snapshot-restore (full speed within 1 h 20 min in 9 of 10 cases)`."""
+    """`fast-snapshot-restore (P90 of full speed: 1 h 20 min)`."""
     ready = duration_text(estimate.times.ready_p90)
-    return f"{estimate.strategy}{manner(estimate)} (full speed within {ready} in 9 of 10 cases)"
+    return f"{estimate.strategy}{manner(estimate)} (P90 of full speed: {ready})"

@@ -147,7 +147,7 @@ def _refusal(situation: Situation, option: Option) -> str | None:
     if situation.strict and situation.is_late(option):
         ready = duration_text(option.seconds_from_now(in_place=situation.announced))
         left = duration_text(max(0.0, situation.seconds_left or 0.0))
-        return f"full speed only within {ready}, and the deadline leaves {left}"
+        return f"full speed only within {ready}, and the deadline is in {left}"
     return None
 
 
@@ -160,15 +160,15 @@ def _rank(situation: Situation, option: Option, place: int) -> tuple[bool, float
 def _why(situation: Situation, option: Option, *, late: bool) -> str:
     seconds = option.seconds_from_now(in_place=situation.announced)
     where = "on the same volume" if situation.announced else "with a new volume"
-    price = usd_text(option.cost_usd) if option.cost_usd else "no extra cost"
-    ready = f"full speed within {duration_text(seconds)} in 9 of 10 cases"
+    price = f"costs {usd_text(option.cost_usd)}" if option.cost_usd else "no extra cost"
+    ready = f"full speed within {duration_text(seconds)} (P90)"
     said = f"Takes over from {situation.failed}, {where}: {ready}"
     left = situation.seconds_left
     if left is None:
-        return f"{said}, {price}."
+        return f"{said}; {price}."
     if late:
-        return f"{said}, {duration_text(seconds - max(0.0, left))} too late, {price}; none is earlier."
-    return f"{said}; the deadline leaves {duration_text(left)}, {price}."
+        return f"{said}; {duration_text(seconds - max(0.0, left))} too late; {price}; none is earlier."
+    return f"{said}; deadline in {duration_text(left)}; {price}."
 
 
 def _why_none(situation: Situation, rejected: Sequence[str]) -> str:

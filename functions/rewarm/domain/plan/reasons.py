@@ -1,4 +1,4 @@
-"""Why a strategy was chosen, and why each other one was not, in sentences for people."""
+"""Why a strategy was chosen, and why each other one was not, in sentences."""
 
 from __future__ import annotations
 
@@ -13,26 +13,25 @@ from rewarm.domain.units import MICRO_DOLLAR, duration_text, price_text, usd_tex
 
 
 def why(best: Estimate, possible: Iterable[Estimate], objective: PlanObjective) -> str:
-    """Of the chosen one; `possible` are all that could have been."""
-    ready = f"full speed within {duration_text(best.times.ready_p90)} in 9 of 10 cases"
-    price = usd_text(best.decidable_usd) if best.decidable_usd else "no extra cost"
+    """Why the estimate `best` was chosen; `possible` are all that could have been chosen."""
+    ready = f"full speed within {duration_text(best.times.ready_p90)} (P90)"
+    price = f"costs {usd_text(best.decidable_usd)}" if best.decidable_usd else "no extra cost"
     name = f"{best.strategy}{manner(best)}"
     if objective.fixed is not None:
         tail = f"; too late by {_lateness(best, objective)}" if is_late(best, objective) else ""
         note = f"; {best.note}" if best.note else ""
-        return f"The request asks for {name}: {ready}, {price}{tail}{note}."
+        return f"The request asks for {name}: {ready}; {price}{tail}{note}."
     others = [other for other in possible if other is not best]
     if is_late(best, objective):
         late = f"{_lateness(best, objective)} too late"
-        return f"{_closest(name, best, others, objective)}: {ready}, {late}, {price}."
+        return f"{_closest(name, best, others, objective)}: {ready}; {late}; {price}."
     deadline = objective.deadline_seconds
-    allowed = f"; the deadline leaves {duration_text(deadline)}" if deadline is not None else ""
-    in_time = " in time" if deadline is not None else ""
-    return f"{name} is {_rank(best, others, objective, in_time)}: {ready}{allowed}, {price}."
+    allowed = f"; deadline in {duration_text(deadline)}" if deadline is not None else ""
+    return f"{name} is {_rank(best, others, objective)}: {ready}{allowed}; {price}."
 
 
 def _closest(name: str, best: Estimate, others: Iterable[Estimate], objective: PlanObjective) -> str:
-    """Beside others a volume need not be earlier than the last of them, whatever its own share could buy."""
+    """One of several volumes need not be ready before the last of them, whatever its own share could buy."""
     within = " within the budget" if objective.budget_usd is not None else ""
     if any(other.times.ready_p90 < best.times.ready_p90 for other in others):
         return (
@@ -42,17 +41,18 @@ def _closest(name: str, best: Estimate, others: Iterable[Estimate], objective: P
     return f"No strategy{within} meets the deadline; {name} comes closest"
 
 
-def _rank(best: Estimate, others: Sequence[Estimate], objective: PlanObjective, in_time: str) -> str:
-    """Alone another may be cheaper: what is shared is paid for the others' sake already."""
+def _rank(best: Estimate, others: Sequence[Estimate], objective: PlanObjective) -> str:
+    """For one volume alone another may be cheaper, as the other volumes pay for what all share."""
+    in_time = " that meets the deadline" if objective.deadline_seconds is not None else ""
     if any(other.decidable_usd < best.decidable_usd and not is_late(other, objective) for other in others):
         return f"the cheapest{in_time} for all volumes of the snapshot together"
     if any(other.decidable_usd == best.decidable_usd for other in others):
-        return f"no dearer than any other and the fastest of these{in_time}"
+        return f"the cheapest{in_time}, and the fastest at that price"
     return f"the cheapest{in_time}"
 
 
 def verdict(outcome: Outcome, best: Estimate, chosen_why: str, objective: PlanObjective) -> str:
-    """Of one strategy, chosen or not."""
+    """Why the strategy was chosen or not."""
     if isinstance(outcome, Infeasible):
         return f"Not possible: {outcome.reason}."
     if outcome is best:
@@ -65,7 +65,7 @@ def verdict(outcome: Outcome, best: Estimate, chosen_why: str, objective: PlanOb
 
 
 def why_not(estimate: Estimate, best: Estimate, objective: PlanObjective) -> str:
-    """One that could be had and is not the best."""
+    """Why a possible estimate is not the best one."""
     if over_budget(estimate, objective):
         price, budget = _price_and_budget(estimate, objective)
         return f"Over budget: it costs {price}, and the budget leaves {budget}."
@@ -74,24 +74,24 @@ def why_not(estimate: Estimate, best: Estimate, objective: PlanObjective) -> str
         late = _lateness(estimate, objective)
         return f"Too late: full speed only within {ready}, {late} after the deadline."
     if is_late(estimate, objective) and estimate.times.ready_p90 > best.times.ready_p90:
-        return f"Too late as well, and slower: {_against(estimate, best)}."
+        return f"Also misses the deadline, and is slower: {_against(estimate, best)}."
     if estimate.decidable_usd > best.decidable_usd:
         more = usd_text(estimate.decidable_usd - best.decidable_usd)
-        return f"Dearer by {more}; it would be at full speed within {ready}."
+        return f"Costs {more} more; full speed within {ready}."
     if estimate.decidable_usd < best.decidable_usd:
-        return f"Cheaper alone, but not where the volumes of the snapshot share one price: {ready}."
+        return f"Cheaper alone, but not if the snapshot's volumes share one price; full speed within {ready}."
     if estimate.times.ready_p90 > best.times.ready_p90:
         return f"Slower at the same price: {_against(estimate, best)}."
     return f"No better: {ready} at the same price."
 
 
 def as_fallback(estimate: Estimate, best: Estimate, objective: PlanObjective) -> str:
-    """What takes over where the best cannot be had after all."""
-    return f"Takes over if {best.strategy} cannot be had. {why_not(estimate, best, objective)}"
+    """When the estimate takes over, and why it is not the best."""
+    return f"Takes over if {best.strategy} fails. {why_not(estimate, best, objective)}"
 
 
 def nothing_fits(outcomes: Mapping[Strategy, Outcome], objective: PlanObjective) -> NoStrategyFitsError:
-    """The refusal, with the field of the request that is to blame."""
+    """The refusal, with the field of the request that rules every strategy out."""
     asked = [objective.fixed] if objective.fixed is not None else list(outcomes)
     names = [name for name in asked if name is objective.fixed or name not in NEVER_BY_ITSELF]
     reasons = "; ".join(f"{name}: {_refusal(outcomes[name], objective)}" for name in names)
@@ -105,7 +105,7 @@ def nothing_fits(outcomes: Mapping[Strategy, Outcome], objective: PlanObjective)
 
 
 def too_dear_together(volumes: int, least_usd: Decimal, objective: PlanObjective) -> NoStrategyFitsError:
-    """Each volume would fit alone, and all together do not."""
+    """The refusal where each volume alone would fit the budget, and all together do not."""
     budget = price_text(objective.budget_usd or Decimal(0))
     return NoStrategyFitsError(
         f"{volumes} volumes cost {price_text(least_usd)} together, over the budget of {budget}",

@@ -82,7 +82,7 @@ class BoostOutcome:
     def sentence(self) -> str:
         """For people."""
         if not self.is_lowered:
-            return f"It is still boosted to {self.boosted}, which goes on costing money: {self.reason}."
+            return f"It is still boosted to {self.boosted} and still costs money: {self.reason}."
         tail = f" ({self.reason})" if self.reason else ""
         return f"It was boosted to {self.boosted} for the warm-up and is lowered to {self.target}{tail}."
 

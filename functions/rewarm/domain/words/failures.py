@@ -11,14 +11,14 @@ PLAIN = {
     "States.Timeout": "A step took longer than it is allowed to.",
     "States.TaskFailed": "A step failed.",
     "States.DataLimitExceeded": "A step answered more than Step Functions can carry.",
-    "States.Runtime": "The workflow itself could not go on.",
+    "States.Runtime": "The workflow itself could not continue.",
     "Lambda.Unknown": "A function ended without an answer, for example out of memory.",
     "Sandbox.Timedout": "A function took longer than it is allowed to.",
 }
 CLEAN_UP_MARK = " Clean-up failed too: "
-"""What statemachine/restore_volume.asl.yaml puts between the two causes."""
+"""Text between the two causes in statemachine/restore_volume.asl.yaml."""
 FALLBACK_MARK = " And then: "
-"""What it puts before the reason why no other plan took over."""
+"""Text there before the reason why no other plan took over."""
 STATE_MARK = re.compile(r"At (?P<state>[A-Z][A-Za-z ]*): ")
 """How statemachine/restore_volume.asl.yaml begins the cause of its failure: with the state that failed."""
 MAX_DEPTH = 5
@@ -35,22 +35,21 @@ class Explanation:
 
 
 def explain(error: str, cause: str | None) -> Explanation:
-    """Unwraps Lambda's `{errorMessage, errorType}` and nested executions' `{Error, Cause}`."""
-    told = _unwrap(error, cause or "", MAX_DEPTH)
-    return replace(told, sentence=_cut(told.sentence))
+    """The error and cause inside Lambda's `{errorMessage, errorType}` and executions' `{Error, Cause}`."""
+    explanation = _unwrap(error, cause or "", MAX_DEPTH)
+    return replace(explanation, sentence=_cut(explanation.sentence))
 
 
 def _unwrap(error: str, cause: str, depth: int) -> Explanation:
     marked = STATE_MARK.match(cause)
     first, why, second = _split(cause[marked.end() :] if marked else cause)
-    told = _unwrap_one(error, first, depth)
+    found = _unwrap_one(error, first, depth)
     if why:
-        told = replace(told, sentence=f"{_ended(told.sentence)} {why}")
+        found = replace(found, sentence=f"{_ended(found.sentence)} {why}")
     if second is not None:
-        told = replace(
-            told, sentence=f"{_ended(told.sentence)}{CLEAN_UP_MARK}{_unwrap(error, second, depth).sentence}"
-        )
-    return replace(told, state=told.state or marked["state"]) if marked else told
+        clean_up = _unwrap(error, second, depth).sentence
+        found = replace(found, sentence=f"{_ended(found.sentence)}{CLEAN_UP_MARK}{clean_up}")
+    return replace(found, state=found.state or marked["state"]) if marked else found
 
 
 def _split(cause: str) -> tuple[str, str, str | None]:

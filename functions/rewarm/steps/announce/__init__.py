@@ -1,12 +1,15 @@
-"""Tells people and the record what happened; `domain/words` finds the words.
+"""Tells people and programs what happened, and writes it to the record first.
 
-States: Announce Plan, Announce Attached, Announce Available, Announce Ready and the others, all in announce.
+The module announce serves all of its states: Announce Plan, Fallback, Attached, Available, Ready, Failure and
+Unreported of a restore, Announce Change and Failure of a change of performance.
 
-- details: what each message holds for programs
-- performance: messages about a change of performance
-- record: writes news to the record before people hear them
-- replacement: what messages say about a volume that gave up its place
-- unreleased: what the ready message says about costs that `Release` could not end
-- unreported: the message about a restore whose report is missing
-- usable: notes that people know of a volume that they can use
+Each message has one module here, which reads the facts, and one of the same name in `domain/words`.
+
+- announce: the order of record and channels, and the table of messages
+- ended: the messages of a restore that failed, was cancelled, or has no report
+- performance: the messages about a change of performance
+- plan: the messages of a plan, and of another plan that takes over
+- ready: the message of a volume at full speed
+- usable: the messages of a volume that can be used, attached or in a zone
+- volume_facts: what several messages say of a volume
 """

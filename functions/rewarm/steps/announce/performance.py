@@ -1,4 +1,4 @@
-"""State `Announce …` of a change of performance: the words, and what changes in the record."""
+"""States `Announce Change` and `Announce Failure` of a change of performance."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.performance import CheckPerformanceResult, PerformanceSettings
 from rewarm.contracts.request import Notify
 from rewarm.domain.units import iso
-from rewarm.domain.words import performance_messages as wording
+from rewarm.domain.words import performance as words
 from rewarm.domain.words.failures import explain
-from rewarm.domain.words.messages import Message
+from rewarm.domain.words.message import Message
 from rewarm.steps.performance.changes import ChangeStatus
 
 
 class ChangeDetails(Contract):
-    """What both kinds of message are about."""
+    """Details of both messages."""
 
     volume_id: str
     original: PerformanceSettings
@@ -34,31 +34,29 @@ class PerformanceFailedDetails(ChangeDetails):
     failure: Failure
 
 
-def performance_changed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
-    """The new settings hold."""
-    del record
+def changed(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+    """The message that the new settings are in effect."""
     details = PerformanceChangedDetails.model_validate(event.details)
     check = details.check
-    effect = wording.Effect(
+    effect = words.Effect(
         check.requested_at, check.requested_from, check.took_effect_at or event.now, check.state, check.reason
     )
-    return wording.changed(_change(event, details), effect), {"finishedAt": iso(event.now)}
+    return words.changed(_change(event, details), effect), {"finishedAt": iso(event.now)}
 
 
-def performance_failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
-    """They do not."""
-    del record
+def failed(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+    """The message that the change failed."""
     details = PerformanceFailedDetails.model_validate(event.details)
-    told = explain(details.failure.error, details.failure.cause)
+    why = explain(details.failure.error, details.failure.cause)
     changes = {
         "status": ChangeStatus.FAILED.value,
         "finishedAt": iso(event.now),
-        "failure": {"state": details.failure.state, "error": told.error, "cause": told.sentence},
+        "failure": {"state": details.failure.state, "error": why.error, "cause": why.sentence},
     }
-    return wording.not_changed(_change(event, details), told.sentence), changes
+    return words.not_changed(_change(event, details), why.sentence), changes
 
 
-def _change(event: AnnounceEvent, details: ChangeDetails) -> wording.Change:
-    return wording.Change(
+def _change(event: AnnounceEvent, details: ChangeDetails) -> words.Change:
+    return words.Change(
         event.restore_id, details.volume_id, details.original.values(), details.target.values()
     )

@@ -1,26 +1,66 @@
-"""Notes that people are told of a volume that they can use: attached, or available in a zone."""
+"""States `Announce Attached` and `Announce Available`: the volume can be used."""
 
 from __future__ import annotations
 
-from rewarm.contracts import AnnounceEvent
+from rewarm.contracts import AnnounceEvent, Plan, VolumeAssignment
+from rewarm.contracts.base import Contract, JsonObject
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.units import iso
+from rewarm.domain.words import usable as words
+from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.announce.details import AttachedDetails, AvailableDetails
-from rewarm.steps.record.records import attached_attribute
+from rewarm.steps.announce.volume_facts import planned_volume, replacement_changes
+from rewarm.steps.record.records import Status, attached_attribute
 
 USABLE = frozenset({"attached", "available"})
 
 
+class AvailableDetails(Contract):
+    """Details of `available`, of a volume that is attached to nothing."""
+
+    volume: VolumeAssignment
+    plan: Plan
+    volume_id: str
+
+
+class AttachedDetails(AvailableDetails):
+    """Details of `attached`."""
+
+    device: str
+
+
 def note_usable(event: AnnounceEvent, table: RestoreTable) -> None:
-    """Before anybody is told: from now on it is never deleted. Raises RestoreCancelledError."""
-    told: AttachedDetails | AvailableDetails
-    if event.event == "attached":
-        told = AttachedDetails.model_validate(event.details)
-        place = {"device": told.device}
-    else:
-        told = AvailableDetails.model_validate(event.details)
-        place = {"availabilityZone": told.volume.availability_zone}
-    noted = {"volumeId": told.volume_id, **place, "at": iso(event.now)}
-    if not table.set_unless_cancelled(event.restore_id, attached_attribute(told.volume.index), noted):
+    """Marks the volume before anybody is told of it: from then on nothing deletes it.
+
+    Raises RestoreCancelledError.
+    """
+    is_attached = event.event == "attached"
+    details = (AttachedDetails if is_attached else AvailableDetails).model_validate(event.details)
+    place = {"availabilityZone": details.volume.availability_zone}
+    if isinstance(details, AttachedDetails):
+        place = {"device": details.device}
+    mark = {"volumeId": details.volume_id, **place, "at": iso(event.now)}
+    if not table.set_unless_cancelled(event.restore_id, attached_attribute(details.volume.index), mark):
         raise RestoreCancelledError("the restore was cancelled, as asked for")
+
+
+def attached(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
+    """The message of a volume that is attached to its instance."""
+    details = AttachedDetails.model_validate(event.details)
+    message = words.attached(
+        event.restore_id,
+        details.volume_id,
+        details.device,
+        details.volume.instance_id or "",
+        planned_volume(details.volume, details.plan, record),
+    )
+    changes = replacement_changes(details.volume, record)
+    return message, {"status": Status.INITIALIZING.value, **changes}
+
+
+def available(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+    """The message of a volume that was restored to a zone."""
+    details = AvailableDetails.model_validate(event.details)
+    zone, planned = details.volume.availability_zone, planned_volume(details.volume, details.plan)
+    message = words.available(event.restore_id, details.volume_id, zone, planned)
+    return message, {"status": Status.INITIALIZING.value}

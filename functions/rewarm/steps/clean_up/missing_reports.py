@@ -18,7 +18,8 @@ from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.kept import LARGEST_BYTES, plans_key, result_key
+from rewarm.steps.record.bucket import plans_key, result_key
+from rewarm.steps.record.payloads import LARGEST_BYTES
 from rewarm.steps.record.records import (
     Status,
     indexes,

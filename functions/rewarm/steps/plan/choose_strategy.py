@@ -8,7 +8,7 @@ from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.pace import Pace
 from rewarm.steps.plan.planning import PlanningPorts, plan_volumes
-from rewarm.steps.record.kept import is_small, keep_plans, kept_volumes
+from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
 from rewarm.steps.select.start_times import turn_notes, turn_of_volumes
 
 MOST_NOTES = 20
@@ -28,7 +28,7 @@ def choose_strategy(
     ports: ChooseStrategyPorts,
 ) -> ChooseStrategyResult:
     """Raises NoStrategyFitsError."""
-    volumes = kept_volumes(event.volumes_key, ports.artifacts)
+    volumes = read_volumes(event.volumes_key, ports.artifacts)
     turns = [event.now for _ in volumes]
     if not event.request.dry_run:
         turns = turn_of_volumes(len(volumes), ports.pace, event.now)
@@ -44,7 +44,7 @@ def choose_strategy(
     ]
     notes = _few([*turn_notes(max(turns), event.now), *planned.summary.notes])
     return ChooseStrategyResult(
-        plans_key=keep_plans(event.restore_id, plans, ports.artifacts),
+        plans_key=write_plans(event.restore_id, plans, ports.artifacts),
         indexes=[one.volume.index for one in plans],
         summary=planned.summary.model_copy(update={"notes": notes}),
         plans=plans if is_small(plans) else [],

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from rewarm.contracts import LoadPlanEvent, LoadPlanResult
 from rewarm.ports.artifacts import Artifacts
-from rewarm.steps.record.kept import kept_plan
+from rewarm.steps.record.payloads import read_plan
 from rewarm.steps.select.start_times import seconds_until
 
 
 def load_plan(event: LoadPlanEvent, *, artifacts: Artifacts) -> LoadPlanResult:
     """What Choose Strategy has kept, without what it did not choose."""
-    plan = kept_plan(event.restore_id, event.index, artifacts)
+    plan = read_plan(event.restore_id, event.index, artifacts)
     return LoadPlanResult(
         volume=plan.volume,
         plan=plan.plan,

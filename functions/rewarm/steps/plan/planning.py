@@ -33,7 +33,7 @@ from rewarm.ports.instances import Instances
 from rewarm.ports.prices import Prices
 from rewarm.ports.quotas import Quotas
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
-from rewarm.steps.record.learning import known_records, timings_of
+from rewarm.steps.record.learned_times import known_records, timings_of
 
 
 @dataclass(frozen=True, kw_only=True)

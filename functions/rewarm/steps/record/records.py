@@ -44,9 +44,9 @@ FINISHED = frozenset(
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 ALARM_HELD_UNTIL = "alarmHeldUntil"
-"""Of a restore that an alarm started: until then the alarm starts no other."""
+"""Attribute of a restore that an alarm started: until this time the alarm starts no other restore."""
 REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
-"""Errors of a restore that was in the way of another one: nothing was made."""
+"""Errors of a restore that another one was in the way of: nothing was created."""
 
 
 VOLUME_ATTRIBUTES = (
@@ -78,7 +78,7 @@ def preparation_attribute(index: int) -> str:
 
 
 def boost_attribute(index: int) -> str:
-    """A volume made with more performance than it is to have: with what, and whether it is lowered."""
+    """A volume created with more performance than it will have: with what, and whether it is lowered."""
     return f"boost{index}"
 
 
@@ -88,7 +88,7 @@ def initialization_attribute(index: int) -> str:
 
 
 def measured_attribute(index: int) -> str:
-    """Estimate against actual, part by part."""
+    """Estimate against actual, phase by phase."""
     return f"measured{index}"
 
 
@@ -108,12 +108,12 @@ def clean_up_attribute(index: int) -> str:
 
 
 def story_attribute(index: int) -> str:
-    """What was known of a volume whose restore failed, for the report."""
+    """What was known of a volume that failed, for the report."""
     return f"story{index}"
 
 
 def report_attribute(index: int) -> str:
-    """Where the account of a volume is that came to full speed."""
+    """The keys of report and page of a volume that came to full speed."""
     return f"report{index}"
 
 
@@ -140,35 +140,35 @@ def sending_attribute(index: int) -> str:
 
 
 def name_and_index(name: str) -> tuple[str, int | None]:
-    """`initialization3` is about volume 3; with None, the attribute is about the whole restore."""
+    """Concern and volume of an attribute: 3 of `initialization3`, None of one of the whole restore."""
     prefix = name.rstrip("0123456789")
     known = prefix in VOLUME_ATTRIBUTES or prefix in MARKS
     return (prefix, int(name[len(prefix) :])) if known and name != prefix else (name, None)
 
 
 def volume_of(name: str) -> int | None:
-    """The volume with which the attribute is kept; None where it is on the restore, as marks are."""
+    """The volume whose item has the attribute; None where the restore's own item has it, as for marks."""
     concern, index = name_and_index(name)
     return None if concern in MARKS else index
 
 
 def indexes(record: JsonObject) -> list[int]:
-    """Of the restore's volumes; none before their number is known."""
+    """The indexes of the restore's volumes; empty before their number is known."""
     return list(range(int(record.get(VOLUME_COUNT) or 0)))
 
 
 def plans(record: JsonObject) -> list[JsonObject]:
-    """Of all volumes, from a whole record."""
+    """The plans of all volumes, from a whole record."""
     return _of_volumes(record, "plan")
 
 
 def events(record: JsonObject) -> list[JsonObject]:
-    """What was told of the restore and of its volumes, in order: a plan comes before, an end behind."""
+    """The news of the restore and of its volumes, by time; at the same time the plan first, the end last."""
     own = record.get("events") or []
-    first = [one for one in own if one.get("event") == "plan"]
-    last = [one for one in own if one.get("event") != "plan"]
-    between = [one for told in _of_volumes(record, VOLUME_EVENTS) for one in told]
-    return sorted([*first, *between, *last], key=lambda one: parsed_time(one.get("at")) or NEVER)
+    first = [news for news in own if news.get("event") == "plan"]
+    last = [news for news in own if news.get("event") != "plan"]
+    between = [news for of_volume in _of_volumes(record, VOLUME_EVENTS) for news in of_volume]
+    return sorted([*first, *between, *last], key=lambda news: parsed_time(news.get("at")) or NEVER)
 
 
 def _of_volumes(record: JsonObject, concern: str) -> list[Any]:
@@ -178,7 +178,7 @@ def _of_volumes(record: JsonObject, concern: str) -> list[Any]:
 
 
 def fast_restore_user(restore_id: str, index: int) -> str:
-    """Who relies on a fast snapshot restore."""
+    """The name of a volume as a user of a fast snapshot restore."""
     return f"{restore_id}/{index}"
 
 
@@ -189,12 +189,12 @@ def attribute(table: RestoreTable, restore_id: str, index: int, name: str) -> Js
 
 
 def with_volume(table: RestoreTable, restore_id: str, index: int) -> JsonObject:
-    """The restore and one of its volumes, without the others."""
+    """The record of the restore and of one of its volumes, without the others."""
     return {**(table.get(restore_id) or {}), **table.get_volume(restore_id, index)}
 
 
 def note(table: RestoreTable, restore_id: str, changes: JsonObject) -> None:
-    """Sets attributes of the restore and of volumes, and its status last: it says what is done."""
+    """Sets attributes of the restore and of volumes. The status comes last, as it says what is done."""
     own: JsonObject = {}
     of_volumes: dict[int, JsonObject] = {}
     for name, value in changes.items():
@@ -213,7 +213,7 @@ def note(table: RestoreTable, restore_id: str, changes: JsonObject) -> None:
 
 
 def stop_if_cancelled(table: RestoreTable, restore_id: str) -> str | None:
-    """The restore's status. Raises RestoreCancelledError."""
+    """Returns the restore's status. Raises RestoreCancelledError."""
     standing = table.standing(restore_id)
     if standing.is_cancelled:
         raise RestoreCancelledError("the restore was cancelled, as asked for")
@@ -221,5 +221,5 @@ def stop_if_cancelled(table: RestoreTable, restore_id: str) -> str | None:
 
 
 def parsed_time(value: object) -> datetime | None:
-    """A time that was written to the record as text."""
+    """The time that the record has as text; None where it has none."""
     return datetime.fromisoformat(value) if isinstance(value, str) else None

@@ -1,6 +1,6 @@
-"""Keeps how an initialization went on in the bucket, one small object for each volume.
+"""The progress of an initialization over time, in the bucket: one small object for each volume.
 
-Nothing depends on it but pictures, so whatever goes wrong with it stops nothing.
+Only the pictures of the report need it, so no error here stops a restore.
 """
 
 from __future__ import annotations
@@ -13,18 +13,14 @@ from rewarm.contracts import PollInitializationEvent, PollInitializationResult
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.time.samples import Sample, with_sample
 from rewarm.ports.artifacts import Artifacts
+from rewarm.steps.record.bucket import samples_key
 
 MOST_BYTES = 65_536
-"""Several times what the longest series has."""
-
-
-def samples_key(restore_id: str, index: int) -> str:
-    """Where a volume's series is."""
-    return f"restores/{restore_id}/{index}/samples.json"
+"""Several times the size of the longest series."""
 
 
 def note(event: PollInitializationEvent, result: PollInitializationResult, artifacts: Artifacts) -> None:
-    """Adds what this poll saw."""
+    """Adds what this poll saw. Raises nothing where the bucket is out of reach."""
     signals = result.signals
     sample = Sample(
         seconds=round((event.now - event.started_at).total_seconds(), 1),
@@ -37,14 +33,14 @@ def note(event: PollInitializationEvent, result: PollInitializationResult, artif
     key = samples_key(event.restore_id, event.volume.index)
     known = read(event.restore_id, event.volume.index, artifacts)
     with suppress(RestoreError):
-        artifacts.put_json(key, {"samples": [list(one) for one in with_sample(known, sample)]})
+        artifacts.put_json(key, {"samples": [list(entry) for entry in with_sample(known, sample)]})
 
 
 def read(restore_id: str, index: int, artifacts: Artifacts) -> list[Sample]:
-    """What earlier polls noted; nothing where it is missing or no series."""
+    """What earlier polls have added; empty where the object is missing or damaged."""
     try:
         text = artifacts.get_text(samples_key(restore_id, index), most_bytes=MOST_BYTES)
         found: Any = json.loads(text or "{}")
-        return [Sample(*one) for one in found["samples"]]
+        return [Sample(*entry) for entry in found["samples"]]
     except (RestoreError, ValueError, TypeError, KeyError):
         return []

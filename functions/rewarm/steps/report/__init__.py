@@ -2,7 +2,6 @@
 
 States: Report, Keep Result.
 
-- measuring: how long each part of a volume's restore took
-- replacements: what the report says about volumes that were to leave their place
+- phase_times: how long each phase of a volume's restore took
 - volume_reports: the account of one volume
 """

@@ -1,4 +1,4 @@
-"""State `Keep Result`: what became of one volume goes to the bucket, what its restore must know goes on."""
+"""State `Keep Result`: writes a volume's result to the bucket and answers what its restore needs of it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from rewarm.contracts import KeepResultEvent, KeepResultResult
 from rewarm.domain.words.failures import Explanation, explain
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
-from rewarm.steps.record.kept import result_key
+from rewarm.steps.record.bucket import result_key
 
 MOST_CAUSE = 500
-"""A hundred causes still go into a payload (kept.py)."""
+"""So many characters of each cause: a hundred causes still fit into a payload (payloads.py)."""
 
 
 def keep_result(event: KeepResultEvent, *, artifacts: Artifacts) -> KeepResultResult:
-    """Idempotent."""
+    """Writes the result; idempotent."""
     result, index = event.result, int(event.result["index"])
     key = result_key(event.restore_id, index)
     artifacts.put_json(key, result)

@@ -21,8 +21,9 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.history import History
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record import samples
-from rewarm.steps.record.kept import is_small, kept_plan, kept_plans, whole_result
+from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.leftovers import removed_and_kept
+from rewarm.steps.record.payloads import is_small, read_plan, read_plans, whole_result
 from rewarm.steps.record.records import (
     Status,
     events,
@@ -31,7 +32,7 @@ from rewarm.steps.record.records import (
     report_attribute,
     with_volume,
 )
-from rewarm.steps.report import measuring
+from rewarm.steps.report import phase_times
 from rewarm.steps.report.volume_reports import result_of, seconds_between, total, volume_report, with_story
 
 Draw = Callable[[JsonObject], str | None]
@@ -39,8 +40,8 @@ Draw = Callable[[JsonObject], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """The event with what it has keys for."""
+class _Facts:
+    """The event with everything that it has keys for."""
 
     event: ReportEvent
     plans: list[VolumePlan]
@@ -62,11 +63,17 @@ def report(
     event: ReportEvent,
     ports: ReportPorts,
 ) -> ReportResult:
-    """A restore is ready only where every volume is; each volume that is ready teaches the next estimates."""
-    told = _told(event, ports.artifacts, ports.table)
-    volumes = [volume_report(plan, one, event) for plan, one in zip(told.plans, told.results, strict=True)]
-    result = _account(told, volumes, _folder(event))
-    document = {**_document(told, result), "samples": _samples(told, ports.artifacts)}
+    """Writes report, page and record, and adds each ready volume's times to the history.
+
+    The restore is ready only where every volume is. Raises RequestRefusedError where the plans are gone.
+    """
+    facts = _facts(event, ports.artifacts, ports.table)
+    volumes = [
+        volume_report(plan, result, event, facts.record)
+        for plan, result in zip(facts.plans, facts.results, strict=True)
+    ]
+    result = _account(facts, volumes)
+    document = {**_document(facts, result), "samples": _samples(facts, ports.artifacts)}
     page = ports.draw(document)
     if page is None:
         result = result.model_copy(update={"page_key": None})
@@ -75,34 +82,35 @@ def report(
         ports.artifacts.put_page(result.page_key, page)
     note(ports.table, event.restore_id, _changes(event, result))
     if event.volume_index is None:
-        _remember(told, ports.history)
+        _remember(facts, ports.history)
     return result if is_small(volumes) else result.model_copy(update={"volumes": []})
 
 
-def _told(event: ReportEvent, artifacts: Artifacts, table: RestoreTable) -> _Told:
+def _facts(event: ReportEvent, artifacts: Artifacts, table: RestoreTable) -> _Facts:
     record = _record(event, table)
     plans = _plans(event, artifacts)
-    whole = [whole_result(result, artifacts) for result in event.results]
-    return _Told(event, plans, [with_story(result_of(plan, whole), record) for plan in plans], record)
+    results = [whole_result(result, artifacts) for result in event.results]
+    return _Facts(event, plans, [with_story(result_of(plan, results), record) for plan in plans], record)
 
 
 def _record(event: ReportEvent, table: RestoreTable) -> JsonObject:
-    """An account of one volume is not of the others."""
+    """The report of one volume needs none of the others."""
     if event.volume_index is not None:
         return with_volume(table, event.restore_id, event.volume_index)
     return table.get_whole(event.restore_id) or {}
 
 
 def _plans(event: ReportEvent, artifacts: Artifacts) -> list[VolumePlan]:
-    """None where it failed before there were any."""
+    """Empty where the restore failed before there were any."""
     if event.volume_index is not None:
-        return [kept_plan(event.restore_id, event.volume_index, artifacts)]
-    return kept_plans(event.plans_key, artifacts) if event.plans_key is not None else []
+        return [read_plan(event.restore_id, event.volume_index, artifacts)]
+    return read_plans(event.plans_key, artifacts) if event.plans_key is not None else []
 
 
-def _account(told: _Told, volumes: list[VolumeReport], folder: str) -> ReportResult:
-    event = told.event
-    failure = _failure(event) or next((one.failure for one in volumes if one.failure is not None), None)
+def _account(facts: _Facts, volumes: list[VolumeReport]) -> ReportResult:
+    event = facts.event
+    failures = [volume.failure for volume in volumes if volume.failure is not None]
+    report_key, page_key = report_keys(event.restore_id, _index_of_one(event))
     ready = bool(volumes) and all(volume.verdict == "ready" for volume in volumes)
     return ReportResult(
         verdict="ready" if ready else "failed",
@@ -111,31 +119,32 @@ def _account(told: _Told, volumes: list[VolumeReport], folder: str) -> ReportRes
         finished_at=event.now,
         deadline_at=event.deadline_at,
         deadline_met=_deadline_met(event, volumes) if ready else None,
-        estimated_p90_seconds=max((plan.plan.ready_p90_seconds for plan in told.plans), default=0),
+        estimated_p90_seconds=max((plan.plan.ready_p90_seconds for plan in facts.plans), default=0),
         actual_seconds=seconds_between(event.started_at, event.now),
         slowest_seconds=max((volume.actual_seconds or 0 for volume in volumes), default=0),
-        planned_cost_usd=sum((plan.plan.cost_usd for plan in told.plans), Decimal(0)),
+        planned_cost_usd=sum((plan.plan.cost_usd for plan in facts.plans), Decimal(0)),
         cost_usd=sum((volume.cost_usd for volume in volumes), Decimal(0)),
         billed_usd=total([volume.billed_usd for volume in volumes]),
-        failure=failure,
-        report_key=f"{folder}/report.json",
-        page_key=f"{folder}/report.html",
+        failure=_failure(event) or next(iter(failures), None),
+        report_key=report_key,
+        page_key=page_key,
     )
 
 
 def _failure(event: ReportEvent) -> Failure | None:
-    """Of a restore that came to no volumes."""
+    """The failure of a restore that had no volumes yet."""
     if event.failure is None:
         return None
-    told = explain(event.failure.error, event.failure.cause)
-    return Failure(state=told.state or event.failure.state, error=told.error, cause=told.sentence)
+    why = explain(event.failure.error, event.failure.cause)
+    return Failure(state=why.state or event.failure.state, error=why.error, cause=why.sentence)
 
 
-def _folder(event: ReportEvent) -> str:
-    """One of several volumes has an account of its own: each execution writes only where no other does."""
-    whole = f"restores/{event.restore_id}"
-    alone = event.volume_index is None or event.volume_count == 1
-    return whole if alone else f"{whole}/{event.volume_index}"
+def _index_of_one(event: ReportEvent) -> int | None:
+    """The volume whose report has a key for itself; None where the restore has no other volume.
+
+    So no execution of a volume writes where another one writes.
+    """
+    return None if event.volume_count == 1 else event.volume_index
 
 
 def _changes(event: ReportEvent, result: ReportResult) -> JsonObject:
@@ -153,28 +162,28 @@ def _changes(event: ReportEvent, result: ReportResult) -> JsonObject:
 
 
 def _all_measured(volumes: list[VolumeReport]) -> JsonObject:
-    return {measured_attribute(one.index): _measured(one) for one in volumes if one.phases}
+    return {measured_attribute(volume.index): _measured(volume) for volume in volumes if volume.phases}
 
 
-def _remember(told: _Told, history: History) -> None:
-    """Without it the next estimates are no better than this one's; that must not fail a restore."""
-    places = Counter((one.volume.snapshot_id, one.volume.availability_zone) for one in told.plans)
+def _remember(facts: _Facts, history: History) -> None:
+    """An error here must not fail a restore: only the next estimates would be better."""
+    places = Counter((plan.volume.snapshot_id, plan.volume.availability_zone) for plan in facts.plans)
     records = []
-    for plan, found in zip(told.plans, told.results, strict=True):
-        volume, ended = plan.volume, measuring.ended(found)
+    for plan, found in zip(facts.plans, facts.results, strict=True):
+        volume, ended = plan.volume, phase_times.ready_result(found)
         # A volume that had to be warmed up again, or that another plan took over half-way, says nothing of
         # how long its strategy takes.
         if ended is not None and not found.get("warmUps") and not found.get("inPlace"):
             sharers = places[volume.snapshot_id, volume.availability_zone]
-            name = f"{told.event.restore_id}/{volume.index}"
-            records.append(measuring.measured(name, volume, ended, sharers))
+            name = f"{facts.event.restore_id}/{volume.index}"
+            records.append(phase_times.history_record(name, volume, ended, sharers))
     with suppress(RestoreError):
         history.add(records)
 
 
 def _measured(volume: VolumeReport) -> JsonObject:
-    told: JsonObject = volume.to_json()
-    return {name: told[name] for name in ("sincePlanSeconds", "errorPercent", "phases")}
+    account: JsonObject = volume.to_json()
+    return {name: account[name] for name in ("sincePlanSeconds", "errorPercent", "phases")}
 
 
 def _status(result: ReportResult) -> Status:
@@ -191,25 +200,26 @@ def _deadline_met(event: ReportEvent, volumes: list[VolumeReport]) -> bool | Non
     return all((volume.actual_seconds or 0) <= allowed for volume in volumes)
 
 
-def _samples(told: _Told, artifacts: Artifacts) -> list[JsonObject]:
-    """Of each volume; an account of many volumes is still read and drawn within a function's time."""
-    indexes = [plan.volume.index for plan in told.plans]
-    found = {one: samples.read(told.event.restore_id, one, artifacts) for one in indexes}
-    return [{"index": index, "samples": [list(one) for one in found[index]]} for index in indexes]
+def _samples(facts: _Facts, artifacts: Artifacts) -> list[JsonObject]:
+    restore_id, indexes = facts.event.restore_id, [plan.volume.index for plan in facts.plans]
+    return [
+        {"index": index, "samples": [list(sample) for sample in samples.read(restore_id, index, artifacts)]}
+        for index in indexes
+    ]
 
 
-def _document(told: _Told, result: ReportResult) -> JsonObject:
-    """The report with everything that led to it; the bucket has room that a state's payload has not."""
-    event, record = told.event, told.record
-    removed, kept = removed_and_kept(event.restore_id, told.results, record)
+def _document(facts: _Facts, result: ReportResult) -> JsonObject:
+    """The report with everything that led to it, which is too large for a state's payload."""
+    event, record = facts.event, facts.record
+    removed, kept = removed_and_kept(event.restore_id, facts.results, record)
     return {
         "restoreId": event.restore_id,
         **result.to_json(),
         "volumeIndex": event.volume_index,
         "request": event.request.to_json() if event.request else None,
         "trigger": event.trigger.to_json() if event.trigger else None,
-        "plans": [plan.to_json() for plan in told.plans],
-        "results": told.results,
+        "plans": [plan.to_json() for plan in facts.plans],
+        "results": facts.results,
         "summary": record.get("summary"),
         "events": events(record),
         "removed": removed,

@@ -1,4 +1,4 @@
-"""What became of one volume: estimate against actual, what it cost, what was measured."""
+"""The account of one volume: estimate against actual, what it cost, what was measured."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from rewarm.contracts import BilledPart, ExpectedReads, Failure, ReportEvent, VolumePlan, VolumeReport
+from rewarm.contracts import (
+    BilledPart,
+    ExpectedReads,
+    Failure,
+    Replacement,
+    ReportEvent,
+    VolumeAssignment,
+    VolumePlan,
+    VolumeReport,
+)
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.model import Strategy
 from rewarm.domain.plan.billing import billed
@@ -15,31 +24,32 @@ from rewarm.steps.record.records import (
     command_attribute,
     initialization_attribute,
     parsed_time,
+    replaced_attribute,
     story_attribute,
     volume_attribute,
 )
-from rewarm.steps.report import measuring
+from rewarm.steps.report import phase_times
 
 BILLED_EVEN_IF_FAILED = frozenset(Strategy) - {Strategy.BACKGROUND, Strategy.WARM_UP_AGENT}
-"""The rate is billed in full once the volume is active, a copy when it is made, fast snapshot restore for an
-hour at least, a boost from the first second."""
+"""AWS bills the rate in full once the volume is active, a copy when it is made, fast snapshot restore for an
+hour at least, and a boost from the first second."""
 BILLED_BY_THE_HOUR = frozenset({Strategy.FAST_SNAPSHOT_RESTORE, Strategy.BOOSTED_WARM_UP})
-"""Until it is given back."""
+"""Billed until fast snapshot restore is disabled or the volume is lowered."""
 NO_RESULT: JsonObject = {"verdict": "failed", "error": "States.Runtime", "cause": "The volume has no result."}
 
 
 def result_of(plan: VolumePlan, results: list[JsonObject]) -> JsonObject:
-    """What restore-volume answered of it."""
+    """What the volume's execution answered, or a failure where it answered nothing."""
     index = plan.volume.index
     return next((result for result in results if result.get("index") == index), {**NO_RESULT, "index": index})
 
 
 def with_story(result: JsonObject, record: JsonObject) -> JsonObject:
-    """A volume that failed, with what the record has of it: its execution answers nothing but an error."""
+    """The result of a failed volume, completed from the record: its execution answers only an error."""
     if result.get("verdict") == "ready":
         return result
     index = result.get("index", 0)
-    told = record.get(story_attribute(index)) or {}
+    story = record.get(story_attribute(index)) or {}
     made = record.get(volume_attribute(index)) or {}
     polled = record.get(initialization_attribute(index))
     sent = record.get(command_attribute(index)) or {}
@@ -47,18 +57,20 @@ def with_story(result: JsonObject, record: JsonObject) -> JsonObject:
         "volumeId": made.get("volumeId"),
         "initialization": polled,
         "dispatch": sent.get("dispatch"),
-        **{name: value for name, value in told.items() if value is not None},
+        **{name: value for name, value in story.items() if value is not None},
     }
     return {**{name: value for name, value in known.items() if value is not None}, **result}
 
 
-def volume_report(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> VolumeReport:
-    """From the plan and what restore-volume answered."""
+def volume_report(
+    plan: VolumePlan, result: JsonObject, event: ReportEvent, record: JsonObject
+) -> VolumeReport:
+    """The account of a volume, from its plan, the result of its execution and the restore's record."""
     ready = result.get("verdict") == "ready"
     carried_out = part_of(result, "plan") or plan.plan.to_json()
     initialization, after = part_of(result, "initialization"), part_of(result, "after")
-    ended = measuring.ended(result)
-    account = measuring.account(plan.volume, ended) if ended is not None else None
+    ready_result = phase_times.ready_result(result)
+    times = phase_times.volume_times(plan.volume, ready_result) if ready_result is not None else None
     parts = _billed_parts(carried_out, result)
     return VolumeReport(
         index=plan.volume.index,
@@ -69,13 +81,13 @@ def volume_report(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> V
         estimated_p50_seconds=carried_out["readyP50Seconds"],
         estimated_p90_seconds=carried_out["readyP90Seconds"],
         actual_seconds=seconds_between(
-            event.started_at, ended.verified_at if ended else _ready_at(result, event)
+            event.started_at, ready_result.verified_at if ready_result else _ready_at(result, event)
         )
         if ready
         else None,
-        since_plan_seconds=account.since_plan_seconds if account else None,
-        error_percent=account.error_percent if account else None,
-        phases=account.phases() if account else [],
+        since_plan_seconds=times.since_plan_seconds if times else None,
+        error_percent=times.error_percent if times else None,
+        phases=times.phases() if times else [],
         cost_usd=_cost(carried_out, ready=ready) + Decimal(str(result.get("spentUsd") or 0)),
         billed_usd=total([part.billed_usd for part in parts]),
         cost_parts=parts,
@@ -89,18 +101,19 @@ def volume_report(plan: VolumePlan, result: JsonObject, event: ReportEvent) -> V
         benchmark_problem=after.get("benchmarkProblem"),
         boost=part_of(result, "released").get("boost"),
         release_failure=_release_failure(carried_out, result),
+        replaced=_replaced(plan.volume, record, ready=ready),
         failure=None if ready else _failure(result),
     )
 
 
 def total(amounts: list[Decimal | None]) -> Decimal | None:
-    """The sum; None where one of them is not known."""
+    """The sum in USD; None where an amount is not known."""
     known = [amount for amount in amounts if amount is not None]
     return sum(known, Decimal(0)) if len(known) == len(amounts) else None
 
 
 def part_of(result: JsonObject, name: str) -> JsonObject:
-    """An object of the result; empty where it is missing."""
+    """One object of the result; empty where it is missing."""
     value = result.get(name)
     return value if isinstance(value, dict) else {}
 
@@ -134,7 +147,7 @@ def _billed_parts(plan: JsonObject, result: JsonObject) -> list[BilledPart]:
 
 
 def _lasted(plan: JsonObject, result: JsonObject) -> float | None:
-    """From the call that began to cost by the hour to the one that ended it; None where it goes on."""
+    """Seconds between the calls that began and ended a cost by the hour; None where it has not ended."""
     timeline, released = part_of(result, "timeline"), part_of(result, "released")
     if released.get("failure"):
         return None
@@ -147,7 +160,7 @@ def _lasted(plan: JsonObject, result: JsonObject) -> float | None:
 
 
 def _cost(plan: JsonObject, *, ready: bool) -> Decimal:
-    """By the plan that was carried out; AWS's bill comes a day later. Earlier plans come on top."""
+    """USD by the plan that was carried out, without earlier plans; AWS's bill comes a day later."""
     if ready or Strategy(plan["strategy"]) in BILLED_EVEN_IF_FAILED:
         return Decimal(str(plan["costUsd"]))
     return Decimal(0)
@@ -164,14 +177,27 @@ def _latency(measurement: JsonObject) -> JsonObject | None:
 
 
 def _release_failure(plan: JsonObject, result: JsonObject) -> Failure | None:
-    """None where the plan had nothing to give back."""
+    """None where the plan has no cost by the hour."""
     found = part_of(part_of(result, "released"), "failure")
     if not found or Strategy(plan["strategy"]) not in BILLED_BY_THE_HOUR:
         return None
-    told = explain(str(found.get("error")), str(found.get("cause") or ""))
-    return Failure(state=found.get("state"), error=told.error, cause=told.sentence)
+    why = explain(str(found.get("error")), str(found.get("cause") or ""))
+    return Failure(state=found.get("state"), error=why.error, cause=why.sentence)
+
+
+def _replaced(volume: VolumeAssignment, record: JsonObject, *, ready: bool) -> Replacement | None:
+    """The volume that was to leave its place; None where there is none."""
+    old = volume.replaces
+    if old is None or volume.device is None:
+        return None
+    noted = record.get(replaced_attribute(volume.index)) or {}
+    # The record of a ready volume is behind where its message could not be written.
+    state = "replaced" if ready else noted.get("state", "in-place")
+    return Replacement(
+        volume_id=old.volume_id, device=volume.device, state=state, reason=noted.get("reason", "")
+    )
 
 
 def _failure(result: JsonObject) -> Failure:
-    told = explain(str(result.get("error") or "States.Runtime"), str(result.get("cause") or ""))
-    return Failure(state=told.state or "Restore Volume", error=told.error, cause=told.sentence)
+    why = explain(str(result.get("error") or "States.Runtime"), str(result.get("cause") or ""))
+    return Failure(state=why.state or "Restore Volume", error=why.error, cause=why.sentence)

@@ -8,7 +8,7 @@ from rewarm.domain.errors import RestoreNotFoundError
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.links import ANSWER_SECONDS, page_url
+from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
 from rewarm.steps.record.records import FINISHED, events, name_and_index, plans
 
 

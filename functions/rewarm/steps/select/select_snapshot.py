@@ -11,7 +11,7 @@ from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import VOLUME_COUNT
 from rewarm.ports.snapshots import SnapshotCatalog
-from rewarm.steps.record.kept import is_small, keep_volumes
+from rewarm.steps.record.payloads import is_small, write_volumes
 from rewarm.steps.record.records import stop_if_cancelled
 from rewarm.steps.select.selection import with_agent
 from rewarm.steps.select.target_lock import HoldingPorts, assign_and_hold
@@ -43,7 +43,7 @@ def select_snapshot(
     ports.keeper.table.update(event.restore_id, {VOLUME_COUNT: len(chosen)})
     stop_if_cancelled(ports.keeper.table, event.restore_id)  # so may listing the blocks of a large snapshot
     return SelectSnapshotResult(
-        volumes_key=keep_volumes(event.restore_id, chosen, ports.artifacts),
+        volumes_key=write_volumes(event.restore_id, chosen, ports.artifacts),
         volume_count=len(chosen),
         volumes=chosen if is_small(chosen) else [],
     )

@@ -25,6 +25,7 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
+from rewarm.steps.record.bucket import block_map_key
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
 
 MAX_PASSED_OVER = 10
@@ -79,8 +80,7 @@ def assign_volumes(
         source = _source_volume(choice.snapshot, ports.volumes)
         new_volume = _settle(request, choice.snapshot, source)
         living = _living_source(source, place.zone)
-        map_key = f"restores/{restore_id}/{index}/blocks.map"
-        made = _assignment(index, map_key, choice, new_volume, place, device)
+        made = _assignment(index, block_map_key(restore_id, index), choice, new_volume, place, device)
         assignments.append(made.model_copy(update={"living_source": living, "replaces": replaces}))
     _check_first(request, assignments)
     return assignments

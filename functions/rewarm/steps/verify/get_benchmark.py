@@ -25,7 +25,8 @@ from rewarm.domain.errors import BenchmarkNotFoundError, RestoreError
 from rewarm.domain.model import MIB, CommandStatus, InstanceEbsLimits
 from rewarm.domain.ready import agent_output
 from rewarm.domain.volume import volume_types
-from rewarm.steps.verify.start_benchmark import BenchmarkPorts, output_key, started_key
+from rewarm.steps.record.bucket import benchmark_key, benchmark_output_key
+from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 
 INVOCATION_PATIENCE = timedelta(minutes=10)
 """SSM does not know an invocation right after it was sent; for longer means that it is lost."""
@@ -35,7 +36,7 @@ LARGEST_OUTPUT = 4 * MIB
 
 def get_benchmark(benchmark_id: str, *, now: datetime, ports: BenchmarkPorts) -> JsonObject:
     """Raises BenchmarkNotFoundError."""
-    kept = ports.artifacts.get_json(started_key(benchmark_id))
+    kept = ports.artifacts.get_json(benchmark_key(benchmark_id))
     if kept is None:
         raise BenchmarkNotFoundError(f"there is no benchmark {benchmark_id}")
     started = StartedBenchmark.model_validate(kept)
@@ -57,7 +58,7 @@ def outcome(
         return _told(started, "failed", agent_output.ending(status))
     if started.request.copy_file is not None:
         return _copied(started, status)
-    text = ports.artifacts.get_text(output_key(started.benchmark_id), most_bytes=LARGEST_OUTPUT)
+    text = ports.artifacts.get_text(benchmark_output_key(started.benchmark_id), most_bytes=LARGEST_OUTPUT)
     if text is None:
         return _told(started, "failed", "the instance has uploaded nothing")
     runs = _ranked(benchmark_output.runs(text), started, ports)

@@ -15,6 +15,7 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.commands import Commands
 from rewarm.ports.instances import Instances
 from rewarm.ports.volumes import VolumeStore
+from rewarm.steps.record.bucket import benchmark_key, benchmark_output_key
 from rewarm.steps.warm.agent_command import DELIVERY_SECONDS, MAX_EXECUTION_SECONDS, MIN_EXECUTION_SECONDS
 
 INSTALL_SECONDS = 600
@@ -63,18 +64,8 @@ def start_benchmark(
         started_at=now,
         request=request,
     )
-    ports.artifacts.put_json(started_key(benchmark_id), started.to_json())
+    ports.artifacts.put_json(benchmark_key(benchmark_id), started.to_json())
     return {"benchmarkId": benchmark_id, "commandId": command_id, "status": "running"}
-
-
-def started_key(benchmark_id: str) -> str:
-    """Where it is kept what was asked for."""
-    return f"benchmarks/{benchmark_id}/started.json"
-
-
-def output_key(benchmark_id: str) -> str:
-    """Where the instance puts what fio said."""
-    return f"benchmarks/{benchmark_id}/output.txt"
 
 
 def fio_parameters(request: BenchmarkRequest, benchmark_id: str, artifacts: Artifacts) -> dict[str, str]:
@@ -93,7 +84,7 @@ def fio_parameters(request: BenchmarkRequest, benchmark_id: str, artifacts: Arti
         "limitSeconds": str(max(limits)),
         "installFio": "yes" if request.install_fio else "no",
         "resultUrl": artifacts.upload_url(
-            output_key(benchmark_id), expires_seconds=DELIVERY_SECONDS + seconds
+            benchmark_output_key(benchmark_id), expires_seconds=DELIVERY_SECONDS + seconds
         ),
         "executionTimeout": str(seconds),
     }

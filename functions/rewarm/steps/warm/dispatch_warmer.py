@@ -12,6 +12,7 @@ from rewarm.domain.scope import Scope
 from rewarm.domain.volume.extents import Runs
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.metrics import Metrics
+from rewarm.steps.record.bucket import first_map_key, progress_key
 from rewarm.steps.record.records import attribute, command_attribute, sending_attribute, stop_if_cancelled
 from rewarm.steps.warm import agent_command
 from rewarm.steps.warm.agent_command import AgentCommand, bytes_to_read
@@ -55,7 +56,8 @@ def dispatch_warmer(
     elif earlier is not None:
         # The volume is warmed up again: a command that hangs would keep the device to itself.
         ports.commands.cancel(earlier.command_id, earlier.instance_id)
-    command = _command(event, ports.artifacts, _progress_key(event, restarts))
+    key = progress_key(event.restore_id, event.volume.index, warm_ups=event.warm_ups, restarts=restarts)
+    command = _command(event, ports.artifacts, key)
     turn = f"{event.warm_ups}.{restarts}"
     target = agent_command.AgentTarget(event.volume, event.volume_id, event.restore_id, turn)
     command_id = agent_command.send(command, target, ports)
@@ -75,13 +77,6 @@ def dispatch_warmer(
 def _level_before(event: DispatchWarmerEvent, metrics: Metrics) -> float:
     since = event.now - LOOK_BACK
     return read_ops_level(metrics.read_activity(event.volume_id, since=since, until=event.now))
-
-
-def _progress_key(event: DispatchWarmerEvent, restarts: int) -> str:
-    """Of its own for each command: the end of the one before must not be taken for this one's."""
-    suffix = f"-{event.warm_ups}" if event.warm_ups or restarts else ""
-    suffix += f"-{restarts}" if restarts else ""
-    return f"restores/{event.restore_id}/{event.volume.index}/progress{suffix}.json"
 
 
 def warm_arguments(request: RestoreRequest) -> str:
@@ -113,7 +108,7 @@ def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> str | None:
     first = event.request.warm_up.first
     if not first:
         return None
-    key = f"restores/{event.restore_id}/{event.volume.index}/first.map"
+    key = first_map_key(event.restore_id, event.volume.index)
     artifacts.put_map(key, [Runs(Extent(extent.start_block, extent.block_count) for extent in first)])
     return key
 

@@ -13,7 +13,7 @@ from local.tools.run.details import BLOCK_BYTES, detail
 from local.tools.run.recording import RestoreRecord, RunRecord, StateVisit
 from local.tools.run.report import figures
 from local.tools.run.verdict import problems, restore_problems, strategy, verdict_text
-from rewarm.domain.units import size_text
+from rewarm.domain.units import elapsed_text, size_text
 from rewarm.domain.words.failures import explain
 from rewarm.page import STYLE
 
@@ -84,16 +84,23 @@ def _restore(restore: RestoreRecord, number: int) -> Json:
         "record": restore,
         "anchor": name,
         "ready": not list(restore_problems(restore)),
+        "outcome": _outcome(restore),
         "strategy": wording.strategy_text(plan) if plan else strategy(restore) or "-",
         "why": plan["why"] if plan else "",
         "plan": plan,
         "facts": _facts(restore, plan),
         "messages": [_message(restore, message.at, message.body) for message in restore.messages],
-        "timeline": [_line(restore, visit) for visit in restore.visits if _is_told(visit)],
+        "timeline": [_line(restore, visit) for visit in restore.visits if _is_shown(visit)],
         "failure": explain(restore.error, restore.cause).sentence if restore.error else "",
         "readiness": figures.readiness(restore, f"{name}-readiness"),
         "page": page_name(restore) if restore.page else None,
     }
+
+
+def _outcome(restore: RestoreRecord) -> str:
+    if restore.full_speed_seconds is None or list(restore_problems(restore)):
+        return f"not ready, ended after {wording.seconds_text(restore.seconds)}"
+    return f"at full speed {elapsed_text(restore.full_speed_seconds)} after the request"
 
 
 def _facts(restore: RestoreRecord, plan: Json | None) -> list[tuple[str, str]]:
@@ -103,9 +110,10 @@ def _facts(restore: RestoreRecord, plan: Json | None) -> list[tuple[str, str]]:
         ("restore", restore.restore_id),
         ("volume", restore.volume_id or "-"),
         ("started", datetime.fromtimestamp(restore.started_at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")),
+        ("outcome", _outcome(restore)),
         (
-            "took",
-            f"{wording.seconds_text(restore.seconds)} of lab time, {restore.real_seconds:.1f} s of real time",
+            "workflow ended",
+            f"after {wording.seconds_text(restore.seconds)} of lab time, in {restore.real_seconds:.1f} s",
         ),
         ("cost", wording.money(plan["costUsd"]) if plan else "-"),
     ]
@@ -130,7 +138,7 @@ def _message(restore: RestoreRecord, at: float, body: Json) -> Json:
     return {"at": wording.offset_text(at - restore.started_at), "title": lines[0], "lines": lines[1:]}
 
 
-def _is_told(visit: StateVisit) -> bool:
+def _is_shown(visit: StateVisit) -> bool:
     return visit.kind in {"Task", "Wait", "Fail", "Succeed"}
 
 

@@ -165,7 +165,8 @@ def test_the_end_of_a_restore_shows_latency_cost_and_proof(view, stream):
     assert "Cost: planned under $0.0001, metered by the Region under $0.0001" in text
     assert "✓ files identical to the source (sha256): 143 of 143" in text
     assert "✓ written blocks read to their last byte: 2,048 of 2,048" in text
-    assert "Took 3 min 24 s of lab time, 31.2 s in fact" in text
+    assert "At full speed 3 min 12 s after the request" in text
+    assert "The workflow ended after 3 min 24 s of lab time, 31.2 s in fact" in text
 
 
 def test_plain_files_are_said_to_be_uncounted(view, stream):

@@ -57,7 +57,7 @@ def test_time_that_has_passed_makes_another_plan_the_best() -> None:
 def test_a_strict_request_fails_rather_than_be_late() -> None:
     found = take_over(replace(REFUSED, agent_available=False, strict=True, seconds_left=100), ALL)
     assert (found.how, found.option) == (How.NONE, None)
-    assert "the deadline leaves 2 min" in found.why
+    assert "the deadline is in 2 min" in found.why
 
 
 def test_what_is_spent_is_spent() -> None:

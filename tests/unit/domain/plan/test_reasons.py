@@ -28,7 +28,7 @@ def test_a_volume_that_waits_for_the_last_is_not_told_that_nothing_is_in_time():
     large = facts(snapshot_id="snap-2", instance_id="i-2", snapshot_size_gib=4_096, **of_gib(4_096))
     small, _ = choose_all([facts(), large], PlanObjective(800, Decimal(5)), BOOK)
     assert small.plan.deadline_missed
-    assert reason(small, Strategy.PROVISIONED_RATE).startswith("Dearer by")
+    assert reason(small, Strategy.PROVISIONED_RATE).startswith("Costs $")
     assert small.plan.why.startswith("The volumes cannot all meet the deadline within the budget; warm-up-")
 
 
@@ -39,7 +39,9 @@ def test_what_is_paid_for_the_others_sake_is_not_called_the_cheapest_alone():
     decisions = choose_all([with_agent, *[without] * 7], PlanObjective(2 * 3_600), BOOK)
     shared = decisions[0]
     assert shared.plan.estimate.strategy is Strategy.FAST_SNAPSHOT_RESTORE
-    assert "is the cheapest in time for all volumes of the snapshot together" in shared.plan.why
+    assert (
+        "is the cheapest that meets the deadline for all volumes of the snapshot together" in shared.plan.why
+    )
     assert reason(shared, Strategy.WARM_UP_AGENT).startswith("Cheaper alone")
 
 

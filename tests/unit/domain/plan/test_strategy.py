@@ -136,7 +136,7 @@ class TestReferenceCases:
     def test_a_dearer_one_is_told_by_how_much(self):
         decision = decide(facts(), 30 * 60)
         (reason,) = (one.reason for one in decision.considered if one.strategy is Strategy.PROVISIONED_RATE)
-        assert re.match(r"Dearer by \$0\.\d+; it would be at full speed within \d+ min\.$", reason)
+        assert re.match(r"Costs \$0\.\d+ more; full speed within \d+ min\.$", reason)
 
     @pytest.mark.parametrize(
         ("budget", "words"),

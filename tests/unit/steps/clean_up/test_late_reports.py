@@ -10,7 +10,8 @@ from rewarm.contracts import AnnounceEvent
 from rewarm.domain.errors import AccessDeniedError
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.missing_reports import PATIENCE
-from rewarm.steps.record.kept import keep_plans, result_key
+from rewarm.steps.record.bucket import result_key
+from rewarm.steps.record.payloads import write_plans
 from tests.support import accounts
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, VOLUME_ID, at, request
 from tests.support.fakes import FakeArtifacts
@@ -37,7 +38,7 @@ def world():
     """Its volume is ready, its execution has succeeded, and nobody has written its report."""
     made = SweepWorld(artifacts=Bucket())
     one = accounts.planned()
-    keep_plans(RESTORE_ID, [one], made.artifacts)
+    write_plans(RESTORE_ID, [one], made.artifacts)
     made.artifacts.put_json(result_key(RESTORE_ID, 0), accounts.ready(one=one))
     made.begun(status="initializing", attached0={"volumeId": VOLUME_ID}, settled0=True)
     made.made(attached=INSTANCE_ID)

@@ -6,7 +6,7 @@ import pytest
 
 from rewarm.domain.errors import AccessDeniedError
 from rewarm.page import render
-from rewarm.steps.record.kept import keep_plans
+from rewarm.steps.record.payloads import write_plans
 from tests.support import accounts
 from tests.support.builders import RESTORE_ID, VOLUME_ID, at, volume_plan
 from tests.support.fakes import FakeArtifacts
@@ -19,7 +19,7 @@ REPORT_KEY = f"restores/{RESTORE_ID}/report.json"
 @pytest.fixture
 def world():
     made = SweepWorld()
-    keep_plans(RESTORE_ID, [volume_plan()], made.artifacts)
+    write_plans(RESTORE_ID, [volume_plan()], made.artifacts)
     return made
 
 
@@ -55,7 +55,7 @@ def test_the_account_says_why_it_ended_and_what_was_removed(world):
 def test_a_volume_that_was_ready_keeps_its_figures(world):
     """Its own report was written before its message, `Keep Result` after."""
     one = accounts.planned()
-    keep_plans(RESTORE_ID, [one], world.artifacts)
+    write_plans(RESTORE_ID, [one], world.artifacts)
     world.artifacts.put_json(f"restores/{RESTORE_ID}/0/report.json", {"results": [accounts.ready(one=one)]})
     world.begun(settled0=True, report0={"reportKey": f"restores/{RESTORE_ID}/0/report.json"})
     world.made()

@@ -10,7 +10,7 @@ from rewarm.contracts import ChooseStrategyEvent
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import GIB, FastSnapshotRestore, Strategy
 from rewarm.steps.plan.choose_strategy import ChooseStrategyPorts, choose_strategy
-from rewarm.steps.record.kept import keep_volumes
+from rewarm.steps.record.payloads import write_volumes
 from tests.support.builders import (
     NOW,
     RESTORE_ID,
@@ -34,7 +34,7 @@ def choose(world, body=None, *, volumes=None, minutes=None, pace=None, **objecti
         now=NOW,
         request=request(body or TO_INSTANCE, objective=objective),
         deadline_at=at(minutes) if minutes else None,
-        volumes_key=keep_volumes(RESTORE_ID, volumes or [assignment()], world.artifacts),
+        volumes_key=write_volumes(RESTORE_ID, volumes or [assignment()], world.artifacts),
     )
     return choose_strategy(event, wired(ChooseStrategyPorts, world, pace=pace or FakePace()))
 
@@ -156,7 +156,7 @@ class TestChooseStrategy:
             restore_id=RESTORE_ID,
             now=NOW,
             request=request(warmUp={"politeLatencyMs": 5}),
-            volumes_key=keep_volumes(RESTORE_ID, [assignment()], world.artifacts),
+            volumes_key=write_volumes(RESTORE_ID, [assignment()], world.artifacts),
         )
         result = choose_strategy(event, wired(ChooseStrategyPorts, world, pace=FakePace()))
         assert "warmUp.politeLatencyMs 5 " in result.summary.notes[-1]
@@ -167,7 +167,7 @@ class TestChooseStrategy:
             restore_id=RESTORE_ID,
             now=NOW,
             request=request(warmUp={"maxMibPerSecond": 10}, objective={"strategy": "warm-up-agent"}),
-            volumes_key=keep_volumes(RESTORE_ID, [assignment()], world.artifacts),
+            volumes_key=write_volumes(RESTORE_ID, [assignment()], world.artifacts),
         )
         result = choose_strategy(event, wired(ChooseStrategyPorts, world, pace=FakePace()))
         assert result.plans[0].plan.ready_p50_seconds >= 40 * 1024 / 10

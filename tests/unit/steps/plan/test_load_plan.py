@@ -8,7 +8,7 @@ from rewarm.contracts import LoadPlanEvent
 from rewarm.domain.errors import RequestRefusedError
 from rewarm.domain.model import Strategy
 from rewarm.steps.plan.load_plan import load_plan
-from rewarm.steps.record.kept import keep_plans
+from rewarm.steps.record.payloads import write_plans
 from tests.support.builders import NOW, RESTORE_ID, assignment, plan, volume_plan
 from tests.support.fakes import FakeArtifacts
 
@@ -24,7 +24,7 @@ def test_gives_the_plan_of_this_volume_and_of_no_other() -> None:
         volume_plan(volume=assignment(index=number), fallbacks=[background], budget_usd="1.5")
         for number in range(3)
     ]
-    keep_plans(RESTORE_ID, plans, artifacts)
+    write_plans(RESTORE_ID, plans, artifacts)
     found = load_plan(event(2), artifacts=artifacts)
     assert (found.volume, found.plan, found.fallbacks) == (plans[2].volume, plans[2].plan, [background])
     assert str(found.budget_usd) == "1.5"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace as changed
-from decimal import Decimal
 
 import pytest
 
@@ -13,7 +12,6 @@ from rewarm.contracts import (
     CleanUpEvent,
     SelectSnapshotEvent,
     VolumePlan,
-    VolumeReport,
 )
 from rewarm.domain.errors import (
     DeviceInUseError,
@@ -27,9 +25,9 @@ from rewarm.domain.volume.replacing import REPLACED_TAG, TAGS, Place
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, clean_up
 from rewarm.steps.plan.plan_notes import plan_notes
-from rewarm.steps.report.replacements import with_replacements
 from rewarm.steps.select.select_snapshot import SelectSnapshotPorts, select_snapshot
 from rewarm.steps.volume.attach_volume import AttachVolumePorts, attach_volume
+from tests.support import accounts
 from tests.support.builders import (
     DEVICE,
     INSTANCE_ID,
@@ -38,6 +36,7 @@ from tests.support.builders import (
     SNAPSHOT_ID,
     VOLUME_ID,
     ZONE,
+    World,
     assignment,
     plan,
     request,
@@ -174,7 +173,7 @@ class TestAnnounce:
         world.table.update_volume(RESTORE_ID, 0, {"replaced0": {"volumeId": OLD, "unmounted": ["/data"]}})
         told = self.say(world, "attached", device=DEVICE)
         assert f"It has taken the place of {OLD}" in told["text"]
-        assert f"If the restore fails, {OLD} goes back, and {VOLUME_ID} is kept" in told["text"]
+        assert f"If the restore fails, Rewarm puts {OLD} back and keeps {VOLUME_ID}" in told["text"]
         assert told["nextSteps"][0] == f"Mount {VOLUME_ID} where {OLD} was: /data."
         assert world.table.records[RESTORE_ID]["replaced0"]["state"] == "replaced"
 
@@ -265,26 +264,24 @@ class TestCleanUp:
 
 
 class TestReport:
-    def reported(self, verdict, **record):
+    def reported(self, result, **record):
         world = ReplacingWorld()
         world.table.update_volume(RESTORE_ID, 0, record)
-        old = VolumeReport(index=0, verdict=verdict, snapshot_id=SNAPSHOT_ID, cost_usd=Decimal(0))
-        plans = [VolumePlan(volume=world.assignment, plan=plan())]
-        (volume,) = with_replacements([old], plans, RESTORE_ID, world.table)
-        return volume.replaced
+        one = VolumePlan(volume=world.assignment, plan=plan())
+        report, _document = accounts.reported(world, [one], [result])
+        return report.volumes[0].replaced
 
     def test_who_was_replaced(self):
-        told = self.reported("ready", replaced0={"state": "out"})
-        assert (told.volume_id, told.device, told.state) == (OLD, DEVICE, "replaced")
+        replaced = self.reported(accounts.ready(), replaced0={"state": "out"})
+        assert (replaced.volume_id, replaced.device, replaced.state) == (OLD, DEVICE, "replaced")
 
     def test_where_it_is_after_a_failure(self):
-        told = self.reported("failed", replaced0={"state": "left", "reason": "it is mounted"})
-        assert (told.state, told.reason) == ("left", "it is mounted")
+        replaced = self.reported(accounts.failed(), replaced0={"state": "left", "reason": "it is mounted"})
+        assert (replaced.state, replaced.reason) == ("left", "it is mounted")
 
     def test_one_that_was_never_touched_is_in_its_place(self):
-        assert self.reported("failed").state == "in-place"
+        assert self.reported(accounts.failed()).state == "in-place"
 
     def test_nothing_is_said_where_nothing_was_to_be_replaced(self):
-        volume = VolumeReport(index=0, verdict="ready", snapshot_id=SNAPSHOT_ID, cost_usd=Decimal(0))
-        plans = [VolumePlan(volume=assignment(), plan=plan())]
-        assert with_replacements([volume], plans, RESTORE_ID, ReplacingWorld().table) == [volume]
+        report, _document = accounts.reported(World(), [accounts.planned()], [accounts.ready()])
+        assert report.volumes[0].replaced is None

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from rewarm.contracts import Failure, ReportEvent, Trigger
 from rewarm.domain.model import Strategy
-from rewarm.steps.record.kept import keep_plans
+from rewarm.steps.record.payloads import write_plans
 from rewarm.steps.record.records import note
 from rewarm.steps.report.report import ReportPorts, report
 from tests.support import accounts
@@ -58,7 +58,7 @@ def account(world, results, *, plans=None, minutes=30):
         deadline_at=at(minutes) if minutes else None,
         request=request(),
         trigger=Trigger(kind="api"),
-        plans_key=keep_plans(RESTORE_ID, plans or [volume_plan()], world.artifacts),
+        plans_key=write_plans(RESTORE_ID, plans or [volume_plan()], world.artifacts),
         results=results,
     )
     return report(

@@ -9,8 +9,9 @@ import pytest
 
 from rewarm.domain import errors
 from rewarm.domain.model import VolumeSettings
+from rewarm.steps.record.bucket import benchmark_output_key
 from rewarm.steps.verify.get_benchmark import get_benchmark
-from rewarm.steps.verify.start_benchmark import BenchmarkPorts, output_key, start_benchmark
+from rewarm.steps.verify.start_benchmark import BenchmarkPorts, start_benchmark
 from tests.support import builders
 from tests.support.fakes import FakeArtifacts, FakeCommands, FakeInstances, FakeVolumes
 from tests.support.fio_outputs import account, run_text, side
@@ -55,7 +56,7 @@ class TestStart:
         assert parameters["jobs"].startswith("cache 1760 --rw=randrw --bs=4k")
         assert parameters["jobs"].endswith("--runtime=5")
         assert (parameters["installFio"], parameters["limitSeconds"]) == ("no", "185")
-        assert output_key("benchmark-1") in parameters["resultUrl"]
+        assert benchmark_output_key("benchmark-1") in parameters["resultUrl"]
 
     def test_fio_is_installed_only_with_consent(self) -> None:
         world = World()
@@ -112,7 +113,7 @@ class TestGet:
     def test_targets_side_by_side(self) -> None:
         world = World()
         world.start(BOTH)
-        world.artifacts.texts[output_key("benchmark-1")] = run_text(
+        world.artifacts.texts[benchmark_output_key("benchmark-1")] = run_text(
             "/data", "cache", account(side(3_871, mean_ms=4.1), side(1_667)), serial="vol0123456789abcdef0"
         ) + run_text("/efs", "cache", account(side(3_374), side(1_451)))
         world.commands.finish("command-1", stdout={"event": "result"})
@@ -135,7 +136,7 @@ class TestGet:
             client_token="1",
         )
         world.start({**BOTH, "targets": [{"volumeId": volume_id}], "patterns": ["random-read"]})
-        world.artifacts.texts[output_key("benchmark-1")] = run_text(
+        world.artifacts.texts[benchmark_output_key("benchmark-1")] = run_text(
             volume_id, "random-read", account(side(1_633))
         )
         world.commands.finish("command-1")
@@ -146,7 +147,7 @@ class TestGet:
     def test_a_run_without_figures_has_its_reason_and_no_rank(self) -> None:
         world = World()
         world.start(BOTH)
-        world.artifacts.texts[output_key("benchmark-1")] = run_text(
+        world.artifacts.texts[benchmark_output_key("benchmark-1")] = run_text(
             "/data", "cache", account(side(5))
         ) + run_text("/efs", "cache", None, status=75, note="there is no folder /efs")
         world.commands.finish("command-1")
@@ -157,7 +158,9 @@ class TestGet:
     def test_what_nobody_asked_for_is_left_out(self) -> None:
         world = World()
         world.start(BOTH)
-        world.artifacts.texts[output_key("benchmark-1")] = run_text("/etc", "cache", account(side(5)))
+        world.artifacts.texts[benchmark_output_key("benchmark-1")] = run_text(
+            "/etc", "cache", account(side(5))
+        )
         world.commands.finish("command-1")
         assert world.get()["runs"] == []
 

@@ -8,8 +8,8 @@ import pytest
 
 from rewarm.contracts import VerifyVolumeEvent, VerifyVolumeResult
 from rewarm.domain.errors import InvalidRequestError, ThrottledError
+from rewarm.steps.record.bucket import benchmark_output_key
 from rewarm.steps.verify.get_benchmark import BenchmarkPorts
-from rewarm.steps.verify.start_benchmark import output_key
 from rewarm.steps.verify.verify_volume import VerifyVolumePorts, verify_volume
 from tests.support.builders import (
     RESTORE_ID,
@@ -25,7 +25,7 @@ from tests.support.fakes import FakeCommands
 from tests.support.fio_outputs import account, run_text, side
 
 WANTED: dict[str, Any] = {"verify": {"benchmarks": ["random-read", "init"], "benchmarkSeconds": 10}}
-KEY = output_key(f"{RESTORE_ID}-0")
+KEY = benchmark_output_key(f"{RESTORE_ID}-0")
 
 
 class Bench:

@@ -1,4 +1,4 @@
-"""A volume that is ready, and whose fast snapshot restore or boost could not be given back."""
+"""State Announce Ready, also where `Release` could not give back what costs money."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import json
 
 import pytest
 
-from rewarm.contracts import AnnounceEvent, PrepareSnapshotEvent
+from rewarm.contracts import (
+    AnnounceEvent,
+    PrepareSnapshotEvent,
+    VerifyVolumeResult,
+)
 from rewarm.domain.errors import AccessDeniedError
 from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.page import render
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
 from tests.support import accounts
+from tests.support.announcing import ready_details, say
 from tests.support.builders import (
     NOW,
     RESTORE_ID,
@@ -27,7 +32,108 @@ from tests.support.builders import (
 )
 from tests.support.sweeping import SweepWorld
 from tests.support.wired import wired
-from tests.unit.steps.announce.test_announce import ready_details
+
+
+class TestReady:
+    def test_gives_the_proof(self):
+        world = World()
+        say(world, "ready", ready_details())
+        message = world.messages.sent[0]
+        assert message["title"] == f"{VOLUME_ID} is at full speed"
+        assert "is at full speed, 9 min 00 s after the request arrived." in message["text"]
+        assert (
+            "take 0.6 ms (p99 1.9 ms); right after the restore they took 0.6 ms (p99 95.0 ms)."
+            in message["text"]
+        )
+        assert (
+            "Known because: the agent has read every written block; 256 random reads were within the limit."
+            in message["text"]
+        )
+        assert message["severity"] == "good"
+
+    def test_says_no_more_than_was_read(self):
+        world = World()
+        details = ready_details()
+        details["initialization"]["signals"]["agent"] = {"scope": "used"}
+        say(world, "ready", details)
+        message = world.messages.sent[0]
+        assert message["title"] == f"{VOLUME_ID} is at full speed where its file systems have data"
+        assert (
+            "is at full speed where its file systems have data, 9 min 00 s after the request arrived."
+            in message["text"]
+        )
+
+    def test_says_that_the_deadline_was_missed(self):
+        world = World()
+        say(world, "ready", ready_details(deadlineAt="2026-11-21T03:05:00Z"))
+        assert world.messages.sent[0]["severity"] == "warning"
+        assert {"name": "Deadline", "value": "2026-11-21 03:05 UTC (missed)"} in world.messages.sent[0][
+            "fields"
+        ]
+
+    def test_says_why_nothing_was_measured(self):
+        world = World()
+        unmeasured = VerifyVolumeResult(
+            finished=True, wait_seconds=1, verdict="unmeasured", reason="the request says verify.samples 0"
+        )
+        say(world, "ready", ready_details(before=None, after=unmeasured.to_json()))
+        assert "was not measured: the request says verify.samples 0." in world.messages.sent[0]["text"]
+
+    def test_a_volume_without_an_instance_is_not_measured(self):
+        world = World()
+        say(world, "ready", ready_details(before=None, after=None))
+        assert "there is no instance to measure it on" in world.messages.sent[0]["text"]
+
+
+class TestExpectation:
+    def test_says_what_the_volume_promises(self):
+        world = World()
+        details = ready_details()
+        details["after"]["expected"] = {"p50Ms": 1.0, "p99Ms": 20.0, "iops": 1000.0, "limitedBy": "gp3"}
+        say(world, "ready", details)
+        assert (
+            "by the volume's type and IOPS; the volume promises at most 1.0 ms (p99 20.0 ms)."
+            in world.messages.sent[0]["text"]
+        )
+
+    def test_says_that_it_was_warmed_up_again(self):
+        world = World()
+        say(world, "ready", ready_details(warmUps=1))
+        assert "The warm-up agent read it once more" in world.messages.sent[0]["text"]
+
+
+class TestBoost:
+    def details(self, state, reason=""):
+        boost = {"state": state, "boosted": "gp3 with 4,000 IOPS", "target": "gp3", "reason": reason}
+        released = {"released": [], "finished": True, "waitSeconds": 1, "firstTriedAt": NOW.isoformat()}
+        the_plan = boosted_plan().to_json()
+        return ready_details(
+            plan=the_plan, released={**released, "boost": boost}, readyAt="2026-11-21T03:04:00Z"
+        )
+
+    def test_says_that_it_is_lowered_and_counts_the_time_without_it(self):
+        world = World()
+        say(world, "ready", self.details("lowered"))
+        message = world.messages.sent[0]
+        assert (
+            "It was boosted to gp3 with 4,000 IOPS for the warm-up and is lowered to gp3." in message["text"]
+        )
+        assert "is at full speed, 4 min 00 s after the request arrived." in message["text"]
+        assert (message["severity"], message["nextSteps"]) == ("good", [])
+        fields = {field["name"]: field["value"] for field in message["fields"]}
+        assert fields["How"] == "boosted-warm-up as gp3 with 4,000 IOPS and 1,000 MiB/s"
+
+    def test_warns_where_it_goes_on_costing_money(self):
+        world = World()
+        say(world, "ready", self.details("not-lowered", "ec2:ModifyVolume"))
+        message = world.messages.sent[0]
+        assert (
+            "It is still boosted to gp3 with 4,000 IOPS and still costs money: ec2:ModifyVolume."
+            in message["text"]
+        )
+        assert message["severity"] == "warning"
+        assert message["nextSteps"] == [f"Lower {VOLUME_ID} to gp3 with ModifyVolume."]
+
 
 PLACE = (SNAPSHOT_ID, ZONE)
 DENIED = {
@@ -77,7 +183,7 @@ def reported(strategy):
     return result, render(document)
 
 
-class TestMessage:
+class TestUnreleased:
     def test_warns_that_fast_snapshot_restore_is_on_and_names_the_command(self, world):
         message = say_ready(world, plan(Strategy.FAST_SNAPSHOT_RESTORE))
         assert f"Fast snapshot restore of {SNAPSHOT_ID} in {ZONE} may still be on" in message["text"]
@@ -97,7 +203,7 @@ class TestMessage:
         assert message["severity"] == "good"
 
 
-class TestReport:
+class TestReportOfUnreleased:
     def test_names_what_goes_on_and_knows_no_bill_for_it(self):
         result, page = reported(Strategy.FAST_SNAPSHOT_RESTORE)
         (volume,) = result.volumes
@@ -115,7 +221,7 @@ class TestReport:
         assert "may still be on" not in page
 
 
-class TestSweep:
+class TestSweepOfUnreleased:
     def enable(self, world):
         event = PrepareSnapshotEvent(
             restore_id=RESTORE_ID,

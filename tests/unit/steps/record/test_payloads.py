@@ -8,7 +8,7 @@ import pytest
 
 from rewarm.contracts import ReportEvent, Trigger
 from rewarm.domain.errors import RequestRefusedError
-from rewarm.steps.record.kept import SHOWN_BYTES, is_small, kept, kept_volumes
+from rewarm.steps.record.payloads import MOST_SHOWN_BYTES, is_small, read_object, read_volumes
 from rewarm.steps.report.report import ReportPorts, report
 from rewarm.steps.request.get_restore import GetRestorePorts, get_restore
 from tests.support.builders import NOW, RESTORE_ID, at, request
@@ -55,7 +55,7 @@ def test_no_payload_of_a_hundred_volumes_is_too_large() -> None:
 def test_the_whole_of_it_is_in_the_bucket() -> None:
     restore = Restore()
     selected = restore.select()
-    volumes = kept_volumes(selected.volumes_key, restore.world.artifacts)
+    volumes = read_volumes(selected.volumes_key, restore.world.artifacts)
     assert [one.index for one in volumes] == list(range(VOLUMES))
     assert not is_small(volumes)
     assert len(json.dumps([one.to_json() for one in volumes])) > MOST_BYTES, "else this proves nothing"
@@ -67,9 +67,9 @@ def test_few_volumes_are_shown_as_well() -> None:
     selected = restore.select()
     assert [one.index for one in selected.volumes] == [0]
     assert [one.volume.index for one in restore.choose(selected.volumes_key).plans] == [0]
-    assert SHOWN_BYTES * 4 <= MOST_BYTES
+    assert MOST_SHOWN_BYTES * 4 <= MOST_BYTES
 
 
 def test_what_is_gone_is_named() -> None:
     with pytest.raises(RequestRefusedError, match=r"^a\.json is no longer in the bucket"):
-        kept("a.json", FakeArtifacts())
+        read_object("a.json", FakeArtifacts())

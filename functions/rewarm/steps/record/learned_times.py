@@ -1,4 +1,4 @@
-"""What this account's finished restores say of the next one."""
+"""How long the next restore takes, as far as finished restores of this account can tell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from rewarm.ports.history import History
 
 
 def known_records(history: History) -> list[Measured]:
-    """Empty where the history cannot be read: a plan by the priors is better than no restore."""
+    """The records of finished restores.
+
+    Empty where the history cannot be read: a plan by the shipped estimates is better than no restore.
+    """
     try:
         return history.records()
     except RestoreError:
@@ -22,10 +25,10 @@ def known_records(history: History) -> list[Measured]:
 
 
 def timings_of(volume: VolumeAssignment, records: Sequence[Measured], now: datetime) -> Timings:
-    """The priors, and what restores that are alike have taught."""
+    """The shipped estimates, corrected by records of restores like this one."""
     return learned(records, likeness(volume), now=now)
 
 
 def likeness(volume: VolumeAssignment) -> Likeness:
-    """What makes restores alike, of this one."""
+    """What two restores must share so that one can teach the other."""
     return Likeness(volume.volume.volume_type, volume.availability_zone, volume.instance_type)

@@ -1,4 +1,4 @@
-"""What people are told when a restore ends without a fast volume: why, what is left, what is next."""
+"""The words of `failed` and `unreported`: why the restore ended so, what is left behind, and what is next."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from textwrap import shorten
 from typing import Literal
 
 from rewarm.domain.units import clock_text
-from rewarm.domain.words.messages import Message, Severity
+from rewarm.domain.words.message import TRIES_AGAIN, Message, Severity
 
 MOST_COMMANDS = 2
-"""So many volumes have their commands in a message; for the others they read the same."""
+"""Volumes whose commands stand in a message; those of the others differ by the id only."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftVolume:
-    """A volume of the restore that stays, and where it is attached, if it is."""
+    """A volume of the restore that stays, and where it is attached."""
 
     volume_id: str
     device: str | None = None
@@ -26,12 +26,12 @@ class LeftVolume:
 
     @property
     def to_delete(self) -> str:
-        """What to do with one that nobody wants."""
+        """How to delete it."""
         name, delete = self.volume_id, f"aws ec2 delete-volume --volume-id {self.volume_id}"
         if self.instance_id is None:
-            return f"{name} is not wanted? {delete}"
+            return f"To delete {name}: {delete}"
         return (
-            f"{name} is not wanted? Unmount {self.device} on {self.instance_id}, then: "
+            f"To delete {name}: unmount {self.device} on {self.instance_id}, then run: "
             f"aws ec2 detach-volume --volume-id {name} && "
             f"aws ec2 wait volume-available --volume-ids {name} && {delete}"
         )
@@ -39,7 +39,7 @@ class LeftVolume:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What had started the restore; an alarm starts no other one before `held_until`."""
+    """What started the restore; an alarm starts no other one before `held_until`."""
 
     kind: Literal["alarm", "api", "schedule"] = "api"
     alarm_name: str | None = None
@@ -48,7 +48,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What is left of the restore, and how it had begun."""
+    """What was removed, what is left behind, and what started the restore."""
 
     at: datetime
     removed: Sequence[str] = ()
@@ -58,7 +58,7 @@ class Ending:
 
 
 def failed(restore_id: str, reason: str, *, state: str | None, ending: Ending) -> Message:
-    """The restore has ended without a volume at full speed."""
+    """The message of a restore that failed for `reason`, at the state `state` where that is known."""
     return Message(
         event="failed",
         restore_id=restore_id,
@@ -71,14 +71,31 @@ def failed(restore_id: str, reason: str, *, state: str | None, ending: Ending) -
 
 
 def cancelled(restore_id: str, *, ending: Ending) -> Message:
-    """Somebody asked for it."""
+    """The message of a restore that somebody cancelled."""
     return Message(
         event="failed",
         restore_id=restore_id,
         title="Restore cancelled",
-        text="\n".join(["The restore was cancelled, as asked for.", *_left(ending)]),
+        text="\n".join(["The restore was cancelled on request.", *_left(ending)]),
         severity=Severity.WARNING,
         next_steps=_deleting(ending),
+    )
+
+
+def unreported(restore_id: str, reason: str, *, volume_count: int) -> Message:
+    """The message of a restore whose volumes are all ready, and whose report could not be written."""
+    ready = f"All {volume_count} volumes are ready" if volume_count > 1 else "The volume is ready"
+    return Message(
+        event="unreported",
+        restore_id=restore_id,
+        title=f"{ready}, without a report",
+        text=f"{ready}. The report of the restore could not be written: {reason.rstrip('.')}. "
+        f"{TRIES_AGAIN}, for a day.",
+        severity=Severity.WARNING,
+        next_steps=(
+            "Fix the cause above; the volumes need nothing.",
+            f"GET /restores/{restore_id} has the report's link once it is written.",
+        ),
     )
 
 
@@ -91,24 +108,24 @@ def _left(ending: Ending) -> list[str]:
 def _again(ending: Ending) -> tuple[str, ...]:
     start = ending.start
     if start.kind == "schedule":
-        now = "POST /restores with its request does so now"
-        return (f"Mend what is named above. The schedule tries again at its next time; {now}.",)
+        now = "POST /restores with its request tries now"
+        return (f"Fix the cause above. The schedule tries again at its next time; {now}.",)
     if start.kind != "alarm":
-        return ("Mend what is named above and send the request again; it starts from the beginning.",)
+        return ("Fix the cause above and send the request again; the restore starts from the beginning.",)
     source = json.dumps({"source": {"alarm": start.alarm_name}}, ensure_ascii=False)
-    by_hand = f"Mend what is named above, then start it by hand: POST /restores with {source}."
-    itself = "The alarm itself starts one only when it has left ALARM and goes off again."
+    by_hand = f"Fix the cause above, then start the restore by hand: POST /restores with {source}."
+    by_alarm = "The alarm starts the next restore only when it has left ALARM and goes off again."
     if start.held_until is not None and start.held_until > ending.at:
         until = f"until {clock_text(start.held_until)}, unless its runbook is changed"
-        itself = f"The alarm itself starts none {until}, and then only when it goes off again."
-    return (by_hand, itself)
+        by_alarm = f"The alarm starts no restore {until}, and then only when it goes off again."
+    return (by_hand, by_alarm)
 
 
 def _deleting(ending: Ending) -> tuple[str, ...]:
-    told = [one.to_delete for one in ending.volumes[:MOST_COMMANDS]]
+    steps = [volume.to_delete for volume in ending.volumes[:MOST_COMMANDS]]
     if len(ending.volumes) > MOST_COMMANDS:
-        told.append(f"{len(ending.volumes) - MOST_COMMANDS} volumes more are deleted in the same way.")
-    return tuple(told)
+        steps.append(f"{len(ending.volumes) - MOST_COMMANDS} more volumes are deleted in the same way.")
+    return tuple(steps)
 
 
 def _first_sentence(text: str) -> str:

@@ -13,9 +13,9 @@ from rewarm.domain.time.measured import Likeness, Phase
 from rewarm.domain.time.timings import BY_PRIORS
 from rewarm.domain.units import iso
 from rewarm.steps.announce.announce import announce
-from rewarm.steps.record.kept import keep_plans
-from rewarm.steps.record.learning import known_records, timings_of
-from rewarm.steps.report import measuring
+from rewarm.steps.record.learned_times import known_records, timings_of
+from rewarm.steps.record.payloads import write_plans
+from rewarm.steps.report import phase_times
 from rewarm.steps.report.report import ReportPorts, report
 from rewarm.steps.request.get_restore import GetRestorePorts, get_restore
 from tests.support.builders import (
@@ -90,9 +90,9 @@ def by_aws(strategy, *, load=1_200.0, **changes):
 
 
 def told(result, volume=None):
-    one = measuring.ended(result)
+    one = phase_times.ready_result(result)
     assert one is not None
-    return measuring.account(volume or assignment(), one)
+    return phase_times.volume_times(volume or assignment(), one)
 
 
 class TestAccount:
@@ -157,14 +157,14 @@ class TestAccount:
         ],
     )
     def test_what_failed_or_is_of_another_version_has_no_account(self, result):
-        assert measuring.ended(result) is None
+        assert phase_times.ready_result(result) is None
 
 
 class TestRecord:
     def record(self, result, volume=None, sharers=1):
-        one = measuring.ended(result)
+        one = phase_times.ready_result(result)
         assert one is not None
-        return measuring.measured("restore-1/0", volume or assignment(), one, sharers)
+        return phase_times.history_record("restore-1/0", volume or assignment(), one, sharers)
 
     def test_it_holds_what_estimates_need(self):
         record = self.record(by_agent())
@@ -182,7 +182,7 @@ class TestRecord:
     def test_its_points_are_few(self):
         points = [(float(second), second) for second in range(24)]
         record = self.record(by_agent(initialization=initialization(points=points)))
-        assert len(record.points) == measuring.POINTS_KEPT
+        assert len(record.points) == phase_times.MOST_POINTS
 
     @pytest.mark.parametrize(
         ("ours", "sharers", "lead"), [(True, 1, 100 / 1024 * 3_600 + 360), (False, 1, None), (True, 2, None)]
@@ -200,7 +200,7 @@ def finished(world, *results, plans=None):
         started_at=NOW,
         request=request(),
         trigger=Trigger(kind="schedule", schedule_name="monthly-drill"),
-        plans_key=keep_plans(RESTORE_ID, plans or [volume_plan()], world.artifacts),
+        plans_key=write_plans(RESTORE_ID, plans or [volume_plan()], world.artifacts),
         results=list(results),
     )
     return report(
@@ -251,7 +251,7 @@ class TestMessage:
         )
         announce(event, table=world.table, messages=world.messages, artifacts=world.artifacts)
         fields = {field["name"]: field["value"] for field in world.messages.sent[0]["fields"]}
-        assert fields["Parts of it"] == (
+        assert fields["Phases"] == (
             "create 7 s (estimated 10 s); attach 4 s; measure 14 s; deliver 10 s; "
             "read 5 min 30 s (estimated 5 min 28 s); settle 88 s (estimated 2 min 00 s); verify 15 s"
         )

@@ -1,4 +1,4 @@
-"""What people are told of a change of performance: from what to what, when it was asked for, when it held."""
+"""The words of `performance-changed` and `performance-failed`: from what to what, and when."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from datetime import datetime
 
 from rewarm.domain.units import elapsed_text, iso
 from rewarm.domain.volume.performance import Performance
-from rewarm.domain.words.messages import Message, Severity
+from rewarm.domain.words.message import Message, Severity
 
 KIND = "Change"
 OPTIMIZING = (
-    "EBS still optimizes the volume: until that is completed its performance lies between the two settings, "
-    "and it takes no other change."
+    "EBS still optimizes the volume. Until it has finished, the performance lies between the two settings, "
+    "and EBS accepts no other change."
 )
 """EBS user guide, "Monitor the progress of volume modifications"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What was changed."""
+    """A volume, and its performance before and after the change."""
 
     change_id: str
     volume_id: str
@@ -28,13 +28,13 @@ class Change:
 
     @property
     def in_words(self) -> str:
-        """For a sentence."""
+        """The change as a part of a sentence."""
         return f"{self.volume_id} from {self.original.in_words} to {self.target.in_words}"
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """When it was asked for, when it held, and how that is known."""
+    """When the change was requested, when it took effect, and how that is known."""
 
     requested_at: datetime
     requested_from: str
@@ -44,7 +44,7 @@ class Effect:
 
 
 def changed(change: Change, effect: Effect) -> Message:
-    """The new settings hold."""
+    """The message that the new settings are in effect."""
     seconds = max(0.0, (effect.took_effect_at - effect.requested_at).total_seconds())
     source = "CloudTrail" if effect.requested_from == "cloudtrail" else "start of the modification"
     return Message(
@@ -66,7 +66,7 @@ def changed(change: Change, effect: Effect) -> Message:
 
 
 def not_changed(change: Change, reason: str) -> Message:
-    """The settings are as they were, or nobody knows."""
+    """The message that the change failed for `reason`."""
     return Message(
         event="performance-failed",
         restore_id=change.change_id,
@@ -74,6 +74,6 @@ def not_changed(change: Change, reason: str) -> Message:
         title=f"{change.volume_id} could not be changed",
         text=f"Not changed: {change.in_words}. {reason}",
         severity=Severity.ERROR,
-        next_steps=("Look at the volume before you ask again: EC2 counts each change.",),
+        next_steps=("Look at the volume before you request the change again: EC2 counts each change.",),
         links=(("performance", f"/volumes/{change.volume_id}/performance"),),
     )

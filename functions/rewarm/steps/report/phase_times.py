@@ -22,14 +22,14 @@ from rewarm.domain.plan.fast_restore import fsr_credits_per_hour
 from rewarm.domain.ready import agent_output
 from rewarm.domain.time.measured import Measured, Phase
 from rewarm.domain.time.timings import PRIORS
-from rewarm.steps.record.learning import likeness
+from rewarm.steps.record.learned_times import likeness
 
-POINTS_KEPT = 12
-"""Of the rate over time; the report has all."""
+MOST_POINTS = 12
+"""Points of the rate over time that the history keeps; the report has all."""
 
 
-class Ended(Contract):
-    """What restore-volume answers of a volume that is ready; what it also says is not looked at."""
+class ReadyResult(Contract):
+    """What the execution of a ready volume answers, as far as its times need it."""
 
     model_config = {"extra": "ignore"}
 
@@ -43,13 +43,13 @@ class Ended(Contract):
 
     @property
     def verified_at(self) -> datetime:
-        """When it was known to be fast: benchmarks beside that are no part of the restore."""
-        return self.ready_at - timedelta(seconds=self.after.benchmark_seconds if self.after else 0)
+        """When the volume was known to be at full speed."""
+        return verified_at(self.ready_at, self.after)
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """A finished volume: what was estimated, and what it took."""
+class VolumeTimes:
+    """The times of a ready volume: what was estimated, and what it took. All in seconds."""
 
     plan: Plan
     seconds: Mapping[Phase, float]
@@ -57,11 +57,11 @@ class Account:
 
     @property
     def error_percent(self) -> float:
-        """How far P50 was off, of what it took; above 0 where it took less."""
+        """How far the estimated P50 was off, in percent of the actual time; above 0 where it took less."""
         return round(100 * (self.plan.ready_p50_seconds / max(1.0, self.since_plan_seconds) - 1), 1)
 
     def phases(self) -> list[PhaseReport]:
-        """Estimate beside actual, in the order of Phase; phases that neither has are left out."""
+        """Estimated and actual seconds, in the order of Phase, without phases that have neither."""
         return [
             PhaseReport(
                 phase=phase,
@@ -74,89 +74,97 @@ class Account:
         ]
 
 
-def ended(result: JsonObject) -> Ended | None:
-    """None where the result is not that of a volume that is ready, or is one of another version."""
+def verified_at(ready_at: datetime, after: VerifyVolumeResult | None) -> datetime:
+    """When the volume was known to be at full speed: `ready_at` without the benchmarks before it."""
+    return ready_at - timedelta(seconds=after.benchmark_seconds if after else 0)
+
+
+def ready_result(result: JsonObject) -> ReadyResult | None:
+    """None where the volume is not ready, or another version of Rewarm wrote the result."""
     if result.get("verdict", "ready") != "ready":
         return None
     try:
-        return Ended.model_validate(result)
+        return ReadyResult.model_validate(result)
     except ValueError:
         return None
 
 
-def account(volume: VolumeAssignment, one: Ended) -> Account:
-    """Phases that were seen from beginning to end; a duration is never below 0."""
-    found = _until_usable(one) | _until_initialized(one)
-    if volume.instance_id is not None and one.timeline.verified is not None:
-        found[Phase.VERIFY] = _seconds(one.timeline.initialized, one.verified_at)
+def volume_times(volume: VolumeAssignment, result: ReadyResult) -> VolumeTimes:
+    """The phases whose beginning and end are both known; no duration is below 0."""
+    found = _until_usable(result) | _until_initialized(result)
+    if volume.instance_id is not None and result.timeline.verified is not None:
+        found[Phase.VERIFY] = _seconds(result.timeline.initialized, result.verified_at)
     seconds = {phase: value for phase, value in found.items() if value is not None}
-    since_plan = _seconds(one.timeline.began, one.verified_at) or 0.0
-    return Account(one.plan, seconds, since_plan)
+    since_plan = _seconds(result.timeline.began, result.verified_at) or 0.0
+    return VolumeTimes(result.plan, seconds, since_plan)
 
 
-def _until_usable(one: Ended) -> dict[Phase, float | None]:
-    at = one.timeline
+def _until_usable(result: ReadyResult) -> dict[Phase, float | None]:
+    at = result.timeline
     found = {
         Phase.CREATE: _seconds(at.asked, at.available),
         Phase.ATTACH: _seconds(at.available, at.attached),
         Phase.MEASURE: _seconds(at.attached, at.measured_before),
     }
-    if one.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
+    if result.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
         found[Phase.PREPARE] = _seconds(at.began, at.prepared)
     return found
 
 
-def _until_initialized(one: Ended) -> dict[Phase, float | None]:
-    at, finished_at = one.timeline, one.initialization.agent_finished_at
-    if one.plan.strategy.reads_with_agent:
-        reading = _reading_seconds(one.initialization.signals.agent)
-        sent = _seconds(one.dispatch.started_at if one.dispatch else None, finished_at)
+def _until_initialized(result: ReadyResult) -> dict[Phase, float | None]:
+    at, finished_at = result.timeline, result.initialization.agent_finished_at
+    if result.plan.strategy.reads_with_agent:
+        reading = _reading_seconds(result.initialization.signals.agent)
+        sent = _seconds(result.dispatch.started_at if result.dispatch else None, finished_at)
         return {
             Phase.DELIVER: None if sent is None or reading is None else max(0.0, sent - reading),
             Phase.READ: reading,
             Phase.SETTLE: _seconds(finished_at, at.initialized),
         }
-    if one.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
+    if result.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
         return {}
     return {Phase.LOAD: _seconds(at.attached or at.available, at.initialized)}
 
 
-def _reading_seconds(account: JsonObject | None) -> float | None:
-    """Of an agent that was interrupted only the last part is known, so it says nothing of the whole."""
-    if agent_output.whole_number(account, "bytesResumed"):
+def _reading_seconds(agent: JsonObject | None) -> float | None:
+    """None for an agent that was interrupted: its account covers the last part only."""
+    if agent_output.whole_number(agent, "bytesResumed"):
         return None
-    return agent_output.number(account, "elapsedSeconds")
+    return agent_output.number(agent, "elapsedSeconds")
 
 
 def _seconds(since: datetime | None, until: datetime | None) -> float | None:
     return None if since is None or until is None else max(0.0, (until - since).total_seconds())
 
 
-def measured(name: str, volume: VolumeAssignment, one: Ended, sharers: int) -> Measured:
-    """The record that the history keeps; `sharers` is how many volumes wait for credits of this snapshot."""
-    told, plan = account(volume, one), one.plan
-    step = max(1, -(-len(one.initialization.points) // POINTS_KEPT))
+def history_record(name: str, volume: VolumeAssignment, result: ReadyResult, sharers: int) -> Measured:
+    """The record for the history; `sharers` is how many volumes wait for credits of this snapshot."""
+    times, plan = volume_times(volume, result), result.plan
+    step = max(1, -(-len(result.initialization.points) // MOST_POINTS))
     return Measured(
         name=name,
-        at=one.ready_at,
+        at=result.ready_at,
         strategy=plan.strategy,
         likeness=likeness(volume),
         written_bytes=volume.written_blocks * BLOCK_BYTES,
         data_bytes=volume.data_bytes,
         snapshot_size_gib=volume.snapshot_size_gib,
-        seconds=told.seconds,
-        lead_seconds=_lead_seconds(volume.snapshot_size_gib, one.preparation) if sharers == 1 else None,
+        seconds=times.seconds,
+        lead_seconds=_lead_seconds(volume.snapshot_size_gib, result.preparation) if sharers == 1 else None,
         read_limit_mib_s=plan.read_limit_mib_s,
         rate_mib_s=plan.initialization_rate_mib_s,
-        points=tuple(one.initialization.points[::step]),
+        points=tuple(result.initialization.points[::step]),
         estimated_p50_seconds=plan.ready_p50_seconds,
         estimated_p90_seconds=plan.ready_p90_seconds,
-        actual_seconds=told.since_plan_seconds,
+        actual_seconds=times.since_plan_seconds,
     )
 
 
 def _lead_seconds(size_gib: int, preparation: PrepareSnapshotResult | None) -> float | None:
-    """What AWS says that it takes: optimizing, and one credit. None where somebody else had enabled it."""
+    """Seconds to optimize the snapshot and to earn one credit, by AWS's figures.
+
+    None where somebody else had enabled fast snapshot restore.
+    """
     if preparation is None or not preparation.enabled_by_us:
         return None
     optimizing = PRIORS.fsr_optimizing_seconds_per_tib.p50 * size_gib / 1024

@@ -1,31 +1,41 @@
-"""What people are told once a volume can be used: from that message on it is theirs, and never deleted."""
+"""The words of `attached` and `available`: the volume can be used, and Rewarm no longer deletes it."""
 
 from __future__ import annotations
 
 from rewarm.domain.units import clock_text, duration_text
-from rewarm.domain.words.messages import COPY_PACE, Message, PlannedVolume, Severity
+from rewarm.domain.words.message import COPY_PACE, Message, PlannedVolume, ReplacedVolume, Severity
 
-YOURS = "From now on it is never deleted by a failing restore: it is yours."
+YOURS = "The volume is yours now: no failing restore deletes it."
 
 
 def attached(
     restore_id: str, volume_id: str, device: str, instance_id: str, volume: PlannedVolume
 ) -> Message:
-    """Usable, and still cold."""
+    """The message of a volume that is attached, perhaps in the place of another one."""
     at_once = "It should be at full speed at once; that is measured now."
+    text = f"{volume_id}, {_origin(volume)}, is {device} on {instance_id}. {_speed(volume, at_once)}"
+    fields = [("Device", device), ("Data as of", _data_as_of(volume))]
+    steps = ["Mount it if you need the data now.", YOURS]
+    replaced = volume.replaced
+    if replaced is not None:
+        text += f"\n{_replacement(volume_id, replaced)}"
+        fields.append(("Replaced", replaced.volume_id))
+        if replaced.mount_points:
+            mounts = ", ".join(replaced.mount_points)
+            steps.insert(0, f"Mount {volume_id} where {replaced.volume_id} was: {mounts}.")
     return Message(
         event="attached",
         restore_id=restore_id,
         title=f"{volume_id} is attached to {instance_id} and can be used",
-        text=f"{volume_id}, {_origin(volume)}, is {device} on {instance_id}. {_speed(volume, at_once)}",
+        text=text,
         severity=Severity.INFO,
-        fields=(("Device", device), ("Data as of", _data_as_of(volume))),
-        next_steps=("Mount it if you need the data now.", YOURS),
+        fields=tuple(fields),
+        next_steps=tuple(steps),
     )
 
 
 def available(restore_id: str, volume_id: str, availability_zone: str, volume: PlannedVolume) -> Message:
-    """The same of a volume that nobody asked to be attached: any instance in the zone may take it."""
+    """The message of a volume that was restored to a zone: any instance there may attach it."""
     at_once = "It should be at full speed at once; nothing can be measured without an instance."
     return Message(
         event="available",
@@ -47,6 +57,15 @@ def _speed(volume: PlannedVolume, at_once: str) -> str:
     return (
         "It is still slow: data that has not been read before may come at as few as 10 reads a second; "
         f"writes are at full speed. {full_speed}"
+    )
+
+
+def _replacement(volume_id: str, replaced: ReplacedVolume) -> str:
+    old, mounts = replaced.volume_id, ", ".join(replaced.mount_points)
+    before = f" It was mounted at {mounts}." if mounts else ""
+    return (
+        f"It has taken the place of {old}, which is detached and kept.{before} If the restore fails, Rewarm "
+        f"puts {old} back and keeps {volume_id}."
     )
 
 

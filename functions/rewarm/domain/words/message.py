@@ -1,0 +1,76 @@
+"""What every message consists of, and what several messages say of a volume."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+
+from rewarm.domain.model import Strategy
+
+COPY_PACE = "at up to 3,000 IOPS and 125 MiB/s until everything is copied"
+"""EBS user guide, "Copy an Amazon EBS volume"."""
+TRIES_AGAIN = "Rewarm tries again every 15 minutes"
+
+
+class Severity(StrEnum):
+    """How loud a message is."""
+
+    INFO = "info"
+    GOOD = "good"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message; each channel renders it its own way."""
+
+    event: str
+    restore_id: str
+    title: str
+    text: str
+    severity: Severity
+    fields: tuple[tuple[str, str], ...] = ()
+    next_steps: tuple[str, ...] = ()
+    kind: str = "Restore"
+    links: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedVolume:
+    """The volume whose place the new one takes, and where its file systems were mounted."""
+
+    volume_id: str
+    size_gib: int
+    mount_points: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedVolume:
+    """One volume and its plan; times in seconds from the plan on."""
+
+    snapshot_id: str
+    snapshot_started_at: datetime
+    data_bytes: int
+    where: str
+    how: str
+    usable_seconds: int
+    ready_p50_seconds: int
+    ready_p90_seconds: int
+    cost_usd: Decimal
+    why: str
+    source_volume_id: str | None = None
+    replaced: ReplacedVolume | None = None
+
+    @property
+    def is_fast_at_once(self) -> bool:
+        """Whether every block is there as soon as the volume can be used."""
+        return self.how.startswith(Strategy.FAST_SNAPSHOT_RESTORE)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it is copied from the source volume, with the data of that moment."""
+        return self.how.startswith(Strategy.VOLUME_CLONE)

@@ -1,0 +1,92 @@
+"""The words of `plan` and `fallback`: what will be restored, how, until when and for how much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from rewarm.domain.units import clock_text, duration_text, size_text, usd_text
+from rewarm.domain.words.message import COPY_PACE, Message, PlannedVolume, Severity
+
+MOST_LINES = 10
+"""So many volumes have a line each; the record has the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """The plan of the whole restore."""
+
+    volumes: Sequence[PlannedVolume]
+    started_by: str
+    total_cost_usd: Decimal
+    ready_p90_at: datetime
+    deadline_at: datetime | None
+    deadline_missed: bool
+    prices: str
+    dry_run: bool
+    notes: Sequence[str] = ()
+
+
+def plan(restore_id: str, facts: PlanFacts) -> Message:
+    """The message before anything is created, or instead of it where the request is a dry run."""
+    first, many = facts.volumes[0], len(facts.volumes)
+    subject = f"{first.snapshot_id} to {first.where}" if many == 1 else f"{many} volumes"
+    verb = "Plan only, nothing is created" if facts.dry_run else "Restore started"
+    sentences = [f"{facts.started_by} {verb}: {subject}."]
+    sentences += [_plan_line(volume, numbered=many > 1) for volume in facts.volumes[:MOST_LINES]]
+    if many > MOST_LINES:
+        sentences.append(f"And {many - MOST_LINES} more volumes.")
+    sentences += facts.notes
+    fields = [
+        ("Full speed expected by", f"{clock_text(facts.ready_p90_at)} (P90)"),
+        ("Extra cost", usd_text(facts.total_cost_usd)),
+        ("Prices", facts.prices),
+    ]
+    if facts.deadline_at is not None:
+        missed = " (will be missed)" if facts.deadline_missed else ""
+        fields.insert(1, ("Deadline", clock_text(facts.deadline_at) + missed))
+    speed = "at full speed" if first.is_fast_at_once else "slowly at first"
+    pace = COPY_PACE if first.is_copy else speed
+    usable = f"The volume can be used in about {duration_text(first.usable_seconds)}, {pace}."
+    steps: tuple[str, ...] = (usable, f"To cancel: DELETE /restores/{restore_id}.")
+    if facts.dry_run:
+        steps = ("Send the request again without dryRun to carry it out.",)
+    return Message(
+        event="plan",
+        restore_id=restore_id,
+        title=f"{'Plan' if facts.dry_run else 'Restoring'}: {subject}",
+        text="\n".join(sentences),
+        severity=Severity.WARNING if facts.deadline_missed else Severity.INFO,
+        fields=tuple(fields),
+        next_steps=steps,
+    )
+
+
+def _plan_line(volume: PlannedVolume, *, numbered: bool) -> str:
+    taken_at, size = clock_text(volume.snapshot_started_at), size_text(volume.data_bytes)
+    source = f"{volume.snapshot_id} of {taken_at}, {size} of data"
+    start = f"{source}, to {volume.where}: " if numbered else f"{source}: "
+    return (
+        f"{start}{volume.how}, usable in about {duration_text(volume.usable_seconds)}, full speed in about "
+        f"{duration_text(volume.ready_p50_seconds)}, {usd_text(volume.cost_usd)}. {volume.why}"
+    )
+
+
+def fallback(restore_id: str, volume: PlannedVolume, reason: str) -> Message:
+    """The message that another plan takes over, because the one before failed for `reason`."""
+    return Message(
+        event="fallback",
+        restore_id=restore_id,
+        title=f"{volume.snapshot_id}: continuing with {volume.how}",
+        text=f"The plan could not be carried out: {reason}\n"
+        f"The restore continues with {volume.how}. {volume.why}",
+        severity=Severity.WARNING,
+        fields=(
+            ("Estimate (P50)", duration_text(volume.ready_p50_seconds)),
+            ("Estimate (P90)", duration_text(volume.ready_p90_seconds)),
+            ("Extra cost", usd_text(volume.cost_usd)),
+        ),
+        next_steps=("You need not do anything.",),
+    )

@@ -1,0 +1,200 @@
+"""The words of `ready`: the volume is at full speed, how that is known, and what is left to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rewarm.domain.units import clock_text, duration_text, elapsed_text, usd_text
+from rewarm.domain.volume.performance import BoostOutcome
+from rewarm.domain.volume.replacing import REPLACED_TAG
+from rewarm.domain.words.message import TRIES_AGAIN, Message, PlannedVolume, ReplacedVolume, Severity
+
+AGAIN = "The warm-up agent read it once more, as it had come to a standstill or was still slow."
+RELEASED = "Fast snapshot restore is disabled again, if it was enabled for this volume alone."
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """4 KiB random reads, one at a time: milliseconds and reads a second."""
+
+    p50_ms: float
+    p99_ms: float
+    iops: float
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What was measured. `unmeasured_because` says why `after` is missing."""
+
+    before: Latency | None
+    after: Latency | None
+    unmeasured_because: str
+    limit_p99_ms: float
+    limit_is_requested: bool
+    """By the request; else by the volume's type and IOPS."""
+    expected: Latency | None = None
+    """What the volume's type and the instance promise."""
+
+
+@dataclass(frozen=True, slots=True)
+class FastRestore:
+    """The snapshot and zone whose fast snapshot restore may still be on."""
+
+    snapshot_id: str
+    availability_zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreleased:
+    """What `Release` could not give back, and so may still cost money."""
+
+    reason: str
+    fast_restore: FastRestore | None = None
+    boost: BoostOutcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyFacts:
+    """A volume that has come to full speed. The time runs from `started_at`, when the request arrived."""
+
+    volume_id: str
+    volume: PlannedVolume
+    started_at: datetime
+    full_speed_at: datetime
+    deadline_at: datetime | None
+    proof: Proof
+    reasons: Sequence[str]
+    boost: BoostOutcome | None = None
+    used_only: bool = False
+    """Only the blocks that its file systems use were read."""
+    phases: Sequence[tuple[str, float | None, float | None]] = ()
+    """Name, estimated and measured seconds of each phase."""
+    warm_ups: int = 0
+    """How often it was warmed up again."""
+    unreleased: Unreleased | None = None
+
+    @property
+    def seconds(self) -> float:
+        """From the request to full speed."""
+        return (self.full_speed_at - self.started_at).total_seconds()
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the deadline was missed."""
+        return self.deadline_at is not None and self.full_speed_at > self.deadline_at
+
+
+def ready(restore_id: str, facts: ReadyFacts) -> Message:
+    """The message of a volume at full speed; a warning where it is late or something may still cost money."""
+    speed = "at full speed" + (" where its file systems have data" if facts.used_only else "")
+    warnings, commands = _unreleased(facts)
+    costs_on = facts.boost is not None and not facts.boost.is_lowered
+    where, took = facts.volume.where, elapsed_text(facts.seconds)
+    lines = [
+        f"{facts.volume_id} ({where}) is {speed}, {took} after the request arrived.",
+        _proof(facts.proof),
+        f"Known because: {'; '.join(facts.reasons)}.",
+        *([AGAIN] if facts.warm_ups else []),
+        *([facts.boost.sentence] if facts.boost is not None else []),
+        *warnings,
+        *_replaced(facts),
+    ]
+    return Message(
+        event="ready",
+        restore_id=restore_id,
+        title=f"{facts.volume_id} is {speed}",
+        text="\n".join(lines),
+        severity=Severity.WARNING if facts.is_late or costs_on or warnings else Severity.GOOD,
+        fields=_fields(facts),
+        next_steps=(*(commands or _release_steps(facts)), *_deletion(facts.volume.replaced)),
+    )
+
+
+def _fields(facts: ReadyFacts) -> tuple[tuple[str, str], ...]:
+    estimated = duration_text(facts.volume.ready_p50_seconds)
+    fields = [
+        ("Time", f"{elapsed_text(facts.seconds)} from the request; estimated {estimated}"),
+        ("How", facts.volume.how),
+        ("Extra cost", usd_text(facts.volume.cost_usd)),
+    ]
+    if facts.deadline_at is not None:
+        verdict = "missed" if facts.is_late else "met"
+        fields.insert(1, ("Deadline", f"{clock_text(facts.deadline_at)} ({verdict})"))
+    if facts.phases:
+        fields.append(("Phases", "; ".join(_phase(*phase) for phase in facts.phases)))
+    if facts.volume.replaced is not None:
+        fields.append(
+            ("Replaced", f"{facts.volume.replaced.volume_id}, {facts.volume.replaced.size_gib:,} GiB")
+        )
+    return tuple(fields)
+
+
+def _phase(name: str, estimated: float | None, actual: float | None) -> str:
+    took = "not measured" if actual is None else elapsed_text(actual)
+    return f"{name} {took}" if estimated is None else f"{name} {took} (estimated {elapsed_text(estimated)})"
+
+
+def _proof(proof: Proof) -> str:
+    if proof.after is None:
+        return f"Read latency was not measured: {proof.unmeasured_because}."
+    earlier = f"; right after the restore they took {_latency(proof.before)}" if proof.before else ""
+    origin = "of the request" if proof.limit_is_requested else "by the volume's type and IOPS"
+    promised = f"; the volume promises at most {_latency(proof.expected)}" if proof.expected else ""
+    return (
+        f"4 KiB random reads take {_latency(proof.after)}{earlier}. "
+        f"The limit of p99 is {proof.limit_p99_ms:g} ms {origin}{promised}."
+    )
+
+
+def _latency(latency: Latency) -> str:
+    return f"{latency.p50_ms:.1f} ms (p99 {latency.p99_ms:.1f} ms)"
+
+
+def _unreleased(facts: ReadyFacts) -> tuple[list[str], list[str]]:
+    """Warnings about what may still cost money, and the commands that end it."""
+    unreleased = facts.unreleased
+    if unreleased is None:
+        return [], []
+    if unreleased.fast_restore is not None:
+        snapshot_id, zone = unreleased.fast_restore.snapshot_id, unreleased.fast_restore.availability_zone
+        warning = (
+            f"Fast snapshot restore of {snapshot_id} in {zone} may still be on and cost money by the hour, "
+            f"as it could not be disabled: {unreleased.reason} {TRIES_AGAIN}."
+        )
+        command = (
+            "If it stays on and nothing else needs it, disable it: "
+            f"aws ec2 disable-fast-snapshot-restores --availability-zones {zone} "
+            f"--source-snapshot-ids {snapshot_id}"
+        )
+        return [warning], [command]
+    if unreleased.boost is not None:
+        warning = f"{unreleased.boost.sentence} {TRIES_AGAIN}."
+        command = (
+            f"If it stays boosted, lower {facts.volume_id} to {unreleased.boost.target} with ModifyVolume."
+        )
+        return [warning], [command]
+    return [], []
+
+
+def _release_steps(facts: ReadyFacts) -> tuple[str, ...]:
+    if facts.boost is not None and not facts.boost.is_lowered:
+        return (f"Lower {facts.volume_id} to {facts.boost.target} with ModifyVolume.",)
+    return (RELEASED,) if facts.volume.is_fast_at_once else ()
+
+
+def _replaced(facts: ReadyFacts) -> list[str]:
+    if facts.volume.replaced is None:
+        return []
+    old = facts.volume.replaced.volume_id
+    return [
+        f"{facts.volume_id} has taken the place of {old}, which is detached, kept and tagged {REPLACED_TAG}."
+    ]
+
+
+def _deletion(replaced: ReplacedVolume | None) -> tuple[str, ...]:
+    if replaced is None:
+        return ()
+    delete = f"aws ec2 delete-volume --volume-id {replaced.volume_id}"
+    return (f"Delete {replaced.volume_id} when you no longer need it, as it costs storage: {delete}",)

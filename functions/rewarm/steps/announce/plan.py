@@ -1,0 +1,72 @@
+"""States `Announce Plan` and `Announce Fallback`: how the volumes will be restored."""
+
+from __future__ import annotations
+
+from rewarm.contracts import AnnounceEvent, Failure, Plan, PlanSummary, Trigger, VolumeAssignment, VolumePlan
+from rewarm.contracts.base import Contract, Instant, JsonObject
+from rewarm.domain.units import clock_text
+from rewarm.domain.words import plan as words
+from rewarm.domain.words.failures import explain
+from rewarm.domain.words.message import Message
+from rewarm.steps.announce.volume_facts import planned_volume
+from rewarm.steps.record.records import Status, plan_attribute
+
+
+class PlanDetails(Contract):
+    """Details of `plan`."""
+
+    summary: PlanSummary
+    plans: list[VolumePlan]
+    trigger: Trigger
+    deadline_at: Instant | None = None
+
+
+class FallbackDetails(Contract):
+    """Details of `fallback`."""
+
+    volume: VolumeAssignment
+    plan: Plan
+    volume_id: str | None = None
+    failure: Failure
+    rejected: tuple[str, ...] = ()
+
+
+def plan(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+    """The message of the plan; the record keeps each volume's plan."""
+    details = PlanDetails.model_validate(event.details)
+    summary = details.summary
+    facts = words.PlanFacts(
+        volumes=[planned_volume(planned.volume, planned.plan) for planned in details.plans],
+        started_by=_started_by(details.trigger),
+        total_cost_usd=summary.total_cost_usd,
+        ready_p90_at=summary.ready_p90_at,
+        deadline_at=details.deadline_at,
+        deadline_missed=summary.deadline_missed,
+        prices=f"{summary.price_source}, {clock_text(summary.price_book_as_of)[:10]}"
+        + (" (more than 90 days old)" if summary.price_book_stale else ""),
+        dry_run=event.request is not None and event.request.dry_run,
+        notes=summary.notes,
+    )
+    plans = {plan_attribute(planned.volume.index): _attribute(planned) for planned in details.plans}
+    changes = {"status": Status.PLANNED.value, "summary": summary.to_json(), **plans}
+    return words.plan(event.restore_id, facts), changes
+
+
+def _attribute(planned: VolumePlan) -> JsonObject:
+    volume = planned.volume
+    return {"index": volume.index, "snapshotId": volume.snapshot_id, "plan": planned.plan.to_json()}
+
+
+def _started_by(trigger: Trigger) -> str:
+    if trigger.kind == "alarm":
+        return f'The alarm "{trigger.alarm_name}" went off.'
+    if trigger.kind == "schedule":
+        return f"Scheduled{f' by {trigger.schedule_name}' if trigger.schedule_name else ''}."
+    return "Requested through the API."
+
+
+def fallback(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+    """The message that another plan takes over; `Choose Fallback` has written it to the record."""
+    details = FallbackDetails.model_validate(event.details)
+    reason = explain(details.failure.error, details.failure.cause).sentence
+    return words.fallback(event.restore_id, planned_volume(details.volume, details.plan), reason), {}

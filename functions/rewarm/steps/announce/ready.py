@@ -1,0 +1,148 @@
+"""State `Announce Ready`: one volume is at full speed. `Report` calls the restore ready when all are."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rewarm.contracts import (
+    AnnounceEvent,
+    DispatchWarmerResult,
+    Measurement,
+    Plan,
+    PollInitializationResult,
+    PrepareSnapshotResult,
+    ReleaseResult,
+    Timeline,
+    VerifyVolumeResult,
+    VolumeAssignment,
+)
+from rewarm.contracts.base import Contract, Instant, JsonObject
+from rewarm.domain.model import Strategy
+from rewarm.domain.ready.verification import p99_limit_ms
+from rewarm.domain.scope import Scope, reported
+from rewarm.domain.volume.performance import BoostOutcome, performance_of
+from rewarm.domain.words import ready as words
+from rewarm.domain.words.failures import explain
+from rewarm.domain.words.message import Message
+from rewarm.steps.announce.volume_facts import planned_volume, replacement_changes
+from rewarm.steps.record.records import clean_up_attribute, settled_attribute
+from rewarm.steps.report import phase_times
+
+
+class ReadyDetails(Contract):
+    """Details of `ready`."""
+
+    volume: VolumeAssignment
+    plan: Plan
+    volume_id: str
+    initialization: PollInitializationResult
+    before: VerifyVolumeResult | None = None
+    after: VerifyVolumeResult | None = None
+    released: ReleaseResult | None = None
+    ready_at: Instant | None = None
+    preparation: PrepareSnapshotResult | None = None
+    dispatch: DispatchWarmerResult | None = None
+    timeline: Timeline | None = None
+    started_at: Instant
+    deadline_at: Instant | None = None
+    warm_ups: int = 0
+    page_key: str | None = None
+    last_try: bool = False
+    """No Retry comes after this one (announce.py)."""
+
+
+def ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
+    """The message; the record learns what `Release` could not give back, and of the replaced volume."""
+    details = ReadyDetails.model_validate(event.details)
+    ready_at = details.ready_at or event.now
+    unreleased = _unreleased(details)
+    facts = words.ReadyFacts(
+        volume_id=details.volume_id,
+        volume=planned_volume(details.volume, details.plan, record),
+        started_at=details.started_at,
+        full_speed_at=phase_times.verified_at(ready_at, details.after),
+        deadline_at=details.deadline_at,
+        proof=_proof(event, details),
+        reasons=[*details.initialization.reasons, *_measured(details.after)],
+        boost=_boost(details.released),
+        used_only=_used_only(details),
+        phases=_phases(details, ready_at),
+        warm_ups=details.warm_ups,
+        unreleased=unreleased,
+    )
+    changes = replacement_changes(details.volume, record)
+    if unreleased is not None:
+        changes |= _unreleased_changes(details.volume.index, unreleased.reason)
+    return words.ready(event.restore_id, facts), changes
+
+
+def _used_only(details: ReadyDetails) -> bool:
+    agent = details.initialization.signals.agent or {}
+    return reported(agent.get("scope"), Scope.WRITTEN) is Scope.USED
+
+
+def _proof(event: AnnounceEvent, details: ReadyDetails) -> words.Proof:
+    after = details.after
+    expected = after.expected if after else None
+    wanted = event.request.verify.max_p99_ms if event.request else None
+    return words.Proof(
+        before=_latency(details.before.result if details.before else None),
+        after=_latency(after.result if after else None),
+        unmeasured_because=after.reason if after else "there is no instance to measure it on",
+        limit_p99_ms=p99_limit_ms(wanted, details.volume.volume.settings()),
+        limit_is_requested=wanted is not None,
+        expected=words.Latency(expected.p50_ms, expected.p99_ms, expected.iops) if expected else None,
+    )
+
+
+def _latency(measured: Measurement | None) -> words.Latency | None:
+    if measured is None:
+        return None
+    return words.Latency(measured.latency_ms.p50, measured.latency_ms.p99, measured.iops)
+
+
+def _measured(after: VerifyVolumeResult | None) -> list[str]:
+    if after is not None and after.verdict == "fast" and after.result is not None:
+        return [f"{after.result.samples:,} random reads were within the limit"]
+    return [after.reason] if after is not None and after.verdict == "slow" else []
+
+
+def _phases(details: ReadyDetails, ready_at: datetime) -> list[tuple[str, float | None, float | None]]:
+    if details.timeline is None:
+        return []
+    result = phase_times.ReadyResult.model_validate({**dict(details), "ready_at": ready_at})
+    return [
+        (phase.phase.value, phase.estimated_p50_seconds, phase.actual_seconds)
+        for phase in phase_times.volume_times(details.volume, result).phases()
+    ]
+
+
+def _boost(released: ReleaseResult | None) -> BoostOutcome | None:
+    boost = released.boost if released else None
+    if boost is None:
+        return None
+    return BoostOutcome(boost.boosted, boost.target, boost.state == "lowered", boost.reason)
+
+
+def _unreleased(details: ReadyDetails) -> words.Unreleased | None:
+    """What `Release` could not give back; None where it had no error."""
+    released, volume, plan = details.released, details.volume, details.plan
+    if released is None or released.failure is None:
+        return None
+    reason = explain(released.failure.error, released.failure.cause).sentence
+    if plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
+        place = words.FastRestore(volume.snapshot_id, volume.availability_zone)
+        return words.Unreleased(reason, fast_restore=place)
+    if plan.boost is None or released.boost is not None:
+        return words.Unreleased(reason)
+    boosted, target = performance_of(plan.boost.values()), performance_of(volume.volume.settings())
+    outcome = BoostOutcome(boosted.in_words, target.in_words, False, reason.rstrip("."))
+    return words.Unreleased(reason, boost=outcome)
+
+
+def _unreleased_changes(index: int, reason: str) -> JsonObject:
+    """Settled: no sweep takes the volume for a failed one. Unfinished: a sweep gives back what is left."""
+    return {
+        settled_attribute(index): True,
+        clean_up_attribute(index): {"removed": [], "kept": [reason], "unfinished": True},
+    }

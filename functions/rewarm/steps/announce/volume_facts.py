@@ -1,0 +1,45 @@
+"""What several messages say of a volume: where it goes, by which plan, and which volume it replaces."""
+
+from __future__ import annotations
+
+from rewarm.contracts import Plan, VolumeAssignment
+from rewarm.contracts.base import JsonObject
+from rewarm.domain.volume.performance import performance_of
+from rewarm.domain.words.message import PlannedVolume, ReplacedVolume
+from rewarm.steps.record.records import replaced_attribute
+
+
+def planned_volume(volume: VolumeAssignment, plan: Plan, record: JsonObject | None = None) -> PlannedVolume:
+    """The volume and its plan. With the record, also the volume that it has replaced."""
+    where = f"{volume.device} on {volume.instance_id}" if volume.instance_id else volume.availability_zone
+    rate = f" at {plan.initialization_rate_mib_s} MiB/s" if plan.initialization_rate_mib_s else ""
+    boost = f" as {performance_of(plan.boost.values()).in_words}" if plan.boost else ""
+    return PlannedVolume(
+        snapshot_id=volume.snapshot_id,
+        snapshot_started_at=volume.snapshot_started_at,
+        data_bytes=volume.data_bytes,
+        where=where,
+        how=f"{plan.strategy}{rate}{boost}",
+        source_volume_id=volume.source_volume_id,
+        usable_seconds=plan.usable_seconds,
+        ready_p50_seconds=plan.ready_p50_seconds,
+        ready_p90_seconds=plan.ready_p90_seconds,
+        cost_usd=plan.cost_usd,
+        why=plan.why,
+        replaced=_replaced(volume, record) if record is not None else None,
+    )
+
+
+def _replaced(volume: VolumeAssignment, record: JsonObject) -> ReplacedVolume | None:
+    if volume.replaces is None:
+        return None
+    mount_points = (record.get(replaced_attribute(volume.index)) or {}).get("unmounted") or []
+    return ReplacedVolume(volume.replaces.volume_id, volume.replaces.size_gib, mount_points)
+
+
+def replacement_changes(volume: VolumeAssignment, record: JsonObject) -> JsonObject:
+    """What the record says of the replaced volume once the new one is there; empty where there is none."""
+    if volume.replaces is None:
+        return {}
+    name = replaced_attribute(volume.index)
+    return {name: {**(record.get(name) or {}), "state": "replaced"}}

@@ -1,0 +1,93 @@
+"""The keys of the bucket, each named here only, and presigned links to the page of a restore.
+
+All that belongs to a restore lies below `restores/<restore id>/`, and what belongs to one of its volumes
+below the volume's index there. The agent's binaries have keys of their own (adapters/artifacts.py).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from rewarm.domain.errors import RestoreError
+from rewarm.ports.artifacts import Artifacts
+
+MESSAGE_SECONDS = 43_200
+"""Twelve hours, so that a message of the night still has its link in the morning. A link ends earlier where
+the credentials of the function that signed it do (S3 user guide, "Sharing objects with presigned URLs");
+GET /restores/{id} answers a new one."""
+ANSWER_SECONDS = 3_600
+
+
+def volumes_key(restore_id: str) -> str:
+    """The volumes to be made, as `Select Snapshot` chose them."""
+    return f"{_restore(restore_id)}/volumes.json"
+
+
+def plans_key(restore_id: str) -> str:
+    """The plans of all volumes."""
+    return f"{_restore(restore_id)}/plans.json"
+
+
+def plan_key(restore_id: str, index: int) -> str:
+    """The plan of one volume."""
+    return f"{_volume(restore_id, index)}/plan.json"
+
+
+def result_key(restore_id: str, index: int) -> str:
+    """What the execution of one volume answered."""
+    return f"{_volume(restore_id, index)}/result.json"
+
+
+def samples_key(restore_id: str, index: int) -> str:
+    """The progress of a volume's initialization over time."""
+    return f"{_volume(restore_id, index)}/samples.json"
+
+
+def block_map_key(restore_id: str, index: int) -> str:
+    """The block map: which blocks of the snapshot are written, as the agent reads it."""
+    return f"{_volume(restore_id, index)}/blocks.map"
+
+
+def first_map_key(restore_id: str, index: int) -> str:
+    """The blocks that the request wants to be read first."""
+    return f"{_volume(restore_id, index)}/first.map"
+
+
+def progress_key(restore_id: str, index: int, *, warm_ups: int, restarts: int) -> str:
+    """The agent's progress; unique per command, so that no command seems finished by an earlier one."""
+    suffix = f"-{warm_ups}" if warm_ups or restarts else ""
+    suffix += f"-{restarts}" if restarts else ""
+    return f"{_volume(restore_id, index)}/progress{suffix}.json"
+
+
+def report_keys(restore_id: str, index: int | None) -> tuple[str, str]:
+    """Report and page of a restore, or of the volume with this index."""
+    folder = _restore(restore_id) if index is None else _volume(restore_id, index)
+    return f"{folder}/report.json", f"{folder}/report.html"
+
+
+def benchmark_key(benchmark_id: str) -> str:
+    """What a benchmark was asked for, and the command that it was started with."""
+    return f"benchmarks/{benchmark_id}/started.json"
+
+
+def benchmark_output_key(benchmark_id: str) -> str:
+    """Where the instance puts what fio printed."""
+    return f"benchmarks/{benchmark_id}/output.txt"
+
+
+def page_url(key: object, artifacts: Artifacts, *, seconds: int) -> str | None:
+    """A link to a page that needs no AWS account; None where there is no page or it cannot be signed."""
+    if not isinstance(key, str):
+        return None
+    with suppress(RestoreError):
+        return artifacts.download_url(key, expires_seconds=seconds)
+    return None
+
+
+def _restore(restore_id: str) -> str:
+    return f"restores/{restore_id}"
+
+
+def _volume(restore_id: str, index: int) -> str:
+    return f"{_restore(restore_id)}/{index}"

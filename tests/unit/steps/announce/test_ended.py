@@ -1,0 +1,163 @@
+"""State Announce Failure."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewarm.contracts import (
+    AnnounceEvent,
+)
+from rewarm.steps.announce.announce import announce
+from tests.support.announcing import FAILURE, say
+from tests.support.builders import (
+    DEVICE,
+    INSTANCE_ID,
+    NOW,
+    RESTORE_ID,
+    VOLUME_ID,
+    World,
+    at,
+)
+
+
+class TestFailed:
+    def test_names_the_reason_and_what_was_removed(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {"cleanUp0": {"removed": [f"volume {VOLUME_ID}"], "kept": []}})
+        results = [{"verdict": "failed", "index": 0}]
+        say(world, "failed", {"failure": FAILURE, "results": results})
+        message = world.messages.sent[0]
+        assert message["title"] == "Restore failed: vol-1 is still slow"
+        assert message["text"].splitlines() == [
+            "vol-1 is still slow",
+            f"Removed: volume {VOLUME_ID}.",
+            "Nothing was left behind.",
+        ]
+        assert message["severity"] == "error"
+
+    def test_names_what_was_left_behind(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {"cleanUp0": {"removed": [], "kept": ["volume vol-9 (why)"]}})
+        results = [{"verdict": "failed", "index": 0}, {"verdict": "ready", "index": 1, "volumeId": "vol-8"}]
+        say(world, "failed", {"failure": FAILURE, "results": results})
+        assert "Left behind: volume vol-9 (why); volume vol-8 (ready)." in world.messages.sent[0]["text"]
+
+    def test_takes_no_earlier_plans_clean_up_for_the_account(self):
+        """The execution ended by itself after a fall-back: nobody has looked yet what the last plan left."""
+        world = World()
+        earlier = {"removed": [f"volume {VOLUME_ID}"], "kept": [], "goesOn": True}
+        world.table.put_new(RESTORE_ID, {"cleanUp0": earlier})
+        say(world, "failed", {"failure": FAILURE, "results": [{"verdict": "failed", "index": 0}]})
+        text = world.messages.sent[0]["text"]
+        assert f"Removed: volume {VOLUME_ID}." in text
+        assert f"Left behind: whatever carries the tag rewarm:restore-id={RESTORE_ID}" in text
+
+    def test_admits_where_it_does_not_know_what_is_left(self):
+        world = World()
+        say(world, "failed", {"failure": FAILURE, "results": [{"verdict": "failed", "index": 0}]})
+        assert f"rewarm:restore-id={RESTORE_ID}" in world.messages.sent[0]["text"]
+
+    def test_tells_everybody_where_not_even_the_request_could_be_read(self):
+        world = World()
+        event = AnnounceEvent(
+            restore_id=RESTORE_ID,
+            now=NOW,
+            event="failed",
+            request=None,
+            details={"failure": FAILURE, "results": []},
+        )
+        announce(event, table=world.table, messages=world.messages, artifacts=world.artifacts)
+        message = world.messages.sent[0]
+        assert message["notify"] == {"slack": True, "email": True}
+        assert "Nothing was left behind." in message["text"]
+
+    def test_where_only_the_answer_of_report_was_lost_what_it_found_stands(self):
+        world = World()
+        found = {"state": "Warm Up", "error": "RestoreCancelledError", "cause": "as asked for"}
+        world.table.put_new(RESTORE_ID, {"reportKey": "restores/r/report.json", "failure": found})
+        say(world, "failed", {"failure": FAILURE, "results": []})
+        record = world.table.records[RESTORE_ID]
+        assert (record["status"], record["failure"]) == ("cancelled", found)
+        assert world.messages.sent[0]["title"] == "Restore cancelled"
+
+    @pytest.mark.parametrize("failure", [None, {"cause": "an earlier one"}])
+    def test_what_no_report_has_found_does_not_stand(self, failure):
+        world = World()
+        world.table.put_new(RESTORE_ID, {"reportKey": "restores/r/report.json", "failure": failure})
+        say(world, "failed", {"failure": FAILURE, "results": []})
+        assert world.table.records[RESTORE_ID]["failure"]["cause"] == "vol-1 is still slow"
+
+    def test_turns_the_record_to_failed_with_the_reason(self):
+        world = World()
+        say(world, "failed", {"failure": FAILURE, "results": []})
+        record = world.table.records[RESTORE_ID]
+        assert record["status"] == "failed"
+        assert record["failure"]["cause"] == "vol-1 is still slow"
+
+    def test_a_cancelled_restore_is_not_called_a_failure(self):
+        world = World()
+        failure = {"state": "Report", "error": "RestoreCancelledError", "cause": "as asked for"}
+        say(world, "failed", {"failure": failure, "results": []})
+        assert world.messages.sent[0]["title"] == "Restore cancelled"
+        assert world.table.records[RESTORE_ID]["status"] == "cancelled"
+
+
+class TestNextSteps:
+    """After a restore that failed or was cancelled."""
+
+    CANCELLED = {"state": "Report", "error": "RestoreCancelledError", "cause": "as asked for"}
+    STAYS = {"volumeId": VOLUME_ID, "device": DEVICE, "instanceId": INSTANCE_ID}
+
+    def steps(self, failure=FAILURE, **record):
+        world = World()
+        world.table.put_new(RESTORE_ID, record)
+        results = [{"verdict": "failed", "index": 0}] if "cleanUp0" in record else []
+        say(world, "failed", {"failure": failure, "results": results})
+        return world.messages.sent[0]["nextSteps"]
+
+    def test_a_request_is_sent_again(self):
+        again = "Fix the cause above and send the request again; the restore starts from the beginning."
+        assert self.steps(trigger={"kind": "api"}) == [again]
+        assert self.steps() == [again], "a record that does not say what started it"
+
+    def test_a_schedule_comes_again(self):
+        (step,) = self.steps(trigger={"kind": "schedule", "scheduleName": "nightly"})
+        assert "The schedule tries again at its next time" in step
+
+    def test_an_alarm_is_started_by_hand_and_held_back(self):
+        by_hand, itself = self.steps(
+            trigger={"kind": "alarm", "alarmName": "rewarm-a"}, alarmHeldUntil=at(69).isoformat()
+        )
+        assert by_hand.endswith('POST /restores with {"source": {"alarm": "rewarm-a"}}.')
+        assert "starts no restore until 2026-11-21 04:09 UTC, unless its runbook is changed" in itself
+
+    @pytest.mark.parametrize("held", [{}, {"alarmHeldUntil": at(9).isoformat()}])
+    def test_an_alarm_without_a_cooldown_goes_off_by_itself(self, held):
+        itself = self.steps(trigger={"kind": "alarm", "alarmName": "rewarm-a"}, **held)[1]
+        assert itself == "The alarm starts the next restore only when it has left ALARM and goes off again."
+
+    def test_a_volume_that_stays_attached_is_detached_first(self):
+        account = {"removed": [], "kept": ["volume (why)"], "stays": [self.STAYS]}
+        (step,) = self.steps(self.CANCELLED, cleanUp0=account)
+        assert step == (
+            f"To delete {VOLUME_ID}: unmount {DEVICE} on {INSTANCE_ID}, then run: "
+            f"aws ec2 detach-volume --volume-id {VOLUME_ID} && "
+            f"aws ec2 wait volume-available --volume-ids {VOLUME_ID} && "
+            f"aws ec2 delete-volume --volume-id {VOLUME_ID}"
+        )
+        assert len(step) <= 350, "Amazon Q Developer shows no more of a step"
+
+    def test_a_volume_that_is_not_attached_is_deleted(self):
+        account = {"removed": [], "kept": ["volume (why)"], "stays": [{"volumeId": VOLUME_ID}]}
+        _again, step = self.steps(cleanUp0=account)
+        assert step == f"To delete {VOLUME_ID}: aws ec2 delete-volume --volume-id {VOLUME_ID}"
+
+    def test_of_many_volumes_a_few_are_named(self):
+        account = {"removed": [], "kept": ["volumes (why)"], "stays": [self.STAYS] * 5}
+        steps = self.steps(self.CANCELLED, cleanUp0=account)
+        assert len(steps) == 3
+        assert steps[-1] == "3 more volumes are deleted in the same way."
+
+    def test_an_old_volume_that_is_back_in_its_place_is_not_to_be_deleted(self):
+        account = {"removed": [f"volume {VOLUME_ID}"], "kept": ["volume vol-0: it is back in its place"]}
+        assert self.steps(self.CANCELLED, cleanUp0=account) == []

@@ -1,0 +1,101 @@
+"""States Announce Plan and Announce Fallback."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rewarm.domain.model import Strategy
+from tests.support.announcing import plan_details, say
+from tests.support.builders import (
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    World,
+    assignment,
+    plan,
+    request,
+    volume_plan,
+)
+
+
+class TestPlan:
+    def test_tells_who_asked_what_is_done_what_it_costs_and_until_when(self):
+        world = World()
+        result = say(world, "plan", plan_details())
+        (message,) = world.messages.sent
+        assert result.channels == ["slack", "email"]
+        assert message["title"] == f"Restoring: {SNAPSHOT_ID} to /dev/sdf on i-0123456789abcdef0"
+        assert 'The alarm "db down" went off.' in message["text"]
+        fields = {field["name"]: field["value"] for field in message["fields"]}
+        assert fields["Extra cost"] == "$0.90"
+        assert fields["Full speed expected by"] == "2026-11-21 03:14 UTC (P90)"
+        assert fields["Deadline"] == "2026-11-21 03:30 UTC"
+        assert message["severity"] == "info"
+
+    @pytest.mark.parametrize(
+        ("strategy", "speed"),
+        [
+            (Strategy.FAST_SNAPSHOT_RESTORE, "at full speed"),
+            (Strategy.WARM_UP_AGENT, "slowly at first"),
+            (Strategy.VOLUME_CLONE, "at up to 3,000 IOPS and 125 MiB/s until everything is copied"),
+        ],
+    )
+    def test_says_how_fast_the_volume_will_be_when_it_can_be_used(self, strategy, speed):
+        world = World()
+        say(
+            world, "plan", plan_details(plans=[{**volume_plan().to_json(), "plan": plan(strategy).to_json()}])
+        )
+        next_step, cancelling = world.messages.sent[0]["nextSteps"]
+        assert cancelling == f"To cancel: DELETE /restores/{RESTORE_ID}."
+        assert next_step.startswith("The volume can be used in about ")
+        assert next_step.endswith(f", {speed}.")
+
+    def test_warns_where_the_deadline_will_be_missed(self):
+        world = World()
+        details = plan_details()
+        details["summary"]["deadlineMissed"] = True
+        say(world, "plan", details)
+        assert world.messages.sent[0]["severity"] == "warning"
+        assert {"name": "Deadline", "value": "2026-11-21 03:30 UTC (will be missed)"} in world.messages.sent[
+            0
+        ]["fields"]
+
+    def test_says_that_a_dry_run_creates_nothing(self):
+        world = World()
+        say(world, "plan", plan_details(), request(dryRun=True))
+        assert "nothing is created" in world.messages.sent[0]["text"]
+
+    def test_keeps_the_plan_in_the_record(self):
+        world = World()
+        say(world, "plan", plan_details())
+        record = world.table.records[RESTORE_ID]
+        assert record["status"] == "planned"
+        assert record["plan0"]["plan"]["strategy"] == "warm-up-agent"
+        assert [event["event"] for event in record["events"]] == ["plan"]
+
+    def test_passes_on_who_is_to_be_told(self):
+        world = World()
+        say(world, "plan", plan_details(), request(notify={"slack": False}))
+        assert world.messages.sent[0]["notify"] == {"slack": False, "email": True}
+
+    def test_a_retried_state_writes_the_news_once(self):
+        world = World()
+        say(world, "plan", plan_details())
+        say(world, "plan", plan_details())
+        assert len(world.table.records[RESTORE_ID]["events"]) == 1
+
+
+class TestFallback:
+    def test_says_what_failed_and_what_takes_over(self):
+        world = World()
+        cause = json.dumps({"errorMessage": "at 300 MiB/s: no capacity", "errorType": "X"})
+        details = {
+            "volume": assignment().to_json(),
+            "plan": plan(Strategy.PROVISIONED_RATE).to_json(),
+            "failure": {"state": "Create Volume", "error": "X", "cause": cause},
+        }
+        say(world, "fallback", details)
+        message = world.messages.sent[0]
+        assert "at 300 MiB/s: no capacity" in message["text"]
+        assert message["title"] == f"{SNAPSHOT_ID}: continuing with provisioned-rate at 100 MiB/s"
