@@ -248,6 +248,15 @@ def imported_names(path: Path) -> Iterator[tuple[str, set[str]]]:
             yield node.module, {alias.name for alias in node.names}
 
 
+def test_each_class_name_means_one_thing():
+    places: dict[str, list[str]] = {}
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
 @pytest.mark.parametrize("package", sorted(ONLY_IN))
 def test_aws_clients_live_in_adapters(package):
     users = {

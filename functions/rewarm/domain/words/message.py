@@ -40,7 +40,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplacedVolume:
+class DetachedVolume:
     """The volume whose place the new one takes, and where its file systems were mounted."""
 
     volume_id: str
@@ -49,7 +49,7 @@ class ReplacedVolume:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedVolume:
+class AnnouncedVolume:
     """One volume and its plan; times in seconds from the plan on."""
 
     snapshot_id: str
@@ -63,7 +63,7 @@ class PlannedVolume:
     cost_usd: Decimal
     why: str
     source_volume_id: str | None = None
-    replaced: ReplacedVolume | None = None
+    replaced: DetachedVolume | None = None
 
     @property
     def is_fast_at_once(self) -> bool:

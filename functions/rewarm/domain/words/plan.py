@@ -8,17 +8,17 @@ from datetime import datetime
 from decimal import Decimal
 
 from rewarm.domain.units import clock_text, duration_text, size_text, usd_text
-from rewarm.domain.words.message import COPY_PACE, Message, PlannedVolume, Severity
+from rewarm.domain.words.message import COPY_PACE, AnnouncedVolume, Message, Severity
 
 MOST_LINES = 10
 """So many volumes have a line each; the record has the others."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlanFacts:
+class PlanMessageFacts:
     """The plan of the whole restore."""
 
-    volumes: Sequence[PlannedVolume]
+    volumes: Sequence[AnnouncedVolume]
     started_by: str
     total_cost_usd: Decimal
     ready_p90_at: datetime
@@ -29,7 +29,7 @@ class PlanFacts:
     notes: Sequence[str] = ()
 
 
-def plan(restore_id: str, facts: PlanFacts) -> Message:
+def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
     """The message before anything is created, or instead of it where the request is a dry run."""
     first, many = facts.volumes[0], len(facts.volumes)
     subject = f"{first.snapshot_id} to {first.where}" if many == 1 else f"{many} volumes"
@@ -64,7 +64,7 @@ def plan(restore_id: str, facts: PlanFacts) -> Message:
     )
 
 
-def _plan_line(volume: PlannedVolume, *, numbered: bool) -> str:
+def _plan_line(volume: AnnouncedVolume, *, numbered: bool) -> str:
     taken_at, size = clock_text(volume.snapshot_started_at), size_text(volume.data_bytes)
     source = f"{volume.snapshot_id} of {taken_at}, {size} of data"
     start = f"{source}, to {volume.where}: " if numbered else f"{source}: "
@@ -74,7 +74,7 @@ def _plan_line(volume: PlannedVolume, *, numbered: bool) -> str:
     )
 
 
-def fallback(restore_id: str, volume: PlannedVolume, reason: str) -> Message:
+def fallback(restore_id: str, volume: AnnouncedVolume, reason: str) -> Message:
     """The message that another plan takes over, because the one before failed for `reason`."""
     return Message(
         event="fallback",

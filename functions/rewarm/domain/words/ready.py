@@ -9,7 +9,7 @@ from datetime import datetime
 from rewarm.domain.units import clock_text, duration_text, elapsed_text, usd_text
 from rewarm.domain.volume.performance import BoostOutcome
 from rewarm.domain.volume.replacing import REPLACED_TAG
-from rewarm.domain.words.message import TRIES_AGAIN, Message, PlannedVolume, ReplacedVolume, Severity
+from rewarm.domain.words.message import TRIES_AGAIN, AnnouncedVolume, DetachedVolume, Message, Severity
 
 AGAIN = "The warm-up agent read it once more, as it had come to a standstill or was still slow."
 RELEASED = "Fast snapshot restore is disabled again, if it was enabled for this volume alone."
@@ -60,7 +60,7 @@ class ReadyFacts:
     """A volume that has come to full speed. The time runs from `started_at`, when the request arrived."""
 
     volume_id: str
-    volume: PlannedVolume
+    volume: AnnouncedVolume
     started_at: datetime
     full_speed_at: datetime
     deadline_at: datetime | None
@@ -193,7 +193,7 @@ def _replaced(facts: ReadyFacts) -> list[str]:
     ]
 
 
-def _deletion(replaced: ReplacedVolume | None) -> tuple[str, ...]:
+def _deletion(replaced: DetachedVolume | None) -> tuple[str, ...]:
     if replaced is None:
         return ()
     delete = f"aws ec2 delete-volume --volume-id {replaced.volume_id}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from rewarm.domain.units import clock_text, duration_text
-from rewarm.domain.words.message import COPY_PACE, Message, PlannedVolume, ReplacedVolume, Severity
+from rewarm.domain.words.message import COPY_PACE, AnnouncedVolume, DetachedVolume, Message, Severity
 
 YOURS = "The volume is yours now: no failing restore deletes it."
 
 
 def attached(
-    restore_id: str, volume_id: str, device: str, instance_id: str, volume: PlannedVolume
+    restore_id: str, volume_id: str, device: str, instance_id: str, volume: AnnouncedVolume
 ) -> Message:
     """The message of a volume that is attached, perhaps in the place of another one."""
     at_once = "It should be at full speed at once; that is measured now."
@@ -34,7 +34,7 @@ def attached(
     )
 
 
-def available(restore_id: str, volume_id: str, availability_zone: str, volume: PlannedVolume) -> Message:
+def available(restore_id: str, volume_id: str, availability_zone: str, volume: AnnouncedVolume) -> Message:
     """The message of a volume that was restored to a zone: any instance there may attach it."""
     at_once = "It should be at full speed at once; nothing can be measured without an instance."
     return Message(
@@ -48,7 +48,7 @@ def available(restore_id: str, volume_id: str, availability_zone: str, volume: P
     )
 
 
-def _speed(volume: PlannedVolume, at_once: str) -> str:
+def _speed(volume: AnnouncedVolume, at_once: str) -> str:
     full_speed = f"Full speed in about {duration_text(volume.ready_p50_seconds)} by {volume.how}."
     if volume.is_fast_at_once:
         return at_once
@@ -60,7 +60,7 @@ def _speed(volume: PlannedVolume, at_once: str) -> str:
     )
 
 
-def _replacement(volume_id: str, replaced: ReplacedVolume) -> str:
+def _replacement(volume_id: str, replaced: DetachedVolume) -> str:
     old, mounts = replaced.volume_id, ", ".join(replaced.mount_points)
     before = f" It was mounted at {mounts}." if mounts else ""
     return (
@@ -69,9 +69,9 @@ def _replacement(volume_id: str, replaced: ReplacedVolume) -> str:
     )
 
 
-def _origin(volume: PlannedVolume) -> str:
+def _origin(volume: AnnouncedVolume) -> str:
     return f"a copy of {volume.source_volume_id}" if volume.is_copy else f"restored from {volume.snapshot_id}"
 
 
-def _data_as_of(volume: PlannedVolume) -> str:
+def _data_as_of(volume: AnnouncedVolume) -> str:
     return "the moment of the copy" if volume.is_copy else clock_text(volume.snapshot_started_at)

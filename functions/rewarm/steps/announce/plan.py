@@ -35,7 +35,7 @@ def plan(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject
     """The message of the plan; the record keeps each volume's plan."""
     details = PlanDetails.model_validate(event.details)
     summary = details.summary
-    facts = words.PlanFacts(
+    facts = words.PlanMessageFacts(
         volumes=[planned_volume(planned.volume, planned.plan) for planned in details.plans],
         started_by=_started_by(details.trigger),
         total_cost_usd=summary.total_cost_usd,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from rewarm.contracts import Plan, VolumeAssignment
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.volume.performance import performance_of
-from rewarm.domain.words.message import PlannedVolume, ReplacedVolume
+from rewarm.domain.words.message import AnnouncedVolume, DetachedVolume
 from rewarm.steps.record.records import replaced_attribute
 
 
-def planned_volume(volume: VolumeAssignment, plan: Plan, record: JsonObject | None = None) -> PlannedVolume:
+def planned_volume(volume: VolumeAssignment, plan: Plan, record: JsonObject | None = None) -> AnnouncedVolume:
     """The volume and its plan. With the record, also the volume that it has replaced."""
     where = f"{volume.device} on {volume.instance_id}" if volume.instance_id else volume.availability_zone
     rate = f" at {plan.initialization_rate_mib_s} MiB/s" if plan.initialization_rate_mib_s else ""
     boost = f" as {performance_of(plan.boost.values()).in_words}" if plan.boost else ""
-    return PlannedVolume(
+    return AnnouncedVolume(
         snapshot_id=volume.snapshot_id,
         snapshot_started_at=volume.snapshot_started_at,
         data_bytes=volume.data_bytes,
@@ -30,11 +30,11 @@ def planned_volume(volume: VolumeAssignment, plan: Plan, record: JsonObject | No
     )
 
 
-def _replaced(volume: VolumeAssignment, record: JsonObject) -> ReplacedVolume | None:
+def _replaced(volume: VolumeAssignment, record: JsonObject) -> DetachedVolume | None:
     if volume.replaces is None:
         return None
     mount_points = (record.get(replaced_attribute(volume.index)) or {}).get("unmounted") or []
-    return ReplacedVolume(volume.replaces.volume_id, volume.replaces.size_gib, mount_points)
+    return DetachedVolume(volume.replaces.volume_id, volume.replaces.size_gib, mount_points)
 
 
 def replacement_changes(volume: VolumeAssignment, record: JsonObject) -> JsonObject:
