@@ -1,6 +1,6 @@
 #!/bin/sh
-# Make ready what a make target needs, from a bare Debian 12 with Python 3.11 and make. One line a step, with its
-# seconds; steps that are done already are skipped, each by a stamp in the folder that it made, which holds what it was made from.
+# Make ready what a make target needs, from a bare Debian 12 with Python 3.11 and make. Each step is a line with its
+# seconds. A step that is done is skipped: a stamp in the folder that it made holds what the folder was made from.
 set -eu
 
 # usage: local/setup.sh cli       for `make plan` and ./rewarm: Python packages only, no root needed
@@ -41,8 +41,8 @@ esac
 case $PURPOSE in
     bench | test) NEEDED="$NEEDED fio:fio /usr/bin/time:time" ;;
 esac
-# What the agent's tests trace it with, and make file systems and partitions with; what looks at the page of a
-# restore as its readers do; and what runs the agent's binaries of other systems, on x86-64 only, where Debian has both.
+# What the agent's tests trace it with, and make file systems and partitions with; what looks at the page of a restore
+# as its readers do; and what runs the agent's binaries of other systems, on x86-64 only, where Debian has both.
 if [ "$PURPOSE" = test ]; then
     NEEDED="$NEEDED strace:strace mkfs.xfs:xfsprogs mkntfs:ntfs-3g sfdisk:fdisk
         chromium:chromium /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core"

@@ -174,13 +174,8 @@ class FakeVolumes:
         self, snapshot_id: str, zone: str, settings: VolumeSettings, rate_mib_s: int | None, client_token: str
     ) -> str:
         asked = (snapshot_id, zone, settings, rate_mib_s)
-        if client_token in self.tokens:
-            before, volume_id = self.tokens[client_token]
-            if before != asked:
-                raise RequestRefusedError("IdempotentParameterMismatch")
-            return volume_id
-        if self.failure is not None:
-            raise self.failure
+        if (made := self._made(client_token, asked)) is not None:
+            return made
         if rate_mib_s is not None and not self.supplies_rates:
             raise InitializationRateUnavailableError("the Region cannot supply the rate now")
         volume_id = f"vol-{next(iter(self._numbers)):017x}"
@@ -191,15 +186,19 @@ class FakeVolumes:
         )
         return volume_id
 
+    def _made(self, client_token: str, asked: tuple[object, ...]) -> str | None:
+        """The volume that this token made before; EC2 refuses the token for anything else."""
+        before, volume_id = self.tokens.get(client_token, (asked, None))
+        if before != asked:
+            raise RequestRefusedError("IdempotentParameterMismatch")
+        if volume_id is None and self.failure is not None:
+            raise self.failure
+        return volume_id
+
     def copy(self, source_volume_id: str, settings: VolumeSettings, *, client_token: str) -> str:
         asked = (source_volume_id, settings)
-        if client_token in self.tokens:
-            before, volume_id = self.tokens[client_token]
-            if before != asked:
-                raise RequestRefusedError("IdempotentParameterMismatch")
-            return volume_id
-        if self.failure is not None:
-            raise self.failure
+        if (made := self._made(client_token, asked)) is not None:
+            return made
         source = self.get(source_volume_id)
         assert settings.size_gib >= source.settings.size_gib
         volume_id = f"vol-{next(iter(self._numbers)):017x}"

@@ -22,6 +22,8 @@ ALARM_SOURCE, ALARM_DETAIL_TYPE = "aws.cloudwatch", "CloudWatch Alarm State Chan
 PATIENT: Json = {"maxP99Ms": 2_000}
 """A busy machine makes some reads slow; that a volume is warm is proved by the blocks that were read."""
 _DETACH_SECONDS = 30.0
+NO_FALLBACK = ["Choose Fallback", "Which Fallback?", "No Fallback", "Clean Up", "Volume Failed"]
+"""The last states of a volume for which no other plan may take over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +304,18 @@ def request_for(
         "verify": PATIENT,
         "volume": {"tags": {"team": "orders"}},
     }
+
+
+def start_slow_agent(user: RestoreUser) -> str:
+    """The restore whose agent will not end by itself for long, while it reads."""
+    request = request_for(user, "warm-up-agent") | {
+        "verify": {"samples": 0},
+        "warmUp": {"maxMibPerSecond": 1},
+    }
+    restore_id = user.start(request)
+    user.wait_for_state(restore_id, "Wait For Initialization")
+    assert len(user.new("commands")) == 1
+    return restore_id
 
 
 def unique(word: str) -> str:

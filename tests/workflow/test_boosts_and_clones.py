@@ -11,7 +11,7 @@ import pytest
 from local.aws.machines.snapshot_image import compare_files, load_manifest
 from local.aws.region.faults import FaultRule
 from tests.support.endings import assert_failed, assert_kept, assert_nothing_left, assert_ready, break_blocks
-from tests.support.restores import RestoreUser, request_for, texts
+from tests.support.restores import NO_FALLBACK, RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 SentEvents = Callable[[str], list[Json]]
@@ -122,11 +122,5 @@ def test_a_used_up_quota_of_copies_fails_where_the_request_names_a_clone(user: R
     user.region.faults.add(limit)
     done = user.restore(request)
     assert_failed(user, done, "VolumeCopyUnavailableError", "CopyVolumesLimitExceeded")
-    assert done.volumes[0].states[-5:] == [
-        "Choose Fallback",
-        "Which Fallback?",
-        "No Fallback",
-        "Clean Up",
-        "Volume Failed",
-    ]
+    assert done.volumes[0].states[-5:] == NO_FALLBACK
     assert_nothing_left(user, done)

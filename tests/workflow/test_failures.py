@@ -8,7 +8,7 @@ import pytest
 
 from local.aws.region.faults import FaultRule
 from tests.support.endings import assert_failed, assert_kept, assert_nothing_left, break_blocks
-from tests.support.restores import RestoreUser, request_for, texts
+from tests.support.restores import NO_FALLBACK, RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 
@@ -39,13 +39,7 @@ def test_a_refused_rate_fails_where_the_request_names_it(user: RestoreUser) -> N
     done = user.restore(request)
     said = assert_failed(user, done, "InitializationRateUnavailableError", "rate of 100 MiB/s")
     assert "The request demands provisioned-rate, so no other plan may take over." in said
-    assert done.volumes[0].states[-5:] == [
-        "Choose Fallback",
-        "Which Fallback?",
-        "No Fallback",
-        "Clean Up",
-        "Volume Failed",
-    ]
+    assert done.volumes[0].states[-5:] == NO_FALLBACK
     assert_nothing_left(user, done)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from local.aws.region.faults import FaultRule
-from tests.support.restores import RestoreUser, request_for, texts, unique
+from tests.support.restores import RestoreUser, request_for, start_slow_agent, texts, unique
 
 Json = dict[str, Any]
 ATTEMPTS_OF_BOTO3 = 3
@@ -225,13 +225,7 @@ def test_cancel_of_a_volume_in_use_keeps_it(user: RestoreUser) -> None:
 
 
 def test_cancel_ends_the_agent(user: RestoreUser) -> None:
-    request = request_for(user, "warm-up-agent") | {
-        "verify": {"samples": 0},
-        "warmUp": {"maxMibPerSecond": 1},
-    }
-    restore_id = user.start(request)
-    user.wait_for_state(restore_id, "Wait For Initialization")
-    assert len(user.new("commands")) == 1
+    restore_id = start_slow_agent(user)
     live = user.call("GET", f"/restores/{restore_id}").body
     assert live["status"] == "initializing"
     assert user.call("DELETE", f"/restores/{restore_id}").status == 202

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.restores import PATIENT, RestoreUser, request_for, texts
+from tests.support.restores import PATIENT, RestoreUser, request_for, start_slow_agent, texts
 
 Json = dict[str, Any]
 TO_ZONE = {"target": {"availabilityZone": "us-east-1a"}}
@@ -81,13 +81,7 @@ def test_a_volume_that_was_announced_in_a_zone_outlives_its_stopped_restore(user
 
 
 def test_a_volume_that_was_announced_outlives_its_stopped_restore(user: RestoreUser) -> None:
-    request = request_for(user, "warm-up-agent") | {
-        "verify": {"samples": 0},
-        "warmUp": {"maxMibPerSecond": 1},
-    }
-    restore_id = user.start(request)
-    user.wait_for_state(restore_id, "Wait For Initialization")
-    assert len(user.new("commands")) == 1
+    restore_id = start_slow_agent(user)
     stop(user, restore_id)
     record = swept(user, restore_id)
     (volume_id,) = user.volumes_of(restore_id)

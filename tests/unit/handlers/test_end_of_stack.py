@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from types import ModuleType
 from typing import Any
 
@@ -31,9 +32,8 @@ class Stack:
 
 @pytest.fixture
 def cloudformation() -> Iterator[CloudFormation]:
-    found = CloudFormation()
-    yield found
-    found.close()
+    with closing(CloudFormation()) as found:
+        yield found
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,9 +43,8 @@ class CloudFormation:
 
 @pytest.fixture
 def cloudformation() -> Iterator[CloudFormation]:
-    found = CloudFormation()
-    yield found
-    found.close()
+    with closing(CloudFormation()) as found:
+        yield found
 
 
 @pytest.fixture

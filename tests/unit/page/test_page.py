@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 
@@ -16,41 +15,28 @@ from rewarm.page import pictures, render
 from rewarm.page.volumes import MOST_ROWS
 from tests.support import accounts
 from tests.support.builders import RESTORE_ID, World
+from tests.support.outline import Outline, read
 
 NONSENSE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}${7*7}</style><svg onload=x>"
-VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
-class Outline(HTMLParser):
-    """Ids, tags, what a browser would load, and the figures; checks that elements are closed in order."""
+class PageOutline(Outline):
+    """Tags, words and figures, too."""
 
     def __init__(self):
         super().__init__()
-        self.open, self.ids, self.loaded, self.tags, self.values = [], [], [], [], []
-        self.handlers, self.words = [], []
-
-    def handle_starttag(self, tag, attrs):
-        self.note(tag, dict(attrs))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.note(tag, dict(attrs))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
+        self.tags, self.values, self.handlers, self.words = [], [], [], []
 
     def handle_data(self, data):
         if not self.open or self.open[-1] != "style":
             self.words.append(data)
 
     def note(self, tag, attrs):
+        super().note(tag, attrs)
         self.tags.append(tag)
-        self.ids += [attrs["id"]] if "id" in attrs else []
+        if tag == "a" and not attrs["href"].startswith("#"):
+            self.loaded.append(attrs["href"])
         self.handlers += [name for name in attrs if name.startswith("on")]
-        for name in ("src", "href", "xlink:href"):
-            if not attrs.get(name, "#").startswith("#"):
-                self.loaded.append(attrs[name])
         if tag == "data":
             self.values.append((attrs["data-of"], attrs["value"]))
 
@@ -60,10 +46,7 @@ class Outline(HTMLParser):
 
 
 def outline(page):
-    parser = Outline()
-    parser.feed(page)
-    parser.close()
-    return parser
+    return read(page, PageOutline())
 
 
 @pytest.fixture(scope="module")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
-from local import ROOT
 from local.aws.machines.dataplane import DataPlaneError, VolumeLimits
 from local.aws.machines.first_touch_process import FirstTouchSettings
 from local.tools.bench.kills import SHARE_AT_BEGINNING, check_kills, kill_line, kill_volume, moments
-from local.tools.bench.session import Session
 from local.tools.bench.specs import ENGINES, THREADS, VolumeSpec
 from local.tools.bench.tools import AGENT
+from tests.local.tools.bench.sessions import session_below
 
 KILLS, DEPTH = 10, 4
 SPEC = VolumeSpec(
@@ -29,9 +26,7 @@ OPTIONS = ["--depth", str(DEPTH)]
 
 @pytest.fixture
 def session(tmp_path):
-    if not AGENT.exists():
-        subprocess.run(["make", "-s", "-C", ROOT / "warmer"], check=True)
-    with Session(tmp_path / "state", AGENT) as made:
+    with session_below(tmp_path) as made:
         yield made
 
 

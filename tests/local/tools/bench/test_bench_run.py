@@ -23,6 +23,7 @@ from local.tools.bench.rounds import run_rounds
 from local.tools.bench.session import Session
 from local.tools.bench.specs import SPECS, VolumeSpec
 from local.tools.bench.tools import AGENT, require_tools
+from tests.local.tools.bench.sessions import session_below
 from tests.support.waiting import wait_until
 
 QUICK = FirstTouchSettings(mean_latency_ms=1.0)
@@ -42,9 +43,7 @@ FILE = VolumeSpec(
 
 @pytest.fixture
 def session(tmp_path):
-    if not AGENT.exists():
-        subprocess.run(["make", "-s", "-C", ROOT / "warmer"], check=True)
-    with Session(tmp_path / "state", AGENT) as made:
+    with session_below(tmp_path) as made:
         yield made
     assert_nothing_left(tmp_path)
 

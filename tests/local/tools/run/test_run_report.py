@@ -1,7 +1,6 @@
 """The report: one file, well formed, with everything in it, and safe with words from outside."""
 
 import re
-from html.parser import HTMLParser
 
 import pytest
 
@@ -15,35 +14,8 @@ from local.tools.run.report.figures import (
 from local.tools.run.report.page import render
 from rewarm.charts import restore
 from rewarm.charts.restore import tick_seconds
+from tests.support.outline import Outline, read
 from tests.support.run_recordings import START, recorded_run, visit
-
-VOID = {"meta", "br", "link", "img", "input", "hr"}
-
-
-class Outline(HTMLParser):
-    """Collects ids and what a browser would load, and checks that elements are closed in order."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.ids, self.loaded = [], [], []
-
-    def handle_starttag(self, tag, attrs):
-        self.note(tag, dict(attrs))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.note(tag, dict(attrs))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def note(self, tag, attrs):
-        self.ids += [attrs["id"]] if "id" in attrs else []
-        for name in ("src", "href", "xlink:href"):
-            # A link is followed by whoever clicks it; it loads nothing.
-            if tag != "a" and not attrs.get(name, "#").startswith("#"):
-                self.loaded.append(attrs[name])
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +25,7 @@ def page():
 
 @pytest.fixture(scope="module")
 def outline(page):
-    parser = Outline()
-    parser.feed(page)
-    parser.close()
-    return parser
+    return read(page, Outline())
 
 
 def test_the_file_is_named_after_the_first_restore(tmp_path):

@@ -59,6 +59,14 @@ def give(world, event):
     )
 
 
+def be_throttled(world):
+    """One release that fails; the next may succeed."""
+    world.fast_restores.failure = ThrottledError("slow down")
+    with pytest.raises(ThrottledError):
+        give_back(world)
+    world.fast_restores.failure = None
+
+
 class TestRelease:
     def test_disables_what_we_enabled(self):
         world = World()
@@ -69,10 +77,7 @@ class TestRelease:
     def test_disables_it_again_where_that_is_not_known_to_be_done(self):
         world = World()
         prepare(world)
-        world.fast_restores.failure = ThrottledError("slow down")
-        with pytest.raises(ThrottledError):
-            give_back(world)
-        world.fast_restores.failure = None
+        be_throttled(world)
         assert len(give_back(world)) == 1
         assert world.table.claims == {}
 
@@ -120,10 +125,7 @@ class TestRelease:
     def test_tries_again_after_a_failure(self):
         world = World()
         prepare(world)
-        world.fast_restores.failure = ThrottledError("slow down")
-        with pytest.raises(ThrottledError):
-            give_back(world)
-        world.fast_restores.failure = None
+        be_throttled(world)
         give_back(world)
         assert world.fast_restores.disabled == [PLACE]
 
