@@ -155,7 +155,7 @@ def _judged(lab: FastLab, plan: Plan, endings: list[Ending]) -> Outcome:
         ]:  # a silent one answers again: nothing may have been given up
             lab.region.change_instance(instance["InstanceId"], reachable=True)
     lab.pass_time(SWEPT_SECONDS)
-    everything = Ending("", ready=[name for one in endings for name in one.ready])
+    everything = Ending("", ready=[name for ending in endings for name in ending.ready])
     for finding in Auditor(lab).findings(everything):
         (outcome.wrong if "is cold" in finding else outcome.leaks).append(finding)
     return outcome

@@ -186,7 +186,7 @@ def _wait_for_stack(cloudformation: CloudFormationClient, stack: str) -> None:
 
 def _unready(cloudformation: CloudFormationClient, stack: str) -> str:
     resources = cloudformation.describe_stack_resources(StackName=stack)["StackResources"]
-    waiting = [one for one in resources if not one["ResourceStatus"].endswith("COMPLETE")]
+    waiting = [resource for resource in resources if not resource["ResourceStatus"].endswith("COMPLETE")]
     return ", ".join(f"{one['LogicalResourceId']} is {one['ResourceStatus']}" for one in waiting)
 
 

@@ -130,7 +130,7 @@ class Emulator:
     def events_written(self) -> int:
         """Events of all executions so far: while it grows, something moves."""
         states = seam.module("services.stepfunctions")
-        return sum(len(one["events"]) for one in states._executions.all_values())
+        return sum(len(execution["events"]) for execution in states._executions.all_values())
 
     def close(self) -> None:
         """End executions, Lambda workers and the server; take the patches back. Safe to call twice."""

@@ -37,16 +37,16 @@ class Audit:
     def inventory(self) -> dict[str, list[str]]:
         """Everything that exists and costs money or holds something."""
         with self._core.transaction():
-            volumes = [one for one in self._tables.volumes.values() if one.state != "deleting"]
+            volumes = [volume for volume in self._tables.volumes.values() if volume.state != "deleting"]
             return {
-                "volumes": [one.volume_id for one in volumes],
+                "volumes": [volume.volume_id for volume in volumes],
                 "attachments": [
-                    f"{one.volume_id}:{instance}" for one in volumes for instance in one.attachments
+                    f"{volume.volume_id}:{instance}" for volume in volumes for instance in volume.attachments
                 ],
                 "fastRestores": [
-                    f"{one.snapshot.snapshot_id}:{one.zone}"
-                    for one in self._tables.fast_restores.values()
-                    if one.state in ACTIVE
+                    f"{fast_restore.snapshot.snapshot_id}:{fast_restore.zone}"
+                    for fast_restore in self._tables.fast_restores.values()
+                    if fast_restore.state in ACTIVE
                 ],
                 "commands": [
                     f"{one.command_id}:{one.instance.instance_id}" for one in self._commands.running()
@@ -57,7 +57,7 @@ class Audit:
         """USD accrued until now, by item, and the sum."""
         with self._core.transaction():
             items = [row for volume in self._all_volumes() for row in self._volume(volume)]
-            items += [self._fast_restore(one) for one in self._all_fast_restores()]
+            items += [self._fast_restore(fast_restore) for fast_restore in self._all_fast_restores()]
             requests = self._block_index.requests
         if requests:
             price = self._prices.usd("EBS:directAPI.snapshot.List")
@@ -137,9 +137,9 @@ def billed_settings(volume: Volume) -> list[tuple[float, VolumePerformance]]:
     EBS user guide, "Modify an Amazon EBS volume": "You are charged for the new volume configuration after
     volume modification starts."
     """
-    changes = [one for one in volume.modifications if one.state != "failed"]
+    changes = [modification for modification in volume.modifications if modification.state != "failed"]
     first = changes[0].original if changes else volume.performance
-    return [(volume.create_time, first), *((one.start, one.target) for one in changes)]
+    return [(volume.create_time, first), *((change.start, change.target) for change in changes)]
 
 
 def _in_words(chosen: VolumePerformance) -> str:

@@ -45,7 +45,8 @@ class Auditor:
         """Volumes that Rewarm has made."""
         volumes = self._lab.region.call("ec2", "DescribeVolumes", {})["Volumes"]
         tagged = [
-            {**one, "tags": {tag["Key"]: tag["Value"] for tag in one.get("Tags", [])}} for one in volumes
+            {**volume, "tags": {tag["Key"]: tag["Value"] for tag in volume.get("Tags", [])}}
+            for volume in volumes
         ]
         return [
             one
@@ -75,10 +76,13 @@ class Auditor:
         return any(f"Left behind: volume {volume_id} (ready)" in one for one in told)
 
     def _fast_restores(self) -> list[str]:
-        return [f"fast snapshot restore of {one}" for one in self._lab.region.inventory()["fastRestores"]]
+        return [
+            f"fast snapshot restore of {fastRestore}"
+            for fastRestore in self._lab.region.inventory()["fastRestores"]
+        ]
 
     def _commands(self) -> list[str]:
-        return [f"command {one} runs" for one in self._lab.region.inventory()["commands"]]
+        return [f"command {command} runs" for command in self._lab.region.inventory()["commands"]]
 
     def _objects(self, ending: Ending) -> list[str]:
         names = backend("s3").buckets[self._lab.stack.buckets[0]].keys
@@ -89,7 +93,11 @@ class Auditor:
 
     def _restores(self) -> list[str]:
         machine = self._lab.machine(RESTORE)
-        return [one.name for one in self._lab.states.executions.values() if one.machine.arn == machine]
+        return [
+            execution.name
+            for execution in self._lab.states.executions.values()
+            if execution.machine.arn == machine
+        ]
 
     def _cold(self, ending: Ending) -> list[str]:
         """Ready means that every block that was asked for is local: the data plane knows."""
@@ -119,9 +127,9 @@ class Auditor:
 
     def _items(self) -> dict[tuple[str, str], float]:
         found: dict[tuple[str, str], float] = {}
-        for one in self._lab.region.money()["items"]:
-            key = one["resource"], one["kind"]
-            found[key] = found.get(key, 0.0) + one["usd"]
+        for item in self._lab.region.money()["items"]:
+            key = item["resource"], item["kind"]
+            found[key] = found.get(key, 0.0) + item["usd"]
         return found
 
     def _is_foreign(self, volume_id: str) -> bool:

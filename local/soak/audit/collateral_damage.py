@@ -88,15 +88,15 @@ class CollateralDamage:
 
     def _untold(self) -> Iterator[str]:
         """The record of a restore that ended badly says so, and when people were told; messages.py: whom."""
-        for one in self._executions():
-            record = self._records.get(one.name, {})
-            if one.status not in ENDED_BADLY:
+        for execution in self._executions():
+            record = self._records.get(execution.name, {})
+            if execution.status not in ENDED_BADLY:
                 continue
             if record.get("status") not in FINISHED or not record.get("toldAt"):
-                yield f"{one.name} is {record.get('status')} in its record, and nobody was told its end"
+                yield f"{execution.name} is {record.get('status')} in its record, and nobody was told its end"
 
     def _volumes(self) -> list[Volume]:
-        return [one for one in self._lab.region._tables.volumes.values() if one.state != "deleting"]
+        return [volume for volume in self._lab.region._tables.volumes.values() if volume.state != "deleting"]
 
     def _volume(self, boost: Any) -> Volume | None:
         name = boost.get("volumeId") if isinstance(boost, dict) else None
@@ -104,10 +104,16 @@ class CollateralDamage:
         return found if found is not None and found.state != "deleting" else None
 
     def _executions(self) -> list[Any]:
-        return [one for one in self._lab.states.executions.values() if one.machine.arn == self._machine]
+        return [
+            execution
+            for execution in self._lab.states.executions.values()
+            if execution.machine.arn == self._machine
+        ]
 
     def _runs(self, restore_id: str) -> bool:
-        return any(one.name == restore_id and one.status == "RUNNING" for one in self._executions())
+        return any(
+            execution.name == restore_id and execution.status == "RUNNING" for execution in self._executions()
+        )
 
 
 def _parts(target: str) -> set[str]:

@@ -28,10 +28,12 @@ class SentMessages:
 
     def __init__(self, lab: Any, restore_machine: str, volume_machine: str) -> None:
         self._troubles: set[tuple[str, str, str]] = lab.functions.troubled
-        self._troubled = {one[:2] for one in self._troubles}
+        self._troubled = {trouble[:2] for trouble in self._troubles}
         executions = lab.states.executions.values()
-        self._restores = {one.name: one for one in executions if one.machine.arn == restore_machine}
-        self._volumes = [one for one in executions if one.machine.arn == volume_machine]
+        self._restores = {
+            execution.name: execution for execution in executions if execution.machine.arn == restore_machine
+        }
+        self._volumes = [execution for execution in executions if execution.machine.arn == volume_machine]
         self._records = records(lab)
         self._ready: Counter[tuple[str, str, str]] = Counter()
         self._failed: Counter[tuple[str, str]] = Counter()
@@ -48,15 +50,15 @@ class SentMessages:
 
     def _of_volumes(self) -> Iterator[str]:
         """A volume at full speed is what everybody waits for: whatever else fails, somebody hears of it."""
-        for one in self._volumes:
-            if one.status != "SUCCEEDED":
+        for volume in self._volumes:
+            if volume.status != "SUCCEEDED":
                 continue
-            restore_id, volume_id = one.name.rpartition("-")[0], str(one.output["volumeId"])
+            restore_id, volume_id = volume.name.rpartition("-")[0], str(volume.output["volumeId"])
             counts = {name: self._ready[name, restore_id, volume_id] for name in self._wanted(restore_id)}
-            refused = all((one.name, READY, service) in self._troubles for service in SERVICES)
+            refused = all((volume.name, READY, service) in self._troubles for service in SERVICES)
             if refused and not any(counts.values()):
                 continue
-            clear = (one.name, READY) not in self._troubled
+            clear = (volume.name, READY) not in self._troubled
             yield from _wrong(f"{volume_id} of {restore_id} at full speed", counts, clear=clear)
 
     def _of_restores(self) -> Iterator[str]:

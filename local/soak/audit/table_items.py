@@ -27,9 +27,13 @@ class TableItems:
 
     def __init__(self, lab: Any, restore_machine: str) -> None:
         self._lab = lab
-        restores = [one for one in lab.states.executions.values() if one.machine.arn == restore_machine]
-        self._names = {one.name for one in restores}
-        self._running = {one.name for one in restores if one.status == "RUNNING"}
+        restores = [
+            execution
+            for execution in lab.states.executions.values()
+            if execution.machine.arn == restore_machine
+        ]
+        self._names = {restore.name for restore in restores}
+        self._running = {restore.name for restore in restores if restore.status == "RUNNING"}
         self._rows = {row["pk"]: row for row in _rows(lab, "RestoresTable")}
 
     def findings(self) -> list[str]:

@@ -31,8 +31,12 @@ class Ending:
 
 def ended(lab: FastLab, *restore_ids: str) -> Ending:
     """How the restores ended; the worst of several counts."""
-    executions = [lab.execution(RESTORE, one) for one in restore_ids]
-    found = [_ending(lab, lab.finish(one, most_seconds=LONGEST_SECONDS)) for one in executions if one]
+    executions = [lab.execution(RESTORE, restore_id) for restore_id in restore_ids]
+    found = [
+        _ending(lab, lab.finish(execution, most_seconds=LONGEST_SECONDS))
+        for execution in executions
+        if execution
+    ]
     if not found:
         return Ending("never started", restore_ids=list(restore_ids))
     worst = next((one for one in found if one.status != "ready"), found[0])

@@ -78,7 +78,10 @@ def handlers() -> dict[str, Handler]:
         # A real page takes half a second of this machine; tests of the page look at what is drawn.
         page = mock.patch("rewarm.restore_page.drawn", _page)
         with SWITCHBOARD.in_force(), environment, mock.patch("uuid.uuid4", _new_id), page:
-            modules = {one.module: importlib.import_module(one.module) for one in deployed.functions.values()}
+            modules = {
+                function.module: importlib.import_module(function.module)
+                for function in deployed.functions.values()
+            }
         for name, module in list(sys.modules.items()):
             if name.startswith(_HANDLERS):
                 _into_virtual_time(module)

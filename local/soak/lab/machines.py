@@ -97,7 +97,7 @@ class StepFunctions:
 
     def running(self) -> list[Execution]:
         """Executions that have not ended."""
-        return [one for one in self.executions.values() if one.status == "RUNNING"]
+        return [execution for execution in self.executions.values() if execution.status == "RUNNING"]
 
     def describe(self, execution: Execution) -> Json:
         """As botocore's shape DescribeExecutionOutput."""

@@ -221,10 +221,10 @@ class StepFunctionsApi:
         """The latest first, a page of a hundred at most unless more are asked for."""
         shown = ("executionArn", "stateMachineArn", "name", "status", "startDate", "stopDate")
         wanted = [
-            one
-            for one in reversed(self._service.executions.values())
-            if one.machine.arn == params["stateMachineArn"]
-            and params.get("statusFilter", one.status) == one.status
+            execution
+            for execution in reversed(self._service.executions.values())
+            if execution.machine.arn == params["stateMachineArn"]
+            and params.get("statusFilter", execution.status) == execution.status
         ]
         start, size = int(params.get("nextToken", 0)), int(params.get("maxResults") or 100)
         told = [self._service.describe(one) for one in wanted[start : start + size]]

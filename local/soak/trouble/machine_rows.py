@@ -120,7 +120,7 @@ def play_machine(row: MachineRow) -> Result:
 def machine_complaints(row: MachineRow, result: Result) -> list[str]:
     """What is wrong with the way the row ended."""
     found = [] if result.met else ["the trouble was never met"]
-    found += [f"left for ever: {one}" for one in result.left_after_sweeps]
+    found += [f"left for ever: {left_after_sweep}" for left_after_sweep in result.left_after_sweeps]
     return found + _of_ending(row, result.ending)
 
 

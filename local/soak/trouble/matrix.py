@@ -137,7 +137,7 @@ def _recorded(name: str) -> Recorded:
         calls = frozenset(lab.calls)
         places = frozenset(lab.functions.places)
         executions = lab.states.executions.values()
-        troubles = frozenset(error for one in executions for _, error in one.failures)
+        troubles = frozenset(error for execution in executions for _, error in execution.failures)
         return Recorded(name, ending, calls, places, lab.functions.invocations, troubles)
 
 
@@ -157,7 +157,7 @@ def _ways(key: Key, shortest: str, recorded: dict[str, Recorded]) -> list[tuple[
     found = [(shortest, kind) for kind in kinds(key)]
     if key[0] == "Release":
         others = [one for one in HOURLY if one != shortest and key in recorded[one].calls]
-        found += [(one, kind) for one in others for kind in kinds(key) if kind in ENDLESS]
+        found += [(other, kind) for other in others for kind in kinds(key) if kind in ENDLESS]
     return found
 
 
@@ -199,7 +199,7 @@ def complaints(row: CallRow | MishapRow, result: Result, recorded: Recorded) -> 
     """What is wrong with the way the row ended; empty where nothing is."""
     found = [f"the fault was never met on {row.path}"] if not result.met else []
     found += _of_ending(row, result.ending, recorded)
-    found += [f"left for ever: {one}" for one in result.left_after_sweeps]
+    found += [f"left for ever: {left_after_sweep}" for left_after_sweep in result.left_after_sweeps]
     place = row.key[0] if isinstance(row, CallRow) else row.place
     goes_on = any(one.startswith("fast snapshot restore of") for one in result.left)
     if place == "Release" and goes_on and SWITCHED_OFF_BY not in result.told:

@@ -66,7 +66,9 @@ def restored(lab: FastLab, asked: Json, during: Callable[[str], None] | None = N
     if status != 202:
         # The function may have ended after it had started the restore: nobody knows its id, and it goes on.
         begun = [
-            one.name for one in lab.states.executions.values() if one.machine.arn == lab.machine(RESTORE)
+            execution.name
+            for execution in lab.states.executions.values()
+            if execution.machine.arn == lab.machine(RESTORE)
         ]
         refusal = Ending(f"refused {status}", str(body.get("error", "")), str(body.get("message", "")))
         return ended(lab, *begun) if begun else refusal
@@ -148,7 +150,7 @@ def _alarm(lab: FastLab) -> Ending:
     arn = f"arn:aws:cloudwatch:us-east-1:123456789012:alarm:{ALARM}"
     lab.events.put("CloudWatch Alarm State Change", "aws.cloudwatch", detail, [arn])
     lab.run(lambda: bool(lab.states.executions), most_seconds=3_600)
-    return ended(lab, *[one.name for one in lab.states.executions.values()])
+    return ended(lab, *[execution.name for execution in lab.states.executions.values()])
 
 
 @path("several-volumes-of-an-image")

@@ -123,7 +123,7 @@ class Writer:
         first = min(written, chance.randint(1, written))
         extents = ((0, first), (blocks - (written - first), written - first))
         return lab.region.add_snapshot(
-            size_gib=size_gib, extents=[one for one in extents if one[1]], **fields
+            size_gib=size_gib, extents=[extent for extent in extents if extent[1]], **fields
         ), size_gib
 
     def _instance(self, lab: FastLab) -> str:

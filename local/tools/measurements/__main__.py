@@ -84,8 +84,8 @@ def _summary(outcomes: list[Outcome], verdict: Verdict) -> Json:
         "verdict": "holds" if verdict.holds else "does-not-hold",
         **asdict(verdict),
         "restores": [
-            {**asdict(one), "error_percent": one.error_percent, "within_p90": one.is_within_p90}
-            for one in outcomes
+            {**asdict(outcome), "error_percent": outcome.error_percent, "within_p90": outcome.is_within_p90}
+            for outcome in outcomes
         ],
     }
 

@@ -36,7 +36,7 @@ class Verdict:
 
 def judge(outcomes: Sequence[Outcome]) -> Verdict:
     """Of at least one."""
-    within = sum(one.is_within_p90 for one in outcomes)
+    within = sum(outcome.is_within_p90 for outcome in outcomes)
     early, late = outcomes[:HISTORY_RESTORES], outcomes[HISTORY_RESTORES:]
     return Verdict(
         share_within_p90_percent=100 * within / len(outcomes),
@@ -46,4 +46,4 @@ def judge(outcomes: Sequence[Outcome]) -> Verdict:
 
 
 def _median_error(outcomes: Sequence[Outcome]) -> float:
-    return statistics.median(abs(one.error_percent) for one in outcomes)
+    return statistics.median(abs(outcome.error_percent) for outcome in outcomes)

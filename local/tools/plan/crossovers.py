@@ -54,7 +54,7 @@ def ways(
         credits=credit,
     )  # fmt: skip
     facts, _ = offline.facts(options, NOW)
-    found = {name: [_way(name, one, region) for one in facts] for name in NAMES}
+    found = {name: [_way(name, fact, region) for fact in facts] for name in NAMES}
     return {name: _totals(estimates) for name, estimates in found.items() if None not in estimates}
 
 
@@ -67,7 +67,7 @@ def _way(name: str, facts: VolumeFacts, region: str) -> Estimate | None:
 
 
 def _totals(estimates: Sequence[Estimate | None]) -> Totals:
-    known = [one for one in estimates if one is not None]
+    known = [estimate for estimate in estimates if estimate is not None]
     usd = sum(cost.total(one.parts) for one in known)
     return Totals(max(one.times.ready_p90 for one in known), float(usd))
 

@@ -109,9 +109,9 @@ def facts_lines(planned: PlannedVolume) -> list[tuple[str, str]]:
 def bases_text(candidates: Sequence[Candidate]) -> str:
     """`shipped priors`; where an account has a history, how many restores for which strategy."""
     learned = [
-        f"{count_text(one.basis.restores, 'restore')} of this account ({one.strategy})"
-        for one in candidates
-        if one.basis.source == "history"
+        f"{count_text(candidate.basis.restores, 'restore')} of this account ({candidate.strategy})"
+        for candidate in candidates
+        if candidate.basis.source == "history"
     ]
     return ", ".join(learned) or "shipped priors"
 

@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     if options.json:
         print(json.dumps(as_json(listings)), flush=True)
-    return 0 if all(holds(one) for one in listings) else 1
+    return 0 if all(holds(listing) for listing in listings) else 1
 
 
 def _restores(options: argparse.Namespace, said: TextIO) -> int:

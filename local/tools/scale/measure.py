@@ -72,7 +72,7 @@ def list_blocks(host: Host, pattern: str, size_gib: int) -> Listing:
 
 def as_json(listings: list[Listing]) -> dict[str, Any]:
     """For programs."""
-    return {"listings": [asdict(one) for one in listings]}
+    return {"listings": [asdict(listing) for listing in listings]}
 
 
 def _select(host: Host, snapshot_id: str, restore_id: str) -> dict[str, Any]:
@@ -99,7 +99,11 @@ def _select(host: Host, snapshot_id: str, restore_id: str) -> dict[str, Any]:
 
 def _function(host: Host, logical_id: str) -> str:
     resources = host.client("cloudformation").describe_stack_resources(StackName="rewarm")["StackResources"]
-    return next(str(one["PhysicalResourceId"]) for one in resources if one["LogicalResourceId"] == logical_id)
+    return next(
+        str(resource["PhysicalResourceId"])
+        for resource in resources
+        if resource["LogicalResourceId"] == logical_id
+    )
 
 
 def _check_map(host: Host, key: str, pattern: str, size_gib: int) -> int:

@@ -87,7 +87,7 @@ def _account(lab: FastLab, started: list[Execution]) -> Crowd:
     asked = Counter[str]()
     for (_, service, _), number in lab.calls.items():
         asked[service] += number
-    failures = [error for one in lab.states.executions.values() for _, error in one.failures]
+    failures = [error for execution in lab.states.executions.values() for _, error in execution.failures]
     return Crowd(
         restores=len(started),
         ready=len(ready),

@@ -32,7 +32,7 @@ class Catalogue:
             )
         items = keep_matching([known[one] for one in wanted], params.get("Filters"), _TYPE_FILTERS)
         items, token = page(items, params, scope="instance-types", low=5, high=100)
-        return {"InstanceTypes": [one.describe() for one in items], "NextToken": token}
+        return {"InstanceTypes": [item.describe() for item in items], "NextToken": token}
 
     @operation("ec2", "DescribeImages")
     def describe_images(self, params: Json) -> Json:
@@ -42,16 +42,18 @@ class Catalogue:
         for image_id in wanted or ():
             if image_id not in self._tables.images:
                 raise ApiError("InvalidAMIID.NotFound", f"The image id '[{image_id}]' does not exist")
-        items = [one for one in self._tables.images.values() if not wanted or one.image_id in wanted]
+        items = [image for image in self._tables.images.values() if not wanted or image.image_id in wanted]
         owners = params.get("Owners")
         if owners:
             mine = self._core.settings.account_id
             items = [
-                one for one in items if one.owner_id in owners or ("self" in owners and one.owner_id == mine)
+                item
+                for item in items
+                if item.owner_id in owners or ("self" in owners and item.owner_id == mine)
             ]
         items = keep_matching(items, params.get("Filters"), _IMAGE_FILTERS, lambda one: one.tags)
         items, token = page(items, params, scope="images")
-        return {"Images": [self._describe_image(one) for one in items], "NextToken": token}
+        return {"Images": [self._describe_image(item) for item in items], "NextToken": token}
 
     @operation("ec2", "DescribeAvailabilityZones")
     def describe_availability_zones(self, params: Json) -> Json:

@@ -65,9 +65,9 @@ class Metrics:
         """Know what is attached; a volume's first minute is the one in which it was attached."""
         with self._core.transaction():
             since = {
-                one.volume_id: min(each.attach_time for each in one.attachments.values())
-                for one in self._tables.volumes.values()
-                if one.attachments and one.has_data
+                volume.volume_id: min(each.attach_time for each in volume.attachments.values())
+                for volume in self._tables.volumes.values()
+                if volume.attachments and volume.has_data
             }
             gone = set(self._seen) - set(self._tables.volumes)
         for volume_id in gone:
@@ -104,9 +104,9 @@ class Metrics:
             return data
         with self._core.transaction():
             enabled = [
-                (one, self._fast_restores.credits(one))
-                for one in self._tables.fast_restores.values()
-                if one.state == "enabled"
+                (fast_restore, self._fast_restores.credits(fast_restore))
+                for fast_restore in self._tables.fast_restores.values()
+                if fast_restore.state == "enabled"
             ]
         for passed in range(self._credits_minute, minute):
             for one, balance in enabled:

@@ -25,7 +25,7 @@ class Tags:
     def create_tags(self, params: Json) -> Json:
         """Add tags, or replace the values of tags that are there; all resources or none."""
         added = read_tags(params["Tags"])
-        targets = [self._tables.tags_of(one) for one in params["Resources"]]
+        targets = [self._tables.tags_of(resource) for resource in params["Resources"]]
         if any(len({**tags, **added}) > MAX_TAGS for tags in targets):
             raise ApiError("TagLimitExceeded", f"A resource has at most {MAX_TAGS} tags")
         refuse_dry_run(params)
@@ -36,7 +36,7 @@ class Tags:
     @operation("ec2", "DeleteTags")
     def delete_tags(self, params: Json) -> Json:
         """Remove tags by key, or by key and value; without any tag named, all of them."""
-        targets = [self._tables.tags_of(one) for one in params["Resources"]]
+        targets = [self._tables.tags_of(resource) for resource in params["Resources"]]
         refuse_dry_run(params)
         for tags in targets:
             for pair in params.get("Tags") or [{"Key": key} for key in tags]:

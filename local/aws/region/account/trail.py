@@ -57,13 +57,15 @@ class Trail:
         now = self._core.now()
         until = now - self._core.settings.trail_delay_seconds
         found = [
-            one
-            for one in reversed(self._events)
-            if now - HISTORY_SECONDS <= one.at <= until and _fits(one, attributes) and _within(one, params)
+            event
+            for event in reversed(self._events)
+            if now - HISTORY_SECONDS <= event.at <= until
+            and _fits(event, attributes)
+            and _within(event, params)
         ]
         most = params.get("MaxResults") or MOST_EVENTS
         items, token = page(found, {**params, "MaxResults": most}, scope="trail", high=MOST_EVENTS)
-        return {"Events": [self._describe(one) for one in items], "NextToken": token}
+        return {"Events": [self._describe(item) for item in items], "NextToken": token}
 
     def _describe(self, one: TrailEvent) -> Json:
         settings = self._core.settings

@@ -64,16 +64,16 @@ class CommandReads:
         """Commands, the newest first."""
         rows = [one for one in self._selected(params) if _mentions(one, params.get("InstanceId"))]
         rows, token = self._page(rows, params, "commands")
-        return {"Commands": [self._commands.describe(one) for one in rows], "NextToken": token}
+        return {"Commands": [self._commands.describe(row) for row in rows], "NextToken": token}
 
     @operation("ssm", "ListCommandInvocations")
     def list_command_invocations(self, params: Json) -> Json:
         """Invocations, the newest first; with Details, their steps with up to 2,500 characters of output."""
         pairs = [
-            (command, one)
+            (command, invocation)
             for command in self._selected(params)
-            for one in command.invocations
-            if params.get("InstanceId") in (None, one.instance.instance_id)
+            for invocation in command.invocations
+            if params.get("InstanceId") in (None, invocation.instance.instance_id)
         ]
         rows, token = self._page(pairs, params, "invocations")
         details = bool(params.get("Details"))
@@ -87,22 +87,28 @@ class CommandReads:
         """Instances with a running SSM agent; others are absent."""
         tests = [(one["Key"], one["Values"]) for one in params.get("Filters") or ()]
         tests += [(one["key"], one["valueSet"]) for one in params.get("InstanceInformationFilterList") or ()]
-        rows = [one for one in self._tables.instances.values() if one.managed and one.state != "terminated"]
+        rows = [
+            instance
+            for instance in self._tables.instances.values()
+            if instance.managed and instance.state != "terminated"
+        ]
         now = self._core.now()
-        rows = [one for one in rows if all(_fits(one, key, values, now) for key, values in tests)]
+        rows = [row for row in rows if all(_fits(row, key, values, now) for key, values in tests)]
         rows, token = self._page(rows, params, "instance-information")
-        return {"InstanceInformationList": [self._information(one) for one in rows], "NextToken": token}
+        return {"InstanceInformationList": [self._information(row) for row in rows], "NextToken": token}
 
     def _invocation(self, command: Command | None, instance_id: str) -> Invocation | None:
         invocations = command.invocations if command else []
-        return next((one for one in invocations if one.instance.instance_id == instance_id), None)
+        return next(
+            (invocation for invocation in invocations if invocation.instance.instance_id == instance_id), None
+        )
 
     def _selected(self, params: Json) -> list[Command]:
         wanted = params.get("CommandId")
         rows = [one for one in self._commands.known.values() if self._commands.visible(one)]
-        rows = [one for one in rows if wanted in (None, one.command_id)]
+        rows = [row for row in rows if wanted in (None, row.command_id)]
         for test in params.get("Filters") or ():
-            rows = [one for one in rows if _passes(one, test["key"], test["value"])]
+            rows = [row for row in rows if _passes(row, test["key"], test["value"])]
         return sorted(rows, key=lambda one: one.requested, reverse=True)
 
     def _page(self, rows: list[Row], params: Json, scope: str) -> tuple[list[Row], str | None]:
@@ -185,7 +191,9 @@ def _step_status(one: Invocation, run: StepRun) -> tuple[str, str]:
 
 
 def _mentions(command: Command, instance_id: str | None) -> bool:
-    return instance_id is None or any(one.instance.instance_id == instance_id for one in command.invocations)
+    return instance_id is None or any(
+        invocation.instance.instance_id == instance_id for invocation in command.invocations
+    )
 
 
 def _passes(command: Command, key: str, value: str) -> bool:
@@ -193,7 +201,7 @@ def _passes(command: Command, key: str, value: str) -> bool:
         instant = datetime.fromisoformat(value).timestamp()
         return command.requested >= instant if key == "InvokedAfter" else command.requested <= instant
     if key == "ExecutionStage":
-        executing = any(not one.over for one in command.invocations)
+        executing = any(not invocation.over for invocation in command.invocations)
         return executing == (value == "Executing")
     return value == (command.status()[0] if key == "Status" else command.document)
 

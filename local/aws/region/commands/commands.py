@@ -38,14 +38,16 @@ class Command:
 
     def status(self) -> tuple[str, str]:
         """(Status, StatusDetails) of the whole command, from its invocations."""
-        states = [one.status for one in self.invocations]
+        states = [invocation.status for invocation in self.invocations]
         for first in ("Cancelling", "InProgress", "Pending"):
             if first in states:
-                details = {one.detail for one in self.invocations if one.status == first}
+                details = {invocation.detail for invocation in self.invocations if invocation.status == first}
                 return first, details.pop() if len(details) == 1 else first
         for worst in ("Failed", "TimedOut", "Cancelled"):
             if worst in states:
-                return worst, next(one.detail for one in self.invocations if one.status == worst)
+                return worst, next(
+                    invocation.detail for invocation in self.invocations if invocation.status == worst
+                )
         return "Success", "Success"
 
 
@@ -74,7 +76,7 @@ class Commands:
         instances = self._targets(params, platforms(data))
         now, delivery = self._core.now(), self._delivery_seconds(params)
         command_id = str(uuid.uuid4())
-        runs = [(one, scripts.steps(data, values, one.platform)) for one in instances]
+        runs = [(instance, scripts.steps(data, values, instance.platform)) for instance in instances]
         longest = max((sum(step.timeout_seconds for step in plan) for _, plan in runs), default=0)
         invocations = [
             Invocation(command_id, document.name, one, now, [StepRun(step) for step in plan])
@@ -95,9 +97,9 @@ class Commands:
         """Ask for an end; it is not guaranteed that the command had not already done its work."""
         command = self._find(params["CommandId"])
         wanted = params.get("InstanceIds")
-        for one in command.invocations:
-            if not wanted or one.instance.instance_id in wanted:
-                self._runner.cancel(one)
+        for invocation in command.invocations:
+            if not wanted or invocation.instance.instance_id in wanted:
+                self._runner.cancel(invocation)
         return {}
 
     def poll(self) -> None:
@@ -106,14 +108,19 @@ class Commands:
             return
         try:
             for command in list(self.known.values()):
-                for one in command.invocations:
-                    self._runner.poll(one)
+                for invocation in command.invocations:
+                    self._runner.poll(invocation)
         finally:
             self._polling.release()
 
     def running(self) -> list[Invocation]:
         """Invocations that are not over."""
-        return [one for command in self.known.values() for one in command.invocations if not one.over]
+        return [
+            invocation
+            for command in self.known.values()
+            for invocation in command.invocations
+            if not invocation.over
+        ]
 
     def visible(self, command: Command) -> bool:
         """Whether the command is already shown: right after SendCommand it is not."""
@@ -123,7 +130,7 @@ class Commands:
         """Shape Command of botocore."""
         status, detail = command.status()
         request = command.request
-        done = [one for one in command.invocations if one.over]
+        done = [invocation for invocation in command.invocations if invocation.over]
         return {
             "CommandId": command.command_id,
             "DocumentName": command.document,
@@ -198,7 +205,11 @@ class Commands:
         return one
 
     def _matching(self, targets: list[Json]) -> list[Instance]:
-        managed = [one for one in self._tables.instances.values() if one.managed and one.state == "running"]
+        managed = [
+            instance
+            for instance in self._tables.instances.values()
+            if instance.managed and instance.state == "running"
+        ]
         for target in targets:
             key, wanted = target.get("Key", ""), target.get("Values") or []
             if key.startswith("tag:"):
@@ -244,7 +255,10 @@ class Commands:
                 "requested-date-time": iso(command.requested),
                 "status": status,
             },
-            [self._core.arn(f"instance/{one.instance.instance_id}") for one in command.invocations],
+            [
+                self._core.arn(f"instance/{invocation.instance.instance_id}")
+                for invocation in command.invocations
+            ],
             "aws.ssm",
         )
 

@@ -48,12 +48,12 @@ class Instances:
         account = self._core.settings.account_id
         reservations = [
             {
-                "ReservationId": one.instance_id.replace("i-", "r-"),
+                "ReservationId": item.instance_id.replace("i-", "r-"),
                 "OwnerId": account,
                 "Groups": [],
-                "Instances": [self._describe(one)],
+                "Instances": [self._describe(item)],
             }
-            for one in items
+            for item in items
         ]
         return {"Reservations": reservations, "NextToken": token}
 
@@ -62,23 +62,23 @@ class Instances:
         """Stop instances: their commands end, their volumes stay attached."""
         instances = self._named(params)
         refuse_dry_run(params)
-        return {"StoppingInstances": [self._change(one, "stopped") for one in instances]}
+        return {"StoppingInstances": [self._change(instance, "stopped") for instance in instances]}
 
     @operation("ec2", "StartInstances")
     def start_instances(self, params: Json) -> Json:
         """Start stopped instances."""
         instances = self._named(params)
         refuse_dry_run(params)
-        return {"StartingInstances": [self._change(one, "running") for one in instances]}
+        return {"StartingInstances": [self._change(instance, "running") for instance in instances]}
 
     @operation("ec2", "RebootInstances")
     def reboot_instances(self, params: Json) -> Json:
         """Reboot instances: what runs on them ends, their volumes stay; they are away for a while."""
         instances = self._named(params)
         refuse_dry_run(params)
-        for one in instances:
-            if one.state == "running":
-                self._reboot(one)
+        for instance in instances:
+            if instance.state == "running":
+                self._reboot(instance)
         return {}
 
     @operation("ec2", "TerminateInstances")
@@ -86,7 +86,7 @@ class Instances:
         """End instances; volumes marked DeleteOnTermination go with them, the others become available."""
         instances = self._named(params)
         refuse_dry_run(params)
-        return {"TerminatingInstances": [self._terminate(one) for one in instances]}
+        return {"TerminatingInstances": [self._terminate(instance) for instance in instances]}
 
     def _reboot(self, instance: Instance) -> None:
         instance_id, plane = instance.instance_id, self._core.dataplane
@@ -100,10 +100,12 @@ class Instances:
         self._core.at(back, start)
 
     def _named(self, params: Json) -> list[Instance]:
-        instances = [self._tables.instance(one) for one in params["InstanceIds"]]
-        for one in instances:
-            if one.state == "terminated":
-                raise ApiError("IncorrectInstanceState", f"The instance '{one.instance_id}' is 'terminated'")
+        instances = [self._tables.instance(instanceId) for instanceId in params["InstanceIds"]]
+        for instance in instances:
+            if instance.state == "terminated":
+                raise ApiError(
+                    "IncorrectInstanceState", f"The instance '{instance.instance_id}' is 'terminated'"
+                )
         return instances
 
     def _change(self, instance: Instance, state: str) -> Json:

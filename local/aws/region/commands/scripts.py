@@ -45,7 +45,7 @@ def read_parameters(document: Json, given: Json) -> dict[str, Any]:
 
 def steps(document: Json, values: dict[str, Any], platform: str) -> list[Step]:
     """The document's steps with their parameters filled in."""
-    return [_step(one, values, platform) for one in document["mainSteps"]]
+    return [_step(mainStep, values, platform) for mainStep in document["mainSteps"]]
 
 
 def execution_timeout(raw: Any) -> int:

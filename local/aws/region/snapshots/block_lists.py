@@ -83,7 +83,7 @@ class BlockPage(Sequence[Json]):
     def json(self) -> str:
         """The list as JSON."""
         form = '{"BlockIndex":%d,"BlockToken":"' + self._token + '%017x"}'
-        return "[" + ",".join([form % (one, one) for one in self._indices]) + "]"
+        return "[" + ",".join([form % (index, index) for index in self._indices]) + "]"
 
     def _member(self, index: int) -> Json:
         return {"BlockIndex": index, "BlockToken": f"{self._token}{index:017x}"}

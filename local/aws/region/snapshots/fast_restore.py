@@ -59,7 +59,7 @@ class FastRestores:
         refuse_dry_run(params)
         items = keep_matching(self._tables.fast_restores.values(), params.get("Filters"), self._filters())
         items, token = page(items, params, scope="fast-restores", low=0, high=200)
-        return {"FastSnapshotRestores": [self._describe(one) for one in items], "NextToken": token}
+        return {"FastSnapshotRestores": [self._describe(item) for item in items], "NextToken": token}
 
     def use_credit(self, snapshot_id: str, zone: str) -> bool:
         """Whether a volume created now is fast, which costs a credit; below one credit it silently is not."""
@@ -104,7 +104,9 @@ class FastRestores:
                 "InvalidParameterValue", f"The snapshot is larger than {settings.max_snapshot_gib} GiB"
             )
         active = {
-            one.snapshot.snapshot_id for one in self._tables.fast_restores.values() if one.state in ACTIVE
+            fast_restore.snapshot.snapshot_id
+            for fast_restore in self._tables.fast_restores.values()
+            if fast_restore.state in ACTIVE
         }
         if snapshot_id not in active and len(active) >= self._core.settings.fast_restore_quota:
             quota = self._core.settings.fast_restore_quota

@@ -35,7 +35,7 @@ class Keys:
 
     def _ordinary(self, arn: str) -> Key | None:
         """The account's own default key, and keys that a snapshot is encrypted with."""
-        named = {one.kms_key_id for one in self._tables.snapshots.values() if one.kms_key_id}
+        named = {snapshot.kms_key_id for snapshot in self._tables.snapshots.values() if snapshot.kms_key_id}
         arns = {key_arn(name, self._core) for name in (*named, "alias/aws/ebs")}
         return Key(arn) if arn in arns else None
 

@@ -22,10 +22,10 @@ class RecycleBin:
     def list_snapshots(self, params: Json) -> Json:
         """Those that are in it, all or by id."""
         wanted = params.get("SnapshotIds")
-        held = [one for one in self._tables.snapshots.values() if is_binned(one)]
+        held = [snapshot for snapshot in self._tables.snapshots.values() if is_binned(snapshot)]
         items = [self._held(one) for one in wanted] if wanted else held
         items, token = page(items, params, scope="recycle-bin")
-        return {"Snapshots": [_describe(one) for one in items], "NextToken": token}
+        return {"Snapshots": [_describe(item) for item in items], "NextToken": token}
 
     @operation("ec2", "RestoreSnapshotFromRecycleBin")
     def restore_snapshot(self, params: Json) -> Json:

@@ -32,14 +32,14 @@ class Snapshots:
             else list(self._tables.snapshots.values())
         )
         if not self._core.settings.snapshot.recycle_bin_shown:
-            hidden = [one.snapshot_id for one in items if is_binned(one)]
+            hidden = [item.snapshot_id for item in items if is_binned(item)]
             if wanted and hidden:
                 raise snapshot_not_found(hidden[0])
-            items = [one for one in items if one.snapshot_id not in hidden]
-        items = [one for one in items if self._visible(one, params)]
+            items = [item for item in items if item.snapshot_id not in hidden]
+        items = [item for item in items if self._visible(item, params)]
         items = keep_matching(items, params.get("Filters"), _FILTERS, lambda one: one.tags)
         items, token = page(items, params, scope="snapshots", low=self._core.settings.minimum_page)
-        return {"Snapshots": [self._describe(one) for one in items], "NextToken": token}
+        return {"Snapshots": [self._describe(item) for item in items], "NextToken": token}
 
     @operation("ec2", "RestoreSnapshotTier")
     def restore_snapshot_tier(self, params: Json) -> Json:
@@ -72,11 +72,13 @@ class Snapshots:
             "last-tiering-operation": lambda one: one.tiering_status,
         }
         owned = [
-            one for one in self._tables.snapshots.values() if one.owner_id == self._core.settings.account_id
+            snapshot
+            for snapshot in self._tables.snapshots.values()
+            if snapshot.owner_id == self._core.settings.account_id
         ]
         items = keep_matching(owned, params.get("Filters"), filters)
         items, token = page(items, params, scope="tier-status")
-        return {"SnapshotTierStatuses": [self._tier_status(one) for one in items], "NextToken": token}
+        return {"SnapshotTierStatuses": [self._tier_status(item) for item in items], "NextToken": token}
 
     def _check_restore(self, snapshot: Snapshot, days: int | None, *, permanent: bool) -> None:
         if days is not None and permanent:

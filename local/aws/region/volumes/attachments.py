@@ -106,10 +106,10 @@ class Attachments:
                 f"Value ({device}) for parameter device is invalid. {device} is not a valid EBS device name."
             )
         used = [
-            one.device
+            attachment.device
             for volume in self._tables.volumes.values()
-            for one in volume.attachments.values()
-            if one.instance_id == instance.instance_id
+            for attachment in volume.attachments.values()
+            if attachment.instance_id == instance.instance_id
         ]
         if device in used or device == instance.root_device:
             # The wording is known from public reports, not from AWS's documentation.

@@ -38,7 +38,10 @@ class Attributes:
         answer: Json = {"VolumeId": volume.volume_id}
         if params["Attribute"] == "autoEnableIO":
             return answer | {"AutoEnableIO": {"Value": False}}
-        codes = [{"ProductCodeId": one, "ProductCodeType": "marketplace"} for one in volume.product_codes]
+        codes = [
+            {"ProductCodeId": product_code, "ProductCodeType": "marketplace"}
+            for product_code in volume.product_codes
+        ]
         return answer | {"ProductCodes": codes}
 
     def _attached(self, instance_id: str, mapping: Json) -> Attachment:

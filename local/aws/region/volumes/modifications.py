@@ -65,7 +65,7 @@ class Modifications:
         latest = [volume.modifications[-1] for volume in volumes if volume.modifications]
         items = keep_matching(latest, params.get("Filters"), _FILTERS)
         items, token = page(items, params, scope="modifications", high=500)
-        return {"VolumesModifications": [self._describe(one) for one in items], "NextToken": token}
+        return {"VolumesModifications": [self._describe(item) for item in items], "NextToken": token}
 
     def _check(self, volume: Volume, target: VolumePerformance) -> None:
         if volume.state not in ("available", "in-use"):
@@ -91,7 +91,11 @@ class Modifications:
                 f"You've reached the maximum modification rate per volume limit. Wait until "
                 f"{stamp(free).isoformat()}",
             )
-        recent = [one.start for one in volume.modifications if one.start > self._core.now() - DAY_SECONDS]
+        recent = [
+            modification.start
+            for modification in volume.modifications
+            if modification.start > self._core.now() - DAY_SECONDS
+        ]
         if len(recent) >= limit:
             again = stamp(recent[-limit] + DAY_SECONDS).isoformat()
             raise ApiError(

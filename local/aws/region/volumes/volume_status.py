@@ -29,7 +29,7 @@ class VolumeStatus:
         )
         volumes = keep_matching(volumes, params.get("Filters"), _FILTERS)
         volumes, token = page(volumes, params, scope="volume-status", low=self._core.settings.minimum_page)
-        return {"VolumeStatuses": [self._describe(one) for one in volumes], "NextToken": token}
+        return {"VolumeStatuses": [self._describe(volume) for volume in volumes], "NextToken": token}
 
     def _describe(self, volume: Volume) -> Json:
         detail, initialization = self._initializations.describe(volume, self._core.now())
@@ -45,7 +45,7 @@ class VolumeStatus:
             "InitializationStatusDetails": initialization,
             "Actions": [],
             "Events": [],
-            "AttachmentStatuses": [{"InstanceId": one} for one in volume.attachments],
+            "AttachmentStatuses": [{"InstanceId": attachment} for attachment in volume.attachments],
         }
 
 

@@ -85,7 +85,7 @@ def limits_now(volume: Volume) -> VolumeLimits:
 
 def lowest(*limits: VolumeLimits) -> VolumeLimits:
     """The lowest of each."""
-    return VolumeLimits(min(one.iops for one in limits), min(one.throughput_mib_s for one in limits))
+    return VolumeLimits(min(limit.iops for limit in limits), min(limit.throughput_mib_s for limit in limits))
 
 
 def choose(

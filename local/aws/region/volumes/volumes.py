@@ -111,7 +111,7 @@ class Volumes:
 
     def describe(self, volume: Volume) -> Json:
         """The volume as DescribeVolumes shows it."""
-        attachments = [describe_attachment(volume, one) for one in volume.attachments.values()]
+        attachments = [describe_attachment(volume, attachment) for attachment in volume.attachments.values()]
         shown = {**self.created(volume), "FastRestored": volume.fast_restored, "Attachments": attachments}
         if volume.managed_by is not None:
             shown["Operator"] = {"Managed": True, "Principal": volume.managed_by}

@@ -119,15 +119,15 @@ def _copies(found: Results) -> list[str]:
         return []
     cells = [
         [
-            one.reader.figure.text,
-            f"{one.reader.figure.ratio:.2f}",
-            one.reader.text,
-            f"{one.first_seconds:.1f} s, then {one.second_seconds:.1f} s",
-            f"{one.ratio:.2f}",
-            f"{one.deviation:+.0%}",
-            "yes" if one.holds else "no",
+            copy.reader.figure.text,
+            f"{copy.reader.figure.ratio:.2f}",
+            copy.reader.text,
+            f"{copy.first_seconds:.1f} s, then {copy.second_seconds:.1f} s",
+            f"{copy.ratio:.2f}",
+            f"{copy.deviation:+.0%}",
+            "yes" if copy.holds else "no",
         ]
-        for one in found.copies
+        for copy in found.copies
     ]
     columns = ("copy", "published ratio", "reader here", "measured", "ratio", "off by", "within 25 %")
     return ["## The first copy of a file, and the second", COPY_NOTE, markdown_table(columns, cells)]

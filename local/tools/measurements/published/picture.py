@@ -25,7 +25,7 @@ def draw(path: Path, rows: Sequence[Row]) -> None:
             (-BAR_HEIGHT / 2, PUBLISHED_COLOUR, "published"),
             (BAR_HEIGHT / 2, MEASURED_COLOUR, "measured"),
         ):
-            values = [one.figure.iops if name == "published" else one.iops for one in rows]
+            values = [row.figure.iops if name == "published" else row.iops for row in rows]
             places = [place + offset for place in range(len(rows))]
             axis.barh(places, values, height=BAR_HEIGHT, color=colour, label=name)
             for place, value in zip(places, values, strict=True):
@@ -34,7 +34,7 @@ def draw(path: Path, rows: Sequence[Row]) -> None:
                 )
         axis.set_xscale("log")
         axis.set_xlim(1, 10_000)
-        axis.set_yticks(range(len(rows)), [one.figure.text.replace("`", "") for one in rows])
+        axis.set_yticks(range(len(rows)), [row.figure.text.replace("`", "") for row in rows])
         axis.invert_yaxis()
         axis.set_xlabel("I/O a second, 4 KiB, one at a time (logarithmic)", fontsize=8)
         axis.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=8)

@@ -61,9 +61,9 @@ def summary(found: Results) -> Json:
     """For programs."""
     return {
         "verdict": "holds" if found.holds else "does-not-hold",
-        "states": [_row(one) for one in found.rows],
+        "states": [_row(row) for row in found.rows],
         "ddMibS": found.dd_mib_s,
-        "copies": [{"name": one.reader.figure.name, "ratio": one.ratio} for one in found.copies],
+        "copies": [{"name": copy.reader.figure.name, "ratio": copy.ratio} for copy in found.copies],
         "mounts": list(found.mounts),
     }
 
