@@ -48,7 +48,7 @@ class Replacing:
     def run(self, script: str) -> None:
         """On the instance, as its owner does."""
         command: Any = self.user.lab.machine.run_command(self.instance, script, environment={})
-        assert command.wait(60) == 0, command.output()
+        assert command.wait(300) == 0, command.output()
 
     def mount(self, volume_id: str, point: str = f"{HOME}/data") -> None:
         self.run(f"mkdir -p {point} && mount {BY_ID}{volume_id.removeprefix('vol-')} {point}")

@@ -56,7 +56,7 @@ def start(machine: Machine, script: str, **environment: str) -> Command:
 
 def run(machine: Machine, script: str, **environment: str) -> tuple[int, str, str]:
     command = start(machine, script, **environment)
-    status = command.wait(60)
+    status = command.wait(300)
     assert status is not None
     return (status, *command.output())
 

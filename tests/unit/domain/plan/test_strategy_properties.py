@@ -24,8 +24,8 @@ from tests.support.facts import HOUR, TOKYO, any_facts, any_restore, budgets, de
 
 pytestmark = pytest.mark.slow
 
-ten_thousand = cases(500, 10_000)
-thousand = cases(300, 3_000)
+ten_thousand = cases(300, 10_000)
+thousand = cases(200, 3_000)
 fixed = st.sampled_from([None, None, None, *Strategy])
 later = st.integers(0, 10 * 24 * HOUR).map(float)
 more_money = st.integers(0, 50_000_000).map(lambda micro: Decimal(micro).scaleb(-6))
