@@ -152,8 +152,8 @@ class TestPermissions:
             "waiters": "dynamodb:", "tasks": "states:SendTaskSuccess",
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
             "benchmark_commands": "ssm:SendCommand", "sending_commands": "ssm:SendCommand",
-            "device_commands": "ssm:SendCommand", "put_back": "ec2:AttachVolume", "clean_up": "ec2:DeleteVolume",
-            "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
+            "device_commands": "ssm:SendCommand", "put_back": "ec2:AttachVolume",
+            "clean_up": "ec2:DeleteVolume", "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
         }  # fmt: skip
         for name, properties in functions().items():
