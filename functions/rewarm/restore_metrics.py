@@ -1,4 +1,4 @@
-"""What a restore says of itself in metrics: the dashboard and the alarms of template.yaml read them."""
+"""The metrics of a restore, which the dashboard and the alarms of template.yaml read."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _FAILURES = {"failed": "RestoresFailed", "fallback": "FallBacks"}
 
 
 def restore_reported(event: ReportEvent, result: ReportResult) -> None:
-    """At its end, ready or failed; 0 is told, too, so that alarms have something to come back to."""
+    """Counts a finished restore, ready or failed. Also writes zeros, so that alarms can return to OK."""
     count("RestoresFinished", verdict=result.verdict)
     figures_reported(event, result)
 
 
 def figures_reported(event: ReportEvent, result: ReportResult) -> None:
-    """Also of a report that was written late: `Announce Unreported` has counted the restore by then."""
+    """Writes times and costs; a late report only these, for `Announce Unreported` counted the restore."""
     seconds = (event.now - event.started_at).total_seconds()
     count("RestoreSeconds", value=seconds, unit="Seconds", verdict=result.verdict)
     above = result.cost_usd - result.planned_cost_usd

@@ -1,4 +1,4 @@
-"""What the functions are told by their environment (template.yaml, Globals), read when it is first needed."""
+"""The settings in the environment of the functions (template.yaml, Globals), read when first needed."""
 
 from __future__ import annotations
 

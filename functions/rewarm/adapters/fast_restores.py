@@ -168,7 +168,7 @@ def _refusal(
 
 
 def _as_failed_call(refusal: errors.RestoreError) -> errors.RestoreError:
-    """What cannot be disabled is not unavailable: it goes on costing money, so the call counts as refused."""
+    """What cannot be disabled still costs money, so the call counts as refused and not as unavailable."""
     if isinstance(refusal, errors.FastSnapshotRestoreUnavailableError):
         return errors.RequestRefusedError(str(refusal))
     return refusal

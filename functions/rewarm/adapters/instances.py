@@ -87,5 +87,5 @@ def _instance(found: InstanceTypeDef, *, ssm_online: bool) -> Instance:
 
 
 def _mib_s(megabytes_per_second: float | None) -> float | None:
-    """EC2 tells MB/s in powers of ten; volumes are rated in MiB/s."""
+    """EC2 reports MB/s in powers of ten; volumes are rated in MiB/s."""
     return None if megabytes_per_second is None else megabytes_per_second * _MEGABYTE / MIB

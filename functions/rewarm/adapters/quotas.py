@@ -1,9 +1,9 @@
-"""What the Region's EBS quotas leave: Service Quotas less what is in use, by EC2.
+"""What is left of the Region's EBS quotas: the limit from Service Quotas less what EC2 shows in use.
 
-AWS offers no figure for it. Counted are snapshots with fast snapshot restore in any zone (the quota counts
-snapshots: EBS user guide, "Quotas for Amazon EBS"), and volumes whose initialization goes on:
-DescribeVolumes shows the rate and the source of a copy, DescribeVolumeStatus how far they are. Volumes that
-others create count like our own.
+AWS offers no figure for what is in use. Counted are snapshots with fast snapshot restore in any zone (the
+quota counts snapshots: EBS user guide, "Quotas for Amazon EBS"), and volumes that are being initialized:
+DescribeVolumes shows the rate and the source of a copy, DescribeVolumeStatus how far they are. Volumes of
+others count like our own.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The written blocks of a snapshot, fast and in little memory: several chains of pages at once.
 
-A chain of pages goes only as fast as one answer follows the other, and the quota allows 50 requests a second:
-16 TiB fully written are 33,554,432 blocks on 3,356 pages, which takes 67 s at the quota, whoever asks. So
-where FullSnapshotSizeInBytes ("all the blocks that were written to the source volume", botocore Snapshot) is
-as much as the volume holds, one request is enough: it shows that we may read the snapshot and its block size.
-Else the volume is cut into ranges, each a chain of its own; what they find is handed on in order and
-forgotten, so that memory holds some ranges and never the whole.
+A chain of pages is as slow as its answers, and the quota allows 50 requests a second. 16 TiB fully written
+are 33,554,432 blocks on 3,356 pages, which take at least 67 s at the quota. So one request is enough where
+FullSnapshotSizeInBytes ("all the blocks that were written to the source volume", botocore Snapshot) is as
+much as the volume holds: it shows that we may read the snapshot, and its block size. Otherwise the volume is
+cut into ranges, each with its own chain. What they find is passed on in order and forgotten, so that memory
+holds some ranges and never all.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from rewarm.charts.marks import time_axis
 from rewarm.charts.svg import COLOURS, style, to_svg
 
 SIZES = {"wide": 9.6, "narrow": 4.4}
-"""Width in inches: text keeps its size, so a phone gets a picture of its own."""
+"""Width in inches: text keeps its size, so a phone gets its own picture."""
 TICK_SECONDS = (1, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400)
 PHASE_TICKS = (0.1, 1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 10 * 86_400)
 LEAST_SHOWN_SECONDS = 0.1
@@ -143,7 +143,7 @@ def _phases(bars: Sequence[PhaseBar], size: str) -> Figure:
         figure = Figure(figsize=(SIZES[size], 1.3 + 0.36 * len(bars)), layout="constrained")
         axes = figure.subplots()
         time_axis(axes, max(LEAST_SHOWN_SECONDS, min(times)), max(times), label="logarithmic")
-        # Fewer than in a picture of its own: side by side they must not touch.
+        # Fewer ticks than elsewhere, so that their labels do not touch.
         low, high = axes.get_xlim()
         axes.xaxis.set_major_locator(FixedLocator([at for at in PHASE_TICKS if low <= at <= high]))
         for row, bar in enumerate(bars):

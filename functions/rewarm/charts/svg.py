@@ -1,7 +1,7 @@
 """Figures as SVG: equal figures give equal bytes, and text stays text.
 
 Figures are drawn in colours that stand for names. `to_svg` is for an HTML page, whose style sheet gives the
-names their colours, so that it is right in the dark too; `to_document` is a file of its own, for any viewer.
+names their colours, also in dark mode; `to_document` is a separate file for any viewer.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _ON_PAPER = {
     "strategy-volume-clone": "#a8458a",
     "strategy-boosted-warm-up": "#b58100",
 }
-"""Of a file of its own: after the palette of Okabe and Ito for every colour vision, dark enough for text."""
+"""Colours of a separate file: Okabe and Ito's palette for every colour vision, dark enough for text."""
 
 _STYLE: Any = {
     "svg.fonttype": "none",

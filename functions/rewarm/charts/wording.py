@@ -28,7 +28,7 @@ def offer_text(choices: Iterable[FrontierChoice], *, rates: bool = False) -> str
 
 
 def alike(plans: Iterable[PlannedVolume]) -> list[list[PlannedVolume]]:
-    """Volumes of which the same is told, together; odd millionths of a dollar are no difference."""
+    """Returns groups of volumes whose plans read the same; millionths of a dollar make no difference."""
     groups: dict[tuple[object, ...], list[PlannedVolume]] = {}
     for planned in plans:
         volume = planned.volume

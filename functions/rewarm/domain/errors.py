@@ -71,7 +71,7 @@ class AgentUnreachableError(RestoreError):
 
 
 class AgentInterruptedError(RestoreError):
-    """The warm-up agent was ended before it was done; it goes on from where it was."""
+    """The warm-up agent was ended before it had finished; the next one continues where it stopped."""
 
 
 class InitializationStalledError(RestoreError):

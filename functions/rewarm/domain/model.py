@@ -49,7 +49,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot as DescribeSnapshots tells it."""
+    """A snapshot as DescribeSnapshots shows it."""
 
     snapshot_id: str
     state: str
@@ -72,7 +72,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class BinnedSnapshot:
-    """A deleted snapshot that the Recycle Bin still holds, as ListSnapshotsInRecycleBin tells it."""
+    """A deleted snapshot that the Recycle Bin still holds, as ListSnapshotsInRecycleBin shows it."""
 
     snapshot_id: str
     volume_id: str | None
@@ -82,7 +82,7 @@ class BinnedSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveRestore:
-    """RestoreSnapshotTier at work, as DescribeSnapshotTierStatus tells it."""
+    """RestoreSnapshotTier at work, as DescribeSnapshotTierStatus shows it."""
 
     started_at: datetime
     progress_percent: int
@@ -112,7 +112,7 @@ class BoostSettings:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A volume as DescribeVolumes tells it."""
+    """A volume as DescribeVolumes shows it."""
 
     volume_id: str
     state: str

@@ -1,4 +1,4 @@
-"""What time it is, for handlers that no state machine tells it."""
+"""The clock of handlers that get no time from a state machine."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """By time.time: datetime.now cannot be moved where time runs faster than real time."""
+    """Returns the time in UTC. It uses time.time, which the labs can accelerate; datetime.now they cannot."""
     return datetime.fromtimestamp(time.time(), UTC)

@@ -12,5 +12,5 @@ _ARTIFACTS = wiring.artifacts()
 
 @step_handler(KeepResultEvent)
 def lambda_handler(event: KeepResultEvent) -> KeepResultResult:
-    """What the restore goes on with."""
+    """Stores the result of a volume and returns what the restore needs of it."""
     return keep_result(event, artifacts=_ARTIFACTS)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 MOST_DRAWN = 4
-"""Volumes with pictures: a function has a minute for all of them. Each has a page of its own, too."""
+"""Volumes with pictures: a function has a minute for all of them. Each volume also has its own page."""
 Json = dict[str, Any]
 PHASES = {
     "prepare": "Prepare snapshot",

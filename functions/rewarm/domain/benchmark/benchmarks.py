@@ -1,4 +1,4 @@
-"""The benchmarks as users know them, as data: what fio is told, and what it then needs."""
+"""The benchmarks as users know them, as data: the options of fio, and what they need."""
 
 from __future__ import annotations
 

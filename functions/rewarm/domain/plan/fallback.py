@@ -182,10 +182,10 @@ def _why_none(situation: Situation, rejected: Sequence[str]) -> str:
 def spent_usd(
     strategy: Strategy, cost_usd: Decimal, *, made: bool, enabled_by_us: bool, share_of_time: float = 0.0
 ) -> Decimal:
-    """What a plan that failed has cost, rather more than less.
+    """Returns what a failed plan has cost in USD, rounded up where it is uncertain.
 
-    A rate and a copy are billed in full once the volume is there, fast snapshot restore for an hour at least,
-    and it goes on for as long as it is enabled; a boost costs by the second, and is taken here as planned.
+    A rate and a copy are billed in full once the volume exists. Fast snapshot restore is billed for at least
+    an hour and as long as it is enabled. A boost is billed by the second; here it counts as planned.
     """
     if strategy is Strategy.FAST_SNAPSHOT_RESTORE:
         return cost_usd * Decimal(str(max(1.0, share_of_time))) if enabled_by_us else Decimal(0)

@@ -81,7 +81,7 @@ def is_read(activity: Sequence[ReadActivity], level_before: float, now: datetime
 def judge_reads(
     activity: Sequence[ReadActivity], rule: StableRule, *, level_before: float, ended: datetime, now: datetime
 ) -> ReadsVerdict:
-    """By the whole minutes since the agent ended; after the rule's patience the measurement decides alone."""
+    """Judges the whole minutes since the agent ended; after the rule's patience the measurement decides."""
     points = _whole_minutes(activity, ended, now)[-rule.minutes :]
     left = (ended + rule.patience - now).total_seconds()
     if len(points) < rule.minutes:
@@ -111,7 +111,7 @@ def _quiet_limit(level_before: float) -> float:
 
 
 def _whole_minutes(activity: Sequence[ReadActivity], ended: datetime, now: datetime) -> list[ReadActivity]:
-    """After the end and over by now, oldest first; of a minute that was told twice, the busier account."""
+    """The minutes since the end that are over, the oldest first. Of a duplicate, the one with more reads."""
     first = _next_minute(ended)
     distinct: dict[datetime, ReadActivity] = {}
     for point in activity:

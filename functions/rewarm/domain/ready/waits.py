@@ -40,7 +40,7 @@ def _by_agents_estimate(eta_seconds: int | None) -> int:
 
 
 def metric_wait_seconds(patience_seconds: float) -> int:
-    """Until the next datapoint may have come, and not beyond the end of the patience."""
+    """Returns the seconds until the next datapoint may be there, at most what is left of the patience."""
     return max(1, min(METRIC_WAIT_SECONDS, -int(-patience_seconds // 1)))
 
 
@@ -55,7 +55,7 @@ def status_wait_seconds(
     """15 s to 15 min: half of what AWS, the progress or the plan leave; at most a tenth of the time spent, at
     least a fiftieth of the time without progress.
 
-    What AWS tells is up to five minutes old, and a whole per cent of two days is half an hour.
+    AWS's figures are up to five minutes old, and a whole per cent of two days is half an hour.
     """
     low, high = STATUS_WAIT_SECONDS
     least = max(low, min(LEAST_WAIT_CAP_SECONDS, round(spent_seconds * LEAST_SPENT_FRACTION)))

@@ -10,7 +10,7 @@ from rewarm.domain.model import BLOCK_BYTES, GIB, Extent
 
 
 class Runs(Sequence[Extent]):
-    """Ascending, disjoint extents in two arrays: 16 bytes each, a tenth of what an Extent of its own takes.
+    """Ascending, disjoint extents in two arrays: 16 bytes each, a tenth of a separate Extent.
 
     A snapshot of 16 TiB in which every other block is written has 16.8 million of them.
     """

@@ -125,7 +125,7 @@ def _runs(restore_ids: Collection[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AlarmStart:
-    """The last restore that an alarm started; `runbook` tells its runbook from others."""
+    """The last restore that an alarm started; `runbook` identifies its runbook."""
 
     restore_id: str
     at: datetime

@@ -42,12 +42,12 @@ class ExecutionEnd:
 
     @property
     def runs(self) -> bool:
-        """It is still at work."""
+        """Whether the execution still runs."""
         return self.status in {"RUNNING", "PENDING_REDRIVE"}
 
     @property
     def without_account(self) -> bool:
-        """No state of the machine can have told how the restore ended."""
+        """Whether the execution ended so that no state could report how the restore ended."""
         return self.status in _WORDS
 
     @property

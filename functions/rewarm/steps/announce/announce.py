@@ -1,7 +1,7 @@
-"""States `Announce …`: writes what happened to the record first, then tells people and programs.
+"""States `Announce …`: writes what happened to the record first, then sends the messages.
 
-The message of a volume at full speed goes out without its record as well: everybody waits for it, and
-nothing sends it later, because the sweeper leaves a restore that is ready alone.
+The message of a volume at full speed is sent even if the record cannot be written. Nothing would send it
+later, because the sweeper leaves a ready restore alone.
 """
 
 from __future__ import annotations

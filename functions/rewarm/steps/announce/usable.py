@@ -30,7 +30,7 @@ class AttachedDetails(AvailableDetails):
 
 
 def note_usable(event: AnnounceEvent, table: RestoreTable) -> None:
-    """Marks the volume before anybody is told of it: from then on nothing deletes it.
+    """Marks the volume before the message is sent. From then on nothing deletes it.
 
     Raises RestoreCancelledError.
     """

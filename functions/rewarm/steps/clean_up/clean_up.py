@@ -273,7 +273,7 @@ def _release(
 
 
 def _settle(event: Remains, account: CleanUpAccount, table: RestoreTable) -> CleanUpResult:
-    """Writes the account down first: the message about the failure tells it even where this state fails."""
+    """Records the account first, so that the failure message has it even if this state fails."""
     name = clean_up_attribute(event.index)
     earlier = attribute(table, event.restore_id, event.index, name)
     removed = joined(earlier.get("removed"), account.removed)

@@ -93,14 +93,14 @@ class Remains:
     """Its volume is never deleted."""
     on_failure: OnFailure = OnFailure.CLEAN_UP
     fallback: bool = False
-    """The restore goes on: a volume that stays is not marked as failed."""
+    """The restore continues: a volume that stays is not marked as failed."""
     commands: frozenset[tuple[str, str]] = frozenset()
     """Command and instance, beside those of the record."""
     in_place: bool = False
-    """The restore goes on with this volume: one whose place it took does not go back."""
+    """The restore continues with this volume: the volume that it replaced does not go back."""
 
 
 def joined(earlier: object, now: list[str]) -> list[str]:
-    """What an earlier try removed is not there any more to be seen by this one."""
+    """Returns what was removed so far: what an earlier try removed, this one cannot see."""
     before = [str(item) for item in earlier] if isinstance(earlier, list) else []
     return list(dict.fromkeys([*before, *now]))

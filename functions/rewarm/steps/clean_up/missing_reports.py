@@ -58,7 +58,7 @@ def report_end(
     results: list[JsonObject],
     ports: PagePorts,
 ) -> str | None:
-    """The key of its page; None where there is none: the end is told all the same."""
+    """Returns the key of the restore's page; None without one. The message is sent in both cases."""
     if isinstance(record.get("pageKey"), str):
         # It had failed and was reported, and was stopped before it could say so.
         return str(record["pageKey"])
@@ -89,7 +89,7 @@ def write_late_report(
     now: datetime,
     ports: PagePorts,
 ) -> SweptResource | None:
-    """`ending` where the next sweep tries again; None where there is nothing to write, or no patience."""
+    """Returns `ending` where the next sweep tries again; None where nothing is missing or it is too late."""
     if not is_owed(record, ending):
         return None
     finished_at = _finish(restore_id, record, now, ports.table)

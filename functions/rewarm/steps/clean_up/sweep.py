@@ -1,8 +1,8 @@
-"""Ends what goes on costing money after its restore has ended without doing so itself.
+"""Ends what still costs money after a restore that ended without its own clean-up.
 
-An execution that is stopped or runs into its time limit meets no Catch. So a schedule, and Step Functions'
-own events, look at what is ours: each kind of leftover is one entry of `SWEEPS`, and none keeps the others
-from being swept. What belongs to a restore that runs is left alone, and so is what is not this stack's.
+When an execution is stopped or times out, no Catch runs. So a schedule and Step Functions' events start a
+sweep of this stack's resources. Each kind of leftover is one entry of `SWEEPS`, and an error in one does not
+stop the others. Resources of running restores and of others are left alone.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from rewarm.steps.volume.fast_restores import release_fast_restore
 __all__ = ["SWEEPS", "SweepPorts", "SweptResource", "restore_of_event", "sweep", "sweep_one", "sweep_these"]
 
 ROUNDS = 4
-"""EC2 detaches a volume within seconds; what takes longer is told as left, and the next sweep goes on."""
+"""EC2 detaches a volume within seconds. What takes longer is reported as left, and the next sweep retries."""
 NO_TIME = "no time is left; the next sweep begins elsewhere"
 _STATES: dict[str, SweepState] = {"lowered": "ended", "lowering": "ending", "not-lowered": "left"}
 

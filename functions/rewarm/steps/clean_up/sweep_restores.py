@@ -1,7 +1,7 @@
-"""Ends a restore whose execution was stopped or lost: what it made is removed, and it is told once.
+"""Ends a restore whose execution was stopped or lost: removes what it made, and sends one message.
 
-First the restore is marked as cancelled: what may still be at work can then neither announce a volume nor
-call it ready. What was announced before that is known, and is kept.
+First it marks the restore as cancelled, so that nothing that still runs can announce a volume or call it
+ready. Volumes that were announced before that are known and kept.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ from rewarm.steps.select.target_lock import give_back
 ABORTED = "ExecutionAborted"
 FAILURES = frozenset({Status.FAILED, Status.CANCELLED})
 TOLD = FAILURES | {Status.REFUSED}
-"""Ends that come with a message; `toldAt` says that a channel took it, if only the event bus."""
+"""Ends that have a message; `toldAt` says that at least one channel accepted it."""
 CLAIM_SECONDS = 600
-"""Of two sweepers that work at once one tells it; one that dies over it leaves it to the next."""
+"""Of two sweepers at work, one sends the message. If it dies, another may send it after this time."""
 OTHER_TELLS = "another sweep tells it"
 
 
@@ -81,10 +81,10 @@ class SweepPorts(CleanUpPorts):
 def end_restore(
     restore_id: str, ports: SweepPorts, *, also: Collection[int] = (), last_try: bool = True
 ) -> SweptResource | None:
-    """None where there is nothing to do: it runs, it only just starts, or it has ended by itself.
+    """Returns what was swept; None where the restore runs, is just starting, or has ended by itself.
 
-    `also` are volumes of which something was found. Before the last try what takes EC2 some seconds is not
-    told as left.
+    `also` are volumes of which something was found. Before the last try, what EC2 needs some seconds for does
+    not count as left.
     """
     table = ports.table
     ending = ports.executions.ending(restore_id)
@@ -125,8 +125,9 @@ def _todo(record: JsonObject, ending: ExecutionEnd, also: Collection[int]) -> se
 
 
 def _prepare_to_tell(restore_id: str, record: JsonObject, ports: SweepPorts) -> None:
-    """It stays findable until it is told: one that was refused was never noted as running, and its event
-    comes but once. What is late can neither announce nor finish it any more.
+    """Notes the restore as running, so that sweeps find it until its message is sent, and marks it cancelled.
+
+    A refused restore was never noted as running, and its event comes only once.
     """
     since = parsed_time(record.get("startedAt")) or ports.now
     target = (record.get("request") or {}).get("target") or {}
@@ -155,7 +156,7 @@ def _only_starts(restore_id: str, record: JsonObject | None, ending: ExecutionEn
 
 
 def _is_untold(record: JsonObject) -> bool:
-    """Also where it had failed_sweep, and was stopped between the report and the message, or within that."""
+    """Also where it had failed, and was stopped between the report and the message, or during the message."""
     if (record.get("request") or {}).get("dryRun"):
         return False
     status = record.get("status")
@@ -168,7 +169,7 @@ def _unfinished(record: JsonObject) -> set[int]:
 
 
 def _neglected(record: JsonObject) -> set[int]:
-    """Their own executions were stopped: the restore told its failure, and nobody cleaned up."""
+    """Volumes whose executions were stopped: the restore reported its failure, but nobody cleaned up."""
     if record.get("status") not in FAILURES:
         return set()
     accounts = {index: record.get(clean_up_attribute(index)) for index in indexes(record)}
@@ -235,9 +236,9 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
 
 
 def _tell(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled: bool) -> bool:
-    """Once: what comes after `toldAt` only puts the status right again.
+    """Sends the message once and returns whether that is done; after `toldAt` it only corrects the status.
 
-    False where another sweeper is about to tell it: it may yet fail to, so the restore must stay findable.
+    False where another sweeper is sending it. That may still fail, so the restore must stay findable.
     """
     table = ports.table
     record = table.get_whole(restore_id) or {}

@@ -77,7 +77,7 @@ def gather(
     deadline_at: datetime | None,
     now: datetime,
 ) -> list[Case]:
-    """What is asked of AWS for each volume, once; the plan and what is told beside it come from the same."""
+    """Asks AWS for the facts of each volume once and returns them; plan and messages use the same facts."""
     records = known_records(ports.history)
     objective = _objective(request, deadline_at, now)
     left = ports.quotas.left(now=now)

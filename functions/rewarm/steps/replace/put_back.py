@@ -202,7 +202,7 @@ class _Case:
         return attachment.instance_id == self.place.instance_id and slots[0] == slots[1]
 
     def _free(self, new: Volume, instance: Instance) -> PutBack:
-        """The new volume leaves the place: detached, and kept where it is not deleted by clean-up."""
+        """Detaches the new volume. It is kept unless clean-up deletes it."""
         name = new.volume_id
         if any(attachment.state in LEAVING for attachment in living(new)):
             return self._is("pending", f"{name} is still being detached from {instance.instance_id}")
@@ -267,7 +267,7 @@ class _Case:
         return any(volume.volume_id == holder and is_made_by_us(volume) for volume in made)
 
     def _stay_out(self, why: str) -> PutBack:
-        """The sweeper forgets it; the restore's tag goes on saying why it is detached."""
+        """The sweeper forgets the volume. The restore's tag stays and says why the volume is detached."""
         self.ports.volumes.untag(self.old.volume_id, REPLACED_STACK_TAG)
         kept = f"{self.old.volume_id} is detached and kept, and costs storage until you delete it"
         return self._is("stays-out", f"{why}; {kept}")

@@ -154,7 +154,7 @@ def _stop_if_overdue(since: datetime, event: PrepareSnapshotEvent) -> None:
 
 
 def _take_credit(event: PrepareSnapshotEvent, found: FastSnapshotRestore | None, table: RestoreTable) -> bool:
-    """Several volumes of one snapshot see the same balance; each needs a credit of its own."""
+    """Several volumes of one snapshot see the same balance, but each needs its own credit."""
     return table.take_fast_snapshot_restore_credit(
         event.volume.snapshot_id,
         event.volume.availability_zone,

@@ -1,7 +1,7 @@
-"""State `Release`: fast snapshot restore off, a boost taken back. From here on nothing is cancelled any more.
+"""State `Release`: disables fast snapshot restore and ends a boost. From here on nothing is cancelled.
 
-A ready volume never fails for what cannot be taken back: what goes on costing money is told instead. Where
-this step fails for good the state machine goes on to the ready message, which says so (announce_release.py).
+A ready volume never fails because something cannot be released: the message lists what still costs money.
+If this step fails for good, the state machine continues to the ready message, which says so.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ MAX_URL_SECONDS = 604_800
 
 @dataclass(frozen=True, slots=True)
 class AgentCommand:
-    """What the agent is to do. Without `progress_key` it tells nothing before its end.
+    """What the agent is to do. Without `progress_key` it reports nothing before its end.
 
     `first_key` is a list of extents that it reads before the others.
     """
@@ -54,7 +54,7 @@ class AgentPorts:
 
 @dataclass(frozen=True, slots=True)
 class AgentTarget:
-    """The volume that the agent works on, and for whom. `turn` tells commands of one action apart."""
+    """The volume that the agent works on, and for whom. `turn` distinguishes commands of one action."""
 
     volume: VolumeAssignment
     volume_id: str

@@ -1,7 +1,7 @@
-"""A command of the agent is sent once, also where the function that sends it ends before it can say so.
+"""Sends a command of the agent once, also if the function ends before it can record the command.
 
-SendCommand has no client token. So that a command is about to be sent is noted before it is, and what it is
-called: its comment. Where that note still stands, nobody knows what came of it, and Run Command is asked.
+SendCommand has no client token. So a note with the command's comment is written before the command is
+sent. If the note is still there later, Run Command is asked whether the command exists.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rewarm.steps.record.records import parsed_time, sending_attribute
 ANSWER_AFTER = timedelta(seconds=19)
 """A command may be sent so long after its note: connecting and the answer take it (adapters/clients.py)."""
 SHOWN_AFTER = timedelta(seconds=15)
-"""SSM shows a new command a little late, how late is not documented; after that it was never sent."""
+"""SSM shows a new command a little late; how late is not documented. After this time it was never sent."""
 NOTED_WITHIN = timedelta(seconds=5)
-"""A note that took longer to write tells too early a time, and is written again."""
+"""A note that took longer to write has too early a time, and is written again."""
 
 
 @contextmanager
