@@ -50,7 +50,10 @@ class SlackWebhook:
         self._sleep = sleep
 
     def send(self, message: JsonObject) -> None:
-        """Raises ThrottledError, ServiceUnavailableError, RequestRefusedError."""
+        """Posts the message to the webhook.
+
+        Raises ThrottledError, ServiceUnavailableError, RequestRefusedError.
+        """
         url, body = self._url(), rendered(message)
         answer = self._post(url, body)
         if answer.status == 429:

@@ -52,7 +52,7 @@ KINDS = {
 
 
 def parse_restore_request(value: object) -> RestoreRequest:
-    """Raises InvalidRequestError."""
+    """Returns the checked request. Raises InvalidRequestError."""
     request = parsed(RestoreRequest, value)
     _check_source(request.source)
     _check_target(request)

@@ -100,7 +100,7 @@ def settings_of(performance: Performance) -> PerformanceSettings:
 
 
 def parse_performance_request(value: object) -> PerformanceRequest:
-    """Raises InvalidRequestError."""
+    """Returns the checked request. Raises InvalidRequestError."""
     request = parsed(PerformanceRequest, value)
     if all(each is None for each in (request.volume_type, request.iops, request.throughput_mib_s)):
         raise InvalidRequestError(

@@ -15,5 +15,5 @@ _PORTS = CheckVolumePorts(
 
 @step_handler(CheckVolumeEvent)
 def lambda_handler(event: CheckVolumeEvent) -> CheckVolumeResult:
-    """Is the volume available?"""
+    """Returns whether the volume is available. Raises the errors of the step."""
     return check_volume(event, _PORTS)

@@ -18,5 +18,5 @@ _PORTS = ReplacePorts(
 
 @step_handler(ReplaceEvent)
 def lambda_handler(event: ReplaceEvent) -> ReplaceResult:
-    """Can the volume be replaced? Is it out of its place?"""
+    """Returns whether the volume can be replaced or is detached. Raises the errors of the step."""
     return replace(event, _PORTS)

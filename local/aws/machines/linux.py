@@ -66,7 +66,7 @@ def share_mounts(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process that can be told from a later one with the same id."""
+    """Identifies a process, also against a later one with the same id."""
 
     pid: int
     start_ticks: int

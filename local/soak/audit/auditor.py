@@ -71,7 +71,7 @@ class Auditor:
         return found
 
     def _came_in_time(self, volume_id: str) -> bool:
-        """It was at full speed when its restore was stopped, and people are told that it stays."""
+        """The volume was at full speed when its restore was stopped, and a message says that it stays."""
         told = [str(one) for one in (*self._lab.slack, *self._lab.events.sent)]
         return any(f"Left behind: volume {volume_id} (ready)" in one for one in told)
 
@@ -100,7 +100,7 @@ class Auditor:
         ]
 
     def _cold(self, ending: Ending) -> list[str]:
-        """Ready means that every block that was asked for is local: the data plane knows."""
+        """A ready volume has every block that was asked for; the data plane knows."""
         volumes = self._lab.data_plane.volumes
         return [
             f"volume {name} is reported as ready and {volumes[name].cold_share:.0%} of it is cold"
@@ -110,7 +110,7 @@ class Auditor:
 
     # ------------------------------------------------------------------------------------------- the meter
     def _meter(self, ending: Ending) -> list[str]:
-        """Nothing goes on to cost money but the storage of what stays."""
+        """Nothing still costs money but the storage of what stays."""
         before = self._items()
         self._lab.pass_time(STOOD_STILL_SECONDS)
         stays = {one["VolumeId"] for one in self._made()}

@@ -87,7 +87,7 @@ class CollateralDamage:
                     yield f"{name.removeprefix(_ENTRY)} is still noted as running"
 
     def _untold(self) -> Iterator[str]:
-        """The record of a restore that ended badly says so, and when people were told; messages.py: whom."""
+        """The record of a restore that ended badly says so, and when its message was sent."""
         for execution in self._executions():
             record = self._records.get(execution.name, {})
             if execution.status not in ENDED_BADLY:

@@ -1,4 +1,4 @@
-"""Who was told how a restore ended: by each channel once, where nothing came in the way of telling it."""
+"""Audits that each channel got the message of a restore's end once, unless a fault was in the way."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from local.soak.audit.table_items import records
 from local.soak.lab.services import backend
 
 CHANNELS = {"eventbridge": "programs", "slack": "slack", "email": "email", "chat": "slack"}
-"""Each with what leaves it out in a request's `notify`; programs always hear."""
+"""Each channel with the field of `notify` that leaves it out; programs always get the message."""
 SERVICES = ("events", "secretsmanager", "sns")
-"""What the channels need; where all of them refuse, the alarm `announce-errors` is what is left."""
+"""What the channels need. If all of them refuse, only the alarm `announce-errors` is left."""
 READY, FAILED = "Announce Ready", "Announce Failure"
 SWEEPER = ("", "SweepFunction")
-"""It tells the end of what was stopped; which restore's end it was about is not known from outside."""
+"""It sends the message of a stopped restore; of which one is not visible from outside."""
 _READY = re.compile(r"\b(vol-\w+) is at full speed")
 _FAILED = re.compile(r"\bRestore (failed:|cancelled)")
 _RESTORE = re.compile(r"^Restore `(.+)`$")
 
 
 class SentMessages:
-    """Every message of an end that a channel took, and what is wrong with them."""
+    """The messages about ends that the channels accepted, and what is wrong with them."""
 
     def __init__(self, lab: Any, restore_machine: str, volume_machine: str) -> None:
         self._troubles: set[tuple[str, str, str]] = lab.functions.troubled
@@ -45,11 +45,11 @@ class SentMessages:
                 self._failed[channel, restore_id] += 1
 
     def findings(self) -> list[str]:
-        """Everything that was not told, or told more than once."""
+        """Returns a sentence for each message that is missing, doubled or not wanted."""
         return [*self._of_volumes(), *self._of_restores(), *self._of_others()]
 
     def _of_volumes(self) -> Iterator[str]:
-        """A volume at full speed is what everybody waits for: whatever else fails, somebody hears of it."""
+        """Whatever else fails, at least one channel has the message of a volume at full speed."""
         for volume in self._volumes:
             if volume.status != "SUCCEEDED":
                 continue
@@ -71,16 +71,16 @@ class SentMessages:
                 yield f"{name} is {one.status} and its failure was told by {_names(counts)}"
 
     def _of_others(self) -> Iterator[str]:
-        """What is told belongs to a restore that there is, and goes to those who want it."""
+        """Each message belongs to a restore that exists, and goes to a channel that the request wants."""
         for channel, restore_id in sorted({key[:2] for key in (*self._ready, *self._failed)}):
             if channel not in self._wanted(restore_id):
                 yield f"{channel} was told of {restore_id}, and should not have been"
 
     def _wanted(self, restore_id: str) -> list[str]:
-        """As the request says; nobody is told of a restore that is not there.
+        """The channels that the request wants; none for a restore that does not exist.
 
-        One that was accepted and whose execution could not be started is there: its caller had a 503, which
-        leaves open whether it began, and hears that it did not.
+        A restore whose execution could not be started does exist. Its caller had a 503, which leaves open
+        whether it began, and the message says that it did not.
         """
         one, record = self._restores.get(restore_id), self._records.get(restore_id, {})
         if one is None and record.get("status") != "failed":
@@ -91,7 +91,7 @@ class SentMessages:
 
 
 def _wrong(what: str, counts: dict[str, int], *, clear: bool) -> Iterator[str]:
-    """`clear`: nothing came in the way of telling it, so that each channel has it once."""
+    """`clear`: no fault was in the way, so each channel has the message once."""
     if not any(counts.values()):
         yield f"{what} was told by no channel"
     elif clear:

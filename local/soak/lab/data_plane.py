@@ -198,7 +198,7 @@ class MemoryDataPlane:
         """Nothing to unmount."""
 
     def volume(self, volume_id: str) -> Volume:
-        """Raises DataPlaneError."""
+        """Returns the volume with this id. Raises DataPlaneError."""
         if volume_id not in self.volumes:
             raise DataPlaneError(f"no volume {volume_id}")
         return self.volumes[volume_id]

@@ -108,7 +108,7 @@ class Interpreter:
         return data
 
     def _visit(self, visit: Visit) -> Steps:
-        """(output, next state or None); what is caught goes on where Catch says."""
+        """Returns output and next state (None at the end); a caught error continues where Catch says."""
         tries: dict[int, int] = {}
         while True:
             try:

@@ -159,11 +159,11 @@ class FastLab:
         return str(body["restoreId"])
 
     def begin(self, name: str, data: Json) -> Execution:
-        """Start the state machine restore itself, as a schedule does."""
+        """Starts the state machine restore itself, as a schedule does, and returns the execution."""
         return self.states.start(self.machine("RestoreStateMachine"), name, data)
 
     def api(self, method: str, path: str, body: Json | None = None, **headers: str) -> tuple[int, Json]:
-        """One HTTP request; virtual time goes on until it is answered."""
+        """Sends one HTTP request, advances virtual time to its answer, and returns status and body."""
         fiber = self.begin_api(method, path, body, **headers)
         self.run(lambda: fiber.result.done)
         answer, failure = fiber.result.value

@@ -197,7 +197,7 @@ class StepFunctionsApi:
         self._service = service
 
     def answer(self, operation: str, params: Json) -> Json:
-        """Raises ServiceError."""
+        """Returns the answer to a call of Step Functions. Raises ServiceError."""
         match operation:
             case "StartExecution":
                 return self._start(params)

@@ -61,10 +61,10 @@ def request(lab: FastLab, strategy: str, **parts: Any) -> Json:
 
 
 def restored(lab: FastLab, asked: Json, during: Callable[[str], None] | None = None) -> Ending:
-    """POST /restores and wait for its end."""
+    """Starts a restore by POST /restores, waits for its end, and returns it."""
     status, body = lab.api("POST", "/restores", asked)
     if status != 202:
-        # The function may have ended after it had started the restore: nobody knows its id, and it goes on.
+        # The function may have ended after it had started the restore, which runs and whose id nobody knows.
         begun = [
             execution.name
             for execution in lab.states.executions.values()

@@ -175,7 +175,7 @@ def _partly_failed(operation: str, body: bytes) -> bytes:
 
 
 def _unsuccessful(text: str) -> str:
-    """EC2's Enable/DisableFastSnapshotRestores: what was successful is told as unsuccessful."""
+    """EC2's Enable/DisableFastSnapshotRestores: reports what was successful as unsuccessful."""
     snapshot = re.search(r"<snapshotId>([^<]+)</snapshotId>", text)
     zone = re.search(r"<availabilityZone>([^<]+)</availabilityZone>", text)
     if snapshot is None or zone is None:

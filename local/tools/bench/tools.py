@@ -1,4 +1,4 @@
-"""How each tool is told to read a volume, and how its own account of that is read."""
+"""The command with which each tool reads a volume, and how its output is parsed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ FIO_SETTINGS = (
     FioSetting("libaio", 512, 256),
     AWS_SETTING,
 )
-"""The first round runs them all; the fastest one is fio's best and goes on."""
+"""The first round runs them all; the later rounds run only the fastest, which is fio's best."""
 FIO_MAP_SETTINGS = tuple(FioSetting("libaio", 512, depth) for depth in (64, 128, 256, 512))
 """As FIO_SETTINGS. With io_uring fio 3.33 ends at the end of a log without waiting for the last reads."""
 

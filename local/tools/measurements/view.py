@@ -21,7 +21,7 @@ WIDTH = 130
 
 
 class View:
-    """Lines while it goes on, a table at the end."""
+    """Prints lines while the measurement runs, and a table at the end."""
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream, width=WIDTH, highlight=False)

@@ -161,13 +161,13 @@ def assignments(
 
 
 def plan(options: Options, now: datetime) -> PlanResult:
-    """Raises InvalidRequestError, NoStrategyFitsError."""
+    """Returns the plan without AWS. Raises InvalidRequestError, NoStrategyFitsError."""
     request, where = _wanted(options)
     return plan_answer(request, assignments(options, request, where, now), _sources(options, where), now=now)
 
 
 def facts(options: Options, now: datetime) -> tuple[list[VolumeFacts], PriceBook]:
-    """What the rules are told, and by which prices. Raises InvalidRequestError."""
+    """Returns the facts of each volume and the prices for the rules. Raises InvalidRequestError."""
     request, where = _wanted(options)
     sources, volumes = _sources(options, where), assignments(options, request, where, now)
     cases = gather(request, volumes, sources, deadline_at=None, now=now)

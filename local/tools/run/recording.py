@@ -35,7 +35,7 @@ class StateVisit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressSample:
-    """How far the initialization was at an instant, as GET /restores/{id} told."""
+    """How far the initialization was at an instant, as GET /restores/{id} said."""
 
     at: float
     percent: float

@@ -63,7 +63,9 @@ class CleanUpPorts:
 
 
 def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
-    """Raises ServiceUnavailableError while something takes its time (the state is retried then), and
+    """Removes what the restore made, and returns what was removed and what is kept.
+
+    Raises ServiceUnavailableError while something takes its time (the state is retried then), and
     IncompleteCleanUpError with the list of what stays and costs money.
     """
     unkept = _keep_story(event, ports.table)

@@ -36,7 +36,10 @@ def change_performance(
     event: ChangePerformanceEvent,
     ports: ChangePerformancePorts,
 ) -> ChangePerformanceResult:
-    """Raises ModificationPostponedError, VolumeNotFoundError."""
+    """Calls ModifyVolume once, and returns the change and when to look next.
+
+    Raises ModificationPostponedError, VolumeNotFoundError.
+    """
     change = _ours(event, ports.modifications)
     if change is None:
         change = _started(event, ports.modifications)

@@ -74,7 +74,7 @@ def start_performance_change(
 
 
 def the_volume(volume_id: str, volumes: VolumeStore) -> Volume:
-    """Raises InvalidRequestError, VolumeNotFoundError."""
+    """Returns the volume. Raises InvalidRequestError, VolumeNotFoundError."""
     if VOLUME_ID.fullmatch(volume_id) is None:
         raise InvalidRequestError(
             f"found {shown(volume_id)}; allowed is an id such as vol-0123456789abcdef0", field="volumeId"

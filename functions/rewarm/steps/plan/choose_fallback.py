@@ -1,4 +1,4 @@
-"""State `Choose Fallback`: what is done after a failure, and what of time and money is left for it."""
+"""State `Choose Fallback`: decides what is done after a failure, with the time and money that are left."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from rewarm.steps.record.records import fallback_attribute
 
 
 def choose_fallback(event: ChooseFallbackEvent, *, table: RestoreTable) -> ChooseFallbackResult:
-    """Decides only; what the failed plan took is given back by the state that follows."""
+    """Returns the next plan, or why there is none, and records the decision.
+
+    The state that follows gives back what the failed plan took.
+    """
     result = _decided(event)
     noted = {
         "at": iso(event.now),
@@ -72,7 +75,7 @@ def _situation(event: ChooseFallbackEvent, spent: Decimal) -> Situation:
 
 
 def _spent(event: ChooseFallbackEvent) -> Decimal:
-    """By the plan that failed."""
+    """What the failed plan has cost, in USD."""
     seconds = (event.now - event.began_at).total_seconds()
     return round_usd(
         spent_usd(
@@ -90,7 +93,7 @@ def _option(plan: Plan) -> Option:
 
 
 def _adjusted(plan: Plan, found: Takeover) -> Plan:
-    """From now on, so that estimate and actual time can be held against each other."""
+    """The plan as seen from now, so that its estimate can be compared with the actual time."""
     done = plan.usable_seconds if found.how is How.SAME_VOLUME else 0
     return plan.model_copy(
         update={

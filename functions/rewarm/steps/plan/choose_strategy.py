@@ -12,7 +12,7 @@ from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
 from rewarm.steps.select.start_times import turn_notes, turn_of_volumes
 
 MOST_NOTES = 20
-"""A message has room for so many."""
+"""How many notes a message has room for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ def choose_strategy(
     event: ChooseStrategyEvent,
     ports: ChooseStrategyPorts,
 ) -> ChooseStrategyResult:
-    """Raises NoStrategyFitsError."""
+    """Plans each volume, stores the plans, and returns their key and summary. Raises NoStrategyFitsError."""
     volumes = read_volumes(event.volumes_key, ports.artifacts)
     turns = [event.now for _ in volumes]
     if not event.request.dry_run:
@@ -52,6 +52,6 @@ def choose_strategy(
 
 
 def _few(notes: list[str]) -> list[str]:
-    """The others are in the plans, with their volumes."""
+    """The first notes; the others are in the plans, with their volumes."""
     more = len(notes) - MOST_NOTES
     return notes if more <= 0 else [*notes[:MOST_NOTES], f"And {more} notes more, in the plans."]

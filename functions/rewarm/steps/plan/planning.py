@@ -64,7 +64,7 @@ def plan_volumes(
     deadline_at: datetime | None,
     now: datetime,
 ) -> PlannedVolumes:
-    """Raises NoStrategyFitsError."""
+    """Asks AWS for the facts and returns the plans. Raises NoStrategyFitsError."""
     book = ports.prices.book(now=now)
     return plan_cases(gather(request, volumes, ports, deadline_at=deadline_at, now=now), book, now=now)
 
@@ -92,7 +92,7 @@ def gather(
 
 
 def plan_cases(cases: Sequence[Case], book: PriceBook, *, now: datetime) -> PlannedVolumes:
-    """Raises NoStrategyFitsError."""
+    """Returns the plan of each case, and their summary. Raises NoStrategyFitsError."""
     decisions = choose_all([case.facts for case in cases], cases[0].objective, book)
     plans = [_plan(case.volume, decision) for case, decision in zip(cases, decisions, strict=True)]
     return PlannedVolumes(plans=plans, summary=_summary(cases, plans, book, now))

@@ -1,8 +1,8 @@
 """States `Replace Check` and `Replace Detachment`: takes a volume out of its place for the one that was made.
 
-The first asks before anything is made or costs money, the second once the new volume is there, so that the
-machine is without a volume for seconds. Nothing is ever detached by force, or while it is mounted. What it
-takes to put the volume back is written on the volume itself, as tags, before it is detached.
+The first asks before anything is made or costs money. The second detaches once the new volume exists, so the
+instance is without a volume only for seconds. Nothing is ever detached by force, or while it is mounted.
+Before the volume is detached, tags on it say where it belongs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from rewarm.steps.replace.put_back import put_back
 PATIENCE = timedelta(minutes=5)
 """A detachment takes seconds, or hangs for as long as something uses the volume (botocore: DetachVolume)."""
 FRESH = timedelta(minutes=6)
-"""What the instance was asked longer ago may not be true any more."""
+"""An answer of the instance that is older than this may no longer be true."""
 
 __all__ = ["ReplacePorts", "put_back", "replace"]
 
@@ -64,7 +64,7 @@ class ReplacePorts:
 
 
 def replace(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
-    """Once per volume, however often it is called.
+    """Checks or detaches the old volume, and returns how far that is. It may be called again.
 
     Raises VolumeInUseError, TargetBusyError, TargetNotUsableError, AgentUnreachableError,
     VolumeFailedError, VolumeNotFoundError, RestoreCancelledError.
@@ -126,7 +126,7 @@ def _left(event: ReplaceEvent, old: Volume, ports: ReplacePorts) -> ReplaceResul
 
 
 def _check(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) -> None:
-    """What was true at the plan may not be so any more."""
+    """Checks again what was true at the plan."""
     instance = ports.instances.get(place.instance_id)
     check_instance(instance)
     _, holder = device_to_replace(place.device, None, instance)

@@ -36,12 +36,12 @@ from rewarm.steps.report import phase_times
 from rewarm.steps.report.volume_reports import result_of, seconds_between, total, volume_report, with_story
 
 Draw = Callable[[JsonObject], str | None]
-"""From the account to the page; None where it could not be made."""
+"""Makes the page from the report; None where that failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """The event with everything that it has keys for."""
+    """The event, with the objects whose keys it names."""
 
     event: ReportEvent
     plans: list[VolumePlan]
@@ -94,14 +94,14 @@ def _facts(event: ReportEvent, artifacts: Artifacts, table: RestoreTable) -> _Fa
 
 
 def _record(event: ReportEvent, table: RestoreTable) -> JsonObject:
-    """The report of one volume needs none of the others."""
+    """The restore's record; without the other volumes if the report is of one volume."""
     if event.volume_index is not None:
         return with_volume(table, event.restore_id, event.volume_index)
     return table.get_whole(event.restore_id) or {}
 
 
 def _plans(event: ReportEvent, artifacts: Artifacts) -> list[VolumePlan]:
-    """Empty where the restore failed before there were any."""
+    """The plans; empty where the restore failed before it had any."""
     if event.volume_index is not None:
         return [read_plan(event.restore_id, event.volume_index, artifacts)]
     return read_plans(event.plans_key, artifacts) if event.plans_key is not None else []
@@ -140,7 +140,7 @@ def _failure(event: ReportEvent) -> Failure | None:
 
 
 def _index_of_one(event: ReportEvent) -> int | None:
-    """The volume whose report has a key for itself; None where the restore has no other volume.
+    """The volume whose report has its own key; None where the restore has no other volume.
 
     So no execution of a volume writes where another one writes.
     """
@@ -166,7 +166,7 @@ def _all_measured(volumes: list[VolumeReport]) -> JsonObject:
 
 
 def _remember(facts: _Facts, history: History) -> None:
-    """An error here must not fail a restore: only the next estimates would be better."""
+    """Adds the times to the history. An error here only costs better estimates, so it fails no restore."""
     places = Counter((plan.volume.snapshot_id, plan.volume.availability_zone) for plan in facts.plans)
     records = []
     for plan, found in zip(facts.plans, facts.results, strict=True):

@@ -1,4 +1,4 @@
-"""Which of an alarm's events restores: not one that came twice, and not one of an alarm that flaps."""
+"""Decides which event of an alarm starts a restore: no duplicate, and no event of a flapping alarm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rewarm.steps.select.target_lock import MOST_ROUNDS, Keeper
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """The restore that an event belongs to already."""
+    """The restore that an event already belongs to."""
 
     outcome: Literal["duplicate", "suppressed"]
     restore_id: str
@@ -24,7 +24,7 @@ class Earlier:
 
 
 def earlier_delivery(key: str, restore_id: str, keeper: Keeper) -> Earlier | None:
-    """EventBridge and its Scheduler deliver at least once."""
+    """Returns the restore of an earlier delivery; None for the first. EventBridge delivers at least once."""
     owner = keeper.table.claim_event(key, restore_id)
     if owner == restore_id:
         return None
@@ -40,7 +40,10 @@ def earlier_alarm(
     now: datetime,
     keeper: Keeper,
 ) -> Earlier | None:
-    """While the alarm's last restore runs, and until the cooldown is over, another ALARM starts none."""
+    """Returns the alarm's last restore until it has ended and its cooldown is over; else None.
+
+    Raises ServiceUnavailableError.
+    """
     digest = _digest(runbook)
     for _round in range(MOST_ROUNDS):
         last = keeper.holds.alarm(alarm_name)

@@ -24,7 +24,7 @@ def get_restore(
     restore_id: str,
     ports: GetRestorePorts,
 ) -> JsonObject:
-    """Raises RestoreNotFoundError."""
+    """Returns the record of the restore and its volumes as JSON. Raises RestoreNotFoundError."""
     record = ports.table.get_whole(restore_id)
     if record is None:
         raise RestoreNotFoundError(f"there is no restore {restore_id}")

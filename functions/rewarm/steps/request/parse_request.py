@@ -40,7 +40,10 @@ def parse_request(
     event: ParseRequestEvent,
     ports: ParseRequestPorts,
 ) -> ParseRequestResult:
-    """Raises InvalidRequestError, RunbookNotFoundError, TooManyRestoresError."""
+    """Returns the complete request, or which earlier restore the event belongs to.
+
+    Raises InvalidRequestError, RunbookNotFoundError, TooManyRestoresError.
+    """
     table, cooldown = ports.keeper.table, ports.cooldown
     if event.input.get("source") == ALARM_SOURCE:
         trigger = _alarm_trigger(event.input)

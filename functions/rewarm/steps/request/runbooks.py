@@ -56,7 +56,7 @@ def _check_name(alarm_name: str, prefix: str) -> None:
 
 
 def get_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
-    """Raises RunbookNotFoundError."""
+    """Returns the stored request. Raises RunbookNotFoundError."""
     request = table.runbook(alarm_name)
     if request is None:
         raise RunbookNotFoundError(f"the alarm {shown(alarm_name)} has no runbook", field="alarmName")
@@ -64,7 +64,7 @@ def get_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
 
 
 def delete_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
-    """Raises RunbookNotFoundError."""
+    """Deletes the runbook. Raises RunbookNotFoundError."""
     if not table.delete_runbook(alarm_name):
         raise RunbookNotFoundError(f"the alarm {shown(alarm_name)} has no runbook", field="alarmName")
     return {"alarmName": alarm_name, "deleted": True}

@@ -8,5 +8,5 @@ from rewarm.steps.select.target_lock import give_back
 
 
 def release_target(event: ReleaseTargetEvent, *, holds: Holds) -> ReleaseTargetResult:
-    """Idempotent; a restore that held nothing releases nothing."""
+    """Releases the devices of the restore. Idempotent; a restore that held nothing releases nothing."""
     return ReleaseTargetResult(released=give_back(event.restore_id, holds=holds))

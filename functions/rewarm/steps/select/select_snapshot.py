@@ -28,7 +28,9 @@ def select_snapshot(
     event: SelectSnapshotEvent,
     ports: SelectSnapshotPorts,
 ) -> SelectSnapshotResult:
-    """Raises TargetBusyError, TooManyRestoresError, RestoreCancelledError, and every error that names a field
+    """Chooses snapshots and devices, holds the devices, and returns the volumes to make.
+
+    Raises TargetBusyError, TooManyRestoresError, RestoreCancelledError, and every error that names a field
     of the request.
     """
     stop_if_cancelled(ports.keeper.table, event.restore_id)  # the wait for the restore's turn may be long

@@ -37,7 +37,10 @@ class Chosen:
 
 
 def choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Instances) -> list[Chosen]:
-    """Raises every error that names a field of the source."""
+    """Returns the snapshots that the source stands for.
+
+    Raises every error that names a field of the source.
+    """
     if source.snapshot_id is not None:
         field = "source.snapshotId"
         return [Chosen(_named(snapshots, source.snapshot_id, field), "the request names it")]

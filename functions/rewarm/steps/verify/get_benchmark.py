@@ -35,7 +35,7 @@ LARGEST_OUTPUT = 4 * MIB
 
 
 def get_benchmark(benchmark_id: str, *, now: datetime, ports: BenchmarkPorts) -> JsonObject:
-    """Raises BenchmarkNotFoundError."""
+    """Returns the figures, or how far the benchmark is. Raises BenchmarkNotFoundError."""
     kept = ports.artifacts.get_json(benchmark_key(benchmark_id))
     if kept is None:
         raise BenchmarkNotFoundError(f"there is no benchmark {benchmark_id}")

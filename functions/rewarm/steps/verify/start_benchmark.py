@@ -39,7 +39,10 @@ def start_benchmark(
     now: datetime,
     ports: BenchmarkPorts,
 ) -> JsonObject:
-    """Raises InvalidRequestError, TargetNotFoundError, TargetNotUsableError, AgentUnreachableError."""
+    """Sends the command of the benchmark and returns its id.
+
+    Raises InvalidRequestError, TargetNotFoundError, TargetNotUsableError, AgentUnreachableError.
+    """
     request = parsed(BenchmarkRequest, body)
     _check(request)
     instance = ports.instances.get(request.instance_id)

@@ -31,7 +31,10 @@ def check_volume(
     event: CheckVolumeEvent,
     ports: CheckVolumePorts,
 ) -> CheckVolumeResult:
-    """Raises VolumeFailedError, VolumeNotFoundError, RestoreCancelledError."""
+    """Returns whether the volume is available.
+
+    Raises VolumeFailedError, VolumeNotFoundError, RestoreCancelledError.
+    """
     stop_if_cancelled(ports.table, event.restore_id)
     index = event.volume.index
     age = _age(attribute(ports.table, event.restore_id, index, volume_attribute(index)), event)

@@ -38,7 +38,10 @@ def create_volume(
     event: CreateVolumeEvent,
     ports: CreateVolumePorts,
 ) -> CreateVolumeResult:
-    """Raises InitializationRateUnavailableError, VolumeCopyUnavailableError, BoostUnavailableError, …"""
+    """Creates the volume once and returns its id.
+
+    Raises InitializationRateUnavailableError, VolumeCopyUnavailableError, BoostUnavailableError, …
+    """
     stop_if_cancelled(ports.table, event.restore_id)
     volume = event.volume
     token = client_token(event.restore_id, volume.index, event.attempt)

@@ -54,7 +54,10 @@ def prepare_snapshot(
     event: PrepareSnapshotEvent,
     ports: PrepareSnapshotPorts,
 ) -> PrepareSnapshotResult:
-    """Raises FastSnapshotRestoreUnavailableError, RestoreCancelledError."""
+    """Enables fast snapshot restore once, and returns whether a credit was taken.
+
+    Raises FastSnapshotRestoreUnavailableError, RestoreCancelledError.
+    """
     stop_if_cancelled(ports.table, event.restore_id)
     volume = event.volume
     place = (volume.snapshot_id, volume.availability_zone)

@@ -70,7 +70,9 @@ def poll_initialization(
     event: PollInitializationEvent,
     ports: PollInitializationPorts,
 ) -> PollInitializationResult:
-    """Raises the Agent… errors, InitializationStalledError, VolumeUnreadableError, RestoreCancelledError,
+    """Returns how far the initialization is, and when to look next.
+
+    Raises the Agent… errors, InitializationStalledError, VolumeUnreadableError, RestoreCancelledError,
     VolumeFailedError and VolumeNotFoundError.
     """
     status = stop_if_cancelled(ports.table, event.restore_id)

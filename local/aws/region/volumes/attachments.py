@@ -174,7 +174,7 @@ class Attachments:
             self._core.at(due, lambda _due: self._undo(volume, attachment))
 
     def _part_again(self, volume: Volume, attachment: Attachment) -> None:
-        """EC2 goes on with the detachment once the file systems of the volume are unmounted."""
+        """EC2 continues the detachment once the file systems of the volume are unmounted."""
         if attachment.state == "busy":
             self._core.later(lambda: self._part(volume, attachment))
 
