@@ -14,7 +14,7 @@ from rewarm.domain.errors import AgentUnreachableError
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.ready.agent_output import SentCommand
 from rewarm.domain.units import iso
-from rewarm.ports.commands import Parameters
+from rewarm.ports.instances import Parameters
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm.client import SSMClient

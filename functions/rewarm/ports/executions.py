@@ -1,9 +1,13 @@
-"""The ports of Step Functions' executions."""
+"""The ports of Step Functions' executions, and of what else the stack has running.
+
+Executions may wait for an event of AWS; who sees the event wakes them.
+"""
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from rewarm.domain.model import RunningFastRestore
 from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.ports import JsonObject
 
@@ -45,3 +49,36 @@ class StackExecutions(RestoreExecutions, Protocol):
 
     def stop(self, execution_arn: str, cause: str) -> None:
         """Stops the execution; `cause` stands in its history. Does nothing where it has ended."""
+
+
+class Waiters(Protocol):
+    """Who waits for which signal (domain.ready.signals), by the token of its task."""
+
+    def add(self, signal: str, token: str, *, seconds: int) -> None:
+        """Lets the token wait for so long. Adding it again changes nothing."""
+
+    def replace(self, signal: str, token: str, *, seconds: int) -> None:
+        """Lets the token wait for so long, in place of all others."""
+
+    def take(self, signal: str) -> list[str]:
+        """Returns the tokens of all who wait for the signal, and forgets them."""
+
+
+class Tasks(Protocol):
+    """Tasks of Step Functions that wait for a token."""
+
+    def wake(self, token: str) -> bool:
+        """Wakes the task; returns False where none waits with this token any more."""
+
+
+class Inventory(Protocol):
+    """The stack, its restores that run, and its fast snapshot restores that cost money."""
+
+    def restores_in_flight(self) -> int:
+        """Returns how many executions of the state machine `restore` run."""
+
+    def fast_restores(self) -> list[RunningFastRestore]:
+        """Returns those that this stack enabled and that are active, whoever relies on them."""
+
+    def goes_away(self, stack_id: str) -> bool:
+        """Returns whether the stack is being deleted or its creation rolled back; False for updates."""

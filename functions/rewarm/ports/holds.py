@@ -1,4 +1,4 @@
-"""The port of what keeps restores out of each other's way."""
+"""The ports of what keeps restores out of each other's way."""
 
 from __future__ import annotations
 
@@ -36,3 +36,10 @@ class Holds(Protocol):
         """Writes `after` in place of `before`; returns False where the alarm started another restore
         meanwhile.
         """
+
+
+class Pace(Protocol):
+    """The describe calls that EC2 allows in a second, given away in the order of asking."""
+
+    def due(self, calls: int, *, now: datetime) -> datetime:
+        """Returns when so many calls may begin. Nobody else is given that time."""

@@ -1,4 +1,4 @@
-"""The port of AWS's prices."""
+"""The ports of what AWS charges and what it allows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from rewarm.domain.model import PriceBook
+from rewarm.domain.plan.facts import UnusedQuotas
 
 
 class Prices(Protocol):
@@ -17,4 +18,13 @@ class Prices(Protocol):
 
         Raises InvalidRequestError where the user's own cannot be read, and nothing where the Price List
         fails.
+        """
+
+
+class Quotas(Protocol):
+    """Service Quotas, less what is in use."""
+
+    def left(self, *, now: datetime) -> UnusedQuotas:
+        """Returns what the quotas leave, never below 0. Where AWS does not answer its defaults count. Raises
+        nothing.
         """

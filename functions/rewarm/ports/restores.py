@@ -1,4 +1,4 @@
-"""The table of restores: the record of a restore as a whole, and beside that a record of each volume."""
+"""The table of restores: a record of each restore, one of each of its volumes, and what they measured."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
+from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.ports import JsonObject
 
@@ -126,3 +127,13 @@ class RestoreTable(Protocol):
 
     def claim(self, snapshot_id: str, zone: str) -> FastRestoreClaim | None:
         """Returns who relies on the fast snapshot restore; None where no restore of this stack ever did."""
+
+
+class History(Protocol):
+    """Measurements of this account's finished restores, from which estimates are made."""
+
+    def records(self) -> list[Measured]:
+        """Returns the latest records of every strategy, the oldest first."""
+
+    def add(self, records: Sequence[Measured]) -> None:
+        """Adds the records. The oldest ones of a strategy are dropped when it has too many."""

@@ -25,10 +25,10 @@ from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.volume.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, is_made_by_us, untouchable
 from rewarm.domain.volume.performance import BOOST_TAG, performance_of
 from rewarm.ports import JsonObject
-from rewarm.ports.commands import Commands
-from rewarm.ports.fast_restores import FastSnapshotRestores
-from rewarm.ports.modifications import VolumeModifications
+from rewarm.ports.instances import Commands
+from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
+from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.clean_up.clean_up_account import CleanUpAccount, Remains, joined
 from rewarm.steps.record.records import (

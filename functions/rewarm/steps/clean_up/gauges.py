@@ -16,8 +16,7 @@ from rewarm.domain.model import RunningFastRestore, Volume
 from rewarm.domain.plan.cost import fast_snapshot_restore
 from rewarm.domain.volume.leftovers import FAILED_TAG
 from rewarm.domain.volume.performance import BOOST_TAG
-from rewarm.ports.executions import RestoreExecutions
-from rewarm.ports.inventory import Inventory
+from rewarm.ports.executions import Inventory, RestoreExecutions
 from rewarm.ports.prices import Prices
 from rewarm.ports.volumes import VolumeStore
 

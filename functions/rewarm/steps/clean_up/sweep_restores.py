@@ -21,10 +21,9 @@ from rewarm.domain.model import OnFailure
 from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
-from rewarm.ports.executions import RestoreExecutions
+from rewarm.ports.executions import RestoreExecutions, Tasks, Waiters
 from rewarm.ports.holds import Holds
 from rewarm.ports.messages import Messages
-from rewarm.ports.signals import Tasks, Waiters
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, remove
 from rewarm.steps.clean_up.clean_up_account import Remains

@@ -13,8 +13,7 @@ from rewarm.contracts.performance import ChangePerformanceEvent, ChangePerforman
 from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.performance import VolumeModification
-from rewarm.ports.modifications import VolumeModifications
-from rewarm.ports.performance_log import PerformanceLog
+from rewarm.ports.performance import PerformanceLog, VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.performance.changes import ChangeStatus
 

@@ -10,8 +10,7 @@ from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import Volume
 from rewarm.domain.volume.modification_rule import DAY, ModificationRule, Slots, slots
 from rewarm.domain.volume.performance import VolumeModification
-from rewarm.ports.modifications import VolumeModifications
-from rewarm.ports.performance_log import CallTrail, PerformanceLog
+from rewarm.ports.performance import CallTrail, PerformanceLog, VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 

@@ -16,9 +16,7 @@ from rewarm.domain.units import clock_text, duration_text, iso
 from rewarm.domain.volume.modification_rule import SAME
 from rewarm.domain.volume.performance import VolumeModification
 from rewarm.domain.volume.performance_change import Activity, Limit, Sight, changed_limit, is_loaded, sight
-from rewarm.ports.metrics import Metrics
-from rewarm.ports.modifications import VolumeModifications
-from rewarm.ports.performance_log import CallTrail
+from rewarm.ports.performance import CallTrail, Metrics, VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.performance.changes import ChangeStatus, requested_at
 

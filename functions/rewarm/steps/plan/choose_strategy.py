@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.pace import Pace
+from rewarm.ports.holds import Pace
 from rewarm.steps.plan.planning import PlanningPorts, plan_volumes
 from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
 from rewarm.steps.select.start_times import turn_notes, turn_of_volumes

@@ -27,11 +27,10 @@ from rewarm.domain.plan.facts import CloneSource, UnusedQuotas, VolumeFacts, bes
 from rewarm.domain.plan.strategy import Considered, Decision, PlannedEstimate, PlanObjective, choose_all
 from rewarm.domain.units import ceil_seconds
 from rewarm.domain.volume.volume_types import speed
-from rewarm.ports.fast_restores import FastSnapshotRestores
-from rewarm.ports.history import History
 from rewarm.ports.instances import Instances
-from rewarm.ports.prices import Prices
-from rewarm.ports.quotas import Quotas
+from rewarm.ports.prices import Prices, Quotas
+from rewarm.ports.restores import History
+from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
 from rewarm.steps.record.learned_times import known_records, timings_of
 

@@ -10,7 +10,7 @@ from rewarm.domain.errors import RestoreError
 from rewarm.domain.time.history import learned
 from rewarm.domain.time.measured import Likeness, Measured
 from rewarm.domain.time.timings import Timings
-from rewarm.ports.history import History
+from rewarm.ports.restores import History
 
 
 def known_records(history: History) -> list[Measured]:

@@ -8,8 +8,7 @@ from typing import Literal
 
 from rewarm.domain.errors import AgentUnreachableError
 from rewarm.domain.volume.device_use import DeviceUse, device_use
-from rewarm.ports.commands import Commands
-from rewarm.ports.instances import Instances
+from rewarm.ports.instances import Commands, Instances
 
 DELIVERY_SECONDS = 120
 EXECUTION_SECONDS = 120

@@ -33,8 +33,7 @@ from rewarm.domain.volume.replacing import (
 )
 from rewarm.domain.volume.targets import device_slot
 from rewarm.ports import JsonObject
-from rewarm.ports.commands import Commands
-from rewarm.ports.instances import Instances
+from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import attribute, parsed_time, replaced_attribute, settled_attribute

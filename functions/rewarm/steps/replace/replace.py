@@ -30,8 +30,7 @@ from rewarm.domain.volume.replacing import (
     living,
 )
 from rewarm.domain.volume.targets import check_instance
-from rewarm.ports.commands import Commands
-from rewarm.ports.instances import Instances
+from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import (

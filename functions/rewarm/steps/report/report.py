@@ -18,8 +18,7 @@ from rewarm.domain.errors import RestoreError
 from rewarm.domain.units import iso
 from rewarm.domain.words.failures import explain
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.history import History
-from rewarm.ports.restores import RestoreTable
+from rewarm.ports.restores import History, RestoreTable
 from rewarm.steps.record import samples
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.leftovers import removed_and_kept

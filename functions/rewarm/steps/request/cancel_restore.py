@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from rewarm.domain.errors import RestoreEndedError, RestoreNotFoundError
 from rewarm.domain.ready.signals import cancel_signal
 from rewarm.ports import JsonObject
+from rewarm.ports.executions import Tasks, Waiters
 from rewarm.ports.restores import RestoreTable
-from rewarm.ports.signals import Tasks, Waiters
 from rewarm.steps.record.records import FINISHED, Status, indexes, settled_attribute
 
 MOST_AT_ONCE = 100

@@ -14,7 +14,7 @@ from rewarm.contracts import (
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
 from rewarm.domain.units import iso, shown
 from rewarm.ports import JsonObject
-from rewarm.ports.pace import Pace
+from rewarm.ports.holds import Pace
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import ALARM_HELD_UNTIL, Status, note
 from rewarm.steps.request.alarm_starts import Earlier, earlier_alarm, earlier_delivery

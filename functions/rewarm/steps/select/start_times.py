@@ -10,7 +10,7 @@ import math
 from datetime import datetime
 
 from rewarm.domain.units import clock_text
-from rewarm.ports.pace import Pace
+from rewarm.ports.holds import Pace
 
 CALLS_OF_RESTORE = 5
 """Describe calls up to the plan: snapshot, source volume, instance, fast snapshot restore, quotas."""

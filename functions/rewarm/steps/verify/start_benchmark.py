@@ -12,8 +12,7 @@ from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS
 from rewarm.domain.errors import AgentUnreachableError, InvalidRequestError, TargetNotUsableError
 from rewarm.domain.model import Instance
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.commands import Commands
-from rewarm.ports.instances import Instances
+from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import benchmark_key, benchmark_output_key
 from rewarm.steps.warm.agent_command import DELIVERY_SECONDS, MAX_EXECUTION_SECONDS, MIN_EXECUTION_SECONDS

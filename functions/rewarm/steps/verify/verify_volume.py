@@ -26,7 +26,7 @@ from rewarm.domain.ready.verification import (
     p99_limit_ms,
 )
 from rewarm.domain.scope import Scope
-from rewarm.ports.commands import Commands
+from rewarm.ports.instances import Commands
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import measurement_attribute, sending_attribute, stop_if_cancelled
 from rewarm.steps.verify import benchmark_volume

@@ -18,7 +18,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Volume
 from rewarm.domain.volume.performance import BOOST_TAG, Performance, VolumeModification, parse_performance
-from rewarm.ports.modifications import VolumeModifications
+from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.volumes import VolumeStore
 
 UNDER_WAY = "the modification is under way"

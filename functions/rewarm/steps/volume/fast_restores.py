@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rewarm.ports.fast_restores import FastSnapshotRestores
 from rewarm.ports.restores import RestoreTable
+from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.steps.record.records import attribute, fast_restore_user, preparation_attribute
 
 

@@ -17,8 +17,8 @@ from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.leftovers import came_of
 from rewarm.ports import JsonObject
-from rewarm.ports.fast_restores import FastSnapshotRestores
 from rewarm.ports.restores import RestoreTable
+from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.steps.record.records import (
     attribute,
     fast_restore_user,

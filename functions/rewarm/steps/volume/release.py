@@ -13,9 +13,9 @@ from rewarm.contracts import BoostRelease, ReleaseEvent, ReleaseResult
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.performance import performance_of
-from rewarm.ports.fast_restores import FastSnapshotRestores
-from rewarm.ports.modifications import VolumeModifications
+from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
+from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import (
     boost_attribute,

@@ -10,8 +10,7 @@ from rewarm.contracts import RestoreRequest, VolumeAssignment
 from rewarm.domain.errors import AgentUnreachableError, RestoreError, TargetNotUsableError
 from rewarm.domain.scope import most_bytes
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.commands import Commands
-from rewarm.ports.instances import Instances
+from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import attribute, sending_attribute
 from rewarm.steps.warm.sent_once import about_to_send, sent_before

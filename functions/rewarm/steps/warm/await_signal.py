@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from rewarm.contracts import AwaitSignalEvent, AwaitSignalResult
 from rewarm.domain.ready.signals import cancel_signal, command_signal, fast_restore_signal, volume_signal
+from rewarm.ports.executions import Waiters
 from rewarm.ports.restores import RestoreTable
-from rewarm.ports.signals import Waiters
 from rewarm.steps.record.records import stop_if_cancelled
 
 KEPT_SECONDS = 3_600

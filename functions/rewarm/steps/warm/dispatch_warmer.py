@@ -11,7 +11,7 @@ from rewarm.domain.ready.stability import read_ops_level
 from rewarm.domain.scope import Scope
 from rewarm.domain.volume.extents import Runs
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.metrics import Metrics
+from rewarm.ports.performance import Metrics
 from rewarm.steps.record.bucket import first_map_key, progress_key
 from rewarm.steps.record.records import attribute, command_attribute, sending_attribute, stop_if_cancelled
 from rewarm.steps.warm import agent_command

@@ -35,8 +35,8 @@ from rewarm.domain.scope import Scope, reported
 from rewarm.domain.time.measured import Point, with_point
 from rewarm.domain.units import duration_text, iso, size_text
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.commands import Commands
-from rewarm.ports.metrics import Metrics
+from rewarm.ports.instances import Commands
+from rewarm.ports.performance import Metrics
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record import samples

@@ -15,8 +15,7 @@ from rewarm.domain.model import CommandStatus, Instance
 from rewarm.domain.ready import agent_output
 from rewarm.domain.units import duration_text, iso
 from rewarm.ports import JsonObject
-from rewarm.ports.commands import Commands
-from rewarm.ports.instances import Instances
+from rewarm.ports.instances import Commands, Instances
 from rewarm.steps.record.records import parsed_time
 
 MOST_RESTARTS = 5

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
-from rewarm.ports.commands import Commands
+from rewarm.ports.instances import Commands
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import parsed_time, sending_attribute
 

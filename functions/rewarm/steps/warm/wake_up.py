@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rewarm.domain.ready.signals import signal_of
 from rewarm.ports import JsonObject
-from rewarm.ports.signals import Tasks, Waiters
+from rewarm.ports.executions import Tasks, Waiters
 
 
 @dataclass(frozen=True, kw_only=True)
