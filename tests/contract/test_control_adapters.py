@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rewarm.adapters.commands import SsmCommands
 from rewarm.adapters.executions import StepFunctionsExecutions
-from rewarm.adapters.metrics import CloudWatchMetrics
+from rewarm.adapters.instances import SsmCommands
+from rewarm.adapters.performance import CloudWatchMetrics
 from rewarm.domain import errors
 from tests.contract.answers import ApiError, Aws
 

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rewarm.adapters.executions import StepFunctionsStackExecutions
-from rewarm.adapters.inventory import AwsInventory
+from rewarm.adapters.executions import AwsInventory, StepFunctionsStackExecutions
 from rewarm.domain import errors
 from tests.contract import repository
 from tests.contract.answers import ApiError, Aws

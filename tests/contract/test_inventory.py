@@ -8,7 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
-from rewarm.adapters.inventory import AwsInventory
+from rewarm.adapters.executions import AwsInventory
 from rewarm.adapters.restores import RELEASED_SECONDS, DynamoRestoreTable
 from rewarm.domain.errors import AccessDeniedError
 from rewarm.domain.model import RunningFastRestore

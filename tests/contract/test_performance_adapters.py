@@ -12,8 +12,7 @@ from local.aws.wire import client
 from rewarm.adapters.executions import StepFunctionsStackExecutions
 from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.messages import detail_type
-from rewarm.adapters.metrics import CloudWatchMetrics
-from rewarm.adapters.performance_log import KEPT_SECONDS, CloudTrailCalls, DynamoPerformanceLog
+from rewarm.adapters.performance import KEPT_SECONDS, CloudTrailCalls, CloudWatchMetrics, DynamoPerformanceLog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
 from rewarm.domain.volume.leftovers import ExecutionEnd

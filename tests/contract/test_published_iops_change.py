@@ -15,8 +15,7 @@ import pytest
 from local.aws.region import RegionSettings
 from local.aws.region.settings import VolumeSettings
 from local.aws.wire import client
-from rewarm.adapters.modifications import Ec2VolumeModifications
-from rewarm.adapters.performance_log import CloudTrailCalls
+from rewarm.adapters.performance import CloudTrailCalls, Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts.performance import ChangePerformanceEvent, CheckPerformanceEvent, CheckPerformanceResult
 from rewarm.domain.errors import ModificationPostponedError

@@ -8,7 +8,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from rewarm.adapters.signals import DynamoWaiters, StepFunctionsTasks
+from rewarm.adapters.executions import DynamoWaiters, StepFunctionsTasks
 from rewarm.domain.errors import AccessDeniedError
 
 SIGNAL = "volume#vol-00000000000000001"

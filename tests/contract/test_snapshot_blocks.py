@@ -17,8 +17,7 @@ from local.aws.region import RegionSettings
 from local.aws.region.settings import SnapshotSettings
 from local.aws.wire.inprocess import client
 from rewarm.adapters import snapshot_blocks
-from rewarm.adapters.block_pages import REQUESTS_PER_SECOND, Pacer, keep_indices
-from rewarm.adapters.snapshot_blocks import BlockLister, ranges
+from rewarm.adapters.snapshot_blocks import REQUESTS_PER_SECOND, BlockLister, Pacer, keep_indices, ranges
 from rewarm.domain.errors import (
     AccessDeniedError,
     RequestRefusedError,

@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ConnectTimeoutError
 
 from rewarm.adapters.artifacts import S3Artifacts
-from rewarm.adapters.commands import SsmCommands
 from rewarm.adapters.executions import StepFunctionsExecutions
+from rewarm.adapters.instances import SsmCommands
 from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors

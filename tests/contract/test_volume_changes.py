@@ -8,7 +8,7 @@ import pytest
 
 from local.aws.region.faults import FaultRule
 from local.aws.wire import client
-from rewarm.adapters.modifications import Ec2VolumeModifications
+from rewarm.adapters.performance import Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
 from rewarm.domain.model import VolumeSettings

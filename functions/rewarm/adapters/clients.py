@@ -10,7 +10,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from rewarm.adapters.block_pages import keep_indices
+from rewarm.adapters.snapshot_blocks import keep_indices
 
 ATTEMPTS = 3
 CONNECT_SECONDS = 4

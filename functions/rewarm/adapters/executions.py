@@ -1,23 +1,41 @@
-"""Executions of the state machines on Step Functions."""
+"""Executions on Step Functions, those that wait for a token, and what else the stack has running.
+
+Tokens are in the table, in the item `signal#<signal>` of each signal.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
+from rewarm.adapters.fast_restores import enabling_time
+from rewarm.adapters.table_items import from_item
+from rewarm.domain.model import RunningFastRestore
 from rewarm.domain.volume.leftovers import ExecutionEnd, restore_of, volume_execution
 from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
 
 if TYPE_CHECKING:
+    from mypy_boto3_cloudformation.client import CloudFormationClient
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+    from mypy_boto3_ec2.client import EC2Client
+    from mypy_boto3_ec2.type_defs import DescribeFastSnapshotRestoreSuccessItemTypeDef
     from mypy_boto3_stepfunctions.client import SFNClient
     from mypy_boto3_stepfunctions.type_defs import ExecutionListItemTypeDef
 
 _LARGEST_PAGE = 1_000
 """botocore ListExecutions: maxResults."""
+_NOBODY_WAITS_CODES = {"TaskDoesNotExist", "TaskTimedOut", "InvalidToken"}
+"""botocore SendTaskSuccess: the wait has ended by itself, or the event came twice."""
+_ACTIVE_STATES = ["enabling", "optimizing", "enabled"]
+"""botocore FastSnapshotRestoreStateCode, without the two in which it is on its way out."""
+_GOING_AWAY_STATUSES = frozenset({"DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS"})
+"""CloudFormation user guide, "Stack status codes"; those of an update, undone or not, begin with UPDATE."""
 
 
 def running_executions(
@@ -130,3 +148,110 @@ class StepFunctionsExecutions:
 def execution_arn(state_machine_arn: str, name: str) -> str:
     """Of the execution with this name."""
     return state_machine_arn.replace(":stateMachine:", ":execution:", 1) + f":{name}"
+
+
+class DynamoWaiters:
+    """The port Waiters."""
+
+    def __init__(self, dynamodb: DynamoDBClient, table: str, clock: Callable[[], float] = time.time) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+        self._clock = clock
+
+    def add(self, signal: str, token: str, *, seconds: int) -> None:
+        """A set, since several restores may wait for one snapshot; the item expires with the last."""
+        self._write(signal, "ADD tokens :token SET expiresAt = :expires", token, seconds)
+
+    def replace(self, signal: str, token: str, *, seconds: int) -> None:
+        """The tokens of waits that are over go."""
+        self._write(signal, "SET tokens = :token, expiresAt = :expires", token, seconds)
+
+    def take(self, signal: str) -> list[str]:
+        """Deleted with the answer, so that an event that comes twice finds nobody."""
+        with naming_errors():
+            answer = self._dynamodb.delete_item(
+                TableName=self._table, Key=_signal_key(signal), ReturnValues="ALL_OLD"
+            )
+        return list(from_item(answer.get("Attributes", {})).get("tokens", []))
+
+    def _write(self, signal: str, expression: str, token: str, seconds: int) -> None:
+        with naming_errors():
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=_signal_key(signal),
+                UpdateExpression=expression,
+                ExpressionAttributeValues={
+                    ":token": {"SS": [token]},
+                    ":expires": {"N": str(int(self._clock()) + seconds)},
+                },
+            )
+
+
+class StepFunctionsTasks:
+    """The port Tasks."""
+
+    def __init__(self, stepfunctions: SFNClient) -> None:
+        self._stepfunctions = stepfunctions
+
+    def wake(self, token: str) -> bool:
+        """SendTaskSuccess without an output: the look that follows asks AWS itself."""
+        with naming_errors():
+            try:
+                self._stepfunctions.send_task_success(taskToken=token, output="{}")
+            except ClientError as error:
+                if code_of(error) in _NOBODY_WAITS_CODES:
+                    return False
+                raise
+        return True
+
+
+def _signal_key(signal: str) -> dict[str, dict[str, str]]:
+    return {"pk": {"S": f"signal#{signal}"}}
+
+
+class AwsInventory:
+    """The port Inventory."""
+
+    def __init__(
+        self,
+        ec2: EC2Client,
+        stepfunctions: SFNClient,
+        cloudformation: CloudFormationClient,
+        table: RestoreTable,
+        restore_arn: str,
+    ) -> None:
+        self._ec2 = ec2
+        self._stepfunctions = stepfunctions
+        self._cloudformation = cloudformation
+        self._table = table
+        self._restore_arn = restore_arn
+
+    def restores_in_flight(self) -> int:
+        with naming_errors():
+            return sum(1 for _ in running_executions(self._stepfunctions, self._restore_arn))
+
+    def fast_restores(self) -> list[RunningFastRestore]:
+        """EC2 knows what is active, the table what of that is ours: one read for each that is active."""
+        with naming_errors():
+            found = [
+                (restore, self._table.claim(restore["SnapshotId"], restore["AvailabilityZone"]))
+                for restore in self._active()
+            ]
+        return [
+            RunningFastRestore(
+                restore["SnapshotId"], restore["AvailabilityZone"], enabling_time(restore), claim.users
+            )
+            for restore, claim in found
+            if claim is not None and claim.is_ours(enabling_time(restore))
+        ]
+
+    def goes_away(self, stack_id: str) -> bool:
+        # CloudFormation finds a deleted stack by its id only, not by its name.
+        with naming_errors():
+            (stack,) = self._cloudformation.describe_stacks(StackName=stack_id)["Stacks"]
+        return stack["StackStatus"] in _GOING_AWAY_STATUSES
+
+    def _active(self) -> Iterator[DescribeFastSnapshotRestoreSuccessItemTypeDef]:
+        paginator = self._ec2.get_paginator("describe_fast_snapshot_restores")
+        for page in paginator.paginate(Filters=[{"Name": "state", "Values": _ACTIVE_STATES}]):
+            yield from page["FastSnapshotRestores"]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.restore_records import RESTORE_SECONDS
+from rewarm.adapters.restores import RESTORE_SECONDS
 from rewarm.adapters.table_items import from_item, key_of, to_attribute
 from rewarm.domain.model import Strategy
 from rewarm.domain.time.measured import Likeness, Measured, Phase

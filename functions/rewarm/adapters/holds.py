@@ -1,17 +1,22 @@
-"""What restores hold, in the table: `target#<instance>`, `running#<shard>` and `alarm#<name>`.
+"""What keeps restores out of each other's way, in the table.
 
-A target and an alarm are one item each, written as a whole and only where nobody wrote since it was read, so
-all devices of a restore are had or none. The restores that run are spread over several items by their names:
-a thousand may begin within a second, and one item takes a thousand writes a second of a kilobyte each
-(DynamoDB developer guide, "Designing partition keys").
+A target (`target#<instance>`) and an alarm (`alarm#<name>`) are one item each, written as a whole and only
+where nobody wrote since it was read, so all devices of a restore are had or none. The restores that run are
+spread over several items by their names (`running#<shard>`): a thousand may begin within a second, and one
+item takes a thousand writes a second of a kilobyte each (DynamoDB developer guide, "Designing partition
+keys").
+
+The item `pace#describe` says until when EC2's calls are given away. This is the generic cell rate algorithm,
+as one number: each who begins moves it on by the time that its calls need, and begins when they are due. The
+burst that EC2 allows needs no waiting.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from botocore.exceptions import ClientError
@@ -22,11 +27,19 @@ from rewarm.domain.units import iso
 from rewarm.domain.volume.holds import AlarmStart, Hold, Running, TargetHolds
 from rewarm.ports import JsonObject
 
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
 SHARDS = 16
 SHARD_KEYS = tuple(f"running#{number:02d}" for number in range(SHARDS))
 EXPIRY_SECONDS = 30 * 86_400
 """An execution lasts seven days at most, a cooldown as long."""
 _MARK = "restore:"
+BURST_SECONDS = 4
+"""Of the calls that EC2 saves up: its bucket of 100 holds those of five seconds (EC2 developer guide,
+"Request throttling for the Amazon EC2 API")."""
+_PACE_KEY = {"pk": {"S": "pace#describe"}}
+_MILLISECONDS = 1_000
 
 
 class DynamoHolds(TableItems):
@@ -140,3 +153,50 @@ def _running(item: JsonObject) -> list[Running]:
 
 def _shard(restore_id: str) -> str:
     return SHARD_KEYS[int(hashlib.sha256(restore_id.encode()).hexdigest()[:8], 16) % SHARDS]
+
+
+class DynamoPace:
+    """The port Pace."""
+
+    def __init__(self, dynamodb: DynamoDBClient, table: str, calls_per_second: float) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+        self._calls_per_second = calls_per_second
+
+    def due(self, calls: int, *, now: datetime) -> datetime:
+        at, cost = _milliseconds(now), round(calls / self._calls_per_second * _MILLISECONDS)
+        while True:
+            end = self._move("givenUntil + :step", "givenUntil >= :now", at, cost)
+            if end is None:
+                end = self._move(
+                    ":step", "attribute_not_exists(givenUntil) OR givenUntil < :now", at, at + cost
+                )
+            if end is not None:
+                saved_up = BURST_SECONDS * _MILLISECONDS
+                return now + timedelta(milliseconds=max(0, end - cost - saved_up - at))
+
+    def _move(self, value: str, condition: str, now: int, step: int) -> int | None:
+        """Until when the calls are given away now; None where the condition does not hold."""
+        with naming_errors():
+            try:
+                answer = self._dynamodb.update_item(
+                    TableName=self._table,
+                    Key=_PACE_KEY,
+                    UpdateExpression=f"SET givenUntil = {value}, expiresAt = :expires",
+                    ConditionExpression=condition,
+                    ExpressionAttributeValues={
+                        ":now": {"N": str(now)},
+                        ":step": {"N": str(step)},
+                        ":expires": {"N": str(now // _MILLISECONDS + EXPIRY_SECONDS)},
+                    },
+                    ReturnValues="UPDATED_NEW",
+                )
+            except ClientError as error:
+                if code_of(error) == "ConditionalCheckFailedException":
+                    return None
+                raise
+        return int(answer["Attributes"]["givenUntil"]["N"])
+
+
+def _milliseconds(instant: datetime) -> int:
+    return round(instant.astimezone(UTC).timestamp() * _MILLISECONDS)

@@ -1,12 +1,20 @@
-"""EC2 instances, and whether SSM reaches them."""
+"""EC2 instances, whether SSM reaches them, and Run Command of AWS Systems Manager."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from rewarm.adapters.aws_errors import naming_errors
-from rewarm.domain.errors import TargetNotFoundError
-from rewarm.domain.model import MIB, Instance, InstanceEbsLimits
+from botocore.exceptions import ClientError
+
+from rewarm.adapters.aws_errors import code_of, naming_errors
+from rewarm.domain.errors import AgentUnreachableError, TargetNotFoundError
+from rewarm.domain.model import MIB, CommandStatus, Instance, InstanceEbsLimits
+from rewarm.domain.ready.agent_output import SentCommand
+from rewarm.domain.units import iso
+from rewarm.ports.instances import Parameters
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
@@ -14,6 +22,12 @@ if TYPE_CHECKING:
     from mypy_boto3_ssm.client import SSMClient
 
 _MEGABYTE = 1_000_000
+_COMMENT_LENGTH = 100
+_SHORTEST_DELIVERY_SECONDS = 30
+"""botocore SendCommandRequest: Comment up to 100 characters; TimeoutSeconds (of the delivery) from 30."""
+_CLOCKS_AGREE = timedelta(minutes=1)
+"""How far SSM's clock and ours may be apart."""
+_NOTHING_TO_CANCEL_CODES = {"InvalidCommandId", "InvalidInstanceId", "DuplicateInstanceId"}
 
 
 class Ec2Instances:
@@ -89,3 +103,95 @@ def _instance(found: InstanceTypeDef, *, ssm_online: bool) -> Instance:
 def _mib_s(megabytes_per_second: float | None) -> float | None:
     """EC2 reports MB/s in powers of ten; volumes are rated in MiB/s."""
     return None if megabytes_per_second is None else megabytes_per_second * _MEGABYTE / MIB
+
+
+class SsmCommands:
+    """The port Commands."""
+
+    def __init__(
+        self, ssm: SSMClient, documents: Mapping[str, str], *, sender: SSMClient | None = None
+    ) -> None:
+        """`documents` by the platform of the instance; `sender` is a client that tries once."""
+        self._ssm = ssm
+        self._sender = sender or ssm
+        self._documents = documents
+        self._clock = time.time
+
+    def send(
+        self, instance_id: str, parameters: Parameters, *, platform: str, comment: str, timeout_seconds: int
+    ) -> str:
+        document = self._documents.get(platform)
+        if document is None:
+            raise AgentUnreachableError(f"there is no SSM document for {platform} instances")
+        with naming_errors():
+            answer = self._sender.send_command(
+                DocumentName=document,
+                InstanceIds=[instance_id],
+                Parameters={name: [value] for name, value in parameters.items()},
+                Comment=comment[:_COMMENT_LENGTH],
+                TimeoutSeconds=max(_SHORTEST_DELIVERY_SECONDS, timeout_seconds),
+            )
+        return answer["Command"]["CommandId"]
+
+    def find(self, comment: str, *, platform: str, since: datetime) -> list[SentCommand]:
+        """Not by the instance, for which SSM may list only what has arrived there (botocore ListCommands)."""
+        document = self._documents.get(platform)
+        if document is None:
+            return []
+        pages = self._ssm.get_paginator("list_commands").paginate(
+            Filters=[
+                {"key": "DocumentName", "value": document},
+                {"key": "InvokedAfter", "value": iso((since - _CLOCKS_AGREE).replace(microsecond=0))},
+            ]
+        )
+        with naming_errors():
+            return [
+                SentCommand(command["CommandId"], command["Status"])
+                for page in pages
+                for command in page["Commands"]
+                if command.get("Comment") == comment[:_COMMENT_LENGTH]
+            ]
+
+    def time(self) -> datetime:
+        return datetime.fromtimestamp(self._clock(), UTC)
+
+    def status(self, command_id: str, instance_id: str) -> CommandStatus | None:
+        with naming_errors():
+            try:
+                answer = self._ssm.get_command_invocation(CommandId=command_id, InstanceId=instance_id)
+            except ClientError as error:
+                if code_of(error) == "InvocationDoesNotExist":
+                    return None
+                raise
+        return CommandStatus(
+            status=answer["Status"],
+            status_details=answer.get("StatusDetails", ""),
+            exit_code=_exit_code(answer.get("ResponseCode")),
+            stdout=answer.get("StandardOutputContent", ""),
+            stderr=answer.get("StandardErrorContent", ""),
+            ended_at=_instant(answer.get("ExecutionEndDateTime")),
+        )
+
+    def cancel(self, command_id: str, instance_id: str) -> None:
+        with naming_errors():
+            try:
+                self._ssm.cancel_command(CommandId=command_id, InstanceIds=[instance_id])
+            except ClientError as error:
+                if code_of(error) not in _NOTHING_TO_CANCEL_CODES:
+                    raise
+
+
+def _exit_code(response_code: int | None) -> int | None:
+    """-1 means that the command has not finished (botocore GetCommandInvocationResult.ResponseCode)."""
+    return None if response_code is None or response_code < 0 else response_code
+
+
+def _instant(stamp: str | None) -> datetime | None:
+    """SSM sends an empty text while the command runs (botocore GetCommandInvocationResult)."""
+    if not stamp:
+        return None
+    try:
+        instant = datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)

@@ -1,24 +1,36 @@
 """What Rewarm remembers, in one DynamoDB table.
 
-Every item has the key `pk`: those of a restore's record (adapters/restore_records.py), event#<id>,
-runbook#<alarm>, fsr#<snapshot>#<zone>, history#<strategy> (adapters/history.py) or performance#<volume>
-(adapters/performance_log.py). All but runbooks expire (TTL attribute `expiresAt`).
+Every item has the key `pk`: restore#<id>, restore-volume#<id>#<index>, event#<id>, runbook#<alarm>,
+fsr#<snapshot>#<zone>, history#<strategy> (adapters/history.py) or performance#<volume>
+(adapters/performance.py). All but runbooks expire (TTL attribute `expiresAt`).
+
+An item of DynamoDB has 400 KB at most, and each write is billed by the size of the whole item (DynamoDB
+developer guide, "Constraints" and "Capacity unit consumption"). So a volume's item takes what is told of that
+volume, and the restore's own item only what is few: one of a hundred volumes has some ten kilobytes.
+
+A condition of an update sees one item. The marks `attached<index>` and `settled<index>` are therefore on the
+restore's item, beside `cancelRequested`: of a mark and a cancel that come at once, DynamoDB takes one first
+and refuses the other, and no transaction is needed. Names of executions have no `#`, and keys of volumes
+another beginning, so that no id of a restore leads to a volume's item.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.restore_records import DynamoRestoreRecords
-from rewarm.adapters.table_items import is_too_long, key_of, to_attribute, to_item
+from rewarm.adapters.table_items import TableItems, is_too_long, key_of, to_attribute, to_item
+from rewarm.domain.errors import RestoreNotFoundError
 from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.ports import JsonObject
+from rewarm.ports.restores import OVER, VOLUME_COUNT, VOLUME_EVENTS, Standing
 
+RESTORE_SECONDS = 400 * 86_400
+"""As long as the artifacts bucket keeps reports."""
 _DAY = 86_400
 EVENT_SECONDS = 30 * _DAY
 """Far beyond the 24 hours for which EventBridge may deliver an event again."""
@@ -26,8 +38,76 @@ RELEASED_SECONDS = _DAY
 """How long the last user of a fast snapshot restore, which could not disable it, may try again."""
 
 
-class DynamoRestoreTable(DynamoRestoreRecords):
+class DynamoRestoreTable(TableItems):
     """The port RestoreTable."""
+
+    def put_new(self, restore_id: str, record: JsonObject) -> bool:
+        return self._put_new(_restore(restore_id), record, RESTORE_SECONDS)
+
+    def get(self, restore_id: str) -> JsonObject | None:
+        return self._get(_restore(restore_id))
+
+    def get_whole(self, restore_id: str) -> JsonObject | None:
+        """The restore's own item first and then those of its volumes, which are so never older than it."""
+        found = self.get(restore_id)
+        count = 0 if found is None else int(found.get(VOLUME_COUNT) or 0)
+        volumes = self._get_many([_volume(restore_id, index) for index in range(count)])
+        return found and {**found, **{name: value for volume in volumes for name, value in volume.items()}}
+
+    def standing(self, restore_id: str) -> Standing:
+        """Reads two attributes, and not the item with all its events."""
+        found = self._get(_restore(restore_id), names=("cancelRequested", "status")) or {}
+        return Standing(bool(found.get("cancelRequested", False)), found.get("status"))
+
+    def update(self, restore_id: str, changes: JsonObject) -> None:
+        self._set(_restore(restore_id), changes)
+
+    def advance(self, restore_id: str, status: str) -> None:
+        self._update(
+            _restore(restore_id),
+            "SET #status = :status, expiresAt = if_not_exists(expiresAt, :expires)",
+            condition=" AND ".join(f"attribute_not_exists({name})" for name in OVER),
+            names={"#status": "status"},
+            values={":status": status, ":expires": self._expiry(RESTORE_SECONDS)},
+        )
+
+    def append_event(self, restore_id: str, event: JsonObject) -> None:
+        self._append(_restore(restore_id), "events", event)
+
+    def get_volume(self, restore_id: str, index: int) -> JsonObject:
+        return self._get(_volume(restore_id, index)) or {}
+
+    def update_volume(self, restore_id: str, index: int, changes: JsonObject) -> None:
+        self._set(_volume(restore_id, index), changes)
+
+    def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:
+        self._append(_volume(restore_id, index), f"{VOLUME_EVENTS}{index}", event)
+
+    def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
+        """One update of the restore's item, where all marks are that it looks at."""
+        names = {f"#u{index}": name for index, name in enumerate(unless)}
+        missing = " OR ".join(f"attribute_not_exists({name})" for name in names)
+        found = self._update(
+            _restore(restore_id),
+            "SET cancelRequested = :yes",
+            condition="attribute_exists(pk)" + (f" AND ({missing})" if missing else ""),
+            names=names,
+            values={":yes": True},
+        )
+        if found is None and self.get(restore_id) is None:
+            raise RestoreNotFoundError(f"there is no restore {restore_id}")
+        return found is not None
+
+    def set_unless_cancelled(self, restore_id: str, name: str, value: Any) -> bool:
+        """One update of the restore's item, where `cancelRequested` is; a mark may be set again."""
+        found = self._update(
+            _restore(restore_id),
+            "SET #name = :value, expiresAt = if_not_exists(expiresAt, :expires)",
+            condition="attribute_not_exists(cancelRequested) OR attribute_exists(#name)",
+            names={"#name": name},
+            values={":value": value, ":expires": self._expiry(RESTORE_SECONDS)},
+        )
+        return found is not None
 
     def claim_event(self, event_id: str, restore_id: str) -> str:
         key = f"event#{event_id}"
@@ -148,6 +228,31 @@ class DynamoRestoreTable(DynamoRestoreRecords):
             except ClientError as error:
                 if code_of(error) != "ConditionalCheckFailedException":
                     raise
+
+    def _set(self, key: str, changes: JsonObject) -> None:
+        names = {f"#c{index}": name for index, name in enumerate(changes)}
+        values = {f":c{index}": value for index, value in enumerate(changes.values())}
+        self._write(key, [f"#c{index} = :c{index}" for index in range(len(changes))], names, values)
+
+    def _append(self, key: str, name: str, event: JsonObject) -> None:
+        setting = "#events = list_append(if_not_exists(#events, :none), :new)"
+        self._write(key, [setting], {"#events": name}, {":none": [], ":new": [event]})
+
+    def _write(
+        self, key: str, settings: list[str], names: Mapping[str, str], values: Mapping[str, Any]
+    ) -> None:
+        """Whoever comes first says when the item expires."""
+        settings = [*settings, "expiresAt = if_not_exists(expiresAt, :expires)"]
+        expiry = {":expires": self._expiry(RESTORE_SECONDS)}
+        self._update(key, f"SET {', '.join(settings)}", names=names, values={**values, **expiry})
+
+
+def _restore(restore_id: str) -> str:
+    return f"restore#{restore_id}"
+
+
+def _volume(restore_id: str, index: int) -> str:
+    return f"restore-volume#{restore_id}#{index}"
 
 
 def _fsr(snapshot_id: str, zone: str) -> str:

@@ -1,13 +1,19 @@
-"""Snapshots and images from EC2, and their written blocks from the EBS direct APIs."""
+"""Snapshots and images from EC2, their written blocks from the EBS direct APIs, and their keys from KMS.
+
+CreateVolume does not tell that a key cannot be used, the volume only never comes (botocore, ec2 CreateVolume
+KmsKeyId: "authenticates the KMS key asynchronously ... the action can appear to complete, but eventually
+fails"). States of keys: KMS developer guide, "Key states of AWS KMS keys".
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
-from rewarm.adapters.aws_errors import naming_errors
-from rewarm.adapters.kms_keys import DescribesKeys, KmsKeys
+from botocore.exceptions import ClientError
+
+from rewarm.adapters.aws_errors import code_of, in_our_words, naming_errors
 from rewarm.adapters.snapshot_blocks import BlockLister
 from rewarm.adapters.volumes import tags_of
 from rewarm.domain.errors import (
@@ -17,6 +23,7 @@ from rewarm.domain.errors import (
     SnapshotNotUsableError,
 )
 from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, Snapshot
+from rewarm.domain.units import clock_text
 from rewarm.domain.volume.extents import Runs
 
 if TYPE_CHECKING:
@@ -29,10 +36,10 @@ if TYPE_CHECKING:
     )
 
 LOG = logging.getLogger(__name__)
-
 _PAGE = 1_000
-_RESTORING = frozenset({"temporary-restore-in-progress", "permanent-restore-in-progress"})
+_RESTORING_STATUSES = frozenset({"temporary-restore-in-progress", "permanent-restore-in-progress"})
 """botocore: ec2 TieringOperationStatus."""
+_USABLE_KEY_STATES = frozenset({"Enabled", "Updating"})
 
 
 class Ec2SnapshotCatalog:
@@ -74,7 +81,7 @@ class Ec2SnapshotCatalog:
                 Filters=[{"Name": "snapshot-id", "Values": [snapshot_id]}]
             )
         for found in answer["SnapshotTierStatuses"]:
-            if found.get("LastTieringOperationStatus", "") in _RESTORING:
+            if found.get("LastTieringOperationStatus", "") in _RESTORING_STATUSES:
                 return ArchiveRestore(found["LastTieringStartTime"], found.get("LastTieringProgress", 0))
         return None
 
@@ -147,3 +154,45 @@ def _percent(text: str) -> int:
     """`Progress` is text such as `37%`, and empty before the first byte."""
     digits = text.removesuffix("%")
     return int(digits) if digits.isdecimal() else 0
+
+
+class DescribesKeys(Protocol):
+    """As much of boto3's KMS client as is needed."""
+
+    def describe_key(self, **request: str) -> dict[str, Any]:
+        """botocore: kms DescribeKey."""
+
+
+class KmsKeys:
+    """What KMS says of keys."""
+
+    def __init__(self, kms: DescribesKeys) -> None:
+        self._kms = kms
+
+    def problem(self, key_id: str) -> str | None:
+        """Why the key cannot be used now; None where it can."""
+        with naming_errors():
+            try:
+                found = self._kms.describe_key(KeyId=key_id)["KeyMetadata"]
+            except ClientError as error:
+                if code_of(error) in ("NotFoundException", "InvalidArnException"):
+                    return f"there is no KMS key {key_id} (any more)"
+                if isinstance(in_our_words(error), AccessDeniedError):
+                    return f"its KMS key {key_id} may not be used from here; the key's policy must allow it"
+                raise
+        return _state_problem(key_id, found)
+
+
+def _state_problem(key_id: str, found: dict[str, Any]) -> str | None:
+    state = found.get("KeyState", "Enabled")
+    if state in _USABLE_KEY_STATES:
+        return None
+    if state == "Disabled":
+        return f"its KMS key {key_id} is disabled; enable it first: aws kms enable-key --key-id {key_id}"
+    if state in ("PendingDeletion", "PendingReplicaDeletion"):
+        until = f" at {clock_text(found['DeletionDate'])}" if "DeletionDate" in found else ""
+        return (
+            f"its KMS key {key_id} is to be deleted{until}; keep it: aws kms cancel-key-deletion "
+            f"--key-id {key_id}, then aws kms enable-key --key-id {key_id}"
+        )
+    return f"its KMS key {key_id} cannot be used, its state is {state}"

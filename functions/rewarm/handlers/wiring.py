@@ -10,25 +10,27 @@ from typing import Any
 
 from rewarm.adapters import clients
 from rewarm.adapters.artifacts import S3Artifacts
-from rewarm.adapters.commands import SsmCommands
 from rewarm.adapters.executions import (
+    AwsInventory,
+    DynamoWaiters,
     StepFunctionsExecutions,
     StepFunctionsStackExecutions,
+    StepFunctionsTasks,
 )
 from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.history import DynamoHistory
-from rewarm.adapters.holds import DynamoHolds
-from rewarm.adapters.instances import Ec2Instances
-from rewarm.adapters.inventory import AwsInventory
+from rewarm.adapters.holds import DynamoHolds, DynamoPace
+from rewarm.adapters.instances import Ec2Instances, SsmCommands
 from rewarm.adapters.messages import Channel, ChatTopic, EventBus, MessageFanOut, NotificationTopic
-from rewarm.adapters.metrics import CloudWatchMetrics
-from rewarm.adapters.modifications import Ec2VolumeModifications
-from rewarm.adapters.pace import DynamoPace
-from rewarm.adapters.performance_log import CloudTrailCalls, DynamoPerformanceLog
+from rewarm.adapters.performance import (
+    CloudTrailCalls,
+    CloudWatchMetrics,
+    DynamoPerformanceLog,
+    Ec2VolumeModifications,
+)
 from rewarm.adapters.prices import AwsPrices
 from rewarm.adapters.quotas import ServiceQuotas
 from rewarm.adapters.restores import DynamoRestoreTable
-from rewarm.adapters.signals import DynamoWaiters, StepFunctionsTasks
 from rewarm.adapters.slack import SlackWebhook
 from rewarm.adapters.snapshot_blocks import THREADS
 from rewarm.adapters.snapshots import Ec2SnapshotCatalog

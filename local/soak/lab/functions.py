@@ -29,7 +29,7 @@ from local.soak.lab.template import FunctionResource, Stack, stack
 from local.soak.lab.transport import Switchboard
 from rewarm import observability
 from rewarm.adapters import artifacts, snapshot_blocks
-from rewarm.adapters.block_pages import REQUESTS_PER_SECOND, Pacer
+from rewarm.adapters.snapshot_blocks import REQUESTS_PER_SECOND, Pacer
 
 Handler = Callable[[Any, Any], Any]
 SWITCHBOARD = Switchboard()

@@ -178,7 +178,7 @@ class TestAuditor:
             ),
             ("steps.volume.boost._lower", only_untag, "boost-stopped", "still has its boost: it is"),
             ("adapters.holds.DynamoHolds.leave", nothing, "device-taken-meanwhile", "noted as running"),
-            ("adapters.commands.SsmCommands.cancel", nothing, "cancelled-while-warming", "command"),
+            ("adapters.instances.SsmCommands.cancel", nothing, "cancelled-while-warming", "command"),
             (
                 "steps.select.target_lock._release",
                 lambda *_arguments: (),

@@ -14,8 +14,8 @@ from typing import Any
 
 from local.aws.region import RegionSettings
 from local.aws.wire.inprocess import client
-from rewarm.adapters.commands import SsmCommands
-from rewarm.adapters.metrics import CloudWatchMetrics
+from rewarm.adapters.instances import SsmCommands
+from rewarm.adapters.performance import CloudWatchMetrics
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts import PollInitializationEvent, PollInitializationResult
 from rewarm.domain.errors import RestoreError
