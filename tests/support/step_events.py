@@ -9,7 +9,7 @@ from typing import Any
 from rewarm import contracts
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.domain.model import GIB, Strategy
-from rewarm.examples import ALARM, INSTANCE_ID, REQUEST, SNAPSHOT_ID
+from rewarm.schemas import ALARM, INSTANCE_ID, REQUEST, SNAPSHOT_ID
 
 RESTORE_ID = "restore-0123456789abcdef"
 TASK_TOKEN = "AQCEAAAAKgAAAAMAAAAAAAAAAc8"

@@ -29,8 +29,8 @@ from rewarm.domain.units import shown
 from rewarm.handlers import wiring
 from rewarm.handlers.api_benchmarks import router as benchmark_routes
 from rewarm.handlers.api_performance import router as performance_routes
-from rewarm.handlers.clock import now
 from rewarm.handlers.http import json_body, preferred
+from rewarm.handlers.wiring import now
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore

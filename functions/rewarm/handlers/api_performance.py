@@ -7,8 +7,8 @@ from uuid import uuid4
 from aws_lambda_powertools.event_handler.api_gateway import Router
 
 from rewarm.handlers import wiring
-from rewarm.handlers.clock import now
 from rewarm.handlers.http import json_body
+from rewarm.handlers.wiring import now
 from rewarm.observability import count, logger
 from rewarm.ports import JsonObject
 from rewarm.steps.performance.get_performance import get_performance

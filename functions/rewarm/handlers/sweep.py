@@ -13,7 +13,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from rewarm.custom_resource import answer, is_custom_resource
 from rewarm.domain.errors import IncompleteCleanUpError
 from rewarm.handlers import wiring
-from rewarm.handlers.clock import now
+from rewarm.handlers.wiring import now
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions

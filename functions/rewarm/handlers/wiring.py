@@ -1,10 +1,12 @@
-"""Which adapter stands behind which port.
+"""Which adapter stands behind which port, and what time it is.
 
-Handlers ask once, at import, and keep what they get while they are warm.
+Handlers ask for an adapter once, at import, and keep it while they are warm.
 """
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -41,6 +43,14 @@ from rewarm.steps.replace.put_back import PutBackPorts
 from rewarm.steps.select.target_lock import Keeper
 
 settings = Settings()
+
+
+def now() -> datetime:
+    """Returns the time, for handlers that no state machine tells it.
+
+    It is read by time.time: datetime.now cannot be moved where time runs faster than real time.
+    """
+    return datetime.fromtimestamp(time.time(), UTC)
 
 
 @cache

@@ -11,8 +11,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from rewarm.contracts import parse_restore_request
 from rewarm.contracts.base import StepEvent
 from rewarm.contracts.parsing import SELECTORS
-from rewarm.examples import input_examples, request_examples
-from rewarm.schemas import documents, main, step_models
+from rewarm.schemas import documents, input_examples, main, request_examples, step_models
 from tests.support.step_events import step_events
 
 EVENTS = Path(__file__).parents[3] / "events"
