@@ -1,4 +1,4 @@
-"""Working in-memory implementations of ports.signals."""
+"""Working in-memory implementations of the ports Waiters and Tasks."""
 
 from __future__ import annotations
 
