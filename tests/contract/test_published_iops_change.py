@@ -20,8 +20,7 @@ from rewarm.adapters.performance_log import CloudTrailCalls
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts.performance import ChangePerformanceEvent, CheckPerformanceEvent, CheckPerformanceResult
 from rewarm.domain.errors import ModificationPostponedError
-from rewarm.domain.volume.modification_rule import ModificationRule
-from rewarm.domain.volume.performance_change import Activity
+from rewarm.domain.volume.performance_change import Activity, ModificationRule
 from rewarm.steps.performance.change_performance import ChangePerformancePorts, change_performance
 from rewarm.steps.performance.check_performance import CheckPerformancePorts, check_performance
 from rewarm.steps.performance.get_performance import PerformancePorts, get_performance

@@ -10,7 +10,6 @@ from types import MappingProxyType
 
 from rewarm.domain.model import GIB, MIB, PriceBook, Strategy
 from rewarm.domain.plan import cost
-from rewarm.domain.plan.boost import boosted_warm_up
 from rewarm.domain.plan.estimates import (
     Estimate,
     EstimateLimits,
@@ -24,7 +23,7 @@ from rewarm.domain.plan.estimates import (
 )
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.plan.fast_restore import fast_snapshot_restore
-from rewarm.domain.plan.warm_up import warm_up_agent
+from rewarm.domain.plan.warm_up import boosted_warm_up, warm_up_agent
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import Quantiles
 from rewarm.domain.volume.volume_types import VolumeSpeed

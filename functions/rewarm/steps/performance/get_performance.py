@@ -6,8 +6,8 @@ from datetime import datetime
 
 from rewarm.contracts.performance import settings_of
 from rewarm.domain.units import iso
-from rewarm.domain.volume.modification_rule import PER_DAY, ModificationRule, Slots
 from rewarm.domain.volume.performance import VolumeModification, performance_of
+from rewarm.domain.volume.performance_change import PER_DAY, ModificationRule, Slots
 from rewarm.ports import JsonObject
 from rewarm.steps.performance.changes import PerformancePorts, known_slots, requested_at
 from rewarm.steps.performance.start_performance_change import the_volume

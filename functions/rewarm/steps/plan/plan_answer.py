@@ -20,8 +20,8 @@ from rewarm.contracts.plans import (
     VolumeLimits,
 )
 from rewarm.domain.model import FastSnapshotRestore, PriceBook, Strategy
+from rewarm.domain.plan.allocation import FrontierStep, frontier
 from rewarm.domain.plan.estimates import Estimate
-from rewarm.domain.plan.frontier import FrontierStep, frontier
 from rewarm.domain.units import ceil_seconds
 from rewarm.steps.plan.planning import Case, PlanningPorts, gather, plan_cases
 

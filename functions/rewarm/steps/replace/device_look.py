@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from rewarm.domain.errors import AgentUnreachableError
-from rewarm.domain.volume.device_use import DeviceUse, device_use
+from rewarm.domain.volume.replacing import DeviceUse, device_use
 from rewarm.ports.commands import Commands
 from rewarm.ports.instances import Instances
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rewarm.domain.errors import RestoreEndedError, RestoreNotFoundError
-from rewarm.domain.ready.signals import cancel_signal
+from rewarm.domain.ready.waits import cancel_signal
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.signals import Tasks, Waiters

@@ -16,11 +16,9 @@ from rewarm.contracts.benchmarks import (
     CopyTimes,
     StartedBenchmark,
 )
-from rewarm.domain.benchmark import benchmark_output
-from rewarm.domain.benchmark.benchmark_output import BenchmarkOutput
-from rewarm.domain.benchmark.benchmarks import PATTERNS, PatternName
-from rewarm.domain.benchmark.comparison import Provisioned, met_limit, ranks
-from rewarm.domain.benchmark.fio_output import Direction
+from rewarm.domain.benchmark import fio_output
+from rewarm.domain.benchmark.benchmarks import PATTERNS, PatternName, Provisioned, met_limit, ranks
+from rewarm.domain.benchmark.fio_output import BenchmarkOutput, Direction
 from rewarm.domain.errors import BenchmarkNotFoundError, RestoreError
 from rewarm.domain.model import MIB, CommandStatus, InstanceEbsLimits
 from rewarm.domain.ready import agent_output
@@ -61,7 +59,7 @@ def outcome(
     text = ports.artifacts.get_text(benchmark_output_key(started.benchmark_id), most_bytes=LARGEST_OUTPUT)
     if text is None:
         return _told(started, "failed", "the instance has uploaded nothing")
-    runs = _ranked(benchmark_output.runs(text), started, ports)
+    runs = _ranked(fio_output.runs(text), started, ports)
     told = _told(started, "completed", "measured")
     return told.model_copy(update={"runs": runs})
 
@@ -80,7 +78,7 @@ def _told(started: StartedBenchmark, status: str, reason: str) -> BenchmarkResul
 
 def _copied(started: StartedBenchmark, status: CommandStatus) -> BenchmarkResult:
     try:
-        found = benchmark_output.copied(status.stdout)
+        found = fio_output.copied(status.stdout)
     except RestoreError as error:
         return _told(started, "failed", str(error))
     mib = found.size_bytes / MIB

@@ -21,8 +21,15 @@ from rewarm.domain.time.measured import (
     weight,
     with_point,
 )
-from rewarm.domain.time.quantiles import WeightedValue, shrunk, upper_quantile, weighted_median
-from rewarm.domain.time.timings import PRIORS, FigureBasis, Quantiles
+from rewarm.domain.time.timings import (
+    PRIORS,
+    FigureBasis,
+    Quantiles,
+    WeightedValue,
+    shrunk,
+    upper_quantile,
+    weighted_median,
+)
 from tests.support.builders import NOW
 
 HERE = Likeness("gp3", "us-east-1a", "m5.large")
