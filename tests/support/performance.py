@@ -13,7 +13,7 @@ from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.domain.volume.performance import STACK_TAG, Performance, VolumeModification
 from rewarm.domain.volume.performance_change import Activity, ModificationRule
 from rewarm.ports import JsonObject
-from rewarm.steps.performance.start_performance_change import (
+from rewarm.steps.performance.routes import (
     StartPerformanceChangePorts,
     start_performance_change,
 )

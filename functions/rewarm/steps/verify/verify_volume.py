@@ -29,7 +29,7 @@ from rewarm.domain.scope import Scope
 from rewarm.ports.commands import Commands
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import measurement_attribute, sending_attribute, stop_if_cancelled
-from rewarm.steps.verify import benchmark_volume
+from rewarm.steps.verify import benchmarks
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from rewarm.steps.warm import agent_command
 
@@ -63,10 +63,10 @@ def verify_volume(
     """
     stop_if_cancelled(ports.table, event.restore_id)
     if ports.benchmarks is not None and event.pending is not None and event.pending.benchmark is not None:
-        return benchmark_volume.look(event, event.pending, event.pending.benchmark, ports.benchmarks)
+        return benchmarks.look(event, event.pending, event.pending.benchmark, ports.benchmarks)
     told = _verified(event, ports)
-    if ports.benchmarks is not None and benchmark_volume.wanted(event, told):
-        told = benchmark_volume.start(event, told, ports.benchmarks)
+    if ports.benchmarks is not None and benchmarks.wanted(event, told):
+        told = benchmarks.start(event, told, ports.benchmarks)
     _note_command(event, told, ports.table, ports.commands)
     return told
 
