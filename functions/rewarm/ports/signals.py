@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Waiters(Protocol):
-    """Who waits for which signal (domain.ready.signals), by the token of its task."""
+    """Who waits for which signal (domain.ready.waits), by the token of its task."""
 
     def add(self, signal: str, token: str, *, seconds: int) -> None:
         """Lets the token wait for so long. Adding it again changes nothing."""
