@@ -21,7 +21,7 @@ from rewarm.contracts.results import (
 )
 from rewarm.contracts.values import Failure, Plan, Trigger, VolumeAssignment
 from rewarm.domain.model import Strategy
-from rewarm.domain.scope import Scope
+from rewarm.domain.volume.extents import Scope
 
 Announcement = Literal[
     "plan",

@@ -21,7 +21,7 @@ from rewarm.domain.ready.stability import (
     MOST_STABLE_MINUTES,
 )
 from rewarm.domain.ready.verification import DEFAULT_SAMPLES, MAX_SAMPLES
-from rewarm.domain.scope import Scope
+from rewarm.domain.volume.extents import Scope
 
 SnapshotId = Annotated[StrictStr, Field(pattern=r"^snap-([0-9a-f]{8}|[0-9a-f]{17})$")]
 VolumeId = Annotated[StrictStr, Field(pattern=r"^vol-([0-9a-f]{8}|[0-9a-f]{17})$")]

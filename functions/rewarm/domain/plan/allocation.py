@@ -24,10 +24,9 @@ from itertools import pairwise
 
 from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan import cost
-from rewarm.domain.plan.estimates import Estimate, EstimateLimits, Outcome
+from rewarm.domain.plan.estimates import Estimate, EstimateLimits, Outcome, PlanObjective
 from rewarm.domain.plan.estimators import ESTIMATORS, MIN_RATE_MIB_S, most_rate, rate_p90
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
-from rewarm.domain.plan.objective import PlanObjective
 from rewarm.domain.plan.warm_up import boosts_of
 
 GRADED = (Strategy.PROVISIONED_RATE, Strategy.BOOSTED_WARM_UP)

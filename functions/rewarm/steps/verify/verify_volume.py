@@ -25,7 +25,7 @@ from rewarm.domain.ready.verification import (
     expected_reads,
     p99_limit_ms,
 )
-from rewarm.domain.scope import Scope
+from rewarm.domain.volume.extents import Scope
 from rewarm.ports.commands import Commands
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import measurement_attribute, sending_attribute, stop_if_cancelled

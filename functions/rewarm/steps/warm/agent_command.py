@@ -19,8 +19,8 @@ from rewarm.domain.errors import (
     ServiceUnavailableError,
     TargetNotUsableError,
 )
-from rewarm.domain.scope import most_bytes
 from rewarm.domain.units import iso
+from rewarm.domain.volume.extents import most_bytes
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.commands import Commands

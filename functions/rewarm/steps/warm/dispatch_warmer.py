@@ -14,9 +14,8 @@ from rewarm.domain.errors import AgentFailedError, AgentUnreachableError
 from rewarm.domain.model import MIB, CommandStatus, Extent, Instance
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.stability import read_ops_level
-from rewarm.domain.scope import Scope
 from rewarm.domain.units import duration_text, iso
-from rewarm.domain.volume.extents import Runs
+from rewarm.domain.volume.extents import Runs, Scope
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.commands import Commands

@@ -31,9 +31,9 @@ from rewarm.domain.ready.stability import (
     latest_read_latency_ms,
 )
 from rewarm.domain.ready.verification import p99_limit_ms
-from rewarm.domain.scope import Scope, reported
 from rewarm.domain.time.measured import Point, with_point
 from rewarm.domain.units import duration_text, iso, size_text
+from rewarm.domain.volume.extents import Scope, reported
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.commands import Commands
 from rewarm.ports.metrics import Metrics
