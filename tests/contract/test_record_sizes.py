@@ -128,6 +128,7 @@ def carry_out(restore: Restore, index: int) -> JsonObject:
     return {"verdict": "failed", "index": index, "error": failure.error, "cause": failure.cause}
 
 
+@pytest.mark.long
 def test_no_item_of_a_restore_of_a_hundred_volumes_is_large(restore: Restore) -> None:
     world = restore.world
     results = [carry_out(restore, index) for index in range(VOLUMES)]

@@ -144,21 +144,17 @@ class TestPermissions:
     def test_what_a_handler_is_wired_to_it_may_use(self) -> None:
         needed = {
             "snapshots": "ec2:DescribeSnapshots", "instances": "ec2:DescribeInstance", "volumes": "ec2:",
-            "modifications": "ec2:ModifyVolume", "history": "dynamodb:",
+            "modifications": "ec2:DescribeVolumesModifications", "history": "dynamodb:",
             "fast_restores": "ec2:DescribeFastSnapshotRestores", "commands": "ssm:", "prices": "pricing:",
             "metrics": "cloudwatch:GetMetricData", "quotas": "servicequotas:", "artifacts": "s3:",
-            "modification_facts": "ec2:DescribeVolumesModifications", "trail": "cloudtrail:LookupEvents",
-            "performance_log": "dynamodb:", "activity": "cloudwatch:GetMetricData",
-            "performance_changes": "states:StartExecution", "restore_executions": "states:DescribeExecution",
-            "fast_restore_claims": "dynamodb:GetItem",
+            "trail": "cloudtrail:LookupEvents", "performance_log": "dynamodb:",
+            "performance_changes": "states:StartExecution", "stack_executions": "states:DescribeExecution",
             "waiters": "dynamodb:", "tasks": "states:SendTaskSuccess",
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
             "benchmark_commands": "ssm:SendCommand", "sending_commands": "ssm:SendCommand",
-            "device_commands": "ssm:SendCommand",
-            "replaced_volumes": "ec2:", "put_back": "ec2:AttachVolume",
-            "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
+            "device_commands": "ssm:SendCommand", "put_back": "ec2:AttachVolume",
+            "clean_up": "ec2:DeleteVolume", "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
-            "running_work": "states:StopExecution", "own_stack": "cloudformation:DescribeStacks",
         }  # fmt: skip
         for name, properties in functions().items():
             source = ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")

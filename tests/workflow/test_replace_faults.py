@@ -182,7 +182,7 @@ def test_a_tag_that_iam_sees_a_little_later_fails_nothing() -> None:
         assert _not_replaced(scene) is None
 
 
-@pytest.mark.parametrize("kind", ["access denied", "answer lost"])
+@pytest.mark.parametrize("kind", ["access denied", pytest.param("answer lost", marks=pytest.mark.long)])
 def test_the_old_volume_is_properly_replaced_or_in_its_place(kind: str) -> None:
     """Of a restore that is ready where the fault can be got over."""
     check(kind, {}, [key for key in recorded() if not key[0].startswith("Clean Up")])

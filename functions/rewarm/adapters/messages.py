@@ -1,7 +1,7 @@
-"""Sends each message to every channel; one that does not take it never keeps it from the others.
+"""Sends each message to every channel; a channel that fails never keeps the message from the others.
 
-Rewarm's own events on EventBridge are for other programs. Of the two SNS topics one has plain text for e-mail
-and programs, the other Amazon Q Developer's schema for chat.
+Rewarm's own events on EventBridge are for other programs. One SNS topic has plain text for e-mail and
+programs; the other has Amazon Q Developer's schema for chat.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 Audience = Literal["slack", "email", "programs"]
-"""Whom a request's `notify` can leave out; programs always hear."""
+"""Whom a request's `notify` can leave out; programs always get the message."""
 
 
 class Channel(Protocol):
-    """One way to tell somebody; `send` raises one of domain/errors.py where it was not taken."""
+    """One way to send messages."""
 
     name: str
     audience: Audience
 
     def send(self, message: JsonObject) -> None:
-        """Deliver it, or raise."""
+        """Delivers the message. Raises an error of domain/errors.py where it was not accepted."""
 
 
 class MessageFanOut:
@@ -50,15 +50,15 @@ class MessageFanOut:
     def _taken(self, channel: Channel, message: JsonObject) -> bool:
         try:
             channel.send(message)
-        except Exception as error:  # a message is never worth a restore
-            # Without its traceback: that could show the address of a webhook.
+        except Exception as error:  # a message must not fail a restore
+            # No traceback, because it could show the address of a webhook.
             LOG.warning("%s did not take the message: %s: %s", channel.name, type(error).__name__, error)
             return False
         return True
 
 
 def shortened(text: str, limit: int) -> str:
-    """The text, or its beginning and an ellipsis."""
+    """Returns the text, or its beginning and an ellipsis: at most `limit` characters."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
@@ -76,7 +76,7 @@ class EventBus:
         self._bus = bus
 
     def send(self, message: JsonObject) -> None:
-        """Put it on the bus; PutEvents tells of a refused event in an answer with HTTP 200."""
+        """Puts the message on the bus. PutEvents reports a refused event in an answer with HTTP 200."""
         with naming_errors():
             answer = self._events.put_events(
                 Entries=[
@@ -95,7 +95,7 @@ class EventBus:
 
 
 def detail_type(event: str) -> str:
-    """`Rewarm Restore Ready`; what is about something else names it: `Rewarm Performance Changed`."""
+    """Returns `Rewarm Restore Ready`, or where the event names its subject `Rewarm Performance Changed`."""
     words = event.replace("-", " ").title()
     return f"Rewarm {words}" if " " in words else f"Rewarm Restore {words}"
 
@@ -149,13 +149,13 @@ class ChatTopic:
 
 
 def subject(title: str) -> str:
-    """SNS wants ASCII without line breaks, at most 100 characters (SNS API reference, Publish)."""
+    """Returns the title in ASCII without line breaks, at most 100 characters (SNS API reference, Publish)."""
     ascii_only = re.sub(r"[^\x20-\x7e]+", " ", f"Rewarm: {title}").strip()
     return ascii_only[:_SUBJECT]
 
 
 def plain_text(message: JsonObject) -> str:
-    """For people's mail."""
+    """Returns the message as the text of an e-mail."""
     parts = [message["title"], message["text"]]
     parts += (
         ["\n".join(f"{field['name']}: {field['value']}" for field in message["fields"])]
@@ -169,13 +169,13 @@ def plain_text(message: JsonObject) -> str:
 
 
 def custom_notification(message: JsonObject) -> JsonObject:
-    """The schema of custom notifications, version 1.0, with its limits.
+    """Returns the message in the schema of custom notifications, version 1.0, within its limits.
 
     Amazon Q Developer in chat applications administrator guide, "Custom notifications". A message that does
     not fit the schema is not shown.
     """
     lines = [message["text"], *(f"*{field['name']}*: {field['value']}" for field in message["fields"])]
-    # Last, and never cut: half an address leads nowhere.
+    # The link comes last and is never cut, because half an address is useless.
     url = message.get("reportUrl")
     link = f"\nReport: {url}" if url else ""
     return {

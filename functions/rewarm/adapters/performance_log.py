@@ -1,8 +1,8 @@
 """Changes of a volume: our notes in the table (one item a volume, `performance#<volume>`), and CloudTrail.
 
-CloudTrail's event history (botocore, LookupEvents: the last 90 days) is asked by the event's name and not by
-the resource: which resources it lists for an EC2 call is not documented, and its parameters are in every
-event. Calls that EC2 refused carry an `errorCode`.
+CloudTrail's event history (botocore, LookupEvents: the last 90 days) is searched by the event's name, not by
+the resource. AWS does not document which resources it lists for an EC2 call, but every event has the call's
+parameters. Calls that EC2 refused carry an `errorCode`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 KEPT_SECONDS = 3 * 86_400
-"""Beyond the 24 hours that EC2 counts, a start says nothing any more."""
+"""Longer than the 24 hours in which EC2 counts the starts of changes."""
 
 
 class DynamoPerformanceLog:
@@ -37,7 +37,7 @@ class DynamoPerformanceLog:
         return sorted(datetime.fromisoformat(text) for text in self._item(volume_id).get("startedAt", []))
 
     def note_start(self, volume_id: str, started_at: datetime) -> None:
-        """A set of times, so that two writers lose nothing; the old ones go."""
+        """Adds to a set of times, so that two writers lose nothing, and removes old times."""
         self._update(volume_id, "ADD startedAt :times", {":times": {"SS": [iso(started_at)]}})
         old = [
             iso(start) for start in self.starts(volume_id) if self._clock() - start.timestamp() > KEPT_SECONDS
@@ -101,14 +101,14 @@ class CloudTrailCalls:
 
 
 def _changed(record: str) -> list[Any]:
-    """Every value among the parameters of a call that was taken."""
+    """Every value among the parameters of a call that EC2 accepted; none for a refused call."""
     try:
-        told = json.loads(record)
+        call = json.loads(record)
     except ValueError:
         return []
-    if not isinstance(told, dict) or told.get("errorCode"):
+    if not isinstance(call, dict) or call.get("errorCode"):
         return []
-    return list(_values(told.get("requestParameters")))
+    return list(_values(call.get("requestParameters")))
 
 
 def _values(value: Any) -> Iterator[Any]:

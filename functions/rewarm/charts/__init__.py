@@ -1,1 +1,1 @@
-"""Pictures as SVG, with matplotlib from a layer of its own (template.yaml, ChartsLayer): import to draw."""
+"""Pictures as SVG. matplotlib comes in its own Lambda layer (template.yaml, ChartsLayer)."""

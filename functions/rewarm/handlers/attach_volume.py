@@ -16,5 +16,5 @@ _PORTS = AttachVolumePorts(
 
 @step_handler(AttachVolumeEvent)
 def lambda_handler(event: AttachVolumeEvent) -> AttachVolumeResult:
-    """Is the volume attached?"""
+    """Attaches the volume and returns whether it is attached. Raises the errors of the step."""
     return attach_volume(event, _PORTS)

@@ -17,5 +17,5 @@ _PORTS = PrepareSnapshotPorts(
 
 @step_handler(PrepareSnapshotEvent)
 def lambda_handler(event: PrepareSnapshotEvent) -> PrepareSnapshotResult:
-    """Is the snapshot ready for a fast volume?"""
+    """Returns whether the snapshot is ready for a fast volume. Raises the errors of the step."""
     return prepare_snapshot(event, _PORTS)

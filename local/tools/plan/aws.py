@@ -28,7 +28,7 @@ RELEASED = {("linux", "x86_64"), ("linux", "arm64"), ("windows", "x86_64")}
 
 
 def plan(options: Options, now: datetime) -> PlanResult:
-    """Raises every error of POST /plans."""
+    """Returns the plan with facts from the account. Raises every error of POST /plans."""
     region = options.region or boto3.Session().region_name
     if region is None:
         raise InvalidRequestError(
@@ -55,18 +55,18 @@ def plan(options: Options, now: datetime) -> PlanResult:
 
 
 class Released:
-    """Which agents there are, without the bucket of a stack."""
+    """Stands for the port Artifacts: which agents exist, without the bucket of a stack."""
 
     def agent(self, platform: str, architecture: str) -> tuple[str, str]:
-        """Raises TargetNotUsableError where none is built for it."""
+        """Returns no key and no checksum. Raises TargetNotUsableError where no agent is built for it."""
         if (platform, architecture) not in RELEASED:
             raise TargetNotUsableError(f"there is no agent for {platform} on {architecture}")
         return "", ""
 
 
 class NoTable:
-    """A stack has its own runbooks."""
+    """Stands for the port RestoreTable: no runbooks, because only a stack has them."""
 
     def runbook(self, alarm_name: str) -> None:
-        """None: the caller names what to restore."""
+        """Returns None: the caller names what to restore."""
         del alarm_name

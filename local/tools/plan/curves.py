@@ -17,12 +17,12 @@ from rewarm.domain.units import duration_text, usd_text
 
 WIDTH_INCHES, PANEL_INCHES = 9.6, 3.9
 CLEARLY_PAID_USD = 0.05
-"""Where every curve is above it, nobody needs to see where nothing is."""
+"""Where every curve is above this price, the axis need not start at zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Of one strategy; `ys` has None where it cannot be had. `faint` tells two of one strategy apart."""
+    """The curve of one strategy. `ys` has None where it is not possible; `faint` marks its second curve."""
 
     strategy: str
     name: str
@@ -32,7 +32,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """`kind` is seconds or usd."""
+    """The axes for one quantity; `kind` is `seconds` or `usd`."""
 
     title: str
     kind: str
@@ -41,7 +41,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """All panels have the same x axis, in steps that are named."""
+    """Panels with the same x axis; `x_names` are the labels of its steps."""
 
     title: str
     x_label: str
@@ -52,13 +52,13 @@ class Picture:
 
 
 def document(picture: Picture) -> str:
-    """An SVG file."""
+    """Returns the picture as an SVG file, with a description in words."""
     words = "; ".join(f"{panel.title}: {_described(picture, panel)}" for panel in picture.panels)
     return to_document(draw(picture), picture.title, words)
 
 
 def draw(picture: Picture) -> Figure:
-    """Panels side by side, one legend below."""
+    """Returns the figure: panels side by side, one legend below."""
     with style():
         figure = Figure(figsize=(WIDTH_INCHES, PANEL_INCHES), layout="constrained")
         for axes, panel in zip(

@@ -89,8 +89,8 @@ def failing_too(send):
     return broken
 
 
-def delete_replaced(remains, ports, _account):
-    for volume in ports.replaced.replaced_by(remains.restore_id) if ports else ():
+def delete_replaced(remains, ports, _account, _now):
+    for volume in ports.volumes.replaced_by(remains.restore_id) if ports else ():
         if not any(one.state != "detached" for one in volume.attachments):
             ports.volumes.delete(volume.volume_id)
 
@@ -180,7 +180,7 @@ class TestAuditor:
             ("adapters.holds.DynamoHolds.leave", nothing, "device-taken-meanwhile", "noted as running"),
             ("adapters.commands.SsmCommands.cancel", nothing, "cancelled-while-warming", "command"),
             (
-                "steps.select.holding._release",
+                "steps.select.target_lock._release",
                 lambda *_arguments: (),
                 "device-taken-meanwhile",
                 "held by nobody",

@@ -1,7 +1,6 @@
-"""What one finished restore measured of itself, phase by phase, and how much that says of another.
+"""What a finished restore measured, phase by phase, and how much that says about another restore.
 
-How an initialization went on is kept for pictures, as samples: a series that stays small, however long it
-takes.
+The progress of an initialization is kept for pictures, as a series of samples that stays small.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from typing import NamedTuple
 from rewarm.domain.model import MIB, Strategy
 
 HALF_LIFE_DAYS = 90.0
-"""A restore of three months ago counts half: a choice, between AWS's changes and rare drills."""
+"""A restore of three months ago counts half. This is a choice: AWS changes, but drills are rare."""
 OTHER_VOLUME_TYPE = 0.25
 OTHER_ZONE = 0.5
 OTHER_INSTANCE_TYPE = 0.5
-"""How much a restore says of one that differs in this: choices; the quantiles need their order only."""
+"""Weight of a restore that differs in this. These are choices; the quantiles need only their order."""
 
 MOST_SAMPLES = 240
 """More than a picture has room for; 48 hours are a sample every 12 to 24 minutes then."""
@@ -43,7 +42,7 @@ class Phase(StrEnum):
     READ = "read"
     """The agent reads."""
     LOAD = "load"
-    """EBS loads, by rate or in the background, and says so late; counted from the volume's being usable."""
+    """EBS loads, by rate or in the background, and reports it late. Begins when the volume is usable."""
     SETTLE = "settle"
     """From the end of reading until the volume's metrics are quiet."""
     VERIFY = "verify"
@@ -52,7 +51,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """What makes restores alike."""
+    """The properties by which two restores are compared."""
 
     volume_type: str
     availability_zone: str
@@ -61,10 +60,10 @@ class Likeness:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One volume that came to full speed."""
+    """One volume that reached full speed."""
 
     name: str
-    """Restore and index: the same volume counts once, however often it was written down."""
+    """Restore and index: the same volume counts once, however often it was recorded."""
     at: datetime
     strategy: Strategy
     likeness: Likeness
@@ -74,7 +73,7 @@ class Measured:
     seconds: Mapping[Phase, float]
     """Phases that this restore had, and that were seen from beginning to end."""
     lead_seconds: float | None = None
-    """What AWS's figures say of PREPARE; None where somebody else had enabled it."""
+    """How long PREPARE takes by AWS's figures; None where somebody else had enabled it."""
     read_limit_mib_s: float | None = None
     """What volume, instance and the user's own limit allowed the agent."""
     rate_mib_s: int | None = None
@@ -86,24 +85,24 @@ class Measured:
     """From the plan to full speed."""
 
     def of(self, phase: Phase) -> float | None:
-        """Its seconds; None where it was not measured, or is no duration."""
+        """Returns the seconds of the phase; None where it was not measured or is not a duration."""
         value = self.seconds.get(phase)
         return value if value is not None and math.isfinite(value) and value >= 0 else None
 
     @property
     def read_mib_s(self) -> float | None:
-        """The agent's rate over all."""
+        """The agent's mean rate; None where nothing was read or the phase was not measured."""
         seconds = self.of(Phase.READ)
         return self.written_bytes / MIB / seconds if seconds and self.written_bytes else None
 
     @property
     def paid_seconds(self) -> float | None:
-        """What loading takes at the rate that was paid for."""
+        """How long loading takes at the provisioned rate; None without one."""
         return self.data_bytes / MIB / self.rate_mib_s if self.rate_mib_s else None
 
 
 def weight(record: Measured, wanted: Likeness, now: datetime) -> float:
-    """1 for a restore of today that is alike in everything, less for each difference and with age."""
+    """Returns how much a restore counts: 1 if it is new and alike, less for each difference and with age."""
     days = max(0.0, (now - record.at).total_seconds() / 86_400)
     found = math.pow(0.5, days / HALF_LIFE_DAYS)
     if record.likeness.volume_type != wanted.volume_type:
@@ -118,13 +117,13 @@ def weight(record: Measured, wanted: Likeness, now: datetime) -> float:
 MOST_POINTS = 24
 
 Point = tuple[float, int]
-"""Seconds since loading was first looked at, and bytes that were there."""
+"""Seconds since the first look at loading, and bytes that were loaded then."""
 
 
 def with_point(points: Sequence[Point], seconds: float, bytes_done: int) -> list[Point]:
-    """The points and a new one; where they become too many, every second one is left out.
+    """Returns the points and a new one. Beyond MOST_POINTS every second point is left out.
 
-    A point that brings nothing new moves the last one on, so that a standstill costs no room.
+    A point without progress replaces the last one, so that a standstill needs no space.
     """
     kept = list(points)
     if kept and seconds <= kept[-1][0]:

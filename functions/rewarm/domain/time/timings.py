@@ -2,13 +2,14 @@
 
 P50 is what to expect, P90 what to promise. History only makes another `Timings`.
 
-An account's history and a prior together give robust quantiles of few weighted observations: the prior is
-added as pseudo-observations (Gelman et al., "Bayesian Data Analysis", 3rd ed., 2.4: a prior worth so many
-observations), so that one restore does not overturn it and two that agree do. Quantiles are order statistics
-of the weighted sample, without interpolation: then raising an observation never lowers a quantile, and one
-wild value moves the median no further than to its neighbour. The upper quantile takes the rank p (n + 1)
-(Hyndman & Fan 1996, "Sample Quantiles in Statistical Packages", type 6, after Weibull): the next observation
-is below it with probability p, where the usual rank p n is too low for small n.
+An account's history and a prior together give robust quantiles of few weighted observations.
+The prior is added as pseudo-observations (Gelman et al., "Bayesian Data Analysis", 3rd ed., 2.4). So one
+restore does not overturn it, and two that agree do.
+
+Quantiles are order statistics of the weighted sample, without interpolation. So raising an observation never
+lowers a quantile, and one outlier moves the median no further than to its neighbour. The upper quantile takes
+the rank p (n + 1) (Hyndman & Fan 1996, "Sample Quantiles in Statistical Packages", type 6, after Weibull).
+The next observation is below it with probability p; the usual rank p n is too low for small n.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from typing import Literal
 from rewarm.domain.model import BLOCK_BYTES, MIB, Strategy
 
 UPPER_SHARE = 0.9
-"""P90 is what is promised."""
+"""The share of the quantile that Rewarm promises (P90)."""
 _CLOSE = 1e-9
-"""What sums of weights lose in floating point."""
+"""Tolerance for rounding in sums of weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +114,14 @@ class WeightedValue:
 
 
 PRIOR_WEIGHT = 1.5
-"""The prior counts as one and a half restores that are alike and recent: one does not overturn what is
-expected, two that agree do, and nine do what is promised. A choice, not a measurement."""
+"""The prior counts as one and a half restores that are alike and recent. One restore does not overturn the
+median; two that agree do, and nine overturn P90. A choice, not a measurement."""
 _PRIOR_MEDIAN_PART = 0.9
-"""Of the prior's weight at its P50; the rest at its P90, so that without observations both are as given."""
+"""Share of the prior's weight at its P50. The rest is at its P90: without observations both stay the same."""
 
 
 def shrunk(observations: Iterable[WeightedValue], prior: Quantiles) -> Quantiles:
-    """Median and P90 of the observations and the prior together; the prior's own where there are none.
+    """Returns median and P90 of observations and prior together; the prior's own without observations.
 
     Both are bounded by the lowest and the highest of all values, the prior's included.
     """
@@ -134,13 +135,13 @@ def shrunk(observations: Iterable[WeightedValue], prior: Quantiles) -> Quantiles
 
 
 def weighted_median(sample: Sequence[WeightedValue]) -> float:
-    """Half of the weight is at or below it and half at or above; between two values their middle."""
+    """Returns the value with half of the weight on either side; between two values, their mean."""
     half = sum(observation.weight for observation in sample) / 2
     return (_first_at(sample, half) + _first_above(sample, half)) / 2
 
 
 def upper_quantile(sample: Sequence[WeightedValue], share: float) -> float:
-    """The lowest value at or below which lies `share` of the weight and of one observation more."""
+    """Returns the lowest value with `share` of the weight, one observation more counted, at or below it."""
     total = sum(observation.weight for observation in sample)
     return _first_at(sample, min(total, share * (total + 1)))
 

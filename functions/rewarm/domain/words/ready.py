@@ -140,11 +140,11 @@ def _proof(proof: Proof) -> str:
     if proof.after is None:
         return f"Read latency was not measured: {proof.unmeasured_because}."
     earlier = f"; right after the restore they took {_latency(proof.before)}" if proof.before else ""
-    origin = "of the request" if proof.limit_is_requested else "by the volume's type and IOPS"
+    origin = "the request" if proof.limit_is_requested else "the volume's type and IOPS"
     promised = f"; the volume promises at most {_latency(proof.expected)}" if proof.expected else ""
     return (
         f"4 KiB random reads take {_latency(proof.after)}{earlier}. "
-        f"The limit of p99 is {proof.limit_p99_ms:g} ms {origin}{promised}."
+        f"The limit of p99 is {proof.limit_p99_ms:g} ms, set by {origin}{promised}."
     )
 
 

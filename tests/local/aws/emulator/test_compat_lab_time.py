@@ -30,7 +30,7 @@ def test_an_hour_of_waiting_passes_quickly_and_is_an_hour_on_every_stamp(host: H
             },
         },
     )
-    assert time.monotonic() - began_real < 20
+    assert time.monotonic() - began_real < HOUR / 10
     assert described["stopDate"].timestamp() - described["startDate"].timestamp() >= HOUR
     assert described["result"]["millis"] / 1000 >= began_lab + HOUR
     seen = datetime.fromisoformat(described["result"]["now"])
@@ -69,7 +69,7 @@ def test_work_is_never_accelerated(host: Host):
         }
     }
     described = run(host, states)
-    assert (described["stopDate"] - described["startDate"]).total_seconds() < 15
+    assert (described["stopDate"] - described["startDate"]).total_seconds() < HOUR / 10
 
 
 @pytest.mark.parametrize(

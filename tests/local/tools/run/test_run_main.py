@@ -120,8 +120,8 @@ def test_a_small_restore_ends_ready_with_one_line_of_json(tmp_path):
     ("words", "number"),
     [
         pytest.param("Embedded AWS", signal.SIGINT, marks=pytest.mark.long),
-        pytest.param("Create Volume", signal.SIGTERM, marks=pytest.mark.long),
-        ("Dispatch Warmer", signal.SIGINT),
+        ("Create Volume", signal.SIGTERM),
+        pytest.param("Dispatch Warmer", signal.SIGINT, marks=pytest.mark.long),
     ],
 )
 def test_stopping_ends_everything_that_was_started(tmp_path, words, number):

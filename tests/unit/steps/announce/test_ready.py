@@ -92,9 +92,14 @@ class TestExpectation:
         details["after"]["expected"] = {"p50Ms": 1.0, "p99Ms": 20.0, "iops": 1000.0, "limitedBy": "gp3"}
         say(world, "ready", details)
         assert (
-            "by the volume's type and IOPS; the volume promises at most 1.0 ms (p99 20.0 ms)."
+            "20 ms, set by the volume's type and IOPS; the volume promises at most 1.0 ms (p99 20.0 ms)."
             in world.messages.sent[0]["text"]
         )
+
+    def test_names_the_limit_of_the_request(self):
+        world = World()
+        say(world, "ready", ready_details(), request(verify={"maxP99Ms": 50}))
+        assert "The limit of p99 is 50 ms, set by the request." in world.messages.sent[0]["text"]
 
     def test_says_that_it_was_warmed_up_again(self):
         world = World()
