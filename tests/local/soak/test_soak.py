@@ -180,7 +180,7 @@ class TestAuditor:
             ("adapters.holds.DynamoHolds.leave", nothing, "device-taken-meanwhile", "noted as running"),
             ("adapters.commands.SsmCommands.cancel", nothing, "cancelled-while-warming", "command"),
             (
-                "steps.select.target_lock._release",
+                "steps.select.admission._release",
                 lambda *_arguments: (),
                 "device-taken-meanwhile",
                 "held by nobody",

@@ -22,8 +22,7 @@ from rewarm.ports.pace import Pace
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import ALARM_HELD_UNTIL, Status, note
 from rewarm.steps.request.runbooks import request_of_runbook, resolve_request
-from rewarm.steps.select.start_times import seconds_until, turn_of_restore
-from rewarm.steps.select.target_lock import MOST_ROUNDS, Keeper, enter_stack
+from rewarm.steps.select.admission import MOST_ROUNDS, Keeper, enter_stack, seconds_until, turn_of_restore
 
 ALARM_SOURCE = "aws.cloudwatch"
 MAX_EVENT_KEY = 1_024

@@ -40,7 +40,7 @@ from rewarm.steps.record.records import (
     settled_attribute,
 )
 from rewarm.steps.request.runbooks import resolve_request
-from rewarm.steps.select.target_lock import HoldingPorts, Keeper, assign_and_hold, enter_stack, give_back
+from rewarm.steps.select.admission import HoldingPorts, Keeper, assign_and_hold, enter_stack, give_back
 
 TRIGGER: JsonObject = {"kind": "api"}
 

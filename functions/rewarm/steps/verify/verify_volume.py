@@ -19,7 +19,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.ready import agent_output
-from rewarm.domain.ready.verification import (
+from rewarm.domain.ready.reads import (
     MOST_MEASUREMENTS,
     SAMPLES_BEFORE,
     expected_reads,

@@ -13,7 +13,7 @@ from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreR
 from rewarm.domain.errors import AgentFailedError, AgentUnreachableError
 from rewarm.domain.model import MIB, CommandStatus, Extent, Instance
 from rewarm.domain.ready import agent_output
-from rewarm.domain.ready.stability import read_ops_level
+from rewarm.domain.ready.reads import read_ops_level
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.extents import Runs, Scope
 from rewarm.ports import JsonObject
