@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from rewarm.domain.volume.holds import ConcurrencyLimits
-from rewarm.domain.volume.modification_rule import ModificationRule
+from rewarm.domain.volume.performance_change import ModificationRule
 
 
 class MissingSettingError(RuntimeError):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rewarm.contracts.benchmarks import BenchmarkRequest
-from rewarm.domain.benchmark import benchmark_output
+from rewarm.domain.benchmark import fio_output
 from rewarm.domain.benchmark.benchmarks import PATTERNS, PatternName
 from rewarm.steps.verify.start_benchmark import fio_parameters
 from tests.contract.documents import document, filled, script
@@ -60,7 +60,7 @@ class TestPowerShell:
     def test_it_prints_what_the_parser_reads(self) -> None:
         names = re.findall(r"(\w+) = ", self.text.partition("[ordered]@{")[2].partition("})")[0])
         assert names == ["event", "command", "sizeBytes", "firstSeconds", "secondSeconds"]
-        found = benchmark_output.copied(json.dumps(dict.fromkeys(names, 2)))
+        found = fio_output.copied(json.dumps(dict.fromkeys(names, 2)))
         assert (found.size_bytes, found.first_seconds, found.second_seconds) == (2, 2, 2)
 
 
@@ -177,7 +177,7 @@ class TestScript:
         folders = (command.home / "folders").read_text(encoding="utf-8").splitlines()
         assert [Path(folder).parent.name for folder in folders] == ["data", "efs"]
         (text,) = command.store.puts
-        found = benchmark_output.runs(text.decode())
+        found = fio_output.runs(text.decode())
         assert [one.target for one in found] == command.values["targets"].split()
         assert all(one.result is not None and one.result.total_iops == 1_633 for one in found)
         assert "--rw=randread" in command.called()[0]
@@ -193,7 +193,7 @@ class TestScript:
     def test_several_patterns_on_every_target(self, command: Command) -> None:
         jobs = f"{command.values['jobs']} / upload 1 --rw=write --bs=1024k --size=1M"
         command.run(jobs=jobs)
-        found = benchmark_output.runs(command.store.puts[0].decode())
+        found = fio_output.runs(command.store.puts[0].decode())
         assert [(Path(one.target).name, one.pattern) for one in found] == [
             ("data", "random-read"), ("efs", "random-read"), ("data", "upload"), ("efs", "upload"),
         ]  # fmt: skip
@@ -201,12 +201,12 @@ class TestScript:
     def test_a_folder_that_is_missing_or_full_does_not_stop_the_others(self, command: Command) -> None:
         jobs = command.values["jobs"].replace("random-read 1 ", "random-read 999999999 ")
         assert command.run(targets=f"{command.home}/gone {command.home}/data")[0] == 0
-        gone, data = benchmark_output.runs(command.store.puts[0].decode())
+        gone, data = fio_output.runs(command.store.puts[0].decode())
         assert gone.problem is not None
         assert "there is no folder" in gone.problem
         assert data.result is not None
         command.run(jobs=jobs)
-        full = benchmark_output.runs(command.store.puts[1].decode())[0]
+        full = fio_output.runs(command.store.puts[1].decode())[0]
         assert full.problem is not None
         assert "the scratch files need 999999999 MiB" in full.problem
 
@@ -226,15 +226,13 @@ class TestScript:
     def test_fios_own_words_are_kept(self, tmp_path: Path, store: Store) -> None:
         command = Command(tmp_path, store, body="echo 'fio: O_DIRECT is not supported' >&2; exit 1")
         assert command.run()[0] == 0
-        problems = [one.problem for one in benchmark_output.runs(store.puts[0].decode())]
+        problems = [one.problem for one in fio_output.runs(store.puts[0].decode())]
         assert problems == ["fio: O_DIRECT is not supported"] * 2
 
     def test_a_run_that_takes_too_long_is_ended(self, tmp_path: Path, store: Store) -> None:
         command = Command(tmp_path, store, body="sleep 30")
         assert command.run(limitSeconds="1")[0] == 0
-        assert {one.problem for one in benchmark_output.runs(store.puts[0].decode())} == {
-            "fio did not end in time"
-        }
+        assert {one.problem for one in fio_output.runs(store.puts[0].decode())} == {"fio did not end in time"}
 
     def test_without_fio_and_consent_nothing_is_installed(self, tmp_path: Path, store: Store) -> None:
         command = Command(tmp_path, store, fio=False)

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from rewarm.domain.volume.device_use import device_use
+from rewarm.domain.volume.replacing import device_use
 from tests.contract.documents import document, script
 
 BOTH = pytest.mark.parametrize("name", ["DeviceUseDocument", "DeviceUseWindowsDocument"])

@@ -19,13 +19,13 @@ from rewarm.adapters.performance import CloudTrailCalls, Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts.performance import ChangePerformanceEvent, CheckPerformanceEvent, CheckPerformanceResult
 from rewarm.domain.errors import ModificationPostponedError
-from rewarm.domain.volume.modification_rule import ModificationRule
-from rewarm.domain.volume.performance_change import Activity
+from rewarm.domain.volume.performance_change import Activity, ModificationRule
 from rewarm.steps.performance.change_performance import ChangePerformancePorts, change_performance
 from rewarm.steps.performance.check_performance import CheckPerformancePorts, check_performance
-from rewarm.steps.performance.get_performance import PerformancePorts, get_performance
-from rewarm.steps.performance.start_performance_change import (
+from rewarm.steps.performance.routes import (
+    PerformancePorts,
     StartPerformanceChangePorts,
+    get_performance,
     start_performance_change,
 )
 from tests.local.aws.region.region_lab import Lab

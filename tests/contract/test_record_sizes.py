@@ -22,7 +22,7 @@ from rewarm.steps.plan.choose_fallback import choose_fallback
 from rewarm.steps.record.payloads import read_plan
 from rewarm.steps.record.records import settled_attribute
 from rewarm.steps.report.report import ReportPorts, report
-from rewarm.steps.request.get_restore import GetRestorePorts, get_restore
+from rewarm.steps.request.routes import GetRestorePorts, get_restore
 from tests.support import accounts
 from tests.support.builders import NOW, RESTORE_ID, at
 from tests.support.hundred import VOLUMES, Restore

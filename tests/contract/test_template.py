@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from rewarm.domain.volume.modification_rule import ModificationRule
+from rewarm.domain.volume.performance_change import ModificationRule
 from rewarm.domain.volume.replacing import TAGS as REPLACING_TAGS
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json, actions, functions, listed, statements

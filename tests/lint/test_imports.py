@@ -45,7 +45,6 @@ ROOM_MAY_USE = {
         "benchmark": {"ready"},
         "plan": {"time", "volume"},
         "ready": {"volume"},
-        "snapshot": set(),
         "time": set(),
         "volume": set(),
         "words": {"volume"},

@@ -20,8 +20,7 @@ from rewarm.contracts import (
 )
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.model import GIB, Strategy
-from rewarm.domain.time.measured import Phase
-from rewarm.domain.time.samples import Sample, with_sample
+from rewarm.domain.time.measured import Phase, Sample, with_sample
 from rewarm.steps.record.bucket import samples_key
 from rewarm.steps.record.payloads import write_plans
 from rewarm.steps.report.report import ReportPorts, report

@@ -20,7 +20,7 @@ from rewarm.contracts import (
 from rewarm.domain.model import GIB, Instance, InstanceEbsLimits, Snapshot, Strategy
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.volume.volume_types import VolumeSpeed
-from rewarm.steps.select.target_lock import Keeper
+from rewarm.steps.select.admission import Keeper
 from tests.support import holds
 from tests.support.fakes import (
     FakeArtifacts,

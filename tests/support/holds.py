@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from rewarm.domain.volume.holds import AlarmStart, ConcurrencyLimits, Running, TargetHolds
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.select.target_lock import Keeper
+from rewarm.steps.select.admission import Keeper
 
 
 @dataclass

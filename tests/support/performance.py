@@ -10,11 +10,10 @@ from rewarm.contracts.performance import CheckPerformanceEvent, PerformanceSetti
 from rewarm.domain.errors import ThrottledError
 from rewarm.domain.model import RunningFastRestore, Volume, VolumeSettings
 from rewarm.domain.volume.leftovers import ExecutionEnd
-from rewarm.domain.volume.modification_rule import ModificationRule
 from rewarm.domain.volume.performance import STACK_TAG, Performance, VolumeModification
-from rewarm.domain.volume.performance_change import Activity
+from rewarm.domain.volume.performance_change import Activity, ModificationRule
 from rewarm.ports import JsonObject
-from rewarm.steps.performance.start_performance_change import (
+from rewarm.steps.performance.routes import (
     StartPerformanceChangePorts,
     start_performance_change,
 )

@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from rewarm.charts.labels import Label, Obstacles, place
-from rewarm.charts.marks import MARKS, price_axis, time_axis
+from rewarm.charts.marks import MARKS, Label, Obstacles, place, price_axis, time_axis
 from rewarm.charts.svg import COLOURS, style, to_document
 from rewarm.domain.units import duration_text
 

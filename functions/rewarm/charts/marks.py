@@ -1,13 +1,21 @@
-"""How a strategy looks in every picture: colour, mark and dash, each enough alone (print, colour vision)."""
+"""How a strategy looks in every picture: colour, mark and dash, each enough alone (print, colour vision).
+
+Labels stand beside marks: each takes the free place nearest to its mark, in the order given.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.transforms import Bbox
 
 from rewarm.charts.svg import COLOURS
 
@@ -25,6 +33,35 @@ _CLOSE_SECONDS = (
 )  # fmt: skip
 _FEW_TICKS = 5
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+_GAP_POINTS = 9.0
+_ROW_POINTS = 13.0
+_ROWS = 16
+_NEAR_POINTS, _BESIDE_POINTS = _GAP_POINTS + _ROW_POINTS, 40.0
+"""A label that is farther away has a line to its mark."""
+_BESIDE = (
+    (-7.0, "left"),
+    (7.0, "right"),
+    (10.0, "left"),
+    (-10.0, "right"),
+    (40.0, "left"),
+    (-40.0, "right"),
+    (110.0, "left"),
+    (-110.0, "right"),
+    (180.0, "left"),
+    (-180.0, "right"),
+)
+"""How far a label begins or ends from its mark, in points."""
+_PAD_PIXELS = 3.0
+_HIDES = 1_000.0
+_LED_THROUGH = 500.0
+_CROSSES = 25.0
+_LEFTWARDS = 8.0
+"""Costs of a place: to hide something is worst, then a leader line through words, then to be far away."""
+_LEADER_STEPS = 24
+
+Place = tuple[float, float, str]
+Pixel = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +129,113 @@ def dollars_tick(usd: float, _position: int) -> str:
     if usd >= 1 or usd == 0:
         return f"${usd:,.0f}"
     return f"${usd:.2f}" if usd >= 0.01 else f"${usd:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Words for the mark at `x`, `y`, in the axes' own units."""
+
+    x: float
+    y: float
+    text: str
+    colour: str
+    bold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacles:
+    """What a label must not cover (boxes), and what it should not (lines, places of others); in pixels."""
+
+    boxes: Sequence[Bbox] = ()
+    verticals: Sequence[float] = ()
+    others: Sequence[Bbox] = ()
+
+
+def place(axes: Axes, labels: Sequence[Label], obstacles: Obstacles) -> None:
+    """Write the labels. The axes' limits, and all that shares the figure, must be final."""
+    figure = axes.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    renderer: Any = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+    figure.draw_without_rendering()
+    frame = axes.get_window_extent()
+    taken, written_boxes, leaders = list(obstacles.boxes), list[Bbox](), list[Pixel]()
+    for label in labels:
+        across, up = axes.transData.transform((label.x, label.y))
+        mark = float(across), float(up)
+        written = axes.annotate(
+            label.text, (label.x, label.y), xytext=(0, 0), textcoords="offset points", color=label.colour,
+            fontsize=9, fontweight="bold" if label.bold else "normal", linespacing=1.25,
+            annotation_clip=False, zorder=6,
+            bbox={"facecolor": COLOURS["card"], "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
+            arrowprops={"arrowstyle": "-", "color": label.colour, "linewidth": 0.7, "shrinkB": 5},
+        )  # fmt: skip
+        boxes = {at: _box_at(written, at, renderer) for at in _places()}
+        costs = {
+            at: _cost(at, box, frame, taken, obstacles)
+            + _LED_THROUGH * _inside(_leader(at, mark, box), written_boxes)
+            + _LED_THROUGH * _inside(leaders, [box])
+            for at, box in boxes.items()
+        }
+        best = min(boxes, key=lambda at: costs[at])
+        _move(written, best)
+        assert written.arrow_patch is not None
+        written.arrow_patch.set_visible(_is_led(best))
+        taken.append(boxes[best])
+        written_boxes.append(boxes[best])
+        leaders += _leader(best, mark, boxes[best])
+
+
+def _is_led(at: Place) -> bool:
+    return abs(at[1]) > _NEAR_POINTS or abs(at[0]) > _BESIDE_POINTS
+
+
+def _leader(at: Place, mark: Pixel, box: Bbox) -> list[Pixel]:
+    """Points of the line that is seen from a mark to the middle of its words; empty without a line."""
+    if not _is_led(at):
+        return []
+    middle = ((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2)
+    shares = [step / _LEADER_STEPS for step in range(_LEADER_STEPS)]
+    points = [tuple(a + (b - a) * share for a, b in zip(mark, middle, strict=True)) for share in shares]
+    return [(x, y) for x, y in points if not box.contains(x, y)]
+
+
+def _inside(points: Sequence[Pixel], boxes: Sequence[Bbox]) -> bool:
+    return any(box.contains(x, y) for box in boxes for x, y in points)
+
+
+def _places() -> list[Place]:
+    """Offsets in points, the nearest first: row by row above and below the mark."""
+    return [
+        (across, sign * (_GAP_POINTS + _ROW_POINTS * row), side)
+        for row in range(_ROWS)
+        for sign in (1, -1)
+        for across, side in _BESIDE
+    ]
+
+
+def _move(written: Any, at: Place) -> None:
+    across, up, side = at
+    written.set_position((across, up))
+    written.set_ha(side)
+    written.set_ma("left")
+    written.set_va("bottom" if up > 0 else "top")
+
+
+def _box_at(written: Any, at: Place, renderer: Any) -> Bbox:
+    """Of the words alone, without the line that leads to the mark."""
+    _move(written, at)
+    written.update_positions(renderer)
+    box = Text.get_window_extent(written, renderer)
+    return Bbox.from_extents(
+        box.x0 - _PAD_PIXELS, box.y0 - _PAD_PIXELS, box.x1 + _PAD_PIXELS, box.y1 + _PAD_PIXELS
+    )
+
+
+def _cost(at: Place, box: Bbox, frame: Bbox, taken: Sequence[Bbox], obstacles: Obstacles) -> float:
+    beyond = (frame.x0 - box.x0, box.x1 - frame.x1, frame.y0 - box.y0, box.y1 - frame.y1)
+    outside = float(sum(max(0.0, pixels) for pixels in beyond))
+    hidden = sum(bool(box.overlaps(other)) for other in taken)
+    crossed = sum(bool(box.x0 <= vertical <= box.x1) for vertical in obstacles.verticals)
+    crossed += 2 * sum(bool(box.overlaps(other)) for other in obstacles.others)
+    far = abs(at[0]) / 2 + abs(at[1]) + (_LEFTWARDS if at[2] == "right" else 0)
+    return _HIDES * hidden + _HIDES * (outside > 0) + outside + _CROSSES * crossed + far

@@ -17,6 +17,8 @@ from rewarm.contracts.events import (
     PrepareSnapshotEvent,
     ReleaseEvent,
     ReleaseTargetEvent,
+    ReplaceEvent,
+    ReplaceResult,
     ReportEvent,
     SelectSnapshotEvent,
     VerifyVolumeEvent,
@@ -31,7 +33,6 @@ from rewarm.contracts.performance import (
     PerformanceSettings,
     parse_performance_request,
 )
-from rewarm.contracts.replacing import ReplaceEvent, ReplaceResult
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import (
     AnnounceResult,

@@ -1,12 +1,15 @@
-"""What the state machines send to each step; the field names are those of statemachine/*.asl.yaml."""
+"""What the state machines send to each step; the field names are those of statemachine/*.asl.yaml.
+
+ReplaceResult stands here because the next ReplaceEvent brings it back.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rewarm.contracts.base import Instant, JsonObject, StepEvent, Usd
+from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent, Usd
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import (
     DispatchWarmerResult,
@@ -18,7 +21,7 @@ from rewarm.contracts.results import (
 )
 from rewarm.contracts.values import Failure, Plan, Trigger, VolumeAssignment
 from rewarm.domain.model import Strategy
-from rewarm.domain.scope import Scope
+from rewarm.domain.volume.extents import Scope
 
 Announcement = Literal[
     "plan",
@@ -32,6 +35,7 @@ Announcement = Literal[
     "performance-failed",
 ]
 Phase = Literal["before", "after"]
+ReplacePhase = Literal["check", "detach"]
 
 
 class ParseRequestEvent(StepEvent):
@@ -226,3 +230,27 @@ class ReportEvent(StepEvent):
         default=None, ge=0, description="The volume that it is about; null for the whole restore."
     )
     volume_count: int = Field(default=1, ge=0, description="How many volumes the whole restore has.")
+
+
+class ReplaceResult(Contract):
+    """How far it is; `pending` of the next call."""
+
+    finished: bool
+    wait_seconds: WaitSeconds
+    phase: ReplacePhase
+    state: Literal["looking", "replaceable", "detaching", "detached"]
+    command_id: str | None = None
+    asked_at: Instant | None = Field(default=None, description="When the instance was asked what uses it.")
+    mounts: Annotated[list[str], Field(description="Where the volume was mounted at the first look.")] = (
+        Field(default_factory=list)
+    )
+
+
+class ReplaceEvent(StepEvent):
+    """Asks whether a volume can be replaced (`check`), or to take it out of its place (`detach`)."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    volume_id: str | None = None
+    phase: ReplacePhase
+    pending: ReplaceResult | None = None

@@ -14,14 +14,15 @@ from rewarm.domain.benchmark.benchmarks import (
     PatternName,
 )
 from rewarm.domain.model import OnFailure, Strategy
-from rewarm.domain.ready.stability import (
+from rewarm.domain.ready.reads import (
     DEFAULT_PATIENCE_SECONDS,
+    DEFAULT_SAMPLES,
     DEFAULT_STABLE_MINUTES,
+    MAX_SAMPLES,
     MOST_PATIENCE_SECONDS,
     MOST_STABLE_MINUTES,
 )
-from rewarm.domain.ready.verification import DEFAULT_SAMPLES, MAX_SAMPLES
-from rewarm.domain.scope import Scope
+from rewarm.domain.volume.extents import Scope
 
 SnapshotId = Annotated[StrictStr, Field(pattern=r"^snap-([0-9a-f]{8}|[0-9a-f]{17})$")]
 VolumeId = Annotated[StrictStr, Field(pattern=r"^vol-([0-9a-f]{8}|[0-9a-f]{17})$")]

@@ -34,10 +34,16 @@ from rewarm.handlers.wiring import now
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
-from rewarm.steps.request.cancel_restore import CancelRestorePorts, cancel_restore
-from rewarm.steps.request.get_restore import GetRestorePorts, get_restore
+from rewarm.steps.request.routes import (
+    CancelRestorePorts,
+    GetRestorePorts,
+    StartRestorePorts,
+    cancel_restore,
+    get_restore,
+    restore_id_of,
+    start_restore,
+)
 from rewarm.steps.request.runbooks import delete_runbook, get_runbook, put_runbook
-from rewarm.steps.request.start_restore import StartRestorePorts, restore_id_of, start_restore
 
 IDEMPOTENCY_SECONDS = 86_400
 STATUS_CODES: dict[type[errors.RestoreError], int] = {

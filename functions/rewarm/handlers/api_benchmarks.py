@@ -10,7 +10,7 @@ from rewarm.handlers import wiring
 from rewarm.handlers.http import json_body
 from rewarm.handlers.wiring import now
 from rewarm.ports import JsonObject
-from rewarm.steps.verify.get_benchmark import get_benchmark
+from rewarm.steps.verify.benchmarks import get_benchmark
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts, start_benchmark
 
 _PORTS = BenchmarkPorts(

@@ -11,9 +11,9 @@ from rewarm.handlers.http import json_body
 from rewarm.handlers.wiring import now
 from rewarm.observability import count, logger
 from rewarm.ports import JsonObject
-from rewarm.steps.performance.get_performance import get_performance
-from rewarm.steps.performance.start_performance_change import (
+from rewarm.steps.performance.routes import (
     StartPerformanceChangePorts,
+    get_performance,
     start_performance_change,
 )
 

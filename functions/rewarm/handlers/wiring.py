@@ -40,7 +40,7 @@ from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.settings import Settings
 from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.replace.put_back import PutBackPorts
-from rewarm.steps.select.target_lock import Keeper
+from rewarm.steps.select.admission import Keeper
 
 settings = Settings()
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from rewarm.domain.time.samples import Sample, rates_mib_s
+from rewarm.domain.time.measured import Sample, rates_mib_s
 from rewarm.page.text import parsed
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from rewarm.domain.time.samples import Sample, rates_mib_s
+from rewarm.domain.time.measured import Sample, rates_mib_s
 from rewarm.page import text
 from rewarm.page.pictures import NO_PICTURES, PHASES, Json, pictures_of
 

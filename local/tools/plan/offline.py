@@ -23,7 +23,7 @@ from rewarm.domain.model import BLOCK_BYTES, GIB, FastSnapshotRestore, InstanceE
 from rewarm.domain.plan.facts import UnusedQuotas, VolumeFacts
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.volume_types import WantedVolume, settle
-from rewarm.steps.plan.plan_answer import plan_answer
+from rewarm.steps.plan.plan_restore import plan_answer
 from rewarm.steps.plan.planning import PlanningPorts, gather
 
 DEFAULT_INSTANCE_TYPE = "m7g.large"

@@ -24,7 +24,7 @@ from rewarm.adapters.holds import DynamoHolds
 from rewarm.adapters.messages import MessageFanOut
 from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.domain.volume.performance import BOOST_TAG
-from rewarm.steps.volume.boost import Lowering
+from rewarm.steps.volume.extras import Lowering
 
 SEEDS = [*range(1, 5), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(5, 41))]
 """Some seventy restores."""
@@ -176,11 +176,11 @@ class TestAuditor:
                 "cancelled-while-warming",
                 "had been announced",
             ),
-            ("steps.volume.boost._lower", only_untag, "boost-stopped", "still has its boost: it is"),
+            ("steps.volume.extras._lower", only_untag, "boost-stopped", "still has its boost: it is"),
             ("adapters.holds.DynamoHolds.leave", nothing, "device-taken-meanwhile", "noted as running"),
             ("adapters.instances.SsmCommands.cancel", nothing, "cancelled-while-warming", "command"),
             (
-                "steps.select.target_lock._release",
+                "steps.select.admission._release",
                 lambda *_arguments: (),
                 "device-taken-meanwhile",
                 "held by nobody",

@@ -10,7 +10,7 @@ import pytest
 from rewarm.charts.restore import Band
 from rewarm.contracts import Failure
 from rewarm.domain.model import Strategy
-from rewarm.domain.time.samples import MOST_SAMPLES
+from rewarm.domain.time.measured import MOST_SAMPLES
 from rewarm.page import pictures, render
 from rewarm.page.volumes import MOST_ROWS
 from tests.support import accounts

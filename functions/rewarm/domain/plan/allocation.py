@@ -8,6 +8,9 @@ it. So a longer deadline never costs more, and a larger budget is never slower.
 Only fast snapshot restore couples volumes in price: one price for all of a snapshot in a zone. It is taken
 there by every volume that it serves in time, or by none. What the volumes share otherwise (instance, quotas,
 credits) is in their facts, as if all took the same road; see rewarm.domain.plan.facts.
+
+The what-if over deadlines is made of the same: what all volumes together cost at least, for every deadline
+that can be met.
 """
 
 from __future__ import annotations
@@ -17,18 +20,21 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import pairwise
 
 from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan import cost
-from rewarm.domain.plan.boost import boosts_of
-from rewarm.domain.plan.estimates import Estimate, EstimateLimits, Outcome
+from rewarm.domain.plan.estimates import Estimate, EstimateLimits, Outcome, PlanObjective
 from rewarm.domain.plan.estimators import ESTIMATORS, MIN_RATE_MIB_S, most_rate, rate_p90
-from rewarm.domain.plan.facts import VolumeFacts
-from rewarm.domain.plan.objective import PlanObjective
+from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
+from rewarm.domain.plan.warm_up import boosts_of
 
 GRADED = (Strategy.PROVISIONED_RATE, Strategy.BOOSTED_WARM_UP)
 """Strategies with a setting that trades price for time; the others have one estimate."""
 ORDER = {name: place for place, name in enumerate(ESTIMATORS)}
+
+POINTS = 48
+"""Looked at evenly; where the strategies of two neighbours differ, the change between them is sought too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,3 +217,71 @@ def _times(one: AllocationCandidate) -> list[float]:
     if not isinstance(boosts, str):
         times += map(boosts.ready_p90, boosts.steps_mib_s)
     return times
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierStep:
+    """The least cost for this deadline, and for longer ones up to the next step's."""
+
+    deadline_seconds: float
+    cost_usd: Decimal
+    estimates: tuple[Estimate, ...]
+    """One for each volume, in the order of the volumes."""
+
+    @property
+    def strategies(self) -> tuple[Strategy, ...]:
+        """Of each volume."""
+        return tuple(estimate.strategy for estimate in self.estimates)
+
+
+def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[FrontierStep]:
+    """By deadline, the shortest that can be met first; each step is later and cheaper than the one before.
+
+    Deadline and budget of the objective do not count, a named strategy does. Empty where it cannot be had.
+    A rate or a boost has a step for every MiB/s; of those about POINTS are told, and every change of
+    strategies that lies between two of them.
+    """
+    asked = PlanObjective(fixed=objective.fixed)
+    found = candidates(beside_each_other(volumes), asked, book)
+    first = max((candidate.fastest for candidate in found), default=0.0)
+    times = [time for time in turning_times(found) if time >= first]
+    if not times:
+        return []
+    looked_at: dict[int, FrontierStep] = {}
+    for index in sorted({round(place * (len(times) - 1) / POINTS) for place in range(POINTS + 1)}):
+        looked_at[index] = _step(found, times[index])
+    for earlier, later in pairwise(sorted(looked_at)):
+        _seek_change(found, times, looked_at, earlier, later)
+    return _falling(looked_at[index] for index in sorted(looked_at))
+
+
+def _step(found: Sequence[AllocationCandidate], seconds: float) -> FrontierStep:
+    chosen = all_within(found, seconds)
+    cost_usd = sum((estimate.cost_usd for estimate in chosen), Decimal(0))
+    return FrontierStep(max(estimate.times.ready_p90 for estimate in chosen), cost_usd, tuple(chosen))
+
+
+def _seek_change(
+    found: Sequence[AllocationCandidate],
+    times: Sequence[float],
+    looked_at: dict[int, FrontierStep],
+    earlier: int,
+    later: int,
+) -> None:
+    """By halves, until the two steps on both sides of the change are known."""
+    while later - earlier > 1 and looked_at[earlier].strategies != looked_at[later].strategies:
+        middle = (earlier + later) // 2
+        looked_at[middle] = _step(found, times[middle])
+        if looked_at[middle].strategies == looked_at[earlier].strategies:
+            earlier = middle
+        else:
+            later = middle
+
+
+def _falling(steps: Iterable[FrontierStep]) -> list[FrontierStep]:
+    """Without those that cost no less than an earlier one."""
+    kept: list[FrontierStep] = []
+    for step in steps:
+        if not kept or step.cost_usd < kept[-1].cost_usd:
+            kept.append(step)
+    return kept

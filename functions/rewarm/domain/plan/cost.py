@@ -1,6 +1,9 @@
 """What a strategy costs, with the sums written out; prices come as a book, money is Decimal.
 
 Storage of the new volume is the same whatever the strategy, so it is not part of these prices.
+
+What a part of the price has come to is counted by the time that it really took. AWS's own bill comes a day
+later.
 """
 
 from __future__ import annotations
@@ -10,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 
-from rewarm.domain.model import BoostSettings, PriceBook, VolumeSettings
-from rewarm.domain.units import MICRO_DOLLAR, count_text, gib, price_text, round_usd, usd_text
+from rewarm.domain.model import BoostSettings, PriceBook, Strategy, VolumeSettings
+from rewarm.domain.units import MICRO_DOLLAR, count_text, elapsed_text, gib, price_text, round_usd, usd_text
 
 BLOCKS_PER_LIST_REQUEST = 10_000
 """The most that one answer holds (botocore: ebs ListSnapshotBlocks MaxResults 100-10,000)."""
@@ -23,6 +26,10 @@ BASE_THROUGHPUT_MIB_S = 125
 LIST_BLOCKS = "ListSnapshotBlocks requests"
 FSR_MINIMUM_MINUTES = 60
 """EBS user guide, "Fast snapshot restore": billed by the minute, with a minimum of one hour."""
+
+AS_PLANNED = "as planned: time has no part in it"
+NEVER_MADE = "no volume was made"
+UNKNOWN = "how long it lasted is not known here; AWS's bill has it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +156,28 @@ def volume_clone(book: PriceBook, size_gib: int) -> CostLine:
 def in_words(parts: Iterable[CostLine]) -> str:
     """All sums on one line."""
     return "; ".join(f"{part.item}: {part.arithmetic} = {usd_text(part.usd)}" for part in parts)
+
+
+def billed(
+    strategy: Strategy,
+    item: str,
+    planned_usd: Decimal,
+    planned_seconds: float | None,
+    *,
+    is_made: bool,
+    actual_seconds: float | None,
+) -> tuple[Decimal | None, str]:
+    """US dollars, None where they cannot be known, and how that is counted.
+
+    A provisioned rate is billed in full once the volume is there, requests when they are made; fast snapshot
+    restore by the minute with an hour at least, performance by the second (the sources stand above).
+    """
+    if planned_seconds is None:
+        return (planned_usd, AS_PLANNED) if is_made or item == LIST_BLOCKS else (Decimal(0), NEVER_MADE)
+    if actual_seconds is None:
+        return None, UNKNOWN
+    counted = float(math.ceil(max(0.0, actual_seconds)))
+    if strategy is Strategy.FAST_SNAPSHOT_RESTORE:
+        counted = 60.0 * max(FSR_MINIMUM_MINUTES, math.ceil(actual_seconds / 60))
+    usd = round_usd(planned_usd * Decimal(counted) / Decimal(planned_seconds)) if planned_seconds else None
+    return usd, f"for {elapsed_text(counted)}; planned were {elapsed_text(planned_seconds)}"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, VolumeSettings
-from rewarm.domain.scope import Scope
 from rewarm.domain.time.timings import PRIORS, Timings
+from rewarm.domain.volume.extents import Scope
 from rewarm.domain.volume.volume_types import VolumeSpeed
 
 FSR_RUNNING = frozenset({"enabling", "optimizing", "enabled"})

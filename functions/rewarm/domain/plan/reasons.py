@@ -7,8 +7,16 @@ from decimal import ROUND_DOWN, Decimal
 
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import Strategy
-from rewarm.domain.plan.estimates import Estimate, Infeasible, Outcome, manner
-from rewarm.domain.plan.objective import NEVER_BY_ITSELF, PlanObjective, is_late, over_budget
+from rewarm.domain.plan.estimates import (
+    NEVER_BY_ITSELF,
+    Estimate,
+    Infeasible,
+    Outcome,
+    PlanObjective,
+    is_late,
+    manner,
+    over_budget,
+)
 from rewarm.domain.units import MICRO_DOLLAR, duration_text, price_text, usd_text
 
 

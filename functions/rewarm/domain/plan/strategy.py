@@ -14,10 +14,9 @@ from decimal import Decimal
 from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan import reasons
 from rewarm.domain.plan.allocation import allocate, rank, usd
-from rewarm.domain.plan.estimates import Estimate, Outcome
+from rewarm.domain.plan.estimates import Estimate, Outcome, PlanObjective, is_late, over_budget
 from rewarm.domain.plan.estimators import ESTIMATORS
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
-from rewarm.domain.plan.objective import PlanObjective, is_late, over_budget
 
 __all__ = ["Considered", "Decision", "PlanObjective", "PlannedEstimate", "choose", "choose_all"]
 

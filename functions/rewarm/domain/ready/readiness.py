@@ -13,9 +13,9 @@ from datetime import datetime
 
 from rewarm.domain.errors import VolumeFailedError
 from rewarm.domain.model import InitializationStatus, ReadActivity, Strategy, Volume
-from rewarm.domain.ready.stability import ReadsVerdict, StableRule, judge_reads
+from rewarm.domain.ready.reads import ReadsVerdict, StableRule, judge_reads
 from rewarm.domain.ready.waits import agent_wait_seconds, metric_wait_seconds, status_wait_seconds
-from rewarm.domain.scope import Scope
+from rewarm.domain.volume.extents import Scope
 
 USABLE_STATES = frozenset({"available", "in-use"})
 IN_PLACE_STATES = frozenset({"attached", "busy"})

@@ -1,7 +1,7 @@
 """From an account's finished restores to the figures of the next estimate.
 
 Each figure is learned by itself: the observations of the restores that are most alike (at most NEAREST, each
-with its weight) together with the prior, by the quantiles of domain/time/quantiles.py. Where a duration is a
+with its weight) together with the prior, by the quantiles of domain/time/timings.py. Where a duration is a
 fixed delay on top of one that grows with the size, short ones teach the delay and long ones the growth: in
 each, the other part is small. Failed and cancelled restores are no records; what a fault stretched is one
 wild value among others, which moves a median to its neighbour at most.
@@ -15,8 +15,7 @@ from datetime import datetime
 
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.time.measured import Likeness, Measured, Phase, weight
-from rewarm.domain.time.quantiles import WeightedValue, shrunk
-from rewarm.domain.time.timings import PRIORS, Quantiles, Timings
+from rewarm.domain.time.timings import PRIORS, Quantiles, Timings, WeightedValue, shrunk
 
 NEAREST = 20
 """Enough for a P90; more would only bring in what is older and less alike."""

@@ -1,4 +1,7 @@
-"""What a finished restore measured, phase by phase, and how much that says about another restore."""
+"""What a finished restore measured, phase by phase, and how much that says about another restore.
+
+The progress of an initialization is kept for pictures, as a series of samples that stays small.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from itertools import pairwise
+from typing import NamedTuple
 
 from rewarm.domain.model import MIB, Strategy
 
@@ -17,6 +21,9 @@ OTHER_VOLUME_TYPE = 0.25
 OTHER_ZONE = 0.5
 OTHER_INSTANCE_TYPE = 0.5
 """Weight of a restore that differs in this. These are choices; the quantiles need only their order."""
+
+MOST_SAMPLES = 240
+"""More than a picture has room for; 48 hours are a sample every 12 to 24 minutes then."""
 
 
 class Phase(StrEnum):
@@ -129,6 +136,41 @@ def with_point(points: Sequence[Point], seconds: float, bytes_done: int) -> list
     return kept
 
 
-def rates_mib_s(points: Sequence[Point]) -> list[float]:
-    """Returns the mean rate from each point to the next."""
-    return [(after[1] - before[1]) / MIB / (after[0] - before[0]) for before, after in pairwise(points)]
+class Sample(NamedTuple):
+    """One look at the initialization; None where a source said nothing."""
+
+    seconds: float
+    """Since the restore began."""
+    percent: float
+    bytes_done: int
+    mib_per_second: float | None = None
+    """As the agent told it."""
+    read_ops: float | None = None
+    """VolumeReadOps of the last whole minute."""
+    read_ms: float | None = None
+    """VolumeTotalReadTime / VolumeReadOps."""
+
+
+def with_sample(series: Sequence[Sample], new: Sample) -> list[Sample]:
+    """The series and a new sample; one that is not later than the last is a look that was repeated.
+
+    Where they become too many, every second one is left out: the first and the last stay.
+    """
+    kept = list(series)
+    if kept and new.seconds <= kept[-1].seconds:
+        return kept
+    kept.append(new)
+    return kept if len(kept) <= MOST_SAMPLES else [kept[0], *kept[2:-1:2], kept[-1]]
+
+
+def rates_mib_s(series: Sequence[Sample]) -> list[float | None]:
+    """What the agent told, else the mean since the sample before; None where neither is known.
+
+    An agent that has finished goes on telling its last rate: without a gain the rate is 0, whatever it tells.
+    """
+    found = [series[0].mib_per_second] if series else []
+    for before, after in pairwise(series):
+        gained = after.bytes_done - before.bytes_done
+        mean = gained / MIB / (after.seconds - before.seconds)
+        found.append(mean if gained == 0 else after.mib_per_second or (mean if gained > 0 else None))
+    return found

@@ -1,9 +1,13 @@
-"""Runs of written 512 KiB blocks: many in little memory, merged, counted, cut to size."""
+"""Which blocks the warm-up agent reads (`warmer warm --scope`).
+
+Runs of written 512 KiB blocks: many in little memory, merged, counted, cut to size.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from typing import overload
 
 from rewarm.domain.model import BLOCK_BYTES, GIB, Extent
@@ -128,3 +132,36 @@ def clip(extents: Iterable[Extent], size_gib: int) -> Iterator[Extent]:
         count = min(extent.block_count, end - extent.start_block)
         if count > 0:
             yield Extent(extent.start_block, count)
+
+
+class Scope(StrEnum):
+    """What is asked of the agent, and what its result says that it read."""
+
+    WRITTEN = "written"
+    """The snapshot's written blocks."""
+    USED = "used"
+    """Those of them that file systems have in use; the written ones where no file system is understood."""
+    WHOLE = "whole"
+    """Every block of the volume, never written ones too."""
+
+    @property
+    def in_words(self) -> str:
+        """`every written block`."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Scope.WRITTEN: "every written block",
+    Scope.USED: "every written block that its file systems use",
+    Scope.WHOLE: "every block",
+}
+
+
+def most_bytes(scope: Scope, *, written_blocks: int, size_gib: int) -> int:
+    """What the agent reads of a volume; `used` is narrowed by the agent alone, so that it may be less."""
+    return size_gib * GIB if scope is Scope.WHOLE else written_blocks * BLOCK_BYTES
+
+
+def reported(value: object, otherwise: Scope) -> Scope:
+    """The scope that an agent's line names; progress lines name none."""
+    return next((scope for scope in Scope if scope.value == value), otherwise)

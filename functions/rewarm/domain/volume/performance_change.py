@@ -1,4 +1,7 @@
-"""A change of a volume's performance on its own: which settings, and whether CloudWatch shows them.
+"""A change of a volume's performance on its own: when EC2 takes one, and whether CloudWatch shows it.
+
+A volume may be modified four times within a rolling 24 hours, each only after the one before is completed;
+some partitions keep the earlier rule of six hours in between (botocore, ModifyVolume).
 
 Published measurements of io2 (16 KiB random writes, 64 jobs): 1,000 to 2,000 IOPS and 5,000 to 100 IOPS both
 show in the datapoint of the next minute or the same one, and a volume under load runs up to 5 % above its
@@ -7,13 +10,15 @@ limit: 1,053 at 1,000, 5,184 at 5,000.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import MIB, VolumeSettings
-from rewarm.domain.volume.performance import Performance, performance_of
+from rewarm.domain.units import clock_text, count_text
+from rewarm.domain.volume.performance import Performance, VolumeModification, performance_of
 from rewarm.domain.volume.volume_types import VOLUME_TYPES, WantedVolume, settle, speed
 
 MINUTE = timedelta(minutes=1)
@@ -25,6 +30,15 @@ BUSY = 0.8
 """Of a lowered limit: that much is a load that the limit holds back."""
 LOADED = 0.5
 """Of the smaller limit: with that much, CloudWatch may soon show the change, and it is worth a while."""
+
+DAY = timedelta(hours=24)
+PER_DAY = 4
+PAUSE = timedelta(hours=6)
+FULL_TIB = timedelta(hours=6)
+"""EBS user guide, "Monitor the progress of volume modifications": a full 1 TiB takes about six hours."""
+SAME = timedelta(seconds=30)
+"""CloudTrail's time of the call and EC2's start of the modification are those of one change; EC2 takes the
+next one only when the first is completed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +152,75 @@ def is_loaded(limit: Limit, activity: Sequence[Activity]) -> bool:
 def _settings(performance: Performance, size_gib: int) -> VolumeSettings:
     bare = VolumeSettings(performance.volume_type, size_gib)
     return replace(bare, iops=performance.iops, throughput_mib_s=performance.throughput_mib_s)
+
+
+class ModificationRule(StrEnum):
+    """The parameter ModificationRule of template.yaml."""
+
+    FOUR_IN_24_H = "4-in-24-h"
+    SIX_HOURS = "6-h"
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """What the rule leaves; `next_free_at` is None where a change may start now."""
+
+    rule: ModificationRule
+    started_at: tuple[datetime, ...]
+    """The changes of the last 24 hours that are known of, oldest first."""
+    next_free_at: datetime | None = None
+    reason: str = ""
+
+
+def slots(
+    rule: ModificationRule,
+    starts: Iterable[datetime],
+    latest: VolumeModification | None,
+    *,
+    size_gib: int,
+    now: datetime,
+) -> Slots:
+    """What is known of a volume's changes, against the rule."""
+    own = [latest.started_at] if latest is not None and latest.started_at is not None else []
+    recent = tuple(start for start in distinct([*starts, *own]) if start > now - DAY)
+    free_at, reason = _by_rule(rule, recent)
+    if latest is not None and latest.under_way:
+        free_at = max(filter(None, (free_at, _expected_end(latest, size_gib, now))))
+        reason = f"{_told(latest)}; {reason}" if reason else _told(latest)
+    if free_at is None or free_at <= now:
+        return Slots(rule, recent)
+    return Slots(rule, recent, free_at, reason)
+
+
+def distinct(starts: Iterable[datetime]) -> list[datetime]:
+    """Each change once, oldest first."""
+    found: list[datetime] = []
+    for start in sorted(starts):
+        if not found or start - found[-1] > SAME:
+            found.append(start)
+    return found
+
+
+def _by_rule(rule: ModificationRule, recent: Sequence[datetime]) -> tuple[datetime | None, str]:
+    if rule is ModificationRule.SIX_HOURS:
+        if not recent:
+            return None, ""
+        return recent[-1] + PAUSE, f"it was modified at {clock_text(recent[-1])}, less than 6 hours ago"
+    if len(recent) < PER_DAY:
+        return None, ""
+    times = ", ".join(clock_text(start) for start in recent)
+    return recent[-PER_DAY] + DAY, f"{count_text(len(recent), 'modification')} within 24 hours ({times})"
+
+
+def _told(latest: VolumeModification) -> str:
+    done = f", {latest.progress_percent} % done" if latest.progress_percent is not None else ""
+    return f"its change to {latest.target.in_words} is {latest.state}{done}"
+
+
+def _expected_end(latest: VolumeModification, size_gib: int, now: datetime) -> datetime:
+    """An estimate: from its progress, else from the size; always a little ahead."""
+    since = latest.started_at or now
+    end = since + FULL_TIB * (size_gib / 1_024)
+    if latest.progress_percent:
+        end = since + (now - since) * (100 / latest.progress_percent)
+    return max(end, now + timedelta(minutes=1))

@@ -18,8 +18,8 @@ from rewarm.contracts import (
 )
 from rewarm.contracts.base import Contract, Instant, JsonObject
 from rewarm.domain.model import Strategy
-from rewarm.domain.ready.verification import p99_limit_ms
-from rewarm.domain.scope import Scope, reported
+from rewarm.domain.ready.reads import p99_limit_ms
+from rewarm.domain.volume.extents import Scope, reported
 from rewarm.domain.volume.performance import BoostOutcome, performance_of
 from rewarm.domain.words import ready as words
 from rewarm.domain.words.failures import explain

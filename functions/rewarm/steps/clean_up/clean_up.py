@@ -40,9 +40,8 @@ from rewarm.steps.record.records import (
     story_attribute,
 )
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
-from rewarm.steps.volume.boost import lower
-from rewarm.steps.volume.fast_restores import release_fast_restore
-from rewarm.steps.warm.sent_once import sent_before
+from rewarm.steps.volume.extras import lower, release_fast_restore
+from rewarm.steps.warm.agent_command import sent_before
 
 GONE = frozenset({"deleting", "deleted"})
 SWEPT_LATER = "the sweeper tries again every 15 minutes"

@@ -14,7 +14,7 @@ from rewarm.domain.volume.leftovers import SweptResource
 from rewarm.ports.executions import StackExecutions
 from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep import SweepPorts, sweep, sweep_these
-from rewarm.steps.volume.boost import UNDER_WAY
+from rewarm.steps.volume.extras import UNDER_WAY
 
 CAUSE = "The stack that runs the restore is being deleted."
 STARTING_SECONDS = 10

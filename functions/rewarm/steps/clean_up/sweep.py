@@ -41,8 +41,7 @@ from rewarm.steps.record.records import (
     settled_attribute,
     volume_attribute,
 )
-from rewarm.steps.volume.boost import Lowering, lower
-from rewarm.steps.volume.fast_restores import release_fast_restore
+from rewarm.steps.volume.extras import Lowering, lower, release_fast_restore
 
 __all__ = ["SWEEPS", "SweepPorts", "SweptResource", "restore_of_event", "sweep", "sweep_one", "sweep_these"]
 

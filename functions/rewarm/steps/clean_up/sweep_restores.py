@@ -46,8 +46,8 @@ from rewarm.steps.record.records import (
     settled_attribute,
     volume_attribute,
 )
-from rewarm.steps.request.cancel_restore import mark_cancelled, wake_waiting
-from rewarm.steps.select.target_lock import give_back
+from rewarm.steps.request.routes import mark_cancelled, wake_waiting
+from rewarm.steps.select.admission import give_back
 
 ABORTED = "ExecutionAborted"
 FAILURES = frozenset({Status.FAILED, Status.CANCELLED})

@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import Volume
-from rewarm.domain.volume.modification_rule import DAY, ModificationRule, Slots, slots
 from rewarm.domain.volume.performance import VolumeModification
+from rewarm.domain.volume.performance_change import DAY, ModificationRule, Slots, slots
 from rewarm.ports.performance import CallTrail, PerformanceLog, VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore

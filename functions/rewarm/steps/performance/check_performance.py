@@ -13,9 +13,16 @@ from datetime import datetime, timedelta
 from rewarm.contracts.performance import CheckPerformanceEvent, CheckPerformanceResult
 from rewarm.domain.errors import ModificationFailedError, RestoreError
 from rewarm.domain.units import clock_text, duration_text, iso
-from rewarm.domain.volume.modification_rule import SAME
 from rewarm.domain.volume.performance import VolumeModification
-from rewarm.domain.volume.performance_change import Activity, Limit, Sight, changed_limit, is_loaded, sight
+from rewarm.domain.volume.performance_change import (
+    SAME,
+    Activity,
+    Limit,
+    Sight,
+    changed_limit,
+    is_loaded,
+    sight,
+)
 from rewarm.ports.performance import CallTrail, Metrics, VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.performance.changes import ChangeStatus, requested_at

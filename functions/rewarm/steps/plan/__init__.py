@@ -3,7 +3,6 @@
 States: Choose Strategy, Load Plan, Choose Fallback.
 Route: plan_restore.
 
-- plan_answer: a plan as the API answers it
 - plan_notes: what a reader of a plan should know beside its numbers
 - planning: from facts to plans, for the state and for the route
 """

@@ -9,7 +9,7 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.holds import Pace
 from rewarm.steps.plan.planning import PlanningPorts, plan_volumes
 from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
-from rewarm.steps.select.start_times import turn_notes, turn_of_volumes
+from rewarm.steps.select.admission import turn_notes, turn_of_volumes
 
 MOST_NOTES = 20
 """How many notes a message has room for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewarm.contracts import LoadPlanEvent, LoadPlanResult
 from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.payloads import read_plan
-from rewarm.steps.select.start_times import seconds_until
+from rewarm.steps.select.admission import seconds_until
 
 
 def load_plan(event: LoadPlanEvent, *, artifacts: Artifacts) -> LoadPlanResult:

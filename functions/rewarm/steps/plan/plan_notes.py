@@ -7,8 +7,8 @@ from datetime import datetime
 
 from rewarm.contracts import VolumePlan
 from rewarm.domain.model import PriceBook, Strategy
-from rewarm.domain.scope import Scope
 from rewarm.domain.units import clock_text
+from rewarm.domain.volume.extents import Scope
 
 MOST_PASSED_OVER = 5
 _OLDER = "older than "

@@ -1,16 +1,36 @@
-"""POST /plans: every strategy with its time and price; nothing is created and nothing is written."""
+"""POST /plans: every strategy with its time and price; nothing is created and nothing is written.
+
+The answer holds the plans of a request beside the facts behind them, and the price of every other deadline.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from rewarm.contracts.plans import PlanResult
+from rewarm.contracts import Boost, RestoreRequest, VolumeAssignment
+from rewarm.contracts.plans import (
+    FastSnapshotRestoreFacts,
+    FrontierChoice,
+    FrontierOffer,
+    InstanceLimits,
+    PlanFacts,
+    PlannedVolume,
+    PlanResult,
+    Price,
+    QuotasLeft,
+    VolumeLimits,
+)
+from rewarm.domain.model import FastSnapshotRestore, PriceBook, Strategy
+from rewarm.domain.plan.allocation import FrontierStep, frontier
+from rewarm.domain.plan.estimates import Estimate
+from rewarm.domain.units import ceil_seconds
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.plan.plan_answer import plan_answer
-from rewarm.steps.plan.planning import PlanningPorts
+from rewarm.steps.plan.planning import Case, PlanningPorts, gather, plan_cases
 from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes, with_agent
 
@@ -42,3 +62,93 @@ def plan_restore(
         ports,
         now=now,
     )
+
+
+def plan_answer(
+    request: RestoreRequest, volumes: Sequence[VolumeAssignment], ports: PlanningPorts, *, now: datetime
+) -> PlanResult:
+    """Raises NoStrategyFitsError."""
+    minutes = request.objective.ready_within_minutes
+    deadline_at = None if minutes is None else now + timedelta(minutes=minutes)
+    book = ports.prices.book(now=now)
+    cases = gather(request, volumes, ports, deadline_at=deadline_at, now=now)
+    facts = [case.facts for case in cases]
+    decided = plan_cases(cases, book, now=now)
+    return PlanResult(
+        request=request,
+        plans=[
+            PlannedVolume(**dict(plan), facts=_facts(case))
+            for plan, case in zip(decided.plans, cases, strict=True)
+        ],
+        summary=decided.summary,
+        frontier=[_offer(step) for step in frontier(facts, cases[0].objective, book)],
+        prices=_prices(book, cases, now),
+    )
+
+
+def _facts(case: Case) -> PlanFacts:
+    volume, facts = case.volume, case.facts
+    return PlanFacts(
+        data_bytes=facts.data_bytes,
+        data_bytes_from=volume.data_bytes_from,
+        written_bytes=facts.written_bytes,
+        snapshot_size_gib=facts.snapshot_size_gib,
+        volume_limits=VolumeLimits.model_validate(facts.speed),
+        instance_limits=_instance_limits(case),
+        agent_available=facts.agent_available,
+        fast_snapshot_restore=_fast_restore(facts.fast_restore),
+        quotas_left=QuotasLeft(
+            fast_snapshot_restores=facts.fast_restore_quota_left,
+            initialization_rate_mib_s=facts.rate_quota_left_mib_s,
+            volume_clones=facts.clone_quota_left,
+        ),
+        clone_source=facts.clone_source.volume_id if facts.clone_source else None,
+        volumes_of_snapshot=facts.volumes_of_snapshot,
+        volumes_of_restore=facts.volumes_of_restore,
+    )
+
+
+def _instance_limits(case: Case) -> InstanceLimits | None:
+    limits, instance_type = case.facts.instance_limits, case.volume.instance_type
+    if limits is None or instance_type is None:
+        return None
+    return InstanceLimits(
+        instance_type=instance_type,
+        baseline_throughput_mib_s=limits.baseline_throughput_mib_s,
+        maximum_throughput_mib_s=limits.maximum_throughput_mib_s,
+        baseline_iops=limits.baseline_iops,
+        maximum_iops=limits.maximum_iops,
+    )
+
+
+def _fast_restore(found: FastSnapshotRestore | None) -> FastSnapshotRestoreFacts:
+    if found is None:
+        return FastSnapshotRestoreFacts(state="disabled")
+    return FastSnapshotRestoreFacts(state=found.state, enabled_at=found.enabled_at, credits=found.credits)
+
+
+def _offer(step: FrontierStep) -> FrontierOffer:
+    counts: Counter[tuple[Strategy, int | None, Boost | None]] = Counter(map(_manner, step.estimates))
+    return FrontierOffer(
+        deadline_seconds=ceil_seconds(step.deadline_seconds),
+        cost_usd=step.cost_usd,
+        choices=[
+            FrontierChoice(volumes=count, strategy=strategy, initialization_rate_mib_s=rate, boost=boost)
+            for (strategy, rate, boost), count in counts.items()
+        ],
+    )
+
+
+def _manner(estimate: Estimate) -> tuple[Strategy, int | None, Boost | None]:
+    boost = None if estimate.boost is None else Boost.model_validate(estimate.boost)
+    return estimate.strategy, estimate.rate_mib_s, boost
+
+
+def _prices(book: PriceBook, cases: Sequence[Case], now: datetime) -> list[Price]:
+    """Those that a strategy's cost can hang on; storage costs the same whatever the strategy."""
+    types = {case.volume.volume.volume_type for case in cases}
+    return [
+        Price(name=name, usd=figure.usd, source=figure.source, as_of=figure.as_of, stale=figure.is_stale(now))
+        for name, figure in book.figures.items()
+        if not name.startswith("storage") and ("." not in name or name.rpartition(".")[2] in types)
+    ]

@@ -11,7 +11,7 @@ from typing import Any
 
 from rewarm.contracts import PollInitializationEvent, PollInitializationResult
 from rewarm.domain.errors import RestoreError
-from rewarm.domain.time.samples import Sample, with_sample
+from rewarm.domain.time.measured import Sample, with_sample
 from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.bucket import samples_key
 

@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from rewarm.domain.errors import AgentUnreachableError
-from rewarm.domain.volume.device_use import DeviceUse, device_use
+from rewarm.domain.volume.replacing import DeviceUse, device_use
 from rewarm.ports.instances import Commands, Instances
 
 DELIVERY_SECONDS = 120
 EXECUTION_SECONDS = 120
 PATIENCE = timedelta(seconds=DELIVERY_SECONDS + EXECUTION_SECONDS + 120)
-"""SSM reports its own time limits earlier; this is for an answer that never comes."""
+"""SSM tells of its own time limits before that; this is for an answer that never comes."""
 WAIT_SECONDS = 3
 
 

@@ -20,10 +20,10 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Volume
 from rewarm.domain.units import duration_text, iso
-from rewarm.domain.volume.device_use import DeviceUse
 from rewarm.domain.volume.replacing import (
     LEAVING,
     REPLACED_TAG,
+    DeviceUse,
     Place,
     check_replaceable,
     device_to_replace,

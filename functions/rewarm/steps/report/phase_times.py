@@ -18,7 +18,7 @@ from rewarm.contracts import (
 )
 from rewarm.contracts.base import Contract, Instant, JsonObject
 from rewarm.domain.model import BLOCK_BYTES, Strategy
-from rewarm.domain.plan.fast_restore import fsr_credits_per_hour
+from rewarm.domain.plan.estimators import fsr_credits_per_hour
 from rewarm.domain.ready import agent_output
 from rewarm.domain.time.measured import Measured, Phase
 from rewarm.domain.time.timings import PRIORS

@@ -18,7 +18,7 @@ from rewarm.contracts import (
 )
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.model import Strategy
-from rewarm.domain.plan.billing import billed
+from rewarm.domain.plan.cost import billed
 from rewarm.domain.words.failures import explain
 from rewarm.steps.record.records import (
     command_attribute,

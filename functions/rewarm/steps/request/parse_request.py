@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 
-from rewarm.contracts import (
-    ParseRequestEvent,
-    ParseRequestResult,
-    RestoreRequest,
-    Trigger,
+from rewarm.contracts import ParseRequestEvent, ParseRequestResult, RestoreRequest, Trigger
+from rewarm.domain.errors import (
+    InvalidRequestError,
+    RunbookNotFoundError,
+    ServiceUnavailableError,
+    TooManyRestoresError,
 )
-from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
 from rewarm.domain.units import iso, shown
+from rewarm.domain.volume.holds import AlarmStart, Running
 from rewarm.ports import JsonObject
 from rewarm.ports.holds import Pace
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import ALARM_HELD_UNTIL, Status, note
-from rewarm.steps.request.alarm_starts import Earlier, earlier_alarm, earlier_delivery
 from rewarm.steps.request.runbooks import request_of_runbook, resolve_request
-from rewarm.steps.select.start_times import seconds_until, turn_of_restore
-from rewarm.steps.select.target_lock import Keeper, enter_stack
+from rewarm.steps.select.admission import MOST_ROUNDS, Keeper, enter_stack, seconds_until, turn_of_restore
 
 ALARM_SOURCE = "aws.cloudwatch"
 MAX_EVENT_KEY = 1_024
@@ -193,3 +195,50 @@ def _record(
     }
     if not table.put_new(event.restore_id, record):
         note(table, event.restore_id, record)
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The restore that an event belongs to already."""
+
+    outcome: Literal["duplicate", "suppressed"]
+    restore_id: str
+    reason: str
+
+
+def earlier_delivery(key: str, restore_id: str, keeper: Keeper) -> Earlier | None:
+    """EventBridge and its Scheduler deliver at least once."""
+    owner = keeper.table.claim_event(key, restore_id)
+    if owner == restore_id:
+        return None
+    return Earlier("duplicate", owner, "it was delivered twice")
+
+
+def earlier_alarm(
+    alarm_name: str,
+    restore_id: str,
+    *,
+    runbook: JsonObject | None,
+    cooldown: timedelta,
+    now: datetime,
+    keeper: Keeper,
+) -> Earlier | None:
+    """While the alarm's last restore runs, and until the cooldown is over, another ALARM starts none."""
+    digest = _digest(runbook)
+    for _round in range(MOST_ROUNDS):
+        last = keeper.holds.alarm(alarm_name)
+        if last is not None and last.restore_id == restore_id:
+            return None
+        if last is not None:
+            ends = last.cooldown_ends(cooldown, digest)
+            if now < ends:
+                return Earlier("suppressed", last.restore_id, f"the cooldown ends at {ends:%H:%M:%S} UTC")
+            if not keeper.is_over(Running(last.restore_id, last.at), now):
+                return Earlier("suppressed", last.restore_id, "it still runs")
+        if keeper.holds.keep_alarm(alarm_name, last, AlarmStart(restore_id, now, digest)):
+            return None
+    raise ServiceUnavailableError(f'the alarm "{alarm_name}" goes off all the time; try again')
+
+
+def _digest(runbook: JsonObject | None) -> str:
+    return hashlib.sha256(json.dumps(runbook, sort_keys=True).encode()).hexdigest()[:16]

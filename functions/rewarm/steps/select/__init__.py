@@ -2,8 +2,7 @@
 
 States: Select Snapshot, Release Target.
 
+- admission: lets a restore begin: its devices are locked, the stack has room, and EC2 can answer it
 - selection: the facts about the snapshots of a request
 - sources: the snapshots that a request's `source` names
-- start_times: the time at which each restore and each volume may begin, within EC2's request limits
-- target_lock: the lock on a device, so that two restores never work on one device
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rewarm.contracts import ReleaseTargetEvent, ReleaseTargetResult
 from rewarm.ports.holds import Holds
-from rewarm.steps.select.target_lock import give_back
+from rewarm.steps.select.admission import give_back
 
 
 def release_target(event: ReleaseTargetEvent, *, holds: Holds) -> ReleaseTargetResult:

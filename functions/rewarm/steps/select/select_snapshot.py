@@ -13,8 +13,8 @@ from rewarm.ports.restores import VOLUME_COUNT
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.steps.record.payloads import is_small, write_volumes
 from rewarm.steps.record.records import stop_if_cancelled
+from rewarm.steps.select.admission import HoldingPorts, assign_and_hold
 from rewarm.steps.select.selection import with_agent
-from rewarm.steps.select.target_lock import HoldingPorts, assign_and_hold
 
 
 @dataclass(frozen=True, kw_only=True)

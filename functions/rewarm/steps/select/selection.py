@@ -17,7 +17,7 @@ from rewarm.contracts import (
 )
 from rewarm.domain.errors import InvalidRequestError, RestoreError, TargetNotUsableError, VolumeNotFoundError
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
-from rewarm.domain.snapshot.selection import PassedOver
+from rewarm.domain.snapshots import PassedOver
 from rewarm.domain.volume.replacing import check_replaceable, device_to_replace
 from rewarm.domain.volume.targets import check_instance, check_zone, choose_device
 from rewarm.domain.volume.volume_types import WantedVolume, settle

@@ -8,17 +8,17 @@ from datetime import datetime
 from rewarm.contracts.request import Source
 from rewarm.domain.errors import InvalidRequestError, RestoreError, SnapshotNotFoundError
 from rewarm.domain.model import Snapshot
-from rewarm.domain.snapshot.selection import (
+from rewarm.domain.snapshots import (
     PassedOver,
     Refusal,
     archived,
     in_recycle_bin,
+    newest_set,
     newest_usable,
     refused,
     require_usable,
     unusable,
 )
-from rewarm.domain.snapshot.snapshot_sets import newest_set
 from rewarm.domain.units import clock_text
 from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog

@@ -1,7 +1,7 @@
 """Measures a volume on its instance.
 
 State: Verify Volume.
-Routes: start_benchmark, get_benchmark.
+Routes: start_benchmark, get_benchmark (in benchmarks).
 
-- benchmark_volume: the benchmark that a request asks for after the verification
+- benchmarks: shows a benchmark, and runs the one that a request asks for after the verification
 """

@@ -19,17 +19,17 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.ready import agent_output
-from rewarm.domain.ready.verification import (
+from rewarm.domain.ready.reads import (
     MOST_MEASUREMENTS,
     SAMPLES_BEFORE,
     expected_reads,
     p99_limit_ms,
 )
-from rewarm.domain.scope import Scope
+from rewarm.domain.volume.extents import Scope
 from rewarm.ports.instances import Commands
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import measurement_attribute, sending_attribute, stop_if_cancelled
-from rewarm.steps.verify import benchmark_volume
+from rewarm.steps.verify import benchmarks
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from rewarm.steps.warm import agent_command
 
@@ -41,9 +41,9 @@ nine of the 25,000 events of an execution's history."""
 SLOWEST_READ_SECONDS = 5
 """First reads of some seconds were seen, of a minute rarely; on average this bounds the command's time."""
 COLD_BY_REQUEST = "this measures every written block, and with warmUp.scope used those of no file stay cold"
-"""The request asked for such a volume. So slow reads are reported, and do not fail the restore."""
+"""Such a volume is what was asked for, so that being slow there is told and does not fail the restore."""
 INVOCATION_PATIENCE = timedelta(minutes=10)
-"""Right after SendCommand SSM does not know the invocation; after this time it counts as lost."""
+"""SSM does not know an invocation right after it was sent; for longer means that it is lost."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,10 +63,10 @@ def verify_volume(
     """
     stop_if_cancelled(ports.table, event.restore_id)
     if ports.benchmarks is not None and event.pending is not None and event.pending.benchmark is not None:
-        return benchmark_volume.look(event, event.pending, event.pending.benchmark, ports.benchmarks)
+        return benchmarks.look(event, event.pending, event.pending.benchmark, ports.benchmarks)
     told = _verified(event, ports)
-    if ports.benchmarks is not None and benchmark_volume.wanted(event, told):
-        told = benchmark_volume.start(event, told, ports.benchmarks)
+    if ports.benchmarks is not None and benchmarks.wanted(event, told):
+        told = benchmarks.start(event, told, ports.benchmarks)
     _note_command(event, told, ports.table, ports.commands)
     return told
 

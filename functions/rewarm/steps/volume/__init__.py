@@ -2,6 +2,5 @@
 
 States: Prepare Snapshot, Create Volume, Check Volume, Attach Volume, Release.
 
-- boost: raises a volume's performance for the warm-up and lowers it afterwards
-- fast_restores: gives fast snapshot restore back
+- extras: gives back what costs extra: a boost and fast snapshot restore
 """

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from rewarm.contracts import PrepareSnapshotEvent, PrepareSnapshotResult
 from rewarm.domain.errors import FastSnapshotRestoreUnavailableError
 from rewarm.domain.model import FastSnapshotRestore
-from rewarm.domain.plan.fast_restore import fsr_credits_per_hour
+from rewarm.domain.plan.estimators import fsr_credits_per_hour
 from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.leftovers import came_of

@@ -21,8 +21,7 @@ from rewarm.steps.record.records import (
     boost_attribute,
     settled_attribute,
 )
-from rewarm.steps.volume.boost import lower
-from rewarm.steps.volume.fast_restores import release_fast_restore
+from rewarm.steps.volume.extras import lower, release_fast_restore
 
 WAIT_SECONDS = 10
 PATIENCE = timedelta(minutes=15)

@@ -1,19 +1,31 @@
-"""The command that runs the warm-up agent: parameters of the SSM document, for warming and for measuring."""
+"""The command that runs the warm-up agent: parameters of the SSM document, for warming and for measuring.
+
+It is sent once, even if the function that sends it ends before it can say so: SendCommand has no client
+token. So a note that a command is about to be sent, and its comment, are written before it is sent. Where
+that note still stands, nobody knows what came of it, and Run Command is asked.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from rewarm.contracts import RestoreRequest, VolumeAssignment
-from rewarm.domain.errors import AgentUnreachableError, RestoreError, TargetNotUsableError
-from rewarm.domain.scope import most_bytes
+from rewarm.domain.errors import (
+    AgentUnreachableError,
+    RestoreError,
+    ServiceUnavailableError,
+    TargetNotUsableError,
+)
+from rewarm.domain.units import iso
+from rewarm.domain.volume.extents import most_bytes
+from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.records import attribute, sending_attribute
-from rewarm.steps.warm.sent_once import about_to_send, sent_before
+from rewarm.steps.record.records import attribute, parsed_time, sending_attribute
 
 DELIVERY_SECONDS = 300
 """SSM tries for so long to reach the instance (botocore: ssm SendCommand TimeoutSeconds, at least 30)."""
@@ -24,6 +36,13 @@ NO_URL = "none"
 """What the document takes for an address where there is nothing to load."""
 MAX_URL_SECONDS = 604_800
 """Amazon S3 user guide, "Presigned URLs": seven days at most."""
+
+ANSWER_AFTER = timedelta(seconds=19)
+"""A command may be sent so long after its note: connecting and the answer take it (adapters/clients.py)."""
+SHOWN_AFTER = timedelta(seconds=15)
+"""SSM shows a new command a little late, how late is not documented; after that it was never sent."""
+NOTED_WITHIN = timedelta(seconds=5)
+"""A note that took longer to write tells too early a time, and is written again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +158,57 @@ def bytes_to_read(request: RestoreRequest, volume: VolumeAssignment) -> int:
     """Returns how many bytes the agent reads of the volume: at most, if the scope is `used`."""
     size_gib = volume.volume.size_gib
     return most_bytes(request.warm_up.scope, written_blocks=volume.written_blocks, size_gib=size_gib)
+
+
+@contextmanager
+def about_to_send(
+    restore_id: str, index: int, note: JsonObject, *, commands: Commands, table: RestoreTable
+) -> Iterator[None]:
+    """Around SendCommand, which may have its effect from `since` to `until`.
+
+    Whoever notes the command's id takes the note away (`sending_attribute`: None).
+    """
+    name = sending_attribute(index)
+
+    def noted(since: datetime, until: datetime) -> None:
+        told = {**note, "since": iso(since), "until": iso(until)}
+        table.update_volume(restore_id, index, {name: told})
+
+    since = commands.time()
+    noted(since, since + ANSWER_AFTER)
+    if commands.time() - since > NOTED_WITHIN:
+        since = commands.time()
+        noted(since, since + ANSWER_AFTER)
+    try:
+        yield
+    except ServiceUnavailableError:
+        # It may have been sent all the same, but no later than now.
+        with suppress(RestoreError):
+            noted(since, commands.time())
+        raise
+    except RestoreError:
+        with suppress(RestoreError):
+            table.update_volume(restore_id, index, {name: None})
+        raise
+
+
+def sent_before(standing: JsonObject | None, comment: str | None, commands: Commands) -> str | None:
+    """The command with this comment that nobody noted; others that nobody noted are cancelled.
+
+    Raises ServiceUnavailableError while SSM may not show it yet.
+    """
+    since = parsed_time((standing or {}).get("since"))
+    if not standing or since is None:
+        return None
+    sent = commands.find(standing["comment"], platform=standing["platform"], since=since)
+    found = [command for command in sent if not command.is_cancelled]
+    until = parsed_time(standing.get("until")) or since
+    if not found and commands.time() - until < SHOWN_AFTER:
+        raise ServiceUnavailableError(f'whether "{standing["comment"]}" was sent, SSM may not show yet')
+    kept = None
+    if found and standing["comment"] == comment:
+        kept = next((command for command in found if not command.is_over), found[0])
+    for command in found:
+        if command is not kept and not command.is_over:
+            commands.cancel(command.command_id, standing["instanceId"])
+    return kept.command_id if kept else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rewarm.contracts import AwaitSignalEvent, AwaitSignalResult
-from rewarm.domain.ready.signals import cancel_signal, command_signal, fast_restore_signal, volume_signal
+from rewarm.domain.ready.waits import cancel_signal, command_signal, fast_restore_signal, volume_signal
 from rewarm.ports.executions import Waiters
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import stop_if_cancelled

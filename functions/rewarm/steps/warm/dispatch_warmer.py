@@ -1,26 +1,45 @@
-"""State `Dispatch Warmer`: the warm-up agent on the instance, once."""
+"""State `Dispatch Warmer`: the warm-up agent on the instance, once; again after an interruption.
+
+Run Command may report the end of a command whose instance restarts while the instance is not back yet, so the
+instance is waited for; what the agent has read is kept on it (the SSM document's `--state`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest
-from rewarm.domain.model import MIB, Extent
-from rewarm.domain.ready.stability import read_ops_level
-from rewarm.domain.scope import Scope
-from rewarm.domain.volume.extents import Runs
+from rewarm.domain.errors import AgentFailedError, AgentUnreachableError
+from rewarm.domain.model import MIB, CommandStatus, Extent, Instance
+from rewarm.domain.ready import agent_output
+from rewarm.domain.ready.reads import read_ops_level
+from rewarm.domain.units import duration_text, iso
+from rewarm.domain.volume.extents import Runs, Scope
+from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.performance import Metrics
 from rewarm.steps.record.bucket import first_map_key, progress_key
-from rewarm.steps.record.records import attribute, command_attribute, sending_attribute, stop_if_cancelled
+from rewarm.steps.record.records import (
+    attribute,
+    command_attribute,
+    parsed_time,
+    sending_attribute,
+    stop_if_cancelled,
+)
 from rewarm.steps.warm import agent_command
 from rewarm.steps.warm.agent_command import AgentCommand, bytes_to_read
-from rewarm.steps.warm.restart_warmer import restart
 
 LOOK_BACK = timedelta(minutes=10)
 SLOWEST_MIB_S = 5
 """One reader on a cold volume gets about 5 MiB/s; the agent is never slower, so this bounds its time."""
+
+MOST_RESTARTS = 5
+"""What interrupts an agent this often will do it again."""
+PATIENCE = timedelta(minutes=10)
+"""EC2 user guide, "Reboot your instance": a few minutes; Windows with updates takes longer."""
+GONE = frozenset({"shutting-down", "terminated"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +53,11 @@ def dispatch_warmer(
     event: DispatchWarmerEvent,
     ports: DispatchWarmerPorts,
 ) -> DispatchWarmerResult:
-    """Sends the command of the agent once and returns its id, also when the state is retried.
+    """SendCommand has no client token: the table remembers the command, so that a retried state finds it;
+    also one that the function could not note before it ended (agent_command.py).
 
-    SendCommand has no client token, so the table remembers the command. An interrupted command is sent
-    again, and the agent continues where it stopped. Raises AgentFailedError, AgentUnreachableError,
-    TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
+    One that was interrupted is sent again, and the agent goes on from where it was. Raises AgentFailedError,
+    AgentUnreachableError, TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
     """
     stop_if_cancelled(ports.table, event.restore_id)
     name = command_attribute(event.volume.index)
@@ -120,3 +139,53 @@ def _execution_seconds(event: DispatchWarmerEvent) -> int:
     mib = bytes_to_read(event.request, event.volume) / MIB
     slowest = min(SLOWEST_MIB_S, wanted.max_mib_per_second or SLOWEST_MIB_S)
     return round(mib / slowest) + agent_command.MIN_EXECUTION_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """`restarts` is how often the command was sent again, this time included; `note` is for the record."""
+
+    is_due: bool = False
+    restarts: int = 0
+    note: JsonObject | None = None
+
+
+def restart(
+    earlier: DispatchWarmerResult,
+    noted: JsonObject,
+    now: datetime,
+    *,
+    commands: Commands,
+    instances: Instances,
+) -> Restart:
+    """Not due while the command runs, has ended well or badly by itself, or its instance is not back yet.
+
+    Raises AgentFailedError, AgentUnreachableError, TargetNotFoundError.
+    """
+    status = commands.status(earlier.command_id, earlier.instance_id)
+    if status is None or not status.finished or not agent_output.is_interrupted(status):
+        return Restart()
+    restarts = int(noted.get("restarts", 0)) + 1
+    if restarts > MOST_RESTARTS:
+        raise AgentFailedError(_too_often(earlier, restarts, status))
+    instance = instances.get(earlier.instance_id)
+    if instance.state in GONE:
+        raise AgentUnreachableError(f"the warm-up agent was interrupted: {_where(instance)}")
+    if instance.state == "running" and instance.ssm_online:
+        return Restart(is_due=True, restarts=restarts)
+    since = parsed_time(noted.get("interruptedAt")) or now
+    if now - since > PATIENCE:
+        waited = duration_text((now - since).total_seconds())
+        raise AgentUnreachableError(f"the warm-up agent was interrupted: {_where(instance)}, for {waited}")
+    return Restart(note={"interruptedAt": iso(since)})
+
+
+def _where(instance: Instance) -> str:
+    if instance.state != "running":
+        return f"{instance.instance_id} is {instance.state}"
+    return f"{instance.instance_id} is not online in Systems Manager"
+
+
+def _too_often(earlier: DispatchWarmerResult, times: int, status: CommandStatus) -> str:
+    ending = agent_output.ending(status)
+    return f"the warm-up agent on {earlier.instance_id} was interrupted {times} times, at last: {ending}"

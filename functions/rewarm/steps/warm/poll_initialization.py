@@ -24,16 +24,16 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import CommandStatus, InitializationStatus, ReadActivity, Strategy
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.readiness import AgentAccount, Observation, Readiness, check_in_place, judge
-from rewarm.domain.ready.stability import (
+from rewarm.domain.ready.reads import (
     UNMEASURED_PATIENCE_SECONDS,
     StableRule,
     is_read,
     latest_read_latency_ms,
+    p99_limit_ms,
 )
-from rewarm.domain.ready.verification import p99_limit_ms
-from rewarm.domain.scope import Scope, reported
 from rewarm.domain.time.measured import Point, with_point
 from rewarm.domain.units import duration_text, iso, size_text
+from rewarm.domain.volume.extents import Scope, reported
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands
 from rewarm.ports.performance import Metrics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rewarm.domain.ready.signals import signal_of
+from rewarm.domain.ready.waits import signal_of
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import Tasks, Waiters
 

@@ -20,7 +20,7 @@ from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts import PollInitializationEvent, PollInitializationResult
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import BLOCK_BYTES, GIB, InitializationStatus, Strategy
-from rewarm.domain.ready.signals import command_signal, signal_of, volume_signal
+from rewarm.domain.ready.waits import command_signal, signal_of, volume_signal
 from rewarm.steps.warm.poll_initialization import PollInitializationPorts, poll_initialization
 from tests.local.aws.machines.fake_dataplane import FakeDataPlane
 from tests.local.aws.region.readiness_faults import initialized

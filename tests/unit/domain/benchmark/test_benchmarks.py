@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from rewarm.domain.benchmark import benchmark_output, fio_output
-from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS, PatternName
-from rewarm.domain.benchmark.comparison import Provisioned, met_limit, ranks
+from rewarm.domain.benchmark import fio_output
+from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS, PatternName, Provisioned, met_limit, ranks
 from rewarm.domain.benchmark.fio_output import FioResult
 from rewarm.domain.errors import BenchmarkFailedError
 from rewarm.domain.model import InstanceEbsLimits
@@ -101,7 +100,7 @@ class TestDocumentOutput:
     def test_runs_in_their_order_with_what_is_mounted(self) -> None:
         text = run_text("/data", "cache", account(side(5)), serial="vol0123456789abcdef0")
         text += run_text("/efs", "cache", None, status=75, note="there is no folder /efs")
-        first, second = benchmark_output.runs(text)
+        first, second = fio_output.runs(text)
         assert (first.target, first.pattern, first.file_system) == ("/data", "cache", "ext4")
         assert first.volume_id == "vol-0123456789abcdef0"
         assert first.result is not None
@@ -109,21 +108,21 @@ class TestDocumentOutput:
         assert (second.result, second.problem, second.volume_id) == (None, "there is no folder /efs", None)
 
     def test_a_run_that_was_ended_says_so(self) -> None:
-        (one,) = benchmark_output.runs(run_text("/data", "init", None, status=124))
+        (one,) = fio_output.runs(run_text("/data", "init", None, status=124))
         assert one.problem == "fio did not end in time"
 
     def test_nothing_is_nothing(self) -> None:
-        assert benchmark_output.runs("") == []
+        assert fio_output.runs("") == []
 
     def test_a_copy_has_two_times(self) -> None:
         text = '{"command":"copy","sizeBytes":32212254720,"firstSeconds":819.1,"secondSeconds":502.4}'
-        found = benchmark_output.copied(text)
+        found = fio_output.copied(text)
         assert found.first_seconds / found.second_seconds == pytest.approx(1.63, abs=0.01)
 
     @pytest.mark.parametrize("text", ["", "{}", '{"sizeBytes":1,"firstSeconds":0,"secondSeconds":1}'])
     def test_a_copy_without_times_is_refused(self, text: str) -> None:
         with pytest.raises(BenchmarkFailedError):
-            benchmark_output.copied(text)
+            fio_output.copied(text)
 
 
 class TestComparison:

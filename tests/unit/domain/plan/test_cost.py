@@ -1,4 +1,4 @@
-"""What strategies cost, by hand."""
+"""What strategies cost, and what the parts of a price have come to, by hand."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarm.domain.model import GIB
+from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.plan import cost
+from rewarm.domain.plan.cost import LIST_BLOCKS, billed
 from tests.support.builders import NOW
 from tests.support.fakes import tokyo_prices
 
 BOOK = tokyo_prices(NOW)
+
+FSR, BOOST, RATE = Strategy.FAST_SNAPSHOT_RESTORE, Strategy.BOOSTED_WARM_UP, Strategy.PROVISIONED_RATE
 
 
 class TestProvisionedRate:
@@ -79,3 +82,38 @@ class TestTotal:
             "Fast snapshot restore: 60 min / 60 x $0.90 = $0.90; "
             "ListSnapshotBlocks requests: 1 request x $0.0006 / 1,000 = under $0.0001"
         )
+
+
+@pytest.mark.parametrize(
+    ("strategy", "planned_seconds", "actual_seconds", "usd"),
+    [
+        (FSR, 7_200.0, 600.0, "0.75"),  # an hour at least
+        (FSR, 7_200.0, 3_601.0, "0.7625"),  # by the minute that has begun
+        (FSR, 7_200.0, 10_800.0, "2.25"),
+        (BOOST, 3_600.0, 1_800.0, "0.75"),  # by the second
+        (BOOST, 3_600.0, 7_200.0, "3.00"),
+    ],
+)
+def test_what_is_billed_by_time_follows_the_time_that_it_took(strategy, planned_seconds, actual_seconds, usd):
+    found, how = billed(
+        strategy, "x", Decimal("1.50"), planned_seconds, is_made=True, actual_seconds=actual_seconds
+    )
+    assert found == Decimal(usd)
+    assert "planned were" in how
+
+
+def test_a_rate_is_billed_in_full_once_there_is_a_volume():
+    planned = Decimal("0.0576")
+    assert billed(RATE, "rate", planned, None, is_made=True, actual_seconds=None)[0] == planned
+    assert billed(RATE, "rate", planned, None, is_made=False, actual_seconds=None)[0] == 0
+
+
+def test_requests_are_billed_whatever_came_of_them():
+    planned = Decimal("0.000005")
+    assert billed(RATE, LIST_BLOCKS, planned, None, is_made=False, actual_seconds=None)[0] == planned
+
+
+def test_what_cannot_be_known_is_not_guessed():
+    found, how = billed(BOOST, "boost", Decimal(1), 60.0, is_made=True, actual_seconds=None)
+    assert found is None
+    assert "AWS's bill" in how

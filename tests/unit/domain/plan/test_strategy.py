@@ -10,7 +10,7 @@ import pytest
 
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, Strategy, VolumeSettings
-from rewarm.domain.plan import estimators, fast_restore, warm_up
+from rewarm.domain.plan import estimators, warm_up
 from rewarm.domain.plan.estimates import EstimateLimits, Infeasible
 from rewarm.domain.plan.facts import CloneSource
 from rewarm.domain.plan.strategy import PlanObjective, choose, choose_all
@@ -57,20 +57,20 @@ class TestReferenceCases:
         [(100, 100 / 1024 + 0.1), (128, 0.125 + 0.125), (1024, 1 + 1), (4096, 4 + 4), (16_384, 16 + 16)],
     )
     def test_fast_snapshot_restore_needs_its_time_and_a_credit(self, size_gib, hours):
-        lead = fast_restore.fsr_lead(facts(snapshot_size_gib=size_gib))
+        lead = estimators.fsr_lead(facts(snapshot_size_gib=size_gib))
         # The credit metric comes by the minute.
         assert (lead.p50 - 60) / HOUR == pytest.approx(hours)
 
     def test_twelve_volumes_of_one_snapshot_need_twelve_credits(self):
         enabled = facts(fast_restore=FastSnapshotRestore("enabled", NOW, 10.0), volumes_of_snapshot=12)
-        lead = fast_restore.fsr_lead(enabled)
+        lead = estimators.fsr_lead(enabled)
         # Ten find a credit, the eleventh waits 6 min and the twelfth 12 min: 18 / 12 = 1.5 min on average.
         assert lead.p50 == pytest.approx(60 + 90)
         assert lead.p90 == pytest.approx(180 + 2 / 10 * HOUR)
 
     def test_enabled_with_a_credit_is_fast_at_once(self):
         enabled = no_instance(fast_restore=FastSnapshotRestore("enabled", NOW, 1.0))
-        assert fast_restore.fast_snapshot_restore(enabled, BOOK, EstimateLimits()).times.ready_p50 == 10 + 60
+        assert estimators.fast_snapshot_restore(enabled, BOOK, EstimateLimits()).times.ready_p50 == 10 + 60
 
     @pytest.mark.parametrize(
         ("changes", "reason"),
@@ -83,7 +83,7 @@ class TestReferenceCases:
         ],
     )
     def test_fast_snapshot_restore_has_limits(self, changes, reason):
-        outcome = fast_restore.fast_snapshot_restore(facts(**changes), BOOK, EstimateLimits())
+        outcome = estimators.fast_snapshot_restore(facts(**changes), BOOK, EstimateLimits())
         assert isinstance(outcome, Infeasible)
         assert reason in outcome.reason
 

@@ -17,10 +17,9 @@ from hypothesis import given
 from rewarm.domain.model import BoostSettings, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.allocation import allocate, usd
-from rewarm.domain.plan.estimates import Estimate, EstimateLimits
+from rewarm.domain.plan.estimates import NEVER_BY_ITSELF, Estimate, EstimateLimits, PlanObjective
 from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
 from rewarm.domain.plan.facts import beside_each_other
-from rewarm.domain.plan.objective import NEVER_BY_ITSELF, PlanObjective
 from rewarm.domain.plan.warm_up import warm_up_times
 from rewarm.domain.volume.volume_types import VOLUME_TYPES, VolumeSpeed
 from tests.support.amount import cases

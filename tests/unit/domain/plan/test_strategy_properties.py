@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.domain.plan.allocation import allocate, usd
-from rewarm.domain.plan.estimates import Estimate, EstimateLimits
-from rewarm.domain.plan.estimators import ESTIMATORS
+from rewarm.domain.plan.estimates import NEVER_BY_ITSELF, Estimate, EstimateLimits, PlanObjective
+from rewarm.domain.plan.estimators import ESTIMATORS, fast_snapshot_restore
 from rewarm.domain.plan.facts import beside_each_other
-from rewarm.domain.plan.fast_restore import fast_snapshot_restore
-from rewarm.domain.plan.objective import NEVER_BY_ITSELF, PlanObjective
 from rewarm.domain.plan.strategy import choose_all
 from tests.support.amount import cases
 from tests.support.builders import NOW

@@ -10,13 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rewarm.domain.model import GIB, BoostSettings, InstanceEbsLimits, VolumeSettings
-from rewarm.domain.plan.boost import boosted_warm_up, boosts_of
 from rewarm.domain.plan.estimates import EstimateLimits, Infeasible
 from rewarm.domain.plan.facts import beside_each_other
-from rewarm.domain.plan.warm_up import InstanceRate, shared_seconds, warm_up_agent
-from rewarm.domain.scope import Scope
+from rewarm.domain.plan.warm_up import InstanceRate, boosted_warm_up, boosts_of, shared_seconds, warm_up_agent
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import Quantiles, Timings
+from rewarm.domain.volume.extents import Scope
 from rewarm.domain.volume.volume_types import VolumeSpeed, speed
 from tests.support.builders import facts
 from tests.support.facts import TOKYO

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rewarm.domain.model import GIB, InitializationStatus, ReadActivity, Strategy
 from rewarm.domain.ready.readiness import AgentAccount, Observation, judge
-from rewarm.domain.ready.stability import StableRule, latest_read_latency_ms, read_ops_level
+from rewarm.domain.ready.reads import StableRule, latest_read_latency_ms, read_ops_level
 from rewarm.domain.ready.waits import agent_wait_seconds, metric_wait_seconds, status_wait_seconds
 from tests.support.builders import at
 

@@ -17,12 +17,18 @@ from rewarm.domain.time.measured import (
     Likeness,
     Measured,
     Phase,
-    rates_mib_s,
     weight,
     with_point,
 )
-from rewarm.domain.time.quantiles import WeightedValue, shrunk, upper_quantile, weighted_median
-from rewarm.domain.time.timings import PRIORS, FigureBasis, Quantiles
+from rewarm.domain.time.timings import (
+    PRIORS,
+    FigureBasis,
+    Quantiles,
+    WeightedValue,
+    shrunk,
+    upper_quantile,
+    weighted_median,
+)
 from tests.support.builders import NOW
 
 HERE = Likeness("gp3", "us-east-1a", "m5.large")
@@ -294,7 +300,7 @@ class TestPoints:
             points = with_point(points, float(second), second * MIB)
         assert len(points) <= MOST_POINTS
         assert (points[0], points[-1]) == ((0.0, 0), (999.0, 999 * MIB))
-        assert rates_mib_s(points) == pytest.approx([1.0] * (len(points) - 1))
+        assert all(bytes_done == seconds * MIB for seconds, bytes_done in points)
 
     def test_a_standstill_costs_no_room(self):
         points: list[tuple[float, int]] = []

@@ -6,7 +6,7 @@ import pytest
 
 from rewarm.domain.errors import AccessDeniedError, ThrottledError
 from rewarm.domain.model import FastSnapshotRestore, VolumeSettings
-from rewarm.domain.ready.signals import cancel_signal
+from rewarm.domain.ready.waits import cancel_signal
 from rewarm.domain.volume.leftovers import restore_of
 from rewarm.steps.clean_up.sweep import restore_of_event
 from rewarm.steps.record.records import note

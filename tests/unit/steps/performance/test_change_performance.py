@@ -17,8 +17,8 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
     VolumeNotFoundError,
 )
-from rewarm.domain.volume.modification_rule import ModificationRule
 from rewarm.domain.volume.performance import BOOST_TAG, Performance
+from rewarm.domain.volume.performance_change import ModificationRule
 from rewarm.steps.performance.change_performance import ChangePerformancePorts, change_performance
 from tests.support.builders import NOW, VOLUME_ID, at
 from tests.support.performance import CHANGE_ID, IO2, ORIGINAL, TARGET, ChangeWorld

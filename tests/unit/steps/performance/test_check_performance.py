@@ -10,11 +10,11 @@ import pytest
 from rewarm.contracts import AnnounceEvent
 from rewarm.contracts.performance import CheckPerformanceResult, PerformanceSettings
 from rewarm.domain.errors import ModificationFailedError, ThrottledError
-from rewarm.domain.volume.modification_rule import ModificationRule
 from rewarm.domain.volume.performance import Performance
+from rewarm.domain.volume.performance_change import ModificationRule
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.performance.check_performance import CheckPerformancePorts, check_performance
-from rewarm.steps.performance.get_performance import PerformancePorts, get_performance
+from rewarm.steps.performance.routes import PerformancePorts, get_performance
 from tests.support.builders import NOW, VOLUME_ID, at
 from tests.support.fakes import FakeArtifacts, FakeMessages
 from tests.support.performance import CHANGE_ID, ORIGINAL, TARGET, ChangeWorld, check_event

@@ -9,7 +9,7 @@ from decimal import Decimal
 from rewarm.contracts import PassedOverSnapshot
 from rewarm.contracts.values import Boost, Candidate
 from rewarm.domain.model import PriceFigure, Strategy
-from rewarm.domain.scope import Scope
+from rewarm.domain.volume.extents import Scope
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
 from tests.support.builders import NOW, assignment, volume_plan
 from tests.support.fakes import tokyo_prices

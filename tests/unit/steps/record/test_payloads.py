@@ -10,7 +10,7 @@ from rewarm.contracts import ReportEvent, Trigger
 from rewarm.domain.errors import RequestRefusedError
 from rewarm.steps.record.payloads import MOST_SHOWN_BYTES, is_small, read_object, read_volumes
 from rewarm.steps.report.report import ReportPorts, report
-from rewarm.steps.request.get_restore import GetRestorePorts, get_restore
+from rewarm.steps.request.routes import GetRestorePorts, get_restore
 from tests.support.builders import NOW, RESTORE_ID, at, request
 from tests.support.fakes import FakeArtifacts
 from tests.support.hundred import MOST_BYTES, VOLUMES, Restore, fits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rewarm.contracts import InitializationSignals, PollInitializationEvent, PollInitializationResult
 from rewarm.domain.errors import ServiceUnavailableError
-from rewarm.domain.time.samples import MOST_SAMPLES, Sample
+from rewarm.domain.time.measured import MOST_SAMPLES, Sample
 from rewarm.steps.record.bucket import samples_key
 from rewarm.steps.record.samples import MOST_BYTES, note, read
 from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID, World, assignment, at, plan, request

@@ -17,7 +17,7 @@ from rewarm.steps.record.learned_times import known_records, timings_of
 from rewarm.steps.record.payloads import write_plans
 from rewarm.steps.report import phase_times
 from rewarm.steps.report.report import ReportPorts, report
-from rewarm.steps.request.get_restore import GetRestorePorts, get_restore
+from rewarm.steps.request.routes import GetRestorePorts, get_restore
 from tests.support.builders import (
     INSTANCE_ID,
     NOW,

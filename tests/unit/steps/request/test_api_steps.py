@@ -22,10 +22,15 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import GIB, FastSnapshotRestore, PriceFigure, Strategy
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
 from rewarm.steps.record.records import note
-from rewarm.steps.request.cancel_restore import CancelRestorePorts, cancel_restore
-from rewarm.steps.request.get_restore import GetRestorePorts, get_restore
+from rewarm.steps.request.routes import (
+    CancelRestorePorts,
+    GetRestorePorts,
+    StartRestorePorts,
+    cancel_restore,
+    get_restore,
+    start_restore,
+)
 from rewarm.steps.request.runbooks import delete_runbook, get_runbook, put_runbook
-from rewarm.steps.request.start_restore import StartRestorePorts, start_restore
 from tests.support.builders import (
     NOW,
     RESTORE_ID,

@@ -10,7 +10,7 @@ import pytest
 from rewarm.domain import errors
 from rewarm.domain.model import VolumeSettings
 from rewarm.steps.record.bucket import benchmark_output_key
-from rewarm.steps.verify.get_benchmark import get_benchmark
+from rewarm.steps.verify.benchmarks import get_benchmark
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts, start_benchmark
 from tests.support import builders
 from tests.support.fakes import FakeArtifacts, FakeCommands, FakeInstances, FakeVolumes

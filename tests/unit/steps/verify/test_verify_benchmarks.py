@@ -9,7 +9,7 @@ import pytest
 from rewarm.contracts import VerifyVolumeEvent, VerifyVolumeResult
 from rewarm.domain.errors import InvalidRequestError, ThrottledError
 from rewarm.steps.record.bucket import benchmark_output_key
-from rewarm.steps.verify.get_benchmark import BenchmarkPorts
+from rewarm.steps.verify.benchmarks import BenchmarkPorts
 from rewarm.steps.verify.verify_volume import VerifyVolumePorts, verify_volume
 from tests.support.builders import (
     RESTORE_ID,

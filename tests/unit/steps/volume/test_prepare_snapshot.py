@@ -12,7 +12,7 @@ from rewarm.domain.errors import (
     ThrottledError,
 )
 from rewarm.domain.model import FastSnapshotRestore, Strategy
-from rewarm.steps.volume.fast_restores import release_fast_restore
+from rewarm.steps.volume.extras import release_fast_restore
 from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, ZONE, World, assignment, at, plan
 from tests.support.wired import wired

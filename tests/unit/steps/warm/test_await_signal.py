@@ -6,8 +6,8 @@ import pytest
 
 from rewarm.contracts import AwaitSignalEvent
 from rewarm.domain.errors import RestoreCancelledError
-from rewarm.domain.ready.signals import cancel_signal
-from rewarm.steps.request.cancel_restore import CancelRestorePorts, cancel_restore
+from rewarm.domain.ready.waits import cancel_signal
+from rewarm.steps.request.routes import CancelRestorePorts, cancel_restore
 from rewarm.steps.warm.await_signal import AwaitSignalPorts, await_signal
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, assignment, dispatch
 from tests.support.fakes import FakeTable

@@ -12,9 +12,8 @@ from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, PollInit
 from rewarm.domain.errors import AgentFailedError, AgentInterruptedError, AgentUnreachableError
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.ready import agent_output
-from rewarm.steps.warm.dispatch_warmer import DispatchWarmerPorts, dispatch_warmer
+from rewarm.steps.warm.dispatch_warmer import MOST_RESTARTS, DispatchWarmerPorts, dispatch_warmer
 from rewarm.steps.warm.poll_initialization import PollInitializationPorts, poll_initialization
-from rewarm.steps.warm.restart_warmer import MOST_RESTARTS
 from tests.support.builders import (
     INSTANCE_ID,
     NOW,

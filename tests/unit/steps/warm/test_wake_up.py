@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from rewarm.domain.ready.signals import volume_signal
+from rewarm.domain.ready.waits import volume_signal
 from rewarm.steps.warm.wake_up import WakeUpPorts, wake_up
 from tests.support.signals import FakeTasks, FakeWaiters
 

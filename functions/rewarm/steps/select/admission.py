@@ -1,11 +1,17 @@
-"""Two restores never work on one device, and no more run at once than the stack allows.
+"""What a restore waits for before it begins: its place in the stack, its devices, and its turn at EC2.
 
-The API asks before it answers, the state machine again with the same restore id, which holds what it has.
-What belongs to a restore that is over, because it was stopped or lost, goes to whoever needs it.
+Two restores never work on one device, and no more run at once than the stack allows. The API asks before it
+answers, the state machine again with the same restore id, which holds what it has. What belongs to a restore
+that is over, because it was stopped or lost, goes to whoever needs it.
+
+EC2 answers so many describe calls a second, to the whole account. A thousand restores that begin at once
+would be refused, try again, and be refused again. What they need is known, so each restore and each volume is
+given a time, and waits in the state machine, where waiting costs nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,9 +26,10 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
     TooManyRestoresError,
 )
+from rewarm.domain.units import clock_text
 from rewarm.domain.volume.holds import START_GRACE, ConcurrencyLimits, Running, TargetHolds, check_stack
 from rewarm.ports.executions import RestoreExecutions
-from rewarm.ports.holds import Holds
+from rewarm.ports.holds import Holds, Pace
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import FINISHED
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes
@@ -31,6 +38,12 @@ MOST_ROUNDS = 10
 """Each lost round is another restore's gain, so they end; DynamoDB is asked no more often than this."""
 MOST_CHECKED = 10
 """So many of the oldest restores are looked at where the stack is full; the sweeper looks at all."""
+
+CALLS_OF_RESTORE = 5
+"""Describe calls up to the plan: snapshot, source volume, instance, fast snapshot restore, quotas."""
+CALLS_OF_VOLUME = 9
+"""Describe calls of a volume from CreateVolume to the end, with the agent, which needs most."""
+WORTH_TELLING_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -158,3 +171,29 @@ def _release(restore_id: str, instance_id: str, holds: Holds) -> Iterable[str]:
         if not devices or holds.keep(held, held.without({restore_id})):
             return devices.values()
     raise ServiceUnavailableError(f"other restores to {instance_id} begin all the time; try again")
+
+
+def turn_of_restore(pace: Pace, now: datetime) -> datetime:
+    """When the restore may look for its snapshots."""
+    return pace.due(CALLS_OF_RESTORE, now=now)
+
+
+def turn_of_volumes(count: int, pace: Pace, now: datetime) -> list[datetime]:
+    """When each of the volumes may be begun, in their order."""
+    return [pace.due(CALLS_OF_VOLUME, now=now) for _ in range(count)]
+
+
+def seconds_until(instant: datetime | None, now: datetime) -> int:
+    """Whole seconds, as a Wait state takes them."""
+    return 0 if instant is None else max(0, math.ceil((instant - now).total_seconds()))
+
+
+def turn_notes(last: datetime, now: datetime) -> list[str]:
+    """For the plan's reader, where the wait is worth telling."""
+    if (last - now).total_seconds() < WORTH_TELLING_SECONDS:
+        return []
+    told = (
+        "Many restores begin at this time, and EC2 answers so many calls a second: it is the turn of this "
+        f"one at {clock_text(last)}; the times count from then on."
+    )
+    return [told]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewarm.domain.model import MIB
-from rewarm.domain.time.samples import MOST_SAMPLES, Sample, rates_mib_s, with_sample
+from rewarm.domain.time.measured import MOST_SAMPLES, Sample, rates_mib_s, with_sample
 
 
 def grown(count, seconds=15.0):

@@ -1,4 +1,7 @@
-"""GET /benchmarks/{id}: the figures side by side, with rank and the limit that each run met."""
+"""GET /benchmarks/{id}: the figures side by side, with rank and the limit that each run met.
+
+A request may want benchmarks of a volume that is fast: reads of its device, for the report only.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from rewarm.contracts import VerifyVolumeEvent, VerifyVolumeResult
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.benchmarks import (
     BenchmarkLimit,
+    BenchmarkRequest,
     BenchmarkResult,
     BenchmarkRun,
     BenchmarkSide,
@@ -16,22 +21,23 @@ from rewarm.contracts.benchmarks import (
     CopyTimes,
     StartedBenchmark,
 )
-from rewarm.domain.benchmark import benchmark_output
-from rewarm.domain.benchmark.benchmark_output import BenchmarkOutput
-from rewarm.domain.benchmark.benchmarks import PATTERNS, PatternName
-from rewarm.domain.benchmark.comparison import Provisioned, met_limit, ranks
-from rewarm.domain.benchmark.fio_output import Direction
-from rewarm.domain.errors import BenchmarkNotFoundError, RestoreError
+from rewarm.domain.benchmark import fio_output
+from rewarm.domain.benchmark.benchmarks import PATTERNS, PatternName, Provisioned, met_limit, ranks
+from rewarm.domain.benchmark.fio_output import BenchmarkOutput, Direction
+from rewarm.domain.errors import BenchmarkNotFoundError, RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.domain.model import MIB, CommandStatus, InstanceEbsLimits
 from rewarm.domain.ready import agent_output
 from rewarm.domain.volume import volume_types
 from rewarm.steps.record.bucket import benchmark_key, benchmark_output_key
-from rewarm.steps.verify.start_benchmark import BenchmarkPorts
+from rewarm.steps.verify.start_benchmark import BenchmarkPorts, fio_parameters
+from rewarm.steps.warm.agent_command import DELIVERY_SECONDS
 
 INVOCATION_PATIENCE = timedelta(minutes=10)
 """SSM does not know an invocation right after it was sent; for longer means that it is lost."""
 LARGEST_OUTPUT = 4 * MIB
 """fio says some 10 KB a run."""
+
+WAIT_SECONDS = 15
 
 
 def get_benchmark(benchmark_id: str, *, now: datetime, ports: BenchmarkPorts) -> JsonObject:
@@ -61,7 +67,7 @@ def outcome(
     text = ports.artifacts.get_text(benchmark_output_key(started.benchmark_id), most_bytes=LARGEST_OUTPUT)
     if text is None:
         return _told(started, "failed", "the instance has uploaded nothing")
-    runs = _ranked(benchmark_output.runs(text), started, ports)
+    runs = _ranked(fio_output.runs(text), started, ports)
     told = _told(started, "completed", "measured")
     return told.model_copy(update={"runs": runs})
 
@@ -80,7 +86,7 @@ def _told(started: StartedBenchmark, status: str, reason: str) -> BenchmarkResul
 
 def _copied(started: StartedBenchmark, status: CommandStatus) -> BenchmarkResult:
     try:
-        found = benchmark_output.copied(status.stdout)
+        found = fio_output.copied(status.stdout)
     except RestoreError as error:
         return _told(started, "failed", str(error))
     mib = found.size_bytes / MIB
@@ -179,4 +185,72 @@ def _side(one: Direction | None) -> BenchmarkSide | None:
         mib_s=round(one.mib_s, 2),
         operations=one.operations,
         **{name: round(getattr(one, name), 4) for name in ("mean_ms", "p50_ms", "p99_ms", "p99_9_ms")},
+    )
+
+
+def wanted(event: VerifyVolumeEvent, told: VerifyVolumeResult) -> bool:
+    """After the measurement, where there is an instance."""
+    after = told.finished and event.phase == "after" and event.volume.instance_id is not None
+    return after and bool(event.request.verify.benchmarks)
+
+
+def start(event: VerifyVolumeEvent, told: VerifyVolumeResult, ports: BenchmarkPorts) -> VerifyVolumeResult:
+    """What was measured waits for the figures. What keeps fio from running is told, and fails nothing."""
+    try:
+        benchmark = _started(event, ports)
+    except (ThrottledError, ServiceUnavailableError):
+        raise
+    except RestoreError as error:
+        return told.model_copy(update={"benchmark_problem": str(error)})
+    waits = {"finished": False, "wait_seconds": WAIT_SECONDS}
+    return told.model_copy(update={"benchmark": benchmark, **waits})
+
+
+def look(
+    event: VerifyVolumeEvent, pending: VerifyVolumeResult, started: StartedBenchmark, ports: BenchmarkPorts
+) -> VerifyVolumeResult:
+    """The figures as soon as they are there."""
+    status = ports.commands.status(started.command_id, started.request.instance_id)
+    found = outcome(started, status, now=event.now, ports=ports)
+    if found.status == "running":
+        return pending
+    return pending.model_copy(
+        update={
+            "finished": True,
+            "wait_seconds": 1,
+            "benchmark": None,
+            "benchmarks": found.runs,
+            "benchmark_problem": found.reason if found.status == "failed" else None,
+            "benchmark_seconds": (event.now - started.started_at).total_seconds(),
+        }
+    )
+
+
+def _started(event: VerifyVolumeEvent, ports: BenchmarkPorts) -> StartedBenchmark:
+    verify, volume = event.request.verify, event.volume
+    instance = ports.instances.get(volume.instance_id or "")
+    request = BenchmarkRequest(
+        instance_id=instance.instance_id,
+        targets=[BenchmarkTarget(volume_id=event.volume_id)],
+        patterns=verify.benchmarks,
+        runtime_seconds=verify.benchmark_seconds,
+        install_fio=verify.install_fio,
+    )
+    benchmark_id = f"{event.restore_id}-{volume.index}"
+    if instance.platform != "linux":
+        raise RestoreError("fio's patterns are for Linux instances")
+    command_id = ports.commands.send(
+        instance.instance_id,
+        fio_parameters(request, benchmark_id, ports.artifacts),
+        platform=instance.platform,
+        comment=f"rewarm benchmark {event.volume_id}",
+        timeout_seconds=DELIVERY_SECONDS,
+    )
+    return StartedBenchmark(
+        benchmark_id=benchmark_id,
+        command_id=command_id,
+        platform=instance.platform,
+        instance_type=instance.instance_type,
+        started_at=event.now,
+        request=request,
     )

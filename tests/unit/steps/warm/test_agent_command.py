@@ -8,7 +8,7 @@ import pytest
 
 from rewarm.adapters.clients import CONNECT_SECONDS, READ_SECONDS
 from rewarm.domain.errors import AccessDeniedError, RestoreError, ServiceUnavailableError, ThrottledError
-from rewarm.steps.warm.sent_once import ANSWER_AFTER, NOTED_WITHIN, SHOWN_AFTER
+from rewarm.steps.warm.agent_command import ANSWER_AFTER, NOTED_WITHIN, SHOWN_AFTER
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, VOLUME_ID, World
 from tests.support.sweeping import SweepWorld
 from tests.unit.steps.verify.test_verify_volume import verify

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewarm.domain.model import GIB, Strategy, VolumeSettings
-from rewarm.domain.plan.allocation import allocate
+from rewarm.domain.plan.allocation import POINTS, allocate, frontier
+from rewarm.domain.plan.estimates import PlanObjective
 from rewarm.domain.plan.facts import beside_each_other
-from rewarm.domain.plan.frontier import POINTS, frontier
-from rewarm.domain.plan.objective import PlanObjective
 from tests.support.amount import cases
 from tests.support.builders import facts
 from tests.support.facts import TOKYO, any_facts, any_restore

@@ -1,7 +1,10 @@
-"""Takes a boost back: lowers a volume to the settings that it was ordered with.
+"""Gives back what costs extra: a boost and fast snapshot restore.
 
-EC2 takes four modifications of a volume in 24 hours, and ModifyVolume has no client token. So what EC2 says
-of the volume decides what is left to do: however often this is asked, one modification is started.
+A boost is taken back by lowering the volume to the settings that it was ordered with. EC2 takes four
+modifications of a volume in 24 hours, and ModifyVolume has no client token. So what EC2 says of the volume
+decides what is left to do: however often this is asked, one modification is started.
+
+Fast snapshot restore costs by the hour until it is disabled.
 """
 
 from __future__ import annotations
@@ -19,7 +22,10 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import Volume
 from rewarm.domain.volume.performance import BOOST_TAG, Performance, VolumeModification, parse_performance
 from rewarm.ports.performance import VolumeModifications
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.ports.volumes import VolumeStore
+from rewarm.steps.record.records import attribute, fast_restore_user, preparation_attribute
 
 UNDER_WAY = "the modification is under way"
 LATER = (ThrottledError, ServiceUnavailableError, ModificationPostponedError)
@@ -77,3 +83,31 @@ def _without_tag(volume_id: str, volumes: VolumeStore) -> Lowering:
     except RestoreError as error:
         return Lowering("lowered", f"the tag {BOOST_TAG} could not be removed: {error}")
     return Lowering("lowered")
+
+
+def release_fast_restore(
+    restore_id: str,
+    index: int,
+    place: tuple[str, str],
+    *,
+    fast_restores: FastSnapshotRestores,
+    table: RestoreTable,
+) -> list[str]:
+    """Disables it at `place`, a snapshot and an Availability Zone, if we enabled it and no volume needs it.
+
+    Returns what was given back, in words for people. The record's notes about this volume are deleted last:
+    a retry after a failed call must find them. Raises ThrottledError and ServiceUnavailableError.
+    """
+    user = fast_restore_user(restore_id, index)
+    released: list[str] = []
+    claim = table.release_fast_snapshot_restore(*place, user)
+    if claim is not None:
+        active_since = fast_restores.enabling_time(*place)
+        # None: EC2 may not show yet what was enabled just now.
+        if active_since is None or claim.is_ours(active_since):
+            fast_restores.disable(*place)
+            released.append(f"fast snapshot restore of {place[0]} in {place[1]} disabled")
+        table.forget_fast_snapshot_restore(*place, user)
+    if attribute(table, restore_id, index, preparation_attribute(index)):
+        table.update_volume(restore_id, index, {preparation_attribute(index): None})
+    return released

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rewarm.domain.model import InstanceEbsLimits, VolumeSettings
-from rewarm.domain.ready.verification import expected_reads, p99_limit_ms
+from rewarm.domain.ready.reads import expected_reads, p99_limit_ms
 
 
 def volume(kind, size_gib=100, iops=None, throughput=None):

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.steps.request.start_restore import restore_id_of
+from rewarm.steps.request.routes import restore_id_of
 from tests.support.builders import NOW, TO_INSTANCE
 from tests.support.fakes import FakeTable
 

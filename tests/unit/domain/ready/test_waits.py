@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarm.domain.ready.signals import command_signal, fast_restore_signal, signal_of, volume_signal
+from rewarm.domain.ready.waits import command_signal, fast_restore_signal, signal_of, volume_signal
 
 AWS = Path(__file__).parents[4] / "events/aws"
 VOLUME = "vol-00000000000000001"

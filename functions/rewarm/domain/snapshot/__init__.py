@@ -1,1 +1,0 @@
-"""Which snapshot of a volume or an instance is the right one."""
