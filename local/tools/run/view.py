@@ -171,7 +171,7 @@ class View:
             self.console.print(f"[red]✗[/] {escape(problem)}")
         colour = "red" if found else "green"
         self.console.print(
-            f"[bold {colour}]Verdict: {escape(verdict_text(run))}[/], after {run.real_seconds:.0f} s"
+            f"[bold {colour}]Verdict: {escape(verdict_text(run))}[/]. The run took {run.real_seconds:.0f} s."
         )
         self.console.print(f"Report: {escape(report)}", soft_wrap=True)
 

@@ -182,7 +182,7 @@ def test_the_last_words_name_every_problem(view, stream):
     view.finished(run, "report.html")
     text = shown(stream)
     assert "✗ left running, and costs money: volumes: vol-1" in text
-    assert "Verdict: not ready, after 61 s" in text
+    assert "Verdict: not ready. The run took 61 s." in text
     assert "Report: report.html" in text
 
 
