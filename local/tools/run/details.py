@@ -85,11 +85,11 @@ def _release(answer: Any) -> str:
     released, boost = ", ".join(answer["released"]), answer.get("boost")
     if boost and boost["state"] != "lowered":
         return f"boost {boost['state']}: {boost['reason']}"
-    return released or "nothing to give back"
+    return released or "nothing to release"
 
 
 def _announced(answer: Any) -> str:
-    return f"told {', '.join(answer['channels']) or 'nobody'}"
+    return f"sent to {', '.join(answer['channels']) or 'nobody'}"
 
 
 _DESCRIBE: dict[str, Callable[[Any], str]] = {
