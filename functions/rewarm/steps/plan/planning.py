@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from rewarm.contracts import (
     Basis,
@@ -164,18 +165,11 @@ def _as_plan(planned: PlannedEstimate) -> Plan:
     estimate = planned.estimate
     return Plan(
         strategy=estimate.strategy,
-        initialization_rate_mib_s=estimate.rate_mib_s,
-        boost=_boost(estimate),
-        usable_seconds=ceil_seconds(estimate.times.usable_p50),
-        ready_p50_seconds=ceil_seconds(estimate.times.ready_p50),
-        ready_p90_seconds=ceil_seconds(estimate.times.ready_p90),
-        cost_usd=estimate.cost_usd,
-        cost_parts=_cost_parts(estimate),
         why=planned.why,
         deadline_missed=planned.deadline_missed,
-        basis=Basis.model_validate(estimate.basis),
         phases={phase: (round(part.p50, 1), round(part.p90, 1)) for phase, part in estimate.times.phases},
         read_limit_mib_s=estimate.read_limit_mib_s,
+        **_figures(estimate),
     )
 
 
@@ -188,24 +182,23 @@ def _as_candidate(considered: Considered) -> Candidate:
         feasible=True,
         chosen=considered.chosen,
         reason=considered.reason,
-        initialization_rate_mib_s=estimate.rate_mib_s,
-        boost=_boost(estimate),
-        usable_seconds=ceil_seconds(estimate.times.usable_p50),
-        ready_p50_seconds=ceil_seconds(estimate.times.ready_p50),
-        ready_p90_seconds=ceil_seconds(estimate.times.ready_p90),
-        cost_usd=estimate.cost_usd,
-        cost_parts=_cost_parts(estimate),
         cost_arithmetic=cost.in_words(estimate.parts),
-        basis=Basis.model_validate(estimate.basis),
+        **_figures(estimate),
     )
 
 
-def _boost(estimate: Estimate) -> Boost | None:
-    return None if estimate.boost is None else Boost.model_validate(estimate.boost)
-
-
-def _cost_parts(estimate: Estimate) -> list[CostPart]:
-    return [CostPart.model_validate(part) for part in estimate.parts]
+def _figures(estimate: Estimate) -> dict[str, Any]:
+    """The fields that a plan and a candidate have in common."""
+    return {
+        "initialization_rate_mib_s": estimate.rate_mib_s,
+        "boost": None if estimate.boost is None else Boost.model_validate(estimate.boost),
+        "usable_seconds": ceil_seconds(estimate.times.usable_p50),
+        "ready_p50_seconds": ceil_seconds(estimate.times.ready_p50),
+        "ready_p90_seconds": ceil_seconds(estimate.times.ready_p90),
+        "cost_usd": estimate.cost_usd,
+        "cost_parts": [CostPart.model_validate(part) for part in estimate.parts],
+        "basis": Basis.model_validate(estimate.basis),
+    }
 
 
 def _summary(
