@@ -85,6 +85,14 @@ LOCAL_MAY_USE = {
 }
 """Room of local/ -> the rooms beside it that it uses; any may use cli/."""
 MOST_MODULES_IN_A_ROOM = 14
+FEWEST_LINES = 40
+SMALL_FOR_A_REASON = {
+    "ports/messages.py": "no other port speaks to people",
+    "ports/prices.py": "no other port is about the account's prices and quotas",
+    "restore_page.py": "only functions that draw may import it",
+    "steps/record/learned_times.py": "planning and report share it; the rest of the room is no estimate",
+}
+"""Module -> why it stands alone though it is short."""
 SHARED_BY_STATES = {"clean_up": {"remove"}}
 """The sweeper does for a restore that was stopped what the state does for one that failed."""
 
@@ -212,6 +220,16 @@ def test_what_users_run_imports_nothing_of_local_or_the_tests():
 def test_a_room_has_few_modules(room):
     modules_there = [path for path in (PACKAGE / room).glob("*.py") if path.name != "__init__.py"]
     assert 0 < len(modules_there) <= MOST_MODULES_IN_A_ROOM
+
+
+def test_only_handlers_and_their_steps_are_short_modules():
+    handlers = {path.name for path in (PACKAGE / "handlers").glob("*.py")}
+    short = {
+        str(path.relative_to(PACKAGE))
+        for path in modules()
+        if path.name not in handlers and len(path.read_text(encoding="utf-8").splitlines()) < FEWEST_LINES
+    }
+    assert short == SMALL_FOR_A_REASON.keys()
 
 
 @pytest.mark.parametrize("room", sorted(ROOM_MAY_USE["steps"]))
