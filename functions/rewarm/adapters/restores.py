@@ -5,13 +5,13 @@ fsr#<snapshot>#<zone>, history#<strategy> (adapters/history.py) or performance#<
 (adapters/performance.py). All but runbooks expire (TTL attribute `expiresAt`).
 
 An item of DynamoDB has 400 KB at most, and each write is billed by the size of the whole item (DynamoDB
-developer guide, "Constraints" and "Capacity unit consumption"). So a volume's item takes what is told of that
-volume, and the restore's own item only what is few: one of a hundred volumes has some ten kilobytes.
+developer guide, "Constraints" and "Capacity unit consumption"). So a volume's item holds what happened to the
+volume, and the restore's own item stays small: with a hundred volumes it has some ten kilobytes.
 
 A condition of an update sees one item. The marks `attached<index>` and `settled<index>` are therefore on the
-restore's item, beside `cancelRequested`: of a mark and a cancel that come at once, DynamoDB takes one first
-and refuses the other, and no transaction is needed. Names of executions have no `#`, and keys of volumes
-another beginning, so that no id of a restore leads to a volume's item.
+restore's item, beside `cancelRequested`. If a mark and a cancellation come at once, DynamoDB accepts one and
+refuses the other, without a transaction. Names of executions have no `#`, and keys of volumes begin
+differently, so no id of a restore leads to a volume's item.
 """
 
 from __future__ import annotations

@@ -235,11 +235,11 @@ class FrontierStep:
 
 
 def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[FrontierStep]:
-    """By deadline, the shortest that can be met first; each step is later and cheaper than the one before.
+    """Returns the steps by deadline, the earliest first; each is later and cheaper than the one before.
 
-    Deadline and budget of the objective do not count, a named strategy does. Empty where it cannot be had.
-    A rate or a boost has a step for every MiB/s; of those about POINTS are told, and every change of
-    strategies that lies between two of them.
+    Of the objective only a named strategy counts. The list is empty where that strategy is not possible.
+    A rate or a boost has a step for every MiB/s. About POINTS of these are returned, and every step at which
+    the strategies change.
     """
     asked = PlanObjective(fixed=objective.fixed)
     found = candidates(beside_each_other(volumes), asked, book)

@@ -144,7 +144,7 @@ class Sample(NamedTuple):
     percent: float
     bytes_done: int
     mib_per_second: float | None = None
-    """As the agent told it."""
+    """As the agent reported it."""
     read_ops: float | None = None
     """VolumeReadOps of the last whole minute."""
     read_ms: float | None = None
@@ -152,9 +152,9 @@ class Sample(NamedTuple):
 
 
 def with_sample(series: Sequence[Sample], new: Sample) -> list[Sample]:
-    """The series and a new sample; one that is not later than the last is a look that was repeated.
+    """Returns the series and a new sample. A sample that is not later than the last is left out.
 
-    Where they become too many, every second one is left out: the first and the last stay.
+    Beyond MOST_SAMPLES every second one is left out, but never the first and the last.
     """
     kept = list(series)
     if kept and new.seconds <= kept[-1].seconds:
@@ -164,9 +164,9 @@ def with_sample(series: Sequence[Sample], new: Sample) -> list[Sample]:
 
 
 def rates_mib_s(series: Sequence[Sample]) -> list[float | None]:
-    """What the agent told, else the mean since the sample before; None where neither is known.
+    """Returns the agent's rate, else the mean since the sample before; None where neither is known.
 
-    An agent that has finished goes on telling its last rate: without a gain the rate is 0, whatever it tells.
+    An agent that has finished still reports its last rate. So without progress the rate is 0.
     """
     found = [series[0].mib_per_second] if series else []
     for before, after in pairwise(series):

@@ -116,7 +116,7 @@ def get_performance(
     now: datetime,
     ports: PerformancePorts,
 ) -> JsonObject:
-    """Raises InvalidRequestError, VolumeNotFoundError."""
+    """Returns the answer as JSON. Raises InvalidRequestError, VolumeNotFoundError."""
     volume = the_volume(volume_id, ports.volumes)
     latest = ports.modifications.latest(volume_id)
     free = known_slots(volume, latest, now=now, ports=ports)
@@ -152,7 +152,7 @@ def _slots(free: Slots) -> JsonObject:
 
 
 def _change(volume_id: str, ports: PerformancePorts) -> JsonObject | None:
-    """CloudTrail shows a call some minutes late, so its time is asked for once more."""
+    """The latest change. CloudTrail shows a call some minutes late, so its time is looked up once more."""
     change_id = ports.log.change_id(volume_id)
     record = ports.table.get(change_id) if change_id is not None else None
     if change_id is None or record is None:

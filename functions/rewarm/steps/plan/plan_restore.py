@@ -67,7 +67,7 @@ def plan_restore(
 def plan_answer(
     request: RestoreRequest, volumes: Sequence[VolumeAssignment], ports: PlanningPorts, *, now: datetime
 ) -> PlanResult:
-    """Raises NoStrategyFitsError."""
+    """Returns plans, facts, and prices of other deadlines. Raises NoStrategyFitsError."""
     minutes = request.objective.ready_within_minutes
     deadline_at = None if minutes is None else now + timedelta(minutes=minutes)
     book = ports.prices.book(now=now)

@@ -13,7 +13,7 @@ from rewarm.ports.instances import Commands, Instances
 DELIVERY_SECONDS = 120
 EXECUTION_SECONDS = 120
 PATIENCE = timedelta(seconds=DELIVERY_SECONDS + EXECUTION_SECONDS + 120)
-"""SSM tells of its own time limits before that; this is for an answer that never comes."""
+"""SSM reports its own time limits earlier; this is for an answer that never comes."""
 WAIT_SECONDS = 3
 
 

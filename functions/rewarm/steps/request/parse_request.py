@@ -199,7 +199,7 @@ def _record(
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """The restore that an event belongs to already."""
+    """The restore that an event already belongs to."""
 
     outcome: Literal["duplicate", "suppressed"]
     restore_id: str
@@ -207,7 +207,7 @@ class Earlier:
 
 
 def earlier_delivery(key: str, restore_id: str, keeper: Keeper) -> Earlier | None:
-    """EventBridge and its Scheduler deliver at least once."""
+    """Returns the restore of an earlier delivery; None for the first. EventBridge delivers at least once."""
     owner = keeper.table.claim_event(key, restore_id)
     if owner == restore_id:
         return None
@@ -223,7 +223,10 @@ def earlier_alarm(
     now: datetime,
     keeper: Keeper,
 ) -> Earlier | None:
-    """While the alarm's last restore runs, and until the cooldown is over, another ALARM starts none."""
+    """Returns the alarm's last restore until it has ended and its cooldown is over; else None.
+
+    Raises ServiceUnavailableError.
+    """
     digest = _digest(runbook)
     for _round in range(MOST_ROUNDS):
         last = keeper.holds.alarm(alarm_name)

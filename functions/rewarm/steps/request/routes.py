@@ -147,7 +147,7 @@ def _is_used_up(record: JsonObject, since: datetime) -> bool:
     ended = status in FINISHED or (is_dry_run and status == Status.PLANNED)
     if not ended:
         return False
-    # Before it is told, the start may have taken effect though its answer did not arrive.
+    # Before a message is sent, the start may have taken effect although its answer was lost.
     came_to_nothing = status != Status.READY and "toldAt" in record
     return came_to_nothing or (started_at is not None and started_at < since)
 
@@ -164,7 +164,7 @@ def get_restore(
     restore_id: str,
     ports: GetRestorePorts,
 ) -> JsonObject:
-    """Raises RestoreNotFoundError."""
+    """Returns the record of the restore and its volumes as JSON. Raises RestoreNotFoundError."""
     record = ports.table.get_whole(restore_id)
     if record is None:
         raise RestoreNotFoundError(f"there is no restore {restore_id}")

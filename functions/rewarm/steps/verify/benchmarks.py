@@ -189,13 +189,13 @@ def _side(one: Direction | None) -> BenchmarkSide | None:
 
 
 def wanted(event: VerifyVolumeEvent, told: VerifyVolumeResult) -> bool:
-    """After the measurement, where there is an instance."""
+    """Returns whether to benchmark: after the last measurement, if there is an instance."""
     after = told.finished and event.phase == "after" and event.volume.instance_id is not None
     return after and bool(event.request.verify.benchmarks)
 
 
 def start(event: VerifyVolumeEvent, told: VerifyVolumeResult, ports: BenchmarkPorts) -> VerifyVolumeResult:
-    """What was measured waits for the figures. What keeps fio from running is told, and fails nothing."""
+    """Starts fio, and returns a result that waits for it. Problems of fio are reported and fail nothing."""
     try:
         benchmark = _started(event, ports)
     except (ThrottledError, ServiceUnavailableError):

@@ -41,7 +41,7 @@ nine of the 25,000 events of an execution's history."""
 SLOWEST_READ_SECONDS = 5
 """First reads of some seconds were seen, of a minute rarely; on average this bounds the command's time."""
 COLD_BY_REQUEST = "this measures every written block, and with warmUp.scope used those of no file stay cold"
-"""Such a volume is what was asked for, so that being slow there is told and does not fail the restore."""
+"""The request asked for such a volume. So slow reads are reported, and do not fail the restore."""
 INVOCATION_PATIENCE = timedelta(minutes=10)
 """SSM does not know an invocation right after it was sent; for longer means that it is lost."""
 

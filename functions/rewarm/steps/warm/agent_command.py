@@ -40,9 +40,9 @@ MAX_URL_SECONDS = 604_800
 ANSWER_AFTER = timedelta(seconds=19)
 """A command may be sent so long after its note: connecting and the answer take it (adapters/clients.py)."""
 SHOWN_AFTER = timedelta(seconds=15)
-"""SSM shows a new command a little late, how late is not documented; after that it was never sent."""
+"""SSM shows a new command a little late; how late is not documented. After this time it was never sent."""
 NOTED_WITHIN = timedelta(seconds=5)
-"""A note that took longer to write tells too early a time, and is written again."""
+"""A note that took longer to write has too early a time, and is written again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,9 @@ def dispatch_warmer(
     """SendCommand has no client token: the table remembers the command, so that a retried state finds it;
     also one that the function could not note before it ended (agent_command.py).
 
-    One that was interrupted is sent again, and the agent goes on from where it was. Raises AgentFailedError,
-    AgentUnreachableError, TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
+    SendCommand has no client token, so the table remembers the command. An interrupted command is sent
+    again, and the agent continues where it stopped. Raises AgentFailedError, AgentUnreachableError,
+    TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
     """
     stop_if_cancelled(ports.table, event.restore_id)
     name = command_attribute(event.volume.index)
