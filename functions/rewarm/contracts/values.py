@@ -244,7 +244,7 @@ class PlanSummary(Contract):
 
 
 class Failure(Contract):
-    """An error as Step Functions tells it."""
+    """An error as Step Functions reports it."""
 
     state: str | None = None
     error: str

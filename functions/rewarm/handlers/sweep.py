@@ -86,7 +86,9 @@ def _end_stack(event: JsonObject, context: LambdaContext) -> JsonObject:
             return {"Stopped": end_stack(_ports(context, _EXECUTIONS), end)}
     except (_TimeIsUp, IncompleteCleanUpError) as error:
         reason = str(error) or "The time was not enough for all restores."
-        raise IncompleteCleanUpError(f"Delete the stack again, which goes on here. {reason}") from error
+        raise IncompleteCleanUpError(
+            f"Delete the stack again; the deletion then continues. {reason}"
+        ) from error
 
 
 class _TimeIsUp(BaseException):

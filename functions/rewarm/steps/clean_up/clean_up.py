@@ -287,7 +287,7 @@ def _settle(event: Remains, account: CleanUpAccount, table: RestoreTable) -> Cle
     noted = {**told, **goes_on, **volumes, "stays": stays, "unfinished": bool(unfinished)}
     table.update_volume(event.restore_id, event.index, {name: noted})
     if account.busy:
-        raise ServiceUnavailableError(f"clean-up goes on: {'; '.join(unfinished)}")
+        raise ServiceUnavailableError(f"clean-up is not finished: {'; '.join(unfinished)}")
     if account.left:
         raise IncompleteCleanUpError(f"could not be removed and may cost money: {'; '.join(account.left)}")
     return CleanUpResult(removed=removed, kept=account.kept_in_words)

@@ -55,7 +55,7 @@ TOLD = FAILURES | {Status.REFUSED}
 """Ends that have a message; `toldAt` says that at least one channel accepted it."""
 CLAIM_SECONDS = 600
 """Of two sweepers at work, one sends the message. If it dies, another may send it after this time."""
-OTHER_TELLS = "another sweep tells it"
+OTHER_TELLS = "another sweep sends the message"
 
 
 @dataclass(frozen=True, kw_only=True)

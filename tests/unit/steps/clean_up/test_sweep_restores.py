@@ -76,7 +76,7 @@ class TestAbortedRestores:
         world.sweep(owner="one")
         world.messages.channels = ["eventbridge"]
         found = world.sweep(owner="two", now=at(31))
-        assert [(one.state, one.reason) for one in found] == [("ending", "another sweep tells it")]
+        assert [(one.state, one.reason) for one in found] == [("ending", "another sweep sends the message")]
         assert [one.restore_id for one in world.holds.running()] == [RESTORE_ID]
         world.sweep(owner="three", now=at(45))
         assert world.table.records[RESTORE_ID]["toldAt"]
