@@ -1,4 +1,4 @@
-"""`python -m local.aws serve`: run the embedded AWS in the foreground until it is told to end."""
+"""`python -m local.aws serve`: run the embedded AWS in the foreground until a signal ends it."""
 
 from __future__ import annotations
 

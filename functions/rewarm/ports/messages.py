@@ -1,4 +1,4 @@
-"""The port of the channels on which people and programs are told."""
+"""The port of the channels that carry messages to people and programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmarks as users know them, as data: what fio is told, and what it then needs.
+"""The benchmarks as users know them, as data: which options fio gets, and what it then needs.
 
 Their results side by side: the rank of each, and which limit it met.
 """

@@ -7,7 +7,7 @@ import pytest
 from rewarm.domain.model import Strategy
 from tests.local.aws.region import readiness_faults as faults
 from tests.local.aws.region.readiness_faults import region
-from tests.local.aws.region.readiness_scenes import BOUND_SECONDS, Outcome, Scene, follow
+from tests.local.aws.region.readiness_scenes import BOUND_SECONDS, Scene, follow
 
 RATE, BACKGROUND = Strategy.PROVISIONED_RATE, Strategy.BACKGROUND
 LATE = region(metric_delay_seconds=180.0)
@@ -67,7 +67,6 @@ STAY_COLD = [
     (Scene("rate: events say so from the start", RATE, 16, region(provisioned_rate_accuracy=0.0001),
            false_alarms=True, readiness=faults.STALLS_SOON), "InitializationStalledError"),
 ]  # fmt: skip
-OUTCOMES: dict[str, tuple[bool, Outcome]] = {}
 
 
 def names(rows: list[Scene]) -> list[str]:
@@ -79,26 +78,10 @@ def test_is_ready_when_it_is_and_not_before(scene: Scene) -> None:
     outcome = follow(scene)
     late = outcome.late_seconds
     right = late is not None and 0 <= late <= scene.lag_seconds + BOUND_SECONDS
-    OUTCOMES[scene.name] = right, outcome
     assert right, outcome
 
 
 @pytest.mark.parametrize(("scene", "failure"), STAY_COLD, ids=names([scene for scene, _ in STAY_COLD]))
 def test_is_never_ready_while_cold(scene: Scene, failure: str) -> None:
     outcome = follow(scene)
-    OUTCOMES[scene.name] = outcome.failure == failure, outcome
     assert (outcome.ready_seconds, outcome.failure) == (None, failure)
-
-
-def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    if len(OUTCOMES) < len(BECOME_READY) + len(STAY_COLD):
-        pytest.skip("only some rows ran here")
-    right = sum(one for one, _ in OUTCOMES.values())
-    with capsys.disabled():
-        print()
-        for name, (_, outcome) in OUTCOMES.items():
-            late = outcome.late_seconds
-            told = outcome.failure if late is None else f"ready {late:3.0f} s after it was"
-            print(f"  {name:58} {told} ({outcome.looks} looks)")
-        print(f"readiness: {right} of {len(OUTCOMES)} scenarios right")
-    assert right == len(OUTCOMES)
