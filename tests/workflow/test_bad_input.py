@@ -277,7 +277,7 @@ def test_an_alarm_without_runbook_says_so(user: RestoreUser) -> None:
     said = texts(user.messages(restore_id)[-1])
     assert f"PUT /runbooks/{alarm} makes one" in said
     assert f'POST /restores with {{"source": {{"alarm": "{alarm}"}}}}' in said
-    assert "The alarm itself starts none until " in said
+    assert "The alarm starts no restore until " in said
     assert user.left() == {}
 
 

@@ -221,7 +221,7 @@ def test_cancel_of_a_volume_in_use_keeps_it(user: RestoreUser) -> None:
     (attachment,) = user.volume(volume_id)["Attachments"]
     place = f"{attachment['Device']} on {attachment['InstanceId']}"
     assert f"Left behind: volume {volume_id}, still {place} (" in said
-    assert f"Unmount {place}, then: aws ec2 detach-volume --volume-id {volume_id}" in said
+    assert f"unmount {place}, then run: aws ec2 detach-volume --volume-id {volume_id}" in said
 
 
 def test_cancel_ends_the_agent(user: RestoreUser) -> None:

@@ -20,13 +20,16 @@ def stop(user: RestoreUser, restore_id: str) -> None:
 
 
 def swept(user: RestoreUser, restore_id: str) -> Json:
-    """The record, once the sweeper has told of the restore."""
+    """The record, once the sweeper has sent the message of the restore's end."""
+    record: Json = {}
 
-    def record() -> Json:
-        return dict(user.call("GET", f"/restores/{restore_id}").body)
+    def is_told() -> bool:
+        record.clear()
+        record.update(user.call("GET", f"/restores/{restore_id}").body)
+        return "toldAt" in record
 
-    user.wait_until(lambda: "toldAt" in record(), lambda: f"{restore_id} is still {record()['status']}")
-    return record()
+    user.wait_until(is_told, lambda: f"no message was sent for {restore_id}: {record}")
+    return record
 
 
 def sweep(user: RestoreUser) -> Json:

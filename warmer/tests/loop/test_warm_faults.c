@@ -128,7 +128,8 @@ static void an_engine_that_gives_up_is_reported(void) {
     end_trial(&trial);
 }
 
-/** The device goes away after 200 blocks: reads in flight fail one after the other, and so would all later ones. */
+/** The device goes away after 200 blocks: reads in flight fail one after the other, and so would all later
+ * ones. */
 #define LAST_BLOCK 200u
 
 static unsigned asked;
