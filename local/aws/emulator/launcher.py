@@ -18,7 +18,7 @@ from typing import Any
 from local.aws.clock import LabClock
 from local.aws.emulator import seam
 from local.aws.emulator.executions import Executions
-from local.aws.emulator.lab_time import Activity, iso
+from local.aws.emulator.lab_time import Activity
 from local.aws.emulator.patches import (
     compat_callbacks,
     compat_child_executions,
@@ -209,8 +209,3 @@ class Emulator:
             return function(*args)
 
         return contextvars.copy_context().run(call)
-
-
-def lab_stamp(clock: LabClock) -> str:
-    """The present in lab time, as AWS writes it."""
-    return iso(clock.now())
