@@ -11,6 +11,8 @@ import pytest
 from local.aws.host import Host
 from local.aws.machines.dataplane import SnapshotImage
 from local.aws.machines.snapshot_image import FileTree, make_ext4_image
+from tests.support import fault_matrix
+from tests.support.fault_matrix import FaultMatrix
 from tests.support.restores import RestoreUser
 
 Json = dict[str, Any]
@@ -60,3 +62,11 @@ def user(lab: Host, image: SnapshotImage) -> Iterator[RestoreUser]:
         yield somebody
     finally:
         somebody.leave()
+
+
+@pytest.fixture(scope="session")
+def fault_rows(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> FaultMatrix:
+    """The fault matrix, recorded once for all workers."""
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder if worker_id == "master" else folder.parent
+    return FaultMatrix(fault_matrix.recorded(shared / "fault-matrix", worker_id))

@@ -15,9 +15,9 @@ from tests.support import fault_matrix
 from tests.support.matrix_summary import FAULT_ROWS
 
 
-def test_every_call_that_a_state_makes_has_its_rows():
+def test_every_call_that_a_state_makes_has_its_rows(fault_rows):
     known = {place: sorted(calls) for place, calls in fault_matrix.table().items()}
-    assert fault_matrix.calls() == known
+    assert fault_rows.calls() == known
 
 
 def test_the_table_says_of_every_call_whether_it_is_needed():
@@ -25,8 +25,8 @@ def test_the_table_says_of_every_call_whether_it_is_needed():
     assert answers == {NEEDED, OPTIONAL}
 
 
-def test_the_paths_end_as_they_are_meant_to():
-    endings = {name: one.ending.kind for name, one in fault_matrix.recorded().items()}
+def test_the_paths_end_as_they_are_meant_to(fault_rows):
+    endings = {name: one.ending.kind for name, one in fault_rows.recorded.items()}
     ready = {name for name, kind in endings.items() if kind == "ready"}
     assert ready >= {
         "warm-up-agent",
@@ -44,12 +44,14 @@ def test_the_paths_end_as_they_are_meant_to():
 @pytest.mark.parametrize(
     "call", [("ec2", "DisableFastSnapshotRestores"), ("dynamodb", "UpdateItem"), ("dynamodb", "DeleteItem")]
 )
-def test_a_volume_at_full_speed_stays_ready_whatever_its_release_meets(call, kind, record_property):
+def test_a_volume_at_full_speed_stays_ready_whatever_its_release_meets(
+    fault_rows, call, kind, record_property
+):
     """People are told what may go on to cost money, and the sweeper ends it."""
     row = matrix.CallRow(("Release", *call), kind, "fast-snapshot-restore")
     result = matrix.play(row)
     assert result.ending.kind == "ready"
-    assert matrix.complaints(row, result, fault_matrix.recorded()[row.path]) == []
+    assert matrix.complaints(row, result, fault_rows.recorded[row.path]) == []
     assert matrix.SWITCHED_OFF_BY in result.told
     record_property(FAULT_ROWS, (1, 1))
 

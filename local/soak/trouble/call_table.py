@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from local.soak.trouble.interrupted_paths import PATHS
 from local.soak.trouble.matrix import CallRow, Recorded, Result, call_rows, play, record
 from local.soak.trouble.wire_faults import Kind
 
@@ -21,7 +22,7 @@ def name_of(row: CallRow) -> str:
 
 def call_table() -> dict[str, dict[str, str]]:
     """Place -> call -> `needed` or `optional`, by denying each call once."""
-    recorded = record()
+    recorded = {name: record(name) for name in PATHS}
     table: dict[str, dict[str, str]] = {}
     for row in call_rows(recorded):
         if row.kind is Kind.ACCESS_DENIED:

@@ -125,12 +125,8 @@ class OneMishap:
         return self._mishap
 
 
-def record() -> dict[str, Recorded]:
-    """Every path without faults."""
-    return {name: _recorded(name) for name in PATHS}
-
-
-def _recorded(name: str) -> Recorded:
+def record(name: str) -> Recorded:
+    """The path without faults."""
     with FastLab(SEED) as lab:
         ending = PATHS[name].play(lab)
         lab.pass_time(SWEPT_SECONDS)
