@@ -112,9 +112,10 @@ def test_each_metric_has_datapoints_after_a_restore_that_is_ready_and_one_that_f
 
 
 def test_a_restore_in_flight_is_counted_and_later_not(user: RestoreUser) -> None:
-    restore_id = user.start(request_for(user, "provisioned-rate"))
-    user.wait_for_state(restore_id, "Create Volume")
-    sweep(user)
+    with user.lab.clock.busy():
+        restore_id = user.start(request_for(user, "provisioned-rate"))
+        user.wait_for_state(restore_id, "Create Volume")
+        sweep(user)
     assert values(written(user), "RestoresInFlight")[-1] >= 1
     user.finished(restore_id)
     sweep(user)
@@ -122,13 +123,14 @@ def test_a_restore_in_flight_is_counted_and_later_not(user: RestoreUser) -> None
 
 
 def test_a_boost_that_nobody_needs_is_told_until_it_is_lowered(user: RestoreUser) -> None:
-    restore_id = user.start(request_for(user, "boosted-warm-up", instance_type="m5.4xlarge"))
-    user.wait_for_state(restore_id, "Attach Volume")
-    sweep(user)
-    assert boosts(user) == (1, 0)
-    user.lab.client("stepfunctions").stop_execution(executionArn=user.arn(0, restore_id))
-    sweep(user)
-    assert boosts(user) == (1, 1)
+    with user.lab.clock.busy():
+        restore_id = user.start(request_for(user, "boosted-warm-up", instance_type="m5.4xlarge"))
+        user.wait_for_state(restore_id, "Attach Volume")
+        sweep(user)
+        assert boosts(user) == (1, 0)
+        user.lab.client("stepfunctions").stop_execution(executionArn=user.arn(0, restore_id))
+        sweep(user)
+        assert boosts(user) == (1, 1)
     user.lab.clock.sleep(60)
     sweep(user)
     assert boosts(user) == (0, 0)

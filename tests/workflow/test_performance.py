@@ -205,15 +205,16 @@ def sweep(user: RestoreUser, volume_id: str) -> list[str]:
 
 def test_a_stopped_restore_stays_not_boosted(user: RestoreUser) -> None:
     """Its volume is in use, so it stays; the event of the stopped execution, or the schedule, lowers it."""
-    restore_id = user.start(request_for(user, "boosted-warm-up", instance_type=FAST_INSTANCE))
-    user.wait_for_state(restore_id, "Verify Volume Before")
-    (volume_id,) = user.volumes_of(restore_id)
-    assert sweep(user, volume_id) == []
-    boosted = user.volume(volume_id)
-    assert boosted["Tags"]["rewarm:boost"] == "gp3 iops=3000 throughputMibS=125"
-    assert boosted["Throughput"] > 125
-    states = user.lab.client("stepfunctions")
-    states.stop_execution(executionArn=user.arn(0, restore_id), cause=f"test {uuid.uuid4()}")
+    with user.lab.clock.busy():
+        restore_id = user.start(request_for(user, "boosted-warm-up", instance_type=FAST_INSTANCE))
+        user.wait_for_state(restore_id, "Verify Volume Before")
+        (volume_id,) = user.volumes_of(restore_id)
+        assert sweep(user, volume_id) == []
+        boosted = user.volume(volume_id)
+        assert boosted["Tags"]["rewarm:boost"] == "gp3 iops=3000 throughputMibS=125"
+        assert boosted["Throughput"] > 125
+        states = user.lab.client("stepfunctions")
+        states.stop_execution(executionArn=user.arn(0, restore_id), cause=f"test {uuid.uuid4()}")
     for _ in range(10):
         user.lab.clock.sleep(60)
         sweep(user, volume_id)

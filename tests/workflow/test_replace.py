@@ -328,9 +328,10 @@ def test_a_restore_that_is_stopped_is_undone_by_the_sweeper(user: RestoreUser, r
 
 
 def test_a_cancelled_restore_puts_it_back(user: RestoreUser, replacing: Replacing) -> None:
-    restore_id = user.start(replacing.request())
-    user.wait_for_state(restore_id, "Replace Detachment")
-    assert user.call("DELETE", f"/restores/{restore_id}").status == 202
+    with user.lab.clock.busy():
+        restore_id = user.start(replacing.request())
+        user.wait_for_state(restore_id, "Replace Detachment")
+        assert user.call("DELETE", f"/restores/{restore_id}").status == 202
     done = user.finished(restore_id)
     replacing.assert_back(done)
     assert done.record["status"] == "cancelled"
