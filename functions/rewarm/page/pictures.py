@@ -120,12 +120,12 @@ def _phases(name: str, phases: list[Json]) -> Pictures:
 
     bars = [
         restore.PhaseBar(
-            PHASES.get(one["phase"]) or str(one["phase"]),
-            one.get("estimatedP50Seconds"),
-            one.get("estimatedP90Seconds"),
-            one.get("actualSeconds"),
+            PHASES.get(phase["phase"]) or str(phase["phase"]),
+            phase.get("estimatedP50Seconds"),
+            phase.get("estimatedP90Seconds"),
+            phase.get("actualSeconds"),
         )
-        for one in phases
+        for phase in phases
     ]
     return restore.phases(bars, f"{name}-phases", "Each phase of the restore, estimated and actual")
 

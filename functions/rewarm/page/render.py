@@ -58,7 +58,7 @@ def verdict(account: Json) -> str:
     failure = account.get("failure") or {}
     if failure.get("error") == "RestoreCancelledError":
         return "Cancelled on request"
-    good = sum(one["verdict"] == "ready" for one in account["volumes"])
+    good = sum(volume["verdict"] == "ready" for volume in account["volumes"])
     return f"Failed: {count - good} of {count} volumes" if good else "Failed"
 
 
@@ -129,15 +129,15 @@ def _facts(account: Json) -> list[tuple[str, str]]:
 def _left(account: Json) -> Json:
     """What stays, what was removed, and what still costs money."""
     costs = [
-        f"{one.get('volumeId')} is still {one['boost']['boosted']}, to be {one['boost']['target']}"
-        for one in account["volumes"]
-        if (one.get("boost") or {}).get("state") not in (None, "lowered")
+        f"{volume.get('volumeId')} is still {volume['boost']['boosted']}, to be {volume['boost']['target']}"
+        for volume in account["volumes"]
+        if (volume.get("boost") or {}).get("state") not in (None, "lowered")
     ]
     costs += [
-        f"what {one['strategy']} needed for {one.get('volumeId')} may still be on: "
-        f"{one['releaseFailure']['cause'].rstrip('.')}"
-        for one in account["volumes"]
-        if one.get("releaseFailure")
+        f"what {volume['strategy']} needed for {volume.get('volumeId')} may still be on: "
+        f"{volume['releaseFailure']['cause'].rstrip('.')}"
+        for volume in account["volumes"]
+        if volume.get("releaseFailure")
     ]
     kept = list(account.get("kept") or [])
     return {"kept": kept, "removed": list(account.get("removed") or []), "costs": costs}
@@ -146,9 +146,9 @@ def _left(account: Json) -> Json:
 def decisions(account: Json) -> list[Row]:
     """First how each snapshot was found and each strategy chosen, then what happened, then what is left."""
     rows: list[Row] = []
-    for one in account["plans"]:
-        rows += _of_plan(one, many=len(account["plans"]) > 1)
-    rows += [_of_event(one) for one in account.get("events") or []]
+    for plan in account["plans"]:
+        rows += _of_plan(plan, many=len(account["plans"]) > 1)
+    rows += [_of_event(event) for event in account.get("events") or []]
     for result in account["results"]:
         rows += _of_result(result)
     return rows
@@ -189,7 +189,7 @@ def _of_result(result: Json) -> list[Row]:
         rows.append(("initialization", f"{name} was warmed up again", [words]))
     released = (result.get("released") or {}).get("released") or []
     if released:
-        rows.append(("release", f"{name}: given back", [str(one) for one in released]))
+        rows.append(("release", f"{name}: given back", [str(resource) for resource in released]))
     boost = (result.get("released") or {}).get("boost")
     if boost and boost.get("state") != "lowered":
         why = boost.get("reason") or "no reason is known"

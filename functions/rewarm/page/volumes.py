@@ -48,8 +48,8 @@ def view(account: Json, place: int, *, is_drawn: bool) -> Json:
     """Everything that the template needs of the volume at this place of the account."""
     volume = account["volumes"][place]
     index = volume["index"]
-    planned = next((one for one in account["plans"] if one["volume"]["index"] == index), None)
-    result = _as_measured(next((one for one in account["results"] if one.get("index") == index), {}))
+    planned = next((plan for plan in account["plans"] if plan["volume"]["index"] == index), None)
+    result = _as_measured(next((result for result in account["results"] if result.get("index") == index), {}))
     samples = _samples(account, index)
     started_at = datetime.fromisoformat(account["startedAt"])
     carried_out = result.get("plan") or (planned or {}).get("plan") or {}
@@ -70,8 +70,8 @@ def view(account: Json, place: int, *, is_drawn: bool) -> Json:
         "histogram": histogram_rows(result),
         "costs": _cost_rows(volume, at),
         "samples": _sample_rows(samples),
-        "benchmarks": [_benchmark(one) for one in volume.get("benchmarks") or []],
-        "candidates": [_candidate(one) for one in (planned or {}).get("candidates") or []],
+        "benchmarks": [_benchmark(run) for run in volume.get("benchmarks") or []],
+        "candidates": [_candidate(candidate) for candidate in (planned or {}).get("candidates") or []],
         "facts": _facts(volume, planned, result),
         "pictures": pictures_of(volume, result, samples, started_at) if is_drawn else dict(NO_PICTURES),
         "is_drawn": is_drawn,
@@ -123,9 +123,9 @@ def histogram_rows(result: Json) -> list[tuple[str, str, str]]:
     counts: dict[float, dict[str, int]] = {}
     for phase in ("before", "after"):
         measured = (result.get(phase) or {}).get("result") or {}
-        for one in measured.get("histogram") or []:
-            edge = float("inf") if one.get("upToMs") is None else float(one["upToMs"])
-            counts.setdefault(edge, {})[phase] = one["count"]
+        for bucket in measured.get("histogram") or []:
+            edge = float("inf") if bucket.get("upToMs") is None else float(bucket["upToMs"])
+            counts.setdefault(edge, {})[phase] = bucket["count"]
     return [
         (
             "more" if edge == float("inf") else f"{edge:g} ms",
@@ -146,9 +146,9 @@ def _title(volume: Json, planned: Json | None) -> str:
 
 def _samples(account: Json, index: int) -> list[Sample]:
     found: list[Any] = next(
-        (one["samples"] for one in account.get("samples") or [] if one["index"] == index), []
+        (volume["samples"] for volume in account.get("samples") or [] if volume["index"] == index), []
     )
-    return [Sample(*one) for one in found]
+    return [Sample(*sample) for sample in found]
 
 
 def _figure(volume: Json, at: str, name: str, words: str) -> Figure:

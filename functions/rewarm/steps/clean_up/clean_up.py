@@ -136,9 +136,9 @@ def _put_back(remains: Remains, ports: PutBackPorts | None, account: CleanUpAcco
     if ports is None or remains.in_place:
         return
     lists = {"back": account.kept, "stays-out": account.kept, "pending": account.busy, "left": account.left}
-    for one in put_back(remains.restore_id, remains.index, ports, now=now):
-        lists[one.state].append(f"volume {one.volume_id}: {one.reason}")
-        account.moved |= one.state == "back"
+    for place in put_back(remains.restore_id, remains.index, ports, now=now):
+        lists[place.state].append(f"volume {place.volume_id}: {place.reason}")
+        account.moved |= place.state == "back"
 
 
 def _cancel_commands(

@@ -86,7 +86,7 @@ def restore_of_event(event: dict[str, Any], restore_volume_arn: str) -> str | No
 
 def sweep_restores(ports: SweepPorts) -> Iterator[SweptResource]:
     """Those that are noted as running, and do not run."""
-    return _end({one.restore_id: set() for one in ports.holds.running()}, ports)
+    return _end({hold.restore_id: set() for hold in ports.holds.running()}, ports)
 
 
 def sweep_volumes(ports: SweepPorts) -> Iterator[SweptResource]:

@@ -96,7 +96,7 @@ def end_restore(
         # Nobody knows whether its volumes were announced.
         _give_back(restore_id, ports)
         return None
-    running = [one for one in indexes(record) if ports.executions.volume_runs(restore_id, one)]
+    running = [index for index in indexes(record) if ports.executions.volume_runs(restore_id, index)]
     if running:
         return _stop_volumes(restore_id, record, ports)
     untold = ending.without_account and _is_untold(record)

@@ -45,7 +45,7 @@ def choose_strategy(
     notes = _few([*turn_notes(max(turns), event.now), *planned.summary.notes])
     return ChooseStrategyResult(
         plans_key=write_plans(event.restore_id, plans, ports.artifacts),
-        indexes=[one.volume.index for one in plans],
+        indexes=[plan.volume.index for plan in plans],
         summary=planned.summary.model_copy(update={"notes": notes}),
         plans=plans if is_small(plans) else [],
     )

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rewarm.domain.model import Extent
-from rewarm.domain.volume.extents import block_count, clip, merge
+from rewarm.domain.volume.extents import clip
 
 runs = st.lists(st.builds(Extent, st.integers(0, 5_000), st.integers(0, 60)), max_size=30)
 
 
 def blocks(extents):
     return {block for one in extents for block in range(one.start_block, one.start_block + one.block_count)}
-
-
-class TestMerge:
-    @given(runs)
-    def test_keeps_every_block_and_adds_none(self, extents):
-        merged = merge(extents)
-        assert blocks(merged) == blocks(extents)
-        assert block_count(merged) == len(blocks(extents))
-
-    @given(runs)
-    def test_is_ascending_with_gaps_between(self, extents):
-        merged = merge(extents)
-        for one, following in pairwise(merged):
-            assert one.start_block + one.block_count < following.start_block
-
-    @given(runs)
-    def test_twice_changes_nothing(self, extents):
-        assert merge(merge(extents)) == merge(extents)
 
 
 class TestClip:
