@@ -65,11 +65,11 @@ test-python: ## the Python tests and linters (PYTEST_ARGS="-k …")
 
 test-long: setup ## what make test has no room for: every row of the fault matrix, new cases of each property (SEED=…)
 	@echo "The properties are tested with SEED=$(SEED)"
+	@$(MAKE) --no-print-directory -C warmer check check-tsan
 	@LONG_TESTS=1 $(PYTHON) -m pytest -n $(WORKERS) -m "long or matrix or hypothesis" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
-test-agent: ## the agent's tests: release binaries, this machine's build, the same under sanitizers
+test-agent: ## the agent's tests: the release binaries of three systems, and a build under sanitizers
 	@$(MAKE) --no-print-directory -C warmer check-release ZIG="$(ZIG)"
-	@$(MAKE) --no-print-directory -C warmer check
 	@$(MAKE) --no-print-directory -C warmer check-asan
 
 lint: setup ## all linters

@@ -62,6 +62,7 @@ def test_blocks_that_stay_cold_are_warmed_up_again(
     assert sum(one["count"] for one in measured["after"]["result"]["histogram"]) == MEASURED["samples"]
 
 
+@pytest.mark.long
 def test_what_stays_slow_fails_after_one_more_warm_up(user: RestoreUser) -> None:
     request = request_for(user, "warm-up-agent") | {"verify": {"samples": 16, "maxP99Ms": 0.01}}
     done = user.restore(request)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from local.aws.region.faults import FaultRule
 from local.aws.region.resources import ImageDevice
 from tests.support.pages import is_of, link_of, opened
@@ -79,6 +81,7 @@ def test_every_volume_of_an_instance_is_restored_under_its_device_name(user: Res
     assert_each_message_links_its_volume(user, done)
 
 
+@pytest.mark.long
 def test_devices_restrict_the_restore(user: RestoreUser) -> None:
     request, newest = request_for_both(user, "background")
     request["source"]["devices"] = ["/dev/sdh"]
