@@ -87,7 +87,8 @@ strategies-docs: ## write the tables and pictures of docs/strategies.md and docs
 schemas: ## write the schemas and examples of events/ from the code
 	@PYTHONPATH=functions $(PYTHON) -m rewarm.schemas events/
 
-build: setup ## the agent's release binaries, the SSM documents and what `sam deploy` uploads
+build: ## the agent's release binaries, the SSM documents and what `sam deploy` uploads
+	@local/setup.sh deploy
 	@$(MAKE) --no-print-directory -C warmer release ZIG="$(ZIG)"
 	@$(PYTHON) -m local.documents
 	@$(SAM) build

@@ -5,6 +5,7 @@ set -eu
 
 # usage: local/setup.sh cli       for `make plan` and ./rewarm: Python packages only, no root needed
 #        local/setup.sh undeploy  for `make undeploy`: SAM's command line too, no root needed
+#        local/setup.sh deploy    for `make build` and `make deploy`: SAM and the agent's compiler, no root needed
 #        local/setup.sh soak      for `make soak`: the Python packages of the embedded AWS too, no root needed
 #        local/setup.sh run       for `make run` and `make scale`: what mounts and compiles, too
 #        local/setup.sh bench     for `make bench` and `make measurements`: fio and time, too
@@ -25,9 +26,10 @@ fail() {
 PURPOSE=${1:-}
 case $PURPOSE in
     cli | undeploy) PACKAGES=requirements/cli.txt ;;
+    deploy) PACKAGES=requirements/deploy.txt ;;
     soak | run | bench) PACKAGES=requirements/run.txt ;;
     test) PACKAGES=requirements/dev.txt ;;
-    *) fail "found '$PURPOSE'; cli, undeploy, soak, run, bench or test is allowed" ;;
+    *) fail "found '$PURPOSE'; cli, undeploy, deploy, soak, run, bench or test is allowed" ;;
 esac
 
 # command or file that must be there : Debian package that has it
@@ -169,10 +171,10 @@ install_packages
 check_python
 make_environment "$VENV" "$PACKAGES"
 case $PURPOSE in
-    undeploy | test) make_environment "$SAM_VENV" requirements/sam.txt ;;
+    undeploy | deploy | test) make_environment "$SAM_VENV" requirements/sam.txt ;;
 esac
 case $PURPOSE in
-    cli | undeploy | soak) exit 0 ;;
+    cli | undeploy | deploy | soak) exit 0 ;;
     test) install_asl_validator ;;
 esac
 build warmer "the warm-up agent"
