@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,3 +71,15 @@ def fault_rows(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Faul
     folder = tmp_path_factory.getbasetemp()
     shared = folder if worker_id == "master" else folder.parent
     return FaultMatrix(fault_matrix.recorded(shared / "fault-matrix", worker_id))
+
+
+@pytest.fixture
+def volumes_take(user: RestoreUser, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Changes how long the life of a volume takes in this test's Region (VolumeSettings)."""
+
+    def change(**settings: float) -> None:
+        core = user.region._core
+        volume = replace(core.settings.volume, **settings)  # type: ignore[arg-type]
+        monkeypatch.setattr(core, "settings", replace(core.settings, volume=volume))
+
+    return change

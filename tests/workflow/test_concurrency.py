@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -124,7 +124,10 @@ def test_a_restore_that_fails_gives_its_device_back(user: RestoreUser) -> None:
     assert held(user, "running#", first) == []
 
 
-def test_the_device_of_a_restore_that_was_stopped_is_taken_over(user: RestoreUser) -> None:
+def test_the_device_of_a_restore_that_was_stopped_is_taken_over(
+    user: RestoreUser, volumes_take: Callable[..., None]
+) -> None:
+    volumes_take(creation_seconds=120.0)
     request = to_device(user)
     with user.lab.clock.busy():
         first = user.start(request)

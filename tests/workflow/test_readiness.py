@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -32,12 +32,10 @@ def events_on_aws(execution: Execution) -> int:
     return 2 + sum(events[state] for state in execution.states)
 
 
-def slow_down(user: RestoreUser, monkeypatch: pytest.MonkeyPatch, hours: float) -> None:
+def loading(user: RestoreUser, hours: float) -> dict[str, float]:
     """So slow a Region: loading in the background takes so many hours."""
     written_mib = sum(count for _, count in user.image.extents) / 2
-    core = user.region._core
-    slow = replace(core.settings.volume, background_mib_s=written_mib / (hours * 3_600))
-    monkeypatch.setattr(core, "settings", replace(core.settings, volume=slow))
+    return {"background_mib_s": written_mib / (hours * 3_600)}
 
 
 def test_blocks_that_stay_cold_are_warmed_up_again(
@@ -87,10 +85,10 @@ def test_the_agent_takes_over_what_stands_still(user: RestoreUser) -> None:
 
 
 def test_an_event_ends_a_long_wait_and_a_false_one_costs_a_look(
-    user: RestoreUser, monkeypatch: pytest.MonkeyPatch
+    user: RestoreUser, monkeypatch: pytest.MonkeyPatch, volumes_take: Callable[..., None]
 ) -> None:
     """Half a minute after each look at the status an event says that the volume has been initialized."""
-    slow_down(user, monkeypatch, hours=4)
+    volumes_take(**loading(user, hours=4))
     core, initializations = user.region._core, user.region._initializations
     describe = initializations.describe
 
@@ -118,11 +116,11 @@ def test_an_event_ends_a_long_wait_and_a_false_one_costs_a_look(
 
 @pytest.mark.long
 def test_two_days_in_the_background_write_less_than_5000_events(
-    user: RestoreUser, monkeypatch: pytest.MonkeyPatch
+    user: RestoreUser, volumes_take: Callable[..., None]
 ) -> None:
     """No event tells its end."""
     request = request_for(user, "background") | {"target": {"availabilityZone": "us-east-1a"}}
-    slow_down(user, monkeypatch, hours=48)
+    volumes_take(**loading(user, hours=48))
     user.region.faults.add(FaultRule("event:EBS Volume Notification", "drop", times=None))
     started = user.region.now()
     done = user.restore(request)

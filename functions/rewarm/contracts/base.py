@@ -19,17 +19,21 @@ Usd = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
 """US dollars; a string in JSON, because a float cannot hold 0.1."""
 
 
+CONTRACT = ConfigDict(
+    frozen=True,
+    extra="forbid",
+    alias_generator=to_camel,
+    populate_by_name=True,
+    from_attributes=True,
+    str_strip_whitespace=True,
+)
+"""How JSON is read and written. A contract that has the fields of a domain's value inherits from it."""
+
+
 class Contract(BaseModel):
     """Base of every request, event and result."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        alias_generator=to_camel,
-        populate_by_name=True,
-        from_attributes=True,
-        str_strip_whitespace=True,
-    )
+    model_config = CONTRACT
 
     def to_json(self) -> JsonObject:
         """The JSON object that travels through Step Functions."""

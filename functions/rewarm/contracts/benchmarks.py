@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr
+from pydantic import Field, StrictBool, StrictInt, StrictStr, with_config
 
-from rewarm.contracts.base import Contract, Instant
+from rewarm.contracts.base import CONTRACT, Contract, Instant
 from rewarm.contracts.request import InstanceId, VolumeId
 from rewarm.domain.benchmark.benchmarks import LEAST_RUNTIME_SECONDS, MOST_RUNTIME_SECONDS, PatternName
+from rewarm.domain.benchmark.fio_output import Direction
 
 MountPath = Annotated[StrictStr, Field(pattern=r"^/[A-Za-z0-9._/-]*$", max_length=200)]
 WindowsPath = Annotated[StrictStr, Field(pattern=r"^[A-Za-z]:\\[A-Za-z0-9 ._\\-]*$", max_length=200)]
@@ -69,16 +71,10 @@ class StartedBenchmark(Contract):
     request: BenchmarkRequest
 
 
-class BenchmarkSide(Contract):
+@with_config(CONTRACT)
+@dataclass(frozen=True, slots=True)
+class BenchmarkSide(Direction):
     """Reads or writes."""
-
-    iops: float
-    mib_s: float
-    operations: int
-    mean_ms: float
-    p50_ms: float
-    p99_ms: float
-    p99_9_ms: float
 
 
 class BenchmarkLimit(Contract):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, with_config
 
-from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
+from rewarm.contracts.base import CONTRACT, Contract, Instant, JsonObject, Usd
 from rewarm.domain import model
 from rewarm.domain.model import Strategy, VolumeSettings
 from rewarm.domain.time.measured import Phase
@@ -37,28 +38,14 @@ class PassedOverSnapshot(Contract):
     reason: str
 
 
-class NewVolume(Contract):
+@with_config(CONTRACT)
+@dataclass(frozen=True, slots=True)
+class NewVolume(VolumeSettings):
     """The settings of the volume to create, everything decided."""
-
-    volume_type: str
-    size_gib: int
-    iops: int | None = None
-    throughput_mib_s: int | None = None
-    kms_key_id: str | None = None
-    multi_attach: bool = False
-    tags: dict[str, str] = Field(default_factory=dict)
 
     def settings(self, extra_tags: dict[str, str] | None = None) -> VolumeSettings:
         """As the ports take it; `extra_tags` win over the user's."""
-        return VolumeSettings(
-            volume_type=self.volume_type,
-            size_gib=self.size_gib,
-            iops=self.iops,
-            throughput_mib_s=self.throughput_mib_s,
-            kms_key_id=self.kms_key_id,
-            multi_attach=self.multi_attach,
-            tags={**self.tags, **(extra_tags or {})},
-        )
+        return VolumeSettings(**asdict(self) | {"tags": {**self.tags, **(extra_tags or {})}})
 
 
 class LivingSource(Contract):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from functools import cache
@@ -154,7 +154,7 @@ def assignments(
             instance_id=request.target.instance_id if where.instance_type else None,
             instance_type=where.instance_type,
             agent_available=where.instance_type is not None,
-            volume=NewVolume.model_validate(settings),
+            volume=NewVolume(**asdict(settings)),
         )
         for index in range(options.volumes or 1)
     ]

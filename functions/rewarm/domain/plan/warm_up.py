@@ -11,18 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from rewarm.domain.model import MIB, BoostSettings, InstanceEbsLimits, PriceBook, Strategy, VolumeSettings
-from rewarm.domain.plan import cost
-from rewarm.domain.plan.estimates import (
-    Estimate,
-    EstimateLimits,
-    Infeasible,
-    Outcome,
-    Times,
-    cold_measurement,
-    listing,
-    ready_p90_if,
-    timed,
-)
+from rewarm.domain.plan import cost, estimates
+from rewarm.domain.plan.estimates import Estimate, EstimateLimits, Infeasible, Outcome, Times
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import Quantiles
@@ -55,7 +45,7 @@ def warm_up_agent(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -
     refusal = no_agent(facts)
     if refusal is not None:
         return Infeasible(Strategy.WARM_UP_AGENT, refusal)
-    return reading_estimate(Strategy.WARM_UP_AGENT, facts, facts.speed, (listing(facts, book),))
+    return reading_estimate(Strategy.WARM_UP_AGENT, facts, facts.speed, (estimates.listing(facts, book),))
 
 
 def warm_up_times(facts: VolumeFacts, speed: VolumeSpeed) -> Times:
@@ -63,12 +53,12 @@ def warm_up_times(facts: VolumeFacts, speed: VolumeSpeed) -> Times:
     timings = facts.timings
     reading = Quantiles(_seconds(facts, *_expected(facts, speed)), _seconds(facts, *_promised(facts, speed)))
     loading = (
-        *cold_measurement(facts),
+        *estimates.cold_measurement(facts),
         (Phase.DELIVER, timings.delivery_seconds),
         (Phase.READ, reading),
         (Phase.SETTLE, timings.metric_delay_seconds),
     )
-    return timed(facts, loading)
+    return estimates.timed(facts, loading)
 
 
 def reading_estimate(
@@ -98,7 +88,7 @@ def _seconds(facts: VolumeFacts, own_mib_s: float, instance: InstanceRate) -> fl
 def promised_p90(facts: VolumeFacts) -> Callable[[float], float]:
     """P90 by the volume's throughput, for those who compare many."""
     times = warm_up_times(facts, facts.speed)
-    ready, instance, share = ready_p90_if(times, Phase.READ), *_promised_instance(facts)
+    ready, instance, share = estimates.ready_p90_if(times, Phase.READ), *_promised_instance(facts)
     ceiling, first_touch = _ceiling(facts), facts.timings.first_touch_mib_s.p90
     return lambda mib_s: ready(
         _seconds(facts, _own(facts, share * min(mib_s, ceiling), first_touch), instance)
@@ -243,7 +233,7 @@ def at_boost(boosts: Boosts, book: PriceBook, mib_s: int) -> Estimate:
     facts, boost = boosts.facts, boosts.at(mib_s)
     part = cost.boost(book, boosts.settings, boost, boosts.ready_p90(mib_s))
     speed = VolumeSpeed(boost.iops, float(mib_s), float(mib_s))
-    parts = (listing(facts, book), part)
+    parts = (estimates.listing(facts, book), part)
     return replace(reading_estimate(Strategy.BOOSTED_WARM_UP, facts, speed, parts), boost=boost)
 
 

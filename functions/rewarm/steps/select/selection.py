@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from rewarm.contracts import (
@@ -213,7 +213,7 @@ def _assignment(
         platform=instance.platform if instance else None,
         architecture=instance.architecture if instance else None,
         device=device,
-        volume=NewVolume.model_validate(new_volume),
+        volume=NewVolume(**asdict(new_volume)),
         chosen_because=chosen.because,
         consistent_set=chosen.consistent_set,
         passed_over=[PassedOverSnapshot.model_validate(passed) for passed in _named(chosen.passed_over)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def long_account() -> Json:
     accounts.keep_samples(world, 0, accounts.series(48 * 3_600, 5_000))
     tags = {"k" * 128: "v" * 256}
     one = accounts.planned()
-    volume = one.volume.volume.model_copy(update={"tags": tags})
+    volume = replace(one.volume.volume, tags=tags)
     long = one.model_copy(update={"volume": one.volume.model_copy(update={"volume": volume})})
     return accounts.reported(world, [long], [accounts.ready()])[1]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rewarm.contracts import CreateVolumeEvent
@@ -77,7 +79,7 @@ class TestCreateVolume:
 
     def test_tags_the_volume_with_whose_it_is_and_keeps_the_users_tags(self):
         world = World()
-        settings = assignment().volume.model_copy(update={"tags": {"app": "shop"}})
+        settings = replace(assignment().volume, tags={"app": "shop"})
         create(world, volume=assignment(index=3, volume=settings))
         assert world.volumes.volumes[VOLUME_ID].settings.tags == {
             "app": "shop",
