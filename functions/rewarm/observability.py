@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
@@ -14,6 +15,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from rewarm.contracts.base import Contract, JsonObject, StepEvent
 
 logger = Logger(service="rewarm", child=False)
+# Powertools takes Lambda's level, which must let the metrics through, and not the stack's LogLevel.
+logging.getLogger("rewarm").setLevel(os.environ.get("POWERTOOLS_LOG_LEVEL", "INFO"))
 tracer = Tracer(service="rewarm", patch_modules=["botocore"])
 METRICS_NAMESPACE = "Rewarm"
 

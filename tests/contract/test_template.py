@@ -180,6 +180,15 @@ class TestFunctions:
         for properties in groups.values():
             assert properties["RetentionInDays"] == {"Ref": "LogRetentionDays"}
 
+    def test_no_log_level_of_the_stack_makes_lambda_drop_metrics(self) -> None:
+        """A line without a level counts as INFO (Lambda developer guide, "Log-level filtering")."""
+        template = repository.template()
+        level = template["Globals"]["Function"]["LoggingConfig"]["ApplicationLogLevel"]
+        assert level == {"Fn::If": ["LogsDebug", "DEBUG", "INFO"]}
+        assert template["Conditions"]["LogsDebug"] == {"Fn::Equals": [{"Ref": "LogLevel"}, "DEBUG"]}
+        variables = template["Globals"]["Function"]["Environment"]["Variables"]
+        assert variables["POWERTOOLS_LOG_LEVEL"] == {"Ref": "LogLevel"}
+
     def test_every_handler_is_deployed(self) -> None:
         deployed = {properties["Handler"].split(".")[2] for properties in functions().values()}
         files = {path.stem for path in repository.HANDLERS.glob("*.py")} - NO_HANDLERS
