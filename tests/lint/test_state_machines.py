@@ -15,7 +15,7 @@ from jsonata import Jsonata
 from tests.support.tree import BIN, ROOT, complaints, files
 
 MACHINES = files("*.asl.yaml", below="statemachine")
-SUBSTITUTION = re.compile(r"\$\{\w+\}")
+SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
 EXAMPLE_ARN = "arn:aws:lambda:us-east-1:123456789012:function:example"
 MAX_DEFINITION_BYTES = 1_048_576
 """AWS documentation, Step Functions quotas: a state machine definition."""
@@ -24,8 +24,11 @@ pytestmark = pytest.mark.parametrize("path", MACHINES, ids=lambda path: path.nam
 
 
 def definition(path: Path) -> dict[str, Any]:
-    """The state machine with an ARN for each substitution."""
-    loaded: dict[str, Any] = yaml.safe_load(SUBSTITUTION.sub(EXAMPLE_ARN, path.read_text(encoding="utf-8")))
+    """The state machine with the partition, and an ARN for each other substitution."""
+    text = SUBSTITUTION.sub(
+        lambda match: "aws" if match[1] == "Partition" else EXAMPLE_ARN, path.read_text(encoding="utf-8")
+    )
+    loaded: dict[str, Any] = yaml.safe_load(text)
     return loaded
 
 
