@@ -21,8 +21,9 @@ def test_cfn_lint():
     assert complaints([BIN / "cfn-lint", "template.yaml"]) == ""
 
 
-def test_cfn_lint_of_what_sam_makes_of_it(tmp_path, monkeypatch):
-    """What CloudFormation deploys: some rules look only at the resources that SAM makes."""
+@pytest.fixture
+def transformed(monkeypatch):
+    """What SAM makes of the template, and CloudFormation deploys."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     template = yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
     for name, resource in template["Resources"].items():
@@ -31,9 +32,24 @@ def test_cfn_lint_of_what_sam_makes_of_it(tmp_path, monkeypatch):
         properties |= dict.fromkeys(packaged, "s3://bucket/key")
         if resource["Type"] == "AWS::SSM::Document":
             properties["Content"] = documents.contents()[name]
+    return transform(template, {}, ManagedPolicyLoader(None))
+
+
+def test_cfn_lint_of_what_sam_makes_of_it(transformed, tmp_path):
+    """Some rules look only at the resources that SAM makes."""
     path = tmp_path / "transformed.json"
-    path.write_text(json.dumps(transform(template, {}, ManagedPolicyLoader(None))), encoding="utf-8")
+    path.write_text(json.dumps(transformed), encoding="utf-8")
     assert complaints([BIN / "cfn-lint", path]) == ""
+
+
+def test_the_api_has_one_stage(transformed):
+    """A deployment that names a stage makes one, without the throttling of the stage that is declared."""
+    resources = transformed["Resources"].values()
+    deployments = [one for one in resources if one["Type"] == "AWS::ApiGateway::Deployment"]
+    assert len(deployments) == 1
+    assert "StageName" not in deployments[0]["Properties"]
+    stages = [one["Properties"]["StageName"] for one in resources if one["Type"] == "AWS::ApiGateway::Stage"]
+    assert stages == ["v1"]
 
 
 @pytest.mark.slow
