@@ -7,6 +7,7 @@ import re
 from collections import Counter
 
 import pytest
+from botocore.session import get_session
 
 from rewarm.domain.volume.performance_change import ModificationRule
 from rewarm.domain.volume.replacing import TAGS as REPLACING_TAGS
@@ -26,6 +27,12 @@ NO_RESOURCE = (
 )  # fmt: skip
 """Calls for which IAM knows no resource (service authorization reference)."""
 EVENTS = ROOT / "events/aws"
+GATEWAY_RESPONSES = [
+    name
+    for name in get_session().get_service_model("apigateway").shape_for("GatewayResponseType").enum
+    if not name.startswith(("AUTHORIZER_", "API_CONFIGURATION_"))
+]
+"""Every type of response but those of a custom authorizer and of a wrong integration."""
 
 
 class TestPermissions:
@@ -325,22 +332,27 @@ class TestApi:
         }
         assert told == answered
 
-    def test_a_body_is_checked_before_the_function_runs(self) -> None:
-        events = functions()["ApiFunction"]["Events"].values()
-        for event in events:
-            takes_body = event["Properties"]["Method"] in ("post", "put")
-            assert ("RequestModel" in event["Properties"]) == takes_body
+    def test_only_the_function_checks_a_body(self) -> None:
+        """What API Gateway's own check says cannot be put into JSON: nothing escapes it."""
         api = repository.resources("AWS::Serverless::Api")["RestApi"]
-        model = api["Models"]["RestoreRequest"]
-        assert {name: shape["type"] for name, shape in model["properties"].items()} == {
-            "source": "object",
-            "target": "object",
-        }
-        assert "required" not in model, "the function names a missing field, API Gateway does not"
-        response = api["GatewayResponses"]["BAD_REQUEST_BODY"]["ResponseTemplates"]["application/json"]
-        assert "$context.error.validationErrorString" in response
-        filled = re.sub(r"\$context\.error\.messageString", '"Invalid request body"', response)
-        filled = filled.replace("$context.error.validationErrorString", "[object has missing properties]")
-        answer = json.loads(filled)
-        assert set(answer) == {"error", "field", "message", "details"}
-        assert answer["field"] == "request"
+        assert "Models" not in api
+        for event in functions()["ApiFunction"]["Events"].values():
+            assert set(event["Properties"]) == {"RestApiId", "Path", "Method"}
+
+    @pytest.mark.parametrize("kind", GATEWAY_RESPONSES)
+    def test_what_api_gateway_answers_itself_has_the_form_of_the_functions_answers(self, kind: str) -> None:
+        responses = repository.resources("AWS::Serverless::Api")["RestApi"]["GatewayResponses"]
+        assert {"DEFAULT_4XX", "DEFAULT_5XX"} <= set(responses) <= set(GATEWAY_RESPONSES)
+        server = kind in ("DEFAULT_5XX", "INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT")
+        # API Gateway developer guide, "Gateway response types": what is not customized takes these two.
+        response = responses.get(kind, responses["DEFAULT_5XX" if server else "DEFAULT_4XX"])
+        assert "StatusCode" not in response
+        template = response["ResponseTemplates"]["application/json"]
+        assert set(re.findall(r"\$[a-zA-Z.]+", template)) == {"$context.error.responseType"}
+        answer = json.loads(template.replace("$context.error.responseType", kind))
+        assert (answer["error"], answer["field"]) == (kind, None)
+        assert answer["message"]
+
+    def test_a_call_too_many_is_told_when_to_come_again(self) -> None:
+        responses = repository.resources("AWS::Serverless::Api")["RestApi"]["GatewayResponses"]
+        assert responses["THROTTLED"]["ResponseParameters"] == {"Headers": {"Retry-After": "'5'"}}

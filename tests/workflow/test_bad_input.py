@@ -244,10 +244,17 @@ def test_a_source_is_needed(user: RestoreUser) -> None:
     assert "source" in str(answer.body)
 
 
-def test_the_api_itself_refuses_what_does_not_fit_its_model(user: RestoreUser) -> None:
-    answer = user.call("POST", "/restores", {"source": f"snap-{LOST}", "target": {}})
-    assert answer.status == 400, answer
-    assert "Invalid request body" in answer.body["message"]
+def test_every_refusal_has_the_same_form(user: RestoreUser) -> None:
+    """Also those that API Gateway gives itself: for a route that is not there."""
+    answers = [
+        user.call("POST", "/restores", {"source": f"snap-{LOST}", "target": {}}),
+        user.call("POST", "/restores", []),
+        user.call("GET", "/restores/restore-0000000000000000"),
+        user.call("GET", "/elsewhere"),
+    ]
+    assert [answer.status for answer in answers] == [400, 400, 404, 403]
+    assert {frozenset(answer.body) for answer in answers} == {frozenset({"error", "field", "message"})}
+    assert answers[-1].body["error"] == "MISSING_AUTHENTICATION_TOKEN"
 
 
 def test_an_unknown_field_in_a_scheduled_request_fails_with_a_message(user: RestoreUser) -> None:

@@ -9,17 +9,23 @@ from typing import Any
 from aws_lambda_powertools.utilities.data_classes.common import BaseProxyEvent
 
 from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.units import shown
 from rewarm.ports import JsonObject
 
 
 def json_body(event: BaseProxyEvent) -> JsonObject:
     """The request's JSON object. Raises InvalidRequestError."""
     try:
-        body: Any = json.loads(event.decoded_body or "")
+        text = event.decoded_body or ""
+        if not text.strip():
+            raise InvalidRequestError("is empty; send a JSON object", field="request")
+        body: Any = json.loads(text)
     except ValueError as error:
         raise InvalidRequestError(f"is not JSON: {error}", field="request") from error
+    except RecursionError as error:
+        raise InvalidRequestError("is nested too deeply", field="request") from error
     if not isinstance(body, dict):
-        raise InvalidRequestError("is not a JSON object", field="request")
+        raise InvalidRequestError(f"found {shown(body)}; allowed is a JSON object", field="request")
     return body
 
 

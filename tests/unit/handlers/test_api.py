@@ -66,6 +66,47 @@ def api(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, con
     return Api(module, world, context)
 
 
+VOLUME_PERFORMANCE = "/volumes/vol-0123456789abcdef0/performance"
+BODY_ROUTES = [
+    ("POST", "/restores"), ("POST", "/plans"), ("POST", "/benchmarks"), ("POST", VOLUME_PERFORMANCE),
+    ("PUT", "/runbooks/rewarm-orders"),
+]  # fmt: skip
+
+
+class TestBody:
+    @pytest.mark.parametrize(("method", "path"), BODY_ROUTES)
+    @pytest.mark.parametrize(
+        ("body", "reason"),
+        [
+            (None, "is empty; send a JSON object"), ("", "is empty; send a JSON object"),
+            (" \n", "is empty; send a JSON object"), ("{", "is not JSON: "), ("{'a': 1}", "is not JSON: "),
+            ("[]", "found []; allowed is a JSON object"), ("null", "found null; allowed is a JSON object"),
+            ('"text"', 'found "text"; allowed is a JSON object'),
+            ("[" * 100_000, "is nested too deeply"),
+        ],
+    )  # fmt: skip
+    def test_a_body_that_is_no_object_has_its_reason(
+        self, api: Api, method: str, path: str, body: str | None, reason: str
+    ) -> None:
+        status, answer = api.call(method, path, body)
+        assert (status, set(answer)) == (400, {"error", "field", "message"})
+        assert (answer["error"], answer["field"]) == ("InvalidRequestError", "request")
+        assert answer["message"].startswith(f"request: {reason}")
+
+    @pytest.mark.parametrize(
+        ("route", "body", "field"),
+        [
+            (0, {"source": 'a "snapshot"', "target": {}}, "source"),
+            (1, {"source": [], "target": {}}, "source"),
+            (2, {"instanceId": INSTANCE_ID, "targets": 3, "patterns": ["upload"]}, "targets"),
+            (3, {"iops": 4_000, "notify": "me"}, "notify"), (4, {**TO_ZONE, "target": "here"}, "target"),
+        ],
+    )  # fmt: skip
+    def test_a_field_of_another_type_is_named(self, api: Api, route: int, body: Json, field: str) -> None:
+        status, answer = api.call(*BODY_ROUTES[route], body)
+        assert (status, answer["error"], answer["field"]) == (400, "InvalidRequestError", field)
+
+
 class TestStart:
     def test_accepts_and_starts(self, api: Api) -> None:
         status, body = api.call("POST", "/restores", TO_INSTANCE)
