@@ -356,3 +356,7 @@ class TestApi:
     def test_a_call_too_many_is_told_when_to_come_again(self) -> None:
         responses = repository.resources("AWS::Serverless::Api")["RestApi"]["GatewayResponses"]
         assert responses["THROTTLED"]["ResponseParameters"] == {"Headers": {"Retry-After": "'5'"}}
+
+    def test_the_function_ends_before_api_gateway_stops_waiting(self) -> None:
+        """Its integration timeout is 29 seconds (API Gateway developer guide, "Quotas")."""
+        assert functions()["ApiFunction"]["Timeout"] <= 25

@@ -48,7 +48,7 @@ class Context:
     log_stream_name: str = "stream"
 
     def get_remaining_time_in_millis(self) -> int:
-        return 29_000
+        return 25_000
 
 
 @pytest.fixture
