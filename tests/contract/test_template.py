@@ -11,6 +11,7 @@ from botocore.session import get_session
 
 from rewarm.domain.volume.performance_change import ModificationRule
 from rewarm.domain.volume.replacing import TAGS as REPLACING_TAGS
+from rewarm.steps.request.parse_request import OWN_ALARMS
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json, actions, functions, listed, statements
 
@@ -27,6 +28,7 @@ NO_RESOURCE = (
 )  # fmt: skip
 """Calls for which IAM knows no resource (service authorization reference)."""
 EVENTS = ROOT / "events/aws"
+OWN_ALARM = "operations-of-rewarm-restore-failed"
 GATEWAY_RESPONSES = [
     name
     for name in get_session().get_service_model("apigateway").shape_for("GatewayResponseType").enum
@@ -293,18 +295,30 @@ class TestEvents:
         for queue in repository.resources("AWS::SQS::Queue"):
             assert queue in watched
 
-    def test_no_alarm_of_the_stack_starts_a_restore(self) -> None:
-        prefix = re.compile(repository.template()["Parameters"]["AlarmNamePrefix"]["AllowedPattern"])
-        refused = repository.template()["Rules"]["OwnAlarmsStartNoRestore"]["Assertions"][0]["Assert"]
-        names = refused["Fn::Not"][0]["Fn::Contains"][0]
-        assert prefix.match("rewarm-")
-        assert not prefix.match("")
-        assert not prefix.match("teams/rewarm-"), "the name is part of an address"
+    @pytest.mark.parametrize("length", range(1, len(OWN_ALARM) + 1))
+    def test_no_prefix_matches_the_stacks_own_alarms(self, length: int) -> None:
+        parameter = repository.template()["Parameters"]["AlarmNamePrefix"]
+        assert not re.fullmatch(parameter["AllowedPattern"], OWN_ALARM[:length])
+
+    def test_a_prefix_is_what_a_rules_name_may_hold(self) -> None:
+        pattern = repository.template()["Parameters"]["AlarmNamePrefix"]["AllowedPattern"]
+        allowed = ["rewarm-", "r", "ops-", "operational-", "operations.", "Operations-of-", "o-", "0"]
+        refused = ["", "-rewarm", "teams/rewarm-", "teams: rewarm"]
+        assert [prefix for prefix in allowed + refused if re.fullmatch(pattern, prefix)] == allowed
+
+    def test_a_second_stack_with_the_same_prefix_is_refused(self) -> None:
+        """Custom names are unique across all stacks (CloudFormation user guide, "Name type")."""
+        assert self.pattern()["RuleName"] == {"Fn::Sub": "rewarm-alarms-${AlarmNamePrefix}"}
+        longest = repository.template()["Parameters"]["AlarmNamePrefix"]["MaxLength"]
+        rule = get_session().get_service_model("events").shape_for("RuleName")
+        assert len("rewarm-alarms-") + longest <= rule.metadata["max"]
+        assert re.fullmatch(rule.metadata["pattern"], "rewarm-alarms-aZ0_.-")
+
+    def test_the_stacks_alarms_are_known_as_its_own(self) -> None:
         for alarm in repository.resources("AWS::CloudWatch::Alarm").values():
             name = alarm["AlarmName"]["Fn::Sub"]
-            assert name.startswith("operations-of-${AWS::StackName}-")
+            assert name.startswith(OWN_ALARMS + "${AWS::StackName}-")
             assert alarm["AlarmActions"] == [{"Ref": "NotificationTopic"}]
-        assert {"o", "operations-of-"} <= set(names)
 
 
 class TestApi:

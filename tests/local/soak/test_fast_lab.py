@@ -228,6 +228,17 @@ class TestRestores:
         assert "Await Signal Of Snapshot" in child.visits
         assert ("WakeUpFunction", "stepfunctions", "SendTaskSuccess") in lab.calls
 
+    def test_an_alarm_about_rewarm_itself_ends_without_a_restore(self):
+        detail = {"alarmName": "operations-of-rewarm-restore-failed", "state": {"value": "ALARM"}}
+        with FastLab(seed=3) as lab:
+            ended = lab.finish(lab.begin("own-alarm", {"source": "aws.cloudwatch", "detail": detail}))
+            assert (ended.status, ended.output) == (
+                "SUCCEEDED",
+                {"verdict": "suppressed", "duplicateOf": None},
+            )
+            assert lab.slack == []
+            assert list(lab.states.executions.values()) == [ended]
+
     def test_the_regions_own_faults_are_met_too(self):
         with FastLab(seed=3) as lab:
             lab.region.faults.add(FaultRule("volume:creation", effect="volume-error"))

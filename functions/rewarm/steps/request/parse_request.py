@@ -25,6 +25,8 @@ from rewarm.steps.request.runbooks import request_of_runbook, resolve_request
 from rewarm.steps.select.admission import MOST_ROUNDS, Keeper, enter_stack, seconds_until, turn_of_restore
 
 ALARM_SOURCE = "aws.cloudwatch"
+OWN_ALARMS = "operations-of-"
+"""How the names of the stack's own alarms begin (template.yaml)."""
 MAX_EVENT_KEY = 1_024
 """A key of DynamoDB has 2,048 bytes; a schedule's ARN is far shorter."""
 
@@ -42,7 +44,7 @@ def parse_request(
     event: ParseRequestEvent,
     ports: ParseRequestPorts,
 ) -> ParseRequestResult:
-    """Returns the complete request, or which earlier restore the event belongs to.
+    """Returns the complete request, or why the event starts none: mostly an earlier restore.
 
     Raises InvalidRequestError, RunbookNotFoundError, TooManyRestoresError.
     """
@@ -106,6 +108,8 @@ def _earlier_event(
     cooldown: timedelta,
     keeper: Keeper,
 ) -> Earlier | None:
+    if (trigger.alarm_name or "").startswith(OWN_ALARMS):
+        return Earlier("suppressed", None, "it is an alarm about Rewarm itself; a failed restore starts none")
     return earlier_delivery(trigger.event_id or event.restore_id, event.restore_id, keeper) or earlier_alarm(
         trigger.alarm_name or "",
         event.restore_id,
@@ -199,10 +203,10 @@ def _record(
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """The restore that an event already belongs to."""
+    """The restore that an event already belongs to; None for an alarm that never starts one."""
 
     outcome: Literal["duplicate", "suppressed"]
-    restore_id: str
+    restore_id: str | None
     reason: str
 
 

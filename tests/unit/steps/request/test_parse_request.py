@@ -95,6 +95,17 @@ class TestParseRequest:
         assert table.records["another-execution"]["duplicateOf"] == RESTORE_ID
         assert table.records["another-execution"]["status"] == "duplicate"
 
+    def test_an_alarm_about_rewarm_itself_starts_no_restore(self):
+        table, name = World().table, "operations-of-rewarm-restore-failed"
+        table.put_runbook(name, TO_INSTANCE)
+        result = parse(
+            event({**ALARM_EVENT, "detail": {"alarmName": name, "state": {"value": "ALARM"}}}), table
+        )
+        assert (result.outcome, result.duplicate_of, result.request) == ("suppressed", None, None)
+        record = table.records[RESTORE_ID]
+        assert (record["status"], record["duplicateOf"]) == ("suppressed", None)
+        assert "an alarm about Rewarm itself" in record["reason"]
+
     def test_a_retried_state_is_not_its_own_duplicate(self):
         table = World().table
         table.put_runbook("database volume is gone", TO_INSTANCE)
