@@ -144,6 +144,27 @@ class TestPermissions:
         }
         assert found == users
 
+    def test_no_attribute_of_an_instance_that_iam_can_name_is_changed(self) -> None:
+        """EC2 user guide, "ec2:Attribute condition key": objects that have only a Value can be named."""
+        request = get_session().get_service_model("ec2").shape_for("ModifyInstanceAttributeRequest")
+        single = {
+            name
+            for name, shape in request.members.items()
+            if shape.type_name == "structure" and set(shape.members) == {"Value"}
+        }
+        assert "UserData" in single
+        for properties in functions().values():
+            changing = {
+                statement["Effect"]: statement
+                for statement in statements(properties)
+                if "ec2:ModifyInstanceAttribute" in actions(statement)
+            }
+            assert set(changing) in (set(), {"Allow", "Deny"})
+            if denied := changing.get("Deny"):
+                assert denied["Resource"]["Fn::Sub"].endswith(":instance/*")
+                # An attribute is a field of its own (UserData), or named in the field Attribute (userData).
+                assert set(denied["Condition"]["StringEqualsIgnoreCase"]["ec2:Attribute"]) == single
+
     def test_every_permission_says_why(self) -> None:
         lines = (ROOT / "template.yaml").read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines):
