@@ -285,8 +285,10 @@ class TestAlarms:
     def test_missing_data_means_what_it_means(self, name: str) -> None:
         alarm = alarms()[name]
         missing = alarm["TreatMissingData"]
+        assert missing != "breaching", "a new alarm has no data: it would go off for being new"
         if name == "SweepSilentAlarm":
-            assert missing == "breaching", "where nothing runs there is no datapoint"
+            assert missing == "missing", "where nothing runs there is no datapoint"
+            assert alarm["InsufficientDataActions"] == alarm["AlarmActions"]
         elif alarm["Namespace"] == "Rewarm" and alarm["MetricName"] not in RUN_BY_EACH_RESTORE:
             assert missing == "ignore", "a gauge stays what it was until it is read again, as 0, too"
             assert alarm["Period"] == 900, "a sweep every 15 minutes"
