@@ -211,6 +211,18 @@ class TestFunctions:
         for properties in groups.values():
             assert properties["RetentionInDays"] == {"Ref": "LogRetentionDays"}
 
+    def test_late_lines_do_not_take_the_name_of_the_next_stacks_log_group(self) -> None:
+        """A function may make its log group again; the log delivery of Step Functions may not."""
+        groups = repository.resources("AWS::Logs::LogGroup")
+        named = {name for name, properties in groups.items() if "LogGroupName" in properties}
+        machines = repository.resources("AWS::Serverless::StateMachine").values()
+        delivered = {
+            one["CloudWatchLogsLogGroup"]["LogGroupArn"]["Fn::GetAtt"][0]
+            for machine in machines
+            for one in machine["Logging"]["Destinations"]
+        }
+        assert named == delivered
+
     def test_no_log_level_of_the_stack_makes_lambda_drop_metrics(self) -> None:
         """A line without a level counts as INFO (Lambda developer guide, "Log-level filtering")."""
         template = repository.template()

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from local.aws.host import STACK
 from local.aws.region.faults import FaultRule
 from tests.support.dashboard import Wanted, shown
 from tests.support.emitted import Datapoint, datapoints
@@ -53,7 +52,7 @@ def written(user: RestoreUser) -> list[Datapoint]:
     pages = user.lab.client("logs").get_paginator("filter_log_events")
     lines = [
         line
-        for page in pages.paginate(logGroupName=f"/aws/lambda/{STACK}")
+        for page in pages.paginate(logGroupName=user.lab.outputs["LogGroupName"])
         for event in page["events"]
         for line in event["message"].splitlines()
     ]
