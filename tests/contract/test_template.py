@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from typing import Any
 
 import pytest
 from botocore.session import get_session
@@ -35,6 +36,38 @@ GATEWAY_RESPONSES = [
     if not name.startswith(("AUTHORIZER_", "API_CONFIGURATION_"))
 ]
 """Every type of response but those of a custom authorizer and of a wrong integration."""
+
+
+NAME_LIMITS = {
+    "AWS::DynamoDB::Table": 255, "AWS::S3::Bucket": 63, "AWS::SSM::Document": 128, "AWS::SNS::Topic": 256,
+    "AWS::Serverless::StateMachine": 80, "AWS::SecretsManager::Secret": 512,
+}  # fmt: skip
+"""botocore: the longest name."""
+LONGEST_STACK = "s" * 128
+LONGEST_ARN = "arn:aws-us-gov:secretsmanager:us-gov-west-1:123456789012:stateMachine:"
+
+
+def longest_value(value: Any) -> str:
+    """The longest text that a variable may have; each character of a price may need two in JSON."""
+    if isinstance(value, dict) and "Fn::If" in value:
+        return max((longest_value(branch) for branch in value["Fn::If"][1:]), key=len)
+    name = value.get("Ref") if isinstance(value, dict) else None
+    parameter = repository.template()["Parameters"].get(name)
+    if name is None:
+        return str(value)
+    if parameter is None:
+        return LONGEST_STACK if name == "AWS::StackName" else longest_name(name)
+    if "MaxLength" in parameter:
+        return '"' * parameter["MaxLength"]
+    return max(map(str, parameter.get("AllowedValues") or [parameter["MaxValue"]]), key=len)
+
+
+def longest_name(resource: str) -> str:
+    """The longest name that CloudFormation may give a resource, or its ARN where Ref gives that."""
+    kind = repository.template()["Resources"][resource]["Type"]
+    name = f"{LONGEST_STACK}-{resource}-{'X' * 13}"[: NAME_LIMITS[kind]]
+    is_arn = kind in ("AWS::SNS::Topic", "AWS::Serverless::StateMachine", "AWS::SecretsManager::Secret")
+    return LONGEST_ARN + name if is_arn else name
 
 
 class TestPermissions:
@@ -223,6 +256,20 @@ class TestFunctions:
         }
         assert named == delivered
 
+    @pytest.mark.parametrize("name", sorted(functions()))
+    def test_the_longest_prices_fit_into_lambdas_environment(self, name: str) -> None:
+        """4 KB for all variables of a function (Lambda developer guide, "Lambda quotas"), as JSON."""
+        common = repository.template()["Globals"]["Function"]["Environment"]["Variables"]
+        given = {**common, **functions()[name].get("Environment", {}).get("Variables", {})}
+        longest = {variable: longest_value(value) for variable, value in given.items()}
+        assert len(json.dumps(longest, separators=(",", ":"))) <= 4_096
+
+    def test_every_price_can_be_overridden_at_once(self) -> None:
+        book = json.loads((ROOT / "functions/rewarm/prices.json").read_text(encoding="utf-8"))
+        prices = {name: float(price) for name, (price, _) in book["regions"]["us-east-1"].items()}
+        longest = repository.template()["Parameters"]["PriceOverrides"]["MaxLength"]
+        assert len(json.dumps(prices)) <= longest
+
     def test_no_log_level_of_the_stack_makes_lambda_drop_metrics(self) -> None:
         """A line without a level counts as INFO (Lambda developer guide, "Log-level filtering")."""
         template = repository.template()
@@ -303,6 +350,14 @@ class TestFunctions:
             assert layer["ContentUri"] == "functions/"
             assert f"build-{name}Layer: REQUIREMENTS = {file}\n" in recipes
             assert (ROOT / "functions" / file).is_file()
+
+
+class TestBucket:
+    def test_whatever_is_kept_for_a_restore_or_a_benchmark_is_forgotten_some_day(self) -> None:
+        rules = repository.resources("AWS::S3::Bucket")["ArtifactsBucket"]["LifecycleConfiguration"]["Rules"]
+        forgotten = {rule["Prefix"] for rule in rules if "ExpirationInDays" in rule}
+        keys = (ROOT / "functions/rewarm/steps/record/bucket.py").read_text(encoding="utf-8")
+        assert forgotten == set(re.findall(r'f"(\w+/)\{', keys))
 
 
 class TestEvents:
