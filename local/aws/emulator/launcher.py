@@ -31,6 +31,7 @@ from local.aws.emulator.patches import (
     compat_lambda_time,
     compat_payload_limit,
     compat_rest_api_body,
+    compat_rule_name,
     compat_ssm_document,
     compat_start_execution,
     compat_state_timeouts,
@@ -163,6 +164,7 @@ class Emulator:
         compat_lambda_layers.apply()
         compat_lambda_logs.apply()
         compat_rest_api_body.apply()
+        compat_rule_name.apply()
         compat_ssm_document.apply()
 
     def _serve(self) -> None:

@@ -121,6 +121,15 @@ class TestRefusals:
         with pytest.raises(DeploymentError, match=r"AWS::No::Thing"):
             deploy(Source(tmp_path, tmp_path / "agent"), "unknown")
 
+    def test_a_rules_name_belongs_to_one_stack(self, host: Host, tmp_path):
+        rule = "{Type: AWS::Events::Rule, Properties: {Name: only-one, EventPattern: {source: [rewarm]}}}"
+        (tmp_path / "template.yaml").write_text(f"Resources: {{Rule: {rule}}}\n", encoding="utf-8")
+        source = Source(tmp_path, tmp_path / "agent")
+        deploy(source, "first")
+        with pytest.raises(DeploymentError, match=r"Rule: .*only-one.*already exists"):
+            deploy(source, "second")
+        assert host.client("events").describe_rule(Name="only-one")["State"] == "ENABLED"
+
     def test_a_missing_agent_says_what_to_run(self, host: Host, source: Source):
         with pytest.raises(DeploymentError, match="make -C warmer"):
             deploy(Source(source.root, source.root / "nothing"), "no-agent")
