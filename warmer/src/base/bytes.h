@@ -16,6 +16,13 @@ static inline uint64_t little64(const uint8_t *at) {
     return (uint64_t)little32(at) | (uint64_t)little32(at + 4) << 32;
 }
 
+/** Write a little-endian number, at any alignment. */
+static inline void put_little32(uint8_t *at, uint32_t value) {
+    for (unsigned i = 0; i < 4; i++) {
+        at[i] = (uint8_t)(value >> 8 * i);
+    }
+}
+
 static inline uint16_t big16(const uint8_t *at) {
     return (uint16_t)(at[0] << 8 | at[1]);
 }

@@ -14,6 +14,7 @@
 #include "system/interrupt.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,8 +90,14 @@ static int load_state(struct job *job, struct diag *diag) {
     if (failure != 0) {
         return failure;
     }
-    if (state_subtract(job->state, job->wanted, job->done) != 0) {
+    uint64_t damaged = 0;
+    if (state_subtract(job->state, job->wanted, job->done, &damaged) != 0) {
         return out_of_memory(diag);
+    }
+    if (damaged > 0) {
+        fprintf(stderr,
+                "warmer: damaged parts of the state file %s: %" PRIu64 "; their blocks are read again\n",
+                job->options->state_path, damaged);
     }
     progress->blocks_done = block_set_count(job->done);
     progress->bytes_resumed = block_set_bytes(job->done, bytes);

@@ -1,5 +1,9 @@
 /**
- * The state file: a header of one page, then one bit a block, mapped into memory.
+ * The state file: a header of one page, then a part of 8 bytes for every 32 blocks, mapped into memory.
+ *
+ * A part holds one bit a block and a checksum of these bits and of the part's place. Both are written at
+ * once, so no kill and no crash separates them. A part whose checksum is wrong counts as empty: its blocks
+ * are read again. A part of zeros is empty too, as in a file that was just made.
  *
  * A bit is set only after its block is read to the end, so whatever part of the file reaches the disk is
  * correct. A kill loses nothing, because the kernel has the page; a crash of the machine loses the last few
@@ -8,6 +12,8 @@
  */
 #include "loop/state.h"
 
+#include "base/bytes.h"
+#include "base/random.h"
 #include "system/clock.h"
 #include "system/state_file.h"
 
@@ -15,13 +21,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC "rewarm-warmer-1\n"
+#define MAGIC "rewarm-warmer-2\n"
+/** One bit a block without a checksum: nobody can tell a damaged one from a good one. */
+#define EARLIER_MAGIC "rewarm-warmer-1\n"
 #define HEADER_BYTES 4096u
 #define SAVE_INTERVAL_NS (5 * NS_PER_SECOND)
 
 /** The mapping is looked at piece by piece, so that a large volume's 16 MiB are never in memory at once. */
-#define PIECE_BYTES (1u << 19)
-#define PAGE_BYTES 4096u
+#define PART_BLOCKS 32u
+#define PIECE_PARTS 1024u
+#define RELEASE_PARTS (1u << 16)
+#define PAGE_PARTS 512u
 #define MOST_PAGES 64u
 
 /** The first bytes of the file. */
@@ -35,11 +45,11 @@ struct header {
 struct state {
     struct state_file *file;
     size_t bytes;
-    uint64_t blocks;
     struct header *header; /**< NULL until the file is mapped. */
-    uint8_t *bits;         /**< NULL until the file is mapped. */
+    uint64_t *parts;       /**< NULL until the file is mapped. */
+    uint64_t part_count;
     uint64_t saved_ns;
-    uint64_t page;  /**< Of the bits: where the last one was set. */
+    uint64_t page;  /**< Of the parts: where the last bit was set. */
     unsigned pages; /**< Looked at since memory was given back. */
 };
 
@@ -77,8 +87,11 @@ static const char *check_file(const struct state *state, const struct state_iden
     struct header expected = make_header(identity);
     struct header found;
     memset(&found, 0, sizeof found);
-    if (state_file_read(state->file, &found, sizeof found) != (int64_t)sizeof found ||
-        memcmp(found.magic, expected.magic, sizeof found.magic) != 0) {
+    bool is_whole = state_file_read(state->file, &found, sizeof found) == (int64_t)sizeof found;
+    if (is_whole && memcmp(found.magic, EARLIER_MAGIC, sizeof found.magic) == 0) {
+        return "an earlier version of this program wrote it, without checksums";
+    }
+    if (!is_whole || memcmp(found.magic, expected.magic, sizeof found.magic) != 0) {
         return "it is not a state file of this program";
     }
     expected.depth = found.depth;
@@ -110,7 +123,7 @@ static const char *prepare(struct state *state, const char *path, const struct s
         return strerror(errno);
     }
     state->header = (struct header *)(void *)memory;
-    state->bits = memory + HEADER_BYTES;
+    state->parts = (uint64_t *)(void *)(memory + HEADER_BYTES);
     return NULL;
 }
 
@@ -120,8 +133,8 @@ int state_open(const char *path, const struct state_identity *identity, struct s
     if (state == NULL) {
         return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot use state file %s: out of memory", path);
     }
-    state->blocks = blocks_of_bytes(identity->device_bytes);
-    state->bytes = HEADER_BYTES + (size_t)((state->blocks + 7) / 8);
+    state->part_count = (blocks_of_bytes(identity->device_bytes) + PART_BLOCKS - 1) / PART_BLOCKS;
+    state->bytes = HEADER_BYTES + (size_t)state->part_count * sizeof *state->parts;
     const char *reason = prepare(state, path, identity);
     if (reason != NULL) {
         return refuse(state, path, reason, diag);
@@ -130,25 +143,54 @@ int state_open(const char *path, const struct state_identity *identity, struct s
     return 0;
 }
 
-int state_subtract(const struct state *state, struct block_set *wanted, struct block_set *done) {
-    uint64_t bytes = (state->blocks + 7) / 8;
-    int failure = 0;
-    for (uint64_t at = 0; at < bytes && failure == 0; at += PIECE_BYTES) {
-        uint64_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
-        failure = block_set_move(wanted, at * 8, state->bits + at, piece, done);
-        state_file_release(state->file);
+/** The bits in the lower half, the checksum in the upper one. */
+static uint64_t make_part(uint64_t index, uint32_t bits) {
+    struct random mixed = {.state = index << 32 | bits};
+    return random_next(&mixed) >> 32 << 32 | bits;
+}
+
+/** The bits of a part; none if it is damaged. */
+static uint32_t read_part(const struct state *state, uint64_t index, uint64_t *damaged) {
+    uint64_t part = state->parts[index];
+    uint32_t bits = (uint32_t)part;
+    if (part == 0 || part == make_part(index, bits)) {
+        return bits;
     }
+    ++*damaged;
+    return 0;
+}
+
+int state_subtract(const struct state *state, struct block_set *wanted, struct block_set *done,
+                   uint64_t *damaged) {
+    uint8_t bits[PIECE_PARTS * PART_BLOCKS / 8];
+    int failure = 0;
+    *damaged = 0;
+    for (uint64_t at = 0; at < state->part_count && failure == 0; at += PIECE_PARTS) {
+        uint64_t parts = state->part_count - at < PIECE_PARTS ? state->part_count - at : PIECE_PARTS;
+        for (uint64_t i = 0; i < parts; i++) {
+            put_little32(bits + 4 * i, read_part(state, at + i, damaged));
+        }
+        failure = block_set_move(wanted, at * PART_BLOCKS, bits, parts * PART_BLOCKS / 8, done);
+        if ((at + parts) % RELEASE_PARTS == 0) {
+            state_file_release(state->file);
+        }
+    }
+    state_file_release(state->file);
     return failure;
 }
 
 void state_remember(struct state *state, uint64_t block) {
-    uint64_t page = block / 8 / PAGE_BYTES;
+    uint64_t index = block / PART_BLOCKS;
+    uint64_t page = index / PAGE_PARTS;
     if (page != state->page && ++state->pages >= MOST_PAGES) {
         state_file_release(state->file);
         state->pages = 1;
     }
     state->page = page;
-    state->bits[block / 8] |= (uint8_t)(1u << (block % 8));
+    uint64_t damaged = 0;
+    uint32_t bits = read_part(state, index, &damaged) | UINT32_C(1) << (block % PART_BLOCKS);
+    /* One store of 8 bytes: what a kill leaves is the part as it was, or as it is now. */
+    __atomic_store_n(&state->parts[index], make_part(index, bits), __ATOMIC_RELAXED);
 }
 
 unsigned state_depth(const struct state *state) {
@@ -170,7 +212,7 @@ void state_close(struct state *state) {
     if (state == NULL) {
         return;
     }
-    if (state->bits != NULL) {
+    if (state->parts != NULL) {
         state_save(state, 0, true);
     }
     state_file_close(state->file);

@@ -18,13 +18,17 @@ struct state_identity {
 
 /**
  * Open or create the file and lock it. Returns 0, or WARMER_CANNOT_OPEN with the reason if it is not a state
- * file, belongs to another device or is in use.
+ * file of this version, belongs to another device or is in use.
  */
 int state_open(const char *path, const struct state_identity *identity, struct state **opened,
                struct diag *diag);
 
-/** Move the blocks that are already read from `wanted` to `done`. Returns 0, or -ENOMEM after moving some. */
-int state_subtract(const struct state *state, struct block_set *wanted, struct block_set *done);
+/**
+ * Move the blocks that are already read from `wanted` to `done`. Parts of the file whose checksum is wrong
+ * are counted in `damaged`, and their blocks stay in `wanted`. Returns 0, or -ENOMEM after moving some.
+ */
+int state_subtract(const struct state *state, struct block_set *wanted, struct block_set *done,
+                   uint64_t *damaged);
 
 /** Record that this block is read to its end. */
 void state_remember(struct state *state, uint64_t block);

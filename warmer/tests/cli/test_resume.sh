@@ -24,6 +24,12 @@ expect_true the_total_counts_both_runs test "$(field bytesDone)" -eq $total
 run "$WARMER" warm disk --state state --engine threads
 expect_true a_third_run_reads_nothing test "$status" -eq 0 -a "$(field bytesRead)" -eq 0 -a "$(field blocksDone)" -eq 256
 
+printf '\377\377\377\377\377\377\377\377' | dd of=state bs=1 seek=$((4096 + 8 * 2)) conv=notrunc 2>/dev/null
+run "$WARMER" warm disk --state state --engine threads
+expect_true the_blocks_of_a_damaged_part_are_read_again test "$status" -eq 0 -a "$(field bytesRead)" -eq $((32 * 524288))
+expect_true damage_is_told grep -qx \
+    'warmer: damaged parts of the state file state: 1; their blocks are read again' err
+
 rm state
 begin_slowly disk --engine threads --state state
 kill -KILL "$pid"

@@ -45,13 +45,118 @@ static void what_is_remembered_is_taken_out_the_next_time(void) {
     struct block_set *wanted = block_set_create(1001);
     block_set_add(wanted, 5, 996);
     struct block_set *done = block_set_create(1001);
-    CHECK_EQ(state_subtract(state, wanted, done), 0);
+    uint64_t damaged = 1;
+    CHECK_EQ(state_subtract(state, wanted, done, &damaged), 0);
+    CHECK_EQ(damaged, 0);
     CHECK_EQ(block_set_count(wanted), 994);
     CHECK_EQ(block_set_count(done), 2);
     CHECK(!block_set_contains(wanted, 7) && block_set_contains(done, 7) && block_set_contains(done, 1000));
     block_set_destroy(wanted);
     block_set_destroy(done);
     state_close(state);
+    unlink(path);
+}
+
+/** Fill `length` bytes of the file from `offset`. */
+static void damage(long offset, int byte, size_t length) {
+    FILE *stream = fopen(path, "r+b");
+    fseek(stream, offset, SEEK_SET);
+    for (size_t i = 0; i < length; i++) {
+        fputc(byte, stream);
+    }
+    fclose(stream);
+}
+
+/** How many blocks the file says are read, of all; the parts that were damaged go to `damaged`. */
+static uint64_t blocks_read(uint64_t *damaged) {
+    struct state *state = open_state(&volume);
+    struct block_set *wanted = block_set_create(1001);
+    block_set_add(wanted, 0, 1001);
+    struct block_set *done = block_set_create(1001);
+    CHECK_EQ(state_subtract(state, wanted, done, damaged), 0);
+    uint64_t count = block_set_count(done);
+    CHECK_EQ(block_set_count(wanted), 1001 - count);
+    block_set_destroy(wanted);
+    block_set_destroy(done);
+    state_close(state);
+    return count;
+}
+
+static void remember_all(void) {
+    struct state *state = open_state(&volume);
+    for (uint64_t block = 0; block <= 1000; block++) {
+        state_remember(state, block);
+    }
+    state_close(state);
+}
+
+static void a_file_set_to_ones_claims_no_block(void) {
+    uint64_t damaged = 0;
+    state_close(open_state(&volume));
+    damage(4096, 0xff, 256);
+    CHECK_EQ(blocks_read(&damaged), 0);
+    CHECK_EQ(damaged, 32);
+    unlink(path);
+}
+
+static void the_blocks_of_a_damaged_part_are_read_again_and_no_others(void) {
+    uint64_t damaged = 0;
+    remember_all();
+    CHECK_EQ(blocks_read(&damaged), 1001);
+    CHECK_EQ(damaged, 0);
+    damage(4096 + 8 * 3 + 1, 0x7f, 1);
+    CHECK_EQ(blocks_read(&damaged), 1001 - 32);
+    CHECK_EQ(damaged, 1);
+    damage(4096 + 8 * 31 + 7, 0x55, 1);
+    CHECK_EQ(blocks_read(&damaged), 1001 - 32 - 9);
+    CHECK_EQ(damaged, 2);
+    unlink(path);
+}
+
+static void a_part_in_another_place_is_damaged(void) {
+    uint64_t damaged = 0;
+    uint64_t part = 0;
+    struct state *state = open_state(&volume);
+    state_remember(state, 0);
+    state_close(state);
+    FILE *stream = fopen(path, "r+b");
+    fseek(stream, 4096, SEEK_SET);
+    CHECK_EQ(fread(&part, sizeof part, 1, stream), 1);
+    fseek(stream, 4096 + 8 * 5, SEEK_SET);
+    fwrite(&part, sizeof part, 1, stream);
+    fclose(stream);
+    CHECK_EQ(blocks_read(&damaged), 1);
+    CHECK_EQ(damaged, 1);
+    unlink(path);
+}
+
+static void a_damaged_part_is_mended_by_what_is_read(void) {
+    uint64_t damaged = 0;
+    remember_all();
+    damage(4096, 0xff, 8);
+    struct state *state = open_state(&volume);
+    for (uint64_t block = 0; block < 32; block++) {
+        state_remember(state, block);
+    }
+    state_close(state);
+    CHECK_EQ(blocks_read(&damaged), 1001);
+    CHECK_EQ(damaged, 0);
+    unlink(path);
+}
+
+static void zeros_only_mean_that_blocks_are_read_again(void) {
+    uint64_t damaged = 0;
+    remember_all();
+    damage(4096, 0, 80);
+    CHECK_EQ(blocks_read(&damaged), 1001 - 320);
+    CHECK_EQ(damaged, 0);
+    unlink(path);
+}
+
+static void a_file_of_an_earlier_version_is_refused(void) {
+    char file[4096 + 126] = "rewarm-warmer-1\n";
+    write_file(file, sizeof file);
+    expect_refusal(&volume, "an earlier version of this program wrote it, without checksums");
     unlink(path);
 }
 
@@ -71,7 +176,7 @@ static void the_file_is_private_and_small(void) {
     state_close(open_state(&volume));
     CHECK_EQ(stat(path, &status), 0);
     CHECK_EQ(status.st_mode & 0777, 0600);
-    CHECK_EQ(status.st_size, 4096 + 126);
+    CHECK_EQ(status.st_size, 4096 + 256);
     unlink(path);
 }
 
@@ -109,7 +214,7 @@ static void a_cut_file_is_refused(void) {
 }
 
 static void a_file_whose_making_was_cut_off_is_made_again(void) {
-    char zeros[4096 + 126] = {0};
+    char zeros[4096 + 256] = {0};
     write_file(zeros, sizeof zeros);
     struct state *state = open_state(&volume);
     state_remember(state, 1);
@@ -137,6 +242,12 @@ int main(void) {
     }
     snprintf(path, sizeof path, "%s/state", folder);
     RUN(what_is_remembered_is_taken_out_the_next_time);
+    RUN(a_file_set_to_ones_claims_no_block);
+    RUN(the_blocks_of_a_damaged_part_are_read_again_and_no_others);
+    RUN(a_part_in_another_place_is_damaged);
+    RUN(a_damaged_part_is_mended_by_what_is_read);
+    RUN(zeros_only_mean_that_blocks_are_read_again);
+    RUN(a_file_of_an_earlier_version_is_refused);
     RUN(the_depth_is_remembered_too);
     RUN(the_file_is_private_and_small);
     RUN(another_device_is_refused);
