@@ -7,6 +7,7 @@
 #include "loop/state.h"
 #include "system/clock.h"
 #include "system/file.h"
+#include "system/interrupt.h"
 #include "system/windows_error.h"
 
 #include <errno.h>
@@ -165,7 +166,68 @@ static void what_is_remembered_is_taken_out_the_next_time(void) {
     unlink(path);
 }
 
-int main(void) {
+/** Start this program again as `role`, detached from the caller; its process. */
+static HANDLE start_as(const wchar_t *role) {
+    wchar_t program[MAX_PATH];
+    wchar_t line[MAX_PATH + 32];
+    STARTUPINFOW startup = {.cb = sizeof startup};
+    PROCESS_INFORMATION started = {0};
+    GetModuleFileNameW(NULL, program, MAX_PATH);
+    _snwprintf(line, sizeof line / sizeof *line, L"\"%ls\" %ls", program, role);
+    if (!CreateProcessW(NULL, line, NULL, NULL, FALSE, 0, NULL, NULL, &startup, &started)) {
+        return NULL;
+    }
+    CloseHandle(started.hThread);
+    return started.hProcess;
+}
+
+static bool appears(const char *path) {
+    for (int i = 0; i < 600 && access(path, F_OK) != 0; i++) {
+        Sleep(50);
+    }
+    return access(path, F_OK) == 0;
+}
+
+static void leave_mark(const char *path) {
+    fclose(fopen(path, "wb"));
+}
+
+/** What `started` does: it says that it runs, and whether it was interrupted within half a minute. */
+static int be_started(void) {
+    interrupt_catch();
+    leave_mark(interrupt_requested() ? "interrupted-at-once" : "runs");
+    for (int i = 0; i < 600 && !interrupt_requested(); i++) {
+        Sleep(50);
+    }
+    if (interrupt_requested()) {
+        leave_mark("interrupted");
+    }
+    return 0;
+}
+
+/** What `starter` does: it starts the other and waits, until somebody ends it. */
+static int be_starter(void) {
+    WaitForSingleObject(start_as(L"started"), 60000);
+    return 0;
+}
+
+static void the_end_of_the_process_that_started_this_one_is_an_interruption(void) {
+    unlink("runs");
+    unlink("interrupted");
+    HANDLE starter = start_as(L"starter");
+    CHECK(starter != NULL && appears("runs"));
+    CHECK(access("interrupted", F_OK) != 0);
+    TerminateProcess(starter, 1);
+    CHECK(appears("interrupted"));
+    CloseHandle(starter);
+    unlink("runs");
+    unlink("interrupted");
+}
+
+int main(int count, char **words) {
+    if (count > 1) {
+        return strcmp(words[1], "starter") == 0 ? be_starter() : be_started();
+    }
     RUN(errors_that_pass_are_told_from_those_that_stay);
     RUN(paths_are_utf_8);
     RUN(the_serial_of_a_disk_is_its_volume);
@@ -175,5 +237,6 @@ int main(void) {
     RUN(a_file_cut_short_is_noticed);
     RUN(one_warm_up_a_device);
     RUN(what_is_remembered_is_taken_out_the_next_time);
+    RUN(the_end_of_the_process_that_started_this_one_is_an_interruption);
     return CHECK_RESULT();
 }
