@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs each pattern of fio on each target, and uploads what fio says: a line for each run, then its JSON.
 # A run that fails is one without figures, and the others go on.
-# Exit status: 0, or 67 no fio, 68 another benchmark is running, 69 the upload failed or no folder.
+# Exit status: 0, or 67 no fio, 68 another benchmark is running, 69 the upload failed or no folder, 70 a signal.
 set -fu
 umask 077
 
@@ -40,9 +40,7 @@ finish() {
   exit "$status"
 }
 trap finish EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'exit 70' HUP INT TERM
 
 fail() {
   printf 'rewarm: %s\n' "$2" >&2

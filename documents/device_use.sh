@@ -1,6 +1,6 @@
 #!/bin/sh
 # Says as one JSON line what uses an EBS volume: mount points, and what cannot be unmounted.
-# Exit status: 0 whatever was found, or 66 no such device, 69 it could not be looked at.
+# Exit status: 0 whatever was found, or 66 no such device, 69 it could not be looked at, 70 a signal ended it.
 set -u
 
 action='{{ action }}'
@@ -19,9 +19,7 @@ finish() {
   exit "$status"
 }
 trap finish EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'exit 70' HUP INT TERM
 
 fail() {
   printf 'rewarm: %s\n' "$2" >&2

@@ -1,5 +1,6 @@
 # Runs Rewarm's warm-up agent on one EBS volume, and prints the agent's final JSON line.
-# Exit status: the agent's own (0 to 4), or 65 wrong checksum, 66 no such device, 69 a download failed.
+# Exit status: the agent's own (0 to 4), or 65 wrong checksum, 66 no such device, 69 a download failed,
+# 70 the agent was ended from outside.
 # For Windows PowerShell 5.1, which is part of Windows Server since 2016.
 $ErrorActionPreference = 'Stop'
 $ProgressPreference = 'SilentlyContinue'
@@ -169,6 +170,7 @@ try {
   $errors = [string] (Get-Content -Raw -Path "$work\errors")
   [Console]::Error.Write($errors.Substring([Math]::Max(0, $errors.Length - 6000)))
   Get-LastLine 1000
+  if (Test-Killed $result) { Stop-Script 70 "the agent was ended with status $result" }
   exit $result
 } finally {
   if ($process -and -not $process.HasExited) { $process.Kill(); $null = $process.WaitForExit(10000) }

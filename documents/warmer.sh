@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs Rewarm's warm-up agent on one EBS volume, and prints the agent's final JSON line.
-# Exit status: the agent's own (0 to 4), or 65 wrong checksum, 66 no such device, 69 a download failed.
+# Exit status: the agent's own (0 to 4), or 65 wrong checksum, 66 no such device, 69 a download failed, 70 a signal
+# ended the agent or this script. Never above 128: the SSM agent takes 137 for the end of its own time limit.
 set -fu
 umask 077
 
@@ -35,9 +36,7 @@ finish() {
   exit "$status"
 }
 trap finish EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'exit 70' HUP INT TERM
 
 say() {
   printf 'rewarm: %s\n' "$1" >&2
@@ -83,7 +82,7 @@ install_agent() {
 }
 
 # Which blocks are read: the same command, sent again after a kill or a restart, goes on there. One file for each
-# volume, of a bit a block; it goes when all is read, and those that nobody came back for go after a week.
+# volume; it goes when all is read, and those that nobody came back for go after a week.
 keep_state() {
   [ "$action" = warm ] || return 0
   if mkdir -p "$states" 2>"$work/errors"; then
@@ -118,7 +117,18 @@ if [ "$first_url" != none ]; then
 fi
 : >"$work/output"
 
+# How often the kernel has ended a process because memory ran out, since the machine started.
+memory_kills() {
+  sed -n 's/^oom_kill //p' /proc/vmstat 2>/dev/null
+}
+
+signal_in_words() {
+  printf 'the agent was ended by signal %s' "$((result - 128))"
+  [ "$(memory_kills)" = "$memory_kills_before" ] || printf ' when the instance ran out of memory'
+}
+
 run_agent() { # FLAG...
+  memory_kills_before=$(memory_kills)
   # The arguments are plain flags (the document refuses anything else), meant to be split at spaces.
   if [ "$action" = warm ]; then
     if [ -n "$state" ]; then
@@ -156,7 +166,7 @@ while :; do
     state=''
   elif [ "$result" -gt 128 ] && [ "$restarts" -lt 3 ]; then
     restarts=$((restarts + 1))
-    say "the agent was ended by signal $((result - 128)) and is started again"
+    say "$(signal_in_words) and is started again"
   else
     break
   fi
@@ -170,4 +180,5 @@ publish_progress
 # Run Command keeps 24,000 characters of standard output and 8,000 of standard error.
 tail -c 6000 "$work/errors" >&2
 grep '^{.*}$' "$work/output" | tail -n 1
+[ "$result" -le 128 ] || fail 70 "$(signal_in_words) and is not started again"
 exit "$result"

@@ -249,7 +249,7 @@ class TestScript:
         wait_until(command.called)
         process.send_signal(signal.SIGTERM)
         process.communicate()
-        assert process.returncode == 143
+        assert process.returncode == 70
         command.check_clean()
 
     def test_only_one_at_a_time(self, tmp_path: Path, store: Store) -> None:

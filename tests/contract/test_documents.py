@@ -51,6 +51,11 @@ class TestEachDocument:
         for line in lines:
             assert re.fullmatch(r"\$?(\w+) ?= ?'\{\{ \w+ \}\}'", line), line
 
+    def test_no_exit_status_is_one_that_the_ssm_agent_takes_for_something_else(self, name: str) -> None:
+        """137 is a time limit to it on Linux, -1 on Windows (amazon-ssm-agent, GetStatus); 194 a reboot."""
+        found = re.findall(r"(?m)^[^#\n]*(?:exit|Stop-Script|fail) (-?\d+)", script(name))
+        assert all(0 <= int(status) <= 128 for status in found), found
+
     def test_it_runs_on_its_own_platform_within_the_time_asked_for(self, name: str) -> None:
         windows = WINDOWS in name
         platform = WINDOWS if windows else "Linux"

@@ -81,6 +81,7 @@ case "$*" in *--state*) cat "{home}/refusal" >&2 2>/dev/null && exit 3 ;; esac
 echo '{{"event":"progress","bytesDone":1}}'
 if grep -q kill "{home}/kills" 2>/dev/null; then
   sed -i 1d "{home}/kills"
+  cp "{home}/vmstat-after" "{home}/vmstat" 2>/dev/null
   kill -9 $$
 fi
 sleep {seconds}
@@ -135,6 +136,7 @@ class Command:
         (home / "device").mkdir()
         (home / "device/nvme-Amazon_Elastic_Block_Store_vol00000000000000001").write_bytes(b"")
         (home / "tmp").mkdir()
+        (home / "vmstat").write_text("pgfault 71\noom_kill 2\n", encoding="utf-8")
         self.values = {
             "action": "warm", "volumeId": "vol-00000000000000001", "agentUrl": f"{store.url}/agent?X=1&Y=2",
             "agentSha256": hashlib.sha256(agent).hexdigest(), "mapUrl": f"{store.url}/map",
@@ -146,6 +148,7 @@ class Command:
         text = filled("WarmerDocument", {**self.values, **values})
         text = text.replace("/dev/disk/by-id", f"{self.home}/device")
         text = text.replace("/var/lib", str(self.home / "lib"))
+        text = text.replace("/proc/vmstat", str(self.home / "vmstat"))
         return subprocess.Popen(
             ["/bin/sh", "-c", text],
             stdout=subprocess.PIPE,
@@ -217,7 +220,9 @@ class TestScript:
         command.state.parent.mkdir(parents=True)
         command.state.write_bytes(b"bits")
         command.killed(5)
-        assert command.run()[0] == 137, "the fourth kill is not answered by another start"
+        status, _, err = command.run()
+        assert status == 70, "the SSM agent takes 137 for the end of its time limit"
+        assert err.endswith("rewarm: the agent was ended by signal 9 and is not started again\n")
         assert command.state.read_bytes() == b"bits"
         assert len(command.calls) == 4
         assert command.run()[0] == 0
@@ -230,6 +235,16 @@ class TestScript:
         assert err.count("was ended by signal 9 and is started again") == 2
         assert len(command.calls) == 3
         assert all(f"--state {command.state}" in call for call in command.calls)
+
+    def test_an_agent_that_is_killed_for_memory_is_told_as_such(self, command: Command) -> None:
+        (command.home / "vmstat-after").write_text("pgfault 90\noom_kill 3\n", encoding="utf-8")
+        command.killed(1)
+        status, _, err = command.run()
+        assert status == 0
+        words = (
+            "rewarm: the agent was ended by signal 9 when the instance ran out of memory and is started again"
+        )
+        assert words in err
 
     @pytest.mark.parametrize("reason", ["No space left on device", "it belongs to another device"])
     def test_goes_on_without_a_state_that_cannot_be_used(self, command: Command, reason: str) -> None:
@@ -301,5 +316,5 @@ class TestScript:
         wait_until((tmp_path / "called").exists)
         process.send_signal(signal.SIGTERM)
         process.communicate()
-        assert process.returncode == 143
+        assert process.returncode == 70
         assert list((tmp_path / "tmp").iterdir()) == []

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Steps = Generator[Future, Any, Any]
 MIB = 1_048_576
 DEVICE_SECONDS = 60
+KILLED = "rewarm: the agent was ended by signal 9 and is not started again"
 STEPS = 12
 """In so many steps a warm-up goes forward."""
 WARM_MS, COLD_MS = 0.7, 95.0
@@ -169,7 +170,7 @@ class AgentRun:
         if trouble is None or share < trouble.at_share:
             return
         if trouble.kind == "killed":
-            raise _Exit(137, "", "Killed")
+            raise _Exit(70, "", KILLED)
         if trouble.kind == "hangs":
             account["bytesDone"] = account["bytesDone"] // 2
             raise _Hang
@@ -219,7 +220,7 @@ class AgentRun:
         volume.sample(samples, seconds)
         p50, p90, p99 = (latencies[min(samples - 1, int(samples * share))] for share in (0.5, 0.9, 0.99))
         if self._is("killed"):
-            raise _Exit(137, "", "Killed")
+            raise _Exit(70, "", KILLED)
         if self._is("hangs"):
             raise _Hang
         verdict = "unreadable" if self._is("unreadable") else "fast" if p99 <= limit_ms else "slow"

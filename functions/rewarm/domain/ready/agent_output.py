@@ -16,8 +16,8 @@ UNREACHABLE_DETAILS = frozenset(
 )
 """Details of commands that never ran (Systems Manager user guide, "Understanding command statuses")."""
 STDERR_SHOWN = 300
-_INTERRUPTED, _DOWNLOAD_FAILED, _SIGNALS = 4, 69, range(129, 193)
-"""Exit statuses of the warm-up document: the agent's own, the document's, and a shell's for signals."""
+_INTERRUPTED, _DOWNLOAD_FAILED, _ENDED_BY_SIGNAL = 4, 69, 70
+"""Exit statuses of the warm-up document (documents/warmer.sh): the first is the agent's own."""
 
 
 def parsed(text: str | bytes) -> dict[str, Any] | None:
@@ -59,13 +59,12 @@ def is_unreachable(status: CommandStatus) -> bool:
 def is_interrupted(status: CommandStatus) -> bool:
     """Something ended the command that may be over by now: a kill, a restart, S3 out of reach for a while.
 
-    A status that is missing is one of a command whose end nobody saw. One that was cancelled, or ran into its
-    time limit, is none of these.
+    An exit status is missing where nobody saw the end, or where a signal ended the document's shell (-1). A
+    command that was cancelled, or ran into its time limit, was not interrupted.
     """
     if status.status != "Failed" or is_unreachable(status):
         return False
-    code = status.exit_code
-    return code is None or code in (_INTERRUPTED, _DOWNLOAD_FAILED) or code in _SIGNALS
+    return status.exit_code in (None, _INTERRUPTED, _DOWNLOAD_FAILED, _ENDED_BY_SIGNAL)
 
 
 def whole_number(account: Mapping[str, Any] | None, name: str) -> int | None:
