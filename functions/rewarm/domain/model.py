@@ -156,6 +156,18 @@ class Instance:
     ssm_online: bool
     root_device: str | None = None
 
+    @property
+    def is_gone(self) -> bool:
+        """It never comes back."""
+        return self.state in {"shutting-down", "terminated"}
+
+    @property
+    def reach_in_words(self) -> str:
+        """Why no command reaches it, for people: `i-… is stopped`."""
+        if self.state != "running":
+            return f"{self.instance_id} is {self.state}"
+        return f"{self.instance_id} is not online in Systems Manager"
+
 
 @dataclass(frozen=True, slots=True)
 class InstanceEbsLimits:

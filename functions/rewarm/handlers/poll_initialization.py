@@ -11,6 +11,7 @@ from rewarm.steps.warm.poll_initialization import PollInitializationPorts, poll_
 _PORTS = PollInitializationPorts(
     volumes=wiring.volumes(),
     commands=wiring.commands(),
+    instances=wiring.instances(),
     metrics=wiring.metrics(),
     artifacts=wiring.artifacts(),
     table=wiring.table(),

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from rewarm.domain.errors import VolumeFailedError
 from rewarm.domain.model import InitializationStatus, ReadActivity, Strategy, Volume
 from rewarm.domain.ready.reads import ReadsVerdict, StableRule, judge_reads
 from rewarm.domain.ready.waits import agent_wait_seconds, metric_wait_seconds, status_wait_seconds
@@ -162,15 +161,14 @@ def _reads(seen: Observation, account: AgentAccount) -> tuple[ReadsVerdict, int]
     return verdict, metric_wait_seconds(verdict.patience_seconds)
 
 
-def check_in_place(volume: Volume, instance_id: str | None) -> None:
-    """Checks that the volume is still where the restore put it: anybody may have taken it away.
+def misplaced(volume: Volume, instance_id: str | None) -> str | None:
+    """What is wrong with the volume's state or place, for people; None where the restore left them so.
 
-    `instance_id` is None for a volume that is to stay unattached. Raises VolumeFailedError.
+    `instance_id` is None for a volume that is to stay unattached.
     """
     if volume.state not in USABLE_STATES:
-        raise VolumeFailedError(f"{volume.volume_id} is {volume.state}, and was to be ready")
+        return f"{volume.volume_id} is {volume.state}, and was to be ready"
     places = [place.instance_id for place in volume.attachments if place.state in IN_PLACE_STATES]
     if instance_id is not None and instance_id not in places:
-        raise VolumeFailedError(
-            f"{volume.volume_id} is no longer attached to {instance_id}: somebody has detached it meanwhile"
-        )
+        return f"{volume.volume_id} was detached from {instance_id} meanwhile"
+    return None

@@ -41,7 +41,6 @@ from rewarm.steps.replace.device_look import Look, answer, ask
 
 State = Literal["back", "stays-out", "pending", "left"]
 RETRIED = (ThrottledError, ServiceUnavailableError, DeviceInUseError)
-ENDED_INSTANCE = frozenset({"shutting-down", "terminated"})
 INDEX_TAG = "rewarm:volume-index"
 
 
@@ -161,7 +160,7 @@ class _Case:
             instance = self.ports.instances.get(self.place.instance_id)
         except TargetNotFoundError:
             return self._stay_out(f"{self.place.instance_id} is gone")
-        if instance.state in ENDED_INSTANCE:
+        if instance.is_gone:
             return self._stay_out(f"{self.place.instance_id} is {instance.state}")
         if new is not None:
             return self._free(new, instance)

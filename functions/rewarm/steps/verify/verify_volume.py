@@ -32,6 +32,7 @@ from rewarm.steps.record.records import measurement_attribute, sending_attribute
 from rewarm.steps.verify import benchmarks
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from rewarm.steps.warm import agent_command
+from rewarm.steps.warm.lost_instance import check_not_terminated
 
 WAIT_SECONDS = 3
 LONGEST_WAIT_SECONDS = 60
@@ -146,6 +147,8 @@ def _look(
         return _told(measured, pending, _expected(event, ports))
     if pending.measurements < MOST_MEASUREMENTS:
         return _start(event, ports, pending.measurements + 1)
+        silence = event.now - (pending.started_at or event.now)
+        check_not_terminated(instance_id, ports.instances, silence=silence)
     again = ", also after a second warm-up" if event.warm_ups else ""
     found = (
         f"{event.volume_id} is still slow{again}, measured {pending.measurements} times: "

@@ -103,8 +103,9 @@ def _send(command: AgentCommand, target: AgentTarget, comment: str, ports: Agent
         raise TargetNotUsableError(
             "there is no instance on which the agent could run", field="target.instanceId"
         )
-    if not ports.instances.get(instance_id).ssm_online:
-        raise AgentUnreachableError(f"{instance_id} is not online in Systems Manager")
+    instance = ports.instances.get(instance_id)
+    if not instance.ssm_online:
+        raise AgentUnreachableError(instance.reach_in_words)
     key, sha256 = ports.artifacts.agent(platform, architecture)
     execution_seconds = max(MIN_EXECUTION_SECONDS, min(MAX_EXECUTION_SECONDS, command.execution_seconds))
     expires = min(MAX_URL_SECONDS, DELIVERY_SECONDS + execution_seconds)

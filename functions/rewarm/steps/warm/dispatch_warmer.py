@@ -1,7 +1,8 @@
 """State `Dispatch Warmer`: the warm-up agent on the instance, once; again after an interruption.
 
 Run Command may report the end of a command whose instance restarts while the instance is not back yet, so the
-instance is waited for; what the agent has read is kept on it (the SSM document's `--state`).
+instance is waited for; what the agent has read is kept on it (the SSM document's `--state`). Where no end is
+reported, the SSM agent itself runs the document again.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest
-from rewarm.domain.errors import AgentFailedError, AgentUnreachableError
-from rewarm.domain.model import MIB, CommandStatus, Extent, Instance
+from rewarm.domain.errors import AgentFailedError
+from rewarm.domain.model import MIB, CommandStatus, Extent
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.reads import read_ops_level
-from rewarm.domain.units import duration_text, iso
+from rewarm.domain.units import iso
 from rewarm.domain.volume.extents import Runs, Scope
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
@@ -30,6 +31,7 @@ from rewarm.steps.record.records import (
 )
 from rewarm.steps.warm import agent_command
 from rewarm.steps.warm.agent_command import AgentCommand, bytes_to_read
+from rewarm.steps.warm.lost_instance import is_reachable
 
 LOOK_BACK = timedelta(minutes=10)
 SLOWEST_MIB_S = 5
@@ -37,9 +39,6 @@ SLOWEST_MIB_S = 5
 
 MOST_RESTARTS = 5
 """What interrupts an agent this often will do it again."""
-PATIENCE = timedelta(minutes=10)
-"""EC2 user guide, "Reboot your instance": a few minutes; Windows with updates takes longer."""
-GONE = frozenset({"shutting-down", "terminated"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,21 +169,10 @@ def restart(
     if restarts > MOST_RESTARTS:
         raise AgentFailedError(_too_often(earlier, restarts, status))
     instance = instances.get(earlier.instance_id)
-    if instance.state in GONE:
-        raise AgentUnreachableError(f"the warm-up agent was interrupted: {_where(instance)}")
-    if instance.state == "running" and instance.ssm_online:
-        return Restart(is_due=True, restarts=restarts)
     since = parsed_time(noted.get("interruptedAt")) or now
-    if now - since > PATIENCE:
-        waited = duration_text((now - since).total_seconds())
-        raise AgentUnreachableError(f"the warm-up agent was interrupted: {_where(instance)}, for {waited}")
+    if is_reachable(instance, away=now - since):
+        return Restart(is_due=True, restarts=restarts)
     return Restart(note={"interruptedAt": iso(since)})
-
-
-def _where(instance: Instance) -> str:
-    if instance.state != "running":
-        return f"{instance.instance_id} is {instance.state}"
-    return f"{instance.instance_id} is not online in Systems Manager"
 
 
 def _too_often(earlier: DispatchWarmerResult, times: int, status: CommandStatus) -> str:

@@ -23,7 +23,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import CommandStatus, InitializationStatus, ReadActivity, Strategy
 from rewarm.domain.ready import agent_output
-from rewarm.domain.ready.readiness import AgentAccount, Observation, Readiness, check_in_place, judge
+from rewarm.domain.ready.readiness import AgentAccount, Observation, Readiness, judge
 from rewarm.domain.ready.reads import (
     UNMEASURED_PATIENCE_SECONDS,
     StableRule,
@@ -35,13 +35,14 @@ from rewarm.domain.time.measured import Point, with_point
 from rewarm.domain.units import duration_text, iso, size_text
 from rewarm.domain.volume.extents import Scope, reported
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.instances import Commands
+from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.performance import Metrics
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record import samples
 from rewarm.steps.record.records import FINISHED, Status, initialization_attribute, stop_if_cancelled
 from rewarm.steps.warm.agent_command import bytes_to_read
+from rewarm.steps.warm.lost_instance import check_in_place, check_silent_agent
 
 READ_OPS_SHOWN = 15
 METRICS_LOOK_BACK = timedelta(minutes=30)
@@ -61,6 +62,7 @@ class PollInitializationPorts:
 
     volumes: VolumeStore
     commands: Commands
+    instances: Instances
     metrics: Metrics
     artifacts: Artifacts
     table: RestoreTable
@@ -77,12 +79,12 @@ def poll_initialization(
     """
     status = stop_if_cancelled(ports.table, event.restore_id)
     if event.dispatch is not None:
-        seen, account = _watch_agent(event, event.dispatch, ports.commands, ports.metrics, ports.artifacts)
+        seen, account = _watch_agent(event, event.dispatch, ports)
     else:
         seen, account = _watch_volume(event, ports.volumes), None
     verdict = judge(seen)
     if verdict.ready:
-        check_in_place(ports.volumes.get(event.volume_id), event.volume.instance_id)
+        check_in_place(ports.volumes.get(event.volume_id), event.volume.instance_id, ports.instances)
     result = _result(event, seen, verdict, account)
     samples.note(event, result, ports.artifacts)
     _stop_if_stalled(event, result)
@@ -122,23 +124,24 @@ def _expected_seconds_left(event: PollInitializationEvent) -> float:
 def _watch_agent(
     event: PollInitializationEvent,
     dispatch: DispatchWarmerResult,
-    commands: Commands,
-    metrics: Metrics,
-    artifacts: Artifacts,
+    ports: PollInitializationPorts,
 ) -> tuple[Observation, JsonObject | None]:
     finished_at = event.previous.agent_finished_at if event.previous else None
     account: JsonObject | None = event.previous.signals.agent if event.previous else None
     if finished_at is None:
-        status = commands.status(dispatch.command_id, dispatch.instance_id)
-        progress = artifacts.get_json(dispatch.progress_key)
+        status = ports.commands.status(dispatch.command_id, dispatch.instance_id)
+        progress = ports.artifacts.get_json(dispatch.progress_key)
         account = _account(event, status, progress, dispatch.started_at) or account
         finished_at = _ended_at(status, dispatch.started_at, event.now)
     since = max(dispatch.started_at, event.now - METRICS_LOOK_BACK)
-    activity = metrics.read_activity(event.volume_id, since=since, until=event.now)
+    activity = ports.metrics.read_activity(event.volume_id, since=since, until=event.now)
     seen = Observation(
         now=event.now,
         strategy=event.plan.strategy,
         bytes_total=bytes_to_read(event.request, event.volume),
+        if finished_at is None:
+            last = event.previous.last_progress_at if event.previous else event.now
+            check_silent_agent(dispatch.instance_id, ports.instances, silence=event.now - last)
         agent=_agent_account(event, account),
         agent_finished_at=finished_at,
         read_ops_before=dispatch.read_ops_before,

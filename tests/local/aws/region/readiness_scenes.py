@@ -14,7 +14,7 @@ from typing import Any
 
 from local.aws.region import RegionSettings
 from local.aws.wire.inprocess import client
-from rewarm.adapters.instances import SsmCommands
+from rewarm.adapters.instances import Ec2Instances, SsmCommands
 from rewarm.adapters.performance import CloudWatchMetrics
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts import PollInitializationEvent, PollInitializationResult
@@ -121,6 +121,7 @@ class _Stage:
         region = self.lab.region
         self.volumes = _Statuses(Ec2VolumeStore(client(region, "ec2")), self)
         self.commands = SsmCommands(client(region, "ssm"), {})
+        self.instances = Ec2Instances(client(region, "ec2"), client(region, "ssm"))
         self.metrics = CloudWatchMetrics(_Published(self))  # type: ignore[arg-type]
 
     @property

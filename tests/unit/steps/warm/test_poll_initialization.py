@@ -27,6 +27,7 @@ from tests.support.builders import (
     assignment,
     at,
     dispatch,
+    instance,
     plan,
     request,
     warm_result,
@@ -93,6 +94,36 @@ class TestWarmUpAgent:
     def test_waits_where_nothing_is_known_yet(self, world):
         result = poll(world)
         assert (result.ready, result.progress_percent, result.wait_seconds) == (False, 0.0, 5)
+
+    @pytest.mark.parametrize(
+        ("changes", "minute", "words"),
+        [
+            ({"state": "terminated", "ssm_online": False}, 3, f"interrupted: {INSTANCE_ID} is terminated$"),
+            ({"state": "stopped", "ssm_online": False}, 11, f"{INSTANCE_ID} is stopped, for 11 min$"),
+            ({"ssm_online": False}, 11, f"{INSTANCE_ID} is not online in Systems Manager, for 11 min$"),
+            (None, 3, f"interrupted: there is no instance {INSTANCE_ID}$"),
+        ],
+    )
+    def test_a_command_that_goes_on_where_the_instance_is_away_is_given_up(
+        self, world, changes, minute, words
+    ):
+        """Run Command shows it as in progress for as long as it might still run."""
+        world.commands.statuses["command-1"] = RUNNING
+        first = poll(world)
+        world.instances.instances.clear()
+        if changes is not None:
+            world.instances.add(instance(**changes))
+        assert not poll(world, minute=2, previous=first).ready
+        with pytest.raises(AgentUnreachableError, match=words):
+            poll(world, minute=minute, previous=first)
+
+    def test_an_instance_that_restarts_is_waited_for(self, world):
+        world.commands.statuses["command-1"] = RUNNING
+        first = poll(world)
+        world.instances.add(instance(ssm_online=False))
+        assert not poll(world, minute=9, previous=first).ready
+        world.instances.add(instance())
+        assert not poll(world, minute=20, previous=first).ready
 
     def test_is_not_ready_before_the_reads_have_gone_quiet(self, world):
         world.commands.finish("command-1", stdout=warm_result())
@@ -293,7 +324,7 @@ class TestOtherStrategies:
     @pytest.mark.parametrize(
         ("change", "error", "words"),
         [
-            ({"attachments": ()}, VolumeFailedError, "no longer attached to i-"),
+            ({"attachments": ()}, VolumeFailedError, "was detached from i-[0-9a-f]* meanwhile$"),
             ({"state": "error"}, VolumeFailedError, "is error, and was to be ready"),
             (None, VolumeNotFoundError, VOLUME_ID),
         ],
@@ -324,6 +355,23 @@ class TestOtherStrategies:
         world.volumes.change(VOLUME_ID, fast_restored=True)
         result = poll(world, Strategy.FAST_SNAPSHOT_RESTORE)
         assert result.ready
+    @pytest.mark.parametrize(
+        ("state", "words"),
+        [
+            ("terminated", f"was detached from {INSTANCE_ID} meanwhile: the instance is terminated$"),
+            ("shutting-down", "meanwhile: the instance is shutting-down$"),
+            (None, "meanwhile: EC2 no longer shows the instance, so it was terminated$"),
+        ],
+    )
+    def test_an_instance_that_was_terminated_is_named_as_the_reason(self, world, state, words):
+        world.volumes.statuses[VOLUME_ID] = InitializationStatus("completed", "default", 100, None)
+        world.volumes.change(VOLUME_ID, attachments=(), state="available")
+        world.instances.instances.clear()
+        if state is not None:
+            world.instances.add(instance(state=state, ssm_online=False))
+        with pytest.raises(VolumeFailedError, match=words):
+            poll(world, Strategy.BACKGROUND)
+
         assert result.signals.fast_restored is True
 
     def test_without_a_credit_it_loads_in_the_background_and_says_so(self, world):
