@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from local.aws.machines.dataplane import BLOCK_BYTES
-from local.aws.region.commands.invocations import Invocation
+from local.aws.region.commands import invocations
 from rewarm.adapters.artifacts import AGENTS_PREFIX
 from tests.support.endings import assert_failed, assert_kept
 from tests.support.proxy import Proxy
@@ -133,31 +133,27 @@ def test_an_instance_that_restarts_goes_on(user: RestoreUser) -> None:
     user.lab.client("ec2").reboot_instances(InstanceIds=[instance_of(user, volume_id)])
     done = user.finished(restore_id)
     assert_read_once(user, done)
-    assert [one["Status"] for one in commands_of(user, volume_id)] == ["Failed", "Success"]
-    assert done.volumes[0].states.count("Wait For Agent") >= 2, "it takes a minute until it is back"
+    assert [one["Status"] for one in commands_of(user, volume_id)] == ["Success"], (
+        "run again by the SSM agent"
+    )
+    assert done.volumes[0].states.count("Wait For Agent") == 0
 
 
 @pytest.mark.long
-def test_a_restart_that_run_command_does_not_notice_is_noticed_by_its_silence(
+def test_a_restart_after_which_the_ssm_agent_does_not_run_it_again_is_noticed_by_its_silence(
     user: RestoreUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """AWS documents no end for such a command; here it is in progress until somebody cancels it."""
     commands = user.region._commands
     restore_id, volume_id = warming(user, readiness={"stalledAfterMinutes": 10})
+    monkeypatch.setattr(invocations, "MOST_RUNS", 0)
     (sent,) = commands_of(user, volume_id)
     (unheard,) = commands.known[sent["CommandId"]].invocations
-    poll = commands._runner.poll
-
-    def hear(one: Invocation) -> None:
-        if one is not unheard or one.cancel_asked:
-            poll(one)
-
-    monkeypatch.setattr(commands._runner, "poll", hear)
-    unheard.busy.close()  # nothing of it runs any more that lab time would wait for
     user.lab.client("ec2").reboot_instances(InstanceIds=[instance_of(user, volume_id)])
     done = user.finished(restore_id)
     assert_read_once(user, done)
-    assert [one["Status"] for one in commands_of(user, volume_id)] == ["Cancelled", "Success"]
+    assert [one["Status"] for one in commands_of(user, volume_id)] == ["Cancelling", "Success"]
+    assert not unheard.over
     assert done.volumes[0].output["warmUps"] == 1
 
 
@@ -179,7 +175,6 @@ def test_an_instance_that_is_stopped_and_started_goes_on(user: RestoreUser) -> N
     restore_id, volume_id = warming(user)
     instance_id, ec2 = instance_of(user, volume_id), user.lab.client("ec2")
     ec2.stop_instances(InstanceIds=[instance_id])
-    user.wait_for_state(restore_id, "Wait For Agent")
     ec2.start_instances(InstanceIds=[instance_id])
     assert_read_once(user, user.finished(restore_id))
 
@@ -192,7 +187,7 @@ def test_an_agent_that_is_killed_time_and_again_fails(user: RestoreUser) -> None
         on_instance(user, instance_id, KILL_ALL)
         time.sleep(0.2)
     done = user.finished(restore_id)
-    assert_failed(user, done, "AgentFailedError", "was interrupted 6 times", "exit status 137")
+    assert_failed(user, done, "AgentFailedError", "was interrupted 6 times")
     assert len(commands_of(user, volume_id)) == 6
     assert_kept(user, done)
 

@@ -54,7 +54,7 @@ class CommandHandle(Protocol):
     """A command that runs on an instance."""
 
     def poll(self) -> int | None:
-        """The exit status, or None while it runs."""
+        """The exit status, None while it runs, -1 where a signal ended it (SSM agent, executers.go)."""
 
     def cancel(self) -> None:
         """End the command and everything it started. Safe to call at any time."""

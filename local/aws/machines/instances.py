@@ -61,9 +61,9 @@ class Command:
             )
 
     def poll(self) -> int | None:
-        """The exit status, or None while it runs; 128 + n when signal n ended it, as the shell counts."""
+        """The exit status, None while it runs, -1 where a signal ended it, as the SSM agent counts."""
         status = self._process.poll()
-        return status if status is None or status >= 0 else 128 - status
+        return status if status is None or status >= 0 else -1
 
     def cancel(self) -> None:
         """Kill the command, what it started, and what of that has left its session."""

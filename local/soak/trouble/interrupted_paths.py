@@ -19,6 +19,7 @@ __all__ = ["PATHS"]
 NO_RATE = FaultRule(
     "CreateVolume", code="VolumeLimitExceeded", times=None, when={"VolumeInitializationRate": "*"}
 )
+AWAY_SECONDS = 300.0
 TWO_SWEEPS_SECONDS = 1_800.0
 DEVICE = "/dev/sdm"
 CHANGE = "ChangePerformanceStateMachine"
@@ -63,6 +64,17 @@ def _falls_back(lab: FastLab) -> Ending:
 def _agent_falls_back(lab: FastLab) -> Ending:
     lab.data_plane.troubles += [Trouble("killed"), Trouble("killed"), Trouble("killed"), Trouble("killed")]
     return restored(lab, request(lab, "auto"))
+
+
+@path("instance-away-for-a-while")
+def _away(lab: FastLab) -> Ending:
+    def stop_and_start(instance_id: str, _volume_id: str) -> None:
+        ids = {"InstanceIds": [instance_id]}
+        lab.region.call("ec2", "StopInstances", ids)
+        lab.scheduler.after(AWAY_SECONDS, lambda: lab.region.call("ec2", "StartInstances", ids))
+
+    lab.data_plane.troubles.append(Trouble("call", call=stop_and_start))
+    return restored(lab, request(lab, "warm-up-agent"))
 
 
 @path("replace")

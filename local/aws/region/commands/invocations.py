@@ -16,6 +16,12 @@ from local.aws.region.core import Core
 from local.aws.region.resources import Instance
 
 FINAL = ("Success", "Cancelled", "TimedOut", "Failed")
+KILLED = 137
+"""What the SSM agent on Linux takes for the end of its time limit (amazon-ssm-agent, pluginutil_unix.go)."""
+MOST_RUNS = 15
+"""So often a document that was in progress at a reboot is run again (amazon-ssm-agent, CommandRetryLimit)."""
+AWAY_LOOK_SECONDS = 15.0
+"""How often it is asked whether an instance listens again."""
 
 
 class OutputSink(Protocol):
@@ -57,6 +63,8 @@ class Invocation:
     handle: CommandHandle | None = None
     current: int = 0
     cancel_asked: bool = False
+    reruns: int = 0
+    """How often the SSM agent has run the document again after a restart of its instance."""
     busy: ExitStack = field(default_factory=ExitStack)
 
     @property
@@ -78,6 +86,9 @@ class Runner:
     def accept(self, one: Invocation, delivery_timeout_seconds: float, *, lost: bool) -> None:
         """Deliver soon, or time out when the instance does not listen."""
         self._core.at(one.requested + delivery_timeout_seconds, lambda due: self._undelivered(one, due))
+        longest = sum(run.step.timeout_seconds for run in one.runs)
+        expires = one.requested + delivery_timeout_seconds + longest
+        self._core.at(expires, lambda due: self._unanswered(one, due))
         if not lost:
             self._hold(one)
             delay = self._core.settings.command.delivery_seconds
@@ -136,6 +147,35 @@ class Runner:
         if one.status == "Pending":
             self._finish(one, "TimedOut", "DeliveryTimedOut", due)
 
+    def _unanswered(self, one: Invocation, due: float) -> None:
+        """Delivery and execution had their time, and the instance is not there to say what came of it."""
+        if one.status in ("InProgress", "Cancelling") and one.handle is None:
+            self._finish(one, "TimedOut", "ExecutionTimedOut", due)
+
+    def _away(self, one: Invocation, run: StepRun) -> None:
+        """The instance went away with the command: no end is reported; the SSM agent keeps the document."""
+        one.handle = None
+        one.busy.close()
+        self._core.at(
+            max(self._core.now(), one.instance.online_at), lambda due: self._run_again(one, run, due)
+        )
+
+    def _run_again(self, one: Invocation, run: StepRun, due: float) -> None:
+        """The SSM agent finds the document in progress when it starts, and runs it (processor.go)."""
+        if one.over or one.instance.state == "terminated":
+            return
+        if not one.instance.listens(due):
+            self._core.at(due + AWAY_LOOK_SECONDS, lambda later: self._run_again(one, run, later))
+            return
+        if one.cancel_asked:
+            self._step_over(one, run, "Cancelled", "Cancelled", -1)
+            return
+        if one.reruns < MOST_RUNS:
+            one.reruns += 1
+            self._hold(one)
+            run.start = due
+            self._core.later(lambda: self._launch(one, run))
+
     def _next(self, one: Invocation, now: float) -> None:
         """Start the step that comes next, or end; steps that do not apply are skipped as a success."""
         while one.current < len(one.runs) and one.runs[one.current].step.skipped:
@@ -184,8 +224,12 @@ class Runner:
                 self._core.later(handle.cancel)
                 self._step_over(one, run, "TimedOut", "ExecutionTimedOut", -1)
             return
-        if one.cancel_asked:
+        if code != 0 and _went_away(one.instance, run):
+            self._away(one, run)
+        elif one.cancel_asked:
             self._step_over(one, run, "Cancelled", "Cancelled", code)
+        elif code == KILLED:
+            self._step_over(one, run, "TimedOut", "ExecutionTimedOut", code)
         elif code == 0:
             self._step_over(one, run, "Success", "Success", 0)
         else:
@@ -217,3 +261,8 @@ class Runner:
         one.status, one.detail = status, detail
         one.busy.close()
         self._changed(one)
+
+
+def _went_away(instance: Instance, run: StepRun) -> bool:
+    """The instance was stopped, rebooted or terminated since the step began."""
+    return instance.state != "running" or (run.start is not None and instance.online_at > run.start)

@@ -386,12 +386,8 @@ def test_parameters_of_parameter_store() -> None:
 
 def test_an_instance_that_restarts_is_away_for_a_while() -> None:
     lab = waiting_lab()
-    before = send(lab)
-    lab.wait(2)
-    last(lab).end(137)
     lab.ec2("RebootInstances", InstanceIds=[INSTANCE])
     lab.wait(1)
-    assert (seen(lab, before)["Status"], seen(lab, before)["ResponseCode"]) == ("Failed", 137)
     (known,) = lab.ssm("DescribeInstanceInformation")["InstanceInformationList"]
     assert known["PingStatus"] == "ConnectionLost"
     assert INSTANCE not in lab.plane.instances
@@ -403,3 +399,114 @@ def test_an_instance_that_restarts_is_away_for_a_while() -> None:
     assert seen(lab, after)["Status"] == "InProgress"
     (known,) = lab.ssm("DescribeInstanceInformation")["InstanceInformationList"]
     assert known["PingStatus"] == "Online"
+
+
+def test_exit_status_137_is_taken_for_the_end_of_the_time_limit() -> None:
+    lab = waiting_lab()
+    command = send(lab)
+    lab.wait(2)
+    last(lab).end(137)
+    lab.wait(1)
+    shown = seen(lab, command)
+    assert (shown["Status"], shown["StatusDetails"]) == ("TimedOut", "ExecutionTimedOut")
+    assert shown["ResponseCode"] == 137
+
+
+def test_a_script_that_a_signal_ended_has_failed() -> None:
+    lab = waiting_lab()
+    command = send(lab)
+    lab.wait(2)
+    last(lab).end(-1)
+    lab.wait(1)
+    assert (seen(lab, command)["Status"], seen(lab, command)["ResponseCode"]) == ("Failed", -1)
+
+
+def reboot(lab: Lab) -> None:
+    """What runs on the instance is killed, and it is back after a while."""
+    lab.ec2("RebootInstances", InstanceIds=[INSTANCE])
+    last(lab).end(137)
+    lab.wait(1)
+
+
+def test_a_document_in_progress_at_a_reboot_is_run_again() -> None:
+    lab = waiting_lab()
+    command = send(lab)
+    lab.wait(2)
+    reboot(lab)
+    assert (seen(lab, command)["Status"], len(lab.plane.commands)) == ("InProgress", 1)
+    lab.wait(lab.settings.boot_seconds)
+    assert (seen(lab, command)["Status"], len(lab.plane.commands)) == ("InProgress", 2)
+    last(lab).end(0, "done\n")
+    lab.wait(1)
+    assert seen(lab, command)["Status"] == "Success"
+    assert seen(lab, command)["StandardOutputContent"] == "done\n"
+
+
+def test_its_time_limit_begins_anew_with_each_run() -> None:
+    lab = waiting_lab()
+    command = send(lab, Parameters={"commands": ["true"], "executionTimeout": ["90"]})
+    lab.wait(60)
+    reboot(lab)
+    lab.wait(lab.settings.boot_seconds + 60)
+    assert seen(lab, command)["Status"] == "InProgress"
+    lab.wait(60)
+    assert seen(lab, command)["StatusDetails"] == "ExecutionTimedOut"
+
+
+def test_a_document_is_run_again_fifteen_times_and_then_left() -> None:
+    lab = waiting_lab()
+    command = send(lab)
+    lab.wait(2)
+    for times in range(1, 17):
+        reboot(lab)
+        lab.wait(lab.settings.boot_seconds)
+        assert len(lab.plane.commands) == min(times + 1, 16)
+    assert seen(lab, command)["Status"] == "InProgress"
+
+
+def test_a_command_that_ends_before_the_reboot_is_not_run_again() -> None:
+    lab = waiting_lab()
+    command = send(lab)
+    lab.wait(2)
+    last(lab).end(0)
+    lab.ec2("RebootInstances", InstanceIds=[INSTANCE])
+    lab.wait(lab.settings.boot_seconds + 5)
+    assert (seen(lab, command)["Status"], len(lab.plane.commands)) == ("Success", 1)
+
+
+def test_a_command_that_was_cancelled_while_its_instance_was_away_ends_when_it_is_back() -> None:
+    lab = waiting_lab()
+    command = send(lab)
+    lab.wait(2)
+    reboot(lab)
+    lab.ssm("CancelCommand", CommandId=command)
+    lab.wait(1)
+    assert seen(lab, command)["Status"] == "Cancelling"
+    lab.wait(lab.settings.boot_seconds)
+    assert (seen(lab, command)["Status"], len(lab.plane.commands)) == ("Cancelled", 1)
+
+
+@pytest.mark.parametrize("operation", ["StopInstances", "TerminateInstances"])
+def test_a_command_of_an_instance_that_stays_away_ends_with_its_time(operation: str) -> None:
+    lab = waiting_lab()
+    command = send(lab, TimeoutSeconds=30, Parameters={"commands": ["true"], "executionTimeout": ["600"]})
+    lab.wait(2)
+    lab.ec2(operation, InstanceIds=[INSTANCE])
+    last(lab).end(137)
+    lab.wait(600)
+    assert seen(lab, command)["Status"] == "InProgress"
+    lab.wait(60)
+    shown = seen(lab, command)
+    assert (shown["Status"], shown["StatusDetails"]) == ("TimedOut", "ExecutionTimedOut")
+
+
+def test_a_stopped_instance_runs_it_again_once_it_is_started() -> None:
+    lab = waiting_lab()
+    command = send(lab)
+    lab.wait(2)
+    lab.ec2("StopInstances", InstanceIds=[INSTANCE])
+    last(lab).end(137)
+    lab.wait(200)
+    lab.ec2("StartInstances", InstanceIds=[INSTANCE])
+    lab.wait(lab.settings.boot_seconds + 20)
+    assert (seen(lab, command)["Status"], len(lab.plane.commands)) == ("InProgress", 2)
