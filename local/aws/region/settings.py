@@ -5,6 +5,7 @@ A comment that starts with UNVERIFIED marks a value that no AWS source states; d
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -33,6 +34,8 @@ class VolumeSettings:
     details_delay_seconds: float = (
         0.0  # UNVERIFIED: until then DescribeVolumeStatus has no initialization details
     )
+    details_kept_seconds: float = math.inf
+    # UNVERIFIED: for how long after completion DescribeVolumeStatus shows InitializationStatusDetails
     initialize_event_delay_seconds: float = 60.0  # AWS: sent within 5 minutes after completion
     initialize_event_name: str = " initializeVolume"
     # UNVERIFIED leading space: AWS's sample event has it, AWS's sample pattern has not.

@@ -13,12 +13,20 @@ from datetime import datetime
 
 from rewarm.domain.model import InitializationStatus, ReadActivity, Strategy, Volume
 from rewarm.domain.ready.reads import ReadsVerdict, StableRule, judge_reads
-from rewarm.domain.ready.waits import agent_wait_seconds, metric_wait_seconds, status_wait_seconds
+from rewarm.domain.ready.waits import (
+    STATUS_LAG_SECONDS,
+    agent_wait_seconds,
+    metric_wait_seconds,
+    status_wait_seconds,
+)
 from rewarm.domain.volume.extents import Scope
 
 USABLE_STATES = frozenset({"available", "in-use"})
 IN_PLACE_STATES = frozenset({"attached", "busy"})
 """EC2 API, VolumeAttachment: busy while somebody wants to detach it and it is in use."""
+
+ALMOST_PERCENT = 99
+"""The highest progress that AWS shows before 100."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,11 @@ class Observation:
     expected_seconds_left: float | None = None
     """By the plan; used where AWS names no remaining time."""
     standing_seconds: float = 0.0
-    """Without progress."""
+    """Without progress; that the state becomes `completed` is progress too."""
+    percent_before: float = 0.0
+    """At the look before this one."""
+    completed_seconds: float = 0.0
+    """Since the state was first seen as `completed`."""
     warmed_by_agent: bool = False
     """The agent reads the volume, whatever the strategy was: one that came to a standstill, or was slow."""
 
@@ -89,10 +101,10 @@ def _by_fast_restore(seen: Observation) -> Readiness:
 
 
 def _by_initialization(seen: Observation, notes: tuple[str, ...]) -> Readiness:
-    """`completed` and 100 %, both: AWS's own example shows `completed` beside 75 %."""
     status = seen.initialization or InitializationStatus(None, None, None, None)
-    done = status.state == "completed" and status.progress_percent == 100
-    percent = 100.0 if done else float(min(status.progress_percent or 0, 99))
+    done = _is_initialized(status, seen)
+    shown = status.progress_percent
+    percent = 100.0 if done else float(min(seen.percent_before if shown is None else shown, 99))
     eta = 0 if done else _eta(status, seen.expected_seconds_left)
     wait = status_wait_seconds(
         aws_seconds_left=status.eta_seconds or None,
@@ -112,9 +124,24 @@ def _by_initialization(seen: Observation, notes: tuple[str, ...]) -> Readiness:
     )
 
 
+def _is_initialized(status: InitializationStatus, seen: Observation) -> bool:
+    """`completed` and 100 %, both: AWS's own example shows `completed` beside 75 %.
+
+    AWS does not document for how long it shows the progress of a volume that is initialized. Where it shows
+    `completed` alone, that counts after 99 %, or once it has stood for longer than such figures may be old.
+    """
+    if status.state != "completed":
+        return False
+    if status.progress_percent is not None:
+        return status.progress_percent == 100
+    return seen.percent_before >= ALMOST_PERCENT or seen.completed_seconds > STATUS_LAG_SECONDS
+
+
 def _initialization_reasons(status: InitializationStatus) -> tuple[str, ...]:
     state = status.state or "not known yet"
-    percent = "not known yet" if status.progress_percent is None else f"{status.progress_percent} %"
+    percent = f"{status.progress_percent} %"
+    if status.progress_percent is None:
+        percent = "no longer shown" if status.state == "completed" else "not known yet"
     return (f"initialization state is {state}", f"initialization progress is {percent}")
 
 

@@ -101,6 +101,8 @@ def _watch_volume(event: PollInitializationEvent, volumes: VolumeStore) -> Obser
         fast_restored = volumes.get(event.volume_id).fast_restored
     if not fast_restored:
         status = volumes.initialization_status(event.volume_id)
+    previous = event.previous
+    standing = (event.now - previous.last_progress_at).total_seconds() if previous else 0.0
     return Observation(
         now=event.now,
         strategy=event.plan.strategy,
@@ -109,10 +111,14 @@ def _watch_volume(event: PollInitializationEvent, volumes: VolumeStore) -> Obser
         initialization=status,
         seconds_spent=(event.now - _first_polled_at(event)).total_seconds(),
         expected_seconds_left=_expected_seconds_left(event),
-        standing_seconds=(event.now - event.previous.last_progress_at).total_seconds()
-        if event.previous
-        else 0.0,
+        standing_seconds=standing,
+        percent_before=previous.progress_percent if previous else 0.0,
+        completed_seconds=standing if _was_completed(previous) else 0.0,
     )
+
+
+def _was_completed(previous: PollInitializationResult | None) -> bool:
+    return previous is not None and previous.signals.initialization_state == "completed"
 
 
 def _expected_seconds_left(event: PollInitializationEvent) -> float:
@@ -133,15 +139,15 @@ def _watch_agent(
         progress = ports.artifacts.get_json(dispatch.progress_key)
         account = _account(event, status, progress, dispatch.started_at) or account
         finished_at = _ended_at(status, dispatch.started_at, event.now)
+        if finished_at is None:
+            last = event.previous.last_progress_at if event.previous else event.now
+            check_silent_agent(dispatch.instance_id, ports.instances, silence=event.now - last)
     since = max(dispatch.started_at, event.now - METRICS_LOOK_BACK)
     activity = ports.metrics.read_activity(event.volume_id, since=since, until=event.now)
     seen = Observation(
         now=event.now,
         strategy=event.plan.strategy,
         bytes_total=bytes_to_read(event.request, event.volume),
-        if finished_at is None:
-            last = event.previous.last_progress_at if event.previous else event.now
-            check_silent_agent(dispatch.instance_id, ports.instances, silence=event.now - last)
         agent=_agent_account(event, account),
         agent_finished_at=finished_at,
         read_ops_before=dispatch.read_ops_before,
@@ -242,7 +248,9 @@ def _result(
 ) -> PollInitializationResult:
     previous, status = event.previous, seen.initialization
     read = is_read(seen.read_activity, seen.read_ops_before, seen.now)
+    completed = status is not None and status.state == "completed"
     moved = previous is None or verdict.bytes_done > previous.bytes_done or verdict.ready or read
+    moved = moved or (completed and not _was_completed(previous))
     finished_now = seen.agent_finished_at is not None and (previous is None or not previous.agent_finished_at)
     return PollInitializationResult(
         ready=verdict.ready,

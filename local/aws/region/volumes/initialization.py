@@ -80,6 +80,9 @@ class Initializations:
             "Name": "initialization-state",
             "Status": "completed" if state.reported_completed else "initializing",
         }
+        kept = self._core.settings.volume.details_kept_seconds
+        if state.reported_completed and state.completed is not None and now > state.completed + kept:
+            return detail, None
         status: Json = {"InitializationType": state.kind, "Progress": state.reported_progress}
         if state.kind == "provisioned-rate":
             left = state.total_bytes * (1 - state.reported_progress / 100) / (state.rate_mib_s * 1024**2)

@@ -137,6 +137,17 @@ def test_details_may_be_absent_at_first() -> None:
     assert detail(lab, volume) == ("completed", 100)
 
 
+def test_details_may_be_dropped_after_completion() -> None:
+    lab = Lab(lagging(0, details_kept_seconds=60.0))
+    volume = lab.volume(SnapshotId=lab.snapshot(), VolumeInitializationRate=100)
+    lab.wait(30)
+    assert detail(lab, volume) == ("completed", 100)
+    lab.wait(90)
+    shown = lab.status(volume)
+    assert "InitializationStatusDetails" not in shown
+    assert {"Name": "initialization-state", "Status": "completed"} in shown["VolumeStatus"]["Details"]
+
+
 def test_a_seeded_volume_is_initialized_unless_said_otherwise() -> None:
     lab = Lab(lagging(0))
     lab.instance()

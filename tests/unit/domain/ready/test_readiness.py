@@ -140,7 +140,7 @@ class TestAgentAndReadOps:
 class TestInitialization:
     @given(
         st.sampled_from([None, "initializing", "completed"]),
-        st.one_of(st.none(), st.integers(0, 100)),
+        st.integers(0, 100),
         st.one_of(st.none(), st.integers(0, 100_000)),
         st.sampled_from([Strategy.BACKGROUND, Strategy.PROVISIONED_RATE]),
     )
@@ -150,6 +150,32 @@ class TestInitialization:
         assert verdict.ready == (state == "completed" and progress == 100)
         assert verdict.ready or verdict.progress_percent < 100
         assert verdict.ready or 15 <= verdict.wait_seconds <= 900
+
+    @pytest.mark.parametrize(
+        ("before", "standing", "ready"),
+        [(0.0, 0.0, False), (98.0, 300.0, False), (99.0, 0.0, True), (0.0, 301.0, True)],
+    )
+    def test_completed_counts_where_aws_shows_no_progress_any_more(self, before, standing, ready):
+        known = {
+            "percent_before": before,
+            "completed_seconds": standing,
+            "strategy": Strategy.PROVISIONED_RATE,
+        }
+        alone = seen(initialization=InitializationStatus("completed", None, None, None), **known)
+        assert judge(alone).ready is ready
+        assert judge(alone).progress_percent == (100 if ready else before)
+        assert judge(alone).reasons[-1] == "initialization progress is no longer shown"
+
+    @given(st.sampled_from([None, "initializing"]), st.floats(0, 100), st.floats(0, 1e6))
+    def test_without_completed_no_memory_makes_it_ready(self, state, before, standing):
+        status = InitializationStatus(state, None, None, None)
+        known = {"percent_before": before, "completed_seconds": standing}
+        assert not judge(seen(strategy=Strategy.BACKGROUND, initialization=status, **known)).ready
+
+    def test_a_progress_that_is_shown_has_the_last_word(self):
+        status = InitializationStatus("completed", None, 75, None)
+        known = {"percent_before": 99.0, "completed_seconds": 1e6, "strategy": Strategy.BACKGROUND}
+        assert not judge(seen(initialization=status, **known)).ready
 
     @pytest.mark.parametrize("fast_restored", [None, False])
     def test_fast_snapshot_restore_counts_only_where_ec2_says_so(self, fast_restored):

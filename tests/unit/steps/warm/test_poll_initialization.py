@@ -321,6 +321,22 @@ class TestOtherStrategies:
             world.volumes.statuses[VOLUME_ID] = InitializationStatus(state, "default", progress, None)
             assert poll(world, strategy).ready is ready, (state, progress)
 
+    def test_details_that_aws_drops_after_completion_hinder_nothing(self, world):
+        world.volumes.statuses[VOLUME_ID] = InitializationStatus("initializing", "default", 99, None)
+        first = poll(world, Strategy.BACKGROUND)
+        world.volumes.statuses[VOLUME_ID] = InitializationStatus("completed", None, None, None)
+        assert poll(world, Strategy.BACKGROUND, minute=15, previous=first).ready
+
+    def test_completed_alone_must_stand_for_longer_than_aws_may_lag(self, world):
+        world.volumes.statuses[VOLUME_ID] = InitializationStatus("initializing", "default", 40, None)
+        looks = [poll(world, Strategy.BACKGROUND)]
+        world.volumes.statuses[VOLUME_ID] = InitializationStatus("completed", None, None, None)
+        for minute in (60, 62, 64, 65.1):
+            looks.append(poll(world, Strategy.BACKGROUND, minute=minute, previous=looks[-1]))
+        assert [(look.ready, look.progress_percent) for look in looks] == [
+            (False, 40.0), (False, 40.0), (False, 40.0), (False, 40.0), (True, 100.0),
+        ]  # fmt: skip
+
     @pytest.mark.parametrize(
         ("change", "error", "words"),
         [
@@ -339,22 +355,6 @@ class TestOtherStrategies:
         with pytest.raises(error, match=words):
             poll(world, Strategy.BACKGROUND)
 
-    def test_waits_by_the_time_that_aws_names(self, world):
-        world.volumes.statuses[VOLUME_ID] = InitializationStatus("initializing", "provisioned-rate", 40, 300)
-        result = poll(world, Strategy.PROVISIONED_RATE)
-        assert (result.eta_seconds, result.wait_seconds, result.progress_percent) == (300, 15, 40.0)
-        assert result.bytes_done == 16 * GIB
-
-    def test_waits_longer_the_longer_it_lasts(self, world):
-        the_plan = plan(Strategy.BACKGROUND, ready_p50_seconds=600)
-        first = poll(world, Strategy.BACKGROUND, the_plan=the_plan)
-        later = poll(world, Strategy.BACKGROUND, the_plan=the_plan, minute=8 * 60, previous=first)
-        assert later.wait_seconds == 900
-
-    def test_fast_snapshot_restore_is_ready_at_once(self, world):
-        world.volumes.change(VOLUME_ID, fast_restored=True)
-        result = poll(world, Strategy.FAST_SNAPSHOT_RESTORE)
-        assert result.ready
     @pytest.mark.parametrize(
         ("state", "words"),
         [
@@ -372,6 +372,22 @@ class TestOtherStrategies:
         with pytest.raises(VolumeFailedError, match=words):
             poll(world, Strategy.BACKGROUND)
 
+    def test_waits_by_the_time_that_aws_names(self, world):
+        world.volumes.statuses[VOLUME_ID] = InitializationStatus("initializing", "provisioned-rate", 40, 300)
+        result = poll(world, Strategy.PROVISIONED_RATE)
+        assert (result.eta_seconds, result.wait_seconds, result.progress_percent) == (300, 15, 40.0)
+        assert result.bytes_done == 16 * GIB
+
+    def test_waits_longer_the_longer_it_lasts(self, world):
+        the_plan = plan(Strategy.BACKGROUND, ready_p50_seconds=600)
+        first = poll(world, Strategy.BACKGROUND, the_plan=the_plan)
+        later = poll(world, Strategy.BACKGROUND, the_plan=the_plan, minute=8 * 60, previous=first)
+        assert later.wait_seconds == 900
+
+    def test_fast_snapshot_restore_is_ready_at_once(self, world):
+        world.volumes.change(VOLUME_ID, fast_restored=True)
+        result = poll(world, Strategy.FAST_SNAPSHOT_RESTORE)
+        assert result.ready
         assert result.signals.fast_restored is True
 
     def test_without_a_credit_it_loads_in_the_background_and_says_so(self, world):
