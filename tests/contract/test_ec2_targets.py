@@ -68,6 +68,14 @@ class TestInstances:
         assert (limits.baseline_iops, limits.maximum_iops) == (3_600, None)
         assert instances.ebs_limits("t2.micro").maximum_throughput_mib_s is None
 
+    @pytest.mark.parametrize(
+        ("told", "known"), [("unsupported", False), ("supported", True), ("required", True), (None, True)]
+    )
+    def test_tells_whether_programs_see_volume_ids(self, told: str | None, *, known: bool) -> None:
+        ebs = {"EbsInfo": {} if told is None else {"NvmeSupport": told}}
+        ec2 = Aws("ec2").on("DescribeInstanceTypes", {"InstanceTypes": [ebs]})
+        assert Ec2Instances(ec2.client, Aws("ssm").client).ebs_limits("c4.large").nvme is known
+
 
 class TestFastSnapshotRestores:
     def restores(self, ec2: Aws, *points: tuple[datetime, float]) -> Ec2FastSnapshotRestores:

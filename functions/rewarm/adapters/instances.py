@@ -61,12 +61,14 @@ class Ec2Instances:
     def _look_up(self, instance_type: str) -> InstanceEbsLimits:
         with naming_errors():
             types = self._ec2.describe_instance_types(InstanceTypes=[instance_type])["InstanceTypes"]  # type: ignore[list-item]
-        info = types[0].get("EbsInfo", {}).get("EbsOptimizedInfo", {}) if types else {}
+        ebs = types[0].get("EbsInfo", {}) if types else {}
+        info = ebs.get("EbsOptimizedInfo", {})
         return InstanceEbsLimits(
             baseline_throughput_mib_s=_mib_s(info.get("BaselineThroughputInMBps")),
             maximum_throughput_mib_s=_mib_s(info.get("MaximumThroughputInMBps")),
             baseline_iops=info.get("BaselineIops"),
             maximum_iops=info.get("MaximumIops"),
+            nvme=ebs.get("NvmeSupport") != "unsupported",
         )
 
     def _is_online(self, instance_id: str) -> bool:

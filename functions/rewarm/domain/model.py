@@ -177,6 +177,8 @@ class InstanceEbsLimits:
     maximum_throughput_mib_s: float | None
     baseline_iops: int | None
     maximum_iops: int | None
+    nvme: bool = True
+    """EbsInfo.NvmeSupport. Without NVMe (Xen) no program on the instance can tell which volume is which."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,8 +92,8 @@ class DataPlane(Protocol):
     def counters(self, volume_id: str) -> VolumeCounters:
         """What the instance really did to the volume."""
 
-    def start_instance(self, instance_id: str) -> None:
-        """Make the instance able to run commands."""
+    def start_instance(self, instance_id: str, *, nvme: bool = True) -> None:
+        """Make the instance able to run commands. On Xen (no NVMe) its volumes have no names by id."""
 
     def stop_instance(self, instance_id: str) -> None:
         """End the instance and everything that runs on it. Unknown ids are ignored."""

@@ -104,8 +104,9 @@ class Command:
 class Instance:
     """A running instance."""
 
-    def __init__(self, instance_id: str, folder: Path) -> None:
+    def __init__(self, instance_id: str, folder: Path, *, nvme: bool = True) -> None:
         self.instance_id = instance_id
+        self._nvme = nvme
         self._folder = folder
         self._commands: list[Command] = []
         for name in ("home", "tmp", "commands", ROOT_DISK):
@@ -140,7 +141,7 @@ class Instance:
     def link(self, volume_id: str, target: str) -> None:
         """Show a volume in /dev/disk/by-id."""
         self._require_alive()
-        for name in link_names(volume_id):
+        for name in link_names(volume_id) if self._nvme else ():
             link = self._by_id / name
             link.unlink(missing_ok=True)
             link.symlink_to(target.replace("/dev/", "../../", 1) if target.startswith("/dev/") else target)

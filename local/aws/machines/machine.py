@@ -160,12 +160,15 @@ class Machine:
         """What the instance really did to the volume."""
         return self._volume(volume_id).counters()
 
-    def start_instance(self, instance_id: str) -> None:
-        """Make the instance able to run commands; volumes attached before are there."""
+    def start_instance(self, instance_id: str, *, nvme: bool = True) -> None:
+        """Make the instance able to run commands; volumes attached before are there.
+
+        Without NVMe (Xen) its volumes have no names in /dev/disk/by-id.
+        """
         with self._lock:
             if instance_id in self._instances:
                 raise DataPlaneError(f"instance {instance_id} is running")
-            instance = Instance(instance_id, self._instances_dir / _safe(instance_id))
+            instance = Instance(instance_id, self._instances_dir / _safe(instance_id), nvme=nvme)
             self._instances[instance_id] = instance
             for (volume_id, owner), target in self._devices.items():
                 if owner == instance_id:

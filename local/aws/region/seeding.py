@@ -121,7 +121,8 @@ class Seeding:
         )
         with self._core.transaction():
             self._tables.instances[one.instance_id] = one
-            self._core.later(lambda: self._core.dataplane.start_instance(one.instance_id))
+            nvme = self._tables.has_nvme(one)
+            self._core.later(lambda: self._core.dataplane.start_instance(one.instance_id, nvme=nvme))
         if root_size_gib:
             self.add_volume(
                 size_gib=root_size_gib,

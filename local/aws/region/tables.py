@@ -52,6 +52,11 @@ class Tables:
         kind = self.instance_types.get(instance_type)
         return kind.maximum_attachments if kind else 28
 
+    def has_nvme(self, instance: Instance) -> bool:
+        """Whether its volumes show their ids to programs."""
+        kind = self.instance_types.get(instance.instance_type)
+        return kind is None or kind.nvme
+
     def tags_of(self, resource_id: str) -> dict[str, str]:
         """The tags of any resource, or EC2's InvalidID."""
         for table in (self.volumes, self.snapshots, self.instances, self.images):

@@ -103,7 +103,8 @@ class AgentRun:
         volume_id = self._given["volume_id"]
         for _ in range(DEVICE_SECONDS):
             volume = self._data_plane.volumes.get(volume_id)
-            if volume is not None and self._instance_id in volume.attached_to:
+            is_named = self._instance_id not in self._data_plane.without_nvme
+            if is_named and volume is not None and self._instance_id in volume.attached_to:
                 return volume
             yield self._data_plane.scheduler.sleep(1)
         name = f"/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_{volume_id.replace('-', '')}"

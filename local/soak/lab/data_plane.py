@@ -122,6 +122,7 @@ class MemoryDataPlane:
         self.deleted: dict[str, Volume] = {}
         self.commands: dict[str, list[Command]] = {}
         self.instances: set[str] = set()
+        self.without_nvme: set[str] = set()
         self.troubles: list[Trouble] = []
         self.mounted: dict[str, list[str]] = {}
         """Mount points by volume."""
@@ -171,9 +172,11 @@ class MemoryDataPlane:
         volume = self.volume(volume_id)
         return replace(volume.counters, written_blocks=volume.written, fetched_blocks=volume.fetched)
 
-    def start_instance(self, instance_id: str) -> None:
-        """It can run commands."""
+    def start_instance(self, instance_id: str, *, nvme: bool = True) -> None:
+        """It can run commands; they find its volumes only if it has NVMe."""
         self.instances.add(instance_id)
+        if not nvme:
+            self.without_nvme.add(instance_id)
 
     def stop_instance(self, instance_id: str) -> None:
         """Its commands end with it."""

@@ -28,7 +28,8 @@ def look(
     given = dict(_ASSIGNMENT.findall(script))
     yield data_plane.scheduler.sleep(LOOK_SECONDS)
     volume = data_plane.volumes.get(given["volume_id"])
-    if volume is None or instance_id not in volume.attached_to:
+    is_named = instance_id not in data_plane.without_nvme
+    if not is_named or volume is None or instance_id not in volume.attached_to:
         end(66, "", f"rewarm: no /dev/disk/by-id/… of {given['volume_id']}")
         return
     if given["action"] == "unmount":

@@ -182,6 +182,8 @@ def no_agent(facts: VolumeFacts) -> str | None:
     """Why the agent cannot read; None where it can."""
     if facts.instance_limits is None:
         return "there is no target instance on which the agent could read"
+    if not facts.instance_limits.nvme:
+        return "the instance type has no NVMe, so no program on it can tell which volume a device is"
     if not facts.agent_available:
         return "there is no agent for the instance's platform and architecture"
     return None

@@ -11,7 +11,7 @@ from rewarm.domain.errors import (
     TargetNotFoundError,
     TargetNotUsableError,
 )
-from rewarm.domain.model import Instance
+from rewarm.domain.model import Instance, InstanceEbsLimits
 from rewarm.domain.units import shown
 
 FREE_LETTERS = "fghijklmnop"
@@ -37,6 +37,16 @@ def check_instance(instance: Instance, *, field: str = "target.instanceId") -> N
             "up nor measured; allowed is an instance with a running SSM agent and the policy "
             "AmazonSSMManagedInstanceCore, or target.availabilityZone alone",
             field=field,
+        )
+
+
+def check_tells_volumes(instance: Instance, limits: InstanceEbsLimits) -> None:
+    """Raises TargetNotUsableError where nobody on the instance can tell whether a volume is in use."""
+    if not limits.nvme:
+        raise TargetNotUsableError(
+            f"{instance.instance_id} is a {instance.instance_type}, which has no NVMe: no program on it can "
+            "tell which volume a device is, and whether the old one is in use; allowed is attach",
+            field="target.mode",
         )
 
 

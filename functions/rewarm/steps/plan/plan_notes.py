@@ -26,7 +26,7 @@ def stale_prices(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) ->
 
 def plan_notes(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> list[str]:
     """Sentences; none where there is nothing out of the ordinary."""
-    notes = [*_replaced(plans), *_sets(plans), *_passed_over(plans)]
+    notes = [*_replaced(plans), *_unmeasured(plans), *_sets(plans), *_passed_over(plans)]
     stale = stale_prices(plans, book, now)
     if stale:
         notes.append(
@@ -93,6 +93,16 @@ def _replaced(plans: Sequence[VolumePlan]) -> Iterator[str]:
                 f"{old.volume_id} ({old.size_gib:,} GiB), now {volume.device} on {volume.instance_id}, is "
                 "replaced: detached once the new volume is there, and kept."
             )
+
+
+def _unmeasured(plans: Sequence[VolumePlan]) -> Iterator[str]:
+    """One sentence for all volumes: they go to one instance."""
+    volume = plans[0].volume
+    if volume.instance_type is not None and not volume.agent_available:
+        yield (
+            f"The warm-up agent does not work on this instance ({volume.instance_type}), and it is what "
+            "measures: nothing is measured, and the verdict is unmeasured."
+        )
 
 
 def _passed_over(plans: Sequence[VolumePlan]) -> Iterator[str]:

@@ -86,7 +86,7 @@ def gather(
         for volume in volumes
     ]
     return [
-        Case(volume, beside, objective)
+        Case(volume.model_copy(update={"agent_available": beside.agent_available}), beside, objective)
         for volume, beside in zip(volumes, beside_each_other(facts), strict=True)
     ]
 
@@ -107,15 +107,17 @@ def _facts(
 ) -> VolumeFacts:
     place = (volume.snapshot_id, volume.availability_zone)
     settings, instance_type = volume.volume.settings(), volume.instance_type
+    limits = ports.instances.ebs_limits(instance_type) if instance_type else None
+    agent_available = volume.agent_available and limits is not None and limits.nvme
     return VolumeFacts(
         data_bytes=volume.data_bytes,
         written_bytes=volume.written_blocks * BLOCK_BYTES,
         written_blocks=volume.written_blocks,
         snapshot_size_gib=volume.snapshot_size_gib,
         speed=speed(settings),
-        instance_limits=ports.instances.ebs_limits(instance_type) if instance_type else None,
-        agent_available=volume.agent_available,
-        verified=request.verify.samples > 0,
+        instance_limits=limits,
+        agent_available=agent_available,
+        verified=request.verify.samples > 0 and agent_available,
         clone_source=_clone_source(volume, left),
         settings=settings,
         snapshot_id=volume.snapshot_id,

@@ -19,7 +19,7 @@ from rewarm.domain.errors import InvalidRequestError, RestoreError, TargetNotUsa
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
 from rewarm.domain.snapshots import PassedOver
 from rewarm.domain.volume.replacing import check_replaceable, device_to_replace
-from rewarm.domain.volume.targets import check_instance, check_zone, choose_device
+from rewarm.domain.volume.targets import check_instance, check_tells_volumes, check_zone, choose_device
 from rewarm.domain.volume.volume_types import WantedVolume, settle
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
@@ -76,7 +76,7 @@ def assign_volumes(
     for index, choice in enumerate(chosen):
         reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
         preferred = kept.get(index, choice.device)
-        device, replaces = _device(request, place, choice.device, preferred, reserved, ports.volumes)
+        device, replaces = _device(request, place, choice.device, preferred, reserved, ports)
         source = _source_volume(choice.snapshot, ports.volumes)
         new_volume = _settle(request, choice.snapshot, source)
         living = _living_source(source, place.zone)
@@ -92,7 +92,7 @@ def _device(
     own: str | None,
     preferred: str | None,
     reserved: Collection[str],
-    volumes: VolumeStore,
+    ports: SelectionPorts,
 ) -> tuple[str | None, ReplacedVolume | None]:
     """The name, and the volume that has it where that is to be replaced; `own` is the source's."""
     asked, instance = request.target.device, place.instance
@@ -100,8 +100,9 @@ def _device(
         return None, None
     if request.target.mode != "replace":
         return choose_device(asked, instance, reserved=reserved, preferred=preferred), None
+    check_tells_volumes(instance, ports.instances.ebs_limits(instance.instance_type))
     device, volume_id = device_to_replace(asked, own, instance)
-    old = volumes.get(volume_id)
+    old = ports.volumes.get(volume_id)
     check_replaceable(old, instance.instance_id, device)
     kept = any(attachment.delete_on_termination for attachment in old.attachments)
     size_gib = old.settings.size_gib

@@ -98,6 +98,10 @@ def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> Veri
     """
     if event.request.verify.samples == 0:
         return _finished("unmeasured", "the request says verify.samples 0")
+    if not event.volume.agent_available:
+        return _finished(
+            "unmeasured", f"the warm-up agent, which measures, does not work on {_instance(event)}"
+        )
     try:
         if event.pending is None or event.pending.command_id is None:
             return _start(event, ports)
@@ -109,6 +113,10 @@ def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> Veri
         if event.phase == "before" or out_of_reach:
             return _finished("unmeasured", str(error))
         raise
+
+
+def _instance(event: VerifyVolumeEvent) -> str:
+    return f"{event.volume.instance_id} ({event.volume.instance_type})"
 
 
 def _start(
@@ -139,6 +147,8 @@ def _look(
     if status is None:
         _stop_if_lost(command_id, pending.started_at, event.now)
     if status is None or not status.finished:
+        silence = event.now - (pending.started_at or event.now)
+        check_not_terminated(instance_id, ports.instances, silence=silence)
         state = status.status if status else "not known to SSM yet"
         waits = {"wait_seconds": _wait(pending.started_at, event.now)}
         return pending.model_copy(update={"reason": f"the command is {state}", **waits})
@@ -147,8 +157,6 @@ def _look(
         return _told(measured, pending, _expected(event, ports))
     if pending.measurements < MOST_MEASUREMENTS:
         return _start(event, ports, pending.measurements + 1)
-        silence = event.now - (pending.started_at or event.now)
-        check_not_terminated(instance_id, ports.instances, silence=silence)
     again = ", also after a second warm-up" if event.warm_ups else ""
     found = (
         f"{event.volume_id} is still slow{again}, measured {pending.measurements} times: "

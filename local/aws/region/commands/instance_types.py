@@ -24,13 +24,15 @@ class InstanceType:
     maximum_iops: int
     maximum_attachments: int = 28
     dedicated_attachments: bool = False
+    nvme: bool = True
+    """False for Xen, where the guest sees no volume ids (EC2 user guide, "Amazon EBS and NVMe")."""
 
     def describe(self) -> Json:
         """Shape InstanceTypeInfo of botocore, as far as EBS is concerned."""
         return {
             "InstanceType": self.name,
             "CurrentGeneration": True,
-            "Hypervisor": "nitro",
+            "Hypervisor": "nitro" if self.nvme else "xen",
             "BareMetal": False,
             "ProcessorInfo": {"SupportedArchitectures": [self.architecture]},
             "VCpuInfo": {"DefaultVCpus": self.vcpus},
@@ -38,7 +40,7 @@ class InstanceType:
             "EbsInfo": {
                 "EbsOptimizedSupport": "default",
                 "EncryptionSupport": "supported",
-                "NvmeSupport": "required",
+                "NvmeSupport": "required" if self.nvme else "unsupported",
                 "MaximumEbsAttachments": self.maximum_attachments,
                 "AttachmentLimitType": "dedicated" if self.dedicated_attachments else "shared",
                 "EbsOptimizedInfo": {
@@ -64,6 +66,7 @@ INSTANCE_TYPES = {
         InstanceType("m6i.large", "x86_64", 2, 8_192, 650, 10_000, 3_600, 40_000),
         InstanceType("m6i.xlarge", "x86_64", 4, 16_384, 1_250, 10_000, 6_000, 40_000),
         InstanceType("m6g.large", "arm64", 2, 8_192, 630, 4_750, 3_600, 20_000),
+        InstanceType("c4.large", "x86_64", 2, 3_840, 500, 500, 4_000, 4_000, nvme=False),
         InstanceType("r5.large", "x86_64", 2, 16_384, 650, 4_750, 3_600, 18_750),
     )
 }

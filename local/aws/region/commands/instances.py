@@ -90,12 +90,13 @@ class Instances:
 
     def _reboot(self, instance: Instance) -> None:
         instance_id, plane = instance.instance_id, self._core.dataplane
+        nvme = self._tables.has_nvme(instance)
         back = instance.online_at = self._core.now() + self._core.settings.boot_seconds
         self._core.later(lambda: plane.stop_instance(instance_id))
 
         def start(_due: float) -> None:
             if instance.state == "running" and instance.online_at == back:
-                self._core.later(lambda: plane.start_instance(instance_id))
+                self._core.later(lambda: plane.start_instance(instance_id, nvme=nvme))
 
         self._core.at(back, start)
 
@@ -114,9 +115,13 @@ class Instances:
         if state != before:
             running = state == "running"
             instance.online_at = self._core.now() + self._core.settings.boot_seconds
-            plane = self._core.dataplane
+            plane, nvme = self._core.dataplane, self._tables.has_nvme(instance)
             self._core.later(
-                lambda: plane.start_instance(instance_id) if running else plane.stop_instance(instance_id)
+                lambda: (
+                    plane.start_instance(instance_id, nvme=nvme)
+                    if running
+                    else plane.stop_instance(instance_id)
+                )
             )
         return {"InstanceId": instance_id, "CurrentState": _state(state), "PreviousState": _state(before)}
 

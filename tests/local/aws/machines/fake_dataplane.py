@@ -111,7 +111,8 @@ class FakeDataPlane:
         volume = self._volume(volume_id)
         return replace(volume.counters, written_blocks=volume.written, fetched_blocks=volume.fetched)
 
-    def start_instance(self, instance_id: str) -> None:
+    def start_instance(self, instance_id: str, *, nvme: bool = True) -> None:
+        assert isinstance(nvme, bool)
         self.instances.add(instance_id)
 
     def stop_instance(self, instance_id: str) -> None:

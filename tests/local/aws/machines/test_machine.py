@@ -93,6 +93,14 @@ def test_links_come_with_attach_and_go_with_detach(attached: Machine) -> None:
     assert run(attached, f"test -b {LINK}")[0] == 0
 
 
+def test_without_nvme_no_volume_has_a_name(machine: Machine) -> None:
+    machine.start_instance(INSTANCE, nvme=False)
+    machine.create_volume(VOLUME, 1, IMAGE, LIMITS, warm=False)
+    machine.attach_volume(VOLUME, INSTANCE, "/dev/sdf")
+    assert run(machine, "ls /dev/disk/by-id") == (0, "", "")
+    machine.detach_volume(VOLUME, INSTANCE)
+
+
 def test_an_instance_sees_its_own_volumes_only(attached: Machine) -> None:
     attached.create_volume(OTHER, 1, None, LIMITS, warm=True)
     attached.start_instance("i-2")

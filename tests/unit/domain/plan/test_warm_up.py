@@ -201,6 +201,7 @@ class TestBoost:
         [
             ({"instance_limits": None}, "no target instance"),
             ({"agent_available": False}, "no agent"),
+            ({"instance_limits": InstanceEbsLimits(60.0, 60.0, None, None, nvme=False)}, "has no NVMe"),
             ({"settings": None}, "the volume has no performance setting"),
             ({"settings": VolumeSettings("gp2", 100)}, "a gp2 volume has no performance setting"),
             ({"settings": VolumeSettings("st1", 125)}, "a st1 volume has no performance setting"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -54,6 +55,18 @@ class TestChooseStrategy:
         assert all(candidate.reason for candidate in one.candidates)
         reasons = {candidate.strategy: candidate.reason for candidate in one.candidates}
         assert reasons[Strategy.BACKGROUND].startswith("Too late: full speed only within 24 h")
+
+    def test_sends_no_agent_to_an_instance_without_nvme_and_says_so(self):
+        world = World()
+        world.instances.limits = replace(world.instances.limits, nvme=False)
+        result = choose(world, minutes=30)
+        (one,) = result.plans
+        assert not one.volume.agent_available, "who measures and who falls back goes by it"
+        assert one.plan.strategy is Strategy.PROVISIONED_RATE
+        assert set(one.plan.phases).isdisjoint({"measure", "verify", "read"})
+        reasons = {candidate.strategy: candidate.reason for candidate in one.candidates}
+        assert "the instance type has no NVMe" in reasons[Strategy.WARM_UP_AGENT]
+        assert "the verdict is unmeasured" in " ".join(result.summary.notes)
 
     def test_pays_for_the_lowest_rate_where_there_is_no_instance(self):
         (one,) = choose(World(), TO_ZONE, volumes=[zone_assignment()], minutes=15).plans

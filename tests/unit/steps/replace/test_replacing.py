@@ -101,6 +101,11 @@ class TestSelectSnapshot:
         assert volume.replaces is not None
         assert (volume.device, volume.replaces.volume_id) == (DEVICE, OLD)
 
+    def test_an_instance_without_nvme_is_refused(self, world):
+        world.instances.limits = changed(world.instances.limits, nvme=False)
+        with pytest.raises(TargetNotUsableError, match=r"^target\.mode: .* has no NVMe.*allowed is attach$"):
+            self.select(world)
+
     def test_a_device_is_needed_otherwise(self, world):
         with pytest.raises(InvalidRequestError, match=r"^target\.device: is missing"):
             self.select(world, target={"instanceId": INSTANCE_ID, "mode": "replace"})

@@ -218,6 +218,24 @@ class TestVerifyVolume:
         assert (result.finished, result.verdict) == (True, "unmeasured")
         assert world.commands.sent == []
 
+    def test_an_instance_that_was_terminated_ends_the_wait(self):
+        """Run Command shows its command as in progress until delivery and execution had their time."""
+        world = World()
+        pending = verify(world)
+        world.commands.statuses["command-1"] = CommandStatus("InProgress", "InProgress", None, "", "")
+        world.instances.add(instance(state="terminated", ssm_online=False))
+        assert not verify(world, pending=pending, minute=1).finished
+        with pytest.raises(AgentUnreachableError, match=r"i-0123456789abcdef0 is terminated$"):
+            verify(world, pending=pending, minute=3)
+
+    @pytest.mark.parametrize("phase", ["before", "after"])
+    def test_measures_nothing_where_no_agent_works(self, phase):
+        world = World()
+        result = verify(world, phase, volume=assignment(agent_available=False))
+        assert (result.finished, result.verdict) == (True, "unmeasured")
+        assert result.reason.endswith("does not work on i-0123456789abcdef0 (m7g.large)")
+        assert world.commands.sent == []
+
     def test_goes_on_without_a_measurement_before(self):
         world = World()
         world.instances.add(instance(ssm_online=False))
