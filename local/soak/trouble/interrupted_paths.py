@@ -69,9 +69,11 @@ def _agent_falls_back(lab: FastLab) -> Ending:
 @path("instance-away-for-a-while")
 def _away(lab: FastLab) -> Ending:
     def stop_and_start(instance_id: str, _volume_id: str) -> None:
-        ids = {"InstanceIds": [instance_id]}
-        lab.region.call("ec2", "StopInstances", ids)
-        lab.scheduler.after(AWAY_SECONDS, lambda: lab.region.call("ec2", "StartInstances", ids))
+        def start() -> None:
+            lab.region.call("ec2", "StartInstances", {"InstanceIds": [instance_id]})
+
+        lab.region.call("ec2", "StopInstances", {"InstanceIds": [instance_id]})
+        lab.scheduler.after(AWAY_SECONDS, start)
 
     lab.data_plane.troubles.append(Trouble("call", call=stop_and_start))
     return restored(lab, request(lab, "warm-up-agent"))

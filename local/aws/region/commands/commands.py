@@ -114,12 +114,12 @@ class Commands:
             self._polling.release()
 
     def running(self) -> list[Invocation]:
-        """Invocations that are not over."""
+        """Invocations that run, or will: one that was cancelled while its instance was away does neither."""
         return [
             invocation
             for command in self.known.values()
             for invocation in command.invocations
-            if not invocation.over
+            if not invocation.over and not invocation.is_given_up
         ]
 
     def visible(self, command: Command) -> bool:

@@ -72,6 +72,11 @@ class Invocation:
         """Whether nothing more will happen."""
         return self.status in FINAL
 
+    @property
+    def is_given_up(self) -> bool:
+        """It was cancelled, and nothing of it runs; the instance will say so when it is back."""
+        return self.status == "Cancelling" and self.handle is None
+
 
 class Runner:
     """Runs invocations on the data plane; everything that takes time happens outside the lock."""

@@ -482,6 +482,7 @@ def test_a_command_that_was_cancelled_while_its_instance_was_away_ends_when_it_i
     lab.ssm("CancelCommand", CommandId=command)
     lab.wait(1)
     assert seen(lab, command)["Status"] == "Cancelling"
+    assert lab.region.inventory()["commands"] == [], "nothing of it runs, and nothing will"
     lab.wait(lab.settings.boot_seconds)
     assert (seen(lab, command)["Status"], len(lab.plane.commands)) == ("Cancelled", 1)
 
