@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -17,6 +17,8 @@ REPLACED_TAG = "rewarm:replaced-by-restore"
 """On a volume whose place a restored one has taken; it is somebody's data, and never deleted."""
 SNAPSHOT_TAG, SOURCE_TAG = "rewarm:snapshot-id", "rewarm:source-volume-id"
 """What we made the volume of."""
+ATTEMPT_TAG = "rewarm:attempt"
+"""Which plan of the restore made the volume: 0 for the first, 1 for the one that took over."""
 
 CLOCKS_AGREE = timedelta(seconds=2)
 """How far our clock and EC2's may be apart, and what its times may leave off; what somebody enabled so
@@ -135,6 +137,32 @@ def is_made_by_us(volume: Volume) -> bool:
     if SOURCE_TAG in tags:
         return volume.source_volume_id == tags[SOURCE_TAG]
     return volume.snapshot_id is not None and volume.snapshot_id == tags.get(SNAPSHOT_TAG)
+
+
+def own_volumes(tagged: Iterable[Volume], made: Mapping[str, str]) -> list[Volume]:
+    """Returns those that the restore made, of all volumes that carry its tags and one index.
+
+    `made` is the record's: the volume's id for each attempt. Somebody may copy all tags to another volume of
+    the same snapshot. For an attempt that the record knows, only the volume with that id is ours. Where the
+    answer of CreateVolume was lost, it is the one that EC2 created first, because a copy comes later.
+    """
+    known = set(made.values())
+    open_attempts: dict[str, list[Volume]] = {}
+    own = []
+    for volume in tagged:
+        attempt = volume.settings.tags.get(ATTEMPT_TAG, "0")
+        if volume.volume_id in known:
+            own.append(volume)
+        elif attempt not in made and is_made_by_us(volume):
+            open_attempts.setdefault(attempt, []).append(volume)
+    return own + [first for volumes in open_attempts.values() for first in _first_created(volumes)]
+
+
+def _first_created(volumes: list[Volume]) -> list[Volume]:
+    """Empty where EC2 created two at the same time: nothing tells which of them is the copy."""
+    earliest = min(volume.created_at for volume in volumes)
+    first = [volume for volume in volumes if volume.created_at == earliest]
+    return first if len(first) == 1 else []
 
 
 def restore_and_index(user: str) -> tuple[str, int] | None:

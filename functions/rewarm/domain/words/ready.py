@@ -74,6 +74,8 @@ class ReadyFacts:
     warm_ups: int = 0
     """How often it was warmed up again."""
     unreleased: Unreleased | None = None
+    left: Sequence[str] = ()
+    """What stays of earlier plans, or of what this one has used."""
 
     @property
     def seconds(self) -> float:
@@ -90,7 +92,7 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
     """The message of a volume at full speed; a warning where it is late or something may still cost money."""
     speed = "at full speed" + (" where its file systems have data" if facts.used_only else "")
     warnings, commands = _unreleased(facts)
-    costs_on = facts.boost is not None and not facts.boost.is_lowered
+    costs_on = bool(facts.left) or (facts.boost is not None and not facts.boost.is_lowered)
     where, took = facts.volume.where, elapsed_text(facts.seconds)
     lines = [
         f"{facts.volume_id} ({where}) is {speed}, {took} after the request arrived.",
@@ -99,6 +101,7 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
         *([AGAIN] if facts.warm_ups else []),
         *([facts.boost.sentence] if facts.boost is not None else []),
         *warnings,
+        *([f"Left behind: {'; '.join(facts.left)}."] if facts.left else []),
         *_replaced(facts),
     ]
     return Message(

@@ -69,10 +69,11 @@ def ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject
         phases=_phases(details, ready_at),
         warm_ups=details.warm_ups,
         unreleased=unreleased,
+        left=_left(details.volume.index, record),
     )
     changes = replacement_changes(details.volume, record)
     if unreleased is not None:
-        changes |= _unreleased_changes(details.volume.index, unreleased.reason)
+        changes |= _unreleased_changes(details.volume.index, [*facts.left, unreleased.reason])
     return words.ready(event.restore_id, facts), changes
 
 
@@ -140,9 +141,15 @@ def _unreleased(details: ReadyDetails) -> words.Unreleased | None:
     return words.Unreleased(reason, boost=outcome)
 
 
-def _unreleased_changes(index: int, reason: str) -> JsonObject:
+def _left(index: int, record: JsonObject) -> list[str]:
+    """What the clean-up of an earlier plan could not remove: nothing else tells of it."""
+    account = record.get(clean_up_attribute(index)) or {}
+    return [str(item) for item in account.get("kept") or ()] if account.get("goesOn") else []
+
+
+def _unreleased_changes(index: int, kept: list[str]) -> JsonObject:
     """Settled: no sweep takes the volume for a failed one. Unfinished: a sweep gives back what is left."""
     return {
         settled_attribute(index): True,
-        clean_up_attribute(index): {"removed": [], "kept": [reason], "unfinished": True},
+        clean_up_attribute(index): {"removed": [], "kept": kept, "unfinished": True},
     }

@@ -22,8 +22,8 @@ from rewarm.domain.errors import (
     VolumeNotFoundError,
 )
 from rewarm.domain.model import OnFailure, Volume
-from rewarm.domain.volume.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, is_made_by_us, untouchable
-from rewarm.domain.volume.performance import BOOST_TAG, performance_of
+from rewarm.domain.volume.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, own_volumes, untouchable
+from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
 from rewarm.ports import JsonObject
 from rewarm.ports.instances import Commands
 from rewarm.ports.performance import VolumeModifications
@@ -33,8 +33,10 @@ from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.clean_up.clean_up_account import CleanUpAccount, Remains, joined
 from rewarm.steps.record.records import (
     attribute,
+    boost_attribute,
     clean_up_attribute,
     command_attribute,
+    made_volumes,
     measurement_attribute,
     sending_attribute,
     story_attribute,
@@ -98,9 +100,9 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
     earlier = record.get(clean_up_attribute(remains.index)) or {}
     account.kept_volumes |= {str(volume_id) for volume_id in earlier.get("keptVolumes") or ()}
     _cancel_commands(remains, record, ports, account)
-    for volume in _volumes_made(remains, ports, account):
+    for volume in _volumes_made(remains, record, ports, account):
         if not _remove_volume(remains, volume, ports.volumes, account):
-            _lower_boost(volume, ports.volumes, ports.modifications, account)
+            _lower_boost(volume, _boost_target(volume, record, remains.index), ports, account)
     _put_back(remains, ports.put_back, account, now)
     _release(remains, ports.fast_restores, ports.table, account)
     return _settle(remains, account, ports.table)
@@ -170,28 +172,47 @@ def _cancel_unnoted(sending: JsonObject | None, ports: CleanUpPorts, account: Cl
         account.left.append(f"commands: {error}")
 
 
-def _volumes_made(event: Remains, ports: CleanUpPorts, account: CleanUpAccount) -> list[Volume]:
-    """The volume we know of, and those that only their tags show: made by a call whose answer was lost."""
+def _volumes_made(
+    event: Remains, record: JsonObject, ports: CleanUpPorts, account: CleanUpAccount
+) -> list[Volume]:
+    """The volumes that the record names, and those that only their tags show: their calls' answers were lost.
+
+    Without the stack's tag nobody here may change a volume: such a volume is kept, and named.
+    """
+    made = made_volumes(record, event.index)
+    known = {*made.values()} | ({event.volume_id} if event.volume_id is not None else set())
     found: dict[str, Volume] = {}
-    ours = {INDEX_TAG: str(event.index), STACK_TAG: ports.stack_name}
     try:
-        for volume in ports.volumes.created_by(event.restore_id):
-            if ours.items() <= volume.settings.tags.items() and is_made_by_us(volume):
-                found[volume.volume_id] = volume
-        if event.volume_id is not None and event.volume_id not in found:
-            found[event.volume_id] = ports.volumes.get(event.volume_id)
-    except VolumeNotFoundError:
-        pass
+        tagged = ports.volumes.created_by(event.restore_id)
+        of_index = [one for one in tagged if one.settings.tags.get(INDEX_TAG) == str(event.index)]
+        found = {volume.volume_id: volume for volume in own_volumes(of_index, made)}
+        for volume_id in sorted(known - found.keys()):
+            found |= _existing(volume_id, ports.volumes)
     except TEMPORARY as error:
         account.busy.append(str(error))
     except RestoreError as error:
         account.left.append(f"volumes of this restore could not be listed: {error}")
-    tagged = {
-        name: volume
-        for name, volume in found.items()
-        if volume.settings.tags.get(STACK_TAG) == ports.stack_name
-    }
-    return [volume for volume in tagged.values() if volume.state not in GONE]
+    living = [volume for volume in found.values() if volume.state not in GONE]
+    ours = [volume for volume in living if volume.settings.tags.get(STACK_TAG) == ports.stack_name]
+    for volume in living:
+        if volume not in ours and volume.volume_id in known:
+            account.keep(volume, _out_of_reach(volume, record, event.index), tagged=True)
+    return ours
+
+
+def _existing(volume_id: str, volumes: VolumeStore) -> dict[str, Volume]:
+    try:
+        return {volume_id: volumes.get(volume_id)}
+    except VolumeNotFoundError:
+        return {}
+
+
+def _out_of_reach(volume: Volume, record: JsonObject, index: int) -> str:
+    """Why a volume without the stack's tag stays, and what it still costs."""
+    target = _boost_target(volume, record, index)
+    is_lowered = target is None or parse_performance(target).fits(volume.settings)
+    boost = "" if is_lowered else f", and it has its boost: {performance_of(volume.settings).in_words}"
+    return f"its tag {STACK_TAG} is gone, without which Rewarm may not change it{boost}"
 
 
 def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account: CleanUpAccount) -> bool:
@@ -227,15 +248,20 @@ def _delete_volume(volume: Volume, volumes: VolumeStore, account: CleanUpAccount
     account.removed.append(f"volume {name}")
 
 
-def _lower_boost(
-    volume: Volume, volumes: VolumeStore, modifications: VolumeModifications, account: CleanUpAccount
-) -> None:
+def _boost_target(volume: Volume, record: JsonObject, index: int) -> str | None:
+    """What the volume goes back to: by its tag, or by the record where somebody has removed the tag."""
+    boost = record.get(boost_attribute(index)) or {}
+    is_noted = boost.get("volumeId") == volume.volume_id and boost.get("state") == "boosted"
+    noted = boost.get("targetSettings") if is_noted else None
+    return volume.settings.tags.get(BOOST_TAG) or noted
+
+
+def _lower_boost(volume: Volume, target: str | None, ports: CleanUpPorts, account: CleanUpAccount) -> None:
     """Of a volume that stays; EC2 bills the lower settings from the start of the modification."""
-    target = volume.settings.tags.get(BOOST_TAG)
     if target is None:
         return
     name = volume.volume_id
-    outcome = lower(name, volumes=volumes, modifications=modifications)
+    outcome = lower(name, target, volumes=ports.volumes, modifications=ports.modifications)
     if outcome.state == "lowered" or outcome.accepted:
         account.removed.append(f"boost of {name} (it goes back to {target})")
         return
@@ -279,8 +305,8 @@ def _settle(event: Remains, account: CleanUpAccount, table: RestoreTable) -> Cle
     earlier = attribute(table, event.restore_id, event.index, name)
     removed = joined(earlier.get("removed"), account.removed)
     unfinished = [*account.left, *account.busy]
-    kept = [] if event.fallback else account.kept_in_words
-    stays = [] if event.fallback else account.marked
+    kept = [] if event.in_place else account.kept_in_words
+    stays = [] if event.in_place else account.marked
     told = {"removed": removed, "kept": [*kept, *(f"{item} ({SWEPT_LATER})" for item in unfinished)]}
     goes_on = {"goesOn": True} if event.fallback else {}
     volumes = {"keptVolumes": sorted(account.kept_volumes)} if account.kept_volumes else {}

@@ -23,6 +23,7 @@ from rewarm.domain.volume.leftovers import (
     SweptResource,
     failed_sweep,
     is_made_by_us,
+    own_volumes,
     restore_and_index,
     restore_of,
     untouchable,
@@ -31,6 +32,7 @@ from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, perfo
 from rewarm.domain.volume.replacing import REPLACED_TAG, place_of
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep_restores import SweepPorts, end_restore
 from rewarm.steps.record.records import (
@@ -38,6 +40,7 @@ from rewarm.steps.record.records import (
     attached_attribute,
     boost_attribute,
     clean_up_attribute,
+    made_volumes,
     settled_attribute,
     volume_attribute,
 )
@@ -93,24 +96,34 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[SweptResource]:
     """Volumes of restores that are over, which are neither what was ordered nor kept on purpose."""
     found: dict[str, set[int]] = {}
     records: dict[str, JsonObject | None] = {}
-    for volume in ports.volumes.of_stack(ports.stack_name):
-        restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
-        if restore_id is None:
-            continue
+    for (restore_id, index), volumes in _by_restore(ports.volumes.of_stack(ports.stack_name)).items():
         if not ports.has_time():
             break
         if restore_id not in records:
             records[restore_id] = ports.table.get_whole(restore_id)
         record = records[restore_id]
-        if record is not None and "status" in record and _is_leftover(volume, index, record):
+        if record is None or "status" not in record:
+            continue
+        own = own_volumes(volumes, made_volumes(record, index))
+        if any(_is_leftover(volume, index, record) for volume in own):
             found.setdefault(restore_id, set()).add(index)
     return _end(found, ports)
+
+
+def _by_restore(volumes: Iterable[Volume]) -> dict[tuple[str, int], list[Volume]]:
+    """By restore and index, as their tags have it; without those that name no restore."""
+    found: dict[tuple[str, int], list[Volume]] = {}
+    for volume in volumes:
+        restore_id = volume.settings.tags.get(RESTORE_TAG)
+        if restore_id is not None:
+            found.setdefault((restore_id, _index(volume)), []).append(volume)
+    return found
 
 
 def _is_leftover(volume: Volume, index: int, record: JsonObject) -> bool:
     if (record.get(clean_up_attribute(index)) or {}).get("unfinished"):
         return True
-    if untouchable(volume.settings.tags) is not None or not is_made_by_us(volume):
+    if untouchable(volume.settings.tags) is not None:
         return False
     if volume.volume_id in ((record.get(clean_up_attribute(index)) or {}).get("keptVolumes") or ()):
         return False
@@ -212,15 +225,26 @@ def _end_one(
 def sweep_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
     """Lowers the volumes whose restore is over and did not do it."""
     boosted = ports.volumes.boosted(ports.stack_name)
+    alike = _by_restore(boosted)
     for volume in sorted(boosted, key=lambda one: _turn(one.volume_id, ports.now)):
         if not ports.has_time():
             yield SweptResource("boosts", "some", "ending", NO_TIME)
             return
         try:
-            if is_made_by_us(volume) and _is_over(volume, ports.executions):
+            if _is_over(volume, ports.executions) and _is_own(volume, alike, ports.table):
                 yield _lower(volume, ports)
         except RestoreError as error:
             yield failed_sweep("boosts", volume.volume_id, error)
+
+
+def _is_own(volume: Volume, alike: Mapping[tuple[str, int], list[Volume]], table: RestoreTable) -> bool:
+    """False for a volume to which somebody has copied the tags of ours."""
+    restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
+    if restore_id is None:
+        return is_made_by_us(volume)
+    return volume in own_volumes(
+        alike[restore_id, index], made_volumes(table.get_volume(restore_id, index), index)
+    )
 
 
 def _is_over(volume: Volume, executions: RestoreExecutions) -> bool:

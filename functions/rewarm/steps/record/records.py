@@ -63,8 +63,15 @@ def plan_attribute(index: int) -> str:
 
 
 def volume_attribute(index: int) -> str:
-    """The volume made: volumeId, snapshotId, strategy, createdAt."""
+    """The volume made: volumeId, snapshotId, strategy, createdAt; volumeIds by attempt, with earlier plans'."""
     return f"volume{index}"
+
+
+def made_volumes(record: JsonObject, index: int) -> dict[str, str]:
+    """Every volume that was made for this index, by the attempt that made it; from the volume's record."""
+    latest = record.get(volume_attribute(index)) or {}
+    first = {"0": latest["volumeId"]} if latest.get("volumeId") else {}
+    return {str(attempt): str(volume_id) for attempt, volume_id in (latest.get("volumeIds") or first).items()}
 
 
 def command_attribute(index: int) -> str:

@@ -20,7 +20,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Attachment, Instance, OnFailure, Volume
 from rewarm.domain.units import iso
-from rewarm.domain.volume.leftovers import is_made_by_us
+from rewarm.domain.volume.leftovers import own_volumes
 from rewarm.domain.volume.replacing import (
     LEAVING,
     REPLACED_STACK_TAG,
@@ -36,7 +36,13 @@ from rewarm.ports import JsonObject
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.records import attribute, parsed_time, replaced_attribute, settled_attribute
+from rewarm.steps.record.records import (
+    attribute,
+    made_volumes,
+    parsed_time,
+    replaced_attribute,
+    settled_attribute,
+)
 from rewarm.steps.replace.device_look import Look, answer, ask
 
 State = Literal["back", "stays-out", "pending", "left"]
@@ -184,15 +190,18 @@ class _Case:
         return self._is("back", f"{name} is back in its place, {where}; it is not mounted again")
 
     def _new_in_place(self) -> Volume | None:
-        for volume in self.ports.volumes.created_by(self.restore_id):
-            ours = volume.settings.tags.get(INDEX_TAG) == str(self.place.index)
-            if (
-                ours
-                and is_made_by_us(volume)
-                and any(self._is_place(attachment) for attachment in living(volume))
-            ):
+        for volume in self._made():
+            if any(self._is_place(attachment) for attachment in living(volume)):
                 return volume
         return None
+
+    def _made(self) -> list[Volume]:
+        """The volumes that the restore made for this place."""
+        index = self.place.index
+        record = self.ports.table.get_volume(self.restore_id, index)
+        tagged = self.ports.volumes.created_by(self.restore_id)
+        of_index = [volume for volume in tagged if volume.settings.tags.get(INDEX_TAG) == str(index)]
+        return own_volumes(of_index, made_volumes(record, index))
 
     def _is_place(self, attachment: Attachment) -> bool:
         """/dev/sdf and xvdf are one place."""
@@ -261,8 +270,7 @@ class _Case:
         return self._is("pending", f"{name} is being attached as {self.place.in_words}")
 
     def _is_ours(self, holder: str) -> bool:
-        made = self.ports.volumes.created_by(self.restore_id)
-        return any(volume.volume_id == holder and is_made_by_us(volume) for volume in made)
+        return any(volume.volume_id == holder for volume in self._made())
 
     def _stay_out(self, why: str) -> PutBack:
         """The sweeper forgets the volume. The restore's tag stays and says why the volume is detached."""

@@ -15,11 +15,19 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Strategy, VolumeSettings
 from rewarm.domain.units import iso
+from rewarm.domain.volume.leftovers import ATTEMPT_TAG
 from rewarm.domain.volume.performance import BOOST_TAG, performance_of
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.records import Status, boost_attribute, note, stop_if_cancelled, volume_attribute
+from rewarm.steps.record.records import (
+    Status,
+    boost_attribute,
+    made_volumes,
+    note,
+    stop_if_cancelled,
+    volume_attribute,
+)
 
 TOKEN_LENGTH = 64
 """botocore: ec2 CreateVolume ClientToken, at most 64 ASCII characters."""
@@ -52,6 +60,7 @@ def create_volume(
         volume_id = _create(event, settings, ports.volumes, token)
     made = {
         "volumeId": volume_id,
+        "volumeIds": {**_made_before(event, ports.table), str(event.attempt): volume_id},
         "snapshotId": volume.snapshot_id,
         "strategy": event.plan.strategy.value,
         "availabilityZone": volume.availability_zone,
@@ -62,6 +71,14 @@ def create_volume(
     changes = {volume_attribute(volume.index): made, **_boost_record(event, volume_id)}
     note(ports.table, event.restore_id, {**changes, "status": Status.RESTORING.value})
     return CreateVolumeResult(volume_id=volume_id, client_token=token)
+
+
+def _made_before(event: CreateVolumeEvent, table: RestoreTable) -> dict[str, str]:
+    """The volumes of earlier plans by attempt: what stays of them is known by its id."""
+    if not event.attempt:
+        return {}
+    record = table.get_volume(event.restore_id, event.volume.index)
+    return made_volumes(record, event.volume.index)
 
 
 def _create(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeStore, token: str) -> str:
@@ -122,6 +139,7 @@ def _boost_record(event: CreateVolumeEvent, volume_id: str) -> JsonObject:
         "state": "boosted",
         "boosted": performance_of(event.plan.boost.values()).in_words,
         "target": performance_of(event.volume.volume.settings()).in_words,
+        "targetSettings": performance_of(event.volume.volume.settings()).as_text,
         "at": iso(event.now),
     }
     return {boost_attribute(event.volume.index): told}
@@ -141,5 +159,6 @@ def _tags(event: CreateVolumeEvent, stack_name: str) -> dict[str, str]:
         "rewarm:volume-index": str(event.volume.index),
         "rewarm:stack": stack_name,
         "rewarm:strategy": event.plan.strategy.value,
+        ATTEMPT_TAG: str(event.attempt),
         **origin,
     }

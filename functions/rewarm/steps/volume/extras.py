@@ -41,11 +41,20 @@ class Lowering:
     """EC2 has taken the modification; from its start the lower settings are billed."""
 
 
-def lower(volume_id: str, *, volumes: VolumeStore, modifications: VolumeModifications) -> Lowering:
-    """Never raises: a volume that is at full speed must not fail for what it costs."""
+def lower(
+    volume_id: str,
+    target: str | None = None,
+    *,
+    volumes: VolumeStore,
+    modifications: VolumeModifications,
+) -> Lowering:
+    """Never raises: a volume that is at full speed must not fail for what it costs.
+
+    `target` says what to go back to where somebody has removed the volume's tag.
+    """
     try:
         volume = volumes.get(volume_id)
-        text = volume.settings.tags.get(BOOST_TAG)
+        text = volume.settings.tags.get(BOOST_TAG) or target
         if text is None:
             return Lowering("lowered")
         return _lower(volume, parse_performance(text), volumes, modifications)
@@ -62,7 +71,7 @@ def _lower(
 ) -> Lowering:
     change = modifications.latest(volume.volume_id)
     if _is_in_force(volume, target, change):
-        return _without_tag(volume.volume_id, volumes)
+        return _without_tag(volume, volumes)
     if change is None or change.state != "modifying" or not target.fits(change.target):
         modifications.start(volume.volume_id, target)
     return Lowering("lowering", UNDER_WAY, accepted=True)
@@ -74,10 +83,11 @@ def _is_in_force(volume: Volume, target: Performance, change: VolumeModification
     return (change is None or not change.under_way) and target.fits(volume.settings)
 
 
-def _without_tag(volume_id: str, volumes: VolumeStore) -> Lowering:
+def _without_tag(volume: Volume, volumes: VolumeStore) -> Lowering:
     """The tag says that there is something to lower; it goes last."""
     try:
-        volumes.untag(volume_id, BOOST_TAG)
+        if BOOST_TAG in volume.settings.tags:
+            volumes.untag(volume.volume_id, BOOST_TAG)
     except LATER:
         raise
     except RestoreError as error:

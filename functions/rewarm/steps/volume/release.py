@@ -76,7 +76,8 @@ def _release_boost(
 ) -> BoostRelease | None:
     if event.plan is None or event.plan.boost is None or event.volume_id is None:
         return None
-    outcome = lower(event.volume_id, volumes=volumes, modifications=modifications)
+    target = performance_of(event.volume.volume.settings())
+    outcome = lower(event.volume_id, target.as_text, volumes=volumes, modifications=modifications)
     state, reason = outcome.state, outcome.reason
     waited = event.now - _first_tried_at(event)
     if state == "lowering" and waited >= PATIENCE:
@@ -84,6 +85,6 @@ def _release_boost(
     return BoostRelease(
         state=state,
         boosted=performance_of(event.plan.boost.values()).in_words,
-        target=performance_of(event.volume.volume.settings()).in_words,
+        target=target.in_words,
         reason=reason,
     )

@@ -63,6 +63,15 @@ class TestReady:
             in message["text"]
         )
 
+    def test_names_what_an_earlier_plan_left_behind(self):
+        world = World()
+        account = {"removed": [], "kept": ["volume vol-1 (its tag rewarm:stack is gone)"], "goesOn": True}
+        world.table.update_volume(RESTORE_ID, 0, {"cleanUp0": account})
+        say(world, "ready", ready_details())
+        message = world.messages.sent[0]
+        assert "Left behind: volume vol-1 (its tag rewarm:stack is gone)." in message["text"]
+        assert message["severity"] == "warning"
+
     def test_says_that_the_deadline_was_missed(self):
         world = World()
         say(world, "ready", ready_details(deadlineAt="2026-11-21T03:05:00Z"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from rewarm.contracts import CleanUpEvent, CreateVolumeEvent, PrepareSnapshotEvent
@@ -66,6 +69,15 @@ def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, story=No
         event,
         wired(CleanUpPorts, world),
     )
+
+
+def copied(world, *, minutes=5):
+    """A volume that somebody makes of the same snapshot, with all tags of ours."""
+    ours = world.volumes.volumes[VOLUME_ID]
+    world.volumes.volumes["vol-copy"] = replace(
+        ours, volume_id="vol-copy", created_at=ours.created_at + timedelta(minutes=minutes)
+    )
+    return "vol-copy"
 
 
 @pytest.fixture
@@ -174,12 +186,45 @@ class TestCleanUp:
         assert world.commands.cancelled == ["command-1"]
         assert world.volumes.deleted == [VOLUME_ID]
 
-    def test_leaves_a_volume_alone_that_has_our_tags_by_being_copied(self, world):
-        """Somebody made it, while the restore ran, of a snapshot that had taken over our volume's tags."""
+    @pytest.mark.parametrize("is_noted", [True, False])
+    def test_leaves_a_volume_alone_to_which_somebody_copied_our_tags(self, world, is_noted):
+        """Of the same snapshot, while the restore ran; also where CreateVolume's answer was lost."""
+        copy = copied(world)
+        if not is_noted:
+            world.table.update_volume(RESTORE_ID, 0, {"volume0": None})
+        assert clean(world, volume_id=VOLUME_ID if is_noted else None).removed == [f"volume {VOLUME_ID}"]
+        assert list(world.volumes.volumes) == [copy]
+
+    def test_of_two_volumes_that_nothing_tells_apart_none_is_deleted(self, world):
+        copy = copied(world, minutes=0)
+        world.table.update_volume(RESTORE_ID, 0, {"volume0": None})
+        assert clean(world, volume_id=None).removed == []
+        assert list(world.volumes.volumes) == [VOLUME_ID, copy]
+
+    def test_deletes_the_volume_of_a_later_plan_whose_id_was_never_told(self, world):
         second = create(world, attempt=1)
-        world.volumes.change(second, snapshot_id="snap-0ffffffffffffffff")
-        assert clean(world).removed == [f"volume {VOLUME_ID}"]
-        assert list(world.volumes.volumes) == [second]
+        made = world.table.records[RESTORE_ID]["volume0"]
+        world.table.update_volume(RESTORE_ID, 0, {"volume0": {**made, "volumeIds": {"0": VOLUME_ID}}})
+        assert clean(world, volume_id=None).removed == [f"volume {VOLUME_ID}", f"volume {second}"]
+
+    def test_names_a_volume_whose_tag_of_the_stack_is_gone(self, world):
+        """Nobody but its owner may change it; and it costs money."""
+        boosted = create(world, attempt=1, chosen=boosted_plan())
+        for name in (VOLUME_ID, boosted):
+            world.volumes.untag(name, "rewarm:stack", "rewarm:restore-id")
+        kept = clean(world, volume_id=boosted).kept
+        assert [text.split(" (")[0] for text in kept] == [f"volume {VOLUME_ID}", f"volume {boosted}"]
+        assert all("its tag rewarm:stack is gone" in text for text in kept)
+        assert "it has its boost: gp3 with 4,000 IOPS and 1,000 MiB/s" in kept[1]
+        assert world.volumes.deleted == []
+        stays = world.table.records[RESTORE_ID]["cleanUp0"]["stays"]
+        assert [one["volumeId"] for one in stays] == [VOLUME_ID, boosted]
+
+    def test_lowers_a_boost_whose_tag_is_gone(self, world):
+        boosted = create(world, attempt=1, chosen=boosted_plan())
+        world.volumes.untag(boosted, "rewarm:boost")
+        clean(world, volume_id=boosted, announced=True)
+        assert world.modifications.started == [(boosted, Performance("gp3", 3_000, 125))]
 
     def test_leaves_the_other_volumes_of_the_restore_alone(self, world):
         other = create(world, index=1)

@@ -81,7 +81,8 @@ def test_tells_what_it_could_not_do(world: SweepWorld, failure: Exception, state
 
 def test_one_volume_keeps_no_other_from_being_swept(world: SweepWorld) -> None:
     other = "vol-00000000000000002"
-    world.put(replace(BOOSTED, tags={**BOOSTED.tags, "rewarm:boost": "very fast"}), other)
+    tags = {**BOOSTED.tags, "rewarm:volume-index": "4", "rewarm:boost": "very fast"}
+    world.put(replace(BOOSTED, tags=tags), other)
     found = {one.resource: one for one in swept(world)}
     assert (found[VOLUME_ID].state, found[other].state) == ("ending", "left")
     world.executions.failure = ServiceUnavailableError("busy")

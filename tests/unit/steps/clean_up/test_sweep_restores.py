@@ -321,10 +321,11 @@ class TestRacesAndBystanders:
 
     def test_a_volume_of_an_earlier_plan_goes_the_one_that_was_ordered_stays(self, world):
         told = {"finishedAt": "2026-11-21T03:20:00Z", "reportKey": "report.json"}
-        world.begun(status="ready", settled0=True, **told)
+        made = {**MADE, "volumeIds": {"1": VOLUME_ID}}
+        world.begun(status="ready", settled0=True, volume0=made, **told)
         world.ended("SUCCEEDED")
-        world.made(attached=INSTANCE_ID)
-        world.made(OTHER)
+        world.made(attached=INSTANCE_ID, attempt="1")
+        world.made(OTHER, attempt="0")
         world.sweep()
         assert world.volumes.deleted == [OTHER]
         assert "rewarm:failed" not in world.volumes.volumes[VOLUME_ID].settings.tags
@@ -419,6 +420,18 @@ class TestCopiedTags:
         before = world.volumes.volumes[OTHER]
         world.sweep()
         assert world.volumes.deleted == []
+        assert world.volumes.volumes[OTHER] == before
+
+    @pytest.mark.parametrize("status", ["ready", "failed", "restoring"])
+    def test_a_volume_of_the_same_snapshot_with_all_our_tags_is_not_ours(self, world, status):
+        world.begun(status=status, settled0=status == "ready" or None, toldAt="2026-11-21T03:10:00Z")
+        for name in (VOLUME_ID, OTHER):
+            world.made(name, failed=None if status == "ready" else RESTORE_ID, boost="gp3 iops=3000")
+        world.volumes.change(OTHER, created_at=at(20))
+        before = world.volumes.volumes[OTHER]
+        world.sweep()
+        assert world.volumes.deleted == []
+        assert [name for name, _ in world.modifications.started if name == OTHER] == []
         assert world.volumes.volumes[OTHER] == before
 
     def test_a_copy_of_our_clone_is_not_ours(self, world):

@@ -87,6 +87,7 @@ class TestCreateVolume:
             "rewarm:volume-index": "3",
             "rewarm:stack": "rewarm",
             "rewarm:strategy": "warm-up-agent",
+            "rewarm:attempt": "0",
             "rewarm:snapshot-id": SNAPSHOT_ID,
         }
 
@@ -139,6 +140,7 @@ class TestBoost:
             "state": "boosted",
             "boosted": "gp3 with 4,000 IOPS and 1,000 MiB/s",
             "target": "gp3 with 3,000 IOPS and 125 MiB/s",
+            "targetSettings": "gp3 iops=3000 throughputMibS=125",
             "at": "2026-11-21T03:00:00Z",
         }
 

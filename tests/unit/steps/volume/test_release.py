@@ -167,6 +167,12 @@ def lower(world, *, minute=0, previous=None):
 
 
 class TestBoost:
+    def test_is_taken_back_where_somebody_has_removed_its_tag(self):
+        world = boosted_world()
+        world.volumes.untag(VOLUME_ID, "rewarm:boost")
+        assert lower(world).boost.state == "lowering"
+        assert world.modifications.started == [(VOLUME_ID, Performance("gp3", 3_000, 125))]
+
     def test_is_taken_back_and_waited_for(self):
         world = boosted_world()
         first = lower(world)
