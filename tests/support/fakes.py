@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -117,6 +117,8 @@ class FakeFastRestores:
     since: dict[tuple[str, str], datetime] = field(default_factory=dict)
     now: datetime = datetime(2026, 11, 21, 3, tzinfo=UTC)
     """EC2's clock."""
+    before_enabling: Callable[[], None] = lambda: None
+    """What others do between our look and our call."""
 
     def enabling_time(self, snapshot_id: str, availability_zone: str) -> datetime | None:
         place = (snapshot_id, availability_zone)
@@ -128,9 +130,13 @@ class FakeFastRestores:
         assert now.tzinfo is not None
         return self.states.get((snapshot_id, availability_zone))
 
+    def absent_at(self, snapshot_id: str, availability_zone: str) -> datetime | None:
+        return None if (snapshot_id, availability_zone) in self.states else self.now.replace(microsecond=0)
+
     def enable(self, snapshot_id: str, availability_zone: str) -> datetime | None:
         if self.failure is not None:
             raise self.failure
+        self.before_enabling()
         if len({snapshot for snapshot, _ in self.states} | {snapshot_id}) > self.quota:
             raise FastSnapshotRestoreUnavailableError("the quota of snapshots is used up")
         place = (snapshot_id, availability_zone)
@@ -613,10 +619,17 @@ class FakeTable:
         return None if found is None else found.told()
 
     def claim_fast_snapshot_restore(
-        self, snapshot_id: str, availability_zone: str, user: str, *, asked_at: datetime | None
+        self,
+        snapshot_id: str,
+        zone: str,
+        user: str,
+        *,
+        asked_at: datetime | None = None,
+        enabling_time: datetime | None = None,
     ) -> None:
-        claim = self.claims.setdefault((snapshot_id, availability_zone), _FastRestoreClaim())
+        claim = self.claims.setdefault((snapshot_id, zone), _FastRestoreClaim())
         claim.asked_at |= {asked_at} if asked_at else set()
+        claim.enabling_times |= {enabling_time} if enabling_time else set()
         claim.users.add(user)
         claim.last_user = None
 

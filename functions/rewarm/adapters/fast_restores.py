@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from rewarm.adapters.aws_errors import meaning, naming_errors
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudwatch.client import CloudWatchClient
     from mypy_boto3_ec2.client import EC2Client
     from mypy_boto3_ec2.type_defs import (
+        DescribeFastSnapshotRestoresResultTypeDef,
         DescribeFastSnapshotRestoreSuccessItemTypeDef,
         DisableFastSnapshotRestoreErrorItemTypeDef,
         EnableFastSnapshotRestoreErrorItemTypeDef,
@@ -44,6 +47,17 @@ class Ec2FastSnapshotRestores:
     def enabling_time(self, snapshot_id: str, availability_zone: str) -> datetime | None:
         found = self._find(snapshot_id, availability_zone)
         return enabling_time(found) if found is not None and _is_active(found) else None
+
+    def absent_at(self, snapshot_id: str, availability_zone: str) -> datetime | None:
+        found, at = None, None
+        for page in self._pages(snapshot_id, availability_zone):
+            found = next(iter(page["FastSnapshotRestores"]), found)
+            at = page["ResponseMetadata"]["HTTPHeaders"].get("date")
+        if found is not None and _is_active(found):
+            return None
+        if at is None:
+            raise errors.ServiceUnavailableError("DescribeFastSnapshotRestores: the answer has no date")
+        return parsedate_to_datetime(at)
 
     def enable(self, snapshot_id: str, availability_zone: str) -> datetime | None:
         """EC2 may refuse for the quota, its capacity or the state of the snapshot."""
@@ -95,16 +109,21 @@ class Ec2FastSnapshotRestores:
     def _find(
         self, snapshot_id: str, availability_zone: str
     ) -> DescribeFastSnapshotRestoreSuccessItemTypeDef | None:
+        for page in self._pages(snapshot_id, availability_zone):
+            for item in page["FastSnapshotRestores"]:
+                return item
+        return None
+
+    def _pages(
+        self, snapshot_id: str, availability_zone: str
+    ) -> Iterator[DescribeFastSnapshotRestoresResultTypeDef]:
         paginator = self._ec2.get_paginator("describe_fast_snapshot_restores")
         filters = [
             {"Name": "snapshot-id", "Values": [snapshot_id]},
             {"Name": "availability-zone", "Values": [availability_zone]},
         ]
         with naming_errors():
-            for page in paginator.paginate(Filters=filters):  # type: ignore[arg-type]
-                for item in page["FastSnapshotRestores"]:
-                    return item
-        return None
+            yield from paginator.paginate(Filters=filters)  # type: ignore[arg-type]
 
     def _is_on(self, snapshot_id: str, availability_zone: str) -> bool:
         found = self._find(snapshot_id, availability_zone)

@@ -138,14 +138,22 @@ class DynamoRestoreTable(TableItems):
         return None if found is None else _claim(found)
 
     def claim_fast_snapshot_restore(
-        self, snapshot_id: str, zone: str, user: str, *, asked_at: datetime | None
+        self,
+        snapshot_id: str,
+        zone: str,
+        user: str,
+        *,
+        asked_at: datetime | None = None,
+        enabling_time: datetime | None = None,
     ) -> None:
-        values = {":users": {user}} | ({":asked": {asked_at.isoformat()}} if asked_at else {})
+        times = {"askedAt": asked_at, "enablingTimes": enabling_time}
+        known = {name: time.isoformat() for name, time in times.items() if time is not None}
+        added = "".join(f", {name} :{name}" for name in known)
         self._update(
             _fsr(snapshot_id, zone),
-            f"ADD #users :users{', askedAt :asked' if asked_at else ''} REMOVE expiresAt, lastUser",
+            f"ADD #users :users{added} REMOVE expiresAt, lastUser",
             names={"#users": "users"},
-            values=values,
+            values={":users": {user}, **{f":{name}": {time} for name, time in known.items()}},
         )
 
     def note_fast_snapshot_restore(

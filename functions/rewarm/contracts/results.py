@@ -222,6 +222,9 @@ class ReleaseResult(Contract):
     """What was given back, and whether to ask again."""
 
     released: list[str]
+    left: Annotated[
+        list[str], Field(description="What stays on and costs money, because somebody else enabled it.")
+    ] = []
     finished: bool
     wait_seconds: WaitSeconds
     first_tried_at: Instant

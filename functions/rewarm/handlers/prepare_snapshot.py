@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from rewarm.contracts import PrepareSnapshotEvent, PrepareSnapshotResult
 from rewarm.handlers import wiring
-from rewarm.handlers.wiring import now
 from rewarm.observability import step_handler
 from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
 
 _PORTS = PrepareSnapshotPorts(
     fast_restores=wiring.fast_restores(),
     table=wiring.table(),
-    clock=now,
 )
 
 

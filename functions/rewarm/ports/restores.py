@@ -92,16 +92,24 @@ class RestoreTable(Protocol):
         """Deletes the alarm's request; returns False where it had none."""
 
     def claim_fast_snapshot_restore(
-        self, snapshot_id: str, zone: str, user: str, *, asked_at: datetime | None
+        self,
+        snapshot_id: str,
+        zone: str,
+        user: str,
+        *,
+        asked_at: datetime | None = None,
+        enabling_time: datetime | None = None,
     ) -> None:
-        """Notes that `user` (restore id and volume index) relies on it, and since when it asks EC2 to enable
-        it.
+        """Notes that `user` (restore id and volume index) relies on it.
+
+        `asked_at` is EC2's time before the user asks to enable it, `enabling_time` that of what this stack
+        has enabled.
         """
 
     def note_fast_snapshot_restore(
         self, snapshot_id: str, zone: str, *, asked_at: datetime, enabling_time: datetime | None
     ) -> None:
-        """Notes what came of enabling it: EC2's time where this stack enabled it, else None."""
+        """Notes what came of enabling it: EC2's time where this stack enabled it, None where nothing did."""
 
     def take_fast_snapshot_restore_credit(
         self, snapshot_id: str, zone: str, user: str, *, credit_count: int, now: datetime, window: timedelta

@@ -54,6 +54,9 @@ class FastSnapshotRestores(Protocol):
     def enabling_time(self, snapshot_id: str, availability_zone: str) -> datetime | None:
         """Returns when the one that is active was enabled; None where none is active."""
 
+    def absent_at(self, snapshot_id: str, availability_zone: str) -> datetime | None:
+        """Looks once more and returns EC2's own time of the answer; None where one is active meanwhile."""
+
     def enable(self, snapshot_id: str, availability_zone: str) -> datetime | None:
         """Enables it, and returns the time at which it was enabled: an earlier one where it was enabled
         before.

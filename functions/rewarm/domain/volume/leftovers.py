@@ -20,9 +20,8 @@ SNAPSHOT_TAG, SOURCE_TAG = "rewarm:snapshot-id", "rewarm:source-volume-id"
 ATTEMPT_TAG = "rewarm:attempt"
 """Which plan of the restore made the volume: 0 for the first, 1 for the one that took over."""
 
-CLOCKS_AGREE = timedelta(seconds=2)
-"""How far our clock and EC2's may be apart, and what its times may leave off; what somebody enabled so
-shortly before us counts as ours."""
+CLOCKS_AGREE = timedelta(seconds=1)
+"""What EC2's times may leave off. Only times of EC2 are compared: Lambda's clock may be seconds ahead of it."""
 ASK_LASTS = timedelta(minutes=2)
 """A function that enables it has a minute; what we hear nothing of took effect by then, or never."""
 
@@ -72,7 +71,7 @@ class FastRestoreClaim:
     last_user: str | None = None
     """Nobody relies on it any more, and disabling it did not succeed."""
     asked_at: frozenset[datetime] = frozenset()
-    """When we began to enable it, and never heard what came of it."""
+    """EC2's time just before we asked for it, where we never heard what came of it, or it was not ours."""
     enabling_times: frozenset[datetime] = frozenset()
     """EC2's own, of what we enabled."""
 
@@ -90,7 +89,7 @@ class FastRestoreClaim:
 
 
 def came_of(asked_at: datetime, enabling_time: datetime) -> bool:
-    """False where it was enabled before we began to."""
+    """False where it was enabled before we began to. Both times are EC2's."""
     return enabling_time >= asked_at - CLOCKS_AGREE
 
 

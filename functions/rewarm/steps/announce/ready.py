@@ -69,7 +69,7 @@ def ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject
         phases=_phases(details, ready_at),
         warm_ups=details.warm_ups,
         unreleased=unreleased,
-        left=_left(details.volume.index, record),
+        left=[*_left(details.volume.index, record), *(details.released.left if details.released else ())],
     )
     changes = replacement_changes(details.volume, record)
     if unreleased is not None:

@@ -290,9 +290,11 @@ def _release(
         return
     name = f"fast snapshot restore of {event.place[0]} in {event.place[1]}"
     try:
-        account.removed += release_fast_restore(
+        returned = release_fast_restore(
             event.restore_id, event.index, event.place, fast_restores=fast_restores, table=table
         )
+        account.removed += returned.released
+        account.kept += returned.left
     except TEMPORARY as error:
         account.busy.append(f"{name}: {error}")
     except RestoreError as error:

@@ -174,8 +174,11 @@ def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
 def _release(
     restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts
 ) -> Iterator[SweptResource]:
-    """What is not ours, or serves another one, is not told."""
-    if release_fast_restore(restore_id, index, place, fast_restores=ports.fast_restores, table=ports.table):
+    """What serves another one is not told; what stays on for somebody else is not this stack's."""
+    returned = release_fast_restore(
+        restore_id, index, place, fast_restores=ports.fast_restores, table=ports.table
+    )
+    if returned.released:
         yield SweptResource("fast-snapshot-restores", ":".join(place), "ended", f"of {restore_id}/{index}")
 
 

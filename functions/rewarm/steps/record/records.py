@@ -63,7 +63,7 @@ def plan_attribute(index: int) -> str:
 
 
 def volume_attribute(index: int) -> str:
-    """The volume made: volumeId, snapshotId, strategy, createdAt; volumeIds by attempt, with earlier plans'."""
+    """The volume made: volumeId, snapshotId, strategy, createdAt; volumeIds has one for each attempt."""
     return f"volume{index}"
 
 
@@ -80,7 +80,7 @@ def command_attribute(index: int) -> str:
 
 
 def preparation_attribute(index: int) -> str:
-    """Fast snapshot restore: enabledByUs, since."""
+    """Fast snapshot restore: enabledByUs, since, its place; enablingTime where this stack enabled it."""
     return f"fastSnapshotRestore{index}"
 
 

@@ -20,12 +20,15 @@ from rewarm.domain.errors import (
     VolumeNotFoundError,
 )
 from rewarm.domain.model import Volume
+from rewarm.domain.units import iso
+from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.domain.volume.performance import BOOST_TAG, Performance, VolumeModification, parse_performance
+from rewarm.ports import JsonObject
 from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.records import attribute, fast_restore_user, preparation_attribute
+from rewarm.steps.record.records import attribute, fast_restore_user, parsed_time, preparation_attribute
 
 UNDER_WAY = "the modification is under way"
 LATER = (ThrottledError, ServiceUnavailableError, ModificationPostponedError)
@@ -95,6 +98,15 @@ def _without_tag(volume: Volume, volumes: VolumeStore) -> Lowering:
     return Lowering("lowered")
 
 
+@dataclass(frozen=True, slots=True)
+class ReturnedFastRestore:
+    """What became of a fast snapshot restore that a volume relied on, in words for people."""
+
+    released: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    """It stays on, because somebody else enabled it, and costs money."""
+
+
 def release_fast_restore(
     restore_id: str,
     index: int,
@@ -102,22 +114,46 @@ def release_fast_restore(
     *,
     fast_restores: FastSnapshotRestores,
     table: RestoreTable,
-) -> list[str]:
+) -> ReturnedFastRestore:
     """Disables it at `place`, a snapshot and an Availability Zone, if we enabled it and no volume needs it.
 
-    Returns what was given back, in words for people. The record's notes about this volume are deleted last:
-    a retry after a failed call must find them. Raises ThrottledError and ServiceUnavailableError.
+    The record's notes about this volume are deleted last: a retry after a failed call must find them. Raises
+    ThrottledError and ServiceUnavailableError.
     """
     user = fast_restore_user(restore_id, index)
-    released: list[str] = []
+    noted = attribute(table, restore_id, index, preparation_attribute(index))
+    if noted:
+        claim_again(user, place, noted, table)
+    returned = ReturnedFastRestore()
     claim = table.release_fast_snapshot_restore(*place, user)
     if claim is not None:
-        active_since = fast_restores.enabling_time(*place)
-        # None: EC2 may not show yet what was enabled just now.
-        if active_since is None or claim.is_ours(active_since):
-            fast_restores.disable(*place)
-            released.append(f"fast snapshot restore of {place[0]} in {place[1]} disabled")
+        returned = _disable(place, claim, fast_restores)
         table.forget_fast_snapshot_restore(*place, user)
-    if attribute(table, restore_id, index, preparation_attribute(index)):
+    if noted:
         table.update_volume(restore_id, index, {preparation_attribute(index): None})
-    return released
+    return returned
+
+
+def _disable(
+    place: tuple[str, str], claim: FastRestoreClaim, fast_restores: FastSnapshotRestores
+) -> ReturnedFastRestore:
+    name = f"fast snapshot restore of {place[0]} in {place[1]}"
+    since = fast_restores.enabling_time(*place)
+    # None: EC2 may not show yet what was enabled just now.
+    if since is None or claim.is_ours(since):
+        fast_restores.disable(*place)
+        return ReturnedFastRestore(released=(f"{name} disabled",))
+    command = f"aws ec2 disable-fast-snapshot-restores --availability-zones {place[1]} --source-snapshot-ids"
+    why = f"it was enabled at {iso(since)}, and not by this restore; to end it: {command} {place[0]}"
+    return ReturnedFastRestore(left=(f"{name}, which stays on ({why})",))
+
+
+def claim_again(user: str, place: tuple[str, str], noted: JsonObject, table: RestoreTable) -> None:
+    """Writes the table's claim once more where it is lost, from what is noted of the volume."""
+    enabling_time = parsed_time(noted.get("enablingTime"))
+    if enabling_time is None:
+        return
+    claim = table.claim(*place)
+    is_known = claim is not None and (user in claim.users or claim.last_user == user)
+    if claim is None or not is_known or enabling_time not in claim.enabling_times:
+        table.claim_fast_snapshot_restore(*place, user, enabling_time=enabling_time)

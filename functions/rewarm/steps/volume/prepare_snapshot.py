@@ -5,7 +5,6 @@ A volume made with less than one credit is cold, and EC2 says nothing of it; so 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -26,6 +25,7 @@ from rewarm.steps.record.records import (
     preparation_attribute,
     stop_if_cancelled,
 )
+from rewarm.steps.volume.extras import claim_again
 
 RUNNING = frozenset({"enabling", "optimizing", "enabled"})
 WAIT_SECONDS = (15, 300)
@@ -47,7 +47,6 @@ class PrepareSnapshotPorts:
 
     fast_restores: FastSnapshotRestores
     table: RestoreTable
-    clock: Callable[[], datetime]
 
 
 def prepare_snapshot(
@@ -64,8 +63,10 @@ def prepare_snapshot(
     found = ports.fast_restores.describe(*place, now=event.now)
     noted = attribute(ports.table, event.restore_id, volume.index, preparation_attribute(volume.index))
     if not noted:
-        noted = _claim(event, found, ports.fast_restores, ports.table, ports.clock)
+        noted = _claim(event, found, ports)
         found = ports.fast_restores.describe(*place, now=event.now) if noted["enabledByUs"] else found
+    else:
+        claim_again(fast_restore_user(event.restore_id, volume.index), place, noted, ports.table)
     since = parsed_time(noted["since"]) or event.now
     _stop_if_lost(found, since, event)
     _stop_if_overdue(since, event)
@@ -82,11 +83,7 @@ def prepare_snapshot(
 
 
 def _claim(
-    event: PrepareSnapshotEvent,
-    found: FastSnapshotRestore | None,
-    fast_restores: FastSnapshotRestores,
-    table: RestoreTable,
-    clock: Callable[[], datetime],
+    event: PrepareSnapshotEvent, found: FastSnapshotRestore | None, ports: PrepareSnapshotPorts
 ) -> JsonObject:
     """Notes the claim before enabling: what a crash leaves enabled is still known to be ours."""
     volume = event.volume
@@ -96,41 +93,49 @@ def _claim(
             f"is {found.state} now"
         )
     place = (volume.snapshot_id, volume.availability_zone)
-    asked_at = clock() if found is None else None
-    table.claim_fast_snapshot_restore(
-        *place, fast_restore_user(event.restore_id, volume.index), asked_at=asked_at
-    )
-    enabled_by_us = asked_at is not None and _enable(place, asked_at, fast_restores, table)
+    asked_at = ports.fast_restores.absent_at(*place) if found is None else None
+    user = fast_restore_user(event.restore_id, volume.index)
+    ports.table.claim_fast_snapshot_restore(*place, user, asked_at=asked_at)
+    enabled_by_us = asked_at is not None and _enable(place, asked_at, ports)
+    own_since = _own_since(place, ports)
     noted: JsonObject = {
         "enabledByUs": enabled_by_us,
         "since": iso(event.now),
         "snapshotId": volume.snapshot_id,
         "availabilityZone": volume.availability_zone,
+        **({"enablingTime": own_since.isoformat()} if own_since else {}),
     }
-    table.update_volume(event.restore_id, volume.index, {preparation_attribute(volume.index): noted})
+    ports.table.update_volume(event.restore_id, volume.index, {preparation_attribute(volume.index): noted})
     return noted
 
 
-def _enable(
-    place: tuple[str, str], asked_at: datetime, fast_restores: FastSnapshotRestores, table: RestoreTable
-) -> bool:
-    """False where somebody else did so after we had looked: then it is theirs, and stays."""
+def _enable(place: tuple[str, str], asked_at: datetime, ports: PrepareSnapshotPorts) -> bool:
+    """False where somebody else did so before we asked: then it is theirs, and stays."""
     try:
-        enabling_time = fast_restores.enable(*place)
+        enabling_time = ports.fast_restores.enable(*place)
     except FastSnapshotRestoreUnavailableError:
         # Also where an earlier try of the same call did it, and its answer was lost.
-        _note(place, asked_at, fast_restores.enabling_time(*place), table)
+        enabling_time = ports.fast_restores.enabling_time(*place)
+        if enabling_time is None or came_of(asked_at, enabling_time):
+            ports.table.note_fast_snapshot_restore(*place, asked_at=asked_at, enabling_time=enabling_time)
         raise
     # Where EC2 gives no time, what we asked for says whether it is ours.
-    return enabling_time is None or _note(place, asked_at, enabling_time, table)
+    if enabling_time is None:
+        return True
+    is_ours = came_of(asked_at, enabling_time)
+    if is_ours:
+        ports.table.note_fast_snapshot_restore(*place, asked_at=asked_at, enabling_time=enabling_time)
+    # Otherwise the question stays noted: who gives it back tells that it stays on.
+    return is_ours
 
 
-def _note(
-    place: tuple[str, str], asked_at: datetime, enabling_time: datetime | None, table: RestoreTable
-) -> bool:
-    ours = enabling_time is not None and came_of(asked_at, enabling_time)
-    table.note_fast_snapshot_restore(*place, asked_at=asked_at, enabling_time=enabling_time if ours else None)
-    return ours
+def _own_since(place: tuple[str, str], ports: PrepareSnapshotPorts) -> datetime | None:
+    """When this stack enabled it, for this volume or another one; None where somebody else did."""
+    claim = ports.table.claim(*place)
+    if claim is None or not claim.may_be_on:
+        return None
+    since = ports.fast_restores.enabling_time(*place) or max(claim.enabling_times, default=None)
+    return since if since is not None and claim.is_ours(since) else None
 
 
 def _stop_if_lost(found: FastSnapshotRestore | None, since: datetime, event: PrepareSnapshotEvent) -> None:

@@ -48,9 +48,11 @@ def release(
         raise RestoreCancelledError("the restore was cancelled, as asked for")
     earlier = event.previous.released if event.previous else []
     place = (event.volume.snapshot_id, event.volume.availability_zone)
-    now = release_fast_restore(
+    returned = release_fast_restore(
         event.restore_id, event.volume.index, place, fast_restores=ports.fast_restores, table=ports.table
     )
+    now = list(returned.released)
+    left = [*(event.previous.left if event.previous else []), *returned.left]
     boost = _release_boost(event, ports.volumes, ports.modifications)
     if boost is not None:
         told = {"volumeId": event.volume_id, **boost.to_json(), "at": iso(event.now)}
@@ -60,6 +62,7 @@ def release(
         now.append(f"boost of {event.volume_id} taken back: {boost.target} instead of {boost.boosted}")
     return ReleaseResult(
         released=list(dict.fromkeys([*earlier, *now])),
+        left=list(dict.fromkeys(left)),
         finished=boost is None or boost.state != "lowering",
         wait_seconds=WAIT_SECONDS,
         first_tried_at=_first_tried_at(event),

@@ -245,7 +245,7 @@ class TestSweepOfUnreleased:
         )
         prepare_snapshot(
             event,
-            wired(PrepareSnapshotPorts, world, clock=lambda: NOW),
+            wired(PrepareSnapshotPorts, world),
         )
         say_ready(world, plan(Strategy.FAST_SNAPSHOT_RESTORE))
         world.table.update(RESTORE_ID, {"status": "ready"})

@@ -237,7 +237,7 @@ class TestCleanUp:
         )
         prepare_snapshot(
             event,
-            wired(PrepareSnapshotPorts, world, clock=lambda: NOW),
+            wired(PrepareSnapshotPorts, world),
         )
         assert clean(world).removed[-1] == f"fast snapshot restore of {SNAPSHOT_ID} in {ZONE} disabled"
 

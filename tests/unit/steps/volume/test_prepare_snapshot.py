@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from rewarm.contracts import PrepareSnapshotEvent
@@ -20,18 +22,20 @@ from tests.support.wired import wired
 PLACE = (SNAPSHOT_ID, ZONE)
 
 
-def give_back(world):
-    return release_fast_restore(RESTORE_ID, 0, PLACE, fast_restores=world.fast_restores, table=world.table)
+def give_back(world, *, index=0, restore_id=RESTORE_ID):
+    return release_fast_restore(
+        restore_id, index, PLACE, fast_restores=world.fast_restores, table=world.table
+    )
 
 
-def prepare(world, *, minute=0.0, index=0, restore_id=RESTORE_ID, clock=lambda: NOW):
+def prepare(world, *, minute=0.0, index=0, restore_id=RESTORE_ID):
     event = PrepareSnapshotEvent(
         restore_id=restore_id,
         now=at(minute),
         volume=assignment(index=index),
         plan=plan(Strategy.FAST_SNAPSHOT_RESTORE),
     )
-    return prepare_snapshot(event, wired(PrepareSnapshotPorts, world, clock=clock))
+    return prepare_snapshot(event, wired(PrepareSnapshotPorts, world))
 
 
 class TestPrepareSnapshot:
@@ -124,18 +128,55 @@ class TestPrepareSnapshot:
             prepare(world)
         assert world.table.claims[PLACE].users == {f"{RESTORE_ID}/0"}
 
-    def test_what_somebody_else_enables_meanwhile_is_theirs(self):
+    def test_what_somebody_else_enables_meanwhile_is_theirs_and_told(self):
         """EC2 takes our call, too, and shows when it was enabled: before we asked."""
         world = World()
 
-        def clock():
+        def they_enable():
             world.fast_restores.states[PLACE] = FastSnapshotRestore("enabling")
             world.fast_restores.since[PLACE] = at(-0.05)
-            return NOW
 
-        assert not prepare(world, clock=clock).enabled_by_us
-        give_back(world)
+        world.fast_restores.before_enabling = they_enable
+        assert not prepare(world).enabled_by_us
+        (left,) = give_back(world).left
+        assert left.startswith(f"fast snapshot restore of {SNAPSHOT_ID} in {ZONE}, which stays on (it was ")
+        assert left.endswith(f"--availability-zones {ZONE} --source-snapshot-ids {SNAPSHOT_ID})")
         assert world.fast_restores.disabled == []
+
+    @pytest.mark.parametrize("ahead_seconds", [-10, -3, 3, 10])
+    def test_ours_is_known_by_ec2s_clock_alone(self, ahead_seconds):
+        """Step Functions' and Lambda's clocks may be seconds away from it."""
+        world = World()
+        world.fast_restores.now = NOW + timedelta(seconds=ahead_seconds, milliseconds=700)
+        assert prepare(world).enabled_by_us
+        assert give_back(world).released
+        assert world.fast_restores.disabled == [PLACE]
+
+    def test_a_claim_that_is_lost_is_written_again_while_it_is_waited_for(self):
+        world = World()
+        prepare(world)
+        prepare(world, index=1)
+        world.table.claims.clear()
+        prepare(world, minute=1)
+        prepare(world, minute=1, index=1)
+        assert give_back(world).released == ()
+        assert PLACE in world.fast_restores.states
+        assert give_back(world, index=1).released
+        assert world.fast_restores.disabled == [PLACE]
+
+    @pytest.mark.parametrize("another", [True, False])
+    def test_what_we_enabled_is_disabled_though_the_claim_is_lost(self, another):
+        """Also where another restore has claimed it since, for which it looks like somebody else's."""
+        world = World()
+        prepare(world)
+        world.table.claims.clear()
+        if another:
+            assert not prepare(world, restore_id="restore-2").enabled_by_us
+            assert give_back(world).released == ()
+            assert give_back(world, restore_id="restore-2").released
+        else:
+            assert give_back(world).released
+        assert world.fast_restores.disabled == [PLACE]
 
     @pytest.mark.parametrize(("minute", "disabled"), [(0.5, [PLACE]), (-0.5, []), (30, [])])
     def test_what_a_crash_left_enabled_is_known_by_its_time(self, minute, disabled):
@@ -158,21 +199,21 @@ class TestPrepareSnapshot:
         world.fast_restores.states[PLACE] = FastSnapshotRestore("enabling")
         world.fast_restores.since[PLACE] = at(0.5)
         world.fast_restores.failure = ThrottledError("slow down")
-        assert give_back(world) == []
+        assert give_back(world).released == ()
         assert PLACE in world.fast_restores.states
 
     def test_what_was_refused_and_yet_done_is_ours(self):
         """The answer of a first try was lost, the second one is refused."""
         world = World()
 
-        def clock():
+        def take_effect():
             world.fast_restores.states[PLACE] = FastSnapshotRestore("enabling")
             world.fast_restores.since[PLACE] = at(0.01)
             world.fast_restores.quota = 0
-            return NOW
 
+        world.fast_restores.before_enabling = take_effect
         with pytest.raises(FastSnapshotRestoreUnavailableError):
-            prepare(world, clock=clock)
+            prepare(world)
         give_back(world)
         assert world.fast_restores.disabled == [PLACE]
 

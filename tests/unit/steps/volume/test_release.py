@@ -44,7 +44,7 @@ def prepare(world, *, index=0, restore_id=RESTORE_ID):
         volume=assignment(index=index),
         plan=plan(Strategy.FAST_SNAPSHOT_RESTORE),
     )
-    prepare_snapshot(event, wired(PrepareSnapshotPorts, world, clock=lambda: NOW))
+    prepare_snapshot(event, wired(PrepareSnapshotPorts, world))
 
 
 def give_back(world, *, index=0, restore_id=RESTORE_ID):
