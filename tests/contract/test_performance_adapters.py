@@ -172,6 +172,75 @@ class TestExecutions:
         assert asked["executionArn"].endswith(":execution:restore-volume:restore-1-2")
 
 
+class TestExecutionsThatWere:
+    """What Step Functions still knows where the table has lost it."""
+
+    @staticmethod
+    def listed(*executions: tuple[str, float, float | None]) -> dict[str, Any]:
+        """Names with their start and end in minutes, the latest first."""
+        return {
+            "executions": [
+                {
+                    "executionArn": "arn", "stateMachineArn": CHILD, "status": "ABORTED", "name": name,
+                    "startDate": NOW + timedelta(minutes=start),
+                    **({} if stop is None else {"stopDate": NOW + timedelta(minutes=stop)}),
+                }
+                for name, start, stop in executions
+            ]
+        }  # fmt: skip
+
+    def test_the_input_of_a_restore_and_of_its_volume(self) -> None:
+        told = {
+            "executionArn": "arn", "stateMachineArn": RESTORE, "startDate": NOW, "status": "RUNNING",
+            "input": '{"request": {"dryRun": false}}',
+        }  # fmt: skip
+        states = Aws("stepfunctions").on("DescribeExecution", told)
+        executions = StepFunctionsStackExecutions(states.client, RESTORE, CHILD)
+        begun = executions.begun("restore-1", 2)
+        assert begun is not None
+        assert (begun.input, begun.started_at, begun.runs) == ({"request": {"dryRun": False}}, NOW, True)
+        assert executions.begun("restore-1") is not None
+        names = [
+            one["executionArn"].partition(":execution:")[2] for one in states.params("DescribeExecution")
+        ]
+        assert names == ["restore-volume:restore-1-2", "restore:restore-1"]
+
+    def test_one_that_never_began(self) -> None:
+        states = Aws("stepfunctions").on("DescribeExecution", ApiError("ExecutionDoesNotExist"))
+        assert StepFunctionsStackExecutions(states.client, RESTORE, CHILD).begun("restore-1") is None
+
+    def test_those_that_ended_badly_since_then(self) -> None:
+        days = -9 * 1_440.0
+        states = Aws("stepfunctions").on(
+            "ListExecutions",
+            self.listed(("late", -5, -1), ("early", -90, -80)),
+            self.listed(("long", -1_440, -2), ("old", days, -1), ("older", days - 1, -1)),
+            {"executions": []},
+        )
+        executions = StepFunctionsStackExecutions(states.client, RESTORE, CHILD)
+        assert executions.ended_badly(NOW - timedelta(hours=1)) == ["late", "long"]
+        asked = [one["statusFilter"] for one in states.params("ListExecutions")]
+        assert asked == ["ABORTED", "TIMED_OUT", "FAILED"]
+
+    def test_volumes_whose_executions_ran_at_a_time(self) -> None:
+        page = self.listed(("r-0", 2, None), ("r-1", -1, None), ("s-0", -9, -5), ("t-12", -9, 1))
+        states = Aws("stepfunctions").on("ListExecutions", page)
+        executions = StepFunctionsStackExecutions(states.client, RESTORE, CHILD)
+        assert executions.volumes_at(NOW) == [("r", 1), ("t", 12)]
+
+
+def test_ec2_says_by_its_own_clock_when_no_fast_restore_was_there() -> None:
+    lab = Lab()
+    store = Ec2FastSnapshotRestores(client(lab.region, "ec2"), client(lab.region, "cloudwatch"))
+    snapshot_id = lab.region.add_snapshot(size_gib=8)
+    looked_at = store.absent_at(snapshot_id, "us-east-1a")
+    enabled_at = store.enable(snapshot_id, "us-east-1a")
+    assert looked_at is not None
+    assert enabled_at is not None
+    assert timedelta(0) <= enabled_at - looked_at < timedelta(seconds=2)
+    assert store.absent_at(snapshot_id, "us-east-1a") is None
+
+
 def test_volumes_of_the_stack_are_found_unless_they_are_being_deleted() -> None:
     lab = Lab()
     store = Ec2VolumeStore(client(lab.region, "ec2"))

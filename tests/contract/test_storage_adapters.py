@@ -254,7 +254,24 @@ class TestRestores:
             table.put_new("r1", {})
 
 
+def test_volumes_are_read_where_the_restores_own_item_is_lost(table: DynamoRestoreTable) -> None:
+    for index in range(2):
+        table.update_volume("r1", index, {f"volume{index}": {"volumeId": f"vol-{index}"}})
+    assert table.get("r1") is None
+    expected = {"volumeCount": 2, "volume0": {"volumeId": "vol-0"}, "volume1": {"volumeId": "vol-1"}}
+    assert table.get_whole("r1") == expected
+    table.advance("r1", "restoring")
+    assert table.get_whole("r1") == {**expected, "status": "restoring"}
+    assert table.get_whole("r2") is None
+
+
 class TestFastSnapshotRestoreClaims:
+    def test_a_claim_that_was_lost_is_written_again(self, table: DynamoRestoreTable) -> None:
+        table.claim_fast_snapshot_restore(*PLACE, "r1/0", enabling_time=ASKED_AT)
+        assert table.claim(*PLACE) == FastRestoreClaim(
+            users=frozenset({"r1/0"}), enabling_times=frozenset({ASKED_AT})
+        )
+
     def test_the_last_user_disables_what_we_enabled(self, table: DynamoRestoreTable) -> None:
         table.claim_fast_snapshot_restore(*PLACE, "r1/0", asked_at=ASKED_AT)
         table.claim_fast_snapshot_restore(*PLACE, "r2/0", asked_at=None)

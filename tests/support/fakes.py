@@ -47,7 +47,7 @@ from rewarm.domain.volume.extents import Runs
 from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG, Performance, VolumeModification
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG
-from rewarm.ports.restores import OVER, Standing
+from rewarm.ports.restores import OVER, VOLUME_COUNT, Standing
 from rewarm.steps.record.records import volume_of
 
 JsonObject = dict[str, Any]
@@ -550,12 +550,21 @@ class FakeTable:
         return True
 
     def get(self, restore_id: str) -> JsonObject | None:
-        whole = self.get_whole(restore_id)
-        return whole and {name: value for name, value in whole.items() if volume_of(name) is None}
+        whole = self.records.get(restore_id)
+        return whole and _copy({name: value for name, value in whole.items() if volume_of(name) is None})
 
     def get_whole(self, restore_id: str) -> JsonObject | None:
         record = self.records.get(restore_id)
-        return None if record is None else _copy(record)
+        if record is None:
+            return None
+        counted = {volume_of(name) for name in record} - {None}
+        is_lost = "request" not in record and VOLUME_COUNT not in record and "status" not in record
+        return _copy({**record, VOLUME_COUNT: len(counted)} if counted and is_lost else record)
+
+    def lose(self, restore_id: str) -> None:
+        """The restore's own item is gone, those of its volumes are there."""
+        record = self.records[restore_id]
+        self.records[restore_id] = {name: one for name, one in record.items() if volume_of(name) is not None}
 
     def standing(self, restore_id: str) -> Standing:
         return Standing(self.is_cancelled(restore_id), self.records.get(restore_id, {}).get("status"))

@@ -9,7 +9,7 @@ from typing import Any
 from rewarm.contracts.performance import CheckPerformanceEvent, PerformanceSettings
 from rewarm.domain.errors import ThrottledError
 from rewarm.domain.model import RunningFastRestore, Volume, VolumeSettings
-from rewarm.domain.volume.leftovers import ExecutionEnd
+from rewarm.domain.volume.leftovers import ExecutionEnd, ExecutionStart
 from rewarm.domain.volume.performance import STACK_TAG, Performance, VolumeModification
 from rewarm.domain.volume.performance_change import Activity, ModificationRule
 from rewarm.ports import JsonObject
@@ -92,6 +92,23 @@ class FakeRestoreExecutions:
     calls: int = 0
     most_calls: int | None = None
     """Step Functions throttles what comes after."""
+    begins: dict[str, ExecutionStart] = field(default_factory=dict)
+    """By name of the execution, of a restore or of a volume."""
+    at_work: list[tuple[str, int]] = field(default_factory=list)
+    """Volumes whose executions ran at whatever time is asked for."""
+
+    def begun(self, restore_id: str, index: int | None = None) -> ExecutionStart | None:
+        return self.begins.get(restore_id if index is None else f"{restore_id}-{index}")
+
+    def ended_badly(self, since: datetime) -> list[str]:
+        restores = {
+            name: one for name, one in self.begins.items() if name.rpartition("-")[0] not in self.begins
+        }
+        return [name for name, one in restores.items() if one.started_at >= since and not one.runs]
+
+    def volumes_at(self, instant: datetime) -> list[tuple[str, int]]:
+        assert instant.tzinfo is not None
+        return list(self.at_work)
 
     def names_running(self) -> frozenset[str]:
         self._count()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
@@ -16,7 +17,7 @@ from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.adapters.fast_restores import enabling_time
 from rewarm.adapters.table_items import from_item
 from rewarm.domain.model import RunningFastRestore
-from rewarm.domain.volume.leftovers import ExecutionEnd, restore_of, volume_execution
+from rewarm.domain.volume.leftovers import ExecutionEnd, ExecutionStart, restore_of, volume_execution
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 
@@ -26,10 +27,19 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
     from mypy_boto3_ec2.type_defs import DescribeFastSnapshotRestoreSuccessItemTypeDef
     from mypy_boto3_stepfunctions.client import SFNClient
-    from mypy_boto3_stepfunctions.type_defs import ExecutionListItemTypeDef
+    from mypy_boto3_stepfunctions.literals import ExecutionStatusType
+    from mypy_boto3_stepfunctions.type_defs import (
+        DescribeExecutionOutputTypeDef,
+        ExecutionListItemTypeDef,
+    )
 
 _LARGEST_PAGE = 1_000
 """botocore ListExecutions: maxResults."""
+_ENDED_BADLY: tuple[ExecutionStatusType, ...] = ("ABORTED", "TIMED_OUT", "FAILED")
+_LONGEST = timedelta(days=8)
+"""An execution lasts seven days at most (the time limit in statemachine/)."""
+_CLOCKS_AGREE = timedelta(minutes=1)
+"""Between Step Functions and EC2; more than it takes is looked at, and nothing is decided by it."""
 _NOBODY_WAITS_CODES = {"TaskDoesNotExist", "TaskTimedOut", "InvalidToken"}
 """botocore SendTaskSuccess: the wait has ended by itself, or the event came twice."""
 _ACTIVE_STATES = ["enabling", "optimizing", "enabled"]
@@ -67,6 +77,46 @@ class StepFunctionsStackExecutions:
 
     def volume_runs(self, restore_id: str, index: int) -> bool:
         return self._is_running(self._restore_volume_arn, volume_execution(restore_id, index))
+
+    def begun(self, restore_id: str, index: int | None = None) -> ExecutionStart | None:
+        of_volume = index is not None
+        name = volume_execution(restore_id, index) if index is not None else restore_id
+        found = self._describe(self._restore_volume_arn if of_volume else self._restore_arn, name)
+        if found is None:
+            return None
+        return ExecutionStart(json.loads(found.get("input", "{}")), found["startDate"], found["status"])
+
+    def ended_badly(self, since: datetime) -> list[str]:
+        return [
+            execution["name"]
+            for status in _ENDED_BADLY
+            for execution in self._begun_since(self._restore_arn, since - _LONGEST, status)
+            if execution["stopDate"] >= since
+        ]
+
+    def volumes_at(self, instant: datetime) -> list[tuple[str, int]]:
+        names = [
+            execution["name"].rpartition("-")
+            for execution in self._begun_since(self._restore_volume_arn, instant - _LONGEST)
+            if execution["startDate"] <= instant + _CLOCKS_AGREE
+            and execution.get("stopDate", instant) >= instant - _CLOCKS_AGREE
+        ]
+        return [(restore_id, int(index)) for restore_id, _, index in names if index.isdecimal()]
+
+    def _begun_since(
+        self, state_machine_arn: str, earliest: datetime, status: ExecutionStatusType | None = None
+    ) -> Iterator[ExecutionListItemTypeDef]:
+        """The latest first, as Step Functions lists them."""
+        wanted: dict[str, Any] = {"statusFilter": status} if status else {}
+        pages = self._stepfunctions.get_paginator("list_executions").paginate(
+            stateMachineArn=state_machine_arn, PaginationConfig={"PageSize": _LARGEST_PAGE}, **wanted
+        )
+        with naming_errors():
+            for page in pages:
+                for execution in page["executions"]:
+                    if execution["startDate"] < earliest:
+                        return
+                    yield execution
 
     def names_running(self) -> frozenset[str]:
         arns = (self._restore_arn, self._restore_volume_arn)
@@ -110,16 +160,21 @@ class StepFunctionsStackExecutions:
         return self._end(state_machine_arn, name).runs
 
     def _end(self, state_machine_arn: str, name: str) -> ExecutionEnd:
+        found = self._describe(state_machine_arn, name)
+        if found is None:
+            return ExecutionEnd("GONE")
+        return ExecutionEnd(found["status"], found.get("error", ""), found.get("cause", ""))
+
+    def _describe(self, state_machine_arn: str, name: str) -> DescribeExecutionOutputTypeDef | None:
         with naming_errors():
             try:
-                found = self._stepfunctions.describe_execution(
+                return self._stepfunctions.describe_execution(
                     executionArn=execution_arn(state_machine_arn, name)
                 )
             except ClientError as error:
                 if code_of(error) == "ExecutionDoesNotExist":
-                    return ExecutionEnd("GONE")
+                    return None
                 raise
-        return ExecutionEnd(found["status"], found.get("error", ""), found.get("cause", ""))
 
 
 class StepFunctionsExecutions:

@@ -16,7 +16,7 @@ differently, so no id of a restore leads to a volume's item.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -50,9 +50,17 @@ class DynamoRestoreTable(TableItems):
     def get_whole(self, restore_id: str) -> JsonObject | None:
         """The restore's own item first and then those of its volumes, which are so never older than it."""
         found = self.get(restore_id)
-        count = 0 if found is None else int(found.get(VOLUME_COUNT) or 0)
-        volumes = self._get_many([_volume(restore_id, index) for index in range(count)])
-        return found and {**found, **{name: value for volume in volumes for name, value in volume.items()}}
+        if found is None or ("request" not in found and VOLUME_COUNT not in found):
+            return self._without_its_item(restore_id, found)
+        keys = [_volume(restore_id, index) for index in range(int(found.get(VOLUME_COUNT) or 0))]
+        return _joined(found, self._get_many(keys))
+
+    def _without_its_item(self, restore_id: str, found: JsonObject | None) -> JsonObject | None:
+        """Where the restore's own item is lost its volumes are counted by theirs."""
+        volumes: list[JsonObject] = []
+        while volume := self.get_volume(restore_id, len(volumes)):
+            volumes.append(volume)
+        return _joined({**(found or {}), VOLUME_COUNT: len(volumes)}, volumes) if volumes else found
 
     def standing(self, restore_id: str) -> Standing:
         """Reads two attributes, and not the item with all its events."""
@@ -253,6 +261,11 @@ class DynamoRestoreTable(TableItems):
         settings = [*settings, "expiresAt = if_not_exists(expiresAt, :expires)"]
         expiry = {":expires": self._expiry(RESTORE_SECONDS)}
         self._update(key, f"SET {', '.join(settings)}", names=names, values={**values, **expiry})
+
+
+def _joined(record: JsonObject, volumes: Iterable[JsonObject]) -> JsonObject:
+    """The restore's attributes with those of its volumes."""
+    return {**record, **{name: value for volume in volumes for name, value in volume.items()}}
 
 
 def _restore(restore_id: str) -> str:

@@ -94,6 +94,7 @@ _PORTS = _Ports(
     keeper=wiring.watching_keeper(),
     waiters=wiring.waiters(),
     tasks=wiring.tasks(),
+    witness=wiring.stack_executions(),
 )
 _IDEMPOTENCY = IdempotencyConfig(
     event_key_jmespath="key",

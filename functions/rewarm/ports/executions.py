@@ -5,10 +5,11 @@ Executions may wait for an event of AWS; who sees the event wakes them.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Protocol
 
 from rewarm.domain.model import RunningFastRestore
-from rewarm.domain.volume.leftovers import ExecutionEnd
+from rewarm.domain.volume.leftovers import ExecutionEnd, ExecutionStart
 from rewarm.ports import JsonObject
 
 
@@ -32,6 +33,15 @@ class RestoreExecutions(Protocol):
 
     def volume_runs(self, restore_id: str, index: int) -> bool:
         """Returns whether the state machine `restore-volume` is at work for the volume of this index."""
+
+    def begun(self, restore_id: str, index: int | None = None) -> ExecutionStart | None:
+        """Returns how the restore's execution began, or its volume's; None where there never was one."""
+
+    def ended_badly(self, since: datetime) -> list[str]:
+        """Returns the restores whose executions were stopped, timed out or failed since then."""
+
+    def volumes_at(self, instant: datetime) -> list[tuple[str, int]]:
+        """Returns the volumes, by restore and index, whose executions ran then, give or take a minute."""
 
 
 class StackExecutions(RestoreExecutions, Protocol):

@@ -45,8 +45,9 @@ class RestoreTable(Protocol):
         """Returns the restore's own record, with the marks of its volumes; None where it is not known."""
 
     def get_whole(self, restore_id: str) -> JsonObject | None:
-        """Returns the restore's record with those of its volumes, which are never older than it; None as
-        `get`.
+        """Returns the restore's record with those of its volumes, which are never older than it.
+
+        Returns what the volumes' records have where its own is lost; None where there is neither.
         """
 
     def standing(self, restore_id: str) -> Standing:

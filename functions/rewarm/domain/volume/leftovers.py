@@ -21,7 +21,7 @@ ATTEMPT_TAG = "rewarm:attempt"
 """Which plan of the restore made the volume: 0 for the first, 1 for the one that took over."""
 
 CLOCKS_AGREE = timedelta(seconds=1)
-"""What EC2's times may leave off. Only times of EC2 are compared: Lambda's clock may be seconds ahead of it."""
+"""What EC2's times may leave off. Only times of EC2 are compared: other clocks may be seconds away."""
 ASK_LASTS = timedelta(minutes=2)
 """A function that enables it has a minute; what we hear nothing of took effect by then, or never."""
 
@@ -56,6 +56,20 @@ class ExecutionEnd:
         """For the message."""
         said = ": ".join(part for part in (self.error, self.cause) if part)
         return f"{_WORDS[self.status]}{f' ({said})' if said else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionStart:
+    """What an execution was started with, and its status by now."""
+
+    input: Mapping[str, Any]
+    started_at: datetime
+    status: str
+
+    @property
+    def runs(self) -> bool:
+        """Whether the execution still runs."""
+        return ExecutionEnd(self.status).runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Called by functions of their own: sweep, end_stack.
 - clean_up_account: what a clean-up receives and writes down
 - gauges: what runs and costs money now, as numbers for the dashboard
 - known_executions: what the sweeper asks Step Functions
+- lost_claims: whose a fast snapshot restore is that the table knows nothing of
 - missing_reports: writes the report of a restore that has none
 - sweep_restores: ends a restore whose execution was stopped or lost
 """

@@ -30,12 +30,13 @@ from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.clean_up.clean_up_account import CleanUpAccount, Remains, joined
+from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Remains, joined
 from rewarm.steps.record.records import (
     attribute,
     boost_attribute,
     clean_up_attribute,
     command_attribute,
+    knows_volumes,
     made_volumes,
     measurement_attribute,
     sending_attribute,
@@ -96,11 +97,12 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
 def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpResult:
     """Idempotent. One thing that cannot be removed never keeps another one from being removed."""
     account = CleanUpAccount()
-    record = _noted(remains, ports.table, account)
+    noted = _noted(remains, ports.table, account)
+    record = noted or {}
     earlier = record.get(clean_up_attribute(remains.index)) or {}
     account.kept_volumes |= {str(volume_id) for volume_id in earlier.get("keptVolumes") or ()}
     _cancel_commands(remains, record, ports, account)
-    for volume in _volumes_made(remains, record, ports, account):
+    for volume in _volumes_made(remains, noted, ports, account):
         if not _remove_volume(remains, volume, ports.volumes, account):
             _lower_boost(volume, _boost_target(volume, record, remains.index), ports, account)
     _put_back(remains, ports.put_back, account, now)
@@ -108,15 +110,15 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
     return _settle(remains, account, ports.table)
 
 
-def _noted(remains: Remains, table: RestoreTable, account: CleanUpAccount) -> JsonObject:
-    """Of this volume. Nothing where it cannot be read: what the execution itself knows of is ended all the
+def _noted(remains: Remains, table: RestoreTable, account: CleanUpAccount) -> JsonObject | None:
+    """Of this volume. None where it cannot be read: what the execution itself knows of is ended all the
     same, and that a volume was kept before its tag says, too.
     """
     try:
         return table.get_volume(remains.restore_id, remains.index)
     except RestoreError as error:
         (account.busy if isinstance(error, TEMPORARY) else account.left).append(f"commands: {error}")
-        return {}
+        return None
 
 
 def _keep_story(event: CleanUpEvent, table: RestoreTable) -> RestoreError | None:
@@ -173,17 +175,19 @@ def _cancel_unnoted(sending: JsonObject | None, ports: CleanUpPorts, account: Cl
 
 
 def _volumes_made(
-    event: Remains, record: JsonObject, ports: CleanUpPorts, account: CleanUpAccount
+    event: Remains, noted: JsonObject | None, ports: CleanUpPorts, account: CleanUpAccount
 ) -> list[Volume]:
     """The volumes that the record names, and those that only their tags show: their calls' answers were lost.
 
-    Without the stack's tag nobody here may change a volume: such a volume is kept, and named.
+    Without the stack's tag nobody here may change a volume, and without the record no tag proves that a
+    volume is ours: such volumes are kept, and named.
     """
+    record = noted or {}
     made = made_volumes(record, event.index)
     known = {*made.values()} | ({event.volume_id} if event.volume_id is not None else set())
     found: dict[str, Volume] = {}
     try:
-        tagged = ports.volumes.created_by(event.restore_id)
+        tagged = [] if noted is None else ports.volumes.created_by(event.restore_id)
         of_index = [one for one in tagged if one.settings.tags.get(INDEX_TAG) == str(event.index)]
         found = {volume.volume_id: volume for volume in own_volumes(of_index, made)}
         for volume_id in sorted(known - found.keys()):
@@ -192,11 +196,17 @@ def _volumes_made(
         account.busy.append(str(error))
     except RestoreError as error:
         account.left.append(f"volumes of this restore could not be listed: {error}")
-    living = [volume for volume in found.values() if volume.state not in GONE]
-    ours = [volume for volume in living if volume.settings.tags.get(STACK_TAG) == ports.stack_name]
-    for volume in living:
-        if volume not in ours and volume.volume_id in known:
-            account.keep(volume, _out_of_reach(volume, record, event.index), tagged=True)
+    ours = []
+    for volume in found.values():
+        is_tagged = volume.settings.tags.get(STACK_TAG) == ports.stack_name
+        is_known = volume.volume_id in known
+        if volume.state in GONE or not (is_tagged or is_known):
+            continue
+        if is_tagged and (is_known or knows_volumes(record, event.index)):
+            ours.append(volume)
+        else:
+            why = _out_of_reach(volume, record, event.index) if is_known else UNPROVEN
+            account.keep(volume, why, tagged=True)
     return ours
 
 

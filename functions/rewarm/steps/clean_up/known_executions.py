@@ -7,10 +7,11 @@ shows and has just ended is the next sweep's.
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import cached_property
 
 from rewarm.domain.errors import RestoreError
-from rewarm.domain.volume.leftovers import ExecutionEnd, volume_execution
+from rewarm.domain.volume.leftovers import ExecutionEnd, ExecutionStart, volume_execution
 from rewarm.ports.executions import StackExecutions
 
 
@@ -41,3 +42,15 @@ class KnownExecutions:
         """Asks only where the list does not show the volume."""
         name = volume_execution(restore_id, index)
         return name in self._running or self._executions.volume_runs(restore_id, index)
+
+    def begun(self, restore_id: str, index: int | None = None) -> ExecutionStart | None:
+        """As Step Functions says; no list has it."""
+        return self._executions.begun(restore_id, index)
+
+    def ended_badly(self, since: datetime) -> list[str]:
+        """As Step Functions says."""
+        return self._executions.ended_badly(since)
+
+    def volumes_at(self, instant: datetime) -> list[tuple[str, int]]:
+        """As Step Functions says."""
+        return self._executions.volumes_at(instant)

@@ -8,7 +8,7 @@ stop the others. Resources of running restores and of others are left alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
@@ -32,7 +32,8 @@ from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, perfo
 from rewarm.domain.volume.replacing import REPLACED_TAG, place_of
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
-from rewarm.ports.restores import RestoreTable
+from rewarm.steps.clean_up.clean_up_account import UNPROVEN
+from rewarm.steps.clean_up.lost_claims import holders
 from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep_restores import SweepPorts, end_restore
 from rewarm.steps.record.records import (
@@ -40,6 +41,7 @@ from rewarm.steps.record.records import (
     attached_attribute,
     boost_attribute,
     clean_up_attribute,
+    knows_volumes,
     made_volumes,
     settled_attribute,
     volume_attribute,
@@ -51,6 +53,8 @@ __all__ = ["SWEEPS", "SweepPorts", "SweptResource", "restore_of_event", "sweep",
 ROUNDS = 4
 """EC2 detaches a volume within seconds. What takes longer is reported as left, and the next sweep retries."""
 NO_TIME = "no time is left; the next sweep begins elsewhere"
+LATELY = timedelta(hours=2)
+"""Eight sweeps look at each execution that did not end well."""
 _STATES: dict[str, SweepState] = {"lowered": "ended", "lowering": "ending", "not-lowered": "left"}
 
 
@@ -88,8 +92,17 @@ def restore_of_event(event: dict[str, Any], restore_volume_arn: str) -> str | No
 
 
 def sweep_restores(ports: SweepPorts) -> Iterator[SweptResource]:
-    """Those that are noted as running, and do not run."""
-    return _end({hold.restore_id: set() for hold in ports.holds.running()}, ports)
+    """Those that are noted as running, and do not run; and those of late, of which the note may be lost."""
+    noted = {hold.restore_id for hold in ports.holds.running()}
+    return _end({name: set() for name in noted | _ended_lately(ports)}, ports)
+
+
+def _ended_lately(ports: SweepPorts) -> set[str]:
+    """Step Functions' own list, without which the notes and events say enough in all other cases."""
+    try:
+        return set(ports.executions.ended_badly(ports.now - LATELY))
+    except RestoreError:
+        return set()
 
 
 def sweep_volumes(ports: SweepPorts) -> Iterator[SweptResource]:
@@ -156,6 +169,7 @@ def sweep_fast_restores(ports: SweepPorts) -> Iterator[SweptResource]:
     for place in ports.fast_restores.enabled_places():
         claim = ports.table.claim(*place)
         if claim is None:
+            yield from _of_lost_claim(place, ports)
             continue
         users = claim.users or ({claim.last_user} if claim.last_user else set())
         for user in sorted(users):
@@ -167,6 +181,18 @@ def sweep_fast_restores(ports: SweepPorts) -> Iterator[SweptResource]:
                 yield failed_sweep("fast-snapshot-restores", ":".join(place), error)
 
 
+def _of_lost_claim(place: tuple[str, str], ports: SweepPorts) -> Iterator[SweptResource]:
+    """Most are somebody else's, and no restore ran when they were enabled."""
+    try:
+        for found in holders(place, ports):
+            if isinstance(found, SweptResource):
+                yield found
+            elif _has_ended(*found, ports):
+                yield from _release(*found, place, ports)
+    except RestoreError as error:
+        yield failed_sweep("fast-snapshot-restores", ":".join(place), error)
+
+
 def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
     return ports.executions.is_over(restore_id, index)
 
@@ -174,12 +200,14 @@ def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
 def _release(
     restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts
 ) -> Iterator[SweptResource]:
-    """What serves another one is not told; what stays on for somebody else is not this stack's."""
+    """What serves another one is not told; what stays on although we asked for it is told once."""
     returned = release_fast_restore(
         restore_id, index, place, fast_restores=ports.fast_restores, table=ports.table
     )
     if returned.released:
         yield SweptResource("fast-snapshot-restores", ":".join(place), "ended", f"of {restore_id}/{index}")
+    for reason in returned.left:
+        yield SweptResource("fast-snapshot-restores", ":".join(place), "left", reason)
 
 
 def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[SweptResource]:
@@ -234,20 +262,28 @@ def sweep_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
             yield SweptResource("boosts", "some", "ending", NO_TIME)
             return
         try:
-            if _is_over(volume, ports.executions) and _is_own(volume, alike, ports.table):
-                yield _lower(volume, ports)
+            if _is_over(volume, ports.executions):
+                yield from _lower_own(volume, alike, ports)
         except RestoreError as error:
             yield failed_sweep("boosts", volume.volume_id, error)
 
 
-def _is_own(volume: Volume, alike: Mapping[tuple[str, int], list[Volume]], table: RestoreTable) -> bool:
-    """False for a volume to which somebody has copied the tags of ours."""
+def _lower_own(
+    volume: Volume, alike: Mapping[tuple[str, int], list[Volume]], ports: SweepPorts
+) -> Iterator[SweptResource]:
+    """Nothing for a volume to which somebody has copied the tags of ours."""
     restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
+    record = ports.table.get_volume(restore_id, index) if restore_id is not None else {}
     if restore_id is None:
-        return is_made_by_us(volume)
-    return volume in own_volumes(
-        alike[restore_id, index], made_volumes(table.get_volume(restore_id, index), index)
-    )
+        own = [volume] if is_made_by_us(volume) else []
+    else:
+        own = own_volumes(alike[restore_id, index], made_volumes(record, index))
+    if volume not in own:
+        return
+    if restore_id is None or knows_volumes(record, index):
+        yield _lower(volume, ports)
+    else:
+        yield SweptResource("boosts", volume.volume_id, "left", UNPROVEN)
 
 
 def _is_over(volume: Volume, executions: RestoreExecutions) -> bool:

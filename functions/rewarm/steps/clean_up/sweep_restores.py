@@ -34,6 +34,7 @@ from rewarm.steps.clean_up.missing_reports import (
     results_of,
     write_late_report,
 )
+from rewarm.steps.record.lost_records import RECOVERED, is_lost, recovered
 from rewarm.steps.record.records import (
     FINISHED,
     Status,
@@ -85,11 +86,10 @@ def end_restore(
     `also` are volumes of which something was found. Before the last try, what EC2 needs some seconds for does
     not count as left.
     """
-    table = ports.table
     ending = ports.executions.ending(restore_id)
     if ending.runs:
         return None
-    record = table.get_whole(restore_id)
+    record = _record(restore_id, ending, ports)
     if _only_starts(restore_id, record, ending, ports):
         return None
     if record is None or "status" not in record:
@@ -115,6 +115,14 @@ def end_restore(
     elif swept.state != "ending":
         _leave(restore_id, record, ending, ports)
     return swept
+
+
+def _record(restore_id: str, ending: ExecutionEnd, ports: SweepPorts) -> JsonObject | None:
+    """The whole record; of a restore that came to nothing it is made again where it is lost."""
+    record = ports.table.get_whole(restore_id)
+    if is_lost(record) and ending.without_account:
+        return recovered(restore_id, record, table=ports.table, executions=ports.executions)
+    return record
 
 
 def _todo(record: JsonObject, ending: ExecutionEnd, also: Collection[int]) -> set[int]:
@@ -227,7 +235,7 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
         volume_id=told.get("volumeId") or shown.get("volumeId") or made.get("volumeId"),
         instance_id=made.get("instanceId") or (request.get("target") or {}).get("instanceId"),
         place=(str(place[0]), str(place[1])) if all(place) else None,
-        announced=bool(told) or bool(shown) or settled,
+        announced=bool(told) or bool(shown) or settled or bool(record.get(RECOVERED)),
         on_failure=OnFailure(request.get("onFailure", OnFailure.CLEAN_UP)),
         fallback=settled,
         in_place=settled,

@@ -3,6 +3,7 @@
 - bucket: every key of the bucket, and links to the page of a restore
 - learned_times: what finished restores of this account say about the next one
 - leftovers: what a failed restore removed and what it leaves behind, in words
+- lost_records: makes the record of a restore again whose item in the table is lost
 - payloads: volumes, plans and results, which are too large for a payload of Step Functions
 - records: the attributes of a restore in the table
 - samples: the progress of an initialization, one object for each volume

@@ -74,6 +74,11 @@ def made_volumes(record: JsonObject, index: int) -> dict[str, str]:
     return {str(attempt): str(volume_id) for attempt, volume_id in (latest.get("volumeIds") or first).items()}
 
 
+def knows_volumes(record: JsonObject, index: int) -> bool:
+    """Whether the volume's record was never lost: it has the plan, or what was made by it."""
+    return plan_attribute(index) in record or volume_attribute(index) in record
+
+
 def command_attribute(index: int) -> str:
     """The warm-up command: what dispatch_warmer answered, and for which volume."""
     return f"command{index}"

@@ -25,9 +25,10 @@ from rewarm.domain.ready.waits import cancel_signal
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.executions import Executions, Tasks, Waiters
+from rewarm.ports.executions import Executions, RestoreExecutions, Tasks, Waiters
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
+from rewarm.steps.record.lost_records import is_lost, recovered
 from rewarm.steps.record.records import (
     FINISHED,
     Status,
@@ -158,6 +159,8 @@ class GetRestorePorts:
 
     table: RestoreTable
     artifacts: Artifacts
+    witness: RestoreExecutions | None = None
+    """Step Functions, which knows a restore whose record is lost."""
 
 
 def get_restore(
@@ -165,9 +168,7 @@ def get_restore(
     ports: GetRestorePorts,
 ) -> JsonObject:
     """Returns the record of the restore and its volumes as JSON. Raises RestoreNotFoundError."""
-    record = ports.table.get_whole(restore_id)
-    if record is None:
-        raise RestoreNotFoundError(f"there is no restore {restore_id}")
+    record = _found(restore_id, ports.table.get_whole(restore_id), ports.table, ports.witness)
     general: JsonObject = {}
     volumes: dict[int, JsonObject] = {}
     for name, value in record.items():
@@ -192,6 +193,19 @@ def get_restore(
     }
 
 
+def _found(
+    restore_id: str, record: JsonObject | None, table: RestoreTable, witness: RestoreExecutions | None
+) -> JsonObject:
+    """The record, made again where it is lost. Raises RestoreNotFoundError."""
+    if is_lost(record) and witness is not None:
+        whole = table.get_whole(restore_id)
+        record = recovered(restore_id, whole, table=table, executions=witness)
+        record = record if record is not None and "status" in record else None
+    if record is None:
+        raise RestoreNotFoundError(f"there is no restore {restore_id}")
+    return record
+
+
 def _url(holder: JsonObject, artifacts: Artifacts) -> str | None:
     """A fresh link, for an hour at most."""
     return page_url(holder.get("pageKey"), artifacts, seconds=ANSWER_SECONDS)
@@ -209,6 +223,8 @@ class CancelRestorePorts:
     table: RestoreTable
     waiters: Waiters
     tasks: Tasks
+    witness: RestoreExecutions | None = None
+    """Step Functions, which knows a restore whose record is lost."""
 
 
 def cancel_restore(
@@ -220,9 +236,7 @@ def cancel_restore(
     A volume that is at full speed is kept. Who comes first, the end of the last volume or this, the table
     decides.
     """
-    record = ports.table.get(restore_id)
-    if record is None:
-        raise RestoreNotFoundError(f"there is no restore {restore_id}")
+    record = _found(restore_id, ports.table.get(restore_id), ports.table, ports.witness)
     asked_before = bool(record.get("cancelRequested"))
     if not asked_before:
         _stop_if_ended(restore_id, record)

@@ -201,6 +201,15 @@ class TestCleanUp:
         assert clean(world, volume_id=None).removed == []
         assert list(world.volumes.volumes) == [VOLUME_ID, copy]
 
+    def test_without_the_record_no_tag_proves_that_a_volume_is_ours(self, world):
+        """The restore's own may be gone by now, and this one somebody's copy."""
+        copy = copied(world)
+        world.volumes.delete(VOLUME_ID)
+        world.table.records.clear()
+        (kept,) = clean(world, volume_id=None).kept
+        assert kept.startswith(f"volume {copy} (it has this restore's tags")
+        assert list(world.volumes.volumes) == [copy]
+
     def test_deletes_the_volume_of_a_later_plan_whose_id_was_never_told(self, world):
         second = create(world, attempt=1)
         made = world.table.records[RESTORE_ID]["volume0"]

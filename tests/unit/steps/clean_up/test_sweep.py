@@ -32,6 +32,8 @@ BOOSTED = VolumeSettings(
 def world() -> SweepWorld:
     made = SweepWorld()
     made.put(BOOSTED)
+    for index in (3, 4):
+        made.table.update_volume(RESTORE_ID, index, {f"plan{index}": {}})
     return made
 
 
@@ -67,7 +69,7 @@ def test_a_boost_without_a_restore_is_nobodys(world: SweepWorld) -> None:
     tags = {name: one for name, one in BOOSTED.tags.items() if name != "rewarm:restore-id"}
     world.put(replace(BOOSTED, tags=tags))
     assert [one.state for one in swept(world)] == ["ending"]
-    assert world.table.records == {}
+    assert "boost3" not in world.table.records[RESTORE_ID]
 
 
 @pytest.mark.parametrize(
@@ -98,6 +100,14 @@ def test_one_sweep_keeps_no_other_from_running(world: SweepWorld, monkeypatch: p
     table = MappingProxyType({"broken": broken, **sweeping.SWEEPS})
     monkeypatch.setattr(sweeping, "SWEEPS", table)
     assert [(one.sweep, one.state) for one in swept(world)] == [("broken", "left"), ("boosts", "ending")]
+
+
+def test_a_boost_whose_record_is_lost_is_told(world: SweepWorld) -> None:
+    """The volume may be somebody's, with copied tags."""
+    world.table.records.clear()
+    (found,) = swept(world)
+    assert (found.state, found.resource) == ("left", VOLUME_ID)
+    assert world.modifications.started == []
 
 
 def test_a_volume_with_copied_tags_keeps_its_performance(world: SweepWorld) -> None:

@@ -20,6 +20,7 @@ from rewarm.domain.errors import (
     TooManyRestoresError,
 )
 from rewarm.domain.model import GIB, FastSnapshotRestore, PriceFigure, Strategy
+from rewarm.domain.volume.leftovers import ExecutionStart
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
 from rewarm.steps.record.records import note
 from rewarm.steps.request.routes import (
@@ -43,6 +44,7 @@ from tests.support.builders import (
     snapshot,
 )
 from tests.support.fakes import FakePrices
+from tests.support.performance import FakeRestoreExecutions
 from tests.support.signals import FakeTasks, FakeWaiters
 from tests.support.wired import wired
 
@@ -328,6 +330,25 @@ class TestCancelRestore:
         told = self.cancel(world)
         assert (told["status"], told["cancelRequested"]) == ("accepted", True)
         assert world.table.is_cancelled(RESTORE_ID)
+
+    @pytest.mark.parametrize(("status", "is_known"), [("RUNNING", True), ("SUCCEEDED", False)])
+    def test_one_whose_record_is_lost_while_it_runs_is_cancelled(self, status, is_known):
+        world = World()
+        start(world)
+        data = {"request": world.table.records[RESTORE_ID]["request"], "trigger": {"kind": "api"}}
+        world.table.lose(RESTORE_ID)
+        witness = FakeRestoreExecutions(begins={RESTORE_ID: ExecutionStart(data, NOW, status)})
+        ports = CancelRestorePorts(
+            table=world.table, waiters=FakeWaiters(), tasks=FakeTasks(), witness=witness
+        )
+        if is_known:
+            assert cancel_restore(RESTORE_ID, ports)["cancelRequested"]
+            assert world.table.is_cancelled(RESTORE_ID)
+            seen = get_restore(RESTORE_ID, wired(GetRestorePorts, world, witness=witness))
+            assert seen["request"] == data["request"]
+        else:
+            with pytest.raises(RestoreNotFoundError):
+                cancel_restore(RESTORE_ID, ports)
 
     def test_asking_twice_changes_nothing(self):
         world = World()

@@ -1,0 +1,57 @@
+"""Makes the record of a restore again whose item in the table is lost.
+
+What the restore was asked for stands in the input of its execution. Its volumes have items of their own. The
+marks that say which volume was announced as usable are gone, so such a restore's volumes are never deleted.
+"""
+
+from __future__ import annotations
+
+from rewarm.domain.units import iso
+from rewarm.ports import JsonObject
+from rewarm.ports.executions import RestoreExecutions
+from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
+from rewarm.steps.record.records import FINISHED, Status
+
+RECOVERED = "recovered"
+"""Attribute of a restore whose record was made again."""
+
+
+def is_lost(record: JsonObject | None) -> bool:
+    """Whether the record, as `get_whole` returns it, does not know what the restore was asked for.
+
+    A function that writes to a lost item makes it again, with what it writes alone.
+    """
+    return record is None or ("request" not in record and record.get("status") not in FINISHED)
+
+
+def recovered(
+    restore_id: str, record: JsonObject | None, *, table: RestoreTable, executions: RestoreExecutions
+) -> JsonObject | None:
+    """Writes the record again and returns all of it; the given one where no execution tells more."""
+    begun = executions.begun(restore_id)
+    if begun is None or begun.status == "SUCCEEDED":
+        return record
+    known = record or {}
+    trigger = begun.input.get("trigger")
+    has_record = isinstance(trigger, dict) and trigger.get("kind") == "api"
+    if begun.runs and not has_record and VOLUME_COUNT not in known:
+        # It has just begun, and its first state will write the record.
+        return record
+    told = {
+        "status": Status.RESTORING.value,
+        "startedAt": iso(begun.started_at),
+        "request": begun.input.get("request") or _request_of_volume(restore_id, executions),
+        **({"trigger": trigger} if isinstance(trigger, dict) else {}),
+        **({VOLUME_COUNT: known[VOLUME_COUNT]} if VOLUME_COUNT in known else {}),
+    }
+    own = table.get(restore_id) or {}
+    missing = {name: value for name, value in told.items() if name not in own}
+    table.update(restore_id, {**missing, RECOVERED: True})
+    return table.get_whole(restore_id)
+
+
+def _request_of_volume(restore_id: str, executions: RestoreExecutions) -> JsonObject:
+    """An alarm's event holds no request: that is in the input of each volume's execution."""
+    volume = executions.begun(restore_id, 0)
+    request = volume.input.get("request") if volume is not None else None
+    return request if isinstance(request, dict) else {}

@@ -1,0 +1,118 @@
+"""Items of the table that are lost: what costs money is ended or told, and nothing in use is deleted."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rewarm.domain.model import FastSnapshotRestore
+from rewarm.domain.volume.leftovers import ExecutionStart
+from rewarm.ports import JsonObject
+from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at, request
+from tests.support.sweeping import MADE, SweepWorld
+
+PLACE = (SNAPSHOT_ID, ZONE)
+ENABLED_AT = at(1)
+PREPARED: JsonObject = {
+    "enabledByUs": True, "since": "2026-11-21T03:01:00Z", "snapshotId": SNAPSHOT_ID,
+    "availabilityZone": ZONE, "enablingTime": ENABLED_AT.isoformat(),
+}  # fmt: skip
+
+
+@pytest.fixture
+def world() -> SweepWorld:
+    return SweepWorld()
+
+
+def begin(world: SweepWorld, status: str, *, name: str = RESTORE_ID, **data: Any) -> None:
+    given = {"request": request().to_json(), "trigger": {"kind": "api"}, **data}
+    world.executions.begins[name] = ExecutionStart(given, at(0), status)
+
+
+def enabled(world: SweepWorld, since: datetime = ENABLED_AT) -> None:
+    world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled")
+    world.fast_restores.since[PLACE] = since
+
+
+class TestRestore:
+    @pytest.mark.parametrize("is_noted", [True, False])
+    def test_one_that_was_stopped_is_told_and_its_volume_stays(
+        self,
+        world: SweepWorld,
+        is_noted: bool,  # noqa: FBT001
+    ) -> None:
+        """Nobody knows any more whether the volume was announced, so it is kept, and named."""
+        world.begun()
+        world.made(attached=INSTANCE_ID)
+        begin(world, "ABORTED")
+        world.table.lose(RESTORE_ID)
+        if not is_noted:
+            world.holds.leave(RESTORE_ID)
+        world.sweep()
+        (message,) = world.messages.sent
+        assert message["title"].startswith("Restore failed")
+        assert f"Left behind: volume {VOLUME_ID}" in message["text"]
+        assert world.volumes.deleted == []
+        world.sweep(now=at(45))
+        assert len(world.messages.sent) == 1
+
+    def test_one_that_an_alarm_started_is_known_by_its_volume(self, world: SweepWorld) -> None:
+        world.begun()
+        begin(world, "ABORTED", request=None, trigger=None)
+        begin(world, "ABORTED", name=f"{RESTORE_ID}-0")
+        world.table.lose(RESTORE_ID)
+        world.sweep()
+        assert world.table.records[RESTORE_ID]["request"] == request().to_json()
+        assert len(world.messages.sent) == 1
+
+    def test_one_that_ended_well_is_left_as_it_is(self, world: SweepWorld) -> None:
+        world.begun()
+        world.made()
+        world.ended("SUCCEEDED")
+        begin(world, "SUCCEEDED")
+        world.table.lose(RESTORE_ID)
+        world.sweep()
+        assert (world.messages.sent, world.volumes.deleted) == ([], [])
+
+
+class TestFastSnapshotRestore:
+    @pytest.mark.parametrize("status", ["restoring", "failed"])
+    def test_what_a_restore_noted_that_is_over_is_disabled(self, world: SweepWorld, status: str) -> None:
+        """Also where nothing leads to the restore any more but Step Functions' list."""
+        world.begun(status=status, toldAt="2026-11-21T03:10:00Z", volume0=None, fastSnapshotRestore0=PREPARED)
+        world.holds.leave(RESTORE_ID)
+        world.executions.at_work.append((RESTORE_ID, 0))
+        enabled(world)
+        assert [one.state for one in world.sweep()] == ["ended"]
+        assert world.fast_restores.disabled == [PLACE]
+
+    def test_what_a_restore_relies_on_that_runs_stays(self, world: SweepWorld) -> None:
+        world.begun(fastSnapshotRestore0=PREPARED)
+        world.ended("RUNNING")
+        world.executions.running.add((RESTORE_ID, 0))
+        world.executions.at_work.append((RESTORE_ID, 0))
+        enabled(world)
+        world.sweep()
+        assert PLACE in world.fast_restores.states
+
+    def test_what_somebody_enabled_at_another_time_is_theirs(self, world: SweepWorld) -> None:
+        told = {"toldAt": "2026-11-21T03:10:00Z", "cleanUp0": {"unfinished": False}}
+        world.begun(status="failed", fastSnapshotRestore0=PREPARED, volume0=MADE, **told)
+        world.executions.at_work.append((RESTORE_ID, 0))
+        enabled(world, ENABLED_AT + timedelta(seconds=2))
+        assert world.sweep() == []
+        assert PLACE in world.fast_restores.states
+
+    def test_where_the_volumes_record_is_lost_too_somebody_is_told(self, world: SweepWorld) -> None:
+        place = {"snapshotId": SNAPSHOT_ID, "availabilityZone": ZONE}
+        begin(
+            world, "ABORTED", name=f"{RESTORE_ID}-0", volume=place, plan={"strategy": "fast-snapshot-restore"}
+        )
+        world.executions.at_work.append((RESTORE_ID, 0))
+        enabled(world)
+        (found,) = [one for one in world.sweep() if one.sweep == "fast-snapshot-restores"]
+        assert (found.state, found.resource) == ("left", f"{SNAPSHOT_ID}:{ZONE}")
+        assert "aws ec2 disable-fast-snapshot-restores" in found.reason
+        assert PLACE in world.fast_restores.states
