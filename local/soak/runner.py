@@ -14,6 +14,7 @@ from local.soak.lab.endings import LONGEST_SECONDS, RESTORE, VOLUME, Ending, end
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.machine_rows import ACTS
 from local.soak.trouble.matrix import SWEPT_SECONDS
+from local.soak.trouble.outside_hands import outside_hands
 from local.soak.trouble.scenarios import Plan, Writer
 from local.soak.trouble.volume_user import use
 
@@ -73,8 +74,12 @@ def scenario(seed: int) -> Outcome:
         plan = writer.write(lab)
         lab.region.faults.add(*plan.region_faults)
         lab.data_plane.troubles.extend(_bound(plan, lab))
+        hands = outside_hands(seed)
+        hands.arrange(lab, plan)
         endings = _Play(lab, plan).endings()
-        return _judged(lab, plan, endings)
+        outcome = _judged(lab, plan, endings)
+        outcome.wrong += hands.wrong
+        return outcome
 
 
 def _bound(plan: Plan, lab: FastLab) -> list[Trouble]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from local import Json
 from local.soak.audit.collateral_damage import CollateralDamage
 from local.soak.audit.messages import SentMessages
+from local.soak.audit.outside import OutsideHandsAudit
 from local.soak.audit.table_items import TableItems, records
 from local.soak.lab.endings import RESTORE, VOLUME, Ending
 from local.soak.lab.lab import FastLab
@@ -19,11 +20,14 @@ class Auditor:
 
     def __init__(self, lab: FastLab) -> None:
         self._lab = lab
+        self._outside = OutsideHandsAudit(lab)
 
     def findings(self, ending: Ending) -> list[str]:
         """Everything that is left and should not be; virtual time passes meanwhile."""
+        self._outside = OutsideHandsAudit(self._lab)
         found = [
             *self._stuck(),
+            *self._outside.findings(ending.ready),
             *self._volumes(ending),
             *self._fast_restores(),
             *self._commands(),
@@ -51,13 +55,17 @@ class Auditor:
         return [
             one
             for one in tagged
-            if "rewarm:restore-id" in one["tags"] and one["State"] not in ("deleting", "deleted")
+            if "rewarm:restore-id" in one["tags"]
+            and one["State"] not in ("deleting", "deleted")
+            and not self._outside.is_copy(one["VolumeId"])
         ]
 
     def _volumes(self, ending: Ending) -> list[str]:
         found = []
         for one in self._made():
             name, tags = one["VolumeId"], one["tags"]
+            if self._outside.is_named(name):
+                continue
             if "rewarm:boost" in tags:
                 found.append(f"volume {name} still has its boost")
             if name not in ending.ready and "rewarm:failed" not in tags and not self._came_in_time(name):
@@ -66,7 +74,7 @@ class Auditor:
         found += [
             f"volume {name} is reported as ready and does not exist"
             for name in ending.ready
-            if name not in known
+            if name not in known and not self._outside.is_untagged(name)
         ]
         return found
 
@@ -79,6 +87,7 @@ class Auditor:
         return [
             f"fast snapshot restore of {fastRestore}"
             for fastRestore in self._lab.region.inventory()["fastRestores"]
+            if not self._outside.is_alarmed(fastRestore)
         ]
 
     def _commands(self) -> list[str]:
@@ -134,4 +143,5 @@ class Auditor:
 
     def _is_foreign(self, volume_id: str) -> bool:
         volume = self._lab.region._tables.volumes.get(volume_id)
-        return volume is not None and "rewarm:restore-id" not in volume.tags
+        is_copy = self._outside.is_copy(volume_id)
+        return volume is not None and (is_copy or "rewarm:restore-id" not in volume.tags)

@@ -13,6 +13,7 @@ from typing import Any
 from local import Json
 from local.aws.region.audit import billed_settings
 from local.aws.region.resources import Volume
+from local.soak.audit.outside import OutsideHandsAudit
 from local.soak.lab.services import backend
 from rewarm.adapters.table_items import from_item
 from rewarm.domain.volume.performance import Performance
@@ -31,6 +32,7 @@ class CollateralDamage:
     def __init__(self, lab: Any, restore_machine: str) -> None:
         self._lab = lab
         self._machine = restore_machine
+        self._outside = OutsideHandsAudit(lab)
         rows = [from_item(row) for row in _rows(lab)]
         self._records: dict[str, Json] = {}
         for row in rows:
@@ -53,7 +55,8 @@ class CollateralDamage:
         gone, used = self._lab.region._tables.gone_volumes, self._lab.data_plane.deleted
         for name in sorted(self._lab.removals.volume_ids & gone.keys()):
             tags = gone[name].tags
-            if "rewarm:restore-id" not in tags or REPLACED_TAG in tags:
+            is_own = "rewarm:restore-id" in tags or self._outside.is_untagged(name)
+            if not is_own or REPLACED_TAG in tags:
                 yield f"volume {name} is not a restore's own and was deleted"
             elif name in announced:
                 yield f"volume {name} had been announced as usable and was deleted"
@@ -66,6 +69,8 @@ class CollateralDamage:
             if REPLACED_STACK_TAG not in volume.tags or place is None:
                 continue
             record = self._records.get(volume.tags.get(REPLACED_TAG, ""), {})
+            if self._outside.is_lost(volume.tags.get(REPLACED_TAG, "")):
+                continue
             if not record.get(settled_attribute(place.index)):
                 yield f"volume {volume.volume_id} was replaced and is not back in its place, {place.in_words}"
 
@@ -73,7 +78,7 @@ class CollateralDamage:
         for record in self._records.values():
             for name, boost in record.items():
                 volume = self._volume(boost) if name.startswith("boost") else None
-                if volume is None:
+                if volume is None or self._outside.is_named(volume.volume_id):
                     continue
                 _, now = billed_settings(volume)[-1]
                 found = Performance(now.volume_type, now.iops, now.throughput_mib_s)

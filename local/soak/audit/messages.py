@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from local.soak.audit.outside import OutsideHandsAudit
 from local.soak.audit.table_items import records
 from local.soak.lab.services import backend
 
@@ -35,6 +36,7 @@ class SentMessages:
         }
         self._volumes = [execution for execution in executions if execution.machine.arn == volume_machine]
         self._records = records(lab)
+        self._outside = OutsideHandsAudit(lab)
         self._ready: Counter[tuple[str, str, str]] = Counter()
         self._failed: Counter[tuple[str, str]] = Counter()
         for channel, restore_id, title in _messages(lab):
@@ -58,7 +60,7 @@ class SentMessages:
             refused = all((volume.name, READY, service) in self._troubles for service in SERVICES)
             if refused and not any(counts.values()):
                 continue
-            clear = (volume.name, READY) not in self._troubled
+            clear = (volume.name, READY) not in self._troubled and not self._outside.is_lost(restore_id)
             yield from _wrong(f"{volume_id} of {restore_id} at full speed", counts, clear=clear)
 
     def _of_restores(self) -> Iterator[str]:
@@ -66,6 +68,7 @@ class SentMessages:
             counts = {channel: self._failed[channel, name] for channel in self._wanted(name)}
             if one.status in ("FAILED", "ABORTED", "TIMED_OUT"):
                 clear = not {(name, FAILED), SWEEPER} & self._troubled
+                clear = clear and not self._outside.may_be_told_twice(name)
                 yield from _wrong(f"the failure of {name}", counts, clear=clear)
             elif any(counts.values()):
                 yield f"{name} is {one.status} and its failure was told by {_names(counts)}"

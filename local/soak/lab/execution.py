@@ -216,11 +216,11 @@ class Interpreter:
                 "Id": one.arn,
                 "Name": one.name,
                 "Input": one.input,
-                "StartTime": stamp(one.started),
+                "StartTime": stamp(one.started + one.machine.clock_ahead),
             },
             "State": {
                 "Name": visit.name,
-                "EnteredTime": stamp(visit.entered),
+                "EnteredTime": stamp(visit.entered + one.machine.clock_ahead),
                 "RetryCount": visit.tries,
             },
             "StateMachine": {"Id": one.machine.arn, "Name": one.machine.name},

@@ -9,6 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -45,6 +46,26 @@ AGENTS = ("linux-x86_64", "linux-arm64", "windows-x86_64")
 AGENT_BINARY = b"the warm-up agent of the fast lab"
 
 
+@dataclass(frozen=True, slots=True)
+class ClockSkew:
+    """How many seconds the clocks of Lambda and of Step Functions are ahead of those of EC2 and the rest."""
+
+    functions: float = 0.0
+    states: float = 0.0
+
+
+@dataclass(slots=True)
+class Outside:
+    """What others have done to a restore's things, for the auditor."""
+
+    untagged: dict[str, set[str]] = field(default_factory=dict)
+    """Volumes of restores, and the tags that were taken off them."""
+    copies: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Volumes of others, with the tags of ours that they have got."""
+    lost: set[str] = field(default_factory=set)
+    """Keys of items that were deleted from the table."""
+
+
 class FastLab:
     """One account with one deployed stack. Only one may be open in a process."""
 
@@ -62,6 +83,8 @@ class FastLab:
         """Every request to AWS: (state or function, service, operation)."""
         self.slack: list[Json] = []
         self.removals = Removals()
+        self.outside = Outside()
+        self.skew = ClockSkew()
         self.undelivered: list[str] = []
         """Functions of rules that failed three times."""
         self.stack = stack()
@@ -108,6 +131,12 @@ class FastLab:
         )
         self._states_api = StepFunctionsApi(self.states)
         self._deploy()
+
+    def set_skew(self, skew: ClockSkew) -> None:
+        """From now on Lambda's and Step Functions' clocks are ahead by so much."""
+        self.skew = skew
+        machines = self.states.machines
+        machines.update({arn: replace(one, clock_ahead=skew.states) for arn, one in machines.items()})
 
     # --------------------------------------------------------------------------- what clients reach (Desk)
     def call_of(self, service: str, operation: str) -> Call:

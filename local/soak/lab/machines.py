@@ -36,6 +36,8 @@ class Machine:
     arn: str
     name: str
     definition: Json
+    clock_ahead: float = 0.0
+    """Seconds by which Step Functions' clock is ahead of EC2's."""
 
     def __post_init__(self) -> None:
         """Refuses what the interpreter does not know."""

@@ -1,0 +1,77 @@
+"""What others have done to a restore's things: what it excuses, and what must not have come of it.
+
+A volume whose tags were taken off may stay if people are told of it by name. A volume of somebody else, to
+which all tags of ours were copied, must be as it was. A restore whose record was deleted may be told twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from local.soak.lab.lab import FastLab
+
+DISABLE = "aws ec2 disable-fast-snapshot-restores"
+
+
+class OutsideHandsAudit:
+    """Looks at a lab once its restores are over."""
+
+    def __init__(self, lab: FastLab) -> None:
+        self._lab = lab
+        self._outside = lab.outside
+        told = [*lab.slack, *(sent["detail"] for sent in lab.events.sent)]
+        self._told = json.dumps(told, default=str)
+
+    def findings(self, ready: list[str]) -> list[str]:
+        """Returns a sentence for each thing that is amiss."""
+        return [*self._copies(), *self._untagged(ready)]
+
+    def is_copy(self, volume_id: str) -> bool:
+        """Whether the volume is somebody else's, with our tags."""
+        return volume_id in self._outside.copies
+
+    def is_untagged(self, volume_id: str) -> bool:
+        """Whether somebody has taken tags of ours off the volume."""
+        return volume_id in self._outside.untagged
+
+    def is_named(self, volume_id: str) -> bool:
+        """Whether tags were taken off the volume, and a message says that it stays."""
+        return self.is_untagged(volume_id) and f"volume {volume_id}" in self._told
+
+    def may_be_told_twice(self, restore_id: str) -> bool:
+        """Whether the note that people were told was deleted."""
+        return f"restore#{restore_id}" in self._outside.lost
+
+    def is_lost(self, restore_id: str) -> bool:
+        """Whether an item of the restore was deleted."""
+        mine = (f"restore#{restore_id}", f"restore-volume#{restore_id}#")
+        return any(key.startswith(mine) for key in self._outside.lost)
+
+    def is_alarmed(self, fast_restore: Any) -> bool:
+        """Whether the sweeper's alarm tells of one whose items are gone."""
+        lost = any(key.startswith(("restore-volume#", "fsr#")) for key in self._outside.lost)
+        snapshot_id = str(fast_restore).partition(" ")[0].partition(":")[0]
+        return lost and any(DISABLE in one and snapshot_id in one for one in self._lab.undelivered)
+
+    def _copies(self) -> Iterator[str]:
+        volumes = self._lab.region._tables.volumes
+        for name, tags in self._outside.copies.items():
+            volume = volumes.get(name)
+            if volume is None or volume.state in ("deleting", "deleted"):
+                yield f"volume {name} is somebody else's, with copied tags, and was deleted"
+            elif volume.tags != tags:
+                yield f"volume {name} is somebody else's, with copied tags, and has others now: {volume.tags}"
+            elif volume.modifications:
+                yield f"volume {name} is somebody else's, with copied tags, and was modified"
+
+    def _untagged(self, ready: list[str]) -> Iterator[str]:
+        """What is not to be found by its tags costs money all the same."""
+        volumes = self._lab.region._tables.volumes
+        for name in self._outside.untagged:
+            volume = volumes.get(name)
+            if volume is None or volume.state in ("deleting", "deleted") or name in ready:
+                continue
+            if not self.is_named(name) and "rewarm:failed" not in volume.tags:
+                yield f"volume {name}, whose tags were taken off, stays and nobody was told"

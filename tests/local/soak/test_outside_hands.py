@@ -1,0 +1,92 @@
+"""Clocks that disagree, tags removed or copied, items that are lost: in the fast lab, one at a time."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from local.soak.audit.auditor import Auditor
+from local.soak.lab.endings import Ending
+from local.soak.lab.lab import ClockSkew, FastLab
+from local.soak.trouble import outside_hands
+from local.soak.trouble.interrupted_paths import PATHS, stop
+from local.soak.trouble.matrix import SWEPT_SECONDS
+from local.soak.trouble.outside_hands import ACTS, OutsideHands
+from local.soak.trouble.paths import FAST_INSTANCE, in_state, request, restored
+from local.soak.trouble.scenarios import Plan
+
+WARMING = ("Poll Initialization", "Wait For Initialization")
+
+
+def played(lab: FastLab, asked: dict, act: str, *, stops: bool = True) -> list[str]:
+    """A restore to which somebody does something while it is warmed up, and which is stopped then."""
+    hands = OutsideHands(random.Random(1))
+
+    def meddle(restore_id: str) -> None:
+        in_state(lab, restore_id, *WARMING)
+        assert ACTS[act](hands, lab, Plan(1, requests=[asked]))
+        if stops:
+            stop(lab, restore_id)
+
+    ending = restored(lab, asked, meddle)
+    lab.pass_time(SWEPT_SECONDS)
+    return [*hands.wrong, *Auditor(lab).findings(ending)]
+
+
+@pytest.mark.parametrize(("functions", "states"), [(10.0, -10.0), (-10.0, 10.0), (3.0, 0.0)])
+@pytest.mark.parametrize("path", ["fast-snapshot-restore", "fast-restore-stopped"])
+def test_fast_snapshot_restore_is_ended_whatever_the_clocks_say(path, functions, states):
+    with FastLab(1) as lab:
+        lab.set_skew(ClockSkew(functions, states))
+        ending = PATHS[path].play(lab)
+        lab.pass_time(SWEPT_SECONDS)
+        assert Auditor(lab).findings(ending) == []
+
+
+@pytest.mark.parametrize("act", sorted(ACTS))
+@pytest.mark.parametrize("stops", [True, False])
+def test_nothing_is_left_untold_and_nothing_of_others_is_touched(act, stops):
+    with FastLab(1) as lab:
+        asked = request(lab, "boosted-warm-up", volume={"throughputMibS": 125})
+        asked["target"] = {"instanceId": lab.region.add_instance(instance_type=FAST_INSTANCE)}
+        assert played(lab, asked, act, stops=stops) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        *(("cancelled-before-attaching", kind) for kind in outside_hands.LOST_KINDS),
+        # Its claim is given back within seconds.
+        *(("fast-restore-stopped", kind) for kind in outside_hands.LOST_KINDS if kind != "fsr#"),
+    ],
+)
+def test_fast_snapshot_restore_is_ended_though_an_item_is_lost(path, kind, monkeypatch):
+    """After a minute, or as soon as there is one of its kind."""
+    with FastLab(1) as lab:
+        monkeypatch.setattr(outside_hands, "LOST_KINDS", (kind,))
+        hands = OutsideHands(random.Random(1), acts=[(60.0, "deletes an item of the table")])
+        hands.arrange(lab, Plan(1))
+        ending = PATHS[path].play(lab)
+        lab.pass_time(SWEPT_SECONDS)
+        assert lab.outside.lost
+        assert Auditor(lab).findings(ending) == []
+
+
+class TestAuditor:
+    def test_a_copy_that_was_deleted(self):
+        with FastLab(1) as lab:
+            PATHS["provisioned-rate"].play(lab)
+            assert ACTS["copies all tags to a volume of the same snapshot"](
+                OutsideHands(random.Random(1)), lab, Plan(1)
+            )
+            (copy,) = lab.outside.copies
+            lab.pass_time(60)
+            lab.region.call("ec2", "DeleteVolume", {"VolumeId": copy})
+            assert "somebody else's, with copied tags" in str(Auditor(lab).findings(Ending("ready")))
+
+    def test_a_volume_without_tags_of_which_nobody_was_told(self):
+        with FastLab(1) as lab:
+            name = lab.region.add_volume(size_gib=8)
+            lab.outside.untagged[name] = {"rewarm:stack", "rewarm:restore-id"}
+            assert "stays and nobody was told" in str(Auditor(lab).findings(Ending("ready")))
