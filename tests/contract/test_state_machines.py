@@ -18,7 +18,8 @@ from tests.contract.repository import ROOT, Graph, Json
 
 LAMBDA_ERRORS = {
     "Lambda.ServiceException", "Lambda.AWSLambdaException", "Lambda.SdkClientException",
-    "Lambda.TooManyRequestsException", "Lambda.Unknown", "Sandbox.Timedout",
+    "Lambda.ClientExecutionTimeoutException", "Lambda.TooManyRequestsException",
+    "Lambda.Unknown", "Runtime.ExitError", "Sandbox.Timedout",
 }  # fmt: skip
 """Step Functions developer guide, "Handle transient Lambda service exceptions" and "Error handling"."""
 PLATFORM_PREFIXES = ("States.", "StepFunctions.")

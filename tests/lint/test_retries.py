@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -15,17 +16,29 @@ OF_LAMBDA = (
     "Lambda.ServiceException",
     "Lambda.AWSLambdaException",
     "Lambda.SdkClientException",
+    "Lambda.ClientExecutionTimeoutException",
     "Lambda.TooManyRequestsException",
 )
-BUSY = ("ServiceUnavailableError", "Lambda.Unknown", "Sandbox.Timedout", "States.Timeout")
+OF_STEP_FUNCTIONS = (
+    "StepFunctions.ExecutionLimitExceededException",
+    "StepFunctions.AWSStepFunctionsException",
+    "StepFunctions.SdkClientException",
+)
+BUSY = (
+    "ServiceUnavailableError",
+    "Lambda.Unknown",
+    "Runtime.ExitError",
+    "Sandbox.Timedout",
+    "States.Timeout",
+)
 BLOCKS: dict[tuple[str, ...], tuple[float, int, float, int]] = {
-    OF_LAMBDA: (1, 6, 2, 60),
+    OF_LAMBDA: (4, 20, 2, 120),
     ("ThrottledError",): (4, 14, 2, 120),
     BUSY: (2, 8, 2, 60),
     ("VolumeNotFoundError",): (5, 4, 2, 60),
     ("AccessDeniedError",): (4, 4, 2, 60),
     ("TooManyRestoresError",): (30, 60, 1.5, 300),
-    ("StepFunctions.ExecutionLimitExceededException", "StepFunctions.SdkClientException"): (2, 8, 2, 60),
+    OF_STEP_FUNCTIONS: (4, 20, 2, 120),
 }
 """Errors -> seconds to the first retry, how many, how much longer each time, seconds at most."""
 OTHER_ATTEMPTS = {
@@ -72,6 +85,15 @@ def test_what_passes_is_tried_again_in_the_same_way(name: str, state: Json) -> N
             "MaxDelaySeconds": most_seconds,
             "JitterStrategy": "FULL",
         }
+
+
+@pytest.mark.parametrize("errors", [OF_LAMBDA, OF_STEP_FUNCTIONS])
+def test_a_service_that_refuses_for_five_minutes_is_outlasted(errors: tuple[str, ...]) -> None:
+    """Each delay is anything from zero to its full length; of 100,000 restores not one may give up."""
+    seconds, attempts, rate, most_seconds = BLOCKS[errors]
+    delays = [min(seconds * rate**number, most_seconds) for number in range(attempts)]
+    mean, variance = sum(delays) / 2, sum(delay**2 for delay in delays) / 12
+    assert NormalDist(mean, variance**0.5).cdf(300) < 1e-5
 
 
 @pytest.mark.parametrize(("name", "state"), TASKS)

@@ -13,6 +13,17 @@ PLAIN = {
     "States.DataLimitExceeded": "A step answered more than Step Functions can carry.",
     "States.Runtime": "The workflow itself could not continue.",
     "Lambda.Unknown": "A function ended without an answer, for example out of memory.",
+    "Runtime.ExitError": "A function's process ended without an answer, for example out of memory.",
+    "Lambda.TooManyRequestsException": "Lambda ran as many functions as the account's concurrency allows.",
+    "Lambda.ClientExecutionTimeoutException": "Lambda did not answer in time.",
+    "Lambda.ServiceException": "Lambda failed on its side.",
+    "Lambda.AWSLambdaException": "Lambda refused to run a function.",
+    "Lambda.SdkClientException": "Lambda could not be reached.",
+    "StepFunctions.AWSStepFunctionsException": "Step Functions refused to start a volume's execution.",
+    "StepFunctions.ExecutionLimitExceededException": (
+        "Step Functions runs as many executions as the account is allowed."
+    ),
+    "StepFunctions.SdkClientException": "Step Functions could not be reached.",
     "Sandbox.Timedout": "A function took longer than it is allowed to.",
 }
 CLEAN_UP_MARK = " Clean-up failed too: "
@@ -75,7 +86,8 @@ def _unwrap_one(error: str, cause: str, depth: int) -> Explanation:
         return Explanation(error, _plain(error, cause))
     message = document.get("errorMessage")
     if isinstance(message, str):
-        return Explanation(str(document.get("errorType") or error), message.strip() or _plain(error, ""))
+        kind = str(document.get("errorType") or error)
+        return Explanation(kind, _plain(kind, message))
     inner_error = document.get("Error", document.get("error"))
     inner_cause = document.get("Cause", document.get("cause"))
     if isinstance(inner_error, str):

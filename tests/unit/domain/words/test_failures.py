@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarm.domain.words.failures import explain
+from rewarm.domain.words.failures import PLAIN, explain
 
 
 def of_lambda(error, message):
@@ -69,7 +69,22 @@ class TestExplain:
             (
                 "Sandbox.Timedout",
                 of_lambda("Sandbox.Timedout", "RequestId: 1 timed out"),
-                "RequestId: 1 timed out",
+                "A function took longer than it is allowed to. RequestId: 1 timed out",
+            ),
+            (
+                "Runtime.ExitError",
+                of_lambda("Runtime.ExitError", "RequestId: 1 Error: Runtime exited: signal: killed"),
+                f"{PLAIN['Runtime.ExitError']} RequestId: 1 Error: Runtime exited: signal: killed",
+            ),
+            (
+                "Lambda.TooManyRequestsException",
+                "Rate Exceeded. (Status Code: 429)",
+                f"{PLAIN['Lambda.TooManyRequestsException']} Rate Exceeded. (Status Code: 429)",
+            ),
+            (
+                "Lambda.ClientExecutionTimeoutException",
+                "",
+                "Lambda did not answer in time.",
             ),
             ("VolumeFailedError", "plain words", "plain words"),
             ("VolumeFailedError", "", "VolumeFailedError, without a reason."),
