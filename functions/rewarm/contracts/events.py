@@ -210,6 +210,10 @@ class CleanUpEvent(StepEvent):
 class ReleaseTargetEvent(StepEvent):
     """Asks to let others restore to the target."""
 
+    untold: bool = Field(
+        default=False, description="Nobody was told of a volume at full speed; the sweeper sends the message."
+    )
+
 
 class ReportEvent(StepEvent):
     """Asks for the account of the whole restore, or of one volume while others may still be restored.

@@ -98,6 +98,9 @@ class KeepResultResult(Contract):
         str | None, Field(description="Why it failed, in words; for the message where there is no report.")
     ] = None
     result_key: str
+    announced: Annotated[
+        bool, Field(description="False where it is at full speed and nobody could be told; the sweeper does.")
+    ] = True
 
 
 class AnnounceResult(Contract):

@@ -1,12 +1,13 @@
 """States `Announce …`: writes what happened to the record first, then sends the messages.
 
-The message of a volume at full speed is sent even if the record cannot be written. Nothing would send it
-later, because the sweeper leaves a ready restore alone.
+The message of a volume at full speed is sent even if the record cannot be written. If no channel takes it, or
+this step never runs, the sweeper sends it later (clean_up/ready_messages.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from types import MappingProxyType
 
 from rewarm.contracts import AnnounceEvent, AnnounceResult, VolumeAssignment
@@ -20,7 +21,7 @@ from rewarm.ports.restores import VOLUME_EVENTS, RestoreTable
 from rewarm.steps.announce import ended, performance, plan, ready, usable
 from rewarm.steps.record.bucket import MESSAGE_SECONDS, page_url
 from rewarm.steps.record.payloads import with_plans
-from rewarm.steps.record.records import note
+from rewarm.steps.record.records import note, told_attribute
 
 Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
 """From the event and the record to the message and what changes in the record."""
@@ -41,6 +42,8 @@ COMPOSERS = MappingProxyType[str, Composer](
 OF_ONE_VOLUME = usable.USABLE | {"fallback", "ready"}
 TRANSIENT = (ServiceUnavailableError, ThrottledError)
 """Errors for which `Announce Ready` is tried again, so that the record gets its news in the end."""
+MUST_ARRIVE = frozenset({"ready", "failed"})
+"""Messages that are sent until a channel takes them."""
 NOTIFY_ALL = {"slack": True, "email": True}
 
 
@@ -49,27 +52,35 @@ def announce(
 ) -> AnnounceResult:
     """Writes the record, so that it has the news even where no channel takes them, and sends the message.
 
-    Returns the channels that took it. Raises RestoreCancelledError, ServiceUnavailableError.
+    Returns the channels that took it; none where an earlier try has sent it. Raises RestoreCancelledError,
+    ServiceUnavailableError.
     """
     if artifacts is not None and "plansKey" in event.details:
         event = with_plans(event, artifacts)
     if event.event in usable.USABLE:
         usable.note_usable(event, table)
     message = record_news(event, COMPOSERS[event.event], table)
+    if message is None:
+        return AnnounceResult(channels=[])
     key = event.details.get("pageKey")
     url = page_url(key, artifacts, seconds=MESSAGE_SECONDS) if artifacts is not None else None
     channels = messages.send({**_as_json(message, event), "reportUrl": url})
-    if event.event == "failed":
+    if event.event in MUST_ARRIVE:
         _note_sent(event, channels, table)
     return AnnounceResult(channels=channels)
 
 
-def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) -> Message:
-    """Composes the message, writes it and its changes to the record, and returns it."""
+def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) -> Message | None:
+    """Composes the message, writes it and its changes to the record, and returns it.
+
+    None where the record says that the message was sent.
+    """
     message: Message | None = None
     try:
         index = _index(event)
         record = _record(event, index, table)
+        if _is_sent(event, index, record):
+            return None
         message, changes = compose(event, record)
         news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": message.text}
         _append(event.restore_id, index, news, record, table)
@@ -80,6 +91,13 @@ def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) ->
         # Where only a write failed, the message says what was read.
         return message or compose(event, {})[0]
     return message
+
+
+def _is_sent(event: AnnounceEvent, index: int | None, record: JsonObject) -> bool:
+    """By an earlier try, by the sweeper, or before the execution was redriven."""
+    if event.event not in MUST_ARRIVE:
+        return False
+    return bool(record.get("toldAt" if index is None else told_attribute(index)))
 
 
 def _is_sent_unrecorded(event: AnnounceEvent, error: RestoreError) -> bool:
@@ -119,13 +137,19 @@ def _append(
 
 
 def _note_sent(event: AnnounceEvent, channels: list[str], table: RestoreTable) -> None:
-    """Notes that a channel took the failure, or the event bus; until then the sweeper sends it.
+    """Notes that a channel or the event bus took the message; until then the sweeper sends it.
 
-    Raises ServiceUnavailableError where none took it.
+    Raises ServiceUnavailableError where none took it. A note of a volume that cannot be written is let go, as
+    the state goes on and nobody asks for it.
     """
     if not channels:
-        raise ServiceUnavailableError("no channel took the message that the restore has ended")
-    table.update(event.restore_id, {"toldAt": iso(event.now)})
+        raise ServiceUnavailableError(f"no channel took the message {event.event}")
+    index = _index(event)
+    if index is None:
+        table.update(event.restore_id, {"toldAt": iso(event.now)})
+        return
+    with suppress(RestoreError):
+        table.update_volume(event.restore_id, index, {told_attribute(index): {"at": iso(event.now)}})
 
 
 def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:

@@ -35,7 +35,7 @@ class ReadyDetails(Contract):
     volume: VolumeAssignment
     plan: Plan
     volume_id: str
-    initialization: PollInitializationResult
+    initialization: PollInitializationResult | None = None
     before: VerifyVolumeResult | None = None
     after: VerifyVolumeResult | None = None
     released: ReleaseResult | None = None
@@ -63,7 +63,7 @@ def ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject
         full_speed_at=phase_times.verified_at(ready_at, details.after),
         deadline_at=details.deadline_at,
         proof=_proof(event, details),
-        reasons=[*details.initialization.reasons, *_measured(details.after)],
+        reasons=_reasons(details),
         boost=_boost(details.released),
         used_only=_used_only(details),
         phases=_phases(details, ready_at),
@@ -77,8 +77,14 @@ def ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject
     return words.ready(event.restore_id, facts), changes
 
 
+def _reasons(details: ReadyDetails) -> list[str]:
+    """How it is known; where the volume's result was lost, only that its execution came to its end."""
+    known = details.initialization.reasons if details.initialization else ["its execution ended as ready"]
+    return [*known, *_measured(details.after)]
+
+
 def _used_only(details: ReadyDetails) -> bool:
-    agent = details.initialization.signals.agent or {}
+    agent = (details.initialization.signals.agent if details.initialization else None) or {}
     return reported(agent.get("scope"), Scope.WRITTEN) is Scope.USED
 
 
@@ -89,11 +95,16 @@ def _proof(event: AnnounceEvent, details: ReadyDetails) -> words.Proof:
     return words.Proof(
         before=_latency(details.before.result if details.before else None),
         after=_latency(after.result if after else None),
-        unmeasured_because=after.reason if after else "there is no instance to measure it on",
+        unmeasured_because=after.reason if after else _no_measurement(details),
         limit_p99_ms=p99_limit_ms(wanted, details.volume.volume.settings()),
         limit_is_requested=wanted is not None,
         expected=words.Latency(expected.p50_ms, expected.p99_ms, expected.iops) if expected else None,
     )
+
+
+def _no_measurement(details: ReadyDetails) -> str:
+    lost = details.initialization is None
+    return "the figures were lost" if lost else "there is no instance to measure it on"
 
 
 def _latency(measured: Measurement | None) -> words.Latency | None:

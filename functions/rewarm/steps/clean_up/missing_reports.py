@@ -123,7 +123,7 @@ def is_owed(record: JsonObject, ending: ExecutionEnd) -> bool:
 
 
 def _ready(restore_id: str, record: JsonObject, index: int, ports: PagePorts) -> JsonObject:
-    known = _known(restore_id, record, index, ports)
+    known = kept_result(restore_id, record, index, ports)
     found = known if known.get("verdict") == "ready" else {}
     made = record.get(volume_attribute(index)) or {}
     return {"volumeId": made.get("volumeId"), **found, "index": index, "verdict": "ready"}
@@ -151,7 +151,7 @@ def _result(
 ) -> JsonObject:
     if record.get(settled_attribute(index)):
         return _ready(restore_id, record, index, ports)
-    known = _known(restore_id, record, index, ports)
+    known = kept_result(restore_id, record, index, ports)
     if known.get("verdict") == "failed":
         return known
     made = record.get(volume_attribute(index)) or {}
@@ -159,8 +159,8 @@ def _result(
     return {"index": index, "verdict": "failed", "volumeId": made.get("volumeId"), **ended}
 
 
-def _known(restore_id: str, record: JsonObject, index: int, ports: PagePorts) -> JsonObject:
-    """As `Keep Result` wrote it; where the restore was stopped before, from the volume's own report."""
+def kept_result(restore_id: str, record: JsonObject, index: int, ports: PagePorts) -> JsonObject:
+    """A volume's result as `Keep Result` wrote it, or from the volume's own report; empty without both."""
     try:
         found = _read(result_key(restore_id, index), ports.artifacts)
         if not found:

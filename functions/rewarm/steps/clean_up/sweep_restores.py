@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rewarm.contracts import AnnounceEvent, Failure, RestoreRequest
+from rewarm.contracts import AnnounceEvent, Failure
 from rewarm.domain.errors import (
     IncompleteCleanUpError,
     RestoreError,
@@ -34,6 +34,7 @@ from rewarm.steps.clean_up.missing_reports import (
     results_of,
     write_late_report,
 )
+from rewarm.steps.clean_up.ready_messages import request_of, send_ready, untold_volumes
 from rewarm.steps.record.lost_records import RECOVERED, is_lost, recovered
 from rewarm.steps.record.records import (
     FINISHED,
@@ -147,6 +148,10 @@ def _leave(
     restore_id: str, record: JsonObject, ending: ExecutionEnd, ports: SweepPorts
 ) -> SweptResource | None:
     """What is not given back is found again by the next sweep."""
+    for index in untold_volumes(record, ending):
+        if not _is_ours_to_tell(f"{restore_id}/{index}", ports):
+            return SweptResource("restores", restore_id, "ending", OTHER_TELLS)
+        send_ready(restore_id, record, index, now=ports.now, messages=ports.messages, pages=ports.pages)
     late = write_late_report(restore_id, record, ending, now=ports.now, ports=ports.pages)
     if late is None or late.state == "ended":
         _give_back(restore_id, ports)
@@ -252,8 +257,7 @@ def _tell(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled
     if record.get("toldAt"):
         table.update(restore_id, {"status": Status.CANCELLED if cancelled else Status.FAILED})
         return True
-    turn = int(ports.now.timestamp()) // CLAIM_SECONDS
-    if table.claim_event(f"sweep {restore_id} {turn}", ports.owner) != ports.owner:
+    if not _is_ours_to_tell(restore_id, ports):
         return False
     failure = _failure(record, ending, cancelled=cancelled)
     results = results_of(restore_id, record, failure, ports.pages)
@@ -262,7 +266,7 @@ def _tell(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled
     )
     details: JsonObject = {"failure": failure.to_json(), "results": results, "pageKey": page_key}
     event = AnnounceEvent(
-        restore_id=restore_id, now=ports.now, event="failed", request=_request(record), details=details
+        restore_id=restore_id, now=ports.now, event="failed", request=request_of(record), details=details
     )
     announce(event, table=table, messages=ports.messages, artifacts=ports.pages.artifacts)
     return True
@@ -279,12 +283,9 @@ def _failure(record: JsonObject, ending: ExecutionEnd, *, cancelled: bool) -> Fa
     )
 
 
-def _request(record: JsonObject) -> RestoreRequest | None:
-    """For whom the message is; one of another version goes to everybody."""
-    try:
-        return RestoreRequest.model_validate(record.get("request"))
-    except ValueError:
-        return None
+def _is_ours_to_tell(what: str, ports: SweepPorts) -> bool:
+    turn = int(ports.now.timestamp()) // CLAIM_SECONDS
+    return ports.table.claim_event(f"sweep {what} {turn}", ports.owner) == ports.owner
 
 
 def _give_back(restore_id: str, ports: SweepPorts) -> None:

@@ -51,7 +51,7 @@ REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
 
 VOLUME_ATTRIBUTES = (
     "plan", "volume", "command", "fastSnapshotRestore", "boost", "initialization", "measurement", "fallback",
-    "measured", "replaced", "cleanUp", "story", "report", "sending",
+    "measured", "replaced", "cleanUp", "story", "report", "sending", "told",
     VOLUME_EVENTS,
 )  # fmt: skip
 MARKS = ("attached", "settled")
@@ -230,6 +230,11 @@ def stop_if_cancelled(table: RestoreTable, restore_id: str) -> str | None:
     if standing.is_cancelled:
         raise RestoreCancelledError("the restore was cancelled, as asked for")
     return standing.status
+
+
+def told_attribute(index: int) -> str:
+    """People were told that the volume is at full speed: at."""
+    return f"told{index}"
 
 
 def parsed_time(value: object) -> datetime | None:

@@ -26,6 +26,7 @@ def keep_result(event: KeepResultEvent, *, artifacts: Artifacts) -> KeepResultRe
         error=why.error if why else None,
         cause=why.sentence[:MOST_CAUSE] if why else None,
         result_key=key,
+        announced=result.get("announced", True),
     )
 
 

@@ -133,7 +133,39 @@ def test_what_could_be_read_is_told(
     if known:
         monkeypatch.setattr(world.table, "get_volume", lambda *_arguments: known)
     event = AnnounceEvent(restore_id=RESTORE_ID, now=at(9), event="ready", details=ready_details())
-    assert announcing.record_news(event, by_record, world.table).title == str(known)
+    message = announcing.record_news(event, by_record, world.table)
+    assert message is not None
+    assert message.title == str(known)
+
+
+def test_a_volume_at_full_speed_is_told_once_however_often_the_state_is_tried() -> None:
+    """Lambda may lose the answer of a function that has sent it."""
+    world = World()
+    for _ in range(2):
+        say_kind(world, "ready")
+    assert titles(world) == [f"{VOLUME_ID} is at full speed"]
+    assert world.table.records[RESTORE_ID]["told0"]
+
+
+def test_a_volume_at_full_speed_that_no_channel_took_is_told_again() -> None:
+    world = World()
+    world.messages.channels = []
+    with pytest.raises(ServiceUnavailableError, match="no channel took the message ready"):
+        say_kind(world, "ready")
+    world.messages.channels = ["email"]
+    say_kind(world, "ready")
+    assert len(titles(world)) == 2
+
+
+def test_a_message_that_cannot_be_noted_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+
+    def refuse(*_arguments: object) -> None:
+        raise ThrottledError("UpdateItem: slow down")
+
+    monkeypatch.setattr(world.table, "update_volume", refuse)
+    say_kind(world, "ready")
+    assert titles(world) == [f"{VOLUME_ID} is at full speed"]
 
 
 def test_a_failure_waits_for_its_record(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -259,7 +259,8 @@ class TestRacesAndBystanders:
         assert (record["status"], record["failure"]["error"]) == ("failed", "ExecutionAborted")
 
     def test_a_restore_that_ended_by_itself_is_left_alone(self, world):
-        world.begun(status="ready", finishedAt="2026-11-21T03:20:00Z", reportKey="report.json")
+        told = {"at": "2026-11-21T03:20:00Z"}
+        world.begun(status="ready", finishedAt=told["at"], reportKey="report.json", told0=told)
         world.made(attached=INSTANCE_ID)
         world.ended("SUCCEEDED")
         assert world.sweep() == []

@@ -28,10 +28,15 @@ def test_the_whole_is_kept_and_little_goes_on() -> None:
     told = keep(result, artifacts)
     assert told == {
         "index": 3, "verdict": "ready", "volumeId": VOLUME_ID, "snapshotId": SNAPSHOT_ID, "error": None,
-        "cause": None, "resultKey": f"restores/{RESTORE_ID}/3/result.json",
+        "cause": None, "resultKey": f"restores/{RESTORE_ID}/3/result.json", "announced": True,
     }  # fmt: skip
     assert whole_result(told, artifacts) == result
     assert keep(result, artifacts) == told, "idempotent"
+
+
+def test_the_restore_knows_that_nobody_was_told() -> None:
+    result = {"verdict": "ready", "index": 0, "volumeId": VOLUME_ID, "announced": False}
+    assert keep(result, FakeArtifacts())["announced"] is False
 
 
 def test_a_failure_keeps_its_cause() -> None:

@@ -28,6 +28,13 @@ def test_gives_back_every_device_of_the_restore_and_no_other() -> None:
     assert holds.entries == {}
 
 
+def test_a_restore_whose_message_is_owed_stays_where_the_sweeper_finds_it() -> None:
+    holds = holding()
+    owed = EVENT.model_copy(update={"untold": True})
+    assert release_target(owed, holds=holds).released == []
+    assert [one.restore_id for one in holds.running()] == [RESTORE_ID]
+
+
 def test_a_second_time_changes_nothing() -> None:
     holds = holding()
     release_target(EVENT, holds=holds)

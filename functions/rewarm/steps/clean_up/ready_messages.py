@@ -1,0 +1,80 @@
+"""Sends the message of a volume at full speed where `Announce Ready` could not.
+
+Lambda may have refused to run it, or no channel took the message. The restore then stays noted as running
+(state `Release Target`), which is how the sweeper finds it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rewarm.contracts import AnnounceEvent, RestoreRequest
+from rewarm.domain.units import iso
+from rewarm.domain.volume.leftovers import ExecutionEnd
+from rewarm.ports import JsonObject
+from rewarm.ports.messages import Messages
+from rewarm.steps.announce.announce import announce
+from rewarm.steps.clean_up.missing_reports import PagePorts, kept_result
+from rewarm.steps.record.payloads import read_plan
+from rewarm.steps.record.records import (
+    indexes,
+    parsed_time,
+    report_attribute,
+    settled_attribute,
+    told_attribute,
+    volume_attribute,
+)
+
+DETAILS = (
+    "plan", "preparation", "dispatch", "timeline", "initialization", "before", "after", "released", "readyAt",
+    "warmUps",
+)  # fmt: skip
+"""What the message takes from the volume's result; where that was lost, it says less."""
+
+
+def untold_volumes(record: JsonObject, ending: ExecutionEnd) -> list[int]:
+    """The volumes at full speed of a restore that is over, of which nobody was told.
+
+    A restore with volumes succeeds only where all of them are ready.
+    """
+    if (record.get("request") or {}).get("dryRun"):
+        return []
+    return [
+        index
+        for index in indexes(record)
+        if not record.get(told_attribute(index))
+        and (ending.status == "SUCCEEDED" or record.get(settled_attribute(index)))
+    ]
+
+
+def send_ready(
+    restore_id: str, record: JsonObject, index: int, *, now: datetime, messages: Messages, pages: PagePorts
+) -> None:
+    """Sends it and notes that. Raises RestoreError where it could not be sent; the next sweep tries again."""
+    plan = read_plan(restore_id, index, pages.artifacts)
+    known = kept_result(restore_id, record, index, pages)
+    result = known if known.get("verdict") == "ready" else {}
+    made = record.get(volume_attribute(index)) or {}
+    ready_at = parsed_time(record.get("finishedAt")) or now
+    details: JsonObject = {
+        "plan": plan.plan.to_json(),
+        "readyAt": iso(ready_at),
+        **{name: result[name] for name in DETAILS if result.get(name) is not None},
+        "volume": plan.volume.to_json(),
+        "volumeId": made.get("volumeId"),
+        "startedAt": record.get("startedAt") or iso(ready_at),
+        "deadlineAt": record.get("deadlineAt"),
+        "pageKey": (record.get(report_attribute(index)) or {}).get("pageKey") or record.get("pageKey"),
+    }
+    event = AnnounceEvent(
+        restore_id=restore_id, now=now, event="ready", request=request_of(record), details=details
+    )
+    announce(event, table=pages.table, messages=messages, artifacts=pages.artifacts)
+
+
+def request_of(record: JsonObject) -> RestoreRequest | None:
+    """For whom the message is; one of another version goes to everybody."""
+    try:
+        return RestoreRequest.model_validate(record.get("request"))
+    except ValueError:
+        return None
