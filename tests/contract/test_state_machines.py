@@ -11,7 +11,9 @@ import pytest
 from jsonata import Jsonata
 
 from rewarm import contracts
+from rewarm.adapters.holds import EXPIRY_SECONDS
 from rewarm.domain import errors
+from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 from rewarm.steps.announce.announce import TRANSIENT
 from tests.contract import repository
 from tests.contract.repository import ROOT, Graph, Json
@@ -112,6 +114,15 @@ class TestErrors:
         if state["Resource"].endswith(".waitForTaskToken"):
             return  # its time limit is that of the wait; the function may well end after it
         assert function.get("Timeout", limit) < state["TimeoutSeconds"], f"{machine}/{name}"
+
+    def test_a_restore_has_as_long_as_the_longest_plan(self) -> None:
+        tasks = [state["TimeoutSeconds"] for _, name, state in TASKS if name == "Restore Volume"]
+        limits = [
+            repository.machine(name)["TimeoutSeconds"]
+            for name in ("RestoreStateMachine", "RestoreVolumeStateMachine")
+        ]
+        assert {*tasks, *limits} == {LONGEST_RESTORE_SECONDS}
+        assert EXPIRY_SECONDS > LONGEST_RESTORE_SECONDS
 
     def test_the_last_try_of_announce_ready_is_known_as_such(self) -> None:
         """Also of a Retry with more attempts: each of those after it would be the last one, too."""

@@ -23,6 +23,7 @@ from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.adapters.table_items import TableItems, key_of, to_item
+from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 from rewarm.domain.units import iso
 from rewarm.domain.volume.holds import AlarmStart, Hold, Running, TargetHolds
 from rewarm.ports import JsonObject
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
 SHARDS = 16
 SHARD_KEYS = tuple(f"running#{number:02d}" for number in range(SHARDS))
-EXPIRY_SECONDS = 30 * 86_400
-"""An execution lasts seven days at most, a cooldown as long."""
+EXPIRY_SECONDS = LONGEST_RESTORE_SECONDS + 30 * 86_400
+"""No item may expire while its restore runs; a cooldown lasts a week at most."""
 _MARK = "restore:"
 BURST_SECONDS = 4
 """Of the calls that EC2 saves up: its bucket of 100 holds those of five seconds (EC2 developer guide,

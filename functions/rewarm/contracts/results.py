@@ -24,8 +24,9 @@ from rewarm.contracts.values import (
 )
 from rewarm.domain.model import Strategy
 from rewarm.domain.plan.fallback import How
+from rewarm.domain.ready.waits import LONGEST_STATUS_WAIT_SECONDS
 
-WaitSeconds = Annotated[int, Field(ge=1, le=3_600)]
+WaitSeconds = Annotated[int, Field(ge=1, le=LONGEST_STATUS_WAIT_SECONDS)]
 """For a Wait state: whole seconds, at least one."""
 
 

@@ -21,6 +21,10 @@ NEVER_BY_ITSELF = frozenset({Strategy.VOLUME_CLONE})
 """Taken only where the request names it: a clone holds what is on the volume now, not what was restored."""
 
 
+LONGEST_RESTORE_SECONDS = 90 * 86_400
+"""After so long Step Functions ends a restore (`TimeoutSeconds` in statemachine/)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Times:
     """Seconds from now."""
@@ -77,6 +81,20 @@ class EstimateLimits:
 
 Outcome = Estimate | Infeasible
 Estimator = Callable[[VolumeFacts, PriceBook, EstimateLimits], Outcome]
+
+
+def within_limit(estimator: Estimator) -> Estimator:
+    """The estimator, without plans that a restore has no time for."""
+
+    def limited(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Outcome:
+        outcome = estimator(facts, book, limits)
+        if isinstance(outcome, Infeasible) or outcome.times.ready_p90 <= LONGEST_RESTORE_SECONDS:
+            return outcome
+        ready, most = duration_text(outcome.times.ready_p90), duration_text(LONGEST_RESTORE_SECONDS)
+        return Infeasible(outcome.strategy, f"full speed only within {ready}, and a restore may take {most}")
+
+    return limited
+
 
 Parts = tuple[tuple[Phase, Quantiles], ...]
 

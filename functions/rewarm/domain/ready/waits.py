@@ -19,6 +19,9 @@ LONG_RUN_FRACTION = 1 / 200
 """Where the agent's remaining time is unknown or out of date, the time spent bounds the number of looks."""
 METRIC_WAIT_SECONDS = 15
 STATUS_WAIT_SECONDS = (15, 900)
+LONG_STATUS_FRACTION = 1 / 200
+LONGEST_STATUS_WAIT_SECONDS = 6 * 3_600
+"""What has taken days may wait longer between two looks: two months must fit an execution's history."""
 STATUS_LAG_SECONDS = 300
 """EBS user guide, "Monitor volume initialization": up to 5 minutes until the information is updated."""
 SPENT_FRACTION = 1 / 10
@@ -26,6 +29,8 @@ SPENT_FRACTION = 1 / 10
 LEAST_SPENT_FRACTION = 1 / 2_000
 """At the very end of two days, a minute and a half is as good as 15 seconds."""
 LEAST_WAIT_CAP_SECONDS = 60
+LEAST_LONG_FRACTION = 1 / 20_000
+"""The last per cent of two months is half a day: not a look each minute."""
 STANDING_FRACTION = 1 / 50
 """What AWS says is left stands still with the volume: days of that must not fill the history."""
 
@@ -64,13 +69,16 @@ def status_wait_seconds(
     spent_seconds: float,
     standing_seconds: float = 0.0,
 ) -> int:
-    """15 s to 15 min: half of what AWS, the progress or the plan leave; at most a tenth of the time spent, at
-    least a fiftieth of the time without progress.
+    """15 s to 15 min, and later up to a two hundredth of the time spent.
 
-    AWS's figures are up to five minutes old, and a whole per cent of two days is half an hour.
+    Half of what AWS, the progress or the plan leave. At most a tenth of the time spent, and at least a
+    fiftieth of the time without progress. AWS's figures are up to five minutes old, and a whole per cent
+    of two days is half an hour.
     """
     low, high = STATUS_WAIT_SECONDS
-    least = max(low, min(LEAST_WAIT_CAP_SECONDS, round(spent_seconds * LEAST_SPENT_FRACTION)))
+    high = max(high, min(LONGEST_STATUS_WAIT_SECONDS, round(spent_seconds * LONG_STATUS_FRACTION)))
+    cap = max(LEAST_WAIT_CAP_SECONDS, round(spent_seconds * LEAST_LONG_FRACTION))
+    least = max(low, min(cap, round(spent_seconds * LEAST_SPENT_FRACTION)))
     least = max(least, min(high, round(standing_seconds * STANDING_FRACTION)))
     chances = [spent_seconds * SPENT_FRACTION]
     if aws_seconds_left is not None:

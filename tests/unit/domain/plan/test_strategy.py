@@ -11,7 +11,7 @@ import pytest
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, Strategy, VolumeSettings
 from rewarm.domain.plan import estimators, warm_up
-from rewarm.domain.plan.estimates import EstimateLimits, Infeasible
+from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS, EstimateLimits, Infeasible
 from rewarm.domain.plan.facts import CloneSource
 from rewarm.domain.plan.strategy import PlanObjective, choose, choose_all
 from rewarm.domain.volume.volume_types import VolumeSpeed
@@ -60,6 +60,22 @@ class TestReferenceCases:
         lead = estimators.fsr_lead(facts(snapshot_size_gib=size_gib))
         # The credit metric comes by the minute.
         assert (lead.p50 - 60) / HOUR == pytest.approx(hours)
+
+    @pytest.mark.parametrize("size_gib", [16_384, 65_536])
+    def test_the_largest_volumes_have_time_to_load_in_the_background(self, size_gib):
+        found = decide(no_instance(data_bytes=size_gib * GIB), fixed=Strategy.BACKGROUND)
+        assert found.plan.estimate.times.ready_p90 <= LONGEST_RESTORE_SECONDS
+
+    def test_no_plan_takes_longer_than_a_restore_may(self):
+        """A hundred volumes of 16 TiB with a credit each 16 hours; two would be in time."""
+        enabled = FastSnapshotRestore("enabled", NOW, 0.0)
+        many = no_instance(snapshot_size_gib=16_384, fast_restore=enabled, volumes_of_snapshot=200)
+        considered = {one.strategy: one for one in decide(many).considered}
+        assert considered[Strategy.FAST_SNAPSHOT_RESTORE].reason == (
+            "Not possible: full speed only within 133 d 8 h, and a restore may take 90 d."
+        )
+        with pytest.raises(NoStrategyFitsError, match="a restore may take 90 d"):
+            choose(many, PlanObjective(None, None, fixed=Strategy.FAST_SNAPSHOT_RESTORE), BOOK)
 
     def test_twelve_volumes_of_one_snapshot_need_twelve_credits(self):
         enabled = facts(fast_restore=FastSnapshotRestore("enabled", NOW, 10.0), volumes_of_snapshot=12)

@@ -212,6 +212,20 @@ class TestWaits:
             polls += 1
         assert polls * EVENTS_A_LOOK < 4_900, polls
 
+    @pytest.mark.parametrize("told", ["nothing", "plan", "progress"])
+    def test_two_months_in_the_background_fit_the_history(self, told):
+        """64 TiB, the largest volume that there is."""
+        whole, seconds, polls = 64 * 86_400.0, 0.0, 0
+        while seconds < whole:
+            seconds += status_wait_seconds(
+                aws_seconds_left=None,
+                planned_seconds_left=whole - seconds if told == "plan" else None,
+                progress_percent=min(99, int(100 * seconds / whole)) if told == "progress" else None,
+                spent_seconds=seconds,
+            )
+            polls += 1
+        assert polls * EVENTS_A_LOOK < 20_000, polls
+
     def test_three_days_at_a_standstill_fit_the_history(self):
         """What AWS says is left does not change either."""
         seconds, polls = 0.0, 0
