@@ -15,7 +15,7 @@ from rewarm.domain.errors import (
     ServiceUnavailableError,
     TooManyRestoresError,
 )
-from rewarm.domain.units import iso, shown
+from rewarm.domain.units import elapsed_text, iso, shown
 from rewarm.domain.volume.holds import AlarmStart, Running
 from rewarm.ports import JsonObject
 from rewarm.ports.holds import Pace
@@ -27,6 +27,10 @@ from rewarm.steps.select.admission import MOST_ROUNDS, Keeper, enter_stack, seco
 ALARM_SOURCE = "aws.cloudwatch"
 OWN_ALARMS = "operations-of-"
 """How the names of the stack's own alarms begin (template.yaml)."""
+OLDEST_ALARM = timedelta(hours=1)
+"""EventBridge delivers within seconds, but may try for a day; by then the volume may be in use again."""
+REPLAY = "replay-name"
+"""EventBridge user guide, "Replaying archived events": the field that it adds to an event."""
 MAX_EVENT_KEY = 1_024
 """A key of DynamoDB has 2,048 bytes; a schedule's ARN is far shorter."""
 
@@ -51,6 +55,7 @@ def parse_request(
     table, cooldown = ports.keeper.table, ports.cooldown
     if event.input.get("source") == ALARM_SOURCE:
         trigger = _alarm_trigger(event.input)
+        _check_age(event, trigger, table)
         runbook = table.runbook(trigger.alarm_name or "")
         own = (runbook or {}).get("alarmCooldownMinutes")
         cooldown = ports.cooldown if own is None else timedelta(minutes=own)
@@ -77,6 +82,32 @@ def parse_request(
         deadline_at=deadline_at,
         wait_seconds=seconds_until(turn, event.now),
     )
+
+
+def _check_age(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) -> None:
+    """Before the alarm is claimed: an old event must not keep the next one from restoring.
+
+    Raises InvalidRequestError.
+    """
+    went_off = _time_of(event.input)
+    if went_off is None or event.started_at - went_off <= OLDEST_ALARM:
+        return
+    begun = {"startedAt": iso(event.started_at), "trigger": trigger.to_json()}
+    table.put_new(event.restore_id, {"status": Status.PLANNING.value, **begun})
+    age, most = (each.total_seconds() for each in (event.started_at - went_off, OLDEST_ALARM))
+    raise InvalidRequestError(
+        f"the alarm went off {elapsed_text(age)} before its event arrived, and after {elapsed_text(most)} "
+        "an event starts no restore; if it is still wanted, send POST /restores with source.alarm",
+        field="time",
+    )
+
+
+def _time_of(event: JsonObject) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(str(event.get("time")))
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
 
 
 def _begun(event: ParseRequestEvent, trigger: Trigger, cooldown: timedelta) -> JsonObject:
@@ -110,6 +141,8 @@ def _earlier_event(
 ) -> Earlier | None:
     if (trigger.alarm_name or "").startswith(OWN_ALARMS):
         return Earlier("suppressed", None, "it is an alarm about Rewarm itself; a failed restore starts none")
+    if REPLAY in event.input:
+        return Earlier("suppressed", None, "EventBridge replayed it from an archive")
     return earlier_delivery(trigger.event_id or event.restore_id, event.restore_id, keeper) or earlier_alarm(
         trigger.alarm_name or "",
         event.restore_id,
@@ -203,7 +236,7 @@ def _record(
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """The restore that an event already belongs to; None for an alarm that never starts one."""
+    """The restore that an event already belongs to; None for an alarm about Rewarm, and a replay."""
 
     outcome: Literal["duplicate", "suppressed"]
     restore_id: str | None

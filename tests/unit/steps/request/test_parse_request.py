@@ -114,6 +114,34 @@ class TestParseRequest:
         assert first.outcome == "accepted"
         assert parse(event(ALARM_EVENT), table, holds) == first
 
+    @pytest.mark.parametrize(
+        ("went_off", "starts"),
+        [("2026-11-21T02:00:00Z", True), ("2026-11-21T01:59:59Z", False), ("2026-11-18T03:00:00Z", False)],
+    )
+    def test_an_alarm_of_more_than_an_hour_ago_starts_nothing(self, went_off, starts):
+        """Its volume may be in use again."""
+        table, holds = World().table, FakeHolds()
+        table.put_runbook("database volume is gone", TO_INSTANCE)
+        if starts:
+            assert parse(event(ALARM_EVENT | {"time": went_off}), table, holds).outcome == "accepted"
+            return
+        with pytest.raises(InvalidRequestError, match=r"^time: the alarm went off .* POST /restores"):
+            parse(event(ALARM_EVENT | {"time": went_off}), table, holds)
+        assert table.records[RESTORE_ID]["trigger"]["alarmName"] == "database volume is gone"
+        fresh = ALARM_EVENT | {"id": "another"}
+        assert parse(event(fresh, "another-execution"), table, holds).outcome == "accepted", (
+            "not in a cooldown"
+        )
+
+    def test_a_replayed_alarm_starts_nothing_and_claims_nothing(self):
+        """EventBridge user guide, "Replaying archived events": a replayed event has the field replay-name."""
+        table, holds = World().table, FakeHolds()
+        table.put_runbook("database volume is gone", TO_INSTANCE)
+        told = parse(event(ALARM_EVENT | {"replay-name": "orders"}), table, holds)
+        assert (told.outcome, told.request, told.duplicate_of) == ("suppressed", None, None)
+        assert table.records[RESTORE_ID]["reason"] == "EventBridge replayed it from an archive"
+        assert parse(event(ALARM_EVENT, "another-execution"), table, holds).outcome == "accepted"
+
     def test_refuses_an_alarm_without_a_runbook(self):
         table = World().table
         told = (
