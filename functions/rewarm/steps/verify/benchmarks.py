@@ -27,9 +27,10 @@ from rewarm.domain.benchmark.fio_output import BenchmarkOutput, Direction
 from rewarm.domain.errors import BenchmarkNotFoundError, RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.domain.model import MIB, CommandStatus, InstanceEbsLimits
 from rewarm.domain.ready import agent_output
+from rewarm.domain.units import duration_text
 from rewarm.domain.volume import volume_types
 from rewarm.steps.record.bucket import benchmark_key, benchmark_output_key
-from rewarm.steps.verify.start_benchmark import BenchmarkPorts, fio_parameters
+from rewarm.steps.verify.start_benchmark import BenchmarkPorts, execution_seconds, fio_parameters
 from rewarm.steps.warm.agent_command import DELIVERY_SECONDS
 
 INVOCATION_PATIENCE = timedelta(minutes=10)
@@ -38,6 +39,8 @@ LARGEST_OUTPUT = 4 * MIB
 """fio says some 10 KB a run."""
 
 WAIT_SECONDS = 15
+LATE_STATUS = timedelta(minutes=5)
+"""Systems Manager may show the end of a command that late."""
 
 
 def get_benchmark(benchmark_id: str, *, now: datetime, ports: BenchmarkPorts) -> JsonObject:
@@ -209,11 +212,18 @@ def start(event: VerifyVolumeEvent, told: VerifyVolumeResult, ports: BenchmarkPo
 def look(
     event: VerifyVolumeEvent, pending: VerifyVolumeResult, started: StartedBenchmark, ports: BenchmarkPorts
 ) -> VerifyVolumeResult:
-    """The figures as soon as they are there."""
-    status = ports.commands.status(started.command_id, started.request.instance_id)
-    found = outcome(started, status, now=event.now, ports=ports)
-    if found.status == "running":
+    """The figures as soon as they are there. What keeps them away is reported, and fails nothing.
+
+    Run Command ends fio at its time limit. What still runs after that was lost, and is waited for no more.
+    """
+    found = _found(started, event.now, ports)
+    if found.status == "running" and event.now < _deadline(started):
         return pending
+    if found.status == "running":
+        with suppress(RestoreError):
+            ports.commands.cancel(started.command_id, started.request.instance_id)
+        waited = duration_text((event.now - started.started_at).total_seconds())
+        found = _told(started, "failed", f"no figures after {waited}: {found.reason}")
     return pending.model_copy(
         update={
             "finished": True,
@@ -224,6 +234,22 @@ def look(
             "benchmark_seconds": (event.now - started.started_at).total_seconds(),
         }
     )
+
+
+def _found(started: StartedBenchmark, now: datetime, ports: BenchmarkPorts) -> BenchmarkResult:
+    """Also where AWS refuses the look itself: a later look may succeed."""
+    try:
+        status = ports.commands.status(started.command_id, started.request.instance_id)
+        return outcome(started, status, now=now, ports=ports)
+    except (ThrottledError, ServiceUnavailableError) as error:
+        return _told(started, "running", str(error))
+    except RestoreError as error:
+        return _told(started, "failed", str(error))
+
+
+def _deadline(started: StartedBenchmark) -> datetime:
+    seconds = DELIVERY_SECONDS + execution_seconds(started.request)
+    return started.started_at + timedelta(seconds=seconds) + LATE_STATUS
 
 
 def _started(event: VerifyVolumeEvent, ports: BenchmarkPorts) -> StartedBenchmark:

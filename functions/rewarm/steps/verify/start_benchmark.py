@@ -8,7 +8,7 @@ from datetime import datetime
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.benchmarks import BenchmarkRequest, StartedBenchmark
 from rewarm.contracts.parsing import parsed
-from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS
+from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS, Pattern
 from rewarm.domain.errors import AgentUnreachableError, InvalidRequestError, TargetNotUsableError
 from rewarm.domain.model import Instance
 from rewarm.ports.artifacts import Artifacts
@@ -72,10 +72,8 @@ def start_benchmark(
 
 def fio_parameters(request: BenchmarkRequest, benchmark_id: str, artifacts: Artifacts) -> dict[str, str]:
     """Of the document for Linux."""
-    wanted = [PATTERNS[name] for name in dict.fromkeys(request.patterns)]
+    wanted, seconds = _patterns(request), execution_seconds(request)
     limits = [pattern.limit_seconds(request.runtime_seconds) for pattern in wanted]
-    seconds = INSTALL_SECONDS + sum(limits) * len(request.targets)
-    seconds = max(MIN_EXECUTION_SECONDS, min(MAX_EXECUTION_SECONDS, seconds))
     jobs = [
         f"{pattern.name} {pattern.scratch_mib} {' '.join(pattern.arguments(request.runtime_seconds))}"
         for pattern in wanted
@@ -90,6 +88,17 @@ def fio_parameters(request: BenchmarkRequest, benchmark_id: str, artifacts: Arti
         ),
         "executionTimeout": str(seconds),
     }
+
+
+def execution_seconds(request: BenchmarkRequest) -> int:
+    """How long Run Command lets fio's runs take, all together."""
+    limits = [pattern.limit_seconds(request.runtime_seconds) for pattern in _patterns(request)]
+    seconds = INSTALL_SECONDS + sum(limits) * len(request.targets)
+    return max(MIN_EXECUTION_SECONDS, min(MAX_EXECUTION_SECONDS, seconds))
+
+
+def _patterns(request: BenchmarkRequest) -> list[Pattern]:
+    return [PATTERNS[name] for name in dict.fromkeys(request.patterns)]
 
 
 def _copy(request: BenchmarkRequest) -> dict[str, str]:

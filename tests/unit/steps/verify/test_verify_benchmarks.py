@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from rewarm.contracts import VerifyVolumeEvent, VerifyVolumeResult
-from rewarm.domain.errors import InvalidRequestError, ThrottledError
+from rewarm.domain.errors import (
+    AccessDeniedError,
+    InvalidRequestError,
+    RestoreError,
+    ServiceUnavailableError,
+    ThrottledError,
+)
 from rewarm.steps.record.bucket import benchmark_output_key
 from rewarm.steps.verify.benchmarks import BenchmarkPorts
 from rewarm.steps.verify.verify_volume import VerifyVolumePorts, verify_volume
@@ -107,6 +113,45 @@ class TestBenchmarks:
         told = bench.verify(pending, minute=2)
         assert (told.finished, told.verdict, told.benchmarks) == (True, "fast", [])
         assert "fio is not installed" in (told.benchmark_problem or "")
+
+    def test_one_that_never_ends_is_ended_and_fails_nothing(self) -> None:
+        """Run Command would have ended it by then."""
+        bench = Bench()
+        pending = bench.measured()
+        bench.fio.finish("command-1", status="InProgress", status_details="InProgress")
+        assert not bench.verify(pending, minute=20).finished
+        told = bench.verify(pending, minute=60)
+        assert (told.finished, told.verdict, told.benchmarks) == (True, "fast", [])
+        assert (told.benchmark_problem or "").startswith("no figures after 59 min: the command is ")
+        assert bench.fio.cancelled == ["command-1"]
+
+    @pytest.mark.parametrize("error", [ThrottledError("busy"), ServiceUnavailableError("no answer")])
+    def test_a_look_that_fails_for_long_fails_nothing(
+        self, error: RestoreError, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        bench = Bench()
+        pending = bench.measured()
+
+        def refuse(*_: object) -> None:
+            raise error
+
+        monkeypatch.setattr(bench.fio, "status", refuse)
+        assert not bench.verify(pending, minute=5).finished
+        told = bench.verify(pending, minute=60)
+        assert (told.finished, told.verdict) == (True, "fast")
+        assert str(error) in (told.benchmark_problem or "")
+
+    def test_a_look_that_is_refused_fails_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        bench = Bench()
+        pending = bench.measured()
+
+        def refuse(*_: object) -> None:
+            raise AccessDeniedError("GetCommandInvocation: not authorized")
+
+        monkeypatch.setattr(bench.fio, "status", refuse)
+        told = bench.verify(pending, minute=5)
+        assert told.finished
+        assert "GetCommandInvocation" in (told.benchmark_problem or "")
 
     def test_a_windows_instance_has_none(self) -> None:
         bench = Bench()
