@@ -95,9 +95,8 @@ class Auditor:
 
     def _objects(self, ending: Ending) -> list[str]:
         names = backend("s3").buckets[self._lab.stack.buckets[0]].keys
-        known = tuple(
-            f"restores/{one}/" for one in (*ending.restore_ids, *self._restores(), *records(self._lab))
-        )
+        restores = (*ending.restore_ids, *self._restores(), *records(self._lab))
+        known = [name for one in restores for name in (f"restores/{one}/", f"benchmarks/{one}-")]
         return [f"object {key}" for key in list(names) if not key.startswith(("agents/", *known))]
 
     def _restores(self) -> list[str]:

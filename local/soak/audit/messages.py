@@ -14,8 +14,6 @@ from local.soak.lab.services import backend
 
 CHANNELS = {"eventbridge": "programs", "slack": "slack", "email": "email", "chat": "slack"}
 """Each channel with the field of `notify` that leaves it out; programs always get the message."""
-SERVICES = ("events", "secretsmanager", "sns")
-"""What the channels need. If all of them refuse, only the alarm `announce-errors` is left."""
 READY, FAILED = "Announce Ready", "Announce Failure"
 SWEEPER = ("", "SweepFunction")
 """It sends the message of a stopped restore; of which one is not visible from outside."""
@@ -28,8 +26,7 @@ class SentMessages:
     """The messages about ends that the channels accepted, and what is wrong with them."""
 
     def __init__(self, lab: Any, restore_machine: str, volume_machine: str) -> None:
-        self._troubles: set[tuple[str, str, str]] = lab.functions.troubled
-        self._troubled = {trouble[:2] for trouble in self._troubles}
+        self._troubled = {trouble[:2] for trouble in lab.functions.troubled}
         executions = lab.states.executions.values()
         self._restores = {
             execution.name: execution for execution in executions if execution.machine.arn == restore_machine
@@ -51,16 +48,14 @@ class SentMessages:
         return [*self._of_volumes(), *self._of_restores(), *self._of_others()]
 
     def _of_volumes(self) -> Iterator[str]:
-        """Whatever else fails, at least one channel has the message of a volume at full speed."""
+        """At least one channel has the message of a volume at full speed: the sweeper sends those missing."""
         for volume in self._volumes:
             if volume.status != "SUCCEEDED":
                 continue
             restore_id, volume_id = volume.name.rpartition("-")[0], str(volume.output["volumeId"])
             counts = {name: self._ready[name, restore_id, volume_id] for name in self._wanted(restore_id)}
-            refused = all((volume.name, READY, service) in self._troubles for service in SERVICES)
-            if refused and not any(counts.values()):
-                continue
-            clear = (volume.name, READY) not in self._troubled and not self._outside.is_lost(restore_id)
+            is_troubled = bool({(volume.name, READY), SWEEPER} & self._troubled)
+            clear = not is_troubled and not self._outside.is_lost(restore_id)
             yield from _wrong(f"{volume_id} of {restore_id} at full speed", counts, clear=clear)
 
     def _of_restores(self) -> Iterator[str]:

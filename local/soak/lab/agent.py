@@ -65,7 +65,7 @@ class AgentRun:
         self._given = dict(_ASSIGNMENT.findall(script))
         self._flags = dict(_FLAG.findall(self._given["arguments"]))
         self._end = end
-        self._trouble = self._find_trouble()
+        self._trouble = data_plane.trouble_of(self._given["action"])
 
     def steps(self) -> Steps:
         """To the end of the script."""
@@ -85,16 +85,6 @@ class AgentRun:
         finally:
             if volume is not None and volume.reader is self:
                 volume.reader = None
-
-    def _find_trouble(self) -> Trouble | None:
-        for trouble in self._data_plane.troubles:
-            if trouble.action == self._given["action"] and not trouble.met:
-                if trouble.skip:
-                    trouble.skip -= 1
-                    return None
-                trouble.met = True
-                return trouble
-        return None
 
     def _is(self, kind: str) -> bool:
         return self._trouble is not None and self._trouble.kind == kind

@@ -20,6 +20,7 @@ from local.aws.machines.dataplane import (
 )
 from local.aws.region.snapshots.block_lists import block_count
 from local.soak.lab.agent import AgentRun, Trouble
+from local.soak.lab.benchmark import BENCHMARK, benchmark, is_benchmark
 from local.soak.lab.device_use import is_look, look
 from local.soak.lab.scheduler import Process, Scheduler
 
@@ -194,6 +195,11 @@ class MemoryDataPlane:
         if is_look(script):
             command.process = self.scheduler.start(look(self, instance_id, script, command.end))
             return command
+        if is_benchmark(script):
+            trouble = self.trouble_of(BENCHMARK)
+            steps = benchmark(self, instance_id, script, command.end, trouble)
+            command.process = self.scheduler.start(steps)
+            return command
         command.process = self.scheduler.start(AgentRun(self, instance_id, script, command.end).steps())
         return command
 
@@ -205,6 +211,17 @@ class MemoryDataPlane:
         if volume_id not in self.volumes:
             raise DataPlaneError(f"no volume {volume_id}")
         return self.volumes[volume_id]
+
+    def trouble_of(self, action: str) -> Trouble | None:
+        """What befalls the command that begins now."""
+        for trouble in self.troubles:
+            if trouble.action == action and not trouble.met:
+                if trouble.skip:
+                    trouble.skip -= 1
+                    return None
+                trouble.met = True
+                return trouble
+        return None
 
     def running(self) -> int:
         """Commands that have not ended."""

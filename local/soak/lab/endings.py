@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from local.soak.lab.execution import Execution
 from local.soak.lab.lab import FastLab
+from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 
 VOLUME, RESTORE = "RestoreVolumeStateMachine", "RestoreStateMachine"
-LONGEST_SECONDS = 12 * 86_400
+LONGEST_SECONDS = LONGEST_RESTORE_SECONDS + 86_400
 
 
 @dataclass(slots=True)

@@ -33,6 +33,20 @@ def stamp(instant: float) -> str:
     return datetime.fromtimestamp(instant, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+@dataclass(slots=True)
+class Scope:
+    """Where the names of an expression come from; an item of a Map has a scope of its own."""
+
+    variables: Json
+    item: Json = field(default_factory=dict)
+    at: tuple[str, Any] | None = None
+    """The state that was entered last, and its input: where a redrive goes on."""
+    items: dict[int, Scope] = field(default_factory=dict)
+    """Of the Map that was entered last."""
+    results: dict[int, Any] = field(default_factory=dict)
+    """Of the items that came to their end."""
+
+
 @dataclass
 class Execution:
     """What DescribeExecution and GetExecutionHistory know."""
@@ -56,19 +70,13 @@ class Execution:
     ended: Future = field(default_factory=Future)
     process: Process | None = None
     inner: list[Process] = field(default_factory=list)
+    scope: Scope = field(default_factory=lambda: Scope({}))
+    redrives: int = 0
 
     @property
     def state(self) -> str:
         """The state entered last."""
         return self.visits[-1] if self.visits else ""
-
-
-@dataclass(slots=True)
-class Scope:
-    """Where the names of an expression come from; an item of a Map has a scope of its own."""
-
-    variables: Json
-    item: Json = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -92,14 +100,16 @@ class Interpreter:
         self._execution = execution
 
     def run(self) -> Steps:
-        """To the end; raises StateError where the execution fails."""
-        definition = self._execution.machine.definition
-        return (yield from self.states(definition, self._execution.input, Scope({})))
+        """To the end, from where it was if it is redriven; raises StateError where the execution fails."""
+        one = self._execution
+        return (yield from self.states(one.machine.definition, one.input, one.scope))
 
     def states(self, part: Json, data: Any, scope: Scope) -> Steps:
         """The states of a machine, or of a Map's ItemProcessor, from StartAt on."""
-        name: str | None = part["StartAt"]
+        name: str | None
+        name, data = scope.at or (part["StartAt"], data)
         while name is not None:
+            scope.at = name, data
             state = part["States"][name]
             self._count(EVENTS[state["Type"]])
             self._execution.visits.append(name)
@@ -169,23 +179,26 @@ class Interpreter:
     def _map(self, visit: Visit) -> Steps:
         """At most MaxConcurrency items at once; the first that fails ends the others."""
         items = self.value(visit, visit.state["Items"])
-        waiting = [(index, item, Scope(dict(visit.scope.variables))) for index, item in enumerate(items)]
+        outer = visit.scope
+        outer.items = outer.items or {index: Scope(dict(outer.variables)) for index in range(len(items))}
+        waiting = [one for one in enumerate(items) if one[0] not in outer.results]
         running: dict[int, Process] = {}
-        results: list[Any] = [None] * len(items)
         self._count(3 * len(items))
         try:
             while waiting or running:
                 while waiting and len(running) < (visit.state.get("MaxConcurrency") or 40):
-                    index, item, scope = waiting.pop(0)
-                    running[index] = self._item(visit, index, item, scope)
+                    index, item = waiting.pop(0)
+                    running[index] = self._item(visit, index, item, outer.items[index])
                 index, failed, value = yield _first(running)
                 del running[index]
                 if failed is not None:
                     raise failed
-                results[index] = value
+                outer.results[index] = value
         finally:
             for process in running.values():
                 process.stop((0, None, None))
+        results = [outer.results[index] for index in range(len(items))]
+        outer.items, outer.results = {}, {}
         return results
 
     def _item(self, visit: Visit, index: int, item: Any, scope: Scope) -> Process:

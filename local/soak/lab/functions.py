@@ -22,11 +22,11 @@ from unittest import mock
 
 from local import Json
 from local.soak.lab.endpoints import AtOnce, no_metric
-from local.soak.lab.errors import StateError, lambda_failure
+from local.soak.lab.errors import LAMBDA_SILENT, StateError, lambda_failure, of_lambda
 from local.soak.lab.execution import Execution
 from local.soak.lab.scheduler import Fiber, FiberEnded, Scheduler
-from local.soak.lab.template import FunctionResource, Stack, stack
-from local.soak.lab.transport import Switchboard
+from local.soak.lab.template import DEFAULT_TIMEOUT_SECONDS, FunctionResource, Stack, stack
+from local.soak.lab.transport import Call, Desk, Refusal, Switchboard
 from rewarm import observability
 from rewarm.adapters import artifacts, snapshot_blocks
 from rewarm.adapters.snapshot_blocks import REQUESTS_PER_SECOND, Pacer
@@ -35,8 +35,10 @@ Handler = Callable[[Any, Any], Any]
 SWITCHBOARD = Switchboard()
 START_SECONDS = (0.02, 0.4)
 """From the state's order to the function's first line, and back; a cold start takes longer."""
-TIMED_OUT, NO_ANSWER = "Sandbox.Timedout", "Lambda.Unknown"
-"""Step Functions developer guide, "Handling errors": how Lambda's own failures are called."""
+TIMED_OUT, NO_ANSWER = "Sandbox.Timedout", "Runtime.ExitError"
+"""How current runtimes call Lambda's own failures; earlier ones had `Lambda.Unknown` for both."""
+BUSY = Refusal("TooManyRequestsException", "Rate Exceeded.", 429)
+"""Lambda API reference, Invoke: the account's concurrency is used up."""
 _HANDLERS = "rewarm.handlers"
 PAGE = "<!doctype html><title>A restore of the fast lab</title>"
 _AS_IMPORTED: list[tuple[Any, Json]] = []
@@ -61,11 +63,14 @@ class Mishap:
     after_work: bool = False
 
 
-class Mishaps(Protocol):
-    """What may go wrong with a function."""
+class Account(Desk, Protocol):
+    """The open lab, as Lambda sees it."""
 
     def invocation(self, place: str) -> Mishap | None:
-        """For one invocation in a state (or of a function that no state calls)."""
+        """What goes wrong with one invocation in a state (or of a function that no state calls)."""
+
+    def noted(self, place: str, service: str, operation: str) -> Call:
+        """A call that the service makes itself, noted."""
 
 
 @cache
@@ -220,8 +225,12 @@ class Functions:
     """The service."""
 
     def __init__(
-        self, scheduler: Scheduler, deployed: Stack, chance: random.Random, mishaps: Mishaps
+        self, scheduler: Scheduler, deployed: Stack, chance: random.Random, account: Account
     ) -> None:
+        self.concurrency: int | None = None
+        """So many functions may run at once; Lambda refuses further ones."""
+        self.running = 0
+        self.most_running = 0
         self.invocations = 0
         self.places: Counter[str] = Counter()
         """Invocations by state, or by function where no state calls."""
@@ -230,7 +239,7 @@ class Functions:
         self._scheduler = scheduler
         self._functions = deployed.functions
         self._chance = chance
-        self._mishaps = mishaps
+        self._account = account
 
     def invoke(self, arn: str, payload: Any, execution: Execution, state: str) -> Fiber:
         """For a state of an execution."""
@@ -247,10 +256,16 @@ class Functions:
             self.troubled.add((caller.scope.execution, caller.scope.place, service))
 
     def _begin(self, function: FunctionResource, payload: Any, place: str, execution: str) -> Fiber:
+        call = self._account.noted(place, "lambda", "Invoke")
+        is_full = self.concurrency is not None and self.running >= self.concurrency
+        refusal = BUSY if is_full else self._account.interference.before(call)
+        if refusal is not None:
+            self.troubled.add((execution, place, "lambda"))
+            return self._refused(refusal, Scope(place, function.logical_id, execution))
         self.invocations += 1
         self.places[place] += 1
         handler = handlers()[function.module]
-        mishap = self._mishaps.invocation(place)
+        mishap = self._account.invocation(place)
         if mishap is not None:
             self.troubled.add((execution, place, mishap.kind))
         text = json.dumps(payload)
@@ -268,6 +283,9 @@ class Functions:
                 return None, StateError(type(error).__name__, failure)
             if mishap is not None:
                 return self._befall(mishap)
+            if self._account.interference.after(call):
+                self.troubled.add((execution, place, "lambda"))
+                return None, StateError(LAMBDA_SILENT, "Invoke: no answer")
             return json.loads(json.dumps(answer)), None
 
         late = StateError(
@@ -275,13 +293,29 @@ class Functions:
             lambda_failure(TIMED_OUT, f"Task timed out after {function.timeout_seconds}.00 seconds"),
         )
         scope = Scope(place, function.logical_id, execution)
-        return self._scheduler.fiber(work, scope, function.timeout_seconds, (None, late))
+        self.running += 1
+        self.most_running = max(self.most_running, self.running)
+        fiber = self._scheduler.fiber(work, scope, function.timeout_seconds, (None, late))
+        fiber.result.listen(self._over)
+        return fiber
+
+    def _over(self, _outcome: Any) -> None:
+        self.running -= 1
+
+    def _refused(self, refusal: Refusal, scope: Scope) -> Fiber:
+        """Nothing runs; the caller hears it at once."""
+
+        def work() -> tuple[Any, StateError]:
+            _sleep(self._chance.uniform(*START_SECONDS))
+            return None, of_lambda(refusal)
+
+        return self._scheduler.fiber(work, scope, DEFAULT_TIMEOUT_SECONDS)
 
     def _befall(self, mishap: Mishap) -> tuple[Any, StateError]:
         if mishap.kind == "timeout":
             _sleep(float("inf"))
         message = "RequestId: 0 Error: Runtime exited with error: signal: killed"
-        return None, StateError(NO_ANSWER, lambda_failure("Runtime.ExitError", message))
+        return None, StateError(NO_ANSWER, lambda_failure(NO_ANSWER, message))
 
     def _context(self, function: FunctionResource) -> Any:
         ends_at = self._scheduler.now + function.timeout_seconds

@@ -41,7 +41,11 @@ from local.soak.lab.transport import Call, Interference, NoInterference, Removal
 
 MINUTE_SECONDS = 60
 RETRY_SECONDS = (60.0, 120.0)
-"""Lambda developer guide, "Asynchronous invocation": a function that fails is tried twice more."""
+QUEUE_SECONDS, MOST_QUEUE_PAUSE_SECONDS = 21_600.0, 300.0
+"""Lambda developer guide, "How Lambda handles errors and retries with asynchronous invocation".
+
+A function that fails is tried twice more. An event that Lambda cannot run waits up to 6 hours, with pauses of
+1 s to 5 min."""
 AGENTS = ("linux-x86_64", "linux-arm64", "windows-x86_64")
 AGENT_BINARY = b"the warm-up agent of the fast lab"
 
@@ -127,7 +131,7 @@ class FastLab:
         self.protocol = Protocol(self.region)
         self.functions = Functions(self.scheduler, self.stack, random.Random(self.seed + 3), self)
         self.states = StepFunctions(
-            self.scheduler, random.Random(self.seed + 4), self.functions, self.events.put
+            self.scheduler, random.Random(self.seed + 4), self.functions, self.events.put, self
         )
         self._states_api = StepFunctionsApi(self.states)
         self._deploy()
@@ -141,7 +145,11 @@ class FastLab:
     # --------------------------------------------------------------------------- what clients reach (Desk)
     def call_of(self, service: str, operation: str) -> Call:
         """Who calls, noted."""
-        call = Call(self._place(), service, operation)
+        return self.noted(self._place(), service, operation)
+
+    def noted(self, place: str, service: str, operation: str) -> Call:
+        """A call of a state or function, noted; Step Functions' own as well."""
+        call = Call(place, service, operation, self.scheduler.now)
         self.calls[call.key] += 1
         return call
 
@@ -197,7 +205,8 @@ class FastLab:
         self.run(lambda: fiber.result.done)
         answer, failure = fiber.result.value
         if failure is not None:
-            return 502, {"message": str(failure)}
+            # API Gateway developer guide, "Handle Lambda errors": it could not be run, or it failed.
+            return 500 if failure.error.startswith("Lambda.") else 502, {"message": str(failure)}
         return int(answer["statusCode"]), json.loads(answer["body"] or "null")
 
     def begin_api(self, method: str, path: str, body: Json | None = None, **headers: str) -> Fiber:
@@ -303,12 +312,18 @@ class FastLab:
         self.scheduler.start(self._asynchronous(target, event))
 
     def _asynchronous(self, target: str, event: Json) -> Any:
-        for pause in (*RETRY_SECONDS, None):
+        pauses, since, refused = iter(RETRY_SECONDS), self.scheduler.now, 0
+        while True:
             fiber: Fiber = self.functions.call(target, event)
             _, failure = yield fiber.result
             if failure is None:
                 return
-            if pause is None:
+            if failure.error.startswith("Lambda."):
+                pause = min(2.0**refused, MOST_QUEUE_PAUSE_SECONDS)
+                refused += 1
+            else:
+                pause = next(pauses, math.inf)
+            if self.scheduler.now + pause > since + QUEUE_SECONDS:
                 self.undelivered.append(f"{target.rpartition(':')[2]}: {failure}")
                 return
             yield self.scheduler.sleep(pause)

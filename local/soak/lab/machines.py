@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from local import Json
-from local.soak.lab.errors import TIMEOUT, StateError
+from local.soak.lab.errors import START, START_SILENT, TIMEOUT, StateError, of_start
 from local.soak.lab.execution import EVENTS, Execution, Interpreter, Visit, limit, stamp
 from local.soak.lab.scheduler import Fiber, Future, Process, Scheduler
+from local.soak.lab.transport import Call, Interference
 
 Steps = Generator[Future, Any, Any]
 INVOKE, INVOKE_AND_WAIT = "arn:aws:states:::lambda:invoke", "arn:aws:states:::lambda:invoke.waitForTaskToken"
@@ -27,6 +28,15 @@ class Functions(Protocol):
 
     def invoke(self, arn: str, payload: Any, execution: Execution, state: str) -> Fiber:
         """The function's answer as the fiber's result: (payload, None) or (None, StateError)."""
+
+
+class Account(Protocol):
+    """The open lab, as Step Functions sees it."""
+
+    interference: Interference
+
+    def noted(self, place: str, service: str, operation: str) -> Call:
+        """A call that a state makes without a function, noted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +70,12 @@ class StepFunctions:
     """The service. `tell` gets the events that it sends to EventBridge."""
 
     def __init__(
-        self, scheduler: Scheduler, chance: random.Random, functions: Functions, tell: Callable[..., None]
+        self,
+        scheduler: Scheduler,
+        chance: random.Random,
+        functions: Functions,
+        tell: Callable[..., None],
+        account: Account,
     ) -> None:
         self.scheduler = scheduler
         self.chance = chance
@@ -68,22 +83,48 @@ class StepFunctions:
         self.executions: dict[str, Execution] = {}
         self._functions = functions
         self._tell = tell
+        self._account = account
         self._tokens: dict[str, Future] = {}
 
     def start(self, machine_arn: str, name: str, data: Any) -> Execution:
         """Start an execution. Raises ValueError where the name is taken."""
         machine = self.machines[machine_arn]
-        arn = f"{machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}"
+        arn = _execution_arn(machine_arn, name)
         if arn in self.executions:
             raise ValueError(arn)
         execution = Execution(arn, name, machine, data, self.scheduler.now)
         self.executions[arn] = execution
         execution.process = self.scheduler.start(self._life(execution))
         self._changed(execution)
-        seconds = machine.definition.get("TimeoutSeconds")
-        if seconds is not None:
-            self.scheduler.after(seconds, lambda: self._end(execution, "TIMED_OUT", TIMEOUT, ""))
+        self._limit_time(execution)
         return execution
+
+    def redrive(self, arn: str) -> None:
+        """RedriveExecution: goes on at the unsuccessful state, with its input and the variables as they were.
+
+        Of a Map, only the items that did not come to their end. The time limit begins anew (Step Functions
+        developer guide, "Restarting state machine executions with redrive"). Raises ValueError.
+        """
+        execution = self.executions[arn]
+        if execution.status in ("RUNNING", "SUCCEEDED"):
+            raise ValueError(f"{execution.name} is {execution.status}")
+        execution.status, execution.error, execution.cause, execution.stopped = "RUNNING", "", "", None
+        execution.redrives += 1
+        execution.ended = Future()
+        execution.inner.clear()
+        execution.process = self.scheduler.start(self._life(execution))
+        self._changed(execution)
+        self._limit_time(execution)
+
+    def _limit_time(self, execution: Execution) -> None:
+        seconds, redrives = execution.machine.definition.get("TimeoutSeconds"), execution.redrives
+
+        def end() -> None:
+            if execution.redrives == redrives:
+                self._end(execution, "TIMED_OUT", TIMEOUT, "")
+
+        if seconds is not None:
+            self.scheduler.after(seconds, end)
 
     def stop(self, arn: str, error: str = "", cause: str = "") -> None:
         """StopExecution: no Catch sees it."""
@@ -164,10 +205,7 @@ class StepFunctions:
 
     def _run_child(self, execution: Execution, arguments: Json, seconds: float | None) -> Steps:
         """startExecution.sync:2; the child is stopped with its parent."""
-        try:
-            child = self.start(arguments["StateMachineArn"], arguments["Name"], arguments["Input"])
-        except ValueError as taken:
-            raise StateError("StepFunctions.ExecutionAlreadyExistsException", str(taken)) from None
+        child = self._child(execution.state, arguments)
         try:
             _, failure = yield self._with_limit(_pair(child.ended), seconds)
         except GeneratorExit:
@@ -181,6 +219,22 @@ class StepFunctions:
             raise StateError("States.TaskFailed", json.dumps(told)[:CAUSE_CHARS])
         execution.answers.append((execution.state, child.output))
         return told
+
+    def _child(self, place: str, arguments: Json) -> Execution:
+        """StartExecution answers the same execution for the same name and input while that runs."""
+        call = self._account.noted(place, "stepfunctions", "StartExecution")
+        refusal = self._account.interference.before(call)
+        if refusal is not None:
+            raise of_start(refusal)
+        machine, name, data = (arguments[key] for key in ("StateMachineArn", "Name", "Input"))
+        child = self.executions.get(_execution_arn(machine, name))
+        if child is None:
+            child = self.start(machine, name, data)
+        elif child.status != "RUNNING" or child.input != data:
+            raise StateError(f"{START}.ExecutionAlreadyExistsException", child.arn)
+        if self._account.interference.after(call):
+            raise StateError(START_SILENT, "StartExecution: no answer")
+        return child
 
     def _told(self, child: Execution) -> Json:
         """DescribeExecution as sync:2 hands it on: capital letters, the output parsed."""
@@ -223,6 +277,10 @@ class StepFunctions:
             if name in detail:
                 detail[name] = int(detail[name] * 1000)
         self._tell(STATUS_CHANGE, "aws.states", {"stopDate": None, **detail}, [execution.arn])
+
+
+def _execution_arn(machine_arn: str, name: str) -> str:
+    return f"{machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}"
 
 
 def _pair(ended: Future) -> Future:

@@ -153,8 +153,11 @@ class EventBridge:
             (rule, EventPattern.load(json.dumps(rule.pattern))) for rule in rules if rule.pattern
         ]
 
-    def put(self, detail_type: str, source: str, detail: Json, resources: list[str]) -> None:
-        """An event as AWS's services send it; each rule that fits gets it a little later."""
+    def put(self, detail_type: str, source: str, detail: Json, resources: list[str], **fields: str) -> None:
+        """An event as AWS's services send it; each rule that fits gets it a little later.
+
+        `fields` replace its own, such as `time`.
+        """
         event: Any = {
             "version": "0",
             "id": str(uuid.uuid4()),
@@ -165,6 +168,7 @@ class EventBridge:
             "region": REGION,
             "resources": resources,
             "detail": detail,
+            **fields,
         }
         for rule, pattern in self._patterns:
             if pattern.matches_event(event):

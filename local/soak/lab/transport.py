@@ -37,6 +37,8 @@ class Call:
     """The state whose function makes it, or the function where there is no state."""
     service: str
     operation: str
+    at: float = 0.0
+    """When it is made, in virtual time."""
 
     @property
     def key(self) -> tuple[str, str, str]:

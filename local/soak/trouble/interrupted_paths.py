@@ -20,6 +20,7 @@ NO_RATE = FaultRule(
     "CreateVolume", code="VolumeLimitExceeded", times=None, when={"VolumeInitializationRate": "*"}
 )
 AWAY_SECONDS = 300.0
+REDRIVEN_SECONDS = 60.0
 TWO_SWEEPS_SECONDS = 1_800.0
 DEVICE = "/dev/sdm"
 CHANGE = "ChangePerformanceStateMachine"
@@ -119,6 +120,20 @@ def _volume_stopped(lab: FastLab) -> Ending:
     return restored(
         lab, asked, stopped(lab, "Poll Initialization", "Wait For Initialization", machine=VOLUME)
     )
+
+
+@path("stopped-and-redriven")
+def _redriven(lab: FastLab) -> Ending:
+    """The sweeper has ended the restore; the redriven execution must not bring it back or tell it again."""
+
+    def redrive(restore_id: str) -> None:
+        stopped(lab, "Poll Initialization", "Wait For Initialization")(restore_id)
+        lab.pass_time(REDRIVEN_SECONDS)
+        found = lab.execution(RESTORE, restore_id)
+        if found is not None and found.status == "ABORTED":
+            lab.states.redrive(found.arn)
+
+    return restored(lab, request(lab, "warm-up-agent"), redrive)
 
 
 @path("kept-on-failure")

@@ -32,6 +32,7 @@ CLEANERS = frozenset(
         "Release Target",
         "Report",
         "Announce Failure",
+        "Announce Ready",
         "Announce Unreported",
         "SweepFunction",
     }
@@ -228,6 +229,7 @@ def _is_told_at_once(ending: Ending) -> bool:
     """The API refuses, and nothing has begun; or it could not cancel, and the restore went on."""
     return ending.kind == "ready" or ending.status in {
         "refused 403",
+        "refused 500",
         "refused 429",
         "refused 502",
         "refused 503",

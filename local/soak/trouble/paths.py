@@ -12,11 +12,20 @@ from typing import Any
 from local import Json
 from local.aws.region import FaultRule
 from local.soak.lab.endings import LONGEST_SECONDS, RESTORE, VOLUME, Ending, ended
+from local.soak.lab.execution import stamp
 from local.soak.lab.lab import FastLab
 
 GIB_BLOCKS = 2_048
+OLD_SECONDS = 3 * 86_400.0
 FAST_INSTANCE = "m5.4xlarge"
 ALARM = "rewarm-orders"
+ALARM_ARN = f"arn:aws:cloudwatch:us-east-1:123456789012:alarm:{ALARM}"
+ALARM_CHANGE = "CloudWatch Alarm State Change"
+ALARM_DETAIL: Json = {
+    "alarmName": ALARM,
+    "state": {"value": "ALARM", "reason": "r"},
+    "previousState": {"value": "OK"},
+}
 
 
 Play = Callable[[FastLab], Ending]
@@ -114,6 +123,12 @@ def _background(lab: FastLab) -> Ending:
     return restored(lab, request(lab, "background"))
 
 
+@path("benchmarks")
+def _benchmarks(lab: FastLab) -> Ending:
+    wanted = {"samples": 100, "benchmarks": ["random-read", "init"], "benchmarkSeconds": 10}
+    return restored(lab, request(lab, "warm-up-agent", verify=wanted))
+
+
 @path("boosted-warm-up")
 def _boosted(lab: FastLab) -> Ending:
     asked = request(lab, "boosted-warm-up", volume={"throughputMibS": 125})
@@ -136,19 +151,28 @@ def _zone_only(lab: FastLab) -> Ending:
 
 @path("alarm-with-runbook")
 def _alarm(lab: FastLab) -> Ending:
+    return alarmed(lab)
+
+
+@path("alarm-that-comes-late")
+def _late_alarm(lab: FastLab) -> Ending:
+    return alarmed(lab, time=stamp(lab.scheduler.now - OLD_SECONDS))
+
+
+@path("alarm-that-is-replayed")
+def _replayed_alarm(lab: FastLab) -> Ending:
+    return alarmed(lab, **{"replay-name": "orders"})
+
+
+def alarmed(lab: FastLab, **fields: str) -> Ending:
+    """A runbook, and the event of its alarm with these fields."""
     source = lab.region.add_volume(size_gib=8, snapshot_id=snapshot(lab))
     snapshot(lab, volume_id=source)
     asked = request(lab, "auto", source={"volumeId": source, "at": "latest"})
     status, body = lab.api("PUT", f"/runbooks/{ALARM}", asked)
     if status != 200:
         return Ending(f"refused {status}", str(body.get("error", "")), str(body.get("message", "")))
-    detail = {
-        "alarmName": ALARM,
-        "state": {"value": "ALARM", "reason": "r"},
-        "previousState": {"value": "OK"},
-    }
-    arn = f"arn:aws:cloudwatch:us-east-1:123456789012:alarm:{ALARM}"
-    lab.events.put("CloudWatch Alarm State Change", "aws.cloudwatch", detail, [arn])
+    lab.events.put(ALARM_CHANGE, "aws.cloudwatch", ALARM_DETAIL, [ALARM_ARN], **fields)
     lab.run(lambda: bool(lab.states.executions), most_seconds=3_600)
     return ended(lab, *[execution.name for execution in lab.states.executions.values()])
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from local.soak.lab.functions import Mishap
-from local.soak.lab.lab import FastLab
 from local.soak.lab.transport import Call, NoInterference, Refusal
 from local.soak.trouble.wire_faults import DENIED, INTERNAL, JSON_DENIED, JSON_THROTTLED, THROTTLED
 
@@ -27,11 +25,11 @@ class CallFault:
     ends: float
     share: float
 
-    def hits(self, call: Call, now: float, chance: random.Random) -> bool:
+    def hits(self, call: Call, chance: random.Random) -> bool:
         """Whether it strikes this call."""
         wanted = (self.place, self.service, self.operation)
         fits = all(one is None or one == have for one, have in zip(wanted, call.key, strict=True))
-        return fits and self.begins <= now < self.ends and chance.random() < self.share
+        return fits and self.begins <= call.at < self.ends and chance.random() < self.share
 
     def __str__(self) -> str:
         """For people."""
@@ -62,18 +60,13 @@ class RandomFaults(NoInterference):
     chance: random.Random
     call_faults: list[CallFault] = field(default_factory=list)
     invocation_faults: list[InvocationFault] = field(default_factory=list)
-    now: Callable[[], float] = lambda: 0.0
     lifted: bool = False
     met: int = 0
-
-    def bind(self, lab: FastLab) -> None:
-        """Tell the time by this lab."""
-        self.now = lambda: lab.scheduler.now
 
     def before(self, call: Call) -> Refusal | None:
         """The first fault that strikes."""
         for fault in () if self.lifted else self.call_faults:
-            if fault.kind != "lost" and fault.hits(call, self.now(), self.chance):
+            if fault.kind != "lost" and fault.hits(call, self.chance):
                 self.met += 1
                 return refusal(fault.kind, call.service)
         return None
@@ -81,7 +74,7 @@ class RandomFaults(NoInterference):
     def after(self, call: Call) -> bool:
         """Answers that get lost."""
         for fault in () if self.lifted else self.call_faults:
-            if fault.kind == "lost" and fault.hits(call, self.now(), self.chance):
+            if fault.kind == "lost" and fault.hits(call, self.chance):
                 self.met += 1
                 return True
         return False

@@ -11,6 +11,7 @@ from local.aws.region import FaultRule, ImageDevice, RegionSettings
 from local.soak.lab.agent import Trouble
 from local.soak.lab.functions import Mishap
 from local.soak.lab.lab import FastLab
+from local.soak.trouble.further_trouble import Further
 from local.soak.trouble.machine_rows import ACTS, AGENT_KINDS
 from local.soak.trouble.random_faults import (
     CALL_KINDS,
@@ -67,6 +68,8 @@ class Plan:
     cancel_after: dict[int, float] = field(default_factory=dict)
     """Restore -> seconds after its start."""
     stop_after: dict[int, float] = field(default_factory=dict)
+    redrive_after: dict[int, float] = field(default_factory=dict)
+    """Seconds after it was stopped."""
     use_after: dict[int, float] = field(default_factory=dict)
     """Restore to a zone -> when somebody begins to look for its volumes, to write to them."""
     troubles: list[Trouble] = field(default_factory=list)
@@ -104,6 +107,7 @@ class Writer:
         if chance.random() < 0.75:
             for _ in range(chance.choices((1, 2, 3), (5, 3, 2))[0]):
                 self._trouble()
+        Further(self.plan, random.Random(self.plan.seed + 4)).write(lab)
         return self.plan
 
     def _use(self, chance: random.Random) -> None:

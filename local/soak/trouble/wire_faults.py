@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from local.soak.lab.functions import BUSY
 from local.soak.lab.transport import Call, NoInterference, Refusal
 
 
@@ -24,12 +25,13 @@ class Kind(StrEnum):
     LOST_ANSWER = "time-out after the effect"
     PARTIAL_FAILURE = "partial failure"
     NOT_FOUND_YET = "not found right after create"
+    THROTTLED_FIVE_MINUTES = "throttled for five minutes"
 
 
-PASSING = frozenset(
-    {Kind.THROTTLED_TWICE, Kind.INTERNAL_ERROR, Kind.LOST_ANSWER, Kind.NOT_FOUND_YET, Kind.PARTIAL_FAILURE}
-)
+PASSING = frozenset(Kind) - {Kind.THROTTLED_FOR_EVER, Kind.ACCESS_DENIED}
 """What goes by while the state is tried again."""
+FIVE_MINUTES = 300.0
+"""Only calls that Step Functions makes for a state: no attempts of botocore's are behind them."""
 INTERNAL_ERRORS = 4
 """One more than botocore's three attempts: the state's own Retry is needed."""
 NOT_FOUND_TIMES = 2
@@ -41,6 +43,7 @@ THROTTLED = {
     "sns": Refusal("Throttled", "Rate exceeded", 429),
     "dynamodb": Refusal("ThrottlingException", "Rate of requests exceeds the allowed throughput."),
     "service-quotas": Refusal("TooManyRequestsException", "Too many requests"),
+    "lambda": BUSY,
 }
 DENIED = {
     "ec2": Refusal("UnauthorizedOperation", "You are not authorized to perform this operation.", 403),
@@ -61,6 +64,7 @@ INTERNAL = {
     "pricing": "InternalErrorException",
     "service-quotas": "ServiceException",
     "kms": "KMSInternalException",
+    "lambda": "ServiceException",
 }
 JSON_THROTTLED = Refusal("ThrottlingException", "Rate exceeded")
 JSON_DENIED = Refusal("AccessDeniedException", "User is not authorized to perform this action")
@@ -83,6 +87,10 @@ _PARTIAL = frozenset(
 """Calls whose answer has HTTP status 200 and yet says that a part was not done (botocore)."""
 
 
+_OF_SOME = frozenset({Kind.PARTIAL_FAILURE, Kind.NOT_FOUND_YET, Kind.THROTTLED_FIVE_MINUTES})
+_STARTING_STATES = frozenset({"Restore Volume"})
+
+
 def refusal_of(kind: Kind, service: str) -> Refusal:
     """What the service says where the trouble never ends."""
     if kind is Kind.ACCESS_DENIED:
@@ -93,7 +101,9 @@ def refusal_of(kind: Kind, service: str) -> Refusal:
 def kinds(key: tuple[str, str, str]) -> list[Kind]:
     """The columns that a call has."""
     place, service, operation = key
-    found: list[Kind] = [kind for kind in Kind if kind not in (Kind.PARTIAL_FAILURE, Kind.NOT_FOUND_YET)]
+    found: list[Kind] = [kind for kind in Kind if kind not in _OF_SOME]
+    if service == "lambda" or (operation == "StartExecution" and place in _STARTING_STATES):
+        found.append(Kind.THROTTLED_FIVE_MINUTES)
     if (service, operation) in _PARTIAL:
         found.append(Kind.PARTIAL_FAILURE)
     if _not_found(place, service, operation) is not None:
@@ -117,13 +127,15 @@ class CallFault(NoInterference):
     """How many calls were hit."""
     lifted: bool = False
     seen: int = 0
+    first_at: float | None = None
 
     def before(self, call: Call) -> Refusal | None:
         """Errors instead of the work."""
         if self.lifted or call.key != self.key:
             return None
         self.seen += 1
-        refusal = self._refusal()
+        self.first_at = call.at if self.first_at is None else self.first_at
+        refusal = self._refusal(call.at - self.first_at)
         if refusal is not None:
             self.met += 1
         return refusal
@@ -142,10 +154,12 @@ class CallFault(NoInterference):
         self.met += 1
         return _partly_failed(call.operation, body)
 
-    def _refusal(self) -> Refusal | None:
+    def _refusal(self, since_first: float) -> Refusal | None:
         _, service, operation = self.key
         match self.kind:
             case Kind.THROTTLED_TWICE if self.seen <= 2:
+                return THROTTLED.get(service, JSON_THROTTLED)
+            case Kind.THROTTLED_FIVE_MINUTES if since_first < FIVE_MINUTES:
                 return THROTTLED.get(service, JSON_THROTTLED)
             case Kind.THROTTLED_FOR_EVER:
                 return THROTTLED.get(service, JSON_THROTTLED)

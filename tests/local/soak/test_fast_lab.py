@@ -93,7 +93,7 @@ def machine(states, **top):
 def run(states, data=None, **top):
     scheduler = Scheduler(ManualClock(0), random.Random(1))
     events = []
-    service = StepFunctions(scheduler, random.Random(1), None, lambda *event: events.append(event))
+    service = StepFunctions(scheduler, random.Random(1), None, lambda *event: events.append(event), None)
     made = machine(states, **top)
     service.machines[made.arn] = made
     execution = service.start(made.arn, "one", data)

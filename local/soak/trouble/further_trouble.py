@@ -1,0 +1,114 @@
+"""Trouble that scenarios got later: Lambda, benchmarks, long plans, old events, redrives.
+
+It has a chance of its own, so that every seed means what it meant before, and more.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from local.soak.lab.agent import Trouble
+from local.soak.lab.benchmark import BENCHMARK
+from local.soak.lab.execution import stamp
+from local.soak.lab.lab import FastLab
+from local.soak.trouble.paths import ALARM, ALARM_ARN, ALARM_CHANGE, ALARM_DETAIL, OLD_SECONDS
+from local.soak.trouble.random_faults import CallFault
+
+if TYPE_CHECKING:
+    from local.soak.trouble.scenarios import Plan
+
+SHARES = {"lambda": 0.3, "benchmark": 0.2, "long": 0.02, "old": 0.1, "redrive": 0.15}
+OUTAGES = {"throttled": (5.0, 60.0, 300.0), "internal": (5.0, 60.0), "lost": (5.0, 60.0)}
+"""Kind -> for how long: no restore may fail for it."""
+CONCURRENCIES = (1, 2, 5, 10)
+BENCHMARK_KINDS = (None, "no-fio", "hangs", "no-upload")
+LONG_GIB = (600, 1_024)
+"""At the Region's 1.2 MiB/s five and ten days; a restore used to end after seven."""
+BLOCKS_A_GIB = 2_048
+
+
+class Further:
+    """Adds to one plan."""
+
+    def __init__(self, plan: Plan, chance: random.Random) -> None:
+        self._plan = plan
+        self._chance = chance
+
+    def write(self, lab: FastLab) -> None:
+        """What the chance says."""
+        adders = {
+            "lambda": self._lambda,
+            "benchmark": self._benchmark,
+            "long": self._long,
+            "old": self._old,
+            "redrive": self._redrive,
+        }
+        for name, share in SHARES.items():
+            if self._chance.random() < share:
+                adders[name](lab)
+
+    def _when(self) -> float:
+        return self._chance.expovariate(1 / 90)
+
+    def _lambda(self, lab: FastLab) -> None:
+        """Lambda refuses to run functions for a while, or runs a few at once only."""
+        if self._chance.random() < 0.3:
+            lab.functions.concurrency = self._chance.choice(CONCURRENCIES)
+            self._plan.told.append(f"Lambda runs {lab.functions.concurrency} functions at once")
+            return
+        kind = self._chance.choice(tuple(OUTAGES))
+        begins, seconds = lab.scheduler.now + self._when(), self._chance.choice(OUTAGES[kind])
+        share = 0.3 if kind == "lost" else 1.0
+        fault = CallFault(kind, None, "lambda", "Invoke", begins, begins + seconds, share)
+        self._plan.faults.call_faults.append(fault)
+        self._plan.told.append(str(fault))
+
+    def _benchmark(self, _lab: FastLab) -> None:
+        """Optional: whatever becomes of it, the volume is ready."""
+        asked = [one for one in self._plan.requests if "instanceId" in one["target"]]
+        if not asked:
+            return
+        wanted = self._chance.choice((["random-read"], ["random-read", "init"]))
+        self._chance.choice(asked)["verify"] |= {"benchmarks": wanted, "benchmarkSeconds": 10}
+        kind = self._chance.choice(BENCHMARK_KINDS)
+        if kind is not None:
+            self._plan.troubles.append(Trouble(kind, BENCHMARK))
+        self._plan.told.append(f"benchmarks of a volume, {kind or 'which go well'}")
+
+    def _long(self, lab: FastLab) -> None:
+        """A volume that EBS loads for days or weeks."""
+        size_gib = self._chance.choice(LONG_GIB)
+        snapshot_id = lab.region.add_snapshot(size_gib=size_gib, extents=((0, size_gib * BLOCKS_A_GIB),))
+        self._plan.requests.append(
+            {
+                "source": {"snapshotId": snapshot_id},
+                "target": {"availabilityZone": "us-east-1a"},
+                "objective": {"strategy": "background"},
+                "verify": {"samples": 0},
+            }
+        )
+        self._plan.delays.append(0.0)
+        self._plan.told.append(f"restore {len(self._plan.requests) - 1} loads {size_gib:,} GiB")
+
+    def _old(self, lab: FastLab) -> None:
+        """An alarm's event of three days ago, or one that is replayed: neither restores anything."""
+        fields = self._chance.choice(
+            ({"time": stamp(lab.scheduler.now - OLD_SECONDS)}, {"replay-name": "everything"})
+        )
+        put = lab.events.put
+        lab.scheduler.after(
+            self._when(), lambda: put(ALARM_CHANGE, "aws.cloudwatch", ALARM_DETAIL, [ALARM_ARN], **fields)
+        )
+        self._plan.told.append(f"an old event of the alarm {ALARM}")
+
+    def _redrive(self, _lab: FastLab) -> None:
+        """Somebody stops an execution, and then lets it go on."""
+        plan, restore = self._plan, self._chance.randrange(len(self._plan.requests))
+        plan.stop_after.setdefault(restore, self._when())
+        plan.redrive_after[restore] = self._chance.choice((0.1, 5.0, 60.0, 600.0))
+        plan.harmless = False
+        plan.told.append(
+            f"restore {restore} is stopped after {plan.stop_after[restore]:.0f} s and redriven "
+            f"{plan.redrive_after[restore]:g} s later"
+        )
