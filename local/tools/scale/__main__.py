@@ -22,12 +22,14 @@ from local import ROOT
 from local.aws.host import HOST_ERRORS
 from local.tools.scale.measure import Listing, ScaleError, as_json, measure_alone
 from local.tools.scale.patterns import PATTERNS, pages
-from local.tools.scale.restores import crowd, problems
+from local.tools.scale.restores import Shortage, crowd, problems
 from rewarm.domain.model import Strategy
 from rewarm_cli.arguments import Parser, whole
 
 DEFAULT_SIZE_GIB = 16_384
-OF_LISTINGS, OF_RESTORES = ("size_gib", "pattern", "state_dir"), ("strategy", "seed")
+OF_LISTINGS = ("size_gib", "pattern", "state_dir")
+OF_RESTORES = ("strategy", "seed", "lambda_concurrency", "lambda_outage_minutes")
+MOST_CONCURRENCY, MOST_OUTAGE_MINUTES = 100_000, 600
 MOST_MIB = 512
 MOST_RESTORES = 2_000
 """What a stack allows at once by default."""
@@ -62,7 +64,8 @@ def _restores(options: argparse.Namespace, said: TextIO) -> int:
     logging.disable(logging.CRITICAL)
     try:
         alone = crowd(1, strategy=options.strategy, seed=options.seed)
-        many = crowd(options.restores, strategy=options.strategy, seed=options.seed)
+        shortage = Shortage(options.lambda_concurrency, options.lambda_outage_minutes or 0)
+        many = crowd(options.restores, strategy=options.strategy, seed=options.seed, shortage=shortage)
     finally:
         logging.disable(silenced)
     wrong = problems(many, alone)
@@ -70,7 +73,9 @@ def _restores(options: argparse.Namespace, said: TextIO) -> int:
         f"{'✗' if wrong else '✓'} {many.ready:,} of {many.restores:,} restores at once are ready, after "
         f"{many.first_seconds:,.0f} to {many.last_seconds:,.0f} s (one alone: {alone.last_seconds:,.0f} s); "
         f"{many.calls:,.1f} requests each (alone {alone.calls:,.1f}), {many.ec2_calls:,.1f} of them to EC2 "
-        f"(alone {alone.ec2_calls:,.1f}); {many.throttled_states:,} states were throttled",
+        f"(alone {alone.ec2_calls:,.1f}); {many.throttled_states:,} states were throttled; "
+        f"{many.told:,} were told; {many.most_functions:,} functions ran at once at most, and Lambda refused "
+        f"{many.refused_functions:,}",
         file=said,
     )
     for one in wrong:
@@ -136,6 +141,16 @@ def _parser() -> Parser:
         "--strategy",
         choices=list(Strategy),
         help=f"of the restores ({Strategy.WARM_UP_AGENT})",
+    )
+    parser.add_argument(
+        "--lambda-concurrency",
+        type=whole("functions", 1, MOST_CONCURRENCY),
+        help="Lambda runs so many functions at once (no limit)",
+    )
+    parser.add_argument(
+        "--lambda-outage-minutes",
+        type=whole("minutes", 1, MOST_OUTAGE_MINUTES),
+        help="for so long Lambda runs no function, once half of the restores have begun",
     )
     parser.add_argument("--seed", type=int, help="of the restores' chances (1)")
     parser.add_argument("--json", action="store_true", help="the last line is one JSON object")

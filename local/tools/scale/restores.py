@@ -6,6 +6,7 @@ virtual; the functions, the adapters and the state machines are the stack's own.
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -15,6 +16,9 @@ from local.aws.region import RegionSettings
 from local.soak.lab.execution import Execution
 from local.soak.lab.lab import FastLab
 from local.soak.lab.services import backend as moto_backend
+from local.soak.trouble.matrix import SWEPT_SECONDS
+from local.soak.trouble.random_faults import CallFault, RandomFaults
+from local.soak.trouble.scenarios import START
 
 MOST_TIMES_THE_CALLS = 1.5
 PER_INSTANCE = 4
@@ -24,6 +28,9 @@ EXTENTS = ((0, 1_000), (4_000, 1_000))
 MOST_SECONDS = 86_400.0
 """Virtual; a restore that takes longer is stuck."""
 EC2 = ("ec2", "ebs")
+FIRST_OUTAGE_SECONDS, SECONDS_A_TURN = 30.0, 0.9
+"""Restores begin in turn, one every so many seconds."""
+READY = "Rewarm Restore Ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +53,40 @@ class Crowd:
     """Tries of a state that failed because AWS was busy."""
     held_afterwards: int
     """Devices and places that nobody gave back."""
+    told: int = 0
+    """Restores whose volume people were told to be at full speed."""
+    most_functions: int = 0
+    """So many ran at once."""
+    refused_functions: int = 0
+    """Tries of a state whose function Lambda did not run."""
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
         return asdict(self)
 
 
-def crowd(count: int, *, strategy: str = "warm-up-agent", seed: int = 1) -> Crowd:
-    """Start so many at once and let them end."""
-    with FastLab(seed, RegionSettings(throttling=True)) as lab:
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """What Lambda does not give: functions at once, and none at all for a while in the middle."""
+
+    concurrency: int | None = None
+    outage_minutes: int = 0
+
+    def faults(self, count: int, seed: int) -> RandomFaults:
+        """The outage, while half of so many restores have begun."""
+        begins = START + max(FIRST_OUTAGE_SECONDS, count * SECONDS_A_TURN / 2)
+        ends = begins + 60 * self.outage_minutes
+        outage = CallFault("throttled", None, "lambda", "Invoke", begins, ends, 1.0)
+        return RandomFaults(random.Random(seed), [outage])
+
+
+def crowd(
+    count: int, *, strategy: str = "warm-up-agent", seed: int = 1, shortage: Shortage | None = None
+) -> Crowd:
+    """Start so many at once and let them end; after a shortage the sweeper gets its time as well."""
+    shortage = shortage or Shortage()
+    with FastLab(seed, RegionSettings(throttling=True), shortage.faults(count, seed)) as lab:
+        lab.functions.concurrency = shortage.concurrency
         instances = [lab.region.add_instance() for _ in range(-(-count // PER_INSTANCE))]
         snapshots = [
             lab.region.add_snapshot(size_gib=SNAPSHOT_GIB, extents=EXTENTS)
@@ -69,6 +101,8 @@ def crowd(count: int, *, strategy: str = "warm-up-agent", seed: int = 1) -> Crow
         ]
         for execution in started:
             lab.finish(execution, most_seconds=MOST_SECONDS)
+        if shortage.outage_minutes:
+            lab.pass_time(SWEPT_SECONDS)
         return _account(lab, started)
 
 
@@ -86,7 +120,8 @@ def _account(lab: FastLab, started: list[Execution]) -> Crowd:
     seconds = sorted((one.stopped or lab.scheduler.now) - one.started for one in started)
     asked = Counter[str]()
     for (_, service, _), number in lab.calls.items():
-        asked[service] += number
+        asked[service] += number if service != "lambda" else 0
+    told = {one["detail"]["restoreId"] for one in lab.events.sent if one["detail-type"] == READY}
     failures = [error for execution in lab.states.executions.values() for _, error in execution.failures]
     return Crowd(
         restores=len(started),
@@ -100,6 +135,9 @@ def _account(lab: FastLab, started: list[Execution]) -> Crowd:
         ec2_calls=round(sum(asked[service] for service in EC2) / len(started), 2),
         throttled_states=failures.count("ThrottledError"),
         held_afterwards=len(_held()),
+        told=len(told),
+        most_functions=lab.functions.most_running,
+        refused_functions=failures.count("Lambda.TooManyRequestsException"),
     )
 
 
@@ -126,6 +164,8 @@ def problems(found: Crowd, alone: Crowd) -> list[str]:
         many, one = getattr(found, name), getattr(alone, name)
         if many > one * MOST_TIMES_THE_CALLS:
             told.append(f"{name}: {many} a restore, {one} where it is alone")
+    if found.told != found.ready:
+        told.append(f"{found.ready - found.told} volumes are at full speed, and nobody was told")
     if found.held_afterwards:
         told.append(f"{found.held_afterwards} devices or places were not given back")
     return told

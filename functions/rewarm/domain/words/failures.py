@@ -23,6 +23,9 @@ PLAIN = {
     "StepFunctions.ExecutionLimitExceededException": (
         "Step Functions runs as many executions as the account is allowed."
     ),
+    "StepFunctions.ExecutionAlreadyExistsException": (
+        "The volume's execution has ended before: a restore cannot be continued by a redrive."
+    ),
     "StepFunctions.SdkClientException": "Step Functions could not be reached.",
     "Sandbox.Timedout": "A function took longer than it is allowed to.",
 }
