@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from botocore.session import get_session
 
+from local.aws.permissions import reference
+from local.aws.permissions.policies import problems
+from local.soak.lab.template import stack
 from rewarm.domain.volume.performance_change import ModificationRule
 from rewarm.domain.volume.replacing import TAGS as REPLACING_TAGS
 from rewarm.steps.request.parse_request import OWN_ALARMS
@@ -21,13 +24,6 @@ MANAGED_TAG = "aws:ResourceTag/rewarm:managed"
 REPLACED_TAG = "aws:ResourceTag/rewarm:replaced-by-stack"
 NO_HANDLERS = {"__init__", "wiring", "http", "api_performance", "api_benchmarks"}
 """Parts of handlers."""
-NO_RESOURCE = (
-    "ec2:Describe", "ssm:DescribeInstanceInformation", "ssm:GetCommandInvocation", "ssm:CancelCommand",
-    "ssm:ListCommands",
-    "cloudwatch:GetMetricData", "pricing:GetProducts", "servicequotas:Get", "logs:",
-    "cloudtrail:LookupEvents", "ec2:ListSnapshotsInRecycleBin",
-)  # fmt: skip
-"""Calls for which IAM knows no resource (service authorization reference)."""
 EVENTS = ROOT / "events/aws"
 OWN_ALARM = "operations-of-rewarm-restore-failed"
 GATEWAY_RESPONSES = [
@@ -76,9 +72,16 @@ class TestPermissions:
         for statement in statements(functions()[name]):
             for action in actions(statement):
                 assert "*" not in action, name
+                known = reference.action(action)
+                assert known is not None, action
                 # Where the call knows no resource, IAM refuses it unless the statement has "*".
                 everywhere = statement["Resource"] == "*"
-                assert everywhere == action.startswith(NO_RESOURCE), f"{name}: {action}"
+                assert everywhere == (not known.resource_types), f"{name}: {action}"
+
+    def test_aws_supports_every_statement(self) -> None:
+        """Actions, resources and condition keys are those of the Service Authorization Reference."""
+        found = [one for listed in stack().policies.values() for one in listed]
+        assert [said for one in found for said in problems(one)] == []
 
     def test_a_shared_policy_has_several_roles_and_a_role_has_room_for_more(self) -> None:
         roles = [*functions().values(), *repository.resources("AWS::Serverless::StateMachine").values()]

@@ -72,6 +72,7 @@ LOCAL_MAY_USE = {
     "tools": {"aws", "soak"},
     "aws/emulator": set(),
     "aws/machines": set(),
+    "aws/permissions": set(),
     "aws/region": {"aws/machines"},
     "aws/wire": {"aws/region"},
     "soak/lab": set(),

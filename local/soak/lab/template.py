@@ -13,6 +13,8 @@ import yaml
 from samtranslator.yaml_helper import yaml_parse
 
 from local import ROOT, Json, documents
+from local.aws.permissions import roles
+from local.aws.permissions.authorizer import Policies
 
 ACCOUNT, REGION, STACK = "123456789012", "us-east-1", "rewarm"
 PSEUDO = {
@@ -33,8 +35,12 @@ _ARNS = {
     "AWS::SQS::Queue": "sqs:{region}:{account}:{name}",
     "AWS::DynamoDB::Table": "dynamodb:{region}:{account}:table/{name}",
     "AWS::SecretsManager::Secret": "secretsmanager:{region}:{account}:secret:{name}",
+    "AWS::S3::Bucket": "s3:::{name}",
+    "AWS::IAM::Role": "iam::{account}:role/{name}",
+    "AWS::Events::Rule": "events:{region}:{account}:rule/{name}",
 }
 _REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic", "AWS::SecretsManager::Secret"}
+_NO_VALUE = {"Ref": "AWS::NoValue"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,8 @@ class Stack:
     secrets: dict[str, str]
     names: dict[str, str] = field(default_factory=dict)
     """What Ref gives, by logical id."""
+    policies: Policies = field(default_factory=dict)
+    """What roles and AWS's services may do."""
 
 
 @cache
@@ -97,6 +105,9 @@ def stack(root: Path = ROOT, **parameters: str) -> Stack:
     for name in _of(resources, "AWS::Serverless::Function"):
         function = _function(name, found[name], resolver)
         functions[function.arn] = function
+    deployed = roles.resources(root)
+    known = {**document, "Resources": {**deployed, **resources}}
+    grants = Resolver(known, values, documents.contents(root))
     owners = [*_of(resources, "AWS::Serverless::Function"), *_of(resources, "AWS::Serverless::StateMachine")]
     return Stack(
         functions=functions,
@@ -113,6 +124,7 @@ def stack(root: Path = ROOT, **parameters: str) -> Stack:
             for name in _of(resources, "AWS::SecretsManager::Secret")
         },
         names={name: resolver.ref(name) for name in resources},
+        policies=roles.policies(deployed, grants.value),
     )
 
 
@@ -188,9 +200,12 @@ class Resolver:
         return self.arn(name) if kind in _REF_IS_ARN else self.name(name)
 
     def value(self, value: Any) -> Any:
-        """The value with every function replaced by what it gives."""
+        """The value with every function replaced by what it gives; None for AWS::NoValue."""
+        if value == _NO_VALUE:
+            return None
         if isinstance(value, list):
-            return [self.value(item) for item in value]
+            resolved = [self.value(item) for item in value]
+            return [item for item in resolved if item is not None]
         if not isinstance(value, dict):
             return value
         if len(value) == 1:
