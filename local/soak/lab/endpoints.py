@@ -22,18 +22,23 @@ class Posted:
 
 
 class Objects:
-    """The bucket, by presigned addresses."""
+    """The bucket, by presigned addresses; `allowed` says what S3 does with one: (method, address)."""
 
     def __init__(self, bucket: str) -> None:
+        self.allowed: Callable[[str, str], bool] = lambda _method, _url: True
         self._bucket = bucket
 
     def get(self, url: str) -> bytes | None:
-        """None where there is no such object."""
-        found = backend("s3").get_object(self._bucket, self._key(url))
+        """None where S3 has no such object for the address."""
+        found = backend("s3").get_object(self._bucket, self._key(url)) if self.allowed("GET", url) else None
         return None if found is None else bytes(found.value)
 
     def put(self, url: str, body: bytes) -> None:
-        """Write it."""
+        """Write it, where S3 takes it."""
+        if self.allowed("PUT", url):
+            self._put(url, body)
+
+    def _put(self, url: str, body: bytes) -> None:
         backend("s3").put_object(self._bucket, self._key(url), body)
 
     def _key(self, url: str) -> str:

@@ -25,6 +25,7 @@ from local.soak.lab.endpoints import Objects, Posted, http_event
 from local.soak.lab.execution import Execution
 from local.soak.lab.functions import SWITCHBOARD, Functions, Mishap, lambda_environment
 from local.soak.lab.machines import Machine, StepFunctions
+from local.soak.lab.permissions import Permissions
 from local.soak.lab.scheduler import Fiber, Future, Scheduler
 from local.soak.lab.services import (
     MOTO,
@@ -36,8 +37,8 @@ from local.soak.lab.services import (
     plain_tables,
 )
 from local.soak.lab.services import backend as moto_backend
-from local.soak.lab.template import stack
-from local.soak.lab.transport import Call, Interference, NoInterference, Removals
+from local.soak.lab.template import Rule, stack
+from local.soak.lab.transport import Call, Interference, NoInterference, Refusal, Removals
 
 MINUTE_SECONDS = 60
 RETRY_SECONDS = (60.0, 120.0)
@@ -117,9 +118,8 @@ class FastLab:
         self._close.callback(self._leave)
         self.cloudwatch = CloudWatch()
         self.moto = Moto(self.stack)
-        self.data_plane = MemoryDataPlane(
-            self.scheduler, Objects(self.stack.buckets[0]), random.Random(self.seed + 2), self._nudge
-        )
+        store = Objects(self.stack.buckets[0])
+        self.data_plane = MemoryDataPlane(self.scheduler, store, random.Random(self.seed + 2), self._nudge)
         self.events = EventBridge(self.scheduler, self.stack.rules, self._deliver)
         self.region = Region(
             self.scheduler.clock,
@@ -129,6 +129,8 @@ class FastLab:
             publish=self.cloudwatch.publish,
         )
         self.protocol = Protocol(self.region)
+        self.permissions = Permissions(self.stack, self.region)
+        store.allowed = self.permissions.signed
         self.functions = Functions(self.scheduler, self.stack, random.Random(self.seed + 3), self)
         self.states = StepFunctions(
             self.scheduler, random.Random(self.seed + 4), self.functions, self.events.put, self
@@ -145,13 +147,26 @@ class FastLab:
     # --------------------------------------------------------------------------- what clients reach (Desk)
     def call_of(self, service: str, operation: str) -> Call:
         """Who calls, noted."""
-        return self.noted(self._place(), service, operation)
+        return self.noted(self._place(), service, operation, self.function())
 
-    def noted(self, place: str, service: str, operation: str) -> Call:
+    def noted(self, place: str, service: str, operation: str, function: str = "") -> Call:
         """A call of a state or function, noted; Step Functions' own as well."""
-        call = Call(place, service, operation, self.scheduler.now)
+        call = Call(place, service, operation, self.scheduler.now, function)
         self.calls[call.key] += 1
         return call
+
+    def function(self) -> str:
+        """The function that runs."""
+        current = self.scheduler.current
+        return current.scope.function if current is not None else ""
+
+    def denied(self, call: Call, params: Json) -> Refusal | None:
+        """What the caller's role does not allow."""
+        return self.permissions.refusal(call, params)
+
+    def unlisted(self, call: Call, params: Json) -> Refusal | None:
+        """What S3 hides from the caller."""
+        return self.permissions.unlisted(call, params)
 
     def note_trouble(self, service: str) -> None:
         """A call did not get its own answer."""
@@ -211,7 +226,10 @@ class FastLab:
 
     def begin_api(self, method: str, path: str, body: Json | None = None, **headers: str) -> Fiber:
         """The same, without waiting for the answer."""
-        return self.functions.call(self._function("ApiFunction"), http_event(method, path, body, headers))
+        function = self._function("ApiFunction")
+        refused = self.permissions.called(function, self.stack.names["RestApi"], method, path)
+        assert refused is None, refused
+        return self.functions.call(function, http_event(method, path, body, headers))
 
     def machine(self, logical_id: str) -> str:
         """A state machine's ARN."""
@@ -287,7 +305,9 @@ class FastLab:
         self._publish_agent()
         for rule in self.stack.rules:
             if rule.every_seconds is not None:
-                self._schedule(rule.target, rule.every_seconds)
+                self._schedule(rule, rule.every_seconds)
+        refused = list(self.permissions.deployed())
+        assert not refused, refused
 
     def _publish_agent(self) -> None:
         sha256 = hashlib.sha256(AGENT_BINARY).hexdigest()
@@ -297,19 +317,22 @@ class FastLab:
         s3.put_object(bucket, key, AGENT_BINARY)
         s3.put_object(bucket, "agents/index.json", json.dumps(index).encode())
 
-    def _schedule(self, target: str, seconds: float) -> None:
+    def _schedule(self, rule: Rule, seconds: float) -> None:
         def beat() -> None:
-            self._deliver(target, {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}})
+            self._deliver(rule, {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}})
             self.scheduler.after(seconds, beat)
 
         self.scheduler.after(seconds * random.Random(self.seed + 5).random(), beat)
 
-    def _deliver(self, target: str, event: Json) -> None:
-        """An event reaches a rule's target."""
-        if ":stateMachine:" in target:
-            self.states.start(target, f"event-{event['id']}", event)
-            return
-        self.scheduler.start(self._asynchronous(target, event))
+    def _deliver(self, rule: Rule, event: Json) -> None:
+        """An event reaches a rule's target, if the rule may start it."""
+        refused = self.permissions.triggered(rule)
+        if refused is not None:
+            self.undelivered.append(refused)
+        elif ":stateMachine:" in rule.target:
+            self.states.start(rule.target, f"event-{event['id']}", event)
+        else:
+            self.scheduler.start(self._asynchronous(rule.target, event))
 
     def _asynchronous(self, target: str, event: Json) -> Any:
         pauses, since, refused = iter(RETRY_SECONDS), self.scheduler.now, 0

@@ -30,10 +30,24 @@ class Functions(Protocol):
         """The function's answer as the fiber's result: (payload, None) or (None, StateError)."""
 
 
+class Roles(Protocol):
+    """What the roles of state machines allow."""
+
+    def invoked(self, machine_arn: str, function_arn: str) -> str | None:
+        """Why a function may not be invoked."""
+
+    def child(self, machine_arn: str, child_arn: str, name: str) -> str | None:
+        """Why another state machine may not be run."""
+
+
 class Account(Protocol):
     """The open lab, as Step Functions sees it."""
 
     interference: Interference
+
+    @property
+    def permissions(self) -> Roles:
+        """What the roles of state machines allow."""
 
     def noted(self, place: str, service: str, operation: str) -> Call:
         """A call that a state makes without a function, noted."""
@@ -176,6 +190,7 @@ class StepFunctions:
         return {"StatusCode": 200, "Payload": result} if resource == INVOKE else result
 
     def _invoke(self, execution: Execution, visit: Visit, arguments: Json, seconds: float | None) -> Steps:
+        _check_role(self._account.permissions.invoked(execution.machine.arn, arguments["FunctionName"]))
         fiber = self._functions.invoke(arguments["FunctionName"], arguments["Payload"], execution, visit.name)
         token = visit.token
         waiting = fiber.result if not token else self._awaited(token, fiber)
@@ -205,6 +220,8 @@ class StepFunctions:
 
     def _run_child(self, execution: Execution, arguments: Json, seconds: float | None) -> Steps:
         """startExecution.sync:2; the child is stopped with its parent."""
+        roles = self._account.permissions
+        _check_role(roles.child(execution.machine.arn, arguments["StateMachineArn"], arguments["Name"]))
         child = self._child(execution.state, arguments)
         try:
             _, failure = yield self._with_limit(_pair(child.ended), seconds)
@@ -281,6 +298,12 @@ class StepFunctions:
 
 def _execution_arn(machine_arn: str, name: str) -> str:
     return f"{machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}"
+
+
+def _check_role(refused: str | None) -> None:
+    """Step Functions developer guide, "Handling errors": States.Permissions."""
+    if refused is not None:
+        raise StateError("States.Permissions", refused)
 
 
 def _pair(ended: Future) -> Future:

@@ -143,7 +143,7 @@ class EventBridge:
     """The default bus with the template's rules. `target` delivers an event to a function or a machine."""
 
     def __init__(
-        self, scheduler: Scheduler, rules: tuple[Rule, ...], target: Callable[[str, Json], None]
+        self, scheduler: Scheduler, rules: tuple[Rule, ...], target: Callable[[Rule, Json], None]
     ) -> None:
         self.sent: list[Json] = []
         """Rewarm's own events."""
@@ -172,7 +172,7 @@ class EventBridge:
         }
         for rule, pattern in self._patterns:
             if pattern.matches_event(event):
-                self._scheduler.after(0.2, lambda rule=rule: self._target(rule.target, event))  # type: ignore[misc]
+                self._scheduler.after(0.2, lambda rule=rule: self._target(rule, event))  # type: ignore[misc]
 
     def answer(self, operation: str, params: Json) -> Json:
         """PutEvents."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from unittest import mock
 from urllib.parse import parse_qs
@@ -20,11 +21,16 @@ import boto3
 import botocore.endpoint
 import botocore.retries.quota
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.credentials import Credentials, ReadOnlyCredentials
 from botocore.exceptions import ReadTimeoutError
+
+from local import Json
 
 ENDPOINT = "http://127.0.0.1:1"
 SERVICE_NAMES = {"sfn": "stepfunctions", "secrets-manager": "secretsmanager", "eventbridge": "events"}
 """botocore's hyphenized service ids where they are not the client's name."""
+KEY_PREFIX = "ASIA"
+"""IAM user guide, "Unique identifiers": access keys of a role's session begin so."""
 READ_SECONDS = 15.0
 """How long botocore waits for an answer before it gives up (rewarm/adapters/clients.py)."""
 
@@ -39,6 +45,8 @@ class Call:
     operation: str
     at: float = 0.0
     """When it is made, in virtual time."""
+    function: str = ""
+    """The logical id of the function whose role it is made with."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -53,6 +61,21 @@ class Refusal:
     code: str
     message: str
     status: int = 400
+
+
+DENIED = {
+    "ec2": Refusal("UnauthorizedOperation", "You are not authorized to perform this operation.", 403),
+    "ebs": Refusal("AccessDeniedException", "User is not authorized to perform this action", 403),
+    "s3": Refusal("AccessDenied", "Access Denied", 403),
+    "sns": Refusal("AuthorizationError", "User is not authorized to perform this action", 403),
+}
+JSON_DENIED = Refusal("AccessDeniedException", "User is not authorized to perform this action")
+
+
+def denied(service: str, reason: str = "") -> Refusal:
+    """What a service answers to those who may not."""
+    refusal = DENIED.get(service, JSON_DENIED)
+    return replace(refusal, message=reason) if reason else refusal
 
 
 class Interference(Protocol):
@@ -76,6 +99,15 @@ class Desk(Protocol):
     def call_of(self, service: str, operation: str) -> Call:
         """Who calls; also notes the call."""
 
+    def function(self) -> str:
+        """The logical id of the function that runs."""
+
+    def denied(self, call: Call, params: Json) -> Refusal | None:
+        """AWS's refusal where the caller's role does not allow the call."""
+
+    def unlisted(self, call: Call, params: Json) -> Refusal | None:
+        """The same for an object that is not there."""
+
     def note_trouble(self, service: str) -> None:
         """Something was injected into the caller's call."""
 
@@ -91,6 +123,8 @@ class Switchboard:
 
     def __init__(self) -> None:
         self.desk: Desk | None = None
+        self._asked = threading.local()
+        """The parameters of the call that each thread makes."""
 
     def client(self, service: str, **options: Any) -> Any:
         """As boto3.client."""
@@ -101,8 +135,13 @@ class Switchboard:
         }
         # Regions and credentials are the lab's; S3 and DynamoDB are told apart by their names alone.
         made = _MAKE(service, **{**options, **settings, "endpoint_url": _endpoint(service)})
+        made._request_signer._credentials = _OwnCredentials(self)
+        made.meta.events.register("provide-client-params", self._note)
         made.meta.events.register("before-send", self._answer)
         return made
+
+    def _note(self, params: Json, **_kwargs: Any) -> None:
+        self._asked.params = params
 
     def _answer(self, request: AWSPreparedRequest, event_name: str, **_kwargs: Any) -> AWSResponse:
         desk = self.desk
@@ -114,7 +153,12 @@ class Switchboard:
         if refusal is not None:
             desk.note_trouble(service)
             return _response(request, refusal.status, *_refused(service, refusal))
-        status, headers, body = desk.respond(service, request)
+        refusal = desk.denied(call, self._asked.params)
+        if refusal is None:
+            status, headers, body = desk.respond(service, request)
+            refusal = desk.unlisted(call, self._asked.params) if status == 404 else None
+        if refusal is not None:
+            return _response(request, refusal.status, *_refused(service, refusal))
         if desk.interference.after(call):
             desk.note_trouble(service)
             desk.sleep(READ_SECONDS)
@@ -133,6 +177,19 @@ class Switchboard:
             mock.patch.object(botocore.retries.quota, "RetryQuota", _quota_class(self)),
         ):
             yield
+
+
+class _OwnCredentials(Credentials):
+    """Each function signs with a key of its own role: a client serves all of them."""
+
+    def __init__(self, switchboard: Switchboard) -> None:
+        super().__init__(KEY_PREFIX, "local")
+        self._switchboard = switchboard
+
+    def get_frozen_credentials(self) -> ReadOnlyCredentials:
+        """Those of the function that runs."""
+        desk = self._switchboard.desk
+        return ReadOnlyCredentials(f"{KEY_PREFIX}{desk.function() if desk else ''}", "local", None)
 
 
 class _Pauses:

@@ -6,8 +6,8 @@ import random
 from dataclasses import dataclass, field
 
 from local.soak.lab.functions import Mishap
-from local.soak.lab.transport import Call, NoInterference, Refusal
-from local.soak.trouble.wire_faults import DENIED, INTERNAL, JSON_DENIED, JSON_THROTTLED, THROTTLED
+from local.soak.lab.transport import Call, NoInterference, Refusal, denied
+from local.soak.trouble.wire_faults import INTERNAL, JSON_THROTTLED, THROTTLED
 
 CALL_KINDS = ("throttled", "internal", "denied", "lost")
 MISHAP_KINDS = ("timeout", "memory", "crash")
@@ -98,5 +98,5 @@ def refusal(kind: str, service: str) -> Refusal:
     if kind == "throttled":
         return THROTTLED.get(service, JSON_THROTTLED)
     if kind == "denied":
-        return DENIED.get(service, JSON_DENIED)
+        return denied(service)
     return Refusal(INTERNAL.get(service, "InternalFailure"), "An internal error has occurred", 500)

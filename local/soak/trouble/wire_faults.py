@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from local.soak.lab.functions import BUSY
-from local.soak.lab.transport import Call, NoInterference, Refusal
+from local.soak.lab.transport import Call, NoInterference, Refusal, denied
 
 
 class Kind(StrEnum):
@@ -45,12 +45,6 @@ THROTTLED = {
     "service-quotas": Refusal("TooManyRequestsException", "Too many requests"),
     "lambda": BUSY,
 }
-DENIED = {
-    "ec2": Refusal("UnauthorizedOperation", "You are not authorized to perform this operation.", 403),
-    "ebs": Refusal("AccessDeniedException", "User is not authorized to perform this action", 403),
-    "s3": Refusal("AccessDenied", "Access Denied", 403),
-    "sns": Refusal("AuthorizationError", "User is not authorized to perform this action", 403),
-}
 INTERNAL = {
     "ec2": "InternalError",
     "ebs": "InternalServerException",
@@ -67,7 +61,6 @@ INTERNAL = {
     "lambda": "ServiceException",
 }
 JSON_THROTTLED = Refusal("ThrottlingException", "Rate exceeded")
-JSON_DENIED = Refusal("AccessDeniedException", "User is not authorized to perform this action")
 _VOLUME = Refusal("InvalidVolume.NotFound", "The volume does not exist.")
 _NOT_FOUND = {
     ("ec2", "AttachVolume"): _VOLUME,
@@ -94,7 +87,7 @@ _STARTING_STATES = frozenset({"Restore Volume"})
 def refusal_of(kind: Kind, service: str) -> Refusal:
     """What the service says where the trouble never ends."""
     if kind is Kind.ACCESS_DENIED:
-        return DENIED.get(service, JSON_DENIED)
+        return denied(service)
     return THROTTLED.get(service, JSON_THROTTLED)
 
 
@@ -164,7 +157,7 @@ class CallFault(NoInterference):
             case Kind.THROTTLED_FOR_EVER:
                 return THROTTLED.get(service, JSON_THROTTLED)
             case Kind.ACCESS_DENIED:
-                return DENIED.get(service, JSON_DENIED)
+                return denied(service)
             case Kind.INTERNAL_ERROR if self.seen <= INTERNAL_ERRORS:
                 return Refusal(
                     INTERNAL.get(service, "InternalFailure"), "An internal error has occurred", 500
