@@ -20,6 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from local.soak.options import Options, parse
 from local.soak.runner import Outcome, scenario, soak
 from local.soak.trouble.call_table import call_table
+from local.soak.trouble.statements import UNNEEDED, statements
 from rewarm.domain.units import duration_text
 
 
@@ -84,6 +85,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.calls:
         print(json.dumps(call_table(), indent=2, sort_keys=True))
         return 0
+    if options.statements:
+        lines = statements()
+        print("\n".join(lines))
+        return 1 if any(line.startswith(UNNEEDED) for line in lines) else 0
     console = Console(stderr=options.as_json)
     tally, began = Tally(options.seed if options.only is None else options.only), time.monotonic()
     try:

@@ -8,6 +8,7 @@ from rewarm_cli.arguments import Parser, named, whole
 
 DEFAULT_RESTORES, MOST_RESTORES = 200, 1_000_000
 TABLE_OPTION = "--calls"
+STATEMENTS_OPTION = "--statements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class Options:
     """One scenario, by its seed."""
     calls: bool
     """Print the table of the fault matrix instead."""
+    statements: bool
+    """Take out each statement of the template instead."""
     as_json: bool
 
 
@@ -27,7 +30,7 @@ def parse(arguments: list[str] | None = None) -> Options:
     """Exit with status 2 and a sentence for options that make no sense."""
     given = _parser().parse_args(arguments)
     only = None if given.only is None else int(given.only)
-    return Options(given.restores, int(given.seed), only, given.calls, given.json)
+    return Options(given.restores, int(given.seed), only, given.calls, given.statements, given.json)
 
 
 def _parser() -> Parser:
@@ -47,6 +50,9 @@ def _parser() -> Parser:
     parser.add_argument("--only", type=seed, metavar="SEED", help="one scenario, and all that is known of it")
     parser.add_argument(
         TABLE_OPTION, action="store_true", help="print which calls every state makes and needs, as JSON"
+    )
+    parser.add_argument(
+        STATEMENTS_OPTION, action="store_true", help="print which call each statement of template.yaml is for"
     )
     parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
     return parser

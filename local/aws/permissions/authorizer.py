@@ -6,7 +6,7 @@ A decision depends on nothing but the need, so it is made once for each.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from local.aws.permissions import reference
 from local.aws.permissions.policies import Need, Statement
@@ -73,16 +73,3 @@ def decide(statements: Iterable[Statement], need: Need) -> Decision:
     if not allowing:
         return Decision(False, " because no identity-based policy allows the action")
     return Decision(True, by=allowing)
-
-
-@dataclass
-class Recording:
-    """What principals asked for, over many labs: for the tests of what is needed and what is not."""
-
-    needs: dict[tuple[object, ...], tuple[str, Need]] = field(default_factory=dict)
-
-    def add(self, authorizer: Authorizer) -> None:
-        """What was allowed; a refusal shows the need of nothing."""
-        for key, (principal, need, decision) in authorizer.asked.items():
-            if decision.allowed:
-                self.needs.setdefault(key, (principal, need))

@@ -42,6 +42,13 @@ def resources(root: Path = ROOT, region: str = "us-east-1") -> Json:
     return found
 
 
+@cache
+def own_resources(root: Path = ROOT) -> frozenset[str]:
+    """The resources that stand in the template itself; the others SAM makes."""
+    template = yaml_parse((root / "template.yaml").read_text(encoding="utf-8"))
+    return frozenset(template["Resources"])
+
+
 def role_of(logical_id: str) -> str:
     """The role of a function or a state machine."""
     return f"{logical_id}Role"

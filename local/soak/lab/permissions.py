@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from local import Json
 from local.aws.permissions.authorizer import Authorizer
+from local.aws.permissions.conditions import Context
 from local.aws.permissions.policies import Need
 from local.aws.permissions.requests import Asked, Place, listing, needs
 from local.aws.permissions.roles import role_of
@@ -22,6 +23,7 @@ from local.soak.lab.transport import KEY_PREFIX, Call, Refusal, denied
 API, EVENTS, LAMBDA, STEP_FUNCTIONS = (
     f"{name}.amazonaws.com" for name in ("apigateway", "events", "lambda", "states")
 )
+SCHEDULER, DRILLS = "scheduler.amazonaws.com", "DrillsRole"
 LOG_DELIVERY = (
     "logs:CreateLogDelivery",
     "logs:GetLogDelivery",
@@ -147,10 +149,16 @@ class Permissions:
             if is_machine:
                 yield from filter(None, [self._all(role, map(Need, (*LOG_DELIVERY, *TRACING)))])
 
-    def _taken(self, service: str, role: str) -> str | None:
+    def drill(self) -> str | None:
+        """Why a schedule may not start a restore (docs/operations.md, drills)."""
+        refused = self._taken(SCHEDULER, DRILLS, {"aws:sourceaccount": ACCOUNT})
+        arn = next(arn for arn, role in self._roles.items() if role == role_of("RestoreStateMachine"))
+        return refused or self._all(DRILLS, [Need("states:StartExecution", arn)])
+
+    def _taken(self, service: str, role: str, context: Context | None = None) -> str | None:
         """Why a service may not take a role."""
         arn = self._place.arn("iam", f"role/{STACK}-{role}", region=False)
-        return self._all(service, [Need("sts:AssumeRole", arn)])
+        return self._all(service, [Need("sts:AssumeRole", arn, context or {})])
 
     def _asked(self, call: Call, params: Json) -> Asked:
         return Asked(call.service, call.operation, params, self._place, self._state)

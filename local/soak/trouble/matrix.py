@@ -16,6 +16,7 @@ from local.soak.lab.endings import Ending
 from local.soak.lab.functions import Mishap
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.interrupted_paths import PATHS
+from local.soak.trouble.permission_use import Use, uses_of
 from local.soak.trouble.wire_faults import PASSING, CallFault, Kind, kinds, refusal_of
 
 Key = tuple[str, str, str]
@@ -68,6 +69,8 @@ class Recorded:
     length: int
     troubles: frozenset[str]
     """Errors that its states meet although nothing is injected: what makes the path what it is."""
+    uses: tuple[Use, ...] = ()
+    """The permissions that it uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,8 @@ def record(name: str) -> Recorded:
         places = frozenset(lab.functions.places)
         executions = lab.states.executions.values()
         troubles = frozenset(error for execution in executions for _, error in execution.failures)
-        return Recorded(name, ending, calls, places, lab.functions.invocations, troubles)
+        uses = tuple(uses_of(lab, name))
+        return Recorded(name, ending, calls, places, lab.functions.invocations, troubles, uses)
 
 
 def _by_worth(recorded: dict[str, Recorded]) -> list[Recorded]:

@@ -1,0 +1,71 @@
+"""What roles are used for beside the paths of the fault matrix: other requests, other instances, keys.
+
+These are no paths, because their calls and faults are the same as on the paths; only resources differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from local.soak.lab.lab import FastLab
+from local.soak.trouble.interrupted_paths import DEVICE, replacing
+from local.soak.trouble.paths import request, restored, snapshot
+
+KEY = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+SCENES: dict[str, Callable[[FastLab], None]] = {}
+
+
+def scene(name: str) -> Callable[[Callable[[FastLab], None]], Callable[[FastLab], None]]:
+    """Add a scene by name."""
+
+    def add(play: Callable[[FastLab], None]) -> Callable[[FastLab], None]:
+        SCENES[name] = play
+        return play
+
+    return add
+
+
+@scene("plans and questions")
+def _plans(lab: FastLab) -> None:
+    asked = request(lab, "auto")
+    lab.api("POST", "/plans", asked)
+    restore_id = str(lab.api("POST", "/restores", asked, Idempotency_Key="once")[1].get("restoreId"))
+    lab.api("POST", "/restores", asked, Idempotency_Key="once")
+    lab.pass_time(1_800)
+    lab.api("GET", f"/restores/{restore_id}")
+    source = {"snapshotId": "snap-0123456789abcdef0"}
+    lab.api("POST", "/plans", {**asked, "source": source})
+
+
+@scene("an encrypted snapshot")
+def _encrypted(lab: FastLab) -> None:
+    encrypted = snapshot(lab, encrypted=True, kms_key_id=KEY)
+    restored(lab, request(lab, "warm-up-agent", source={"snapshotId": encrypted}))
+    lab.api("POST", "/plans", request(lab, "auto", source={"snapshotId": encrypted}))
+
+
+@scene("a volume that goes with its instance is replaced")
+def _goes_with_its_instance(lab: FastLab) -> None:
+    asked = replacing(lab, "warm-up-agent")
+    instance_id = asked["target"]["instanceId"]
+    mapping = [{"DeviceName": DEVICE, "Ebs": {"DeleteOnTermination": True}}]
+    change = {"InstanceId": instance_id, "BlockDeviceMappings": mapping}
+    lab.region.call("ec2", "ModifyInstanceAttribute", change)
+    restored(lab, asked)
+
+
+@scene("the performance of a volume that we made")
+def _own_performance(lab: FastLab) -> None:
+    tags = {"rewarm:stack": "rewarm"}
+    volume_id = lab.region.add_volume(size_gib=8, attach_to=lab.region.add_instance(), tags=tags)
+    lab.api("POST", f"/volumes/{volume_id}/performance", {"throughputMibS": 250})
+    lab.pass_time(600)
+
+
+@scene("a drill")
+def _drill(lab: FastLab) -> None:
+    assert lab.permissions.drill() is None
+    execution = lab.begin(
+        "drill", {"request": request(lab, "provisioned-rate"), "trigger": {"kind": "schedule"}}
+    )
+    lab.finish(execution)

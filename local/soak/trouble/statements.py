@@ -1,0 +1,35 @@
+"""Every statement of template.yaml is needed: without it some call of a run is refused.
+
+The calls are recorded once, by playing every path and scene; taking the statements out takes a second then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from local.aws.permissions.authorizer import Policies, decide
+from local.soak.lab.template import stack
+from local.soak.trouble.interrupted_paths import PATHS
+from local.soak.trouble.matrix import record
+from local.soak.trouble.permission_use import Use, uses_of_scenes, without, witnesses
+from local.soak.trouble.unplayed_uses import unplayed
+
+UNNEEDED = "nothing needs "
+
+
+def statements() -> list[str]:
+    """A line for each statement, and how many of them are needed."""
+    played = [use for path in PATHS for use in record(path).uses]
+    return report(stack().policies, [*played, *uses_of_scenes(), *unplayed()])
+
+
+def report(policies: Policies, uses: Iterable[Use]) -> list[str]:
+    """The same, from uses that were recorded before."""
+    lines, found = [], witnesses(policies, uses)
+    for source, use in found.items():
+        if use is None or decide(without(policies, source)[use.principal], use.need).allowed:
+            lines.append(f"{UNNEEDED}{source}")
+        else:
+            lines.append(f"{source}: {use.principal}, {use.need} ({use.where})")
+    needed = sum(not line.startswith(UNNEEDED) for line in lines)
+    return [*lines, f"{needed} of {len(found)} statements"]

@@ -1,0 +1,134 @@
+"""Permissions that stay although no run of the fast lab uses them, with the reason and the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from local.aws.permissions.conditions import Context
+from local.aws.permissions.policies import Need
+from local.aws.permissions.requests import Place
+from local.soak.lab.template import ACCOUNT, REGION, STACK
+from local.soak.trouble.permission_use import Use
+
+Call = tuple[str, str, Context] | tuple[str, str]
+_PLACE = Place(ACCOUNT, REGION)
+_VOLUME, _INSTANCE = _PLACE.ec2("vol-0123456789abcdef0"), _PLACE.ec2("i-0123456789abcdef0")
+_KEY = _PLACE.arn("kms", "key/11111111-2222-3333-4444-555555555555")
+_BUCKET = f"arn:aws:s3:::{STACK}-artifactsbucket"
+_TABLE, _IDEMPOTENCY = (
+    _PLACE.arn("dynamodb", f"table/{STACK}-{name}Table") for name in ("Restores", "Idempotency")
+)
+_GRANT: Context = {
+    "kms:viaservice": f"ec2.{REGION}.amazonaws.com",
+    "kms:grantisforawsresource": "true",
+}
+_OURS: Context = {"aws:resourcetag/rewarm:stack": STACK}
+
+
+def _document(name: str) -> str:
+    return _PLACE.arn("ssm", f"document/{STACK}-{name}Document")
+
+
+def _execution(machine: str) -> str:
+    return _PLACE.arn("states", f"execution:{STACK}-{machine}StateMachine:name")
+
+
+def _held(prefix: str) -> Context:
+    return {"dynamodb:leadingkeys": (f"{prefix}#1",)}
+
+
+LINUX_ONLY = "the fast lab's instances run Linux; this is the same call for Windows"
+BENCHMARKS = (
+    "the fast lab knows no benchmarks: tests/workflow/test_benchmarks.py plays them on the embedded AWS"
+)
+DEPLOYMENT = (
+    "CloudFormation calls it: tests/contract/test_storage_adapters.py, tests/contract/test_end_of_stack.py"
+)
+SHARED_POLICY = "others need the policy whole; here only after an answer that was lost"
+PUT_BACK = "a clean-up that puts a replaced volume back itself, or that the state Replace could not finish"
+_BENCHMARK_CALLS: tuple[Call, ...] = (
+    ("ssm:SendCommand", _document("Benchmark")),
+    ("s3:GetObject", f"{_BUCKET}/benchmarks/1/output.json"),
+    ("s3:PutObject", f"{_BUCKET}/benchmarks/1/output.json"),
+)
+_LOOKS: tuple[Call, ...] = (
+    ("ssm:SendCommand", _document("DeviceUse")),
+    ("ssm:SendCommand", _document("DeviceUseWindows")),
+    ("ssm:SendCommand", _INSTANCE),
+    ("ssm:GetCommandInvocation", "*"),
+    ("ec2:ModifyInstanceAttribute", _INSTANCE),
+    ("ec2:ModifyInstanceAttribute", _VOLUME),
+    ("kms:CreateGrant", _KEY, _GRANT),
+)
+_PLAN_FACTS: tuple[Call, ...] = (("cloudwatch:GetMetricData", "*"), ("ec2:DescribeVolumeStatus", "*"))
+
+UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
+    (BENCHMARKS, "ApiFunctionRole", (
+        *_BENCHMARK_CALLS,
+        ("ssm:SendCommand", _document("BenchmarkWindows")),
+        ("ssm:SendCommand", _INSTANCE),
+        ("ssm:GetCommandInvocation", "*"),
+    )),
+    (BENCHMARKS, "VerifyVolumeFunctionRole", (*_BENCHMARK_CALLS, ("ec2:DescribeVolumes", "*"))),
+    (LINUX_ONLY, "DispatchWarmerFunctionRole", (("ssm:SendCommand", _document("WarmerWindows")),)),
+    (LINUX_ONLY, "VerifyVolumeFunctionRole", (("ssm:SendCommand", _document("WarmerWindows")),)),
+    (LINUX_ONLY, "ReplaceFunctionRole", (("ssm:SendCommand", _document("DeviceUseWindows")),)),
+    (SHARED_POLICY, "DispatchWarmerFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),
+    (SHARED_POLICY, "VerifyVolumeFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),
+    (PUT_BACK, "SweepFunctionRole", _LOOKS),
+    (PUT_BACK, "CleanUpFunctionRole", (
+        *_LOOKS,
+        ("ec2:DetachVolume", _VOLUME, _OURS),
+        ("ec2:DetachVolume", _INSTANCE),
+        ("ec2:DeleteTags", _VOLUME, _OURS),
+    )),
+    ("a plan while volumes have rates or credits that other restores use", "ApiFunctionRole", _PLAN_FACTS),
+    ("a plan while volumes have rates or credits that other restores use", "ChooseStrategyFunctionRole",
+     _PLAN_FACTS),
+    ("a question about a restore's results, or about a file that is not there yet", "ApiFunctionRole",
+     (("s3:GetObject", f"{_BUCKET}/restores/1/plans.json"), ("s3:ListBucket", _BUCKET))),
+    ("a request that asks for a device of a restore whose execution may be over", "ApiFunctionRole",
+     (("states:DescribeExecution", _execution("Restore")),
+      ("states:DescribeExecution", _execution("RestoreVolume")))),
+    ("Powertools reads and removes a key whose first request failed", "ApiFunctionRole",
+     (("dynamodb:GetItem", _IDEMPOTENCY), ("dynamodb:DeleteItem", _IDEMPOTENCY))),
+    ("somebody opens the page that a message links: the address is signed by this function",
+     "AnnounceFunctionRole", (("s3:GetObject", f"{_BUCKET}/restores/1/report.html"),)),
+    ("a restore that has to give back what it holds", "ParseRequestFunctionRole",
+     (("dynamodb:DeleteItem", _TABLE, _held("target")),)),
+    ("a restore that has to give back what it holds", "SelectSnapshotFunctionRole",
+     (("dynamodb:DeleteItem", _TABLE, _held("target")),)),
+    ("other restores hold other devices of the instance", "ReleaseTargetFunctionRole",
+     (("dynamodb:PutItem", _TABLE, _held("target")),)),
+    ("a snapshot that is being restored from the archive", "SelectSnapshotFunctionRole",
+     (("ec2:DescribeSnapshotTierStatus", "*"),)),
+    ("the agent's index is missing: then nobody has published it", "SelectSnapshotFunctionRole",
+     (("s3:ListBucket", _BUCKET),)),
+    ("an upload of a large block map that fails half way", "SelectSnapshotFunctionRole",
+     (("s3:AbortMultipartUpload", f"{_BUCKET}/restores/1/map"),)),
+    (DEPLOYMENT, "PublishAgentFunctionRole", (
+        *((f"s3:{verb}Object", f"{_BUCKET}/agents/index.json") for verb in ("Get", "Put", "Delete")),
+        ("s3:ListBucket", _BUCKET),
+    )),
+    (DEPLOYMENT, "SweepFunctionRole", (
+        ("states:StopExecution", _execution("Restore")),
+        ("states:StopExecution", _execution("RestoreVolume")),
+        ("cloudformation:DescribeStacks", _PLACE.arn("cloudformation", f"stack/{STACK}/1")),
+    )),
+    ("fast snapshot restore that went on after a restore: what does it cost?", "SweepFunctionRole",
+     (("pricing:GetProducts", "*"),)),
+    ("a volume's execution that has outlived its restore and waits", "SweepFunctionRole",
+     (("states:SendTaskSuccess", "*"),)),
+    ("EventBridge Scheduler could not start a drill", "DrillsRole",
+     (("sqs:SendMessage", _PLACE.arn("sqs", f"{STACK}-DrillsDeadLetterQueue")),)),
+    ("EventBridge could not start a restore for an alarm", "events.amazonaws.com",
+     (("sqs:SendMessage", _PLACE.arn("sqs", f"{STACK}-AlarmEventsDeadLetterQueue"),
+       {"aws:sourceaccount": ACCOUNT}),)),
+)  # fmt: skip
+
+
+def unplayed() -> Iterator[Use]:
+    """Each line's calls."""
+    for why, principal, calls in UNPLAYED:
+        for call in calls:
+            yield Use(why, principal, Need(*call))

@@ -1,0 +1,44 @@
+"""Every permission of template.yaml is used by a run or has a line that says why it stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from local.aws.permissions.authorizer import decide
+from local.soak.lab.template import stack
+from local.soak.trouble.permission_use import Use, exercised, grants, uses_of_scenes
+from local.soak.trouble.statements import UNNEEDED, report
+from local.soak.trouble.unplayed_uses import unplayed
+from tests.contract.repository import ROOT
+
+POLICIES = stack().policies
+
+
+@pytest.fixture(scope="module")
+def played(fault_rows) -> list[Use]:
+    """What the paths and the scenes use."""
+    return [*(use for path in fault_rows.recorded.values() for use in path.uses), *uses_of_scenes()]
+
+
+def test_every_permission_is_used_or_has_a_reason(played):
+    assert grants(POLICIES) - exercised(POLICIES, [*played, *unplayed()]) == set()
+
+
+def test_a_permission_that_nobody_uses_is_seen(played):
+    fewer = [use for use in played if use.need.action != "ec2:DeleteVolume"]
+    unused = grants(POLICIES) - exercised(POLICIES, [*fewer, *unplayed()])
+    assert {(grant.source, grant.action) for grant in unused} == {("UndoRestores 0", "ec2:DeleteVolume")}
+
+
+def test_a_reason_is_allowed_and_no_run_uses_it(played):
+    known = exercised(POLICIES, played)
+    for use in unplayed():
+        assert decide(POLICIES[use.principal], use.need).allowed, use
+        assert exercised(POLICIES, [use]) - known, f"a run uses it: {use}"
+
+
+def test_each_statement_is_needed(played):
+    lines = report(POLICIES, [*played, *unplayed()])
+    assert [line for line in lines if line.startswith(UNNEEDED)] == []
+    written = (ROOT / "template.yaml").read_text(encoding="utf-8").count(" Effect: ")
+    assert lines[-1] == f"{written} of {written} statements"
