@@ -21,7 +21,7 @@ SEED := $(or $(SEED),$(shell date +%s))
 # Each pytest worker runs an embedded AWS of its own. Two for each of two cores, because workflows wait rather than work.
 WORKERS ?= 4
 
-.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs schemas build deploy undeploy clean
+.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs permissions-docs schemas build deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ format: ## rewrite Python and C in the house style
 
 strategies-docs: ## write the tables and pictures of docs/strategies.md and docs/plan.md from the rules
 	@$(PYTHON) -m local.tools.plan --docs
+
+permissions-docs: ## write docs/permissions.md from the template
+	@$(PYTHON) -m local.aws.permissions.documentation
 
 schemas: ## write the schemas and examples of events/ from the code
 	@PYTHONPATH=functions $(PYTHON) -m rewarm.schemas events/

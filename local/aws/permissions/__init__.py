@@ -6,4 +6,5 @@
 - roles: the roles that CloudFormation makes of template.yaml
 - requests: what an operation needs, by its parameters and the Region's state
 - authorizer: allowed or not, and what was asked for
+- documentation: docs/permissions.md
 """

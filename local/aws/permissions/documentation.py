@@ -1,0 +1,84 @@
+"""docs/permissions.md, made from the template: `python -m local.aws.permissions.documentation`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from local import ROOT, Json
+from local.aws.permissions import roles
+
+PAGE = ROOT / "docs" / "permissions.md"
+_HEAD = """# Permissions
+
+What each role of the stack may do: `make permissions-docs` writes this table from `template.yaml`, which has
+the reason beside each statement. The names of resources are those of the template. AWS's own policies for
+logs and X-Ray come on top.
+
+Policies for people are in [policies/](policies): [operator](policies/operator.json) may call the whole API
+and stop executions, [viewer](policies/viewer.json) may look and plan. They are for a stack called `rewarm`.
+Put your account, Region and API id (output `RestApiId`) for `ACCOUNT`, `REGION` and `API_ID`.
+"""
+_ARN = re.compile(
+    r"arn:\$\{AWS::Partition\}:([a-z0-9-]+):(?:\$\{AWS::Region\})?:(?:\$\{AWS::AccountId\}|\*)?:(.*)"
+)
+_VARIABLE = re.compile(r"\$\{([^}]+)\}")
+
+
+def page() -> str:
+    """The whole page."""
+    deployed = roles.resources()
+    own = roles.own_resources()
+    parts = [_HEAD]
+    for role in sorted(name for name, resource in deployed.items() if resource["Type"] == roles.ROLE):
+        owner = role.removesuffix("Role")
+        if {owner, role} & own:
+            rows = "\n".join(_rows(deployed[role]["Properties"], deployed))
+            parts.append(f"## {owner}\n\n| actions | resources | conditions |\n|---|---|---|\n{rows}\n")
+    return "\n".join(parts)
+
+
+def _rows(properties: Json, deployed: Json) -> Iterator[str]:
+    documents = [policy["PolicyDocument"] for policy in properties.get("Policies", [])]
+    shared = [arn["Ref"] for arn in properties.get("ManagedPolicyArns", []) if isinstance(arn, dict)]
+    documents += [deployed[name]["Properties"]["PolicyDocument"] for name in shared]
+    for document in documents:
+        for element in _listed(document["Statement"]):
+            statement = element["Fn::If"][1] if "Fn::If" in element else element
+            cells = (
+                ", ".join(f"`{action}`" for action in _listed(statement["Action"])),
+                ", ".join(f"`{text(resource)}`" for resource in _listed(statement["Resource"])),
+                "; ".join(_conditions(statement.get("Condition", {}))),
+            )
+            yield f"| {' | '.join(cells)} |"
+
+
+def _conditions(block: Json) -> Iterator[str]:
+    for operator, tests in block.items():
+        for key, values in tests.items():
+            found = ", ".join(f"`{text(value)}`" for value in _listed(values))
+            yield f"{operator} `{key}` {found}"
+
+
+def text(value: Any) -> str:
+    """A value of the template for people: `ec2 volume/*`, or the name of a resource."""
+    if not isinstance(value, dict):
+        return str(value)
+    name, argument = next(iter(value.items()))
+    if name == "Fn::GetAtt":
+        return str(argument[0])
+    if name == "Ref":
+        return str(argument).removeprefix("AWS::")
+    match = _ARN.fullmatch(argument)
+    shown = f"{match[1]} {match[2]}" if match else str(argument)
+    shown = shown.replace(".Arn}/", "}: ")
+    return _VARIABLE.sub(lambda found: found[1].removeprefix("AWS::").partition(".")[0], shown)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,66 @@
+"""docs/permissions.md is what the template says, and the policies for people allow what they promise."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from local.aws.permissions import documentation
+from local.aws.permissions.authorizer import Authorizer
+from local.aws.permissions.policies import problems, statements
+from tests.contract.repository import ROOT, functions
+
+API = "arn:aws:execute-api:eu-west-1:123456789012:abc/v1"
+EXECUTION = "arn:aws:states:eu-west-1:123456789012:execution:rewarm-RestoreStateMachine-1:restore-1"
+STOP = "states:StopExecution", EXECUTION
+LOOK = "states:DescribeExecution", EXECUTION
+
+
+def test_the_page_is_what_the_template_says():
+    assert documentation.PAGE.read_text(encoding="utf-8") == documentation.page(), (
+        "run `make permissions-docs`"
+    )
+
+
+def test_every_function_has_a_part():
+    assert all(f"\n## {name}\n" in documentation.page() for name in functions())
+
+
+def policy(name):
+    text = (ROOT / "docs" / "policies" / f"{name}.json").read_text(encoding="utf-8")
+    for placeholder, value in (("REGION", "eu-west-1"), ("ACCOUNT", "123456789012"), ("API_ID", "abc")):
+        text = text.replace(placeholder, value)
+    return statements(name, json.loads(text))
+
+
+def call(method, path):
+    return "execute-api:Invoke", f"{API}/{method}{path}"
+
+
+@pytest.mark.parametrize("name", ["operator", "viewer"])
+def test_aws_supports_every_statement_for_people(name):
+    assert [said for one in policy(name) for said in problems(one)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "expected"),
+    [
+        ("operator", call("POST", "/restores"), True),
+        ("operator", call("DELETE", "/restores/1"), True),
+        ("operator", call("PUT", "/runbooks/rewarm-orders"), True),
+        ("operator", STOP, True),
+        ("operator", ("execute-api:Invoke", f"{API.replace('/v1', '/v2')}/POST/restores"), False),
+        ("operator", ("states:StopExecution", EXECUTION.replace("rewarm-", "other-")), False),
+        ("operator", ("ec2:DescribeVolumes", "*"), False),
+        ("viewer", call("GET", "/restores/1"), True),
+        ("viewer", call("POST", "/plans"), True),
+        ("viewer", LOOK, True),
+        ("viewer", call("POST", "/restores"), False),
+        ("viewer", call("DELETE", "/restores/1"), False),
+        ("viewer", call("PUT", "/runbooks/rewarm-orders"), False),
+        ("viewer", STOP, False),
+    ],
+)
+def test_a_policy_for_people_allows_what_it_promises(name, asked, expected):
+    assert Authorizer({name: policy(name)}).authorize(name, *asked).allowed is expected
