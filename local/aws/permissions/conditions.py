@@ -31,6 +31,7 @@ def _like(value: str, pattern: str) -> bool:
 
 OPERATORS: dict[str, Callable[[str, str], bool]] = {
     "StringEquals": lambda value, wanted: value == wanted,
+    "StringEqualsIgnoreCase": lambda value, wanted: value.casefold() == wanted.casefold(),
     "StringLike": _like,
     "ArnLike": _like,
     "Bool": lambda value, wanted: value.lower() == wanted.lower(),
