@@ -62,6 +62,26 @@ class TestArtifacts:
         assert link.path.endswith("/restores/restore-1/report.html")
         assert parse_qs(link.query)["X-Amz-Expires"] == ["43200"]
 
+    @pytest.mark.parametrize(
+        ("region", "host"),
+        [
+            ("us-east-1", "artifacts.s3.us-east-1.amazonaws.com"),
+            ("eu-west-1", "artifacts.s3.eu-west-1.amazonaws.com"),
+            ("ap-northeast-1", "artifacts.s3.ap-northeast-1.amazonaws.com"),
+            ("me-south-1", "artifacts.s3.me-south-1.amazonaws.com"),
+            ("cn-north-1", "artifacts.s3.cn-north-1.amazonaws.com.cn"),
+            ("us-gov-west-1", "artifacts.s3.us-gov-west-1.amazonaws.com"),
+        ],
+    )
+    def test_urls_name_the_bucket_s_host_in_its_region(
+        self, region: str, host: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The global host is refused in newer Regions, and redirects for a bucket's first day elsewhere."""
+        monkeypatch.setenv("AWS_DEFAULT_REGION", region)
+        artifacts = S3Artifacts(clients.s3_client(), BUCKET)
+        assert urlsplit(artifacts.download_url("a.json", expires_seconds=60)).hostname == host
+        assert urlsplit(artifacts.upload_url("a.json", expires_seconds=60)).hostname == host
+
     def test_text_comes_back_up_to_a_size(self, artifacts: S3Artifacts) -> None:
         boto3.client("s3").put_object(Bucket=BUCKET, Key="output.txt", Body=b"12345\xff")
         assert artifacts.get_text("output.txt", most_bytes=6) == "12345\ufffd"

@@ -45,8 +45,14 @@ def client_that_tries_once(service: str) -> Any:
 
 
 def s3_client() -> Any:
-    """Signs with version 4 always: newer Regions and KMS-encrypted objects accept no other signature."""
-    return boto3.client("s3", config=config(signature_version="s3v4"))
+    """A client that signs with version 4 for the bucket's host in its Region.
+
+    Newer Regions and KMS-encrypted objects accept no other signature. botocore's default is the global host,
+    which Regions opened after 20 March 2019 refuse, and which redirects for the first day of a bucket in any
+    other Region than us-east-1. A presigned URL does not survive that, because the host is signed.
+    """
+    addresses = {"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"}
+    return boto3.client("s3", config=config(signature_version="s3v4", s3=addresses))
 
 
 def price_list_client() -> Any:
