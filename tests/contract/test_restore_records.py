@@ -89,9 +89,9 @@ class TestOneItemAVolume:
         assert table.get_whole("r2") is None
 
     def test_of_no_volumes_nothing_more_is_read(self, table: DynamoRestoreTable, dynamodb: Any) -> None:
-        table.put_new("r1", {"status": "accepted"})
+        table.put_new("r1", {"status": "accepted", VOLUME_COUNT: 0})
         calls = recorded(dynamodb)
-        assert table.get_whole("r1") == {"status": "accepted"}
+        assert table.get_whole("r1") == {"status": "accepted", VOLUME_COUNT: 0}
         assert [name for name, _ in calls] == ["GetItem"]
 
     def test_every_item_expires(self, table: DynamoRestoreTable) -> None:

@@ -58,6 +58,7 @@ def assert_delivered(user: RestoreUser, done: Restore, volume_id: str, strategy:
         "rewarm:restore-id": done.restore_id,
         "rewarm:volume-index": "0",
         "rewarm:stack": "rewarm",
+        "rewarm:attempt": "0",
         "rewarm:strategy": strategy,
         **(
             {"rewarm:source-volume-id": volume["SourceVolumeId"]}
