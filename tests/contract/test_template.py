@@ -180,7 +180,7 @@ class TestPermissions:
             ("ec2:DescribeInstances",
              {"SelectSnapshot", "AttachVolume", "Replace", "DispatchWarmer", "VerifyVolume", "CleanUp",
               "Sweep", "Api"}),
-            ("ec2:DescribeInstanceTypes", {"ChooseStrategy", "VerifyVolume", "Api"}),
+            ("ec2:DescribeInstanceTypes", {"SelectSnapshot", "ChooseStrategy", "VerifyVolume", "Api"}),
             ("servicequotas:GetAWSDefaultServiceQuota", set()),
         ],
     )  # fmt: skip
