@@ -13,6 +13,7 @@ from local.soak import runner as run
 from local.soak.audit.auditor import Auditor
 from local.soak.lab.endings import Ending
 from local.soak.lab.lab import FastLab
+from local.soak.lab.permissions import Permissions
 from local.soak.lab.transport import NoInterference
 from local.soak.options import parse
 from local.soak.runner import Outcome, scenario
@@ -219,6 +220,8 @@ class TestAuditor:
     )
     def test_what_a_broken_clean_up_harms(self, target, broken, path, words, monkeypatch):
         monkeypatch.setattr(f"rewarm.{target}", broken)
+        # Its role would refuse some of it; here the auditor has to see it.
+        monkeypatch.setattr(Permissions, "refusal", nothing)
         with FastLab(1) as lab:
             ending = PATHS[path].play(lab)
             lab.pass_time(SETTLED_SECONDS)
