@@ -25,7 +25,7 @@ echo '{"restoreId": "restore-1", "benchmarkId": "benchmark-1"}'
 def routes():
     """Method and path of every route in template.yaml."""
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
-    found = re.findall(r"^ +Path: (/\S+)\n +Method: (\w+)", text, re.MULTILINE)
+    found = re.findall(r"\bPath: (/[^\s,]+),?\s+Method: (\w+)", text)
     return {f"{method.upper()} {re.sub(r'{[^}]*}', '[^/]+', path)}" for path, method in found}
 
 
