@@ -8,7 +8,7 @@ from local.aws.permissions.authorizer import decide
 from local.soak.lab.template import stack
 from local.soak.trouble.permission_use import Use, exercised, grants, uses_of_scenes
 from local.soak.trouble.statements import UNNEEDED, report
-from local.soak.trouble.unplayed_uses import unplayed
+from local.soak.trouble.unplayed_uses import forbidden, unplayed
 from tests.contract.repository import ROOT
 
 POLICIES = stack().policies
@@ -37,8 +37,13 @@ def test_a_reason_is_allowed_and_no_run_uses_it(played):
         assert exercised(POLICIES, [use]) - known, f"a run uses it: {use}"
 
 
+def test_what_is_denied_is_refused_whatever_else_allows_it():
+    for use in forbidden():
+        assert not decide(POLICIES[use.principal], use.need).allowed, use
+
+
 def test_each_statement_is_needed(played):
-    lines = report(POLICIES, [*played, *unplayed()])
+    lines = report(POLICIES, [*played, *unplayed(), *forbidden()])
     assert [line for line in lines if line.startswith(UNNEEDED)] == []
     written = (ROOT / "template.yaml").read_text(encoding="utf-8").count(" Effect: ")
     assert lines[-1] == f"{written} of {written} statements"

@@ -25,7 +25,7 @@ class Decision:
     reason: str = ""
     """Why not, in AWS's words."""
     by: tuple[str, ...] = ()
-    """The statements that allow it."""
+    """The statements that allow it, or deny it explicitly."""
 
 
 class Authorizer:
@@ -67,8 +67,9 @@ def decide(statements: Iterable[Statement], need: Need) -> Decision:
     if known.type_of(need.resource) is None:
         return Decision(False, ", a resource that the action does not support")
     applying = [one for one in statements if one.applies(need)]
-    if any(one.effect == DENY for one in applying):
-        return Decision(False, " with an explicit deny in an identity-based policy")
+    denying = tuple(one.source for one in applying if one.effect == DENY)
+    if denying:
+        return Decision(False, " with an explicit deny in an identity-based policy", by=denying)
     allowing = tuple(one.source for one in applying if one.effect == ALLOW)
     if not allowing:
         return Decision(False, " because no identity-based policy allows the action")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from local.aws.permissions import roles
-from local.aws.permissions.authorizer import Policies, decide
+from local.aws.permissions.authorizer import ALLOW, Policies, decide
 from local.aws.permissions.policies import Need, Statement, action_fits, resource_fits
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.permission_scenes import SCENES
@@ -69,6 +69,7 @@ def grants(policies: Policies) -> set[Grant]:
         Grant(principal, source, action, resource)
         for source, holders in written(policies).items()
         for principal, statement in holders
+        if statement.effect == ALLOW
         for action in statement.actions
         for resource in statement.resources
     }
@@ -100,7 +101,7 @@ def _parts(use: Use, statement: Statement) -> set[Grant]:
 
 
 def witnesses(policies: Policies, uses: Iterable[Use]) -> dict[str, Use | None]:
-    """Statement -> a use that is refused without it; None where nothing needs it."""
+    """Statement -> a use that it alone allows or denies; None where there is none."""
     found: dict[str, Use | None] = dict.fromkeys(written(policies))
     for use in uses:
         listed = policies.get(use.principal, ())

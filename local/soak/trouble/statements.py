@@ -1,4 +1,4 @@
-"""Every statement of template.yaml is needed: without it some call of a run is refused.
+"""Every statement of template.yaml is needed: without it a call is refused, or one that must be is not.
 
 The calls are recorded once, by playing every path and scene; taking the statements out takes a second then.
 """
@@ -12,7 +12,7 @@ from local.soak.lab.template import stack
 from local.soak.trouble.interrupted_paths import PATHS
 from local.soak.trouble.matrix import record
 from local.soak.trouble.permission_use import Use, uses_of_scenes, without, witnesses
-from local.soak.trouble.unplayed_uses import unplayed
+from local.soak.trouble.unplayed_uses import forbidden, unplayed
 
 UNNEEDED = "nothing needs "
 
@@ -20,16 +20,22 @@ UNNEEDED = "nothing needs "
 def statements() -> list[str]:
     """A line for each statement, and how many of them are needed."""
     played = [use for path in PATHS for use in record(path).uses]
-    return report(stack().policies, [*played, *uses_of_scenes(), *unplayed()])
+    return report(stack().policies, [*played, *uses_of_scenes(), *unplayed(), *forbidden()])
 
 
 def report(policies: Policies, uses: Iterable[Use]) -> list[str]:
     """The same, from uses that were recorded before."""
     lines, found = [], witnesses(policies, uses)
     for source, use in found.items():
-        if use is None or decide(without(policies, source)[use.principal], use.need).allowed:
+        if use is None or not _counts(policies, source, use):
             lines.append(f"{UNNEEDED}{source}")
         else:
             lines.append(f"{source}: {use.principal}, {use.need} ({use.where})")
     needed = sum(not line.startswith(UNNEEDED) for line in lines)
     return [*lines, f"{needed} of {len(found)} statements"]
+
+
+def _counts(policies: Policies, source: str, use: Use) -> bool:
+    """Whether the answer is another one without the statement."""
+    answers = (decide(each[use.principal], use.need) for each in (policies, without(policies, source)))
+    return len({answer.allowed for answer in answers}) > 1

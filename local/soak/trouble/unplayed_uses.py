@@ -69,7 +69,6 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
         ("ssm:SendCommand", _INSTANCE),
         ("ssm:GetCommandInvocation", "*"),
     )),
-    (BENCHMARKS, "VerifyVolumeFunctionRole", (*_BENCHMARK_CALLS, ("ec2:DescribeVolumes", "*"))),
     (LINUX_ONLY, "DispatchWarmerFunctionRole", (("ssm:SendCommand", _document("WarmerWindows")),)),
     (LINUX_ONLY, "VerifyVolumeFunctionRole", (("ssm:SendCommand", _document("WarmerWindows")),)),
     (LINUX_ONLY, "ReplaceFunctionRole", (("ssm:SendCommand", _document("DeviceUseWindows")),)),
@@ -127,8 +126,24 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
 )  # fmt: skip
 
 
+FORBIDDEN: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
+    ("user data runs as root at the next boot", "AttachVolumeFunctionRole",
+     (("ec2:ModifyInstanceAttribute", _INSTANCE, {"ec2:attribute": "UserData"}),)),
+)  # fmt: skip
+"""What an explicit denial keeps functions from, with the reason."""
+
+
 def unplayed() -> Iterator[Use]:
     """Each line's calls."""
-    for why, principal, calls in UNPLAYED:
+    yield from _uses(UNPLAYED)
+
+
+def forbidden() -> Iterator[Use]:
+    """Calls that must be refused."""
+    yield from _uses(FORBIDDEN)
+
+
+def _uses(table: tuple[tuple[str, str, tuple[Call, ...]], ...]) -> Iterator[Use]:
+    for why, principal, calls in table:
         for call in calls:
             yield Use(why, principal, Need(*call))
