@@ -14,6 +14,7 @@ from local.aws.host import Host
 from local.aws.machines.dataplane import SnapshotImage, VolumeCounters
 from local.tools.run.history import visits
 from local.tools.run.recording import StateVisit
+from rewarm.domain.model import Strategy
 from rewarm_cli.api import Answer, Api
 from tests.support.waiting import wait_until
 
@@ -215,6 +216,13 @@ class RestoreUser:
         return self.lab.machine.counters(volume_id)
 
     # --------------------------------------------------------------------------------------- the end
+    def forget(self) -> None:
+        """What other tests' restores have taught: how fast they read is the machine's."""
+        table = self.lab.outputs["RestoresTable"]
+        for strategy in Strategy:
+            key = {"pk": {"S": f"history#{strategy}"}}
+            self.lab.client("dynamodb").delete_item(TableName=table, Key=key)
+
     def leave(self) -> None:
         """End the faults, what runs, and everything that was not there before."""
         self.region.faults.clear()

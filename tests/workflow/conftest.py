@@ -59,6 +59,7 @@ def sent_events(lab: Host) -> Callable[[str], list[Json]]:
 def user(lab: Host, image: SnapshotImage) -> Iterator[RestoreUser]:
     """Somebody who restores and leaves nothing behind."""
     somebody = RestoreUser(lab, image)
+    somebody.forget()
     try:
         yield somebody
     finally:

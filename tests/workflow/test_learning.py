@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from local.aws.region.faults import FaultRule
-from rewarm.domain.model import Strategy
 from tests.support.restores import Restore, RestoreUser, texts
 
 Json = dict[str, Any]
@@ -16,13 +15,6 @@ BLOCKS_PER_GIB = 2_048
 PRIOR_HOURS = 8
 ROUNDING_SECONDS = 0.1
 """Each of two phases is rounded to a tenth of a second."""
-
-
-def forget(user: RestoreUser) -> None:
-    """What other tests' restores have taught."""
-    table = user.lab.outputs["RestoresTable"]
-    for strategy in Strategy:
-        user.lab.client("dynamodb").delete_item(TableName=table, Key={"pk": {"S": f"history#{strategy}"}})
 
 
 def restore(user: RestoreUser, gib: int, strategy: str = "background") -> Restore:
@@ -48,7 +40,6 @@ def told(user: RestoreUser, done: Restore) -> tuple[Json, Json]:
 
 
 def test_estimates_become_those_of_the_account(user: RestoreUser) -> None:
-    forget(user)
     errors, sizes = [], (12, 30, 16, 24)
     for number, gib in enumerate(sizes):
         plan, volume = told(user, restore(user, gib))
@@ -64,7 +55,6 @@ def test_estimates_become_those_of_the_account(user: RestoreUser) -> None:
 
 
 def test_estimate_against_actual_is_told_part_by_part(user: RestoreUser) -> None:
-    forget(user)
     done = restore(user, 30, "provisioned-rate")
     _, volume = told(user, done)
     phases = {one["phase"]: one for one in volume["phases"]}
@@ -82,7 +72,6 @@ def test_estimate_against_actual_is_told_part_by_part(user: RestoreUser) -> None
 
 
 def test_a_failed_restore_teaches_nothing(user: RestoreUser) -> None:
-    forget(user)
     user.region.faults.add(FaultRule("volume:creation", effect="volume-error"))
     done = user.restore(request(user, 12, "provisioned-rate"))
     assert done.main.status == "FAILED"
