@@ -1,4 +1,4 @@
-"""Step Functions run in lab time.
+"""Step Functions run in lab time, and EventBridge stamps its events with it.
 
 Why: a fast snapshot restore takes an hour per TiB; the emulator would wait for it in real time, or
 (SFN_WAIT_SCALE=0) not at all. Here Wait states and retries wait in lab time, every stamp is a lab stamp
@@ -30,6 +30,9 @@ def apply(activity: Activity) -> None:
     _mend_retries(states, activity)
     _mend_threads(states, activity)
     _mend_jsonata_clock(states, activity)
+    events = seam.module("services.eventbridge")
+    seam.known(events, "_put_events", "event_time = int(_now_ts())")
+    seam.replace(events, "_now_ts", activity.clock.now)
 
 
 def _mend_waits(states: Any, activity: Activity) -> None:

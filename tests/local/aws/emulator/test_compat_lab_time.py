@@ -1,4 +1,4 @@
-"""Step Functions run in lab time (local/aws/emulator/patches/compat_lab_time.py)."""
+"""Step Functions and EventBridge run in lab time (local/aws/emulator/patches/compat_lab_time.py)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from local.aws.emulator import seam
 from local.aws.emulator.patches.compat_lab_time import retry_delay_seconds
 from tests.support.state_machines import create_lambda, invoke_state, run
 
@@ -41,6 +42,19 @@ def test_a_wait_until_an_instant_ends_at_that_instant(host: Host):
     due = datetime.fromtimestamp(host.clock.now() + HOUR, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     described = run(host, {"Wait": {"Type": "Wait", "Timestamp": due, "End": True}})
     assert described["stopDate"] >= datetime.fromisoformat(due)
+
+
+def test_an_event_s_time_is_lab_time(host: Host):
+    """Or an event after hours of lab time would seem to have been delivered hours late."""
+    run(host, {"Wait": {"Type": "Wait", "Seconds": 3 * HOUR, "End": True}})
+    before = int(host.clock.now())
+    host.emulator.put_event("Small", "aws.cloudwatch", {}, [])
+    (event,) = (
+        each
+        for each in seam.module("services.eventbridge")._events_log_list()
+        if each["DetailType"] == "Small"
+    )
+    assert before <= event["Time"] <= host.clock.now()
 
 
 def test_a_retry_waits_in_lab_time(host: Host):
