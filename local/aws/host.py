@@ -159,11 +159,8 @@ class Host:
             MARKER: str(self.state.path),
         }
         before = {name: os.environ.get(name) for name in self.environment}
-        self._close.callback(boto3.setup_default_session)
-        self._close.callback(_restore_environment, before)
         os.environ.update(self.environment)
-        # A session that boto3 made earlier in this process keeps credentials of another account.
-        boto3.setup_default_session()
+        self._close.callback(_restore_environment, before)
 
     def _parameters(self, given: Mapping[str, str]) -> dict[str, str]:
         return {"SlackWebhookUrl": self.slack.url, **given}

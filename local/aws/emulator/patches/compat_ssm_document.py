@@ -31,8 +31,8 @@ def apply() -> None:
 
 
 def _ssm() -> SSMClient:
-    # Made at each call, of the session with the credentials of the embedded AWS.
-    return boto3.client("ssm")
+    # Made at each call: the endpoint is known only once the Region simulator runs.
+    return boto3.session.Session().client("ssm")
 
 
 def _content(properties: dict[str, Any]) -> str:

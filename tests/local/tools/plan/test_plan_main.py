@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 
+import boto3
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -19,8 +20,12 @@ MINIMAL = {"source": {"snapshotId": "snap-0123456789abcdef0"}, "target": {"avail
 
 
 @pytest.fixture
-def run(capsys, tmp_path):
-    """Run it; the exit status, standard output, standard error."""
+def run(capsys, tmp_path, monkeypatch):
+    """Run it; the exit status, standard output, standard error.
+
+    The program sets boto3's default session, which the tests after it must not have.
+    """
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
 
     def call(*arguments):
         status = program.main([*arguments, "--svg", str(tmp_path / "plan.svg")])
