@@ -210,15 +210,15 @@ class TestExecutionsThatWere:
         assert StepFunctionsStackExecutions(states.client, RESTORE, CHILD).begun("restore-1") is None
 
     def test_those_that_ended_badly_since_then(self) -> None:
-        days = -9 * 1_440.0
+        day = 1_440.0
         states = Aws("stepfunctions").on(
             "ListExecutions",
             self.listed(("late", -5, -1), ("early", -90, -80)),
-            self.listed(("long", -1_440, -2), ("old", days, -1), ("older", days - 1, -1)),
+            self.listed(("long", -1_440, -2), ("months", -90 * day, -1), ("older", -92 * day, -1)),
             {"executions": []},
         )
         executions = StepFunctionsStackExecutions(states.client, RESTORE, CHILD)
-        assert executions.ended_badly(NOW - timedelta(hours=1)) == ["late", "long"]
+        assert executions.ended_badly(NOW - timedelta(hours=1)) == ["late", "long", "months"]
         asked = [one["statusFilter"] for one in states.params("ListExecutions")]
         assert asked == ["ABORTED", "TIMED_OUT", "FAILED"]
 

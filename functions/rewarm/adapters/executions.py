@@ -17,6 +17,7 @@ from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.adapters.fast_restores import enabling_time
 from rewarm.adapters.table_items import from_item
 from rewarm.domain.model import RunningFastRestore
+from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 from rewarm.domain.volume.leftovers import ExecutionEnd, ExecutionStart, restore_of, volume_execution
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 _LARGEST_PAGE = 1_000
 """botocore ListExecutions: maxResults."""
 _ENDED_BADLY: tuple[ExecutionStatusType, ...] = ("ABORTED", "TIMED_OUT", "FAILED")
-_LONGEST = timedelta(days=8)
-"""An execution lasts seven days at most (the time limit in statemachine/)."""
+_LONGEST = timedelta(seconds=LONGEST_RESTORE_SECONDS) + timedelta(days=1)
+"""How long an execution lasts at most, with a margin for its start (the time limit in statemachine/)."""
 _CLOCKS_AGREE = timedelta(minutes=1)
 """Between Step Functions and EC2; more than it takes is looked at, and nothing is decided by it."""
 _NOBODY_WAITS_CODES = {"TaskDoesNotExist", "TaskTimedOut", "InvalidToken"}

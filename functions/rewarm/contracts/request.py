@@ -39,7 +39,7 @@ MAX_BLOCKS = 134_217_728
 MAX_FIRST_EXTENTS = 1_000
 """About 40 KiB of JSON: the request is in the payload of every state, which holds 256 KiB."""
 MAX_COOLDOWN_MINUTES = 10_080
-"""Seven days: as long as a restore may take."""
+"""Seven days."""
 DevicePattern = Literal[PatternName.RANDOM_READ, PatternName.INIT]
 """Benchmarks that write to nothing."""
 
