@@ -236,12 +236,15 @@ def _refusal(facts: VolumeFacts) -> str | None:
 
 ESTIMATORS: Mapping[Strategy, Estimator] = MappingProxyType(
     {
-        Strategy.WARM_UP_AGENT: within_limit(warm_up_agent),
-        Strategy.BACKGROUND: within_limit(background),
-        Strategy.BOOSTED_WARM_UP: within_limit(boosted_warm_up),
-        Strategy.PROVISIONED_RATE: within_limit(provisioned_rate),
-        Strategy.FAST_SNAPSHOT_RESTORE: within_limit(fast_snapshot_restore),
-        Strategy.VOLUME_CLONE: within_limit(volume_clone),
+        strategy: within_limit(estimator)
+        for strategy, estimator in (
+            (Strategy.WARM_UP_AGENT, warm_up_agent),
+            (Strategy.BACKGROUND, background),
+            (Strategy.BOOSTED_WARM_UP, boosted_warm_up),
+            (Strategy.PROVISIONED_RATE, provisioned_rate),
+            (Strategy.FAST_SNAPSHOT_RESTORE, fast_snapshot_restore),
+            (Strategy.VOLUME_CLONE, volume_clone),
+        )
     }
 )
 """In this order where price and time are the same: what we can watch first, what costs money last."""
