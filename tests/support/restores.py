@@ -14,6 +14,7 @@ from local.aws.host import Host
 from local.aws.machines.dataplane import SnapshotImage, VolumeCounters
 from local.tools.run.history import visits
 from local.tools.run.recording import StateVisit
+from rewarm.adapters.executions import execution_arn
 from rewarm.domain.model import Strategy
 from rewarm_cli.api import Answer, Api
 from tests.support.waiting import wait_until
@@ -181,7 +182,7 @@ class RestoreUser:
 
     def arn(self, machine: int, name: str) -> str:
         """The ARN of an execution of restore (0) or restore-volume (1)."""
-        return self._machines[machine].replace(":stateMachine:", ":execution:", 1) + f":{name}"
+        return execution_arn(self._machines[machine], name)
 
     def executions(self, machine: int = 0) -> list[str]:
         """Names of the executions of restore (0) or restore-volume (1)."""

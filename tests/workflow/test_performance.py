@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from local.tools.run.history import visits
+from rewarm.adapters.executions import execution_arn
 from rewarm_cli.api import Answer
 from tests.support.restores import RestoreUser, request_for, texts
 
@@ -42,7 +43,7 @@ def change(user: RestoreUser, volume_id: str, **body: Any) -> tuple[str, Json]:
 def ended(user: RestoreUser, name: str) -> Json:
     states = user.lab.client("stepfunctions")
     machine = user.lab.outputs["ChangePerformanceStateMachineArn"]
-    arn = machine.replace(":stateMachine:", ":execution:", 1) + f":{name}"
+    arn = execution_arn(machine, name)
     user.wait_for_end(arn)
     found = states.describe_execution(executionArn=arn)
     events = states.get_execution_history(executionArn=arn)["events"]

@@ -39,6 +39,7 @@ from local.soak.lab.services import (
 from local.soak.lab.services import backend as moto_backend
 from local.soak.lab.template import Rule, stack
 from local.soak.lab.transport import Call, Interference, NoInterference, Refusal, Removals
+from rewarm.adapters.executions import execution_arn
 
 MINUTE_SECONDS = 60
 RETRY_SECONDS = (60.0, 120.0)
@@ -237,8 +238,7 @@ class FastLab:
 
     def execution(self, logical_id: str, name: str) -> Execution | None:
         """An execution, if it was ever started."""
-        arn = self.machine(logical_id).replace(":stateMachine:", ":execution:", 1)
-        return self.states.executions.get(f"{arn}:{name}")
+        return self.states.executions.get(execution_arn(self.machine(logical_id), name))
 
     # ---------------------------------------------------------------------------------------------- time
     def run(self, done: Callable[[], bool], *, most_seconds: float = math.inf) -> bool:

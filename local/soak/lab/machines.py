@@ -13,6 +13,7 @@ from local.soak.lab.errors import START, START_SILENT, TIMEOUT, StateError, of_s
 from local.soak.lab.execution import EVENTS, Execution, Interpreter, Visit, limit, stamp
 from local.soak.lab.scheduler import Fiber, Future, Process, Scheduler
 from local.soak.lab.transport import Call, Interference
+from rewarm.adapters.executions import execution_arn
 
 Steps = Generator[Future, Any, Any]
 INVOKE, INVOKE_AND_WAIT = "arn:aws:states:::lambda:invoke", "arn:aws:states:::lambda:invoke.waitForTaskToken"
@@ -103,7 +104,7 @@ class StepFunctions:
     def start(self, machine_arn: str, name: str, data: Any) -> Execution:
         """Start an execution. Raises ValueError where the name is taken."""
         machine = self.machines[machine_arn]
-        arn = _execution_arn(machine_arn, name)
+        arn = execution_arn(machine_arn, name)
         if arn in self.executions:
             raise ValueError(arn)
         execution = Execution(arn, name, machine, data, self.scheduler.now)
@@ -244,7 +245,7 @@ class StepFunctions:
         if refusal is not None:
             raise of_start(refusal)
         machine, name, data = (arguments[key] for key in ("StateMachineArn", "Name", "Input"))
-        child = self.executions.get(_execution_arn(machine, name))
+        child = self.executions.get(execution_arn(machine, name))
         if child is None:
             child = self.start(machine, name, data)
         elif child.status != "RUNNING" or child.input != data:
@@ -294,10 +295,6 @@ class StepFunctions:
             if name in detail:
                 detail[name] = int(detail[name] * 1000)
         self._tell(STATUS_CHANGE, "aws.states", {"stopDate": None, **detail}, [execution.arn])
-
-
-def _execution_arn(machine_arn: str, name: str) -> str:
-    return f"{machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}"
 
 
 def _check_role(refused: str | None) -> None:

@@ -19,6 +19,7 @@ from local.aws.permissions.roles import role_of
 from local.aws.region import Region
 from local.soak.lab.template import ACCOUNT, REGION, STACK, Rule, Stack
 from local.soak.lab.transport import KEY_PREFIX, Call, Refusal, denied
+from rewarm.adapters.executions import execution_arn
 
 API, EVENTS, LAMBDA, STEP_FUNCTIONS = (
     f"{name}.amazonaws.com" for name in ("apigateway", "events", "lambda", "states")
@@ -118,7 +119,7 @@ class Permissions:
 
         Step Functions developer guide, "IAM policies for calling integrated services": Step Functions.
         """
-        execution = f"{child_arn.replace(':stateMachine:', ':execution:', 1)}:{name}"
+        execution = execution_arn(child_arn, name)
         rule = self._place.arn("events", MANAGED_RULE)
         wanted = [
             Need("states:StartExecution", child_arn),

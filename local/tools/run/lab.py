@@ -16,6 +16,7 @@ from local.aws.machines.dataplane import SnapshotImage
 from local.aws.machines.snapshot_image import FileTree, Manifest, load_image, load_manifest, make_ext4_image
 from local.tools.run.options import Options
 from local.tools.run.recording import MinuteOfReads, SnapshotFacts
+from rewarm.adapters.executions import execution_arn
 from rewarm.domain.model import Strategy
 from rewarm_cli.api import Api
 
@@ -134,12 +135,12 @@ class Lab:
 
     def execution(self, restore_id: str) -> Json:
         described: Json = self._states.describe_execution(
-            executionArn=_execution_arn(self.host.outputs["RestoreStateMachineArn"], restore_id)
+            executionArn=execution_arn(self.host.outputs["RestoreStateMachineArn"], restore_id)
         )
         return described
 
     def history(self, restore_id: str) -> list[Json]:
-        return self._history(_execution_arn(self.host.outputs["RestoreStateMachineArn"], restore_id))
+        return self._history(execution_arn(self.host.outputs["RestoreStateMachineArn"], restore_id))
 
     def volume_histories(self, restore_id: str) -> list[list[Json]]:
         found = {
@@ -197,10 +198,6 @@ class Lab:
             executionArn=execution_arn, PaginationConfig={"PageSize": 1_000}
         )
         return [event for page in pages for event in page["events"]]
-
-
-def _execution_arn(state_machine_arn: str, name: str) -> str:
-    return f"{state_machine_arn.replace(':stateMachine:', ':execution:')}:{name}"
 
 
 def metered(before: Json, after: Json) -> tuple[str, list[Json]]:
