@@ -102,12 +102,25 @@ class Asked:
 
 Needs = Callable[[Asked], Iterator[Need]]
 _TABLE: dict[tuple[str, str], Needs] = {}
+_ARN_PARAMETERS = {
+    ("stepfunctions", "StartExecution"): "stateMachineArn",
+    ("stepfunctions", "ListExecutions"): "stateMachineArn",
+    ("stepfunctions", "DescribeExecution"): "executionArn",
+    ("stepfunctions", "StopExecution"): "executionArn",
+    ("sns", "Publish"): "TopicArn",
+    ("secretsmanager", "GetSecretValue"): "SecretId",
+    ("cloudformation", "DescribeStacks"): "StackName",
+}
+"""Operations on one resource, with the parameter that has its ARN."""
 
 
 def needs(asked: Asked) -> list[Need]:
     """All of them must be allowed. An operation that is not in the table needs its own action on `*`."""
-    found = _TABLE.get((asked.service, asked.operation))
-    return list(found(asked)) if found is not None else [Need(asked.action, reference.NO_RESOURCE)]
+    operation = (asked.service, asked.operation)
+    if operation in _TABLE:
+        return list(_TABLE[operation](asked))
+    parameter = _ARN_PARAMETERS.get(operation)
+    return [Need(asked.action, asked.params[parameter] if parameter else reference.NO_RESOURCE)]
 
 
 def _of(service: str, *operations: str) -> Callable[[Needs], Needs]:
@@ -325,36 +338,11 @@ def _on_object(asked: Asked, action: str, key: str = "") -> Need:
 
 
 # --------------------------------------------------------------------------- Step Functions, messages, more
-@_of("stepfunctions", "StartExecution", "ListExecutions")
-def _state_machine(asked: Asked) -> Iterator[Need]:
-    yield Need(asked.action, asked.params["stateMachineArn"])
-
-
-@_of("stepfunctions", "DescribeExecution", "StopExecution")
-def _execution(asked: Asked) -> Iterator[Need]:
-    yield Need(asked.action, asked.params["executionArn"])
-
-
-@_of("sns", "Publish")
-def _publish(asked: Asked) -> Iterator[Need]:
-    yield Need(asked.action, asked.params["TopicArn"])
-
-
 @_of("events", "PutEvents")
 def _put_events(asked: Asked) -> Iterator[Need]:
     for entry in asked.params["Entries"]:
         bus = asked.place.arn("events", f"event-bus/{entry.get('EventBusName', 'default')}")
         yield Need(asked.action, bus, {"events:source": entry["Source"]})
-
-
-@_of("secretsmanager", "GetSecretValue")
-def _secret(asked: Asked) -> Iterator[Need]:
-    yield Need(asked.action, asked.params["SecretId"])
-
-
-@_of("cloudformation", "DescribeStacks")
-def _stack(asked: Asked) -> Iterator[Need]:
-    yield Need(asked.action, asked.params["StackName"])
 
 
 @_of("service-quotas", "GetServiceQuota")
