@@ -18,8 +18,9 @@ ARGS ?=
 PYTEST_ARGS ?=
 # What the properties of `make test-long` are drawn from; the same seed draws the same cases.
 SEED := $(or $(SEED),$(shell date +%s))
-# Each pytest worker runs an embedded AWS of its own. Two for each of two cores, because workflows wait rather than work.
-WORKERS ?= 4
+# Each pytest worker runs an embedded AWS of its own. Two for each of two cores, because workflows wait rather than
+# work; one for each where only some tests run, because each worker collects them all.
+WORKERS ?= $(if $(PYTEST_ARGS),2,4)
 
 .PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs permissions-docs schemas build deploy undeploy clean
 
