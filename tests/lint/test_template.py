@@ -52,6 +52,37 @@ def test_the_api_has_one_stage(transformed):
     assert stages == ["v1"]
 
 
+def test_every_role_has_the_permissions_boundary(transformed):
+    """Also the roles that SAM makes for functions, state machines, rules and schedules."""
+    roles = {
+        name: one["Properties"].get("PermissionsBoundary")
+        for name, one in transformed["Resources"].items()
+        if one["Type"] == "AWS::IAM::Role"
+    }
+    where_given = {
+        "Fn::If": ["HasBoundary", {"Ref": "PermissionsBoundaryArn"}, {"Ref": "AWS::NoValue"}],
+    }
+    assert len(roles) > 30
+    assert {name for name, boundary in roles.items() if boundary != where_given} == set()
+
+
+@pytest.mark.parametrize(
+    ("arn", "allowed"),
+    [
+        ("", True),
+        ("arn:aws:iam::123456789012:policy/limit", True),
+        ("arn:aws-cn:iam::123456789012:policy/teams/limit", True),
+        ("arn:aws-us-gov:iam::123456789012:policy/limit", True),
+        ("arn:aws:iam::aws:policy/PowerUserAccess", True),
+        ("arn:aws:iam::123456789012:role/limit", False),
+        ("limit", False),
+    ],
+)
+def test_the_boundary_is_a_managed_policy_of_any_partition(transformed, arn, allowed):
+    pattern = transformed["Parameters"]["PermissionsBoundaryArn"]["AllowedPattern"]
+    assert (re.fullmatch(pattern, arn) is not None) is allowed
+
+
 @pytest.mark.slow
 def test_sam_validate():
     assert complaints([SAM, "validate", "--lint"], **QUIET) == ""
