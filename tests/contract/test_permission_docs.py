@@ -12,7 +12,8 @@ from local.aws.permissions.policies import problems, statements
 from tests.contract.repository import ROOT, functions
 
 API = "arn:aws:execute-api:eu-west-1:123456789012:abc/v1"
-EXECUTION = "arn:aws:states:eu-west-1:123456789012:execution:rewarm-RestoreStateMachine-1:restore-1"
+EXECUTION = "arn:aws:states:eu-west-1:123456789012:execution:RestoreStateMachine-O2WHhrwtOckF:restore-1"
+"""CloudFormation names a state machine by its logical id, without the stack's name."""
 STOP = "states:StopExecution", EXECUTION
 LOOK = "states:DescribeExecution", EXECUTION
 
@@ -51,7 +52,7 @@ def test_aws_supports_every_statement_for_people(name):
         ("operator", call("PUT", "/runbooks/rewarm-orders"), True),
         ("operator", STOP, True),
         ("operator", ("execute-api:Invoke", f"{API.replace('/v1', '/v2')}/POST/restores"), False),
-        ("operator", ("states:StopExecution", EXECUTION.replace("rewarm-", "other-")), False),
+        ("operator", ("states:StopExecution", EXECUTION.replace("Restore", "Other")), False),
         ("operator", ("ec2:DescribeVolumes", "*"), False),
         ("viewer", call("GET", "/restores/1"), True),
         ("viewer", call("POST", "/plans"), True),
