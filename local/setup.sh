@@ -37,7 +37,8 @@ NEEDED=
 case $PURPOSE in
     run | bench | test)
         NEEDED="cc:build-essential make:make pkg-config:pkg-config curl:curl fusermount3:fuse3
-            /usr/include/fuse3/fuse.h:libfuse3-dev mkfs.ext4:e2fsprogs losetup:mount unshare:util-linux"
+            /usr/include/fuse3/fuse.h:libfuse3-dev mkfs.ext4:e2fsprogs losetup:mount unshare:util-linux
+            openssl:openssl /etc/ssl/certs:ca-certificates"
         ;;
 esac
 case $PURPOSE in

@@ -58,6 +58,7 @@ def _announce(host: Host, *, as_json: bool) -> None:
         print(json.dumps(facts), flush=True)
         return
     print("The embedded AWS is ready. End it with Ctrl-C.")
+    print(f"{facts['shell']} opens a shell in its network, for the AWS CLI and curl.")
     for name, value in facts["environment"].items():
         print(f"  export {name}={value}")
     for name, value in facts["outputs"].items():

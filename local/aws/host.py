@@ -16,23 +16,24 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local import ROOT
+from local.aws import namespace
 from local.aws.clock import LabClock
 from local.aws.command_output import CommandOutput
 from local.aws.emulator import launcher
 from local.aws.emulator.deploy import DeploymentError, Source, deploy
+from local.aws.front.addresses import Addresses, NameServer
+from local.aws.front.front import Front
+from local.aws.front.listener import Authority, Listener
 from local.aws.machines.dataplane import DataPlaneError
 from local.aws.machines.first_touch_process import FirstTouchSettings
 from local.aws.machines.machine import Machine
-from local.aws.ports import free_port
 from local.aws.region import Region, RegionSettings
 from local.aws.slack_sink import SlackSink
 from local.aws.state_dir import MARKER, StateDir, StateDirError
-from local.aws.wire import serve
 
 DEFAULT_STATE_DIR = ROOT / ".local" / "run"
 DEFAULT_IDLE_SPEED = 1_800.0
 STACK = "rewarm"
-REGION_SERVICES = ("EC2", "EBS", "SSM", "KMS", "PRICING", "SERVICE_QUOTAS", "CLOUDTRAIL")
 HOST_ERRORS = (
     BotoCoreError,
     ClientError,
@@ -48,7 +49,10 @@ LOG = logging.getLogger(__name__)
 
 
 class Host:
-    """Emulator, Region simulator, machine and Slack, on one lab clock, on loopback only."""
+    """Emulator, Region simulator, machine and Slack, on one lab clock, in a network with AWS's names.
+
+    The thread that starts it and all that this thread starts later are in that network, and stay there.
+    """
 
     def __init__(
         self,
@@ -63,6 +67,7 @@ class Host:
         self._state_dir = state_dir
         self._region_settings = region_settings or RegionSettings()
         self._machine_settings = machine_settings or FirstTouchSettings()
+        self.addresses = Addresses(self._region_settings.region)
         self._close = ExitStack()
         self._ended = threading.Event()
 
@@ -98,18 +103,32 @@ class Host:
 
     @property
     def api_url(self) -> str:
-        """Where the stack's REST API listens: what ApiUrl is on AWS."""
-        return f"{self.emulator.url}/_aws/execute-api/{self.outputs['RestApiId']}/v1"
+        """Where the stack's REST API listens."""
+        return self.outputs["ApiUrl"]
 
     def client(self, service: str) -> Any:
         """A boto3 client for the emulator or the Region simulator, whichever has the service."""
         make: Any = boto3.client  # the name is known only to the caller
         return make(service, config=Config(retries={"total_max_attempts": 2, "mode": "standard"}))
 
+    @property
+    def aws_environment(self) -> dict[str, str]:
+        """The settings of AWS's SDKs and command line."""
+        return {name: value for name, value in self.environment.items() if name.startswith("AWS_")}
+
+    @property
+    def shell(self) -> Path:
+        """A program that runs a command, or a shell, where AWS's names lead to this embedded AWS."""
+        path = self.state.path / "shell"
+        more = {"API_URL": self.api_url, "STACK": STACK} if self.outputs else {}
+        namespace.write_shell(path, {**self.aws_environment, **more})
+        return path
+
     def facts(self) -> dict[str, Any]:
         """What another process needs to use this embedded AWS."""
         return {
-            "environment": {key: value for key, value in self.environment.items() if key.startswith("AWS_")},
+            "environment": self.aws_environment,
+            "shell": str(self.shell),
             "outputs": self.outputs,
             "apiUrl": self.api_url if self.outputs else None,
             "machineNote": self.machine.note,
@@ -127,13 +146,14 @@ class Host:
 
     def _start(self) -> None:
         self.take_state_dir()
+        authority = Authority()
+        namespace.enter(self.state.path / "network", authority.pem)
         self.slack = SlackSink(self.state.path)
         self._close.callback(self.slack.close)
-        emulator_port, region_port = free_port(), free_port()
-        self._set_environment(emulator_port, region_port)
+        self._set_environment()
         self.machine = Machine(self.state.path / "machine", self._machine_settings)
         self._close.callback(self.machine.close)
-        self.emulator = launcher.Emulator(emulator_port, self.clock)
+        self.emulator = launcher.Emulator(self.clock)
         self.region = Region(
             self.clock,
             self.machine,
@@ -142,20 +162,26 @@ class Host:
             publish=self.emulator.put_metrics,
             output=CommandOutput(self.client),
         )
-        server = serve(self.region, region_port)
-        self._close.callback(server.close)
         self._close.callback(self.emulator.close)
         self.emulator.start()
+        self._listen(authority)
+        self._close.callback(self.emulator.begin_end)
         pulse = threading.Thread(target=self._pulse, name="region-pulse", daemon=True)
         pulse.start()
         self._close.callback(pulse.join, 10)
         self._close.callback(self._ended.set)
 
-    def _set_environment(self, emulator_port: int, region_port: int) -> None:
-        region_url = f"http://127.0.0.1:{region_port}"
+    def _listen(self, authority: Authority) -> None:
+        names = NameServer(self.addresses)
+        self._close.callback(names.close)
+        self.front = Front(self.addresses, self.region, self.emulator.answer)
+        listener = Listener(self.front, authority)
+        self._close.callback(listener.close)
+
+    def _set_environment(self) -> None:
         self.environment = {
-            **launcher.environment(emulator_port, self.state.path),
-            **{f"AWS_ENDPOINT_URL_{service}": region_url for service in REGION_SERVICES},
+            **launcher.environment(self.state.path),
+            "AWS_CA_BUNDLE": str(namespace.CA_BUNDLE),
             MARKER: str(self.state.path),
         }
         before = {name: os.environ.get(name) for name in self.environment}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 
 import boto3
@@ -18,9 +17,7 @@ REGION = "us-east-1"
 
 @pytest.fixture(autouse=True)
 def aws(monkeypatch):
-    """An AWS of the test's own: never the embedded one that may run in this process for other tests."""
-    for name in [name for name in os.environ if name.startswith("AWS_ENDPOINT_URL")]:
-        monkeypatch.delenv(name)
+    """An AWS of the test's own."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_REGION", REGION)

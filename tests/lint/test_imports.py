@@ -71,6 +71,7 @@ LOCAL_MAY_USE = {
     "soak": {"aws"},
     "tools": {"aws", "soak"},
     "aws/emulator": set(),
+    "aws/front": {"aws/region", "aws/wire"},
     "aws/machines": set(),
     "aws/permissions": set(),
     "aws/region": {"aws/machines"},

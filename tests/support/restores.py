@@ -81,7 +81,7 @@ class RestoreUser:
         self.region = lab.region
         self.image = image
         self._api = Api(
-            url=f"{lab.emulator.url}/_aws/execute-api/{lab.outputs['RestApiId']}/v1",
+            url=lab.api_url,
             region=REGION,
             access_key_id=lab.environment["AWS_ACCESS_KEY_ID"],
             secret_access_key=lab.environment["AWS_SECRET_ACCESS_KEY"],

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from local.aws.machines.dataplane import BLOCK_BYTES
 from local.aws.region.commands import invocations
 from rewarm.adapters.artifacts import AGENTS_PREFIX
 from tests.support.endings import assert_failed, assert_kept
-from tests.support.proxy import Proxy
+from tests.support.instances_way import InstancesWay
 from tests.support.restores import Restore, RestoreUser, request_for, texts
 
 Json = dict[str, Any]
@@ -248,30 +247,28 @@ def test_a_disk_that_takes_no_state_stops_nothing(user: RestoreUser, options: st
 
 # --------------------------------------------------------------------------------------------- network
 @pytest.fixture
-def proxy(user: RestoreUser, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+def way(user: RestoreUser, monkeypatch: pytest.MonkeyPatch) -> InstancesWay:
     """Every command's way to S3."""
-    made, core = Proxy(), user.region._core
-    command = replace(core.settings.command, environment=made.environment)
-    monkeypatch.setattr(core, "settings", replace(core.settings, command=command))
-    yield made
-    made.close()
+    made = InstancesWay(user.lab.front)
+    monkeypatch.setattr(user.lab.front, "answer", made.answer)
+    return made
 
 
-def test_s3_that_is_back_in_time_is_waited_for(user: RestoreUser, proxy: Proxy) -> None:
-    proxy.cut = {"GET"}
+def test_s3_that_is_back_in_time_is_waited_for(user: RestoreUser, way: InstancesWay) -> None:
+    way.cut = {"GET"}
     restore_id = user.start(request_for(user, "warm-up-agent") | {"verify": {"samples": 0}})
     user.wait_for_state(restore_id, "Wait For Agent")
-    proxy.cut = set()
+    way.cut = set()
     done = user.finished(restore_id)
     assert_read_once(user, done, interruptions=0)
     sent = commands_of(user, str(done.volumes[0].output["volumeId"]))
     assert [one["Status"] for one in sent][-2:] == ["Failed", "Success"]
-    assert "GET" in proxy.refused
+    assert "GET" in way.refused
 
 
 @pytest.mark.long
-def test_s3_that_stays_away_fails(user: RestoreUser, proxy: Proxy) -> None:
-    proxy.cut = {"GET", "PUT"}
+def test_s3_that_stays_away_fails(user: RestoreUser, way: InstancesWay) -> None:
+    way.cut = {"GET", "PUT"}
     done = user.restore(request_for(user, "warm-up-agent") | {"verify": {"samples": 0}})
     assert_failed(
         user, done, "AgentFailedError", "was interrupted 6 times", "could not download the warm-up agent"
@@ -280,13 +277,13 @@ def test_s3_that_stays_away_fails(user: RestoreUser, proxy: Proxy) -> None:
 
 
 @pytest.mark.long
-def test_progress_that_reaches_nobody_stops_nothing(user: RestoreUser, proxy: Proxy) -> None:
+def test_progress_that_reaches_nobody_stops_nothing(user: RestoreUser, way: InstancesWay) -> None:
     """The result comes with the command's output as well."""
-    proxy.cut = {"PUT"}
+    way.cut = {"PUT"}
     done = user.restore(request_for(user, "warm-up-agent") | {"verify": {"samples": 0}})
     assert_read_once(user, done, interruptions=0)
-    assert proxy.refused
-    assert "PUT" not in proxy.carried
+    assert way.refused
+    assert "PUT" not in way.carried
 
 
 # ---------------------------------------------------------------------------------------------- binary

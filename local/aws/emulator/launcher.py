@@ -1,4 +1,4 @@
-"""Start the emulator in this process, mended, on a loopback port; end it without leaving anything behind."""
+"""Start the emulator in this process, mended; hand it requests; end it without leaving anything behind."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ import logging
 import os
 import tempfile
 import threading
-import time
-import urllib.error
-import urllib.request
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from local.aws.clock import LabClock
 from local.aws.emulator import seam
 from local.aws.emulator.executions import Executions
 from local.aws.emulator.lab_time import Activity
 from local.aws.emulator.patches import (
+    compat_addresses,
     compat_callbacks,
     compat_child_executions,
     compat_jsonata_time_limit,
     compat_lab_time,
     compat_lambda_end,
+    compat_lambda_environment,
     compat_lambda_errors,
     compat_lambda_layers,
     compat_lambda_logs,
@@ -44,7 +45,8 @@ ACCOUNT_ID = "123456789012"
 """AWS documentation's example account. The emulator takes a 12-digit access key id as the account."""
 
 REGION = "us-east-1"
-START_TIMEOUT_SECONDS = 60.0
+START_TIMEOUT_SECONDS, END_TIMEOUT_SECONDS = 60.0, 15.0
+Headers = tuple[tuple[str, str], ...]
 
 LOG = logging.getLogger(__name__)
 
@@ -53,15 +55,13 @@ class EmulatorError(RuntimeError):
     """The emulator didn't start or refused what only AWS itself may do."""
 
 
-def environment(port: int, state_dir: Path) -> dict[str, str]:
-    """What the emulator and every Lambda in it must find in the environment before the first import."""
+def environment(state_dir: Path) -> dict[str, str]:
+    """What the emulator must find in the environment before the first import."""
     temporary = state_dir / "tmp"
     return {
-        "BIND_HOST": "127.0.0.1",
         "MINISTACK_HOST": "127.0.0.1",
         "MINISTACK_ACCOUNT_ID": ACCOUNT_ID,
         "MINISTACK_REGION": REGION,
-        "GATEWAY_PORT": str(port),
         # Each of these would open a port on every interface, or talk to a container engine that isn't ours.
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
@@ -69,7 +69,6 @@ def environment(port: int, state_dir: Path) -> dict[str, str]:
         "LOG_LEVEL": "WARNING",
         "TMPDIR": str(temporary),
         "S3_DATA_DIR": str(state_dir / "s3"),
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "AWS_ACCESS_KEY_ID": ACCOUNT_ID,
         "AWS_SECRET_ACCESS_KEY": "local",
         "AWS_DEFAULT_REGION": REGION,
@@ -83,24 +82,37 @@ def environment(port: int, state_dir: Path) -> dict[str, str]:
 class Emulator:
     """The running emulator. Only one at a time in a process: its state is in its modules."""
 
-    def __init__(self, port: int, clock: LabClock) -> None:
-        self.port = port
-        self.url = f"http://127.0.0.1:{port}"
+    def __init__(self, clock: LabClock) -> None:
         self._activity = Activity(clock)
         self._executions = Executions()
         self._ended = threading.Event()
+        self._started = threading.Event()
         self._failure: BaseException | None = None
+        self._loop = asyncio.new_event_loop()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Mend, serve, and return once it answers. `environment` must be in os.environ already."""
+        """Mend, and return once it can answer. `environment` must be in os.environ already."""
         tempfile.tempdir = None  # the module keeps the folder of its first use
         Path(tempfile.gettempdir()).mkdir(parents=True, exist_ok=True)
         seam.check_version()
         self._mend()
-        self._thread = threading.Thread(target=self._serve, name="emulator", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="emulator", daemon=True)
         self._thread.start()
-        self._wait_until_healthy()
+        if not self._started.wait(START_TIMEOUT_SECONDS) or self._failure is not None:
+            raise EmulatorError(f"the emulator did not start: {self._failure}") from self._failure
+
+    def answer(
+        self, method: str, path: str, query: str, headers: Headers, body: bytes
+    ) -> tuple[int, Headers, bytes]:
+        """The answer to an HTTP request, from any thread but the emulator's own."""
+        scope = {
+            "type": "http", "http_version": "1.1", "scheme": "https", "client": ("127.0.0.1", 0),
+            "method": method, "path": unquote(path), "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers],
+        }  # fmt: skip
+        return self._await(_exchange(seam.module("app").app, scope, body))
 
     def put_metrics(self, namespace: str, data: list[dict[str, Any]]) -> None:
         """Publish metric data (botocore shape MetricDatum, Timestamp in seconds) as AWS's own services do."""
@@ -133,12 +145,17 @@ class Emulator:
         states = seam.module("services.stepfunctions")
         return sum(len(execution["events"]) for execution in states._executions.all_values())
 
-    def close(self) -> None:
-        """End executions, Lambda workers and the server; take the patches back. Safe to call twice."""
+    def begin_end(self) -> None:
+        """Start nothing more, and let executions end at their next state."""
         self._ended.set()
         self._executions.stop_all()
+
+    def close(self) -> None:
+        """End executions and Lambda workers; take the patches back. Safe to call twice."""
+        self.begin_end()
         if self._thread is None:
             return
+        self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=20)
         app = seam.module("app")
         app._reset_all_state()
@@ -148,6 +165,7 @@ class Emulator:
     def _mend(self) -> None:
         activity, executions = self._activity, self._executions
         seam.module("app")
+        compat_addresses.apply(REGION, "amazonaws.com")
         compat_lab_time.apply(activity)
         compat_state_timeouts.apply(activity, executions)
         compat_callbacks.apply(activity)
@@ -161,46 +179,36 @@ class Emulator:
         compat_lambda_time.apply(activity)
         compat_lambda_errors.apply()
         compat_lambda_end.apply(self._ended)
+        compat_lambda_environment.apply()
         compat_lambda_layers.apply()
         compat_lambda_logs.apply()
         compat_rest_api_body.apply()
         compat_rule_name.apply()
         compat_ssm_document.apply()
 
-    def _serve(self) -> None:
+    def _run(self) -> None:
+        """The emulator's loop, from its start to its end (ASGI's lifespan protocol)."""
+        asyncio.set_event_loop(self._loop)
+        told: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+        told.put_nowait({"type": "lifespan.startup"})
+
+        async def said(message: dict[str, str]) -> None:
+            if message["type"] == "lifespan.startup.complete":
+                self._started.set()
+
         try:
-            asyncio.run(self._serve_until_ended())
+            lifespan = self._loop.create_task(seam.module("app").app({"type": "lifespan"}, told.get, said))
+            self._loop.run_forever()
+            for task in asyncio.all_tasks(self._loop) - {lifespan}:
+                task.cancel()
+            told.put_nowait({"type": "lifespan.shutdown"})
+            self._loop.run_until_complete(asyncio.wait_for(lifespan, END_TIMEOUT_SECONDS))
         except BaseException as failure:
             self._failure = failure
+            self._started.set()
 
-    async def _serve_until_ended(self) -> None:
-        from hypercorn.asyncio import serve
-        from hypercorn.config import Config
-
-        config = Config()
-        config.bind = [f"127.0.0.1:{self.port}"]
-        config.keep_alive_timeout = 75
-        config.loglevel = "WARNING"
-        config.graceful_timeout = 1
-        config.shutdown_timeout = 5
-        await serve(seam.module("app").app, config, shutdown_trigger=self._until_ended)
-
-    async def _until_ended(self) -> None:
-        while not self._ended.is_set():
-            await asyncio.sleep(0.05)
-
-    def _wait_until_healthy(self) -> None:
-        give_up = time.monotonic() + START_TIMEOUT_SECONDS
-        while time.monotonic() < give_up:
-            if self._failure is not None:
-                raise EmulatorError(f"the emulator ended at once: {self._failure}") from self._failure
-            try:
-                with urllib.request.urlopen(f"{self.url}/_ministack/health", timeout=5) as answer:
-                    if answer.status == 200:
-                        return
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.05)
-        raise EmulatorError(f"the emulator didn't answer on {self.url} within {START_TIMEOUT_SECONDS:.0f} s")
+    def _await(self, work: Coroutine[Any, Any, tuple[int, Headers, bytes]]) -> tuple[int, Headers, bytes]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _as_account(self, function: Any, *args: Any) -> Any:
         responses = seam.module("core.responses")
@@ -211,3 +219,25 @@ class Emulator:
             return function(*args)
 
         return contextvars.copy_context().run(call)
+
+
+async def _exchange(app: Any, scope: dict[str, Any], body: bytes) -> tuple[int, Headers, bytes]:
+    """One request to an ASGI application, and its whole answer."""
+    requests = iter([{"type": "http.request", "body": body, "more_body": False}])
+    answers: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        message = next(requests, None)
+        if message is None:
+            await asyncio.Event().wait()  # nobody hangs up before the answer
+        assert message is not None
+        return message
+
+    async def send(message: dict[str, Any]) -> None:
+        answers.append(message)
+
+    await app(scope, receive, send)
+    start = next(one for one in answers if one["type"] == "http.response.start")
+    content = b"".join(one.get("body", b"") for one in answers if one["type"] == "http.response.body")
+    headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in start["headers"])
+    return start["status"], headers, content

@@ -59,7 +59,7 @@ def _measure(options: Options, view: View) -> tuple[int, Json]:
 
 
 def _published(host: Host, options: Options, view: View) -> Json:
-    view.say(f"Published figures on {host.emulator.url}; fio runs for {options.scale.seconds} s each.")
+    view.say(f"Published figures on the embedded AWS; fio runs for {options.scale.seconds} s each.")
     results = published.measure(host, options.scale, view.say)
     page = write(options.docs, results)
     off = [row.figure.text for row in results.rows if not row.holds]
@@ -69,7 +69,7 @@ def _published(host: Host, options: Options, view: View) -> Json:
 
 def _estimates(host: Host, options: Options, view: View) -> Json:
     wanted, outcomes = cases(options.restores, options.seed), []
-    view.say(f"{len(wanted)} restores on {host.emulator.url}, one after the other; times are lab time.")
+    view.say(f"{len(wanted)} restores on the embedded AWS, one after the other; times are lab time.")
     for outcome in Series(host).outcomes(wanted):
         outcomes.append(outcome)
         view.outcome(outcome, len(wanted))

@@ -27,7 +27,6 @@ USUAL_INSTANCE, BOOSTABLE_INSTANCE = "m5.large", "m5.4xlarge"
 """The baseline of the first is below a gp3 volume's 125 MiB/s, so that no boost would do any good there."""
 SNAPSHOT_AGE_SECONDS = 6 * 3_600
 MINUTE_SECONDS = 60
-STAGE = "v1"
 PAGE_SECONDS = 30
 Inventory = dict[str, list[str]]
 """Ids of what exists, by kind, as the Region's `inventory` gives them."""
@@ -74,7 +73,7 @@ class Lab:
         self.host = host
         self._states = host.client("stepfunctions")
         self.api = Api(
-            url=f"{host.emulator.url}/_aws/execute-api/{host.outputs['RestApiId']}/{STAGE}",
+            url=host.api_url,
             region=REGION,
             access_key_id=host.environment["AWS_ACCESS_KEY_ID"],
             secret_access_key=host.environment["AWS_SECRET_ACCESS_KEY"],

@@ -72,7 +72,7 @@ class Story:
             step.detail = "kept from an earlier run" if source.was_kept else "ext4, full of files"
         with view.setup_step("Embedded AWS", run) as step:
             host.start()
-            step.detail = host.emulator.url
+            step.detail = f"{host.addresses.region}, in a network of its own"
         with view.setup_step("Deploy template.yaml", run) as step:
             step.detail = f"{len(host.deploy())} outputs"
         lab = Lab(host)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -10,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import boto3
 import pytest
 
 from local.aws.state_dir import MARKER, StateDir
@@ -52,22 +50,23 @@ def left_over(state_dir: Path) -> list[str]:
     return found + [line for line in mounts.splitlines() if str(state_dir) in line]
 
 
-def make_work(ready: dict) -> None:
-    """A Lambda with a warm worker, so that there is something to end."""
-    from tests.support.state_machines import ROLE, zip_of  # noqa: PLC0415 - shared with the fixtures' tests
+WORK = """
+import boto3, io, zipfile
+code = io.BytesIO()
+with zipfile.ZipFile(code, "w") as archive:
+    archive.writestr("code.py", "def handler(event, context):\\n    return 1\\n")
+client = boto3.client("lambda")
+client.create_function(
+    FunctionName="warm", Runtime="python3.13", Handler="code.handler", Code={"ZipFile": code.getvalue()},
+    Role="arn:aws:iam::123456789012:role/any",
+)
+assert client.invoke(FunctionName="warm")["StatusCode"] == 200
+"""
 
-    client = boto3.client(
-        "lambda",
-        endpoint_url=ready["environment"]["AWS_ENDPOINT_URL"],
-        region_name="us-east-1",
-        aws_access_key_id="123456789012",
-        aws_secret_access_key="local",
-    )
-    code = {"ZipFile": zip_of({"code.py": "def handler(event, context):\n    return 1\n"})}
-    client.create_function(
-        FunctionName="warm", Runtime="python3.13", Handler="code.handler", Role=ROLE, Code=code
-    )
-    assert client.invoke(FunctionName="warm")["StatusCode"] == 200
+
+def make_work(ready: dict) -> None:
+    """A Lambda with a warm worker, so that there is something to end; made from inside its network."""
+    subprocess.run([ready["shell"], sys.executable, "-c", WORK], check=True)
 
 
 def end(process: subprocess.Popen[str], state_dir: Path) -> None:
@@ -152,25 +151,46 @@ def test_a_second_server_in_the_same_folder_says_why_it_ends(served):
     assert "Traceback" not in second.stderr
 
 
-def sockets(pid: int) -> set[str]:
-    """Inodes of the process's sockets; it may close files while they are listed."""
-    found = set()
-    for file in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            kind, _, inode = str(file.readlink()).partition(":")
-            if kind == "socket":
-                found.add(inode.strip("[]"))
-    return found
+def listening(table: Path) -> set[str]:
+    """Where something listens: address and port, in hexadecimal (proc_net_tcp)."""
+    lines = [line.split() for line in table.read_text(encoding="utf-8").splitlines()[1:]]
+    return {fields[1] for fields in lines if fields[3] == "0A"}
 
 
 @pytest.mark.slow
-def test_every_port_is_on_loopback(served):
+def test_it_listens_at_aws_s_port_in_a_network_of_its_own(served):
     process, _ready, _state_dir = served
-    inodes = sockets(process.pid)
-    addresses = set()
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{process.pid}/net/{table}").read_text(encoding="utf-8").splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and fields[9] in inodes:
-                addresses.add(fields[1].partition(":")[0])
-    assert addresses == {"0100007F"}
+    network = Path(f"/proc/{process.pid}/ns/net")
+    assert network.readlink() != Path("/proc/self/ns/net").readlink()
+    tables = Path(f"/proc/{process.pid}/net")
+    inside = listening(tables / "tcp") | listening(tables / "tcp6")
+    assert {address.partition(":")[0] for address in inside} == {"0100007F"}
+    assert f"0100007F:{443:04X}" in inside
+
+
+@pytest.mark.slow
+def test_its_shell_reaches_it_at_aws_s_names(served, tmp_path):
+    _process, ready, _state_dir = served
+    arguments = [
+        "curl",
+        "-sS",
+        "-w",
+        "%{http_code} %{ssl_verify_result}",
+        "https://sts.us-east-1.amazonaws.com/",
+    ]
+    done = subprocess.run(
+        [ready["shell"], *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith(" 0"), "the certificate is trusted there"
+    here = subprocess.run([ready["shell"], "pwd"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert here.stdout.strip() == str(tmp_path)
+
+
+@pytest.mark.slow
+def test_the_host_keeps_its_names_and_its_trust(served):
+    process, _ready, state_dir = served
+    for file in ("etc/resolv.conf", "etc/ssl/certs/ca-certificates.crt"):
+        inside, here = Path(f"/proc/{process.pid}/root/{file}"), Path(f"/{file}")
+        assert inside.read_bytes() != here.read_bytes()
+    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
+    assert str(state_dir) not in mounts

@@ -38,7 +38,7 @@ def outputs(host: Host, source: Source) -> dict[str, str]:
 
 
 def call(host: Host, outputs: dict[str, str], method: str, path: str, body: Any = None) -> tuple[int, Any]:
-    url = f"{host.emulator.url}/_aws/execute-api/{outputs['ApiId']}/v1{path}"
+    url = f"https://{outputs['ApiId']}.execute-api.{host.addresses.region}.{host.addresses.domain}/v1{path}"
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
     try:

@@ -1,0 +1,26 @@
+"""Addresses that the emulator answers with are AWS's names.
+
+Why: it has no port of its own, since everything reaches it at AWS's names. A custom resource answers at the
+ResponseURL of its request (CloudFormation user guide), and QueueUrl is `https://sqs.REGION…/ACCOUNT/NAME`.
+"""
+
+from __future__ import annotations
+
+from local.aws.emulator import seam
+
+CALLBACKS = "cloudformation-custom-resource-response"
+"""The bucket for the answers of custom resources."""
+
+
+def apply(region: str, domain: str) -> None:
+    """Mend the emulator's CloudFormation and SQS."""
+    custom = seam.module("services.cloudformation.custom_resource")
+    queues = seam.module("services.sqs")
+    seam.known(custom, "_response_url", "{_gateway_url()}/_ministack/cfn-response/")
+    seam.known(queues, "_queue_url_for_account", "{DEFAULT_HOST}:{DEFAULT_PORT}/{account_id}/{name}")
+
+    def queue_url(account_id: str, name: str) -> str:
+        return f"https://sqs.{region}.{domain}/{account_id}/{name}"
+
+    seam.replace(custom, "_gateway_url", lambda: f"https://{CALLBACKS}.s3.{region}.{domain}")
+    seam.replace(queues, "_queue_url_for_account", queue_url)
