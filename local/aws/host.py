@@ -24,6 +24,7 @@ from local.aws.emulator.deploy import DeploymentError, Source, deploy
 from local.aws.front.addresses import Addresses, NameServer
 from local.aws.front.front import Front
 from local.aws.front.listener import Authority, Listener
+from local.aws.front.signatures import AccessKey
 from local.aws.machines.dataplane import DataPlaneError
 from local.aws.machines.first_touch_process import FirstTouchSettings
 from local.aws.machines.machine import Machine
@@ -67,6 +68,7 @@ class Host:
         self._state_dir = state_dir
         self._region_settings = region_settings or RegionSettings()
         self._machine_settings = machine_settings or FirstTouchSettings()
+        self.access_keys: dict[str, AccessKey] = {}
         self.addresses = Addresses(self._region_settings.region)
         self._close = ExitStack()
         self._ended = threading.Event()
@@ -109,7 +111,10 @@ class Host:
     def client(self, service: str) -> Any:
         """A boto3 client for the emulator or the Region simulator, whichever has the service."""
         make: Any = boto3.client  # the name is known only to the caller
-        return make(service, config=Config(retries={"total_max_attempts": 2, "mode": "standard"}))
+        # Otherwise botocore presigns for S3 with version 2, which AWS takes for no new bucket.
+        signature = "s3v4" if service == "s3" else None
+        retries: Any = {"total_max_attempts": 2, "mode": "standard"}
+        return make(service, config=Config(retries=retries, signature_version=signature))
 
     @property
     def aws_environment(self) -> dict[str, str]:
@@ -174,7 +179,7 @@ class Host:
     def _listen(self, authority: Authority) -> None:
         names = NameServer(self.addresses)
         self._close.callback(names.close)
-        self.front = Front(self.addresses, self.region, self.emulator.answer)
+        self.front = Front(self.addresses, self.region, self.emulator, self.access_keys)
         listener = Listener(self.front, authority)
         self._close.callback(listener.close)
 
@@ -184,6 +189,12 @@ class Host:
             "AWS_CA_BUNDLE": str(namespace.CA_BUNDLE),
             MARKER: str(self.state.path),
         }
+        root = AccessKey(
+            self.environment["AWS_ACCESS_KEY_ID"],
+            self.environment["AWS_SECRET_ACCESS_KEY"],
+            f"arn:{self.addresses.partition}:iam::{launcher.ACCOUNT_ID}:root",
+        )
+        self.access_keys[root.access_key_id] = root
         before = {name: os.environ.get(name) for name in self.environment}
         os.environ.update(self.environment)
         self._close.callback(_restore_environment, before)

@@ -114,6 +114,13 @@ class Emulator:
         }  # fmt: skip
         return self._await(_exchange(seam.module("app").app, scope, body))
 
+    def is_open(self, api_id: str, method: str, path: str) -> bool:
+        """The REST API's method asks for no signature."""
+        gateway = seam.module("services.apigateway_v1")
+        stage, _, rest = path.lstrip("/").partition("/")
+        found = self._as_account(gateway.method_authorization_type, api_id, stage, method, f"/{rest}")
+        return str(found) != "AWS_IAM"
+
     def put_metrics(self, namespace: str, data: list[dict[str, Any]]) -> None:
         """Publish metric data (botocore shape MetricDatum, Timestamp in seconds) as AWS's own services do."""
         cloudwatch = seam.module("services.cloudwatch")

@@ -1,37 +1,88 @@
-"""Which part of the embedded AWS answers a request, by the name that it was sent to."""
+"""Who answers a request, by the name that it was sent to, once its signature is checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Protocol
+from urllib.parse import parse_qsl, urlencode
 
 from moto.core.request import Request
 
 from local.aws.front.addresses import Addresses, Place
 from local.aws.front.listener import HttpAnswer, HttpRequest
+from local.aws.front.refusals import refusal
+from local.aws.front.signatures import AccessKey, SignatureError, check
 from local.aws.region import Region
-from local.aws.wire.protocol import SERVICES, Protocol
+from local.aws.wire import protocol
 
 Headers = tuple[tuple[str, str], ...]
-Emulator = Callable[[str, str, str, Headers, bytes], tuple[int, Headers, bytes]]
-"""Method, path, query, headers and body in; status, headers and body out."""
+OF_SIGNATURE = {
+    "authorization", "x-amz-security-token", "X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date",
+    "X-Amz-Expires", "X-Amz-SignedHeaders", "X-Amz-Signature", "X-Amz-Security-Token",
+}  # fmt: skip
+"""Headers and query parameters that only a signature needs."""
+UNSIGNED = re.compile(r"/_ministack/cfn-response/[^/]+")
+"""ResponseURL of custom resources: on AWS an address that CloudFormation has presigned."""
+
+
+class Emulator(Protocol):
+    """What the front needs of the emulator."""
+
+    def answer(
+        self, method: str, path: str, query: str, headers: Headers, body: bytes
+    ) -> tuple[int, Headers, bytes]:
+        """Status, headers and body."""
+
+    def is_open(self, api_id: str, method: str, path: str) -> bool:
+        """The API's method asks for no signature."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call whose signature is good: who makes it, to what, and how."""
+
+    key: AccessKey
+    place: Place
+    request: HttpRequest
 
 
 class Front:
     """Everything that listens at AWS's names."""
 
-    def __init__(self, addresses: Addresses, region: Region, emulator: Emulator) -> None:
+    def __init__(
+        self, addresses: Addresses, region: Region, emulator: Emulator, keys: Mapping[str, AccessKey]
+    ) -> None:
         self._addresses = addresses
-        self._protocol = Protocol(region)
+        self._account = region.settings.account_id
+        self._protocol = protocol.Protocol(region)
         self._emulator = emulator
+        self._keys = keys
+        self.authorize: Callable[[Call], HttpAnswer | None] = lambda _call: None
+        """Asked for every signed call; its answer, if it has one, is the refusal."""
 
     def answer(self, request: HttpRequest) -> HttpAnswer:
         """The answer to one request, errors included."""
         place = self._addresses.place(request.host)
         if place is None:
             return HttpAnswer(421, (), f"AWS has nothing at {request.host} in this Region.\n".encode())
-        if place.service in SERVICES:
+        if UNSIGNED.fullmatch(request.path) or self._is_open(request, place):
+            return self._by_emulator(request, place)
+        try:
+            key = check(request, place, self._keys, datetime.now(UTC))
+        except SignatureError as error:
+            return refusal(request, place, error)
+        refused = self.authorize(Call(key, place, request))
+        if refused is not None:
+            return refused
+        if place.service in protocol.SERVICES:
             return self._by_region(request)
-        return self._by_emulator(request, place)
+        return self._by_emulator(self._as_account(request, place), place)
+
+    def _is_open(self, request: HttpRequest, place: Place) -> bool:
+        return place.api_id is not None and self._emulator.is_open(place.api_id, request.method, request.path)
 
     def _by_region(self, request: HttpRequest) -> HttpAnswer:
         url = f"https://{request.host}{request.path}?{request.query}"
@@ -44,4 +95,17 @@ class Front:
         path = request.path
         if place.api_id:
             path = f"/_aws/execute-api/{place.api_id}{path}"
-        return HttpAnswer(*self._emulator(request.method, path, request.query, request.headers, request.body))
+        return HttpAnswer(
+            *self._emulator.answer(request.method, path, request.query, request.headers, request.body)
+        )
+
+    def _as_account(self, request: HttpRequest, place: Place) -> HttpRequest:
+        """The request as the emulator takes it: it checks no signature, and its access key is the account."""
+        scope = f"{self._account}/{datetime.now(UTC):%Y%m%d}/{place.region}/{place.service}/aws4_request"
+        signed = ("authorization", f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0")
+        headers = tuple(pair for pair in request.headers if pair[0] not in OF_SIGNATURE)
+        query = request.query
+        if "X-Amz-Signature=" in query:
+            pairs = parse_qsl(query, keep_blank_values=True)
+            query = urlencode([pair for pair in pairs if pair[0] not in OF_SIGNATURE])
+        return replace(request, headers=(*headers, signed), query=query)

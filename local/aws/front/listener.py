@@ -148,7 +148,9 @@ class Listener:
         request = await _received(scope, receive)
         loop = asyncio.get_running_loop()
         answer = await loop.run_in_executor(self._workers, self._front.answer, request)
-        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers]
+        length = {"content-length": str(len(answer.body))}
+        named = {**length, **{name.lower(): value for name, value in answer.headers}}
+        headers = [(name.encode(), value.encode("latin-1")) for name, value in named.items()]
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else answer.body})
 

@@ -1,0 +1,121 @@
+"""How each service of AWS words a refused signature.
+
+Sources: "Common errors" and "Error codes" (API references of IAM, EC2 and DynamoDB), "Error responses" (S3
+API reference), and "Troubleshoot signed requests" (IAM user guide).
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from xml.sax.saxutils import escape
+
+from local.aws.front.addresses import Place
+from local.aws.front.listener import HttpAnswer, HttpRequest
+from local.aws.front.signatures import Fault, SignatureError
+
+MISMATCH = "The request signature we calculated does not match the signature you provided."
+Words = tuple[str, int, str]
+"""Code, HTTP status and message."""
+QUERY = {
+    Fault.MISSING: ("MissingAuthenticationToken", 403),
+    Fault.INCOMPLETE: ("IncompleteSignature", 400),
+    Fault.MECHANISM: ("IncompleteSignature", 400),
+    Fault.UNKNOWN_KEY: ("InvalidClientTokenId", 403),
+    Fault.TOKEN: ("InvalidClientTokenId", 403),
+    Fault.EXPIRED: ("RequestExpired", 400),
+}
+"""Of services with the query protocol; any other fault is SignatureDoesNotMatch, 403."""
+JSON = {
+    Fault.MISSING: "MissingAuthenticationTokenException",
+    Fault.INCOMPLETE: "IncompleteSignatureException",
+    Fault.MECHANISM: "IncompleteSignatureException",
+    Fault.UNKNOWN_KEY: "UnrecognizedClientException",
+    Fault.TOKEN: "UnrecognizedClientException",
+    Fault.EXPIRED: "RequestExpired",
+}
+"""Of services with JSON; any other fault is InvalidSignatureException."""
+S3: dict[Fault, Words] = {
+    Fault.MISSING: ("AccessDenied", 403, "Access Denied"),
+    Fault.MECHANISM: ("InvalidRequest", 400, ""),
+    Fault.UNKNOWN_KEY: (
+        "InvalidAccessKeyId", 403, "The AWS Access Key Id you provided does not exist in our records.",
+    ),
+    Fault.TOKEN: ("InvalidToken", 400, "The provided token is malformed or otherwise invalid."),
+    Fault.MISMATCH: (
+        "SignatureDoesNotMatch", 403,
+        f"{MISMATCH} Check your key and signing method.",
+    ),
+    Fault.OTHER_BODY: ("XAmzContentSHA256Mismatch", 400, ""),
+    Fault.SKEWED: (
+        "RequestTimeTooSkewed", 403,
+        "The difference between the request time and the server's time is too large.",
+    ),
+    Fault.EXPIRED: ("AccessDenied", 403, "Request has expired"),
+}  # fmt: skip
+"""Any other fault lies in how the signature is written. Without a message, the fault's own is S3's too."""
+EC2: dict[Fault, Words] = {
+    Fault.MISSING: ("MissingParameter", 400, "The request must contain the parameter AWSAccessKeyId"),
+    Fault.INCOMPLETE: ("IncompleteSignature", 400, ""),
+    Fault.SKEWED: ("RequestExpired", 400, "Request has expired."),
+    Fault.EXPIRED: ("RequestExpired", 400, "Request has expired."),
+}
+"""Any other fault is AuthFailure."""
+_AUTH_FAILURE = ("AuthFailure", 401, "AWS was not able to validate the provided access credentials")
+REST_JSON = ("lambda", "ebs", "execute-api", "apigateway", "scheduler")
+"""Their status is 403; services that name an operation in X-Amz-Target answer 400."""
+
+
+def refusal(request: HttpRequest, place: Place, error: SignatureError) -> HttpAnswer:
+    """The answer of the service at this place."""
+    request_id = str(uuid.uuid4())
+    if place.service == "s3":
+        code, status, message = _of_s3(request, place, error)
+        inner = f"<Code>{code}</Code><Message>{escape(message)}</Message>"
+        return _xml(status, f"<Error>{inner}<RequestId>{request_id}</RequestId></Error>", request_id)
+    if place.service == "ec2":
+        code, status, message = EC2.get(error.fault, _AUTH_FAILURE)
+        inner = f"<Code>{code}</Code><Message>{escape(message or str(error))}</Message>"
+        body = (
+            f"<Response><Errors><Error>{inner}</Error></Errors><RequestID>{request_id}</RequestID></Response>"
+        )
+        return _xml(status, body, request_id)
+    if place.service in REST_JSON or request.header("x-amz-target"):
+        return _json(place, JSON.get(error.fault, "InvalidSignatureException"), str(error), request_id)
+    code, status = QUERY.get(error.fault, ("SignatureDoesNotMatch", 403))
+    inner = f"<Type>Sender</Type><Code>{code}</Code><Message>{escape(str(error))}</Message>"
+    body = f"<ErrorResponse><Error>{inner}</Error><RequestId>{request_id}</RequestId></ErrorResponse>"
+    return _xml(status, body, request_id)
+
+
+def _of_s3(request: HttpRequest, place: Place, error: SignatureError) -> Words:
+    found = S3.get(error.fault)
+    if found is not None:
+        code, status, message = found
+        return code, status, message or str(error)
+    is_presigned = "X-Amz-Signature=" in request.query
+    if error.fault is Fault.REGION:
+        wrong = str(error).rpartition("not ")[2].rstrip(".")
+        reason = f"the region {wrong} is wrong; expecting '{place.region}'"
+    else:
+        reason = str(error)
+    if is_presigned:
+        message = f"Error parsing the X-Amz-Credential parameter; {reason}"
+        return "AuthorizationQueryParametersError", 400, message
+    return "AuthorizationHeaderMalformed", 400, f"The authorization header is malformed; {reason}"
+
+
+def _json(place: Place, code: str, message: str, request_id: str) -> HttpAnswer:
+    status = 403 if place.service in REST_JSON else 400
+    headers = (
+        ("Content-Type", "application/json" if place.service in REST_JSON else "application/x-amz-json-1.1"),
+        ("x-amzn-ErrorType", code),
+        ("x-amzn-RequestId", request_id),
+    )
+    named = {} if place.service in REST_JSON else {"__type": code}
+    return HttpAnswer(status, headers, json.dumps({**named, "message": message}).encode())
+
+
+def _xml(status: int, body: str, request_id: str) -> HttpAnswer:
+    text = f'<?xml version="1.0" encoding="UTF-8"?>\n{body}'
+    return HttpAnswer(status, (("Content-Type", "text/xml"), ("x-amz-request-id", request_id)), text.encode())
