@@ -27,7 +27,7 @@ class _Quiet(WSGIRequestHandler):
 
 
 class Server:
-    """A running server; `url` is what AWS_ENDPOINT_URL_EC2 takes, and the others of host.REGION_SERVICES."""
+    """A running server; `url` is what a client of EC2, or of another of its services, takes as endpoint."""
 
     def __init__(self, server: BaseWSGIServer) -> None:
         self._server = server

@@ -23,7 +23,7 @@ No AWS account is needed: prices are the shipped ones, each with its date; limit
 and quotas are AWS's published ones. With --request FILE the objective, the volume, the warm-up and
 the check come from the file, and what AWS would know (data, fast snapshot restore, instance type)
 from the options. With --aws all of it comes from the account of your credentials, or from the
-embedded AWS where AWS_ENDPOINT_URL points to it. Only calls that read are made (Describe, Get).
+embedded AWS in a shell of its network. Only calls that read are made (Describe, Get).
 Exit status: 0 planned, 1 AWS did not answer, 2 bad option or request, 3 no strategy fits;
 make's own is 2 for any but 0.
 """
