@@ -149,7 +149,7 @@ def wanted() -> list[Wanted]:
 @pytest.fixture(scope="module")
 def emitted() -> Iterator[list[Datapoint]]:
     """All that the handlers write in one restore that is ready, one that fails, and one sweep."""
-    with pytest.MonkeyPatch.context() as patch, mock_aws(), contextlib.redirect_stdout(io.StringIO()) as text:
+    with mock_aws(), pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as text:
         for name, value in ENVIRONMENT.items():
             patch.setenv(name, value)
         for run in (report_ready, report_failed, announce_failures, poll_agent, run_sweep):
