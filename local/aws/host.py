@@ -70,6 +70,7 @@ class Host:
         self._machine_settings = machine_settings or FirstTouchSettings()
         self.access_keys: dict[str, AccessKey] = {}
         self.addresses = Addresses(self._region_settings.region)
+        self._making_client = threading.Lock()
         self._close = ExitStack()
         self._ended = threading.Event()
 
@@ -98,9 +99,8 @@ class Host:
 
     def deploy(self, parameters: Mapping[str, str] | None = None) -> dict[str, str]:
         """Deploy template.yaml, with Slack's webhook, and return the stack's outputs."""
-        self.outputs = deploy(
-            Source(ROOT, ROOT / "warmer" / "build" / "warmer"), STACK, self._parameters(parameters or {})
-        )
+        source = Source(ROOT, ROOT / "warmer" / "build" / "warmer")
+        self.outputs = deploy(self.client, source, STACK, self._parameters(parameters or {}))
         return self.outputs
 
     @property
@@ -108,13 +108,17 @@ class Host:
         """Where the stack's REST API listens."""
         return self.outputs["ApiUrl"]
 
-    def client(self, service: str) -> Any:
+    def client(self, service: str, config: Config | None = None) -> Any:
         """A boto3 client for the emulator or the Region simulator, whichever has the service."""
-        make: Any = boto3.client  # the name is known only to the caller
+        make: Any = self._session.client  # the name is known only to the caller
         # Otherwise botocore presigns for S3 with version 2, which AWS takes for no new bucket.
         signature = "s3v4" if service == "s3" else None
         retries: Any = {"total_max_attempts": 2, "mode": "standard"}
-        return make(service, config=Config(retries=retries, signature_version=signature))
+        usual = Config(retries=retries, signature_version=signature)
+        with self._making_client:
+            return make(
+                service, verify=self.environment["AWS_CA_BUNDLE"], config=usual.merge(config or Config())
+            )
 
     @property
     def aws_environment(self) -> dict[str, str]:
@@ -158,7 +162,7 @@ class Host:
         self._set_environment()
         self.machine = Machine(self.state.path / "machine", self._machine_settings)
         self._close.callback(self.machine.close)
-        self.emulator = launcher.Emulator(self.clock)
+        self.emulator = launcher.Emulator(self.clock, self.environment, self.client)
         self.region = Region(
             self.clock,
             self.machine,
@@ -195,6 +199,8 @@ class Host:
             f"arn:{self.addresses.partition}:iam::{launcher.ACCOUNT_ID}:root",
         )
         self.access_keys[root.access_key_id] = root
+        # Its own, so that nothing depends on what else this process does with its environment.
+        self._session = boto3.Session(root.access_key_id, root.secret, region_name=self.addresses.region)
         before = {name: os.environ.get(name) for name in self.environment}
         os.environ.update(self.environment)
         self._close.callback(_restore_environment, before)

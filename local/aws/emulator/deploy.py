@@ -14,12 +14,11 @@ import json
 import platform
 import time
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import yaml
 from samtranslator.yaml_helper import yaml_parse
 
@@ -34,6 +33,8 @@ AGENT_LAYER = "AgentLayer"
 TIMEOUT_SECONDS = 180.0
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 _ARCHITECTURES = {"aarch64": "arm64"}
+MakeClient = Callable[[str], Any]
+"""A boto3 client of a service, for whoever deploys."""
 
 
 class DeploymentError(RuntimeError):
@@ -52,12 +53,15 @@ class Source:
 
 
 def deploy(
-    source: Source, stack: str = "rewarm", parameters: Mapping[str, str] | None = None
+    client: MakeClient, source: Source, stack: str = "rewarm", parameters: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Create or update the stack and return its outputs."""
-    template = package(source)
-    cloudformation = boto3.client("cloudformation")
-    change_set = _create_change_set(cloudformation, stack, template, parameters or {})
+    upload = Uploader(client)
+    template = package(source, upload)
+    cloudformation = client("cloudformation")
+    # As `sam deploy` does: a template of more than 51,200 bytes is taken from S3 only.
+    url = upload.url(json.dumps(template, default=str).encode(), ".json")
+    change_set = _create_change_set(cloudformation, stack, url, parameters or {})
     if change_set is not None:
         cloudformation.execute_change_set(StackName=stack, ChangeSetName=change_set)
         _wait_for_stack(cloudformation, stack)
@@ -65,11 +69,10 @@ def deploy(
     return {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])}
 
 
-def package(source: Source) -> dict[str, Any]:
+def package(source: Source, upload: Uploader) -> dict[str, Any]:
     """The template with every local folder and file replaced by its place in S3."""
     template: dict[str, Any] = yaml_parse((source.root / source.template).read_text(encoding="utf-8"))
     documents.build(source.root)
-    upload = _Uploader()
     for name, resource in template["Resources"].items():
         properties = resource.setdefault("Properties", {})
         if resource["Type"] == "AWS::Serverless::Function" and isinstance(properties.get("CodeUri"), str):
@@ -116,14 +119,15 @@ def _zip(files: Mapping[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-class _Uploader:
+class Uploader:
     """Puts artifacts in a bucket, each once, under the hash of its bytes."""
 
-    def __init__(self) -> None:
-        self._s3 = boto3.client("s3")
+    def __init__(self, client: MakeClient) -> None:
+        self._s3 = client("s3")
         self._s3.create_bucket(Bucket=ARTIFACTS_BUCKET)
 
     def put(self, content: bytes, suffix: str) -> str:
+        """Its address as SAM writes it."""
         key = hashlib.sha256(content).hexdigest() + suffix
         self._s3.put_object(Bucket=ARTIFACTS_BUCKET, Key=key, Body=content)
         return f"s3://{ARTIFACTS_BUCKET}/{key}"
@@ -134,7 +138,7 @@ class _Uploader:
 
 
 def _create_change_set(
-    cloudformation: CloudFormationClient, stack: str, template: dict[str, Any], parameters: Mapping[str, str]
+    cloudformation: CloudFormationClient, stack: str, template_url: str, parameters: Mapping[str, str]
 ) -> str | None:
     name = f"deploy-{time.time_ns()}"
     try:
@@ -142,8 +146,7 @@ def _create_change_set(
             StackName=stack,
             ChangeSetName=name,
             ChangeSetType="UPDATE" if _exists(cloudformation, stack) else "CREATE",
-            # As `sam deploy` does: a template of more than 51,200 bytes is taken from S3 only.
-            TemplateURL=_Uploader().url(json.dumps(template, default=str).encode(), ".json"),
+            TemplateURL=template_url,
             Capabilities=["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"],
             Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
         )

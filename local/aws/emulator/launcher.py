@@ -9,7 +9,7 @@ import logging
 import os
 import tempfile
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -82,7 +82,10 @@ def environment(state_dir: Path) -> dict[str, str]:
 class Emulator:
     """The running emulator. Only one at a time in a process: its state is in its modules."""
 
-    def __init__(self, clock: LabClock) -> None:
+    def __init__(self, clock: LabClock, settings: Mapping[str, str], client: Callable[[str], Any]) -> None:
+        """`settings` are those of `environment`; `client` makes the clients of CloudFormation."""
+        self._settings = settings
+        self._client = client
         self._activity = Activity(clock)
         self._executions = Executions()
         self._ended = threading.Event()
@@ -186,12 +189,12 @@ class Emulator:
         compat_lambda_time.apply(activity)
         compat_lambda_errors.apply()
         compat_lambda_end.apply(self._ended)
-        compat_lambda_environment.apply()
+        compat_lambda_environment.apply(self._settings)
         compat_lambda_layers.apply()
         compat_lambda_logs.apply()
         compat_rest_api_body.apply()
         compat_rule_name.apply()
-        compat_ssm_document.apply()
+        compat_ssm_document.apply(lambda: self._client("ssm"))
 
     def _run(self) -> None:
         """The emulator's loop, from its start to its end (ASGI's lifespan protocol)."""

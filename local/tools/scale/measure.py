@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import boto3
 from botocore.config import Config
 
 from local.aws.host import Host
@@ -86,8 +85,7 @@ def _select(host: Host, snapshot_id: str, restore_id: str) -> dict[str, Any]:
             "target": {"availabilityZone": host.region.settings.zones[0]},
         },
     }
-    functions: Any = boto3.client("lambda", config=once)
-    answer = functions.invoke(
+    answer = host.client("lambda", once).invoke(
         FunctionName=_function(host, "SelectSnapshotFunction"), Payload=json.dumps(event)
     )
     payload = json.loads(answer["Payload"].read())

@@ -2,7 +2,8 @@
 
 Why: the emulator hands its own environment down, and an AWS_ENDPOINT_URL with it. AWS sets the function's
 own variables and the "Defined runtime environment variables" (Lambda developer guide). Here AWS_CA_BUNDLE
-comes on top: the certificates at AWS's names are this run's.
+comes on top: the certificates at AWS's names are this run's. What this process has in its environment by now
+does not matter: settings and credentials are those that the embedded AWS was started with.
 """
 
 from __future__ import annotations
@@ -24,33 +25,42 @@ ADDED = frozenset({"AWS_CA_BUNDLE", "REWARM_STATE_DIR", "TMPDIR"})
 _NOT_OF_AWS = frozenset({"AWS_ENDPOINT_URL", "AWS_DISABLE_HOST_PREFIX_INJECTION"})
 
 
-def apply() -> None:
-    """Mend the emulator's Lambda."""
+def apply(settings: Mapping[str, str]) -> None:
+    """Mend the emulator's Lambda, with the settings that the embedded AWS was started with."""
     runtime = seam.module("core.lambda_runtime")
     seam.known(runtime.Worker, "_spawn", "spawn_env = {**os.environ, **env_vars}", "subprocess.Popen(")
-    seam.replace(runtime, "subprocess", _Subprocess(runtime.subprocess))
+    seam.known(runtime, "execution_credentials", '"AWS_SESSION_TOKEN": os.environ.get(')
+    seam.replace(runtime, "subprocess", _Subprocess(runtime.subprocess, settings))
+    seam.replace(runtime, "execution_credentials", lambda _function: _credentials(settings))
 
 
 class _Subprocess:
     """The module subprocess, whose processes have a function's environment."""
 
-    def __init__(self, module: ModuleType) -> None:
+    def __init__(self, module: ModuleType, settings: Mapping[str, str]) -> None:
         self._module = module
+        self._settings = settings
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._module, name)
 
     def Popen(self, *arguments: Any, env: Mapping[str, str], **options: Any) -> Any:  # noqa: N802
         """As subprocess.Popen."""
-        return self._module.Popen(*arguments, env=of_function(env), **options)
+        return self._module.Popen(*arguments, env=of_function(env, self._settings), **options)
 
 
-def of_function(given: Mapping[str, str]) -> dict[str, str]:
+def _credentials(settings: Mapping[str, str]) -> dict[str, str]:
+    keys = {name: settings[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+    return {**keys, "AWS_SESSION_TOKEN": ""}
+
+
+def of_function(given: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
     """What is left of an environment that the emulator gives a function."""
     wanted = {
         name: value
         for name, value in given.items()
-        if name in DOCUMENTED | ADDED or (name not in _NOT_OF_AWS and os.environ.get(name) != value)
+        if name in DOCUMENTED or (name not in _NOT_OF_AWS and os.environ.get(name) != value)
     }
-    # Without it, libraries would look into the files of whoever runs this.
-    return {**wanted, "HOME": given["TMPDIR"]}
+    started_with = {name: settings[name] for name in ADDED}
+    # Without HOME, libraries would look into the files of whoever runs this.
+    return {**wanted, **started_with, "HOME": settings["TMPDIR"]}

@@ -1,38 +1,36 @@
 """AWS::SSM::Document in a template reaches the SSM that runs commands.
 
 Why: the emulator's CloudFormation refuses the type, and its SSM runs no commands; the Region simulator's
-does. So the resource becomes CreateDocument, UpdateDocument and DeleteDocument calls to the endpoint that the
-Lambdas use too (AWS documentation, AWS::SSM::Document; botocore shapes of ssm).
+does. So the resource becomes CreateDocument, UpdateDocument and DeleteDocument calls, as CloudFormation makes
+them (AWS documentation, AWS::SSM::Document; botocore shapes of ssm).
 """
 
 from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import boto3
 
 from local.aws.emulator import seam
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm.client import SSMClient
 
+Client = Callable[[], "SSMClient"]
 _REPLACING = ("Name", "DocumentType", "DocumentFormat", "TargetType", "VersionName")
 
 
-def apply() -> None:
-    """Mend the emulator's CloudFormation."""
+def apply(ssm: Client) -> None:
+    """Mend the emulator's CloudFormation. The client is asked for at each call."""
     provisioners = seam.module("services.cloudformation.provisioners")
     seam.known(provisioners, "_provision_resource", 'handler["create"](logical_id, props, stack_name)')
     seam.known(provisioners, "_delete_resource", 'handler["delete"](physical_id, props)')
-    handlers = {"create": _create, "update": _update, "delete": _delete}
+    handlers = {
+        "create": partial(_create, ssm), "update": partial(_update, ssm), "delete": partial(_delete, ssm),
+    }  # fmt: skip
     seam.add_entry(provisioners._RESOURCE_HANDLERS, "AWS::SSM::Document", handlers)
-
-
-def _ssm() -> SSMClient:
-    # Made at each call: the endpoint is known only once the Region simulator runs.
-    return boto3.session.Session().client("ssm")
 
 
 def _content(properties: dict[str, Any]) -> str:
@@ -40,14 +38,16 @@ def _content(properties: dict[str, Any]) -> str:
     return content if isinstance(content, str) else json.dumps(content)
 
 
-def _create(logical_id: str, properties: dict[str, Any], stack_name: str) -> tuple[str, dict[str, Any]]:
+def _create(
+    ssm: Client, logical_id: str, properties: dict[str, Any], stack_name: str
+) -> tuple[str, dict[str, Any]]:
     name = properties.get("Name") or f"{stack_name}-{logical_id}-{uuid.uuid4().hex[:12]}"
     optional = {
         key: properties[key]
         for key in ("Attachments", "Requires", "Tags", "TargetType", "VersionName")
         if key in properties
     }
-    _ssm().create_document(
+    ssm().create_document(
         Name=name,
         Content=_content(properties),
         DocumentType=properties.get("DocumentType", "Command"),
@@ -58,23 +58,23 @@ def _create(logical_id: str, properties: dict[str, Any], stack_name: str) -> tup
 
 
 def _update(
-    physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str
+    ssm: Client, physical_id: str, old: dict[str, Any], new: dict[str, Any], stack_name: str
 ) -> tuple[str, dict[str, Any]]:
     if any(old.get(key) != new.get(key) for key in _REPLACING):
-        created = _create("Document", new, stack_name)
-        _delete(physical_id, old)
+        created = _create(ssm, "Document", new, stack_name)
+        _delete(ssm, physical_id, old)
         return created
     if _content(old) != _content(new):
-        answer = _ssm().update_document(
+        answer = ssm().update_document(
             Name=physical_id,
             Content=_content(new),
             DocumentVersion="$LATEST",
             DocumentFormat=new.get("DocumentFormat", "JSON"),
         )
         version = answer["DocumentDescription"]["DocumentVersion"]
-        _ssm().update_document_default_version(Name=physical_id, DocumentVersion=version)
+        ssm().update_document_default_version(Name=physical_id, DocumentVersion=version)
     return physical_id, {"Arn": physical_id}
 
 
-def _delete(physical_id: str, _properties: dict[str, Any]) -> None:
-    _ssm().delete_document(Name=physical_id)
+def _delete(ssm: Client, physical_id: str, _properties: dict[str, Any]) -> None:
+    ssm().delete_document(Name=physical_id)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from tests.support.state_machines import create_lambda
 
 if TYPE_CHECKING:
+    import pytest
+
     from local.aws.host import Host
 
 SOURCE = """
@@ -40,6 +42,17 @@ def test_nothing_of_the_emulator_is_there(host: Host) -> None:
     found = environment(host)
     assert [name for name in found if name.startswith(("MINISTACK", "GATEWAY", "S3_DATA", "DOCKER"))] == []
     assert not any("endpoint" in name.lower() or "127.0.0.1" in value for name, value in found.items())
+
+
+def test_the_credentials_are_not_those_that_this_process_has_by_now(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "of-a-test-before")
+    monkeypatch.delenv("AWS_CA_BUNDLE")
+    found = environment(host)
+    assert "of-a-test-before" not in found.values()
+    assert found["AWS_CA_BUNDLE"] == host.environment["AWS_CA_BUNDLE"]
 
 
 def test_the_function_s_own_variables_are_there_whatever_the_emulator_has(host: Host) -> None:

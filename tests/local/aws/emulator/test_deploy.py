@@ -34,7 +34,7 @@ def source(tmp_path_factory) -> Source:
 
 @pytest.fixture(scope="module")
 def outputs(host: Host, source: Source) -> dict[str, str]:
-    return deploy(source, "small")
+    return deploy(host.client, source, "small")
 
 
 def call(host: Host, outputs: dict[str, str], method: str, path: str, body: Any = None) -> tuple[int, Any]:
@@ -90,13 +90,13 @@ def test_an_ssm_document_lives_in_the_region_that_runs_commands(host: Host, outp
 
 
 def test_an_update_changes_what_changed(host: Host, source: Source, outputs):
-    updated = deploy(source, "small", {"Greeting": "salut"})
+    updated = deploy(host.client, source, "small", {"Greeting": "salut"})
     assert updated["PublishedText"] == "SALUT"
     assert updated["ApiId"] == outputs["ApiId"]
     assert call(host, updated, "GET", "/orders/one?page=1")[1]["greeting"] == "salut"
     document = host.client("ssm").get_document(Name=updated["DocumentName"])
     assert "echo salut" in document["Content"]
-    assert deploy(source, "small", {"Greeting": "salut"}) == updated
+    assert deploy(host.client, source, "small", {"Greeting": "salut"}) == updated
     host.client("cloudformation").delete_stack(StackName="small")
     ssm = host.client("ssm")
 
@@ -113,30 +113,42 @@ def test_an_update_changes_what_changed(host: Host, source: Source, outputs):
 class TestRefusals:
     def test_a_failed_resource_is_named_with_its_reason(self, host: Host, source: Source):
         with pytest.raises(DeploymentError, match=r"Published: .*the text was refused by"):
-            deploy(source, "refused", {"Greeting": "refuse"})
+            deploy(host.client, source, "refused", {"Greeting": "refuse"})
 
     def test_an_unknown_type_is_named(self, host: Host, tmp_path):
         text = "Resources: {Thing: {Type: AWS::No::Thing}}\n"
         (tmp_path / "template.yaml").write_text(text, encoding="utf-8")
         with pytest.raises(DeploymentError, match=r"AWS::No::Thing"):
-            deploy(Source(tmp_path, tmp_path / "agent"), "unknown")
+            deploy(host.client, Source(tmp_path, tmp_path / "agent"), "unknown")
 
     def test_a_rules_name_belongs_to_one_stack(self, host: Host, tmp_path):
         rule = "{Type: AWS::Events::Rule, Properties: {Name: only-one, EventPattern: {source: [rewarm]}}}"
         (tmp_path / "template.yaml").write_text(f"Resources: {{Rule: {rule}}}\n", encoding="utf-8")
         source = Source(tmp_path, tmp_path / "agent")
-        deploy(source, "first")
+        deploy(host.client, source, "first")
         with pytest.raises(DeploymentError, match=r"Rule: .*only-one.*already exists"):
-            deploy(source, "second")
+            deploy(host.client, source, "second")
         assert host.client("events").describe_rule(Name="only-one")["State"] == "ENABLED"
 
     def test_a_missing_agent_says_what_to_run(self, host: Host, source: Source):
         with pytest.raises(DeploymentError, match="make -C warmer"):
-            deploy(Source(source.root, source.root / "nothing"), "no-agent")
+            deploy(host.client, Source(source.root, source.root / "nothing"), "no-agent")
 
     def test_a_missing_folder_is_named(self, tmp_path):
         with pytest.raises(DeploymentError, match="absent"):
             zip_folder(tmp_path / "absent")
+
+
+def test_a_stack_is_deployed_whatever_a_test_before_left_in_the_environment(
+    host: Host, tmp_path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "of-a-test-before")
+    step = "{action: 'aws:runShellScript', name: one, inputs: {runCommand: ['true']}}"
+    content = f"{{schemaVersion: '2.2', mainSteps: [{step}]}}"
+    text = f"Resources: {{One: {{Type: AWS::SSM::Document, Properties: {{Content: {content}}}}}}}\n"
+    (tmp_path / "template.yaml").write_text(text, encoding="utf-8")
+    deploy(host.client, Source(tmp_path, tmp_path / "agent"), "late")
 
 
 def test_a_zip_depends_on_the_contents_only(tmp_path):
