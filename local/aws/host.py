@@ -189,7 +189,7 @@ class Host:
 
     def _set_environment(self) -> None:
         self.environment = {
-            **launcher.environment(self.state.path),
+            **launcher.environment(self.state.path, self.addresses.region),
             "AWS_CA_BUNDLE": str(namespace.CA_BUNDLE),
             MARKER: str(self.state.path),
         }

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.aws.emulator import seam
-from local.aws.emulator.launcher import REGION
 from local.aws.host import Host
 from local.aws.machines.dataplane import SnapshotImage, VolumeCounters
 from local.tools.run.history import visits
@@ -82,7 +81,7 @@ class RestoreUser:
         self.image = image
         self._api = Api(
             url=lab.api_url,
-            region=REGION,
+            region=lab.addresses.region,
             access_key_id=lab.environment["AWS_ACCESS_KEY_ID"],
             secret_access_key=lab.environment["AWS_SECRET_ACCESS_KEY"],
         )
@@ -140,7 +139,7 @@ class RestoreUser:
             "previousState": {"value": "OK" if state == "ALARM" else "ALARM"},
             "configuration": {"metrics": []},
         }
-        arn = f"arn:aws:cloudwatch:us-east-1:123456789012:alarm:{name}"
+        arn = self.region.arn(f"alarm:{name}", "cloudwatch")
         self.lab.emulator.put_event(ALARM_DETAIL_TYPE, ALARM_SOURCE, detail, [arn])
         return [one for one in self.executions() if one not in before]
 

@@ -15,6 +15,7 @@ import platform
 import time
 import zipfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,7 +125,11 @@ class Uploader:
 
     def __init__(self, client: MakeClient) -> None:
         self._s3 = client("s3")
-        self._s3.create_bucket(Bucket=ARTIFACTS_BUCKET)
+        region = self._s3.meta.region_name
+        # S3 takes no LocationConstraint for us-east-1, and asks for one in every other Region.
+        place: Any = {"LocationConstraint": region} if region != "us-east-1" else {}
+        with suppress(self._s3.exceptions.BucketAlreadyOwnedByYou):
+            self._s3.create_bucket(Bucket=ARTIFACTS_BUCKET, CreateBucketConfiguration=place)
 
     def put(self, content: bytes, suffix: str) -> str:
         """Its address as SAM writes it."""
@@ -134,7 +139,7 @@ class Uploader:
 
     def url(self, content: bytes, suffix: str) -> str:
         """The same, named as CloudFormation wants a template."""
-        return self.put(content, suffix).replace("s3://", "https://s3.amazonaws.com/")
+        return self.put(content, suffix).replace("s3://", f"{self._s3.meta.endpoint_url}/")
 
 
 def _create_change_set(

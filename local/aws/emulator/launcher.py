@@ -44,7 +44,6 @@ from local.aws.emulator.patches import (
 ACCOUNT_ID = "123456789012"
 """AWS documentation's example account. The emulator takes a 12-digit access key id as the account."""
 
-REGION = "us-east-1"
 START_TIMEOUT_SECONDS, END_TIMEOUT_SECONDS = 60.0, 15.0
 Headers = tuple[tuple[str, str], ...]
 
@@ -55,13 +54,13 @@ class EmulatorError(RuntimeError):
     """The emulator didn't start or refused what only AWS itself may do."""
 
 
-def environment(state_dir: Path) -> dict[str, str]:
+def environment(state_dir: Path, region: str) -> dict[str, str]:
     """What the emulator must find in the environment before the first import."""
     temporary = state_dir / "tmp"
     return {
         "MINISTACK_HOST": "127.0.0.1",
         "MINISTACK_ACCOUNT_ID": ACCOUNT_ID,
-        "MINISTACK_REGION": REGION,
+        "MINISTACK_REGION": region,
         # Each of these would open a port on every interface, or talk to a container engine that isn't ours.
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
@@ -71,8 +70,8 @@ def environment(state_dir: Path) -> dict[str, str]:
         "S3_DATA_DIR": str(state_dir / "s3"),
         "AWS_ACCESS_KEY_ID": ACCOUNT_ID,
         "AWS_SECRET_ACCESS_KEY": "local",
-        "AWS_DEFAULT_REGION": REGION,
-        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": region,
+        "AWS_REGION": region,
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
@@ -86,6 +85,7 @@ class Emulator:
         """`settings` are those of `environment`; `client` makes the clients of CloudFormation."""
         self._settings = settings
         self._client = client
+        self._region = settings["AWS_DEFAULT_REGION"]
         self._activity = Activity(clock)
         self._executions = Executions()
         self._ended = threading.Event()
@@ -99,6 +99,7 @@ class Emulator:
         tempfile.tempdir = None  # the module keeps the folder of its first use
         Path(tempfile.gettempdir()).mkdir(parents=True, exist_ok=True)
         seam.check_version()
+        seam.settle_in(self._region)
         self._mend()
         self._thread = threading.Thread(target=self._run, name="emulator", daemon=True)
         self._thread.start()
@@ -175,7 +176,7 @@ class Emulator:
     def _mend(self) -> None:
         activity, executions = self._activity, self._executions
         seam.module("app")
-        compat_addresses.apply(REGION, "amazonaws.com")
+        compat_addresses.apply(self._region)
         compat_lab_time.apply(activity)
         compat_state_timeouts.apply(activity, executions)
         compat_callbacks.apply(activity)
@@ -225,7 +226,7 @@ class Emulator:
 
         def call() -> Any:
             responses.set_request_account_id(ACCOUNT_ID)
-            responses.set_request_region(REGION)
+            responses.set_request_region(self._region)
             return function(*args)
 
         return contextvars.copy_context().run(call)

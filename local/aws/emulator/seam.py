@@ -14,6 +14,8 @@ from importlib.metadata import version
 from types import ModuleType
 from typing import Any
 
+from local.aws.emulator import partitions
+
 PINNED_VERSION = "1.5.33"
 
 _undo: list[Callable[[], None]] = []
@@ -31,6 +33,14 @@ def check_version() -> None:
             f"ministack {found} is installed, but local/emulator mends {PINNED_VERSION}: install "
             "the packages of requirements/dev.txt, or go through compat_*.py and their tests for the new one"
         )
+
+
+def settle_in(region: str) -> None:
+    """Read the modules for this Region, if they are not yet: each keeps the one of its first import."""
+    if partitions.region_read() != region:
+        restore_all()
+        partitions.read_for(region)
+        module.cache_clear()
 
 
 @cache

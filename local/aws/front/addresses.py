@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from dnslib import QTYPE, RCODE, RR, A, DNSRecord
 from dnslib.server import BaseResolver, DNSLogger, DNSServer
 
+from local.aws.region.settings import partition_of
+
 LOOPBACK = "127.0.0.1"
 DNS_PORT = 53
 SECONDS_TO_LIVE = 60
-PARTITIONS = {"cn-": ("aws-cn", "amazonaws.com.cn"), "us-gov-": ("aws-us-gov", "amazonaws.com")}
-"""How a partition's Regions begin; all others are in `aws`."""
 GLOBAL = {
     "aws": ("us-east-1", ""),
     "aws-cn": ("cn-north-1", ".cn-north-1"),
@@ -45,13 +45,6 @@ class Place:
     """Of execute-api."""
     is_global: bool = False
     """S3's name without a Region."""
-
-
-def partition_of(region: str) -> tuple[str, str]:
-    """The Region's partition, and the domain of its endpoints."""
-    return next(
-        (found for start, found in PARTITIONS.items() if region.startswith(start)), ("aws", "amazonaws.com")
-    )
 
 
 class Addresses:

@@ -16,7 +16,7 @@ from local import Json
 from local.aws.clock import Clock
 from local.aws.machines.dataplane import DataPlane
 from local.aws.region.errors import ApiError
-from local.aws.region.settings import RegionSettings
+from local.aws.region.settings import RegionSettings, partition_of
 
 LOG = logging.getLogger(__name__)
 
@@ -88,7 +88,8 @@ class Core:
     def arn(self, resource: str, service: str = "ec2", *, account: bool = True) -> str:
         """The ARN of a resource such as `volume/vol-…` in this Region."""
         owner = self.settings.account_id if account else ""
-        return f"arn:aws:{service}:{self.settings.region}:{owner}:{resource}"
+        partition, _domain = partition_of(self.settings.region)
+        return f"arn:{partition}:{service}:{self.settings.region}:{owner}:{resource}"
 
     def _settle_one(self) -> bool:
         try:

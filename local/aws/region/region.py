@@ -120,6 +120,10 @@ class Region(Seeding):
         """Lab time."""
         return self._core.now()
 
+    def arn(self, resource: str, service: str = "ec2") -> str:
+        """The ARN of a resource such as `volume/vol-…` in this Region and account."""
+        return self._core.arn(resource, service)
+
     def tick(self) -> None:
         """Do what is due, look after commands, pass on progress, publish metrics. Call it often."""
         self._settle()

@@ -9,8 +9,17 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+PARTITIONS = {"cn-": ("aws-cn", "amazonaws.com.cn"), "us-gov-": ("aws-us-gov", "amazonaws.com")}
+"""How a partition's Regions begin; all others are in `aws`."""
 GIB_BYTES = 1024**3
 MIB_BYTES = 1024**2
+
+
+def partition_of(region: str) -> tuple[str, str]:
+    """The Region's partition, and the domain of its endpoints."""
+    return next(
+        (found for start, found in PARTITIONS.items() if region.startswith(start)), ("aws", "amazonaws.com")
+    )
 
 
 @dataclass(frozen=True, slots=True)

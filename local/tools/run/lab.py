@@ -10,7 +10,6 @@ from typing import Any
 
 from local import ROOT, Json
 from local.aws.clock import LabClock
-from local.aws.emulator.launcher import REGION
 from local.aws.host import Host
 from local.aws.machines.dataplane import SnapshotImage
 from local.aws.machines.snapshot_image import FileTree, Manifest, load_image, load_manifest, make_ext4_image
@@ -74,7 +73,7 @@ class Lab:
         self._states = host.client("stepfunctions")
         self.api = Api(
             url=host.api_url,
-            region=REGION,
+            region=host.addresses.region,
             access_key_id=host.environment["AWS_ACCESS_KEY_ID"],
             secret_access_key=host.environment["AWS_SECRET_ACCESS_KEY"],
         )
@@ -122,7 +121,7 @@ class Lab:
             "previousState": {"reason": "The volume answers.", "timestamp": stamp, "value": "OK"},
             "state": {"reason": "Threshold Crossed: no reads.", "timestamp": stamp, "value": "ALARM"},
         }
-        arn = f"arn:aws:cloudwatch:{REGION}:{self.host.environment['AWS_ACCESS_KEY_ID']}:alarm:{ALARM}"
+        arn = self.host.region.arn(f"alarm:{ALARM}", "cloudwatch")
         self.host.emulator.put_event("CloudWatch Alarm State Change", "aws.cloudwatch", detail, [arn])
 
     def execution_names(self) -> set[str]:

@@ -7,13 +7,15 @@ ResponseURL of its request (CloudFormation user guide), and QueueUrl is `https:/
 from __future__ import annotations
 
 from local.aws.emulator import seam
+from local.aws.region.settings import partition_of
 
 CALLBACKS = "cloudformation-custom-resource-response"
 """The bucket for the answers of custom resources."""
 
 
-def apply(region: str, domain: str) -> None:
+def apply(region: str) -> None:
     """Mend the emulator's CloudFormation and SQS."""
+    _partition, domain = partition_of(region)
     custom = seam.module("services.cloudformation.custom_resource")
     queues = seam.module("services.sqs")
     seam.known(custom, "_response_url", "{_gateway_url()}/_ministack/cfn-response/")

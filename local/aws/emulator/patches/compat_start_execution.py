@@ -33,8 +33,7 @@ def _same_execution(states: Any, data: dict[str, Any]) -> dict[str, Any] | None:
     machine = states._state_machines.get(states._resolve_state_machine_arn(data.get("stateMachineArn", "")))
     if machine is None or not data.get("name"):
         return None
-    region, account = states.get_region(), states.get_account_id()
-    arn = f"arn:aws:states:{region}:{account}:execution:{machine['name']}:{data['name']}"
+    arn = f"{machine['stateMachineArn']}:{data['name']}".replace(":stateMachine:", ":execution:", 1)
     execution: dict[str, Any] | None = states._executions.get(arn)
     if execution is None or execution["status"] != "RUNNING":
         return None

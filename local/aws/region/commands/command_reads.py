@@ -13,6 +13,7 @@ from local.aws.region.errors import ApiError
 from local.aws.region.filters import page
 from local.aws.region.operations import operation
 from local.aws.region.resources import Instance
+from local.aws.region.settings import partition_of
 from local.aws.region.tables import Tables
 
 Row = TypeVar("Row")
@@ -124,7 +125,8 @@ class CommandReads:
         bucket = command.request.get("OutputS3BucketName")
         if not bucket:
             return ""
-        host = f"https://s3.{self._core.settings.region}.amazonaws.com"
+        region = self._core.settings.region
+        host = f"https://s3.{region}.{partition_of(region)[1]}"
         return f"{host}/{bucket}/{output_key(command, one, run, name)}"
 
     def _describe(self, command: Command, one: Invocation, *, details: bool) -> Json:
