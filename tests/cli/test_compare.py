@@ -124,7 +124,14 @@ class TestOnTheEmbeddedAws:
         bench = Bench(lab)
         volume_id = bench.attached(None, Size=2)
         folder = bench.mounted(volume_id, make=True)
-        arguments = ["--instance", bench.instance_id, "--api-url", lab.api_url, "--region", "us-east-1"]
+        arguments = [
+            "--instance",
+            bench.instance_id,
+            "--api-url",
+            lab.api_url,
+            "--region",
+            lab.addresses.region,
+        ]
         arguments += ["--mount", folder, "--volume", volume_id, "--pattern", "random-read", "--seconds", "5"]
         arguments += ["--picture", str(tmp_path / "picture.svg"), "--json"]
         try:
@@ -148,9 +155,17 @@ class TestOnTheEmbeddedAws:
         self, lab: Host, capsys: pytest.CaptureFixture[str]
     ) -> None:
         instance_id = lab.region.add_instance()
-        base = ["--instance", instance_id, "--api-url", lab.api_url, "--region", "us-east-1", "--mount"]
+        base = [
+            "--instance",
+            instance_id,
+            "--api-url",
+            lab.api_url,
+            "--region",
+            lab.addresses.region,
+            "--mount",
+        ]
         assert main([*base, "/gone-away", "--seconds", "5"], sleep=lab.clock.sleep) == NOT_MEASURED
         assert "there is no folder" in " ".join(capsys.readouterr().out.split())
-        unknown = ["--instance", INSTANCE, "--api-url", lab.api_url, "--region", "us-east-1"]
+        unknown = ["--instance", INSTANCE, "--api-url", lab.api_url, "--region", lab.addresses.region]
         assert main([*unknown, "--mount", "/data"]) == NOT_MEASURED
         assert "404" in capsys.readouterr().out

@@ -1,6 +1,7 @@
 """The embedded AWS for tests: `host` without the stack, `lab` with the real template.yaml deployed.
 
-One per test process, since the emulator keeps its state in its modules; each xdist worker has its own.
+One per test process, since the emulator keeps its state in its modules; each xdist worker has its own, and
+its own Region. The Regions that four workers do not have are those of tests/workflow/test_regions.py.
 """
 
 from __future__ import annotations
@@ -20,13 +21,33 @@ IDLE_SPEED = 3_600.0
 """An hour of waiting for AWS takes a second."""
 
 MAX_RUNS_AT_ONCE = 10
+REGIONS = ("us-east-1", "cn-north-1", "us-gov-west-1", "me-south-1", "eu-west-1", "ap-northeast-1")
+"""Of the workers, in their order: the three partitions, and a Region that has to be enabled, first."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--region`, for one that a failure names."""
+    parser.addoption("--region", choices=REGIONS, help="of the embedded AWS; default: one for each worker")
+
+
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """A failure on the embedded AWS names its Region."""
+    host = getattr(item, "funcargs", {}).get("host")
+    if call.excinfo is not None and host is not None:
+        region = host.addresses.region
+        item.add_report_section(call.when, "Region", f"{region}; `--region {region}` has the test run there.")
+
+
+def region_of(worker: str) -> str:
+    """The Region of a worker such as gw1; of a process without workers, the first."""
+    return REGIONS[int(worker.removeprefix("gw") if worker.startswith("gw") else 0) % len(REGIONS)]
 
 
 @pytest.fixture(scope="session")
-def host(worker_id: str) -> Iterator[Host]:
+def host(worker_id: str, request: pytest.FixtureRequest) -> Iterator[Host]:
     """The embedded AWS, with nothing deployed."""
     before = signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))
-    started = _start(worker_id)
+    started = _start(worker_id, request.config.getoption("--region") or region_of(worker_id))
     try:
         yield started
     finally:
@@ -34,15 +55,17 @@ def host(worker_id: str) -> Iterator[Host]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _start(worker_id: str) -> Host:
+def _start(worker_id: str, region: str) -> Host:
     # Imported here: unit tests must not need the embedded AWS.
     from local import ROOT  # noqa: PLC0415
     from local.aws.host import Host  # noqa: PLC0415
+    from local.aws.region import RegionSettings  # noqa: PLC0415
     from local.aws.state_dir import StateDirInUseError  # noqa: PLC0415
 
     # Names that return, so that a run cleans up after a killed one; several, for two runs at once.
     for number in range(1, MAX_RUNS_AT_ONCE + 1):
-        host = Host(ROOT / ".local" / f"test-{worker_id}-{number}", idle_speed=IDLE_SPEED)
+        folder = ROOT / ".local" / f"test-{worker_id}-{number}"
+        host = Host(folder, idle_speed=IDLE_SPEED, region_settings=RegionSettings(region=region))
         try:
             host.start()
         except StateDirInUseError:

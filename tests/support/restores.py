@@ -90,6 +90,21 @@ class RestoreUser:
         self._before = self._marked = self.region.inventory()
 
     # ------------------------------------------------------------------------------------ what there is
+    @property
+    def zone(self) -> str:
+        """The Region's first Availability Zone."""
+        return self.region.settings.zones[0]
+
+    @property
+    def other_zone(self) -> str:
+        """Another Availability Zone than the first."""
+        return self.region.settings.zones[1]
+
+    @property
+    def to_zone(self) -> Json:
+        """The target of a restore without an instance: nothing is measured, so it is the quickest."""
+        return {"target": {"availabilityZone": self.zone}}
+
     def snapshot(self, **fields: Any) -> str:
         """A snapshot of the small ext4 file system."""
         fields.setdefault("size_gib", self.image.size_gib)

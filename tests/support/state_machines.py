@@ -7,6 +7,7 @@ import json
 import textwrap
 import uuid
 import zipfile
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tests.support.waiting import wait_until
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
 
     from local.aws.host import Host
 
-ROLE = "arn:aws:iam::123456789012:role/test"
 Json = dict[str, Any]
 
 
 def create_machine(host: Host, states: Json, *, start_at: str | None = None, **top: Any) -> str:
-    """A JSONata state machine of these states; the first one starts. Returns its ARN."""
+    """A JSONata state machine of these states; the first one starts. Returns its ARN.
+
+    In texts of the definition `${Partition}` is the Region's partition.
+    """
     definition = {
         "QueryLanguage": "JSONata",
         "StartAt": start_at or next(iter(states)),
@@ -29,7 +32,9 @@ def create_machine(host: Host, states: Json, *, start_at: str | None = None, **t
         **top,
     }
     answer = host.client("stepfunctions").create_state_machine(
-        name=f"test-{uuid.uuid4().hex[:12]}", definition=json.dumps(definition), roleArn=ROLE
+        name=f"test-{uuid.uuid4().hex[:12]}",
+        definition=json.dumps(definition).replace("${Partition}", host.addresses.partition),
+        roleArn=_role(host),
     )
     return str(answer["stateMachineArn"])
 
@@ -71,7 +76,7 @@ def create_lambda(
         FunctionName=name,
         Runtime="python3.13",
         Handler="code.handler",
-        Role=ROLE,
+        Role=_role(host),
         Code={"ZipFile": zip_of({"code.py": textwrap.dedent(source)})},
         Environment={"Variables": dict(environment or {})},
         Layers=list(layers),
@@ -80,16 +85,28 @@ def create_lambda(
     return name
 
 
+def create_bucket(host: Host, name: str) -> None:
+    """A bucket in the Region, if it is not there yet."""
+    s3, region = host.client("s3"), host.addresses.region
+    place = {"LocationConstraint": region} if region != "us-east-1" else {}
+    with suppress(s3.exceptions.BucketAlreadyOwnedByYou):
+        s3.create_bucket(Bucket=name, CreateBucketConfiguration=place)
+
+
 def invoke_state(function: str, payload: Any = None, **fields: Any) -> Json:
     """A Task state that calls the Lambda."""
     return {
         "Type": "Task",
-        "Resource": "arn:aws:states:::lambda:invoke",
+        "Resource": "arn:${Partition}:states:::lambda:invoke",
         "Arguments": {"FunctionName": function, "Payload": payload if payload is not None else {}},
         "Output": "{% $states.result.Payload %}",
         "End": True,
         **fields,
     }
+
+
+def _role(host: Host) -> str:
+    return f"arn:{host.addresses.partition}:iam::123456789012:role/test"
 
 
 def zip_of(files: Mapping[str, str]) -> bytes:

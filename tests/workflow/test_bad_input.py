@@ -24,6 +24,10 @@ class Bad:
     field: str
     words: tuple[str, ...]
 
+    def words_in(self, user: RestoreUser) -> list[str]:
+        """The words, with the user's Region."""
+        return [word.replace("{region}", user.region.settings.region) for word in self.words]
+
 
 def source(**fields: Any) -> Callable[[RestoreUser], Json]:
     return lambda user: {"source": {"snapshotId": user.snapshot(**fields)}}
@@ -84,11 +88,11 @@ UNMET = [
     ),
     Bad(
         "a zone that does not exist",
-        lambda _: {"target": {"availabilityZone": "us-east-1f"}},
+        lambda user: {"target": {"availabilityZone": f"{user.region.settings.region}f"}},
         404,
         "TargetNotFoundError",
         "target.availabilityZone",
-        ("us-east-1f", "allowed are us-east-1a, us-east-1b, us-east-1c"),
+        ("{region}f", "allowed are {region}a, {region}b, {region}c"),
     ),
     Bad(
         "an instance that does not exist",
@@ -191,7 +195,7 @@ def test_the_api_refuses_what_cannot_be_met(user: RestoreUser, bad: Bad) -> None
             bad.error,
             bad.field,
         ), answer
-        assert [word for word in bad.words if word not in answer.body["message"]] == [], answer
+        assert [word for word in bad.words_in(user) if word not in answer.body["message"]] == [], answer
     assert (user.region.inventory(), user.executions()) == (before, executions)
 
 
@@ -213,7 +217,7 @@ def test_an_alarm_whose_runbook_cannot_be_met_says_why(user: RestoreUser, bad: B
     (message,) = user.messages(restore_id)
     said = texts(message)
     assert said.startswith("❌ Restore failed")
-    assert [word for word in (bad.field, *bad.words) if word not in said] == [], said
+    assert [word for word in (bad.field, *bad.words_in(user)) if word not in said] == [], said
     assert "Nothing was left behind." in said
     assert (done.record["status"], done.record["failure"]["error"]) == ("failed", bad.error)
     assert user.left() == {}

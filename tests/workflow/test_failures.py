@@ -45,9 +45,7 @@ def test_a_refused_rate_fails_where_the_request_names_it(user: RestoreUser) -> N
 
 def test_plans_take_over_one_after_the_other(user: RestoreUser) -> None:
     """No rate to be had, then no fast snapshot restore: the background is late, and better than nothing."""
-    request = request_for(user, "auto", readyWithinMinutes=60) | {
-        "target": {"availabilityZone": "us-east-1a"}
-    }
+    request = request_for(user, "auto", readyWithinMinutes=60) | user.to_zone
     user.region.faults.inject("rate-refused")
     user.region.faults.inject("fast-restore-refused")
     done = user.restore(request)
@@ -68,7 +66,7 @@ def test_plans_take_over_one_after_the_other(user: RestoreUser) -> None:
 
 
 def test_a_stalled_initialization_fails(user: RestoreUser) -> None:
-    request = request_for(user, "provisioned-rate") | {"target": {"availabilityZone": "us-east-1a"}}
+    request = request_for(user, "provisioned-rate") | user.to_zone
     user.region.faults.inject("initialization-stalls")
     done = user.restore(request)
     assert_failed(user, done, "InitializationStalledError", "no progress")
@@ -79,7 +77,7 @@ def test_a_stalled_initialization_fails(user: RestoreUser) -> None:
 def use_up_fast_restores(user: RestoreUser) -> None:
     others = [user.region.add_snapshot(size_gib=1, extents=[(0, 1)]) for _ in range(5)]
     answer = user.lab.client("ec2").enable_fast_snapshot_restores(
-        AvailabilityZones=["us-east-1a"], SourceSnapshotIds=others
+        AvailabilityZones=[user.zone], SourceSnapshotIds=others
     )
     assert len(answer["Successful"]) == 5
     user.mark()
@@ -104,7 +102,7 @@ def test_a_refused_fast_snapshot_restore_fails_where_it_was_asked_for(user: Rest
 
 
 def test_a_ready_volume_outlives_a_failed_release(user: RestoreUser) -> None:
-    request = request_for(user, "fast-snapshot-restore") | {"target": {"availabilityZone": "us-east-1a"}}
+    request = request_for(user, "fast-snapshot-restore") | user.to_zone
     denied = "You are not authorized to perform this operation."
     user.region.faults.add(
         FaultRule(
@@ -119,7 +117,7 @@ def test_a_ready_volume_outlives_a_failed_release(user: RestoreUser) -> None:
     assert (done.main.status, done.record["status"]) == ("SUCCEEDED", "ready"), done.why
     (volume_id,) = user.volumes_of(done.restore_id)
     snapshot_id = request["source"]["snapshotId"]
-    assert user.left() == {"volumes": [volume_id], "fastRestores": [f"{snapshot_id}:us-east-1a"]}
+    assert user.left() == {"volumes": [volume_id], "fastRestores": [f"{snapshot_id}:{user.zone}"]}
     said = texts(user.messages(done.restore_id)[-1])
     assert volume_id in said
     assert "aws ec2 disable-fast-snapshot-restores" in said
@@ -207,7 +205,7 @@ def test_a_snapshot_that_is_deleted_after_the_plan_fails(user: RestoreUser) -> N
 
 
 def test_a_chat_that_does_not_answer_stops_nothing(user: RestoreUser) -> None:
-    request = request_for(user, "background") | {"target": {"availabilityZone": "us-east-1a"}}
+    request = request_for(user, "background") | user.to_zone
     for _ in range(20):
         user.lab.slack.answer_next(500, "server_error")
     try:

@@ -12,7 +12,6 @@ from tests.support.restores import Restore, RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 ONCE = {"verify": {"samples": 0}}
-TO_ZONE = {"target": {"availabilityZone": "us-east-1a"}}
 
 
 def decisions(done: Restore) -> list[tuple[str, str]]:
@@ -62,7 +61,7 @@ def test_a_volume_in_use_whose_agent_is_out_of_reach_is_left_to_aws(user: Restor
 @pytest.mark.long
 def test_a_standstill_of_a_volume_in_a_zone_is_left_to_aws_on_the_same_volume(user: RestoreUser) -> None:
     """Somebody may have attached it and written to it: it was announced, so no plan gives it up."""
-    request = request_for(user, "auto", readyWithinMinutes=60) | TO_ZONE
+    request = request_for(user, "auto", readyWithinMinutes=60) | user.to_zone
     user.region.faults.add(FaultRule("volume:initialization", "stall", times=1))
     done = user.restore(request)
     assert_failed(user, done, "InitializationStalledError", "no progress", "so it stays")
@@ -76,7 +75,7 @@ def test_a_standstill_of_a_volume_in_a_zone_is_left_to_aws_on_the_same_volume(us
 
 def test_a_rate_that_cannot_be_had_makes_the_volume_with_the_next_plan(user: RestoreUser) -> None:
     """Nothing was made yet, and nobody was told of a volume."""
-    request = request_for(user, "auto", readyWithinMinutes=60) | TO_ZONE
+    request = request_for(user, "auto", readyWithinMinutes=60) | user.to_zone
     user.region.faults.inject("rate-refused")
     done = user.restore(request)
     assert done.main.status == "SUCCEEDED", done.why
@@ -90,7 +89,7 @@ def test_a_rate_that_cannot_be_had_makes_the_volume_with_the_next_plan(user: Res
 
 def test_a_strict_request_has_no_time_for_another_plan(user: RestoreUser) -> None:
     """It takes half an hour to call it a standstill."""
-    request = request_for(user, "auto", readyWithinMinutes=35, strict=True) | TO_ZONE
+    request = request_for(user, "auto", readyWithinMinutes=35, strict=True) | user.to_zone
     user.region.faults.add(FaultRule("volume:initialization", "stall", times=1))
     done = user.restore(request)
     said = assert_failed(user, done, "InitializationStalledError", "no progress", "No other plan")
@@ -99,7 +98,7 @@ def test_a_strict_request_has_no_time_for_another_plan(user: RestoreUser) -> Non
 
 
 def test_what_another_plan_would_cost_more_than_is_left_does_not_take_over(user: RestoreUser) -> None:
-    request = request_for(user, "auto", readyWithinMinutes=60, maxCostUsd="0.01") | TO_ZONE
+    request = request_for(user, "auto", readyWithinMinutes=60, maxCostUsd="0.01") | user.to_zone
     user.region.faults.inject("rate-refused")
     done = user.restore(request)
     assert done.main.status == "SUCCEEDED", done.why

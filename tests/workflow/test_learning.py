@@ -25,7 +25,7 @@ def restore(user: RestoreUser, gib: int, strategy: str = "background") -> Restor
 
 def request(user: RestoreUser, gib: int, strategy: str) -> Json:
     snapshot_id = user.region.add_snapshot(size_gib=gib, extents=[(0, gib * BLOCKS_PER_GIB)])
-    target = {"availabilityZone": "us-east-1a"}
+    target = {"availabilityZone": user.zone}
     return {
         "source": {"snapshotId": snapshot_id},
         "target": target,

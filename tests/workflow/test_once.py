@@ -16,7 +16,7 @@ ATTEMPTS_OF_BOTO3 = 3
 
 def to_zone(user: RestoreUser, strategy: str = "background") -> Json:
     """The quickest restore: no instance, so nothing is measured."""
-    return request_for(user, strategy) | {"target": {"availabilityZone": "us-east-1a"}}
+    return request_for(user, strategy) | user.to_zone
 
 
 # -------------------------------------------------------------------------------------- Idempotency-Key
@@ -60,7 +60,7 @@ def test_the_same_key_with_another_request_is_refused(user: RestoreUser) -> None
     request, key = to_zone(user), unique("key")
     restore_id = user.start(request, Idempotency_Key=key)
     executions = user.executions()
-    other = request | {"target": {"availabilityZone": "us-east-1b"}}
+    other = request | {"target": {"availabilityZone": user.other_zone}}
     answer = user.call("POST", "/restores", other, Idempotency_Key=key)
     assert (answer.status, answer.body["error"], answer.body["field"]) == (
         409,

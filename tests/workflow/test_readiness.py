@@ -99,7 +99,7 @@ def test_an_event_ends_a_long_wait_and_a_false_one_costs_a_look(
         return describe(volume, now)
 
     monkeypatch.setattr(initializations, "describe", with_event_to_come)
-    request = request_for(user, "background") | {"target": {"availabilityZone": "us-east-1a"}}
+    request = request_for(user, "background") | user.to_zone
     done = user.restore(request)
     assert done.main.status == "SUCCEEDED", done.why
     counters = user.counters(done.volumes[0].output["volumeId"])
@@ -119,7 +119,7 @@ def test_two_days_in_the_background_write_less_than_5000_events(
     user: RestoreUser, volumes_take: Callable[..., None]
 ) -> None:
     """No event tells its end."""
-    request = request_for(user, "background") | {"target": {"availabilityZone": "us-east-1a"}}
+    request = request_for(user, "background") | user.to_zone
     volumes_take(**loading(user, hours=48))
     user.region.faults.add(FaultRule("event:EBS Volume Notification", "drop", times=None))
     started = user.region.now()

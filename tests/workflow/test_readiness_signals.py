@@ -115,7 +115,7 @@ def events_early(user: RestoreUser, monkeypatch: pytest.MonkeyPatch) -> None:
             "EBS Volume Notification",
             "aws.ec2",
             {"event": "initializeVolume", "result": "succeeded"},
-            [f"arn:aws:ec2:us-east-1:123456789012:volume/{volume.volume_id}"],
+            [user.region.arn(f"volume/{volume.volume_id}")],
         )
         return describe(volume, now)
 

@@ -131,7 +131,7 @@ def test_volumes_of_one_snapshot_share_one_fast_snapshot_restore(user: RestoreUs
     assert [volume["FastRestored"] for volume in volumes] == [True, True]
     assert restored(user, done) == {"/dev/sdf": snapshot_id, "/dev/sdg": snapshot_id}
     assert user.new("fastRestores") == []
-    name = f"{snapshot_id}:us-east-1a"
+    name = f"{snapshot_id}:{user.zone}"
     assert [item["resource"] for item in user.region.money()["items"]].count(name) == 1
 
 

@@ -91,7 +91,7 @@ def test_provisioned_rate_is_waited_for_until_completed(user: RestoreUser, sent_
 def test_a_tight_deadline_takes_a_higher_rate(user: RestoreUser) -> None:
     """The rate is linear in price: the plan takes the lowest that is in time."""
     snapshot_id = user.region.add_snapshot(size_gib=64, extents=[(0, 131_072)])
-    target = {"availabilityZone": "us-east-1a"}
+    target = {"availabilityZone": user.zone}
     request: Json = {
         "source": {"snapshotId": snapshot_id},
         "target": target,
@@ -118,21 +118,21 @@ def test_fast_snapshot_restore_is_enabled_used_and_disabled(
     assert prepared[-1]["credits"] >= 1
     snapshot_id = user.volume(volume_id)["SnapshotId"]
     assert done.volumes[0].answer("Release")["released"] == [
-        f"fast snapshot restore of {snapshot_id} in us-east-1a disabled"
+        f"fast snapshot restore of {snapshot_id} in {user.zone} disabled"
     ]
     assert done.volumes[0].answer("Poll Initialization")["signals"]["fastRestored"] is True
 
 
 def test_fast_snapshot_restore_of_somebody_else_stays_enabled(user: RestoreUser) -> None:
-    request = request_for(user, "fast-snapshot-restore") | {"target": {"availabilityZone": "us-east-1a"}}
+    request = request_for(user, "fast-snapshot-restore") | user.to_zone
     snapshot_id = request["source"]["snapshotId"]
     user.lab.client("ec2").enable_fast_snapshot_restores(
-        AvailabilityZones=["us-east-1a"], SourceSnapshotIds=[snapshot_id]
+        AvailabilityZones=[user.zone], SourceSnapshotIds=[snapshot_id]
     )
     done = user.restore(request)
     assert done.main.status == "SUCCEEDED", done.why
     assert done.volumes[0].answer("Prepare Snapshot")["enabledByUs"] is False
-    assert user.new("fastRestores") == [f"{snapshot_id}:us-east-1a"]
+    assert user.new("fastRestores") == [f"{snapshot_id}:{user.zone}"]
 
 
 def test_background_waits_until_aws_says_completed(user: RestoreUser, sent_events: SentEvents) -> None:
@@ -148,18 +148,18 @@ def test_background_waits_until_aws_says_completed(user: RestoreUser, sent_event
 
 
 def test_without_an_instance_the_volume_is_made_and_left_alone(user: RestoreUser) -> None:
-    request = request_for(user, "provisioned-rate") | {"target": {"availabilityZone": "us-east-1b"}}
+    request = request_for(user, "provisioned-rate") | {"target": {"availabilityZone": user.other_zone}}
     done = user.restore(request)
     assert done.main.status == "SUCCEEDED", done.why
     volume = user.volume(done.volumes[0].output["volumeId"])
     assert (volume["AvailabilityZone"], volume["State"], volume["Attachments"]) == (
-        "us-east-1b",
+        user.other_zone,
         "available",
         [],
     )
     assert set(done.volumes[0].states).isdisjoint({"Attach Volume", "Announce Attached", *MEASURED})
     told = [texts(one) for one in user.messages(done.restore_id)]
-    assert f"{volume['VolumeId']} is available in us-east-1b and can be used" in told[1]
+    assert f"{volume['VolumeId']} is available in {user.other_zone} and can be used" in told[1]
     assert "Read latency was not measured" in told[-1]
 
 
@@ -188,7 +188,7 @@ def test_an_alarm_restores_what_its_runbook_says(user: RestoreUser, sent_events:
 
 def test_a_schedule_restores_and_can_spare_the_chat(user: RestoreUser, sent_events: SentEvents) -> None:
     request = request_for(user, "background") | {
-        "target": {"availabilityZone": "us-east-1a"},
+        "target": {"availabilityZone": user.zone},
         "notify": {"slack": False},
     }
     restore_id = user.start_execution({"request": request, "trigger": {"kind": "schedule"}})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.support.state_machines import create_lambda, create_machine, start, wait
+from tests.support.state_machines import create_bucket, create_lambda, create_machine, start, wait
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class TestS3:
     @pytest.fixture
     def bucket(self, host: Host):
         name = f"test-{uuid.uuid4().hex[:8]}"
-        host.client("s3").create_bucket(Bucket=name)
+        create_bucket(host, name)
         return name
 
     def test_presigned_urls_read_and_write_without_an_sdk(self, host: Host, bucket):
@@ -163,7 +163,7 @@ class TestEventBridge:
         child = create_machine(host, {"Fail": {"Type": "Fail", "Error": "Broken", "Cause": "by a test"}})
         call = {
             "Type": "Task",
-            "Resource": "arn:aws:states:::states:startExecution.sync:2",
+            "Resource": "arn:${Partition}:states:::states:startExecution.sync:2",
             "Arguments": {"StateMachineArn": child},
             "End": True,
         }

@@ -12,7 +12,6 @@ from local.aws.machines.dataplane import DataPlaneError
 from local.aws.machines.instances import link_names
 from local.tools.run.lab import Lab
 
-ZONE = "us-east-1a"
 PAUSE_SECONDS = 0.2
 HANGS_SECONDS = 900.0
 STEP_SECONDS = 1.0
@@ -31,7 +30,8 @@ class Bench:
 
     def attached(self, snapshot_id: str | None, **settings: int) -> str:
         """A new gp3 volume, from the snapshot or empty, on the instance as soon as AWS has it there."""
-        wanted: Json = {"AvailabilityZone": ZONE, "VolumeType": "gp3", **settings}
+        zone = self.host.region.settings.zones[0]
+        wanted: Json = {"AvailabilityZone": zone, "VolumeType": "gp3", **settings}
         wanted |= {"SnapshotId": snapshot_id} if snapshot_id else {}
         volume_id: str = self.ec2.create_volume(**wanted)["VolumeId"]
         self._until(volume_id, "available")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.state_machines import create_lambda, create_machine, run, start, wait
+from tests.support.state_machines import create_bucket, create_lambda, create_machine, run, start, wait
 
 if TYPE_CHECKING:
     from local.aws.host import Host
@@ -19,7 +19,7 @@ LATE = {"Type": "Pass", "Output": "{% 'late' %}", "End": True}
 def waiting(function: str, seconds: Any = 600) -> dict[str, Any]:
     return {
         "Type": "Task",
-        "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",
+        "Resource": "arn:${Partition}:states:::lambda:invoke.waitForTaskToken",
         "Arguments": {"FunctionName": function, "Payload": {"token": "{% $states.context.Task.Token %}"}},
         "TimeoutSeconds": seconds,
         "Output": "{% $states.result %}",
@@ -31,7 +31,7 @@ def waiting(function: str, seconds: Any = 600) -> dict[str, Any]:
 @pytest.fixture
 def keeper(host: Host) -> str:
     """A Lambda that keeps its token where the test finds it."""
-    host.client("s3").create_bucket(Bucket="tokens")
+    create_bucket(host, "tokens")
     return create_lambda(
         host,
         """
@@ -59,7 +59,7 @@ def test_the_wait_ends_at_its_time_limit_in_lab_time(host: Host, keeper: str, se
 
 
 def test_success_ends_the_wait_at_once_and_only_once(host: Host, keeper: str) -> None:
-    host.client("s3").create_bucket(Bucket="tokens")
+    create_bucket(host, "tokens")
     host.client("s3").delete_object(Bucket="tokens", Key="token")
     states = host.client("stepfunctions")
     # Lab time stands still for the test's own thread while it works: a year is no wait too long.

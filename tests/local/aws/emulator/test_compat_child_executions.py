@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def call(child, **fields):
     return {
         "Type": "Task",
-        "Resource": "arn:aws:states:::states:startExecution.sync:2",
+        "Resource": "arn:${Partition}:states:::states:startExecution.sync:2",
         "Arguments": {"StateMachineArn": child, "Input": "{% $states.input %}"},
         "End": True,
         **fields,
@@ -29,7 +29,7 @@ def test_the_output_of_a_child_is_parsed(host: Host):
     result = run(host, {"Call": call(child)}, {"n": 21})["result"]
     assert result["Output"] == {"twice": 42}
     assert result["Status"] == "SUCCEEDED"
-    assert result["ExecutionArn"].startswith("arn:aws:states:us-east-1:123456789012:execution:")
+    assert result["ExecutionArn"].startswith(host.region.arn("execution:", "states"))
 
 
 def test_a_failed_child_is_a_failed_task_with_its_description_as_cause(host: Host):

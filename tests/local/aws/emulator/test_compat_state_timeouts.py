@@ -22,7 +22,7 @@ def test_a_task_ends_at_its_time_limit_given_as_an_expression(host: Host):
     child = create_machine(host, LONG_WAIT)
     task = {
         "Type": "Task",
-        "Resource": "arn:aws:states:::states:startExecution.sync:2",
+        "Resource": "arn:${Partition}:states:::states:startExecution.sync:2",
         "Arguments": {"StateMachineArn": child, "Input": {}},
         "TimeoutSeconds": "{% 10 * 60 %}",
         "Catch": [

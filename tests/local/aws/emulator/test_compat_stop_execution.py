@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.state_machines import create_lambda, create_machine, invoke_state, start, wait
+from tests.support.state_machines import (
+    create_bucket,
+    create_lambda,
+    create_machine,
+    invoke_state,
+    start,
+    wait,
+)
 
 if TYPE_CHECKING:
     from local.aws.host import Host
@@ -24,7 +31,7 @@ def handler(event, context):
 @pytest.fixture(scope="module")
 def write(host: Host) -> str:
     """A Lambda that leaves a trace."""
-    host.client("s3").create_bucket(Bucket=BUCKET)
+    create_bucket(host, BUCKET)
     return create_lambda(host, WRITE)
 
 

@@ -11,6 +11,8 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from tests.support.state_machines import create_bucket
+
 if TYPE_CHECKING:
     from local.aws.host import Host
 
@@ -61,7 +63,7 @@ def test_an_unknown_key(host: Host, service: str, operation: str, code: str, sta
 
 def test_an_address_of_s3_that_was_changed_or_has_ended(host: Host) -> None:
     s3 = host.client("s3")
-    s3.create_bucket(Bucket="refusals")
+    create_bucket(host, "refusals")
     s3.put_object(Bucket="refusals", Key="page", Body=b"page")
     url = s3.generate_presigned_url("get_object", {"Bucket": "refusals", "Key": "page"})
     with urllib.request.urlopen(url) as answer:
