@@ -118,6 +118,10 @@ class Emulator:
         }  # fmt: skip
         return self._await(_exchange(seam.module("app").app, scope, body))
 
+    def has_bucket(self, name: str) -> bool:
+        """S3 has a bucket of this name."""
+        return seam.module("services.s3")._bucket_owner_account(name) is not None
+
     def is_open(self, api_id: str, method: str, path: str) -> bool:
         """The REST API's method asks for no signature."""
         gateway = seam.module("services.apigateway_v1")

@@ -44,7 +44,7 @@ class Place:
     api_id: str | None = None
     """Of execute-api."""
     is_global: bool = False
-    """S3's name without a Region."""
+    """S3's name without a Region, which leads to us-east-1."""
 
 
 class Addresses:
@@ -80,7 +80,9 @@ class Addresses:
             return None
         if found["region"] is None and self.partition != "aws":
             return None
-        return Place("s3", self.region, bucket=found["bucket"], is_global=found["region"] is None)
+        if found["region"] is None:
+            return Place("s3", GLOBAL[self.partition][0], bucket=found["bucket"], is_global=True)
+        return Place("s3", self.region, bucket=found["bucket"])
 
     def _regional(self, name: str) -> Place | None:
         api, service = _API.fullmatch(name), _REGIONAL.fullmatch(name)

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 from moto.core.request import Request
 
 from local.aws.front.addresses import Addresses, Place
+from local.aws.front.global_s3 import elsewhere
 from local.aws.front.listener import HttpAnswer, HttpRequest
 from local.aws.front.refusals import refusal
 from local.aws.front.signatures import AccessKey, SignatureError, check
@@ -35,6 +36,9 @@ class Emulator(Protocol):
         self, method: str, path: str, query: str, headers: Headers, body: bytes
     ) -> tuple[int, Headers, bytes]:
         """Status, headers and body."""
+
+    def has_bucket(self, name: str) -> bool:
+        """S3 has a bucket of this name."""
 
     def is_open(self, api_id: str, method: str, path: str) -> bool:
         """The API's method asks for no signature."""
@@ -68,6 +72,10 @@ class Front:
         place = self._addresses.place(request.host)
         if place is None:
             return HttpAnswer(421, (), f"AWS has nothing at {request.host} in this Region.\n".encode())
+        if place.is_global and place.bucket and self._emulator.has_bucket(place.bucket):
+            redirect = elsewhere(request, place, self._addresses.region)
+            if redirect is not None:
+                return redirect
         if UNSIGNED.fullmatch(request.path) or self._is_open(request, place):
             return self._by_emulator(request, place)
         try:

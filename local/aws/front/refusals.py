@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Mapping
+from types import MappingProxyType
 from xml.sax.saxutils import escape
 
 from local.aws.front.addresses import Place
@@ -71,8 +73,7 @@ def refusal(request: HttpRequest, place: Place, error: SignatureError) -> HttpAn
     request_id = str(uuid.uuid4())
     if place.service == "s3":
         code, status, message = _of_s3(request, place, error)
-        inner = f"<Code>{code}</Code><Message>{escape(message)}</Message>"
-        return _xml(status, f"<Error>{inner}<RequestId>{request_id}</RequestId></Error>", request_id)
+        return s3_error(request, status, code, message)
     if place.service == "ec2":
         code, status, message = EC2.get(error.fault, _AUTH_FAILURE)
         inner = f"<Code>{code}</Code><Message>{escape(message or str(error))}</Message>"
@@ -86,6 +87,23 @@ def refusal(request: HttpRequest, place: Place, error: SignatureError) -> HttpAn
     inner = f"<Type>Sender</Type><Code>{code}</Code><Message>{escape(str(error))}</Message>"
     body = f"<ErrorResponse><Error>{inner}</Error><RequestId>{request_id}</RequestId></ErrorResponse>"
     return _xml(status, body, request_id)
+
+
+def s3_error(
+    request: HttpRequest,
+    status: int,
+    code: str,
+    message: str,
+    more: Mapping[str, str] = MappingProxyType({}),
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> HttpAnswer:
+    """An error of S3, with more elements and headers than every error has."""
+    request_id = str(uuid.uuid4())
+    told = {"Code": code, "Message": message, **more, "RequestId": request_id}
+    inner = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in told.items())
+    answer = _xml(status, f"<Error>{inner}</Error>", request_id)
+    body = b"" if request.method == "HEAD" else answer.body
+    return HttpAnswer(status, (*answer.headers, *headers.items()), body)
 
 
 def _of_s3(request: HttpRequest, place: Place, error: SignatureError) -> Words:

@@ -7,7 +7,6 @@ SAM's own transform gives each function and state machine its role, and each rul
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -16,6 +15,7 @@ from typing import Any
 from unittest import mock
 
 from moto.iam.aws_managed_policies import aws_managed_policies_data
+from samtranslator.translator.arn_generator import ArnGenerator
 from samtranslator.translator.managed_policy_translator import ManagedPolicyLoader
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
@@ -37,7 +37,7 @@ def resources(root: Path = ROOT, region: str = "us-east-1") -> Json:
         packaged = {"CodeUri", "ContentUri", "DefinitionUri"} & set(properties)
         properties |= dict.fromkeys(packaged, "s3://bucket/key")
     # SAM writes the partition of the Region into the names of AWS's own policies.
-    with mock.patch.dict(os.environ, AWS_DEFAULT_REGION=region):
+    with mock.patch.object(ArnGenerator, "BOTO_SESSION_REGION_NAME", region):
         found: Json = transform(template, {}, ManagedPolicyLoader(None))["Resources"]
     return found
 

@@ -1,10 +1,13 @@
-"""Addresses that the emulator answers with are AWS's names.
+"""Addresses that the emulator answers with are AWS's names, and SAM's ARNs those of the Region's partition.
 
 Why: it has no port of its own, since everything reaches it at AWS's names. A custom resource answers at the
 ResponseURL of its request (CloudFormation user guide), and QueueUrl is `https://sqs.REGION…/ACCOUNT/NAME`.
+SAM's transform keeps the Region in which a process has used it first.
 """
 
 from __future__ import annotations
+
+from samtranslator.translator.arn_generator import ArnGenerator
 
 from local.aws.emulator import seam
 from local.aws.region.settings import partition_of
@@ -25,4 +28,5 @@ def apply(region: str) -> None:
         return f"https://sqs.{region}.{domain}/{account_id}/{name}"
 
     seam.replace(custom, "_gateway_url", lambda: f"https://{CALLBACKS}.s3.{region}.{domain}")
+    seam.replace(ArnGenerator, "BOTO_SESSION_REGION_NAME", region)
     seam.replace(queues, "_queue_url_for_account", queue_url)

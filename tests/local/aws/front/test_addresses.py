@@ -34,7 +34,7 @@ def test_the_name_that_botocore_asks_for_is_the_service_that_it_signs_for(region
     [
         ("eu-west-1", "b.c.s3.eu-west-1.amazonaws.com", Place("s3", "eu-west-1", bucket="b.c")),
         ("eu-west-1", "s3.eu-west-1.amazonaws.com", Place("s3", "eu-west-1")),
-        ("eu-west-1", "b.s3.amazonaws.com", Place("s3", "eu-west-1", bucket="b", is_global=True)),
+        ("eu-west-1", "b.s3.amazonaws.com", Place("s3", "us-east-1", bucket="b", is_global=True)),
         ("cn-north-1", "b.s3.cn-north-1.amazonaws.com.cn", Place("s3", "cn-north-1", bucket="b")),
         (
             "eu-west-1",
