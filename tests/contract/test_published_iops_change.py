@@ -45,7 +45,9 @@ class LoadedVolume:
 
     iops: int
     lab: Lab = field(
-        default_factory=lambda: Lab(RegionSettings(volume=VolumeSettings(modifying_seconds=15.0)))
+        default_factory=lambda: Lab(
+            RegionSettings(metric_delay_seconds=(0.0, 0.0), volume=VolumeSettings(modifying_seconds=15.0))
+        )
     )
 
     def __post_init__(self) -> None:

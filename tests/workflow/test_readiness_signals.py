@@ -30,7 +30,7 @@ VOLUME_EVENT = "event:EBS Volume Notification"
 
 def metrics_late(user: RestoreUser, monkeypatch: pytest.MonkeyPatch) -> None:
     core = user.region._core
-    monkeypatch.setattr(core, "settings", replace(core.settings, metric_delay_seconds=180.0))
+    monkeypatch.setattr(core, "settings", replace(core.settings, metric_delay_seconds=(180.0, 180.0)))
 
 
 def metrics_missing(user: RestoreUser, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,8 @@ class Writer:
         """The Region of a scenario."""
         chance = random.Random(seed + 2)
         return RegionSettings(
-            throttling=chance.random() < 0.5, metric_delay_seconds=chance.choice([0.0, 0.0, 120.0, 600.0])
+            throttling=chance.random() < 0.5,
+            metric_delay_seconds=chance.choice([(0.0, 0.0), (60.0, 180.0), (120.0, 120.0), (600.0, 600.0)]),
         )
 
     def write(self, lab: FastLab) -> Plan:

@@ -1,12 +1,16 @@
 """AWS/EBS metrics, one datapoint a minute, from what instances did (EBS user guide, "CloudWatch metrics").
 
+CloudWatch has a minute some time after it is over: each minute of each volume has a delay of its own.
 Metrics come only while a volume is attached. VolumeReadOps counts what the instance read, never what EBS
 loaded in the background.
 """
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -46,20 +50,43 @@ class Metrics:
         self._publish = publish
         self._seen: dict[str, _Seen] = {}
         self._credits_minute = math.floor(core.now() / MINUTE_SECONDS)
+        self._held: list[tuple[float, int, Json]] = []
+        """Datapoints that CloudWatch does not have yet: when it has them, a number, the entry."""
+        self._order = itertools.count()
 
     def publish_due(self) -> None:
-        """Publish every minute that has passed; when lab time skipped some, each gets its datapoint."""
+        """Publish every minute that has arrived; when lab time skipped some, each gets its datapoint."""
         if self._publish is None:
             return
-        now = self._core.now() - self._core.settings.metric_delay_seconds
-        minute = math.floor(now / MINUTE_SECONDS)
+        minute = math.floor(self._core.now() / MINUTE_SECONDS)
         data: list[Json] = []
         self._follow(minute)
         for volume_id, seen in list(self._seen.items()):
             data.extend(self._volume(volume_id, seen, minute))
         data.extend(self._credits(minute))
+        self._hold(data)
+        data = self._arrived()
         for start in range(0, len(data), MAX_DATA_PER_CALL):
             self._publish(NAMESPACE, data[start : start + MAX_DATA_PER_CALL])
+
+    def _hold(self, data: list[Json]) -> None:
+        dues = [_minute_end(entry) + self._delay(entry) for entry in data]
+        for due, entry in zip(dues, data, strict=True):
+            heapq.heappush(self._held, (due, next(self._order), entry))
+        for due in {due for due in dues if due > self._core.now()}:
+            self._core.at(due, lambda _due: None)
+
+    def _arrived(self) -> list[Json]:
+        arrived = []
+        while self._held and self._held[0][0] <= self._core.now():
+            arrived.append(heapq.heappop(self._held)[2])
+        return arrived
+
+    def _delay(self, entry: Json) -> float:
+        """Seconds after the minute; the same for all metrics of one resource, so that they agree."""
+        least, most = self._core.settings.metric_delay_seconds
+        name = f"{entry['Dimensions'][0]['Value']}/{entry['Timestamp']}"
+        return least + (most - least) * (zlib.crc32(name.encode()) % 1_000) / 1_000
 
     def _follow(self, minute: int) -> None:
         """Know what is attached; a volume's first minute is the one in which it was attached."""
@@ -113,6 +140,10 @@ class Metrics:
                 data.extend(_credit_points(one, balance, passed))
         self._credits_minute = minute
         return data
+
+
+def _minute_end(entry: Json) -> float:
+    return float(entry["Timestamp"]) + MINUTE_SECONDS
 
 
 def _datapoints(volume_id: str, minute: int, before: VolumeCounters, after: VolumeCounters) -> list[Json]:

@@ -75,7 +75,7 @@ def of_another_volume(events: list[Json]) -> list[Json]:
 
 def region(**volume: Any) -> RegionSettings:
     """A Region whose volumes behave so; status is at most 15 seconds old unless said otherwise."""
-    metric_delay = volume.pop("metric_delay_seconds", 0.0)
+    metric_delay = volume.pop("metric_delay_seconds", (0.0, 0.0))
     lag = volume.pop("status_lag_seconds", 15.0)
     return RegionSettings(
         metric_delay_seconds=metric_delay, volume=RegionVolumes(status_lag_seconds=lag, **volume)

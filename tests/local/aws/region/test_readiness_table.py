@@ -10,7 +10,7 @@ from tests.local.aws.region.readiness_faults import region
 from tests.local.aws.region.readiness_scenes import BOUND_SECONDS, Scene, follow
 
 RATE, BACKGROUND = Strategy.PROVISIONED_RATE, Strategy.BACKGROUND
-LATE = region(metric_delay_seconds=180.0)
+LATE = region(metric_delay_seconds=(180.0, 180.0))
 
 BECOME_READY = [
     Scene("agent: everything as it should be"),

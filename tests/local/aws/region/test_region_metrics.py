@@ -17,10 +17,30 @@ def series(lab: Lab, name: str) -> list[float]:
 
 
 def attached_lab() -> tuple[Lab, str]:
-    lab = Lab()
+    lab = Lab(RegionSettings(metric_delay_seconds=(0.0, 0.0)))
     lab.instance()
     volume = lab.attached(lab.volume(SnapshotId=lab.snapshot()))
     return lab, volume
+
+
+def test_a_minute_arrives_one_to_three_minutes_after_its_end_with_what_was_read_in_it() -> None:
+    lab = Lab()
+    lab.instance()
+    lab.wait(60 - lab.clock.now() % 60)
+    volume = lab.attached(lab.volume(SnapshotId=lab.snapshot()))
+    delays: list[float] = []
+    for minute in range(20):
+        lab.plane.read_blocks(volume, minute + 1)
+        for _ in range(60):
+            before = len(lab.metrics)
+            lab.wait(1)
+            new = [one for one in lab.metrics[before:] if one["MetricName"] == "VolumeReadOps"]
+            delays += [lab.clock.now() - one["Timestamp"] - 60 for one in new]
+    assert len(set(delays)) > 10
+    assert all(60 <= delay <= 182 for delay in delays), delays
+    told = {one["Timestamp"]: one["Value"] for one in lab.metrics if one["MetricName"] == "VolumeReadOps"}
+    found = [told[stamp] for stamp in sorted(told)][1:10]
+    assert [after - before for before, after in pairwise(found)] == [2.0] * (len(found) - 1)
 
 
 def test_each_minute_gets_its_datapoint_and_the_first_what_was_read() -> None:
