@@ -16,7 +16,7 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import stop_if_cancelled
 
-WAIT_SECONDS = 3
+WAIT_SECONDS = 2
 PATIENCE = timedelta(minutes=15)
 """Attaching takes seconds, or hangs for ever (EC2 user guide, "Troubleshoot volumes stuck attaching")."""
 

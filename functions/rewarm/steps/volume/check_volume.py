@@ -12,7 +12,9 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import attribute, parsed_time, stop_if_cancelled, volume_attribute
 
-WAIT_SECONDS = 5
+FIRST_WAIT_SECONDS, LATER_WAIT_SECONDS = 2, 5
+EARLY = timedelta(seconds=15)
+"""A volume is usually there within seconds; one that is not is looked at less often."""
 APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeVolumes may not show at once what CreateVolume has made (EC2 is eventually consistent)."""
 CREATION_PATIENCE = timedelta(minutes=30)
@@ -38,19 +40,20 @@ def check_volume(
     stop_if_cancelled(ports.table, event.restore_id)
     index = event.volume.index
     age = _age(attribute(ports.table, event.restore_id, index, volume_attribute(index)), event)
+    wait_seconds = FIRST_WAIT_SECONDS if age is not None and age < EARLY else LATER_WAIT_SECONDS
     try:
         volume = ports.volumes.get(event.volume_id)
     except VolumeNotFoundError:
         if age is None or age > APPEARANCE_PATIENCE:
             raise
-        return CheckVolumeResult(available=False, wait_seconds=WAIT_SECONDS, state="creating")
+        return CheckVolumeResult(available=False, wait_seconds=wait_seconds, state="creating")
     if volume.state not in {"creating", "available", "in-use"}:
         raise VolumeFailedError(f"{event.volume_id} is {volume.state} instead of available")
     if volume.state == "creating" and age is not None and age > CREATION_PATIENCE:
         raise VolumeFailedError(f"{event.volume_id} is still being created after {age}")
     return CheckVolumeResult(
         available=volume.state != "creating",
-        wait_seconds=WAIT_SECONDS,
+        wait_seconds=wait_seconds,
         state=volume.state,
         fast_restored=volume.fast_restored,
     )
