@@ -32,6 +32,7 @@ from local.tools.run.wording import (
     message_lines,
     money,
     offset_text,
+    overhead_text,
     seconds_text,
     strategy_text,
 )
@@ -155,6 +156,7 @@ class View:
         self._proof(restore)
         if restore.full_speed_seconds is not None:
             self.console.print(f"At full speed {elapsed_text(restore.full_speed_seconds)} after the request")
+            self.console.print(overhead_text(restore.report, restore.full_speed_seconds), highlight=False)
         self.console.print(
             f"The workflow ended after {seconds_text(restore.seconds)} of lab time, "
             f"{seconds_text(restore.real_seconds)} in fact"

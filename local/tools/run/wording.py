@@ -60,6 +60,20 @@ PHASES = {
 """Which states belong together in a picture, in the order of rewarm.charts.restore.PHASES."""
 
 
+NOT_OURS = ("prepare", "create", "attach", "deliver", "read", "load")
+"""Phases of the report in which AWS works or the agent reads, with the pause until somebody looked."""
+
+
+def overhead_text(report: Json | None, full_speed_seconds: float) -> str:
+    """What AWS and the agent took of the time to full speed, and what is left for everything else."""
+    volume = max((report or {}).get("volumes") or [{}], key=lambda one: one.get("actualSeconds") or 0)
+    took = {one["phase"]: one.get("actualSeconds") or 0.0 for one in volume.get("phases") or []}
+    theirs = {name: took[name] for name in NOT_OURS if name in took}
+    parts = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in theirs.items()) or "nothing"
+    left = full_speed_seconds - sum(theirs.values())
+    return f"  of it AWS and the agent: {parts}; everything else: {left:.1f} s"
+
+
 def phase_of(visit: StateVisit) -> str | None:
     """The phase that a visit belongs to."""
     return next((phase for phase, states in PHASES.items() if visit.state in states), None)

@@ -8,6 +8,7 @@ import pytest
 
 from local.tools.run.recording import ProgressSample, RunRecord, StateVisit
 from local.tools.run.view import View
+from local.tools.run.wording import overhead_text
 from tests.support.run_recordings import START, recorded_run, visit
 
 
@@ -167,6 +168,20 @@ def test_the_end_of_a_restore_shows_latency_cost_and_proof(view, stream):
     assert "✓ written blocks read to their last byte: 2,048 of 2,048" in text
     assert "At full speed 3 min 12 s after the request" in text
     assert "The workflow ended after 3 min 24 s of lab time, 31.2 s in fact" in text
+
+
+def test_the_time_to_full_speed_is_split_between_aws_and_the_rest():
+    phases = [("create", 4.0), ("attach", 5.5), ("deliver", 2.0), ("read", 8.5), ("verify", 3.0)]
+    volume = {
+        "actualSeconds": 33,
+        "phases": [{"phase": name, "actualSeconds": seconds} for name, seconds in phases],
+    }
+    told = overhead_text({"volumes": [volume]}, 33.0)
+    assert told == (
+        "  of it AWS and the agent: create 4.0 s, attach 5.5 s, deliver 2.0 s, read 8.5 s; "
+        "everything else: 13.0 s"
+    )
+    assert overhead_text(None, 3.0) == "  of it AWS and the agent: nothing; everything else: 3.0 s"
 
 
 def test_plain_files_are_said_to_be_uncounted(view, stream):
