@@ -1,4 +1,5 @@
-# Runs Rewarm's warm-up agent on one EBS volume, and prints the agent's final JSON line.
+# Runs Rewarm's warm-up agent on one EBS volume, and prints the agent's final JSON line. Before it stands what a
+# warm-up measured of the cold volume, if that was wanted.
 # Exit status: the agent's own (0 to 4), or 65 wrong checksum, 66 no such device, 69 a download failed,
 # 70 the agent was ended from outside.
 # For Windows PowerShell 5.1, which is part of Windows Server since 2016.
@@ -15,12 +16,14 @@ $mapUrl = '{{ mapUrl }}'
 $firstUrl = '{{ firstUrl }}'
 $progressUrl = '{{ progressUrl }}'
 $arguments = '{{ arguments }}'
+$coldArguments = '{{ coldArguments }}'
 
 # Only administrators may write there, so nobody else can put a program of their own in its place.
 $folder = Join-Path $env:ProgramFiles 'Rewarm'
 $agent = Join-Path $folder "$agentSha256\warmer.exe"
 $work = Join-Path $folder ('work-' + [Guid]::NewGuid())
 $state = $null
+$cold = $null
 $process = $null
 
 function Stop-Script([int] $Status, [string] $Reason) {
@@ -93,6 +96,23 @@ function Get-State {
   }
 }
 
+# How slow the volume is before anything has read it. A warm-up that goes on finds the figure beside its state.
+function Measure-Cold([string] $Device) {
+  if ($action -ne 'warm' -or -not $coldArguments) { return }
+  $script:cold = if ($state) { "$state.before" } else { "$work\before" }
+  if (-not (Test-Path $cold) -and -not ($state -and (Test-Path $state))) {
+    $line = "verify $Device "
+    if ($mapUrl -ne 'none') { $line += "--map `"$work\blocks.map`" " }
+    $script:process = Start-Process -FilePath $agent -ArgumentList ($line + $coldArguments) -NoNewWindow `
+      -PassThru -RedirectStandardOutput "$work\cold" -RedirectStandardError "$work\errors"
+    $script:process.WaitForExit()
+    Get-Content -Path "$work\cold" | Where-Object { $_ -match '^\{.*"event":"result".*\}$' } |
+      Select-Object -Last 1 | ForEach-Object { $_.Replace('"event":"result"', '"event":"before"') } |
+      Set-Content -Path $cold
+  }
+  Get-Content -ErrorAction SilentlyContinue -Path $cold
+}
+
 # Did the agent end without its last word, as where somebody killed it?
 function Test-Killed([int] $Status) {
   $Status -notin 0, 2, 3, 4 -and -not ((Get-LastLine 2) -match '"event":"result"')
@@ -143,6 +163,7 @@ try {
     Save-Download $firstUrl "$work\first.map" 'the extents to read first'
   }
   $state = Get-State
+  Measure-Cold $device
   $result = Invoke-Agent $device
   $restarts = 0
   while ($true) {
@@ -164,7 +185,9 @@ try {
     }
     $result = Invoke-Agent $device
   }
-  if ($result -eq 0 -and $state) { Remove-Item -Force -ErrorAction SilentlyContinue -Path $state }
+  if ($result -eq 0) {
+    $state, $cold | Where-Object { $_ } | Remove-Item -Force -ErrorAction SilentlyContinue
+  }
   if ($action -eq 'warm') { Publish-Progress }
   # Run Command keeps 24,000 characters of standard output and 8,000 of standard error.
   $errors = [string] (Get-Content -Raw -Path "$work\errors")

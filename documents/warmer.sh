@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs Rewarm's warm-up agent on one EBS volume, and prints the agent's final JSON line.
+# Runs Rewarm's warm-up agent on one EBS volume, and prints the agent's final JSON line. Before it stands what a
+# warm-up measured of the cold volume, if that was wanted.
 # Exit status: the agent's own (0 to 4), or 65 wrong checksum, 66 no such device, 69 a download failed, 70 a signal
 # ended the agent or this script. Never above 128: the SSM agent takes 137 for the end of its own time limit.
 set -fu
@@ -13,12 +14,14 @@ map_url='{{ mapUrl }}'
 first_url='{{ firstUrl }}'
 progress_url='{{ progressUrl }}'
 arguments='{{ arguments }}'
+cold_arguments='{{ coldArguments }}'
 
 device="/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol${volume_id#vol-}"
 home="/var/lib/rewarm/$agent_sha256"
 agent="$home/warmer"
 states=/var/lib/rewarm/state
 state=''
+cold=''
 agent_pid=''
 work=''
 
@@ -101,6 +104,23 @@ publish_progress() {
   curl --fail --silent --max-time 5 --upload-file "$work/progress" "$progress_url" >/dev/null 2>&1 || :
 }
 
+# How slow the volume is before anything has read it. A warm-up that goes on finds the figure beside its state.
+measure_cold() { # FLAG...
+  if [ "$action" != warm ] || [ -z "$cold_arguments" ]; then
+    return 0
+  fi
+  cold="${state:-$work/state}.before"
+  if [ ! -e "$cold" ] && { [ -z "$state" ] || [ ! -e "$state" ]; }; then
+    # shellcheck disable=SC2086
+    "$agent" verify "$device" "$@" $cold_arguments >"$work/cold" 2>/dev/null &
+    agent_pid=$!
+    wait "$agent_pid"
+    agent_pid=''
+    grep '^{.*"event":"result".*}$' "$work/cold" | tail -n 1 | sed 's/"event":"result"/"event":"before"/' >"$cold"
+  fi
+  cat "$cold" 2>/dev/null
+}
+
 work=$(mktemp -d) || fail 69 'could not make a temporary directory'
 wait_for_device
 install_agent
@@ -111,6 +131,7 @@ if [ "$map_url" != none ]; then
   fetch "$map_url" "$work/blocks.map" 'the block map'
   set -- --map "$work/blocks.map"
 fi
+measure_cold "$@"
 if [ "$first_url" != none ]; then
   fetch "$first_url" "$work/first.map" 'the extents to read first'
   set -- "$@" --first "$work/first.map"
@@ -172,8 +193,8 @@ while :; do
   fi
   run_agent "$@"
 done
-if [ "$result" -eq 0 ] && [ -n "$state" ]; then
-  rm -f "$state"
+if [ "$result" -eq 0 ]; then
+  rm -f ${state:+"$state"} ${cold:+"$cold"}
 fi
 
 publish_progress

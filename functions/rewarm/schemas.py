@@ -95,7 +95,8 @@ class _WithoutFieldTitles(GenerateJsonSchema):
 
 def border_schema(model: type[Contract], *, mode: JsonSchemaMode = "validation") -> dict[str, Any]:
     """Returns the schema of one model; `serialization` is for answers, `validation` for requests."""
-    return {"$schema": DRAFT, **model.model_json_schema(by_alias=True, mode=mode)}
+    schema = model.model_json_schema(by_alias=True, mode=mode, schema_generator=_WithoutFieldTitles)
+    return {"$schema": DRAFT, **schema}
 
 
 def answers() -> dict[str, type[Contract]]:

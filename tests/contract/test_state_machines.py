@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,11 +35,13 @@ GOES_ON = {
     ("RestoreVolumeStateMachine", "Release"), ("RestoreVolumeStateMachine", "Report Volume"),
     ("RestoreStateMachine", "Report"), ("RestoreStateMachine", "Announce Unreported"),
     ("RestoreStateMachine", "Release Target"), ("RestoreStateMachine", "Load Plan"),
-    ("RestoreStateMachine", "Keep Result"),
+    ("RestoreStateMachine", "Keep Result"), ("RestoreStateMachine", "Confirm Readiness"),
+    ("RestoreStateMachine", "Report Confirmation"), ("RestoreStateMachine", "Announce Confirmation"),
     ("RestoreVolumeStateMachine", "Await Signal"), ("RestoreVolumeStateMachine", "Await Signal Of Snapshot"),
 }  # fmt: skip
 """A chat that does not answer, a measurement that is nice to have, and a page never stop a restore, nor does
-what a volume at full speed could not give back; and Report tells which of several volumes failed."""
+what a volume at full speed could not give back or CloudWatch did not say; and Report tells which of several
+volumes failed."""
 MACHINES = list(repository.MACHINES)
 GRAPHS = [graph for name in MACHINES for graph in repository.graphs(name)]
 TASKS = repository.tasks()
@@ -228,9 +231,8 @@ class TestNames:
         model = getattr(contracts, f"{function_of(state)}Result")
         fields = {field.alias for field in model.model_fields.values()}
         for expression in repository.expressions(state.get("Assign", {})):
-            _, mark, rest = expression.partition("$states.result.Payload.")
-            if mark:
-                assert rest.split(".")[0] in fields, f"{machine}/{name}: {expression}"
+            read = set(re.findall(r"\$states\.result\.Payload\.(\w+)", expression))
+            assert read <= fields, f"{machine}/{name}: {expression}"
 
 
 class TestExpressions:

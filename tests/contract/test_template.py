@@ -158,11 +158,11 @@ class TestPermissions:
             (
                 "s3:GetObject",
                 {"SelectSnapshot", "ChooseStrategy", "Announce", "LoadPlan", "Report", "DispatchWarmer",
-                 "VerifyVolume", "PollInitialization", "Api", "PublishAgent", "Sweep"},
+                 "VerifyVolume", "PollInitialization", "ConfirmReadiness", "Api", "PublishAgent", "Sweep"},
             ),
             ("cloudwatch:GetMetricData",
              {"ChooseStrategy", "PrepareSnapshot", "DispatchWarmer", "PollInitialization", "Api",
-              "CheckPerformance"}),
+              "CheckPerformance", "ConfirmReadiness"}),
             ("ec2:EnableFastSnapshotRestores", {"PrepareSnapshot"}),
             ("ec2:DisableFastSnapshotRestores", {"Release", "CleanUp", "Sweep"}),
             ("ec2:ModifyVolume", {"Release", "CleanUp", "ChangePerformance", "Sweep"}),

@@ -48,9 +48,9 @@ class TestPowerShell:
 
     def test_it_calls_only_what_windows_powershell_5_brings_or_it_defines(self) -> None:
         brought = {
-            "Get-ChildItem", "Get-Content", "Get-Disk", "Get-FileHash", "Invoke-WebRequest", "Join-Path",
-            "Move-Item", "New-Item", "Remove-Item", "Select-Object", "Select-String", "Split-Path",
-            "Start-Process", "Start-Sleep", "Test-Path", "Where-Object",
+            "ForEach-Object", "Get-ChildItem", "Get-Content", "Get-Disk", "Get-FileHash", "Invoke-WebRequest",
+            "Join-Path", "Move-Item", "New-Item", "Remove-Item", "Select-Object", "Select-String",
+            "Set-Content", "Split-Path", "Start-Process", "Start-Sleep", "Test-Path", "Where-Object",
         }  # fmt: skip
         defined = set(re.findall(r"(?m)^function ([A-Z]\w+-\w+)", self.text))
         called = set(re.findall(r"(?<![\w-])[A-Z]\w+-[A-Z]\w+", powershell_code("WarmerWindowsDocument")))
@@ -141,7 +141,7 @@ class Command:
             "action": "warm", "volumeId": "vol-00000000000000001", "agentUrl": f"{store.url}/agent?X=1&Y=2",
             "agentSha256": hashlib.sha256(agent).hexdigest(), "mapUrl": f"{store.url}/map",
             "progressUrl": f"{store.url}/progress", "arguments": "--depth auto", "executionTimeout": "3600",
-            "firstUrl": "none",
+            "firstUrl": "none", "coldArguments": "",
         }  # fmt: skip
 
     def start(self, **values: str) -> subprocess.Popen[str]:
@@ -190,6 +190,32 @@ class TestScript:
         assert (called[4], called[5]) == ("--state", str(command.state))
         assert called[6:] == ["--progress", "json", "--depth", "auto"]
         assert json.loads(command.store.puts[-1])["event"] == "result"
+
+    def test_measures_the_cold_volume_before_the_first_block(self, command: Command) -> None:
+        status, out, _ = command.run(coldArguments="--samples 24 --max-p99-ms 20")
+        before, result = [json.loads(line) for line in out.splitlines()]
+        assert (status, result["verdict"]) == (0, "complete")
+        assert before == {"event": "before", "command": "verify", "verdict": "slow"}
+        measured, warmed = command.calls
+        assert measured.startswith("verify ")
+        assert measured.endswith("/blocks.map --samples 24 --max-p99-ms 20")
+        assert warmed.startswith("warm ")
+        assert list(command.state.parent.iterdir()) == []
+
+    def test_a_warm_up_that_goes_on_tells_what_was_measured_before(self, command: Command) -> None:
+        command.killed(5)
+        cold = {"coldArguments": "--samples 24 --max-p99-ms 20"}
+        assert command.run(**cold)[0] == 70
+        command.state.write_bytes(b"bits")
+        status, out, _ = command.run(**cold)
+        assert (status, json.loads(out.splitlines()[0])["event"]) == (0, "before")
+        assert [call.split()[0] for call in command.calls].count("verify") == 1
+
+    def test_a_volume_that_somebody_warmed_already_is_not_measured_as_cold(self, command: Command) -> None:
+        command.state.parent.mkdir(parents=True)
+        command.state.write_bytes(b"bits")
+        status, out, _ = command.run(coldArguments="--samples 24 --max-p99-ms 20")
+        assert (status, json.loads(out)["verdict"]) == (0, "complete")
 
     def test_hands_on_what_is_to_come_first(self, command: Command) -> None:
         assert command.run(firstUrl=f"{command.store.url}/first", arguments="--scope used")[0] == 0

@@ -29,7 +29,7 @@ def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: S
     volume = done.volumes[0]
     assert (done.main.status, volume.status) == ("SUCCEEDED", "SUCCEEDED"), done.why
     assert done.main.states[: len(MAIN_STATES)] == MAIN_STATES
-    assert done.main.states[-3:] == ["Are All Volumes Ready?", "Release Target", "Restore Completed"]
+    assert_released_and_confirmed(done)
     assert volume.states[-5:] == [
         "Release",
         "Is Released?",
@@ -47,6 +47,15 @@ def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: S
     assert_told(user, done, volume_id, sent_events)
     assert_linked(user, done, sent_events)
     return volume_id
+
+
+def assert_released_and_confirmed(done: Restore) -> None:
+    """The devices are free before VolumeReadOps is asked."""
+    ready = done.main.states.index("Are All Volumes Ready?")
+    assert done.main.states[ready + 1 : ready + 3] == ["Release Target", "Confirm Readiness"]
+    assert done.main.states[-1] == "Restore Completed"
+    heard = {"Report Confirmation", "Announce Confirmation"} & set(done.main.states)
+    assert len(heard) in (0, 2)
 
 
 def assert_delivered(user: RestoreUser, done: Restore, volume_id: str, strategy: str) -> None:
@@ -78,6 +87,9 @@ def assert_told(user: RestoreUser, done: Restore, volume_id: str, sent_events: S
     told = [texts(message) for message in user.messages(done.restore_id)]
     used_only = done.record["request"]["warmUp"]["scope"] == "used"
     where = " where its file systems have data" if used_only else ""
+    is_confirmed = "Announce Confirmation" in done.main.states
+    if is_confirmed:
+        assert told.pop().startswith("VolumeReadOps ")
     assert [message.split("\n", 1)[0].split(" ", 1)[-1] for message in told][1:] == [
         f"is attached to {done.record['request']['target']['instanceId']} and can be used",
         f"{volume_id} is at full speed{where}",
@@ -88,12 +100,14 @@ def assert_told(user: RestoreUser, done: Restore, volume_id: str, sent_events: S
         ("rewarm", "Rewarm Restore Plan"),
         ("rewarm", "Rewarm Restore Attached"),
         ("rewarm", "Rewarm Restore Ready"),
+        *([("rewarm", "Rewarm Restore Confirmed")] if is_confirmed else []),
     ]
     announced = [done.main.answer("Announce Plan"), done.volumes[0].answer("Announce Ready")]
     assert [set(one["channels"]) for one in announced] == [CHANNELS, CHANNELS]
     record, report = done.record, user.report(done.restore_id)
     assert (record["status"], record["failure"]) == ("ready", None)
-    assert [one["event"] for one in record["events"]] == ["plan", "attached", "ready"]
+    confirmed = ["confirmed"] if is_confirmed else []
+    assert [one["event"] for one in record["events"]] == ["plan", "attached", "ready", *confirmed]
     assert record["reportKey"] == f"restores/{done.restore_id}/report.json"
     assert (report["verdict"], report["volumes"][0]["volumeId"]) == ("ready", volume_id)
     assert report["volumes"][0]["verified"] == "fast"
@@ -104,7 +118,8 @@ def assert_linked(user: RestoreUser, done: Restore, sent_events: SentEvents) -> 
     """Every link opens the page of this restore; what comes before there is one has none."""
     slack = [link_of(message) for message in user.messages(done.restore_id)]
     events = [one["detail"]["reportUrl"] for one in sent_events(done.restore_id)]
-    assert [url is not None for url in slack] == [url is not None for url in events] == [False, False, True]
+    linked = [False, False, True, *([True] if "Announce Confirmation" in done.main.states else [])]
+    assert [url is not None for url in slack] == [url is not None for url in events] == linked
     account = user.report(done.restore_id)
     for url in [slack[-1], events[-1], done.record["reportUrl"]]:
         page = opened(str(url))

@@ -108,6 +108,7 @@ def _restore_events(request: contracts.RestoreRequest) -> list[Contract]:
             },
         ),
         contracts.ReleaseTargetEvent(**COMMON),
+        contracts.ConfirmReadinessEvent(**COMMON, request=request, results=[_failed_result()]),
         contracts.ReportEvent(
             **COMMON,
             started_at=STARTED,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.endings import assert_released_and_confirmed
 from tests.support.restores import Restore, RestoreUser, request_for, texts, unique
 
 Json = dict[str, Any]
@@ -57,7 +58,7 @@ def test_the_second_to_a_device_gets_409_with_the_firsts_id(user: RestoreUser) -
         assert (after_attach.status, after_attach.body["heldBy"]) == (409, first), after_attach
     done = user.finished(first)
     assert done.main.status == "SUCCEEDED", done.why
-    assert done.main.states[-3:] == ["Are All Volumes Ready?", "Release Target", "Restore Completed"]
+    assert_released_and_confirmed(done)
     assert [name for name in user.executions() if name not in executions] == [first]
     assert held(user, "running#", first) == []
     afterwards = user.call("POST", "/restores", request)

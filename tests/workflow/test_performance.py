@@ -208,7 +208,7 @@ def test_a_stopped_restore_stays_not_boosted(user: RestoreUser) -> None:
     """Its volume is in use, so it stays; the event of the stopped execution, or the schedule, lowers it."""
     with user.lab.clock.busy():
         restore_id = user.start(request_for(user, "boosted-warm-up", instance_type=FAST_INSTANCE))
-        user.wait_for_state(restore_id, "Verify Volume Before")
+        user.wait_for_state(restore_id, "Dispatch Warmer")
         (volume_id,) = user.volumes_of(restore_id)
         assert sweep(user, volume_id) == []
         boosted = user.volume(volume_id)

@@ -12,6 +12,7 @@ from pydantic import Field
 from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent, Usd
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import (
+    ConfirmReadinessResult,
     DispatchWarmerResult,
     PollInitializationResult,
     PrepareSnapshotResult,
@@ -19,7 +20,7 @@ from rewarm.contracts.results import (
     VerifyVolumeResult,
     WaitSeconds,
 )
-from rewarm.contracts.values import Failure, Plan, Trigger, VolumeAssignment
+from rewarm.contracts.values import Confirmation, Failure, Plan, Trigger, VolumeAssignment
 from rewarm.domain.model import Strategy
 from rewarm.domain.volume.extents import Scope
 
@@ -29,6 +30,7 @@ Announcement = Literal[
     "attached",
     "available",
     "ready",
+    "confirmed",
     "unreported",
     "failed",
     "performance-changed",
@@ -118,6 +120,9 @@ class DispatchWarmerEvent(StepEvent):
     volume: VolumeAssignment
     volume_id: str
     warm_ups: int = Field(default=0, ge=0)
+    measured_before: bool = Field(
+        default=False, description="The volume was measured while it was cold, so the agent does not do it."
+    )
 
 
 class VerifyVolumeEvent(StepEvent):
@@ -234,6 +239,20 @@ class ReportEvent(StepEvent):
         default=None, ge=0, description="The volume that it is about; null for the whole restore."
     )
     volume_count: int = Field(default=1, ge=0, description="How many volumes the whole restore has.")
+    confirmations: list[Confirmation] | None = Field(
+        default=None, description="What VolumeReadOps said afterwards; null where it was not asked yet."
+    )
+
+
+class ConfirmReadinessEvent(StepEvent):
+    """Asks what VolumeReadOps says of the volumes that were called ready; `results` are as for ReportEvent.
+
+    `pending` is the result of the call before.
+    """
+
+    request: RestoreRequest
+    results: list[JsonObject]
+    pending: ConfirmReadinessResult | None = None
 
 
 class ReplaceResult(Contract):

@@ -190,11 +190,12 @@ class ReadinessRules(Contract):
 
     stable_minutes: Annotated[StrictInt, Field(ge=1, le=MOST_STABLE_MINUTES)] = Field(
         default=DEFAULT_STABLE_MINUTES,
-        description="Whole minutes after the warm-up in which VolumeReadOps must be at its level before.",
+        description="Whole minutes after the last read in which VolumeReadOps must be at its level before.",
     )
     metrics_patience_seconds: Annotated[StrictInt, Field(ge=0, le=MOST_PATIENCE_SECONDS)] = Field(
         default=DEFAULT_PATIENCE_SECONDS,
-        description="How long after the warm-up CloudWatch is waited for; then the measurement decides.",
+        description="How long CloudWatch is waited for after the last read: before the volume is called "
+        "ready where nothing is measured (verify.samples 0), else afterwards, as a second witness.",
     )
     stalled_after_minutes: Annotated[StrictInt, Field(ge=10, le=10_080)] | None = Field(
         default=None, description="Without progress for so long it stands still; default by strategy."

@@ -11,6 +11,7 @@ from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
 from rewarm.contracts.benchmarks import BenchmarkRun, StartedBenchmark
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import (
+    Confirmation,
     ExpectedReads,
     Failure,
     InitializationSignals,
@@ -192,6 +193,18 @@ class PollInitializationResult(Contract):
     points: Annotated[
         list[tuple[float, int]], Field(description="Seconds of loading and bytes that were there.")
     ] = Field(default_factory=list)
+    before: Annotated[
+        VerifyVolumeResult | None,
+        Field(description="The cold volume as the agent measured it; in the look that sees the agent's end."),
+    ] = None
+
+
+class ConfirmReadinessResult(Contract):
+    """What VolumeReadOps says of each volume that the agent read and that was measured."""
+
+    finished: bool
+    wait_seconds: WaitSeconds
+    confirmations: list[Confirmation]
 
 
 class ChooseFallbackResult(Contract):
@@ -303,6 +316,10 @@ class VolumeReport(Contract):
     latency_before_ms: JsonObject | None = None
     latency_after_ms: JsonObject | None = None
     verified: str | None = None
+    confirmation: Annotated[
+        Confirmation | None,
+        Field(description="What VolumeReadOps said after the volume was called ready; null if not asked."),
+    ] = None
     benchmarks: list[BenchmarkRun] = Field(default_factory=list)
     benchmark_problem: str | None = None
     boost: BoostRelease | None = None

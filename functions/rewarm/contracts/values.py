@@ -11,6 +11,7 @@ from pydantic import Field, with_config
 from rewarm.contracts.base import CONTRACT, Contract, Instant, JsonObject, Usd
 from rewarm.domain import model
 from rewarm.domain.model import Strategy, VolumeSettings
+from rewarm.domain.ready.reads import Opinion
 from rewarm.domain.time.measured import Phase
 
 TriggerKind = Literal["api", "alarm", "schedule"]
@@ -269,6 +270,15 @@ class Measurement(Contract):
     latency_ms: LatencyMs
     histogram: list[HistogramBin] = Field(default_factory=list)
 
+    @property
+    def in_words(self) -> str:
+        """`64 reads of 4 KiB: p50 0.6 ms, p99 1.9 ms, 1,630 IOPS`."""
+        latency = self.latency_ms
+        return (
+            f"{self.samples} reads of 4 KiB: p50 {latency.p50:.1f} ms, p99 {latency.p99:.1f} ms, "
+            f"{self.iops:,.0f} IOPS"
+        )
+
 
 class ExpectedReads(Contract):
     """What the volume's type and limits promise for random 4 KiB reads, one at a time."""
@@ -277,6 +287,18 @@ class ExpectedReads(Contract):
     p99_ms: float
     iops: float
     limited_by: str
+
+
+class Confirmation(Contract):
+    """What VolumeReadOps says of a volume after it was called ready, and what that is judged by."""
+
+    index: int
+    volume_id: str
+    since: Annotated[Instant, Field(description="From then on Rewarm did not read the volume.")]
+    level_before: Annotated[float, Field(description="Reads a minute before the warm-up.")]
+    warm_read_ms: Annotated[float, Field(description="A read of a warm volume takes at most so long.")]
+    opinion: Opinion | None = Field(default=None, description="Null while CloudWatch is waited for.")
+    reason: str = ""
 
 
 class InitializationSignals(Contract):

@@ -21,6 +21,6 @@ _PORTS = ReportPorts(
 def lambda_handler(event: ReportEvent) -> ReportResult:
     """The account of the whole restore, or of one volume."""
     result = report(event, _PORTS)
-    if event.volume_index is None:
+    if event.volume_index is None and event.confirmations is None:
         restore_reported(event, result)
     return result

@@ -37,7 +37,7 @@ TROUBLES = (
     "hangs",
     "call",
 )
-_NAMES = "action|volume_id|agent_url|agent_sha256|map_url|first_url|progress_url|arguments"
+_NAMES = "action|volume_id|agent_url|agent_sha256|map_url|first_url|progress_url|arguments|cold_arguments"
 _ASSIGNMENT = re.compile(rf"^\s*({_NAMES})='([^']*)'$", re.MULTILINE)
 _FLAG = re.compile(r"--(\S+) (\S+)")
 
@@ -64,6 +64,9 @@ class AgentRun:
         self._instance_id = instance_id
         self._given = dict(_ASSIGNMENT.findall(script))
         self._flags = dict(_FLAG.findall(self._given["arguments"]))
+        self._cold_flags = dict(_FLAG.findall(self._given["cold_arguments"]))
+        self._said = ""
+        """What stands before the final line."""
         self._end = end
         self._trouble = data_plane.trouble_of(self._given["action"])
 
@@ -76,10 +79,11 @@ class AgentRun:
             if self._given["action"] == "verify":
                 yield from self._verify(volume)
             else:
+                yield from self._measure_cold(volume)
                 yield from self._lock(volume)
                 yield from self._warm(volume, blocks)
         except _Exit as exit_:
-            self._end(exit_.code, exit_.stdout, exit_.stderr)
+            self._end(exit_.code, self._said + exit_.stdout, exit_.stderr)
         except _Hang:
             yield Future()
         finally:
@@ -198,8 +202,26 @@ class AgentRun:
         if self._given["progress_url"] != "none":
             self._data_plane.store.put(self._given["progress_url"], json.dumps(account).encode())
 
+    def _measure_cold(self, volume: Volume) -> Steps:
+        """Before the first block; a warm-up that goes on has read some already."""
+        if self._cold_flags and volume.before is None and not volume.counters.read_blocks:
+            result = yield from self._sample(volume, self._cold_flags)
+            volume.before = json.dumps({**result, "event": "before"}) + "\n"
+        if self._cold_flags:
+            self._said = volume.before or ""
+
     def _verify(self, volume: Volume) -> Steps:
-        samples, limit_ms = int(self._flags["samples"]), float(self._flags["max-p99-ms"])
+        result = yield from self._sample(volume, self._flags)
+        if self._is("killed"):
+            raise _Exit(70, "", KILLED)
+        if self._is("hangs"):
+            raise _Hang
+        if self._is("unreadable"):
+            result["verdict"] = "unreadable"
+        raise _Exit(0 if result["verdict"] == "fast" else 1, json.dumps(result) + "\n", "")
+
+    def _sample(self, volume: Volume, flags: dict[str, str]) -> Generator[Future, Any, Json]:
+        samples, limit_ms = int(flags["samples"]), float(flags["max-p99-ms"])
         chance, cold = self._data_plane.chance, volume.cold_share
         latencies = sorted(
             (COLD_MS if chance.random() < cold else WARM_MS) * chance.uniform(0.8, 1.2)
@@ -210,21 +232,15 @@ class AgentRun:
         self._check_device(volume)
         volume.sample(samples, seconds)
         p50, p90, p99 = (latencies[min(samples - 1, int(samples * share))] for share in (0.5, 0.9, 0.99))
-        if self._is("killed"):
-            raise _Exit(70, "", KILLED)
-        if self._is("hangs"):
-            raise _Hang
-        verdict = "unreadable" if self._is("unreadable") else "fast" if p99 <= limit_ms else "slow"
-        result = {
+        return {
             "event": "result",
             "command": "verify",
-            "verdict": verdict,
+            "verdict": "fast" if p99 <= limit_ms else "slow",
             "samples": samples,
             "iops": samples / seconds,
             "latencyMs": {"p50": p50, "p90": p90, "p99": p99, "max": latencies[-1]},
             "histogram": [{"upToMs": latencies[-1] + 1, "count": samples}],
         }
-        raise _Exit(0 if verdict == "fast" else 1, json.dumps(result) + "\n", "")
 
 
 class _Exit(Exception):  # noqa: N818 - an end, not an error

@@ -48,6 +48,8 @@ class Volume:
     attached_to: dict[str, str] = field(default_factory=dict)
     reader: object | None = None
     """The agent's lock on the device."""
+    before: str | None = None
+    """What the agent measured before it read the first block; the document keeps it on the instance."""
 
     @property
     def written(self) -> int:

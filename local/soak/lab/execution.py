@@ -63,6 +63,8 @@ class Execution:
     stopped: float | None = None
     events: int = 1
     visits: list[str] = field(default_factory=list)
+    entered: list[float] = field(default_factory=list)
+    """When each of the visits began."""
     answers: list[tuple[str, Any]] = field(default_factory=list)
     """(state, what its function answered), in order."""
     failures: list[tuple[str, str]] = field(default_factory=list)
@@ -113,6 +115,7 @@ class Interpreter:
             state = part["States"][name]
             self._count(EVENTS[state["Type"]])
             self._execution.visits.append(name)
+            self._execution.entered.append(self._service.scheduler.now)
             visit = Visit(name, state, data, self._service.scheduler.now, scope)
             data, name = yield from self._visit(visit)
         return data

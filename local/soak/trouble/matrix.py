@@ -42,7 +42,18 @@ CLEANERS = frozenset(
 API = "ApiFunction"
 LOWERED_LATER = "still has its boost"
 """EC2 bills the lower settings at once, and takes hours to be done; the sweeper removes the tag then."""
-AT_FULL_SPEED = frozenset({"Release", "Report Volume", "Announce Ready", "Report", "Announce Unreported"})
+AT_FULL_SPEED = frozenset(
+    {
+        "Release",
+        "Report Volume",
+        "Announce Ready",
+        "Report",
+        "Announce Unreported",
+        "Confirm Readiness",
+        "Report Confirmation",
+        "Announce Confirmation",
+    }
+)
 """States of a volume that is ready: whatever fails in them, it stays so, and so does its restore."""
 HOURLY = ("fast-snapshot-restore", "boosted-warm-up")
 """Paths on which `Release` has something to give back, which most of the shortest ones have not."""

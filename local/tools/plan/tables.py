@@ -16,17 +16,20 @@ PRIORS_FROM = {
     "create_seconds": ("CreateVolume until `available`", "measured; UNVERIFIED, AWS names no time"),
     "attach_seconds": ("AttachVolume until `attached`", "measured; UNVERIFIED, AWS names no time"),
     "measure_seconds": (
-        "the measurement before the warm-up",
+        "the measurement of the cold volume, where EBS loads it",
         "measured on the embedded AWS; UNVERIFIED on AWS",
     ),
-    "delivery_seconds": ("SendCommand until the agent reads", "measured; UNVERIFIED, AWS names no time"),
+    "delivery_seconds": (
+        "SendCommand until the agent has measured the cold volume and reads",
+        "measured; UNVERIFIED, AWS names no time",
+    ),
     "first_touch_mib_s": (
         "what S3 gives one volume, MiB/s",
         "11 reads a second right after a restore (published 2025, gp3); the rest is UNVERIFIED, see below",
     ),
     "warm_up_share": ("share of the lowest limit that the agent reaches", "until a history says otherwise"),
     "metric_delay_seconds": (
-        "the agent's end until VolumeReadOps is quiet",
+        "the agent's end until VolumeReadOps is quiet, where nothing is measured",
         "UNVERIFIED, AWS names no delay",
     ),
     "status_delay_seconds": (

@@ -92,6 +92,13 @@ def _announced(answer: Any) -> str:
     return f"sent to {', '.join(answer['channels']) or 'nobody'}"
 
 
+def _confirmed(answer: Any) -> str:
+    heard = [one for one in answer["confirmations"] if one.get("opinion")]
+    if not answer["finished"]:
+        return "CloudWatch has not said it yet"
+    return "; ".join(f"{one['opinion']}: {one['reason']}" for one in heard) or "nothing to ask"
+
+
 _DESCRIBE: dict[str, Callable[[Any], str]] = {
     "Parse Request": _parse_request,
     "Select Snapshot": _select_snapshot,
@@ -118,4 +125,6 @@ _DESCRIBE: dict[str, Callable[[Any], str]] = {
     "Announce Failure": _announced,
     "Announce Unreported": _announced,
     "Clean Up": _clean_up,
+    "Confirm Readiness": _confirmed,
+    "Announce Confirmation": _announced,
 }

@@ -144,8 +144,17 @@ class RestoreRecord:
         return None if self.ended_at is None else self.ended_at - self.started_at
 
     def measured(self, phase: str) -> Json | None:
-        """The result of the verification `Before` or `After`; None where nothing was measured."""
-        for answer in reversed(self.payloads(f"Verify Volume {phase}")):
+        """The result of the verification `Before` or `After`; None where nothing was measured.
+
+        Before a warm-up the agent measures.
+        """
+        answers = self.payloads(f"Verify Volume {phase}")
+        if phase == "Before":
+            answers = [
+                *answers,
+                *(answer.get("before") or {} for answer in self.payloads("Poll Initialization")),
+            ]
+        for answer in reversed(answers):
             if answer.get("result"):
                 result: Json = answer["result"]
                 return result

@@ -52,13 +52,9 @@ def warm_up_times(facts: VolumeFacts, speed: VolumeSpeed) -> Times:
     """With a volume of this speed."""
     timings = facts.timings
     reading = Quantiles(_seconds(facts, *_expected(facts, speed)), _seconds(facts, *_promised(facts, speed)))
-    loading = (
-        *estimates.cold_measurement(facts),
-        (Phase.DELIVER, timings.delivery_seconds),
-        (Phase.READ, reading),
-        (Phase.SETTLE, timings.metric_delay_seconds),
-    )
-    return estimates.timed(facts, loading)
+    # Random reads prove it where the volume is measured; else VolumeReadOps must, and is waited for.
+    settle = () if estimates.measured(facts) else ((Phase.SETTLE, timings.metric_delay_seconds),)
+    return estimates.timed(facts, ((Phase.DELIVER, timings.delivery_seconds), (Phase.READ, reading), *settle))
 
 
 def reading_estimate(

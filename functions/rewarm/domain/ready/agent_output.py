@@ -51,6 +51,12 @@ def result(status: CommandStatus) -> dict[str, Any] | None:
     return value if value is not None and value.get("event") == "result" else None
 
 
+def cold_measurement(status: CommandStatus) -> dict[str, Any] | None:
+    """What the warm-up command measured before it read anything; None where it did not measure."""
+    found = (parsed(line) for line in status.stdout.splitlines())
+    return next((value for value in found if value and value.get("event") == "before"), None)
+
+
 def is_unreachable(status: CommandStatus) -> bool:
     """The command never reached the instance."""
     return status.status_details.replace(" ", "") in UNREACHABLE_DETAILS

@@ -1,8 +1,9 @@
 """When is a volume at full speed? Pure rules over every signal that its strategy has.
 
 `VolumeReadOps` counts what the instance reads, not what EBS loads: going quiet proves only that the reader
-has stopped. So the agent's own account and the metric must agree, and for AWS's initialization its state
-and its progress must. A signal that is missing is unknown, never a yes.
+has stopped. So the agent's own account decides, and random reads prove it. Where nothing is measured, the
+metric must agree with the agent. Of AWS's initialization state and progress must agree. A signal that is
+missing is unknown, never a yes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rewarm.domain.model import InitializationStatus, ReadActivity, Strategy, Volume
-from rewarm.domain.ready.reads import ReadsVerdict, StableRule, judge_reads
+from rewarm.domain.ready.reads import Opinion, ReadsVerdict, StableRule, first_minute_over, judge_reads
 from rewarm.domain.ready.waits import (
     STATUS_LAG_SECONDS,
     agent_wait_seconds,
@@ -54,7 +55,8 @@ class Observation:
     """When the agent had read every block; None while it runs."""
     read_ops_before: float = 0.0
     read_activity: Sequence[ReadActivity] = field(default_factory=tuple)
-    stable: StableRule = field(default_factory=StableRule)
+    stable: StableRule | None = None
+    """How VolumeReadOps must agree with the agent; None where a measurement proves it, and nothing waits."""
     seconds_spent: float = 0.0
     """Since the agent was sent for, or loading was first looked at."""
     expected_seconds_left: float | None = None
@@ -163,8 +165,8 @@ def _by_agent(seen: Observation) -> Readiness:
         else f"the agent has read {percent:.0f} % of the blocks"
     )
     return Readiness(
-        ready=finished and reads.settled,
-        reasons=(agent_reason, reads.reason) if reads.is_proof else (f"{agent_reason} ({reads.reason})",),
+        ready=finished and (reads is None or reads.settled),
+        reasons=_agent_reasons(agent_reason, reads),
         progress_percent=percent,
         bytes_done=account.bytes_done,
         mib_per_second=account.mib_per_second,
@@ -173,19 +175,27 @@ def _by_agent(seen: Observation) -> Readiness:
     )
 
 
-def _reads(seen: Observation, account: AgentAccount) -> tuple[ReadsVerdict, int]:
-    """Whether VolumeReadOps agrees, why, and the time until the next look."""
-    if seen.agent_finished_at is None:
-        wait = agent_wait_seconds(account.eta_seconds, seen.seconds_spent)
-        return ReadsVerdict(False, "VolumeReadOps is looked at once the agent has finished"), wait
+def _agent_reasons(agent_reason: str, reads: ReadsVerdict | None) -> tuple[str, ...]:
+    """What CloudWatch did not say until the end of the patience is a remark, and no reason."""
+    if reads is None:
+        return (agent_reason,)
+    if reads.settled and reads.opinion is not Opinion.CONFIRMS:
+        return (f"{agent_reason} ({reads.reason})",)
+    return (agent_reason, reads.reason)
+
+
+def _reads(seen: Observation, account: AgentAccount) -> tuple[ReadsVerdict | None, int]:
+    """Whether VolumeReadOps agrees, where it must, and the time until the next look."""
+    ended = seen.agent_finished_at
+    if ended is None:
+        return None, agent_wait_seconds(account.eta_seconds, seen.seconds_spent)
+    if seen.stable is None:
+        return None, 1
     verdict = judge_reads(
-        seen.read_activity,
-        seen.stable,
-        level_before=seen.read_ops_before,
-        ended=seen.agent_finished_at,
-        now=seen.now,
+        seen.read_activity, seen.stable, level_before=seen.read_ops_before, ended=ended, now=seen.now
     )
-    return verdict, metric_wait_seconds(verdict.patience_seconds)
+    first_possible = (first_minute_over(ended) - seen.now).total_seconds()
+    return verdict, metric_wait_seconds(verdict.patience_seconds, first_possible)
 
 
 def misplaced(volume: Volume, instance_id: str | None) -> str | None:

@@ -3,7 +3,7 @@
 A volume is measured by random 4 KiB reads, one at a time, against what its type and limits promise.
 
 VolumeReadOps comes as sums of a minute: late, twice, in any order or never. Stable: the latest whole minutes
-after the agent's end (`minutes` of them) each read no more than before the warm-up, with some tolerance.
+after the end of our reads (`minutes` of them) each read no more than before the warm-up, with some tolerance.
 Where an application reads the volume meanwhile, the count never goes back: then the mean time of a read
 (VolumeTotalReadTime / VolumeReadOps) must be that of a warm volume.
 """
@@ -14,6 +14,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 
 from rewarm.domain.model import InstanceEbsLimits, ReadActivity, VolumeSettings
 from rewarm.domain.volume.volume_types import HDD_TYPES, speed
@@ -24,11 +25,10 @@ READ_OPS_TOLERANCE = 60.0
 """Back to the level before: at most a quarter more, and one read a second more."""
 DEFAULT_STABLE_MINUTES = 1
 MOST_STABLE_MINUTES = 15
-DEFAULT_PATIENCE_SECONDS = 60
-"""Datapoints come minutes late; with a measurement to follow, a volume that is fast is not kept waiting."""
+DEFAULT_PATIENCE_SECONDS = 300
+"""The first whole minute after the last read is over 60 to 120 s later. AWS does not document when CloudWatch
+has it then; three minutes are allowed for that (unverified)."""
 MOST_PATIENCE_SECONDS = 3_600
-UNMEASURED_PATIENCE_SECONDS = 900
-"""Where no measurement follows, CloudWatch is the only witness beside the agent: worth a wait."""
 FRESH_READS = timedelta(minutes=10)
 """CloudWatch's datapoints come some minutes late."""
 
@@ -61,15 +61,28 @@ class StableRule:
     warm_read_ms: float = 20.0
 
 
+class Opinion(StrEnum):
+    """What VolumeReadOps says of a volume that counts as ready."""
+
+    CONFIRMS = "confirms"
+    CONTRADICTS = "contradicts"
+    """Whole minutes are there, and something still reads the volume slowly."""
+    SILENT = "silent"
+    """CloudWatch had too few whole minutes until the patience was over."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReadsVerdict:
-    """Whether CloudWatch has nothing more to say, why, and when to look again where it has."""
+    """What CloudWatch says, why, and how long it is waited for where it has not said it yet."""
 
-    settled: bool
+    opinion: Opinion
     reason: str
     patience_seconds: float = 0.0
-    is_proof: bool = True
-    """False where nobody waits any longer for what CloudWatch did not say."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether nobody waits for CloudWatch any longer."""
+        return self.opinion is Opinion.CONFIRMS or self.patience_seconds <= 0
 
 
 def read_ops_level(activity: Sequence[ReadActivity]) -> float:
@@ -104,29 +117,29 @@ def is_read(activity: Sequence[ReadActivity], level_before: float, now: datetime
 def judge_reads(
     activity: Sequence[ReadActivity], rule: StableRule, *, level_before: float, ended: datetime, now: datetime
 ) -> ReadsVerdict:
-    """Judges the whole minutes since the agent ended; after the rule's patience the measurement decides."""
+    """Judges the whole minutes since the reads ended, as long as the rule has patience."""
     points = _whole_minutes(activity, ended, now)[-rule.minutes :]
     left = (ended + rule.patience - now).total_seconds()
     if len(points) < rule.minutes:
         said = "CloudWatch had no VolumeReadOps of a whole minute after that yet"
         if rule.minutes > 1:
             said = f"VolumeReadOps has {len(points)} of {rule.minutes} whole minutes since the agent finished"
-        return _undecided(said, left)
+        return ReadsVerdict(Opinion.SILENT, said, left)
     busiest = max(points, key=lambda point: point.read_ops)
     level = f"VolumeReadOps is {busiest.read_ops:.0f} a minute, {level_before:.0f} before the warm-up"
     if busiest.read_ops <= _quiet_limit(level_before):
-        return ReadsVerdict(True, level)
+        return ReadsVerdict(Opinion.CONFIRMS, level)
     latencies = [read_latency_ms(point) for point in points]
     slowest = max((latency for latency in latencies if latency is not None), default=None)
     if slowest is not None and slowest <= rule.warm_read_ms:
-        return ReadsVerdict(True, f"{level}: something else reads the volume, at {slowest:.1f} ms a read")
-    return _undecided(f"{level}: not quiet yet", left)
+        said = f"{level}: something else reads the volume, at {slowest:.1f} ms a read"
+        return ReadsVerdict(Opinion.CONFIRMS, said)
+    return ReadsVerdict(Opinion.CONTRADICTS, f"{level}: not quiet yet", left)
 
 
-def _undecided(said: str, left_seconds: float) -> ReadsVerdict:
-    if left_seconds <= 0:
-        return ReadsVerdict(True, said, is_proof=False)
-    return ReadsVerdict(False, said, left_seconds)
+def first_minute_over(ended: datetime) -> datetime:
+    """When the first whole minute after this is over: CloudWatch cannot have it sooner."""
+    return _next_minute(ended) + MINUTE
 
 
 def _quiet_limit(level_before: float) -> float:

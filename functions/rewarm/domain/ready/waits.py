@@ -7,17 +7,20 @@ them is believed: each only ends a wait, and the look that follows asks AWS itse
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from rewarm.domain.model import CommandStatus
 
 AGENT_WAIT_SECONDS = (5, 60)
+NEAR_END_SECONDS, NEAR_END_WAIT_SECONDS = 10, 2
+"""So close to its end the agent is looked at when it should be there, and no sooner than this."""
 LONG_RUN_SECONDS = 3_600
 LONG_RUN_WAIT_SECONDS = 300
 LONG_RUN_FRACTION = 1 / 200
 """Where the agent's remaining time is unknown or out of date, the time spent bounds the number of looks."""
-METRIC_WAIT_SECONDS = 15
+METRIC_WAIT_SECONDS = 30
 STATUS_WAIT_SECONDS = (15, 900)
 LONG_STATUS_FRACTION = 1 / 200
 LONGEST_STATUS_WAIT_SECONDS = 6 * 3_600
@@ -42,23 +45,33 @@ INITIALIZED = "initializeVolume"
 
 
 def agent_wait_seconds(eta_seconds: int | None, spent_seconds: float = 0.0) -> int:
-    """A quarter of what is left, 5 to 60 s; up to 300 s where hours are left or were spent."""
+    """A quarter of what is left, 5 to 60 s; up to 300 s where hours are left or were spent.
+
+    At the beginning and near the end a look is due at once, for seconds count there.
+    """
     by_time_spent = min(LONG_RUN_WAIT_SECONDS, round(spent_seconds * LONG_RUN_FRACTION))
-    return max(_by_agents_estimate(eta_seconds), by_time_spent)
+    return max(_by_agents_estimate(eta_seconds, spent_seconds), by_time_spent)
 
 
-def _by_agents_estimate(eta_seconds: int | None) -> int:
+def _by_agents_estimate(eta_seconds: int | None, spent_seconds: float) -> int:
     low, high = AGENT_WAIT_SECONDS
     if eta_seconds is None:
-        return low
+        return NEAR_END_WAIT_SECONDS if spent_seconds < NEAR_END_SECONDS else low
+    if eta_seconds <= NEAR_END_SECONDS:
+        return max(NEAR_END_WAIT_SECONDS, eta_seconds)
     if eta_seconds > LONG_RUN_SECONDS:
         return max(high, min(LONG_RUN_WAIT_SECONDS, eta_seconds // 60))
     return max(low, min(high, eta_seconds // 4))
 
 
-def metric_wait_seconds(patience_seconds: float) -> int:
-    """Returns the seconds until the next datapoint may be there, at most what is left of the patience."""
-    return max(1, min(METRIC_WAIT_SECONDS, -int(-patience_seconds // 1)))
+def metric_wait_seconds(patience_seconds: float, first_possible_seconds: float = 0.0) -> int:
+    """Returns the seconds until the next datapoint may be there, at most what is left of the patience.
+
+    No look is due while the first whole minute is not over.
+    """
+    return max(
+        1, min(math.ceil(max(METRIC_WAIT_SECONDS, first_possible_seconds)), math.ceil(patience_seconds))
+    )
 
 
 def status_wait_seconds(

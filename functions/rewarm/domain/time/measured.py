@@ -36,7 +36,7 @@ class Phase(StrEnum):
     ATTACH = "attach"
     """Until it is attached."""
     MEASURE = "measure"
-    """A few dozen reads of the cold volume."""
+    """A few dozen reads of the cold volume, where EBS loads it; elsewhere the agent makes them."""
     DELIVER = "deliver"
     """From SendCommand until the agent reads."""
     READ = "read"
@@ -44,9 +44,9 @@ class Phase(StrEnum):
     LOAD = "load"
     """EBS loads, by rate or in the background, and reports it late. Begins when the volume is usable."""
     SETTLE = "settle"
-    """From the end of reading until the volume's metrics are quiet."""
+    """From the end of reading until the volume's metrics are quiet, where nothing is measured."""
     VERIFY = "verify"
-    """Random reads of the warm volume, and everything to the end."""
+    """Random reads of the warm volume, and everything to the end. Begins when the agent has read."""
 
 
 @dataclass(frozen=True, slots=True)

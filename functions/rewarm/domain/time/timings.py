@@ -59,20 +59,21 @@ class Timings:
     attach_seconds: Quantiles = Quantiles(5, 30)
     """AttachVolume until `attached`."""
     delivery_seconds: Quantiles = Quantiles(5, 60)
-    """SendCommand until the agent reads, with the download of a binary of less than 1 MiB."""
+    """SendCommand until the agent reads, with the download of a binary of less than 1 MiB and two dozen reads
+    of the cold volume."""
     first_touch_mib_s: Quantiles = Quantiles(_FIRST_TOUCH_MIB_S, _FIRST_TOUCH_MIB_S / 1.5)
     """What S3 gives one volume: 64 x 0.5 MiB / 91 ms = 352 MiB/s. AWS says that the default rate
     "fluctuates"; a bad day takes half as long again."""
     warm_up_share: Quantiles = Quantiles(1.0, 1.0)
     """Share of the lowest limit (volume, instance, S3, the user's own) that the agent reaches."""
     metric_delay_seconds: Quantiles = Quantiles(120, 300)
-    """From the agent's end to the datapoint of a whole quiet minute (AWS names no delay)."""
+    """From the agent's end to the datapoint of a whole quiet minute (AWS names no delay). Only a volume that
+    nobody measures waits for it."""
     status_delay_seconds: Quantiles = Quantiles(120, 300)
     """DescribeVolumeStatus lags by "up to 5 minutes" (EBS user guide, "Monitor the status of
     initialization")."""
     measure_seconds: Quantiles = Quantiles(10, 60)
-    """Delivery of the command and two dozen reads of the cold volume, before the agent is sent for; where EBS
-    loads by itself, it does so meanwhile."""
+    """Delivery of the command and two dozen reads of the cold volume, where EBS loads by itself."""
     verify_seconds: Quantiles = Quantiles(10, 60)
     """Delivery of the command and 256 reads of a millisecond or two."""
     rate_delivered: Quantiles = Quantiles(1.0, 0.9)

@@ -1,4 +1,7 @@
-"""The words of `ready`: the volume is at full speed, how that is known, and what is left to do."""
+"""The words of `ready`: the volume is at full speed, how that is known, and what is left to do.
+
+Those of `confirmed` say what VolumeReadOps makes of it some minutes later.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,11 @@ from rewarm.domain.volume.replacing import REPLACED_TAG
 from rewarm.domain.words.message import TRIES_AGAIN, AnnouncedVolume, DetachedVolume, Message, Severity
 
 AGAIN = "The warm-up agent read it once more, as it had come to a standstill or was still slow."
+MOST_HEARD = 10
+"""Volumes in one message; the report has all."""
+MEASURE_AGAIN = (
+    "If nothing of yours reads the volume, measure it again with `POST /benchmarks` before you rely on it."
+)
 RELEASED = "Fast snapshot restore is disabled again, if it was enabled for this volume alone."
 
 
@@ -113,6 +121,43 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
         fields=_fields(facts),
         next_steps=(*(commands or _release_steps(facts)), *_deletion(facts.volume.replaced)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What VolumeReadOps said of one volume: `confirms`, `contradicts` or `silent`, and why."""
+
+    volume_id: str
+    opinion: str
+    reason: str
+
+
+def confirmed(restore_id: str, heard: Sequence[Heard]) -> Message:
+    """A warning where VolumeReadOps contradicts for one volume at least."""
+    against = [volume.volume_id for volume in heard if volume.opinion == "contradicts"]
+    silent = [volume.volume_id for volume in heard if volume.opinion == "silent"]
+    if against:
+        title = f"VolumeReadOps contradicts: something still reads {_shown(against)}, and slowly"
+    elif silent:
+        title = f"VolumeReadOps neither confirms nor contradicts: it said too little about {_shown(silent)}"
+    else:
+        title = f"VolumeReadOps confirms: nothing slow reads {_shown([volume.volume_id for volume in heard])}"
+    lines = [f"{volume.volume_id}: {volume.reason}." for volume in heard[:MOST_HEARD]]
+    if len(heard) > MOST_HEARD:
+        lines.append(f"The report has the other {len(heard) - MOST_HEARD} volumes.")
+    return Message(
+        event="confirmed",
+        restore_id=restore_id,
+        title=title,
+        text="\n".join(lines),
+        severity=Severity.WARNING if against else Severity.INFO,
+        next_steps=(MEASURE_AGAIN,) if against else (),
+    )
+
+
+def _shown(volume_ids: Sequence[str]) -> str:
+    """One volume by its id, several by their number."""
+    return volume_ids[0] if len(volume_ids) == 1 else f"{len(volume_ids)} volumes"
 
 
 def _fields(facts: ReadyFacts) -> tuple[tuple[str, str], ...]:

@@ -33,6 +33,7 @@ COMPOSERS = MappingProxyType[str, Composer](
         "attached": usable.attached,
         "available": usable.available,
         "ready": ready.ready,
+        "confirmed": ready.confirmed,
         "unreported": ended.unreported,
         "failed": ended.failed,
         "performance-changed": performance.changed,

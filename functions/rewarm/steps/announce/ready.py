@@ -1,4 +1,7 @@
-"""State `Announce Ready`: one volume is at full speed. `Report` calls the restore ready when all are."""
+"""State `Announce Ready`: one volume is at full speed. `Report` calls the restore ready when all are.
+
+`Announce Confirmation` says later what VolumeReadOps makes of it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from datetime import datetime
 
 from rewarm.contracts import (
     AnnounceEvent,
+    Confirmation,
     DispatchWarmerResult,
     Measurement,
     Plan,
@@ -18,7 +22,7 @@ from rewarm.contracts import (
 )
 from rewarm.contracts.base import Contract, Instant, JsonObject
 from rewarm.domain.model import Strategy
-from rewarm.domain.ready.reads import p99_limit_ms
+from rewarm.domain.ready.reads import Opinion, p99_limit_ms
 from rewarm.domain.volume.extents import Scope, reported
 from rewarm.domain.volume.performance import BoostOutcome, performance_of
 from rewarm.domain.words import ready as words
@@ -81,6 +85,23 @@ def _reasons(details: ReadyDetails) -> list[str]:
     """How it is known; where the volume's result was lost, only that its execution came to its end."""
     known = details.initialization.reasons if details.initialization else ["its execution ended as ready"]
     return [*known, *_measured(details.after)]
+
+
+class ConfirmedDetails(Contract):
+    """Details of `confirmed`."""
+
+    confirmations: list[Confirmation]
+    page_key: str | None = None
+
+
+def confirmed(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+    """What the second witness said of all volumes."""
+    details = ConfirmedDetails.model_validate(event.details)
+    heard = [
+        words.Heard(confirmation.volume_id, confirmation.opinion or Opinion.SILENT, confirmation.reason)
+        for confirmation in details.confirmations
+    ]
+    return words.confirmed(event.restore_id, heard), {}
 
 
 def _used_only(details: ReadyDetails) -> bool:

@@ -93,7 +93,8 @@ def volume_times(volume: VolumeAssignment, result: ReadyResult) -> VolumeTimes:
     """The phases whose beginning and end are both known; no duration is below 0."""
     found = _until_usable(result) | _until_initialized(result)
     if volume.instance_id is not None and result.timeline.verified is not None:
-        found[Phase.VERIFY] = _seconds(result.timeline.initialized, result.verified_at)
+        read_at = result.initialization.agent_finished_at if _is_measured(result) else None
+        found[Phase.VERIFY] = _seconds(read_at or result.timeline.initialized, result.verified_at)
     seconds = {phase: value for phase, value in found.items() if value is not None}
     since_plan = _seconds(result.timeline.began, result.verified_at) or 0.0
     return VolumeTimes(result.plan, seconds, since_plan)
@@ -119,11 +120,16 @@ def _until_initialized(result: ReadyResult) -> dict[Phase, float | None]:
         return {
             Phase.DELIVER: None if sent is None or reading is None else max(0.0, sent - reading),
             Phase.READ: reading,
-            Phase.SETTLE: _seconds(finished_at, at.initialized),
+            Phase.SETTLE: None if _is_measured(result) else _seconds(finished_at, at.initialized),
         }
     if result.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
         return {}
     return {Phase.LOAD: _seconds(at.attached or at.available, at.initialized)}
+
+
+def _is_measured(result: ReadyResult) -> bool:
+    """Then random reads have proven what the agent said, and nothing waited for VolumeReadOps."""
+    return result.after is not None and result.after.result is not None
 
 
 def _reading_seconds(agent: JsonObject | None) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rewarm.contracts import (
     BilledPart,
+    Confirmation,
     ExpectedReads,
     Failure,
     Replacement,
@@ -97,6 +98,7 @@ def volume_report(
         latency_before_ms=_latency(part_of(result, "before")),
         latency_after_ms=_latency(after),
         verified=after.get("verdict"),
+        confirmation=_confirmation(plan.volume.index, event),
         benchmarks=after.get("benchmarks") or [],
         benchmark_problem=after.get("benchmarkProblem"),
         boost=part_of(result, "released").get("boost"),
@@ -196,6 +198,11 @@ def _replaced(volume: VolumeAssignment, record: JsonObject, *, ready: bool) -> R
     return Replacement(
         volume_id=old.volume_id, device=volume.device, state=state, reason=noted.get("reason", "")
     )
+
+
+def _confirmation(index: int, event: ReportEvent) -> Confirmation | None:
+    heard = event.confirmations or []
+    return next((confirmation for confirmation in heard if confirmation.index == index), None)
 
 
 def _failure(result: JsonObject) -> Failure:

@@ -34,7 +34,7 @@ from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from rewarm.steps.warm import agent_command
 from rewarm.steps.warm.lost_instance import check_not_terminated
 
-WAIT_SECONDS = 3
+WAIT_SECONDS = 2
 LONGEST_WAIT_SECONDS = 60
 WAIT_FRACTION = 1 / 20
 """Waits grow with the time spent: 10,000 reads of a cold volume may take half a day, and each look writes
@@ -160,7 +160,7 @@ def _look(
     again = ", also after a second warm-up" if event.warm_ups else ""
     found = (
         f"{event.volume_id} is still slow{again}, measured {pending.measurements} times: "
-        f"{in_words(measured.result)}; p99 of at most {_limit_ms(event):g} ms is allowed"
+        f"{measured.result.in_words}; p99 of at most {_limit_ms(event):g} ms is allowed"
     )
     if event.scope is Scope.USED:
         told = _told(measured, pending, _expected(event, ports))
@@ -226,16 +226,7 @@ def _told(measured: _Measured, pending: VerifyVolumeResult, expected: ExpectedRe
         verdict=measured.verdict,
         result=measured.result,
         expected=expected,
-        reason=in_words(measured.result),
-    )
-
-
-def in_words(measured: Measurement) -> str:
-    """`64 reads of 4 KiB: p50 0.6 ms, p99 1.9 ms, 1,630 IOPS`."""
-    latency = measured.latency_ms
-    return (
-        f"{measured.samples} reads of 4 KiB: p50 {latency.p50:.1f} ms, p99 {latency.p99:.1f} ms, "
-        f"{measured.iops:,.0f} IOPS"
+        reason=measured.result.in_words,
     )
 
 

@@ -58,6 +58,8 @@ class AgentCommand:
     progress_key: str | None = None
     first_key: str | None = None
     has_map: bool = True
+    cold_arguments: str = ""
+    """Flags of the measurement before a warm-up; empty for none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +124,7 @@ def _send(command: AgentCommand, target: AgentTarget, comment: str, ports: Agent
         "firstUrl": _download(command.first_key, expires, ports),
         "progressUrl": progress_url,
         "arguments": command.arguments,
+        "coldArguments": command.cold_arguments,
         "executionTimeout": str(execution_seconds),
     }
     note = {"comment": comment, "instanceId": instance_id, "platform": platform}

@@ -14,7 +14,7 @@ from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreR
 from rewarm.domain.errors import AgentFailedError
 from rewarm.domain.model import MIB, CommandStatus, Extent
 from rewarm.domain.ready import agent_output
-from rewarm.domain.ready.reads import read_ops_level
+from rewarm.domain.ready.reads import SAMPLES_BEFORE, p99_limit_ms, read_ops_level
 from rewarm.domain.units import iso
 from rewarm.domain.volume.extents import Runs, Scope
 from rewarm.ports import JsonObject
@@ -111,6 +111,16 @@ def warm_arguments(request: RestoreRequest) -> str:
     return " ".join(flags)
 
 
+def cold_arguments(event: DispatchWarmerEvent) -> str:
+    """Flags of `warmer verify` for the reads before the first block; empty where none are wanted."""
+    wanted = event.request.verify
+    if wanted.samples == 0 or event.measured_before or event.warm_ups:
+        return ""
+    limit_ms = p99_limit_ms(wanted.max_p99_ms, event.volume.volume.settings())
+    samples = min(SAMPLES_BEFORE, wanted.samples)
+    return f"--samples {samples} --max-p99-ms {agent_command.plain_number(limit_ms)}"
+
+
 def _command(event: DispatchWarmerEvent, artifacts: Artifacts, progress_key: str) -> AgentCommand:
     return AgentCommand(
         "warm",
@@ -119,6 +129,7 @@ def _command(event: DispatchWarmerEvent, artifacts: Artifacts, progress_key: str
         progress_key,
         first_key=_put_first(event, artifacts),
         has_map=event.request.warm_up.scope is not Scope.WHOLE,
+        cold_arguments=cold_arguments(event),
     )
 
 

@@ -9,8 +9,10 @@ from datetime import datetime, timedelta
 from rewarm.contracts import (
     DispatchWarmerResult,
     InitializationSignals,
+    Measurement,
     PollInitializationEvent,
     PollInitializationResult,
+    VerifyVolumeResult,
 )
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import (
@@ -25,7 +27,6 @@ from rewarm.domain.model import CommandStatus, InitializationStatus, ReadActivit
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.readiness import AgentAccount, Observation, Readiness, judge
 from rewarm.domain.ready.reads import (
-    UNMEASURED_PATIENCE_SECONDS,
     StableRule,
     is_read,
     latest_read_latency_ms,
@@ -78,14 +79,16 @@ def poll_initialization(
     VolumeFailedError and VolumeNotFoundError.
     """
     status = stop_if_cancelled(ports.table, event.restore_id)
+    before: VerifyVolumeResult | None = None
+    account: JsonObject | None = None
     if event.dispatch is not None:
-        seen, account = _watch_agent(event, event.dispatch, ports)
+        seen, account, before = _watch_agent(event, event.dispatch, ports)
     else:
-        seen, account = _watch_volume(event, ports.volumes), None
+        seen = _watch_volume(event, ports.volumes)
     verdict = judge(seen)
     if verdict.ready:
         check_in_place(ports.volumes.get(event.volume_id), event.volume.instance_id, ports.instances)
-    result = _result(event, seen, verdict, account)
+    result = _result(event, seen, verdict, account).model_copy(update={"before": before})
     samples.note(event, result, ports.artifacts)
     _stop_if_stalled(event, result)
     ports.table.update_volume(event.restore_id, event.volume.index, _record(event, result))
@@ -128,10 +131,10 @@ def _expected_seconds_left(event: PollInitializationEvent) -> float:
 
 
 def _watch_agent(
-    event: PollInitializationEvent,
-    dispatch: DispatchWarmerResult,
-    ports: PollInitializationPorts,
-) -> tuple[Observation, JsonObject | None]:
+    event: PollInitializationEvent, dispatch: DispatchWarmerResult, ports: PollInitializationPorts
+) -> tuple[Observation, JsonObject | None, VerifyVolumeResult | None]:
+    """What is seen, the agent's account, and in the look that sees its end the cold volume as it was."""
+    before: VerifyVolumeResult | None = None
     finished_at = event.previous.agent_finished_at if event.previous else None
     account: JsonObject | None = event.previous.signals.agent if event.previous else None
     if finished_at is None:
@@ -139,6 +142,7 @@ def _watch_agent(
         progress = ports.artifacts.get_json(dispatch.progress_key)
         account = _account(event, status, progress, dispatch.started_at) or account
         finished_at = _ended_at(status, dispatch.started_at, event.now)
+        before = _measured_before(status) if finished_at is not None else None
         if finished_at is None:
             last = event.previous.last_progress_at if event.previous else event.now
             check_silent_agent(dispatch.instance_id, ports.instances, silence=event.now - last)
@@ -156,7 +160,21 @@ def _watch_agent(
         seconds_spent=(event.now - dispatch.started_at).total_seconds(),
         warmed_by_agent=True,
     )
-    return seen, account
+    return seen, account, before
+
+
+def _measured_before(status: CommandStatus | None) -> VerifyVolumeResult | None:
+    """None where there is no figure, or none that can be read: it is only missing from the report then."""
+    told = agent_output.cold_measurement(status) if status is not None else None
+    if told is None or told.get("verdict") not in {"fast", "slow"}:
+        return None
+    try:
+        result = Measurement.model_validate(told)
+    except ValueError:
+        return None
+    return VerifyVolumeResult(
+        finished=True, wait_seconds=1, verdict=told["verdict"], result=result, reason=result.in_words
+    )
 
 
 def _ended_at(status: CommandStatus | None, started_at: datetime, now: datetime) -> datetime | None:
@@ -167,12 +185,14 @@ def _ended_at(status: CommandStatus | None, started_at: datetime, now: datetime)
     return ended if ended is not None and started_at <= ended <= now else now
 
 
-def _stable_rule(event: PollInitializationEvent) -> StableRule:
-    wanted, measured = event.request.readiness, event.request.verify.samples > 0
-    seconds = wanted.metrics_patience_seconds
+def _stable_rule(event: PollInitializationEvent) -> StableRule | None:
+    """None where random reads follow, which prove more than VolumeReadOps can (steps/verify)."""
+    wanted = event.request.readiness
+    if event.request.verify.samples > 0:
+        return None
     return StableRule(
         minutes=wanted.stable_minutes,
-        patience=timedelta(seconds=seconds if measured else max(seconds, UNMEASURED_PATIENCE_SECONDS)),
+        patience=timedelta(seconds=wanted.metrics_patience_seconds),
         warm_read_ms=p99_limit_ms(event.request.verify.max_p99_ms, event.volume.volume.settings()),
     )
 

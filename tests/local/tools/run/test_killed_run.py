@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.agent, pytest.mark.slow, pytest.mark.workflow]
 
 MOMENTS = [
     ("Deploy template.yaml", "the program"),
-    ("Verify Volume Before", "first-touch"),
+    ("Announce Attached", "first-touch"),
     ("Dispatch Warmer", "warmer"),
     ("Dispatch Warmer", "everything"),
 ]

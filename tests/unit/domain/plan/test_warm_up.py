@@ -163,11 +163,11 @@ class TestBoost:
         limits = InstanceEbsLimits(2_000.0, 2_000.0, 80_000, 80_000)
         estimate = self.boosted(timings=timings, instance_limits=limits)
         assert estimate.boost == BoostSettings("gp3", 4_000, 1_000)
-        # 875 MiB/s x $0.048 and 1,000 IOPS x $0.006, for 570 s and 40,960 / 1,000 = 41 s: 611 s in all.
+        # 875 MiB/s x $0.048 and 1,000 IOPS x $0.006, for 210 s and 40,960 / 1,000 = 41 s: 251 s in all.
         month = 875 * Decimal("0.048") + 1_000 * Decimal("0.006")
-        assert estimate.decidable_usd == round(month / 730 * 611 / 3_600, 6)
+        assert estimate.decidable_usd == round(month / 730 * 251 / 3_600, 6)
         assert estimate.parts[1].arithmetic == (
-            "(875 MiB/s x $0.048 + 1,000 IOPS x $0.006) a month / 730 h x 0.17 h"
+            "(875 MiB/s x $0.048 + 1,000 IOPS x $0.006) a month / 730 h x 0.07 h"
         )
 
     def test_never_goes_above_what_the_instance_promises(self):

@@ -92,11 +92,25 @@ class TestAgentAndReadOps:
         one, other = seen(read_activity=distinct), seen(read_activity=distinct[::-1])
         assert judge(one) == judge(other)
 
-    def test_a_measurement_to_follow_makes_the_wait_for_metrics_short(self):
-        quick = {"stable": StableRule(), "read_activity": []}
-        waiting = judge(seen(now=FINISHED + timedelta(seconds=50), **quick))
-        assert (waiting.ready, waiting.wait_seconds) == (False, 10)
-        assert judge(seen(now=FINISHED + timedelta(seconds=60), **quick)).ready
+    def test_where_a_measurement_follows_nothing_waits_for_metrics(self):
+        for activity in ([], [reads(11, 20_000)]):
+            verdict = judge(seen(now=FINISHED, stable=None, read_activity=activity))
+            assert (verdict.ready, verdict.reasons) == (True, ("the agent has read every written block",))
+        assert not judge(seen(stable=None, agent_finished_at=None)).ready
+
+    def test_no_look_comes_before_the_first_whole_minute_is_over(self):
+        waiting = judge(seen(now=FINISHED + timedelta(seconds=5), read_activity=[]))
+        assert (waiting.ready, waiting.wait_seconds) == (False, 100)
+        later = judge(seen(now=FINISHED + timedelta(seconds=110), read_activity=[]))
+        assert (later.ready, later.wait_seconds) == (False, 30)
+
+    def test_the_default_patience_covers_the_latest_whole_minute_that_is_usual(self):
+        """Two minutes until it is over at the latest, three until CloudWatch has it."""
+        rule, ended = StableRule(), at(10) + timedelta(milliseconds=1)
+        late = judge(seen(agent_finished_at=ended, now=at(14.9), stable=rule, read_activity=[]))
+        told = judge(seen(agent_finished_at=ended, now=at(14.9), stable=rule, read_activity=[reads(11, 0)]))
+        assert (late.ready, told.ready) == (False, True)
+        assert judge(seen(agent_finished_at=at(10), now=at(15), stable=rule, read_activity=[])).ready
 
     def test_several_minutes_in_a_row_must_be_quiet_where_asked_for(self):
         rule = StableRule(minutes=2, patience=timedelta(minutes=15))
@@ -186,7 +200,8 @@ class TestInitialization:
 
 class TestWaits:
     @pytest.mark.parametrize(
-        ("eta", "wait"), [(None, 5), (0, 5), (100, 25), (240, 60), (3_600, 60), (3_601, 60), (172_800, 300)]
+        ("eta", "wait"),
+        [(None, 2), (0, 2), (7, 7), (12, 5), (100, 25), (240, 60), (3_600, 60), (3_601, 60), (172_800, 300)],
     )
     def test_follow_the_agents_estimate(self, eta, wait):
         assert agent_wait_seconds(eta) == wait
@@ -255,8 +270,8 @@ class TestWaits:
             seconds += wait
         assert wait <= 90
 
-    def test_metrics_are_looked_for_every_quarter_of_a_minute(self):
-        assert [metric_wait_seconds(left) for left in (0, 0.2, 9.1, 600)] == [1, 1, 10, 15]
+    def test_metrics_are_looked_for_every_half_minute(self):
+        assert [metric_wait_seconds(left) for left in (0, 0.2, 9.1, 600)] == [1, 1, 10, 30]
 
 
 class TestLevelBefore:

@@ -26,7 +26,7 @@ from tests.support.builders import (
 from tests.support.wired import wired
 
 
-def dispatch(world, *, volume=None, volume_id=VOLUME_ID, warm_ups=0, **changes):
+def dispatch(world, *, volume=None, volume_id=VOLUME_ID, warm_ups=0, measured_before=False, **changes):
     event = DispatchWarmerEvent(
         restore_id=RESTORE_ID,
         now=NOW,
@@ -34,6 +34,7 @@ def dispatch(world, *, volume=None, volume_id=VOLUME_ID, warm_ups=0, **changes):
         volume=volume or assignment(),
         volume_id=volume_id,
         warm_ups=warm_ups,
+        measured_before=measured_before,
     )
     return dispatch_warmer(
         event,
@@ -55,6 +56,26 @@ class TestDispatchWarmer:
         assert result.progress_key in parameters["progressUrl"]
         assert parameters["arguments"] == "--depth auto"
         assert parameters["firstUrl"] == "none"
+
+    def test_the_agent_measures_the_cold_volume_first(self):
+        world = World()
+        dispatch(world, verify={"maxP99Ms": 12.5})
+        assert world.commands.sent[0][2]["coldArguments"] == "--samples 24 --max-p99-ms 12.5"
+
+    def test_no_more_is_measured_before_than_after(self):
+        world = World()
+        dispatch(world, verify={"samples": 8})
+        assert world.commands.sent[0][2]["coldArguments"] == "--samples 8 --max-p99-ms 20"
+
+    @pytest.mark.parametrize(
+        "changes",
+        [{"verify": {"samples": 0}}, {"measured_before": True}, {"warm_ups": 1}],
+        ids=["nothing is to be measured", "it was measured before", "it is warm, and looked slow"],
+    )
+    def test_what_is_not_cold_or_not_wanted_is_not_measured(self, changes):
+        world = World()
+        dispatch(world, **changes)
+        assert world.commands.sent[0][2]["coldArguments"] == ""
 
     def test_passes_the_users_limits_on(self):
         world = World()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from rewarm.contracts import PollInitializationEvent
@@ -28,6 +30,7 @@ from tests.support.builders import (
     at,
     dispatch,
     instance,
+    measurement,
     plan,
     request,
     warm_result,
@@ -93,7 +96,8 @@ class TestWarmUpAgent:
 
     def test_waits_where_nothing_is_known_yet(self, world):
         result = poll(world)
-        assert (result.ready, result.progress_percent, result.wait_seconds) == (False, 0.0, 5)
+        assert (result.ready, result.progress_percent, result.wait_seconds) == (False, 0.0, 2)
+        assert poll(world, minute=1).wait_seconds == 5
 
     @pytest.mark.parametrize(
         ("changes", "minute", "words"),
@@ -125,19 +129,42 @@ class TestWarmUpAgent:
         world.instances.add(instance())
         assert not poll(world, minute=20, previous=first).ready
 
-    def test_is_not_ready_before_the_reads_have_gone_quiet(self, world):
+    def test_is_ready_as_soon_as_the_agent_has_read_everything_where_it_is_measured(self, world):
         world.commands.finish("command-1", stdout=warm_result())
         world.metrics.activity = [reads(4, 29_000), reads(5, 12_000)]
-        result = poll(world, minute=5.5)
+        result = poll(world, minute=5.1)
+        assert (result.ready, result.reasons) == (True, ["the agent has read every written block"])
+
+    def test_what_the_agent_measured_before_is_told_once(self, world):
+        line = {**measurement("slow", 152.5), "event": "before"}
+        world.commands.finish("command-1", stdout=f"{json.dumps(line)}\n{json.dumps(warm_result())}\n")
+        first = poll(world, minute=5, verify={"samples": 0})
+        assert first.before is not None
+        assert first.before.finished
+        assert (first.before.verdict, first.before.result.latency_ms.p99) == ("slow", 152.5)
+        assert first.signals.agent["verdict"] == "complete"
+        assert poll(world, minute=6, previous=first, verify={"samples": 0}).before is None
+
+    @pytest.mark.parametrize("line", ["", '{"event": "before"}', '{"event": "before", "verdict": "slow"}'])
+    def test_without_a_figure_of_the_cold_volume_the_restore_goes_on(self, world, line):
+        world.commands.finish("command-1", stdout=f"{line}\n{json.dumps(warm_result())}\n")
+        result = poll(world, minute=5)
+        assert (result.ready, result.before) == (True, None)
+
+    def test_is_not_ready_before_the_reads_have_gone_quiet_where_nothing_is_measured(self, world):
+        world.commands.finish("command-1", stdout=warm_result())
+        world.metrics.activity = [reads(4, 29_000), reads(5, 12_000)]
+        result = poll(world, minute=5.5, verify={"samples": 0})
         assert not result.ready
         assert result.agent_finished_at == at(5.5)
         assert any("no VolumeReadOps of a whole minute" in reason for reason in result.reasons)
 
     def test_is_ready_when_the_agent_has_finished_and_the_reads_are_quiet(self, world):
         world.commands.finish("command-1", stdout=warm_result())
-        first = poll(world, minute=5.5)
+        unmeasured = {"verify": {"samples": 0}}
+        first = poll(world, minute=5.5, **unmeasured)
         world.metrics.activity = [reads(5, 12_000), reads(6, 3)]
-        result = poll(world, minute=7, previous=first)
+        result = poll(world, minute=7, previous=first, **unmeasured)
         assert result.ready
         assert (result.polls, result.progress_percent) == (2, 100.0)
         assert result.signals.read_ops_per_minute == [12_000.0, 3.0]
@@ -269,10 +296,11 @@ class TestWarmUpAgent:
 
     def test_an_application_that_reads_the_volume_does_not_hold_it_up_for_ever(self, world):
         world.commands.finish("command-1", stdout=warm_result())
-        first = poll(world, minute=5)
+        unmeasured = {"verify": {"samples": 0}}
+        first = poll(world, minute=5, **unmeasured)
         world.metrics.activity = [reads(minute, 9_000) for minute in range(1, 21)]
         assert not first.ready
-        later = poll(world, minute=6, previous=first)
+        later = poll(world, minute=6, previous=first, **unmeasured)
         assert later.ready
         assert "something else reads the volume, at 1.0 ms a read" in later.reasons[1]
 
@@ -280,8 +308,8 @@ class TestWarmUpAgent:
         world.commands.finish("command-1", stdout=warm_result())
         unmeasured = {"verify": {"samples": 0}}
         first = poll(world, minute=5, **unmeasured)
-        assert not poll(world, minute=19, previous=first, **unmeasured).ready
-        assert poll(world, minute=20, previous=first, **unmeasured).ready
+        assert not poll(world, minute=9.9, previous=first, **unmeasured).ready
+        assert poll(world, minute=10, previous=first, **unmeasured).ready
 
     def test_the_end_of_the_command_counts_and_not_when_it_was_seen(self, world):
         world.commands.finish("command-1", stdout=warm_result(), ended_at=at(5))

@@ -1,0 +1,84 @@
+"""State `Confirm Readiness`: what VolumeReadOps says of volumes that were called ready, as a second witness.
+
+The agent's account and the random reads have decided. CloudWatch has its first whole minute after them some
+minutes later, so it can only confirm that or contradict it. Report and messages say which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from rewarm.contracts import Confirmation, ConfirmReadinessEvent, ConfirmReadinessResult
+from rewarm.contracts.base import JsonObject
+from rewarm.domain.ready.reads import StableRule, first_minute_over, judge_reads, p99_limit_ms
+from rewarm.domain.ready.waits import metric_wait_seconds
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.performance import Metrics
+from rewarm.steps.record.payloads import read_plan, whole_result
+from rewarm.steps.record.records import parsed_time
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfirmReadinessPorts:
+    """The ports that confirm_readiness needs."""
+
+    metrics: Metrics
+    artifacts: Artifacts
+
+
+def confirm_readiness(event: ConfirmReadinessEvent, ports: ConfirmReadinessPorts) -> ConfirmReadinessResult:
+    """Returns what is known by now. Finished once CloudWatch has said it of each volume, or is late.
+
+    Without confirmations where VolumeReadOps has nothing to add: no agent has read the volume, or it was
+    waited for before. Raises RequestRefusedError where the results are gone.
+    """
+    known = event.pending.confirmations if event.pending else _expected(event, ports.artifacts)
+    found = [_heard(confirmation, event, ports.metrics) for confirmation in known]
+    waits = [_wait(confirmation, event) for confirmation in found if confirmation.opinion is None]
+    return ConfirmReadinessResult(finished=not waits, wait_seconds=min(waits, default=1), confirmations=found)
+
+
+def _expected(event: ConfirmReadinessEvent, artifacts: Artifacts) -> list[Confirmation]:
+    if event.request.readiness.metrics_patience_seconds == 0:
+        return []
+    found = [_of_volume(whole_result(result, artifacts), event, artifacts) for result in event.results]
+    return [confirmation for confirmation in found if confirmation is not None]
+
+
+def _of_volume(result: JsonObject, event: ConfirmReadinessEvent, artifacts: Artifacts) -> Confirmation | None:
+    """None where nothing was measured or no agent has read."""
+    dispatch, after = result.get("dispatch"), result.get("after") or {}
+    ready_at = parsed_time(result.get("readyAt"))
+    if not dispatch or not after.get("result") or ready_at is None:
+        return None
+    volume = read_plan(event.restore_id, result["index"], artifacts).volume.volume
+    return Confirmation(
+        index=result["index"],
+        volume_id=result["volumeId"],
+        since=ready_at,
+        level_before=dispatch["readOpsBefore"],
+        warm_read_ms=p99_limit_ms(event.request.verify.max_p99_ms, volume.settings()),
+    )
+
+
+def _heard(known: Confirmation, event: ConfirmReadinessEvent, metrics: Metrics) -> Confirmation:
+    if known.opinion is not None:
+        return known
+    wanted = event.request.readiness
+    rule = StableRule(
+        minutes=wanted.stable_minutes,
+        patience=timedelta(seconds=wanted.metrics_patience_seconds),
+        warm_read_ms=known.warm_read_ms,
+    )
+    activity = metrics.read_activity(known.volume_id, since=known.since, until=event.now)
+    verdict = judge_reads(activity, rule, level_before=known.level_before, ended=known.since, now=event.now)
+    if not verdict.settled:
+        return known.model_copy(update={"reason": verdict.reason})
+    return known.model_copy(update={"opinion": verdict.opinion, "reason": verdict.reason})
+
+
+def _wait(known: Confirmation, event: ConfirmReadinessEvent) -> int:
+    patience = timedelta(seconds=event.request.readiness.metrics_patience_seconds)
+    left = (known.since + patience - event.now).total_seconds()
+    return metric_wait_seconds(left, (first_minute_over(known.since) - event.now).total_seconds())
