@@ -14,11 +14,12 @@ from local import Json
 from local.aws.region.audit import billed_settings
 from local.aws.region.resources import Volume
 from local.soak.audit.outside import OutsideHandsAudit
+from local.soak.lab.endings import stopped_when_ready
 from local.soak.lab.services import backend
 from rewarm.adapters.table_items import from_item
 from rewarm.domain.volume.performance import Performance
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG, place_of
-from rewarm.steps.record.records import FINISHED, settled_attribute
+from rewarm.steps.record.records import FINISHED, Status, settled_attribute
 
 ENDED_BADLY = frozenset({"FAILED", "ABORTED", "TIMED_OUT"})
 _ENTRY, _RUNNING = "restore:", "running#"
@@ -97,7 +98,10 @@ class CollateralDamage:
             record = self._records.get(execution.name, {})
             if execution.status not in ENDED_BADLY:
                 continue
-            if record.get("status") not in FINISHED or not record.get("toldAt"):
+            if stopped_when_ready(execution):
+                if record.get("status") != Status.READY:
+                    yield f"{execution.name} was ready when it was stopped, and is {record.get('status')}"
+            elif record.get("status") not in FINISHED or not record.get("toldAt"):
                 yield f"{execution.name} is {record.get('status')} in its record, and nobody was told its end"
 
     def _volumes(self) -> list[Volume]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from local.soak.audit.outside import OutsideHandsAudit
 from local.soak.audit.table_items import records
+from local.soak.lab.endings import stopped_when_ready
 from local.soak.lab.services import backend
 
 CHANNELS = {"eventbridge": "programs", "slack": "slack", "email": "email", "chat": "slack"}
@@ -61,7 +62,7 @@ class SentMessages:
     def _of_restores(self) -> Iterator[str]:
         for name, one in self._restores.items():
             counts = {channel: self._failed[channel, name] for channel in self._wanted(name)}
-            if one.status in ("FAILED", "ABORTED", "TIMED_OUT"):
+            if one.status in ("FAILED", "ABORTED", "TIMED_OUT") and not stopped_when_ready(one):
                 clear = not {(name, FAILED), SWEEPER} & self._troubled
                 clear = clear and not self._outside.may_be_told_twice(name)
                 yield from _wrong(f"the failure of {name}", counts, clear=clear)

@@ -30,6 +30,12 @@ class Ending:
         return self.status if not self.error else f"{self.status} {self.error}"
 
 
+def stopped_when_ready(execution: Execution) -> bool:
+    """Whether somebody stopped the restore after its report: then it stays ready, and no failure is told."""
+    reported = any(state == "Report" and answer["verdict"] == "ready" for state, answer in execution.answers)
+    return execution.status == "ABORTED" and reported
+
+
 def ended(lab: FastLab, *restore_ids: str) -> Ending:
     """How the restores ended; the worst of several counts."""
     executions = [lab.execution(RESTORE, restore_id) for restore_id in restore_ids]

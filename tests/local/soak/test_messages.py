@@ -6,7 +6,7 @@ import pytest
 
 from local.aws.region import FaultRule
 from local.soak.audit.auditor import Auditor
-from local.soak.lab.endings import RESTORE, Ending
+from local.soak.lab.endings import RESTORE, Ending, ended
 from local.soak.lab.lab import FastLab
 from local.soak.lab.machines import STATUS_CHANGE
 from local.soak.trouble.matrix import SWEPT_SECONDS
@@ -46,6 +46,20 @@ def test_a_failing_restore_that_is_stopped_is_told_and_gives_its_place_back(stat
         assert main.status == "ABORTED"
         assert len(failures_told(lab)) == 1
         assert Auditor(lab).findings(Ending("aborted", restore_ids=[restore_id])) == []
+
+
+@pytest.mark.parametrize("state", ["Wait For Confirmation", "Report Confirmation", "Announce Confirmation"])
+def test_a_ready_restore_that_is_stopped_while_volume_read_ops_is_awaited_stays_ready(state):
+    with FastLab(1) as lab:
+        losing_status_events(lab)
+        restore_id = lab.start(request(lab, "warm-up-agent"))
+        main = lab.execution(RESTORE, restore_id)
+        assert lab.run(lambda: main.state == state, most_seconds=86_400)
+        lab.states.stop(main.arn)
+        lab.pass_time(SWEPT_SECONDS)
+        assert (main.status, failures_told(lab)) == ("ABORTED", [])
+        assert lab.api("GET", f"/restores/{restore_id}")[1]["status"] == "ready"
+        assert Auditor(lab).findings(ended(lab, restore_id)) == []
 
 
 def test_what_no_channel_took_is_told_by_the_sweeper(monkeypatch):
