@@ -31,7 +31,8 @@ def confirm_readiness(event: ConfirmReadinessEvent, ports: ConfirmReadinessPorts
     """Returns what is known by now. Finished once CloudWatch has said it of each volume, or is late.
 
     Without confirmations where VolumeReadOps has nothing to add: no agent has read the volume, or it was
-    waited for before. Raises RequestRefusedError where the results are gone.
+    waited for before. Also where people do not know yet that a volume is ready: the sweeper tells them once
+    this execution is over (clean_up/ready_messages.py). Raises RequestRefusedError where the results are gone.
     """
     known = event.pending.confirmations if event.pending else _expected(event, ports.artifacts)
     found = [_heard(confirmation, event, ports.metrics) for confirmation in known]
@@ -40,7 +41,8 @@ def confirm_readiness(event: ConfirmReadinessEvent, ports: ConfirmReadinessPorts
 
 
 def _expected(event: ConfirmReadinessEvent, artifacts: Artifacts) -> list[Confirmation]:
-    if event.request.readiness.metrics_patience_seconds == 0:
+    is_untold = any(result.get("announced") is False for result in event.results)
+    if is_untold or event.request.readiness.metrics_patience_seconds == 0:
         return []
     found = [_of_volume(whole_result(result, artifacts), event, artifacts) for result in event.results]
     return [confirmation for confirmation in found if confirmation is not None]

@@ -98,6 +98,11 @@ def test_a_patience_of_nothing_asks_for_no_witness(world):
     assert confirm(world, 10.25, readiness={"metricsPatienceSeconds": 0}).confirmations == []
 
 
+def test_a_volume_of_which_nobody_was_told_yet_does_not_wait_for_a_witness(world):
+    found = confirm(world, 10.25, READY, {**READY, "index": 1, "announced": False})
+    assert (found.finished, found.confirmations) == (True, [])
+
+
 def test_each_volume_is_heard_once(world):
     other = {**READY, "index": 1, "readyAt": at(12.5).isoformat()}
     write_plans(
