@@ -31,8 +31,9 @@ def confirm_readiness(event: ConfirmReadinessEvent, ports: ConfirmReadinessPorts
     """Returns what is known by now. Finished once CloudWatch has said it of each volume, or is late.
 
     Without confirmations where VolumeReadOps has nothing to add: no agent has read the volume, or it was
-    waited for before. Also where people do not know yet that a volume is ready: the sweeper tells them once
-    this execution is over (clean_up/ready_messages.py). Raises RequestRefusedError where the results are gone.
+    waited for before. Also where no message has said yet that a volume is ready: the sweeper sends it
+    once this execution is over (clean_up/ready_messages.py). Raises RequestRefusedError where the results are
+    gone.
     """
     known = event.pending.confirmations if event.pending else _expected(event, ports.artifacts)
     found = [_heard(confirmation, event, ports.metrics) for confirmation in known]

@@ -10,7 +10,7 @@ from pathlib import Path
 from local.aws.machines.dataplane import DataPlaneError
 from local.aws.machines.first_touch_process import FirstTouchSettings
 from local.aws.machines.snapshot_image import FileTree, make_ext4_image
-from local.tools.measurements.published.bench import ZONE, Bench, device_of
+from local.tools.measurements.published.bench import Bench, device_of
 from local.tools.measurements.published.figures import FIGURES, NORMAL, WRITE_NORMAL
 
 BLOCKS_PER_GIB = 2_048
@@ -132,7 +132,8 @@ class States:
 
     def _fast_restored(self) -> Iterator[Measured]:
         snapshot_id = self._snapshot(self._scale.size_gib)
-        places = {"AvailabilityZones": [ZONE], "SourceSnapshotIds": [snapshot_id]}
+        zone = self._bench.host.region.settings.zones[0]
+        places = {"AvailabilityZones": [zone], "SourceSnapshotIds": [snapshot_id]}
         self._bench.ec2.enable_fast_snapshot_restores(**places)
         try:
             volume_id = self._from_fast_restore(snapshot_id)
