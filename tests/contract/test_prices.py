@@ -74,6 +74,15 @@ def test_the_price_list_wins_over_the_shipped_prices() -> None:
     assert len(pricing.calls) == 2 * asked
 
 
+@pytest.mark.parametrize("region", ["cn-north-1", "us-gov-west-1"])
+def test_other_partitions_get_us_east_1_s_figures_without_asking(region: str) -> None:
+    pricing = Aws("pricing").on("GetProducts", PriceList())
+    book = AwsPrices(pricing.client, region).book(now=NOW)
+    assert book.fsr_usd_per_hour == Decimal("0.75")
+    assert "us-east-1's figures" in book.source
+    assert pricing.calls == []
+
+
 @pytest.mark.parametrize(("usd", "taken"), [("0.000013", True), ("0.0036", False)])
 def test_a_rate_in_an_unknown_unit_is_left_out(usd: str, taken: bool) -> None:  # noqa: FBT001
     found = PriceList(Initialization=[product("EBS:VolumeInitialization.rate", usd)])

@@ -182,6 +182,8 @@ def _sources(figures: Mapping[str, PriceFigure]) -> str:
 LOG = logging.getLogger(__name__)
 
 _VALID_FOR = timedelta(hours=12)
+_WITHOUT_LIST = ("cn-", "us-gov-")
+"""China's list asks for an account there and is in CNY; GovCloud has no endpoint of it (botocore)."""
 _FAMILIES = (
     "Storage",
     "System Operation",
@@ -204,7 +206,8 @@ class AwsPrices:
 
     def book(self, *, now: datetime) -> PriceBook:
         own, defaults = overrides(self._overrides, now), shipped(self._region)
-        if self._listed_at is None or now - self._listed_at > _VALID_FOR:
+        is_listed = not self._region.startswith(_WITHOUT_LIST)
+        if is_listed and (self._listed_at is None or now - self._listed_at > _VALID_FOR):
             self._read_price_list(defaults, now)
         return book(self._region, {**defaults, **self._listed, **own})
 
