@@ -6,15 +6,33 @@ import json
 import re
 
 import pytest
+from samtranslator.translator.arn_generator import ArnGenerator
 from samtranslator.translator.managed_policy_translator import ManagedPolicyLoader
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
 
 from local import documents
-from tests.support.tree import BIN, ROOT, complaints
+from tests.support.tree import BIN, ROOT, complaints, files
 
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
 QUIET = {"SAM_CLI_TELEMETRY": "0"}
+
+
+DEPLOYED = [
+    ROOT / "template.yaml",
+    *files("*.asl.yaml", below="statemachine"),
+    *files("*.yaml", "*.sh", "*.ps1", below="documents"),
+]
+PRINCIPALS_AND_CALLERS = {"events", "scheduler", "ec2.${AWS::Region}"}
+"""Service principals have this domain in every partition; kms:ViaService may have it in China, too."""
+
+
+@pytest.mark.parametrize("path", DEPLOYED, ids=lambda path: path.name)
+def test_no_partition_is_written_into_what_is_deployed(path):
+    """In aws-cn and aws-us-gov an ARN of another partition names nothing, and China has another domain."""
+    text = path.read_text(encoding="utf-8")
+    assert re.findall(r"arn:aws[\w-]*:\S*", text) == []
+    assert set(re.findall(r"([\w.${}:-]+)\.amazonaws\.com", text)) <= PRINCIPALS_AND_CALLERS
 
 
 def test_cfn_lint():
@@ -25,6 +43,7 @@ def test_cfn_lint():
 def transformed(monkeypatch):
     """What SAM makes of the template, and CloudFormation deploys."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setattr(ArnGenerator, "BOTO_SESSION_REGION_NAME", "us-east-1")
     template = yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
     for name, resource in template["Resources"].items():
         properties = resource["Properties"]
