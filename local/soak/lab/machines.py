@@ -16,8 +16,8 @@ from local.soak.lab.transport import Call, Interference
 from rewarm.adapters.executions import execution_arn
 
 Steps = Generator[Future, Any, Any]
-INVOKE, INVOKE_AND_WAIT = "arn:aws:states:::lambda:invoke", "arn:aws:states:::lambda:invoke.waitForTaskToken"
-RUN_EXECUTION = "arn:aws:states:::states:startExecution.sync:2"
+INVOKE, INVOKE_AND_WAIT = "lambda:invoke", "lambda:invoke.waitForTaskToken"
+RUN_EXECUTION = "states:startExecution.sync:2"
 RESOURCES = frozenset({INVOKE, INVOKE_AND_WAIT, RUN_EXECUTION})
 CAUSE_CHARS = 32_768
 """botocore StopExecution: a cause has at most so many characters."""
@@ -68,17 +68,20 @@ class Machine:
         """Refuses what the interpreter does not know."""
         if self.definition.get("QueryLanguage") != "JSONata":
             raise ValueError(f"{self.name}: only JSONata is interpreted")
-        _check_states(self.name, self.definition)
+        self._check_states(self.definition)
 
+    def integration(self, resource: str) -> str:
+        """The service integration that a Task names, by an ARN of the machine's own partition."""
+        return resource.removeprefix(f"arn:{self.arn.split(':')[1]}:states:::")
 
-def _check_states(machine: str, part: Json) -> None:
-    for name, state in part["States"].items():
-        if state["Type"] not in EVENTS:
-            raise ValueError(f"{machine}, {name}: the type {state['Type']} is not interpreted")
-        if state["Type"] == "Task" and state["Resource"] not in RESOURCES:
-            raise ValueError(f"{machine}, {name}: the resource {state['Resource']} is not interpreted")
-        if state["Type"] == "Map":
-            _check_states(machine, state["ItemProcessor"])
+    def _check_states(self, part: Json) -> None:
+        for name, state in part["States"].items():
+            if state["Type"] not in EVENTS:
+                raise ValueError(f"{self.name}, {name}: the type {state['Type']} is not interpreted")
+            if state["Type"] == "Task" and self.integration(state["Resource"]) not in RESOURCES:
+                raise ValueError(f"{self.name}, {name}: the resource {state['Resource']} is not interpreted")
+            if state["Type"] == "Map":
+                self._check_states(state["ItemProcessor"])
 
 
 class StepFunctions:
@@ -179,7 +182,7 @@ class StepFunctions:
     # -------------------------------------------------------------------------------------------- tasks
     def task(self, execution: Execution, visit: Visit, interpreter: Interpreter) -> Steps:
         """One try of a Task; raises StateError."""
-        resource = visit.state["Resource"]
+        resource = execution.machine.integration(visit.state["Resource"])
         if resource == INVOKE_AND_WAIT:
             visit.token = f"token-{self.chance.getrandbits(96):024x}"
         arguments = interpreter.value(visit, visit.state["Arguments"])

@@ -90,6 +90,21 @@ def machine(states, **top):
     )
 
 
+@pytest.mark.parametrize("partition", ["aws", "aws-cn", "aws-us-gov"])
+def test_a_task_names_a_resource_of_its_machines_own_partition(partition):
+    def call(of):
+        return {"Type": "Task", "Resource": f"arn:{of}:states:::states:startExecution.sync:2", "End": True}
+
+    arn, head = (
+        f"arn:{partition}:states:any:1:stateMachine:m",
+        {"QueryLanguage": "JSONata", "StartAt": "Call"},
+    )
+    Machine(arn, "m", {**head, "States": {"Call": call(partition)}})
+    for other in {"aws", "aws-cn", "aws-us-gov"} - {partition}:
+        with pytest.raises(ValueError, match=f"arn:{other}:states:::.* is not interpreted"):
+            Machine(arn, "m", {**head, "States": {"Call": call(other)}})
+
+
 def run(states, data=None, **top):
     scheduler = Scheduler(ManualClock(0), random.Random(1))
     events = []
