@@ -111,10 +111,11 @@ class Host:
     def client(self, service: str, config: Config | None = None) -> Any:
         """A boto3 client for the emulator or the Region simulator, whichever has the service."""
         make: Any = self._session.client  # the name is known only to the caller
-        # Otherwise botocore presigns for S3 with version 2, which AWS takes for no new bucket.
+        # Otherwise botocore presigns for S3 with version 2 and for the global name; no new bucket takes that.
         signature = "s3v4" if service == "s3" else None
         retries: Any = {"total_max_attempts": 2, "mode": "standard"}
-        usual = Config(retries=retries, signature_version=signature)
+        style: Any = {"addressing_style": "virtual"}
+        usual = Config(retries=retries, signature_version=signature, s3=style)
         with self._making_client:
             return make(
                 service, verify=self.environment["AWS_CA_BUNDLE"], config=usual.merge(config or Config())

@@ -7,6 +7,7 @@ SAM's own transform gives each function and state machine its role, and each rul
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -37,7 +38,8 @@ def resources(root: Path = ROOT, region: str = "us-east-1") -> Json:
         packaged = {"CodeUri", "ContentUri", "DefinitionUri"} & set(properties)
         properties |= dict.fromkeys(packaged, "s3://bucket/key")
     # SAM writes the partition of the Region into the names of AWS's own policies.
-    with mock.patch.object(ArnGenerator, "BOTO_SESSION_REGION_NAME", region):
+    own_region = mock.patch.object(ArnGenerator, "BOTO_SESSION_REGION_NAME", region)
+    with own_region, mock.patch.dict(os.environ, AWS_DEFAULT_REGION=region):
         found: Json = transform(template, {}, ManagedPolicyLoader(None))["Resources"]
     return found
 
