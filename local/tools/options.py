@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rewarm_cli.arguments import Parser
+from rewarm_cli.arguments import Parser, named
+
+region = named(r"[a-z]{2}(-[a-z]+)+-\d", "a Region's name such as us-east-1")
+"""The value of an option."""
 
 
 def add_json_and_state_dir(parser: Parser, state_dir: Path) -> None:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from local.tools.options import region
 from rewarm.domain.model import Strategy
 from rewarm_cli.arguments import Parser, dollars, named, number, whole
 
@@ -17,7 +18,6 @@ MAX_DEADLINE_MINUTES = 10_080
 MAX_VOLUMES = 100
 FSR_STATES = ("disabled", "enabling", "optimizing", "enabled", "disabling")
 ZONE = r"[a-z]{2}(-[a-z]+)+-\d[a-z]"
-REGION = r"[a-z]{2}(-[a-z]+)+-\d"
 EPILOG = """\
 No AWS account is needed: prices are the shipped ones, each with its date; limits of instance types
 and quotas are AWS's published ones. With --request FILE the objective, the volume, the warm-up and
@@ -136,9 +136,7 @@ def _add_snapshot(group: Any) -> None:
 
 
 def _add_target(group: Any) -> None:
-    group.add_argument(
-        "--region", type=named(REGION, "a Region's name such as us-east-1"), help="(us-east-1)"
-    )
+    group.add_argument("--region", type=region, help="(us-east-1)")
     group.add_argument(
         "--zone", type=named(ZONE, "a zone's name such as us-east-1a"), help="(the Region's first)"
     )

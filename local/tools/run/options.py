@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from local.aws.host import DEFAULT_STATE_DIR
-from local.tools.options import add_json_and_state_dir
+from local.tools.options import add_json_and_state_dir, region
 from rewarm.domain.model import Strategy
 from rewarm_cli.arguments import Parser, dollars, whole
 
@@ -30,6 +30,7 @@ class Options:
     as_json: bool = False
     keep_running: bool = False
     skip_second: bool = False
+    region: str = "us-east-1"
     state_dir: Path = DEFAULT_STATE_DIR
 
 
@@ -52,6 +53,9 @@ def _parser() -> Parser:
         "--keep-running",
         action="store_true",
         help="leave the embedded AWS up afterwards, until Ctrl-C, and show how to call its API",
+    )
+    parser.add_argument(
+        "--region", type=region, default=default.region, help="of the embedded AWS (%(default)s)"
     )
     parser.add_argument("--skip-second", action="store_true", help="only the restore that the alarm starts")
     add_json_and_state_dir(parser, default.state_dir)

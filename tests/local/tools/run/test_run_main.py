@@ -153,7 +153,7 @@ def test_a_second_signal_does_not_interrupt_the_clean_up(monkeypatch, capsys):
     ended = []
 
     class Host:
-        def __init__(self, _state_dir):
+        def __init__(self, _state_dir, *, region_settings):
             """Nothing starts."""
 
         def close(self):
@@ -176,7 +176,7 @@ def test_a_fault_of_the_program_itself_is_not_hidden(monkeypatch):
     class Host:
         closed = 0
 
-        def __init__(self, _state_dir):
+        def __init__(self, _state_dir, *, region_settings):
             """Nothing starts."""
 
         def close(self):
