@@ -5,10 +5,11 @@ Labels stand beside marks: each takes the free place nearest to its mark, in the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -59,6 +60,7 @@ _CROSSES = 25.0
 _LEFTWARDS = 8.0
 """Costs of a place: to hide something is worst, then a leader line through words, then to be far away."""
 _LEADER_STEPS = 24
+_POINTS_PER_INCH = 72
 
 Place = tuple[float, float, str]
 Pixel = tuple[float, float]
@@ -151,14 +153,55 @@ class Obstacles:
     others: Sequence[Bbox] = ()
 
 
+class _Box(NamedTuple):
+    """In pixels. matplotlib's own boxes take ten times as long to compare, and a search compares many."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+    def contains(self, x: float, y: float) -> bool:
+        """Whether the point is in the box or on its edge."""
+        return self.x0 <= x <= self.x1 and self.y0 <= y <= self.y1
+
+    def overlaps(self, other: _Box) -> bool:
+        """Whether the boxes share a point."""
+        return self.x0 <= other.x1 and other.x0 <= self.x1 and self.y0 <= other.y1 and other.y0 <= self.y1
+
+    def moved(self, across: float, up: float) -> _Box:
+        """The same box elsewhere."""
+        return _Box(self.x0 + across, self.y0 + up, self.x1 + across, self.y1 + up)
+
+
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """What the places of a label are compared with."""
+
+    frame: _Box
+    taken: list[_Box]
+    verticals: Sequence[float]
+    others: Sequence[_Box]
+    written: list[_Box]
+    leaders: list[Pixel]
+
+    def note(self, at: Place, mark: Pixel, box: _Box) -> None:
+        """A label has this place."""
+        self.taken.append(box)
+        self.written.append(box)
+        self.leaders.extend(_leader(at, mark, box))
+
+
 def place(axes: Axes, labels: Sequence[Label], obstacles: Obstacles) -> None:
     """Write the labels. The axes' limits, and all that shares the figure, must be final."""
     figure = axes.get_figure(root=True)
     assert isinstance(figure, Figure)
     renderer: Any = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
     figure.draw_without_rendering()
-    frame = axes.get_window_extent()
-    taken, written_boxes, leaders = list(obstacles.boxes), list[Bbox](), list[Pixel]()
+    around = _Surroundings(
+        _box(axes.get_window_extent()), [_box(one) for one in obstacles.boxes], obstacles.verticals,
+        [_box(one) for one in obstacles.others], [], [],
+    )  # fmt: skip
     for label in labels:
         across, up = axes.transData.transform((label.x, label.y))
         mark = float(across), float(up)
@@ -169,27 +212,48 @@ def place(axes: Axes, labels: Sequence[Label], obstacles: Obstacles) -> None:
             bbox={"facecolor": COLOURS["card"], "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
             arrowprops={"arrowstyle": "-", "color": label.colour, "linewidth": 0.7, "shrinkB": 5},
         )  # fmt: skip
-        boxes = {at: _box_at(written, at, renderer) for at in _places()}
-        costs = {
-            at: _cost(at, box, frame, taken, obstacles)
-            + _LED_THROUGH * _inside(_leader(at, mark, box), written_boxes)
-            + _LED_THROUGH * _inside(leaders, [box])
-            for at, box in boxes.items()
-        }
-        best = min(boxes, key=lambda at: costs[at])
-        _move(written, best)
+        best = _best(_boxes(written, renderer, figure.dpi / _POINTS_PER_INCH), mark, around)
+        around.note(best, mark, _box_at(written, best, renderer))
         assert written.arrow_patch is not None
         written.arrow_patch.set_visible(_is_led(best))
-        taken.append(boxes[best])
-        written_boxes.append(boxes[best])
-        leaders += _leader(best, mark, boxes[best])
+
+
+def _boxes(written: Any, renderer: Any, pixels_per_point: float) -> dict[Place, _Box]:
+    """Of the words at each place. They are measured once for each alignment; the rest is moving."""
+    measured: dict[tuple[bool, str], tuple[Place, _Box]] = {}
+    found = {}
+    for at in _places():
+        across, up, side = at
+        alignment = up > 0, side
+        if alignment not in measured:
+            measured[alignment] = at, _box_at(written, at, renderer)
+        first, box = measured[alignment]
+        found[at] = box.moved((across - first[0]) * pixels_per_point, (up - first[1]) * pixels_per_point)
+    return found
+
+
+def _best(boxes: Mapping[Place, _Box], mark: Pixel, around: _Surroundings) -> Place:
+    """The place that costs least, the first of equals. Leaders, which only add, are looked at last."""
+    costs = sorted((_cost(at, box, around), number, at) for number, (at, box) in enumerate(boxes.items()))
+    best = math.inf, 0, costs[0][2]
+    for cost, number, at in costs:
+        if cost > best[0]:
+            break
+        best = min(best, (cost + _led_through(at, mark, boxes[at], around), number, at))
+    return best[2]
+
+
+def _led_through(at: Place, mark: Pixel, box: _Box, around: _Surroundings) -> float:
+    """What it costs that a leader goes through words."""
+    through = _inside(_leader(at, mark, box), around.written) + _inside(around.leaders, [box])
+    return _LED_THROUGH * through
 
 
 def _is_led(at: Place) -> bool:
     return abs(at[1]) > _NEAR_POINTS or abs(at[0]) > _BESIDE_POINTS
 
 
-def _leader(at: Place, mark: Pixel, box: Bbox) -> list[Pixel]:
+def _leader(at: Place, mark: Pixel, box: _Box) -> list[Pixel]:
     """Points of the line that is seen from a mark to the middle of its words; empty without a line."""
     if not _is_led(at):
         return []
@@ -199,7 +263,7 @@ def _leader(at: Place, mark: Pixel, box: Bbox) -> list[Pixel]:
     return [(x, y) for x, y in points if not box.contains(x, y)]
 
 
-def _inside(points: Sequence[Pixel], boxes: Sequence[Bbox]) -> bool:
+def _inside(points: Sequence[Pixel], boxes: Sequence[_Box]) -> bool:
     return any(box.contains(x, y) for box in boxes for x, y in points)
 
 
@@ -221,21 +285,24 @@ def _move(written: Any, at: Place) -> None:
     written.set_va("bottom" if up > 0 else "top")
 
 
-def _box_at(written: Any, at: Place, renderer: Any) -> Bbox:
+def _box_at(written: Any, at: Place, renderer: Any) -> _Box:
     """Of the words alone, without the line that leads to the mark."""
     _move(written, at)
     written.update_positions(renderer)
-    box = Text.get_window_extent(written, renderer)
-    return Bbox.from_extents(
-        box.x0 - _PAD_PIXELS, box.y0 - _PAD_PIXELS, box.x1 + _PAD_PIXELS, box.y1 + _PAD_PIXELS
-    )
+    box = _box(Text.get_window_extent(written, renderer))
+    return _Box(box.x0 - _PAD_PIXELS, box.y0 - _PAD_PIXELS, box.x1 + _PAD_PIXELS, box.y1 + _PAD_PIXELS)
 
 
-def _cost(at: Place, box: Bbox, frame: Bbox, taken: Sequence[Bbox], obstacles: Obstacles) -> float:
+def _box(one: Bbox) -> _Box:
+    return _Box(float(one.xmin), float(one.ymin), float(one.xmax), float(one.ymax))
+
+
+def _cost(at: Place, box: _Box, around: _Surroundings) -> float:
+    frame = around.frame
     beyond = (frame.x0 - box.x0, box.x1 - frame.x1, frame.y0 - box.y0, box.y1 - frame.y1)
     outside = float(sum(max(0.0, pixels) for pixels in beyond))
-    hidden = sum(bool(box.overlaps(other)) for other in taken)
-    crossed = sum(bool(box.x0 <= vertical <= box.x1) for vertical in obstacles.verticals)
-    crossed += 2 * sum(bool(box.overlaps(other)) for other in obstacles.others)
+    hidden = sum(box.overlaps(other) for other in around.taken)
+    crossed = sum(box.x0 <= vertical <= box.x1 for vertical in around.verticals)
+    crossed += 2 * sum(box.overlaps(other) for other in around.others)
     far = abs(at[0]) / 2 + abs(at[1]) + (_LEFTWARDS if at[2] == "right" else 0)
     return _HIDES * hidden + _HIDES * (outside > 0) + outside + _CROSSES * crossed + far

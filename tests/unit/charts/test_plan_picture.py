@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from rewarm.charts import plan
+from rewarm.charts import marks, plan
 from rewarm.charts.marks import MARKS, seconds_ticks
 from rewarm.charts.plan import Panel, Point
 from rewarm.domain.model import Strategy
@@ -144,3 +144,28 @@ def test_equal_plans_are_equal_bytes_in_another_process_too():
 def test_several_kinds_of_volumes_have_a_panel_each():
     figure = plan.draw([PANEL, Panel("other", POINTS[:2], [])])
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["100 GiB of data", "other"]
+
+
+def test_a_label_is_measured_for_its_alignments_and_where_it_goes(monkeypatch):
+    """Measuring took most of a picture's time; the 300 other places follow from these."""
+    measured = []
+    measure = marks._box_at
+    monkeypatch.setattr(marks, "_box_at", lambda *asked: (measured.append(asked), measure(*asked))[1])
+    drawn()
+    assert len(measured) == 5 * len(POINTS)
+
+
+@pytest.mark.parametrize("number", range(len(POINTS)))
+def test_a_place_that_follows_is_where_it_would_be_measured(number, monkeypatch):
+    found = []
+    boxes_of = marks._boxes
+
+    def checked(written, renderer, pixels_per_point):
+        boxes = boxes_of(written, renderer, pixels_per_point)
+        found.extend((box, marks._box_at(written, at, renderer)) for at, box in boxes.items())
+        return boxes
+
+    monkeypatch.setattr(marks, "_boxes", checked)
+    drawn(Panel("x", POINTS[number : number + 1], []))
+    assert len(found) == 320
+    assert all(box == pytest.approx(measured, abs=1e-6) for box, measured in found)
