@@ -25,13 +25,13 @@ class Bench:
     def __init__(self, host: Host) -> None:
         self.host, self.lab = host, Lab(host)
         self.ec2, self._ssm = host.client("ec2"), host.client("ssm")
+        self.zone = host.region.settings.zones[0]
         self.instance_id = host.region.add_instance(instance_type="m5.4xlarge")
         self._devices = itertools.cycle("fghijklmnop")
 
     def attached(self, snapshot_id: str | None, **settings: int) -> str:
         """A new gp3 volume, from the snapshot or empty, on the instance as soon as AWS has it there."""
-        zone = self.host.region.settings.zones[0]
-        wanted: Json = {"AvailabilityZone": zone, "VolumeType": "gp3", **settings}
+        wanted: Json = {"AvailabilityZone": self.zone, "VolumeType": "gp3", **settings}
         wanted |= {"SnapshotId": snapshot_id} if snapshot_id else {}
         volume_id: str = self.ec2.create_volume(**wanted)["VolumeId"]
         self._until(volume_id, "available")

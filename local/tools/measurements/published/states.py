@@ -132,8 +132,7 @@ class States:
 
     def _fast_restored(self) -> Iterator[Measured]:
         snapshot_id = self._snapshot(self._scale.size_gib)
-        zone = self._bench.host.region.settings.zones[0]
-        places = {"AvailabilityZones": [zone], "SourceSnapshotIds": [snapshot_id]}
+        places = {"AvailabilityZones": [self._bench.zone], "SourceSnapshotIds": [snapshot_id]}
         self._bench.ec2.enable_fast_snapshot_restores(**places)
         try:
             volume_id = self._from_fast_restore(snapshot_id)
