@@ -70,7 +70,7 @@ LOCAL_MAY_USE = {
     "aws": set(),
     "soak": {"aws"},
     "tools": {"aws", "soak"},
-    "aws/emulator": set(),
+    "aws/emulator": {"aws/region"},
     "aws/front": {"aws/region", "aws/wire"},
     "aws/machines": set(),
     "aws/permissions": set(),
