@@ -33,6 +33,7 @@ from local.aws.emulator.patches import (
     compat_payload_limit,
     compat_rest_api_body,
     compat_rule_name,
+    compat_secret_ref,
     compat_ssm_document,
     compat_start_execution,
     compat_state_timeouts,
@@ -199,6 +200,7 @@ class Emulator:
         compat_lambda_logs.apply()
         compat_rest_api_body.apply()
         compat_rule_name.apply()
+        compat_secret_ref.apply()
         compat_ssm_document.apply(lambda: self._client("ssm"))
 
     def _run(self) -> None:
