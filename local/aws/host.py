@@ -22,12 +22,16 @@ from local.aws.command_output import CommandOutput
 from local.aws.emulator import launcher
 from local.aws.emulator.deploy import DeploymentError, Source, deploy
 from local.aws.front.addresses import Addresses, NameServer
+from local.aws.front.authorization import AccessKeys, Authorization, session_of
 from local.aws.front.front import Front
 from local.aws.front.listener import Authority, Listener
 from local.aws.front.signatures import AccessKey
 from local.aws.machines.dataplane import DataPlaneError
 from local.aws.machines.first_touch_process import FirstTouchSettings
 from local.aws.machines.machine import Machine
+from local.aws.permissions.region_state import RegionState
+from local.aws.permissions.requests import Place
+from local.aws.permissions.service_calls import ServiceCalls
 from local.aws.region import Region, RegionSettings
 from local.aws.slack_sink import SlackSink
 from local.aws.state_dir import MARKER, StateDir, StateDirError
@@ -69,6 +73,8 @@ class Host:
         self._region_settings = region_settings or RegionSettings()
         self._machine_settings = machine_settings or FirstTouchSettings()
         self.access_keys: dict[str, AccessKey] = {}
+        self.keys = AccessKeys(self.access_keys)
+        """Access keys by principal."""
         self.addresses = Addresses(self._region_settings.region)
         self._making_client = threading.Lock()
         self._close = ExitStack()
@@ -163,7 +169,7 @@ class Host:
         self._set_environment()
         self.machine = Machine(self.state.path / "machine", self._machine_settings)
         self._close.callback(self.machine.close)
-        self.emulator = launcher.Emulator(self.clock, self.environment, self.client)
+        self.emulator = launcher.Emulator(self.clock, self.environment, self.client, self._function_keys)
         self.region = Region(
             self.clock,
             self.machine,
@@ -173,20 +179,31 @@ class Host:
             output=CommandOutput(self.client),
         )
         self._close.callback(self.emulator.close)
-        self.emulator.start()
-        self._listen(authority)
+        place = Place(launcher.ACCOUNT_ID, self.addresses.region, self.addresses.partition)
+        iam = ServiceCalls(place, self.emulator.policies, self.emulator.resource_policies)
+        self.emulator.start(iam)
+        self._listen(authority, Authorization(place, RegionState(self.region), iam))
         self._close.callback(self.emulator.begin_end)
         pulse = threading.Thread(target=self._pulse, name="region-pulse", daemon=True)
         pulse.start()
         self._close.callback(pulse.join, 10)
         self._close.callback(self._ended.set)
 
-    def _listen(self, authority: Authority) -> None:
+    def _listen(self, authority: Authority, authorization: Authorization) -> None:
         names = NameServer(self.addresses)
         self._close.callback(names.close)
         self.front = Front(self.addresses, self.region, self.emulator, self.access_keys)
+        self.front.authorize, self.front.unlisted = authorization.refusal, authorization.unlisted
         listener = Listener(self.front, authority)
         self._close.callback(listener.close)
+
+    def _function_keys(self, role: str, name: str) -> dict[str, str]:
+        key = self.keys.of(session_of(role, name))
+        return {
+            "AWS_ACCESS_KEY_ID": key.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": key.secret,
+            "AWS_SESSION_TOKEN": key.session_token,
+        }
 
     def _set_environment(self) -> None:
         self.environment = {

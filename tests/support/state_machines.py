@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import textwrap
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
+def make_role(host: Host) -> None:
+    """The role of these state machines and Lambdas, which may everything."""
+    iam = host.client("iam")
+    may = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+    with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
+        iam.create_role(RoleName="test", AssumeRolePolicyDocument=json.dumps({"Statement": []}))
+    iam.put_role_policy(
+        RoleName="test", PolicyName="everything", PolicyDocument=json.dumps({"Statement": [may]})
+    )
+
+
 def create_machine(host: Host, states: Json, *, start_at: str | None = None, **top: Any) -> str:
     """A JSONata state machine of these states; the first one starts. Returns its ARN.
 
@@ -31,6 +43,7 @@ def create_machine(host: Host, states: Json, *, start_at: str | None = None, **t
         "States": states,
         **top,
     }
+    make_role(host)
     answer = host.client("stepfunctions").create_state_machine(
         name=f"test-{uuid.uuid4().hex[:12]}",
         definition=json.dumps(definition).replace("${Partition}", host.addresses.partition),
@@ -72,6 +85,7 @@ def create_lambda(
 ) -> str:
     """A Lambda whose module is `source` with a function `handler`. Returns its name."""
     name = f"test-{uuid.uuid4().hex[:12]}"
+    make_role(host)
     host.client("lambda").create_function(
         FunctionName=name,
         Runtime="python3.13",

@@ -34,6 +34,7 @@ from local.aws.emulator.patches import (
     compat_rest_api_body,
     compat_rule_name,
     compat_secret_ref,
+    compat_service_roles,
     compat_ssm_document,
     compat_start_execution,
     compat_state_timeouts,
@@ -46,6 +47,8 @@ ACCOUNT_ID = "123456789012"
 """AWS documentation's example account. The emulator takes a 12-digit access key id as the account."""
 
 START_TIMEOUT_SECONDS, END_TIMEOUT_SECONDS = 60.0, 15.0
+ServiceRoles = compat_service_roles.ServiceRoles
+FunctionKeys = compat_lambda_environment.FunctionKeys
 Headers = tuple[tuple[str, str], ...]
 
 LOG = logging.getLogger(__name__)
@@ -82,11 +85,14 @@ def environment(state_dir: Path, region: str) -> dict[str, str]:
 class Emulator:
     """The running emulator. Only one at a time in a process: its state is in its modules."""
 
-    def __init__(self, clock: LabClock, settings: Mapping[str, str], client: Callable[[str], Any]) -> None:
+    def __init__(
+        self, clock: LabClock, settings: Mapping[str, str], client: Callable[[str], Any], keys: FunctionKeys
+    ) -> None:
         """`settings` are those of `environment`; `client` makes the clients of CloudFormation."""
         self._settings = settings
         self._client = client
         self._region = settings["AWS_DEFAULT_REGION"]
+        self._keys = keys
         self._activity = Activity(clock)
         self._executions = Executions()
         self._ended = threading.Event()
@@ -95,13 +101,14 @@ class Emulator:
         self._loop = asyncio.new_event_loop()
         self._thread: threading.Thread | None = None
 
-    def start(self) -> None:
+    def start(self, roles: ServiceRoles) -> None:
         """Mend, and return once it can answer. `environment` must be in os.environ already."""
         tempfile.tempdir = None  # the module keeps the folder of its first use
         Path(tempfile.gettempdir()).mkdir(parents=True, exist_ok=True)
         seam.check_version()
         seam.settle_in(self._region)
         self._mend()
+        compat_service_roles.apply(roles)
         self._thread = threading.Thread(target=self._run, name="emulator", daemon=True)
         self._thread.start()
         if not self._started.wait(START_TIMEOUT_SECONDS) or self._failure is not None:
@@ -129,6 +136,38 @@ class Emulator:
         stage, _, rest = path.lstrip("/").partition("/")
         found = self._as_account(gateway.method_authorization_type, api_id, stage, method, f"/{rest}")
         return str(found) != "AWS_IAM"
+
+    def policies(self, principal: str) -> dict[str, str]:
+        """The policies of a role or a user by its ARN, as JSON; none where there is no such principal."""
+        iam = seam.module("services.iam")
+        kind, _, name = principal.rpartition(":")[2].partition("/")
+        name = name.rpartition("/")[2]
+
+        def read() -> dict[str, str]:
+            role, user = iam._roles.get(name, {}), iam._users.get(name, {})
+            own = (
+                role.get("InlinePolicies", {}) if kind == "role" else iam._user_inline_policies.get(name, {})
+            )
+            attached = (role if kind == "role" else user).get("AttachedPolicies", [])
+            known = {arn: iam._lookup_policy(arn) for arn in attached}
+            return {**own, **{arn: _document(policy) for arn, policy in known.items() if policy}}
+
+        found: dict[str, str] = self._as_account(read)
+        return found
+
+    def resource_policies(self, arn: str) -> dict[str, str]:
+        """The policy of a function, or who may take a role, as JSON."""
+        functions, iam = seam.module("services.lambda_svc"), seam.module("services.iam")
+
+        def read() -> dict[str, str]:
+            if ":role/" in arn:
+                role = iam._roles.get(arn.rpartition("/")[2])
+                return {f"{arn} trust": role["AssumeRolePolicyDocument"]} if role else {}
+            function, _config, _name = functions._get_func_record_for_ref(arn)
+            return {arn: json.dumps(function["policy"])} if function else {}
+
+        found: dict[str, str] = self._as_account(read)
+        return found
 
     def put_metrics(self, namespace: str, data: list[dict[str, Any]]) -> None:
         """Publish metric data (botocore shape MetricDatum, Timestamp in seconds) as AWS's own services do."""
@@ -195,7 +234,7 @@ class Emulator:
         compat_lambda_time.apply(activity)
         compat_lambda_errors.apply()
         compat_lambda_end.apply(self._ended)
-        compat_lambda_environment.apply(self._settings)
+        compat_lambda_environment.apply(self._settings, self._keys)
         compat_lambda_layers.apply()
         compat_lambda_logs.apply()
         compat_rest_api_body.apply()
@@ -236,6 +275,11 @@ class Emulator:
             return function(*args)
 
         return contextvars.copy_context().run(call)
+
+
+def _document(policy: dict[str, Any]) -> str:
+    """A managed policy's text in its default version."""
+    return str(policy["Versions"][policy["DefaultVersionId"]]["Document"])
 
 
 async def _exchange(app: Any, scope: dict[str, Any], body: bytes) -> tuple[int, Headers, bytes]:

@@ -25,6 +25,7 @@ OF_SIGNATURE = {
     "X-Amz-Expires", "X-Amz-SignedHeaders", "X-Amz-Signature", "X-Amz-Security-Token",
 }  # fmt: skip
 """Headers and query parameters that only a signature needs."""
+NOT_FOUND = 404
 UNSIGNED = re.compile(r"/_ministack/cfn-response/[^/]+")
 """ResponseURL of custom resources: on AWS an address that CloudFormation has presigned."""
 
@@ -66,6 +67,8 @@ class Front:
         self._keys = keys
         self.authorize: Callable[[Call], HttpAnswer | None] = lambda _call: None
         """Asked for every signed call; its answer, if it has one, is the refusal."""
+        self.unlisted: Callable[[Call], HttpAnswer | None] = lambda _call: None
+        """Asked where S3 has no such object; its answer, if it has one, takes the place of S3's."""
 
     def answer(self, request: HttpRequest) -> HttpAnswer:
         """The answer to one request, errors included."""
@@ -82,12 +85,16 @@ class Front:
             key = check(request, place, self._keys, datetime.now(UTC))
         except SignatureError as error:
             return refusal(request, place, error)
-        refused = self.authorize(Call(key, place, request))
-        if refused is not None:
-            return refused
+        call = Call(key, place, request)
+        return self.authorize(call) or self._allowed(call)
+
+    def _allowed(self, call: Call) -> HttpAnswer:
+        request, place = call.request, call.place
         if place.service in protocol.SERVICES:
             return self._by_region(request)
-        return self._by_emulator(self._as_account(request, place), place)
+        answer = self._by_emulator(self._as_account(request, place), place)
+        is_missing = place.service == "s3" and answer.status == NOT_FOUND
+        return (self.unlisted(call) if is_missing else None) or answer
 
     def _is_open(self, request: HttpRequest, place: Place) -> bool:
         return place.api_id is not None and self._emulator.is_open(place.api_id, request.method, request.path)

@@ -1,4 +1,4 @@
-"""How each service of AWS words a refused signature.
+"""How each service of AWS words a refused signature, or a call that is not allowed.
 
 Sources: "Common errors" and "Error codes" (API references of IAM, EC2 and DynamoDB), "Error responses" (S3
 API reference), and "Troubleshoot signed requests" (IAM user guide).
@@ -64,28 +64,54 @@ EC2: dict[Fault, Words] = {
 }
 """Any other fault is AuthFailure."""
 _AUTH_FAILURE = ("AuthFailure", 401, "AWS was not able to validate the provided access credentials")
+DENIED = {"ec2": "UnauthorizedOperation", "sns": "AuthorizationError"}
+"""Codes for a call that is not allowed, where a service has one of its own."""
 REST_JSON = ("lambda", "ebs", "execute-api", "apigateway", "scheduler")
 """Their status is 403; services that name an operation in X-Amz-Target answer 400."""
 
 
 def refusal(request: HttpRequest, place: Place, error: SignatureError) -> HttpAnswer:
-    """The answer of the service at this place."""
-    request_id = str(uuid.uuid4())
+    """The answer of the service at this place to a wrong signature."""
     if place.service == "s3":
         code, status, message = _of_s3(request, place, error)
-        return s3_error(request, status, code, message)
-    if place.service == "ec2":
+    elif place.service == "ec2":
         code, status, message = EC2.get(error.fault, _AUTH_FAILURE)
-        inner = f"<Code>{code}</Code><Message>{escape(message or str(error))}</Message>"
+    elif _is_json(request, place):
+        code, status, message = JSON.get(error.fault, "InvalidSignatureException"), 0, ""
+    else:
+        code, status = QUERY.get(error.fault, ("SignatureDoesNotMatch", 403))
+        message = ""
+    return _answer(request, place, (code, status, message or str(error)))
+
+
+def denied(request: HttpRequest, place: Place, message: str) -> HttpAnswer:
+    """The answer of the service at this place to a call that the caller's policies do not allow."""
+    usual = "AccessDeniedException" if _is_json(request, place) else "AccessDenied"
+    return _answer(request, place, (DENIED.get(place.service, usual), 403, message))
+
+
+def _is_json(request: HttpRequest, place: Place) -> bool:
+    return place.service in REST_JSON or bool(request.header("x-amz-target"))
+
+
+def _answer(request: HttpRequest, place: Place, words: Words) -> HttpAnswer:
+    """An error in the service's protocol."""
+    code, status, message = words
+    request_id = str(uuid.uuid4())
+    if _is_json(request, place):
+        return _json(place, code, message, request_id)
+    if place.service == "s3":
+        return s3_error(request, status, code, message)
+    inner = f"<Code>{code}</Code><Message>{escape(message)}</Message>"
+    if place.service == "ec2":
         body = (
             f"<Response><Errors><Error>{inner}</Error></Errors><RequestID>{request_id}</RequestID></Response>"
         )
-        return _xml(status, body, request_id)
-    if place.service in REST_JSON or request.header("x-amz-target"):
-        return _json(place, JSON.get(error.fault, "InvalidSignatureException"), str(error), request_id)
-    code, status = QUERY.get(error.fault, ("SignatureDoesNotMatch", 403))
-    inner = f"<Type>Sender</Type><Code>{code}</Code><Message>{escape(str(error))}</Message>"
-    body = f"<ErrorResponse><Error>{inner}</Error><RequestId>{request_id}</RequestId></ErrorResponse>"
+    else:
+        body = (
+            f"<ErrorResponse><Error><Type>Sender</Type>{inner}</Error>"
+            f"<RequestId>{request_id}</RequestId></ErrorResponse>"
+        )
     return _xml(status, body, request_id)
 
 

@@ -5,6 +5,8 @@
 - policies: statements, and what they say of a call
 - roles: the roles that CloudFormation makes of template.yaml
 - requests: what an operation needs, by its parameters and the Region's state
+- region_state: that state
+- service_calls: what AWS's services may do, by roles and by policies of functions
 - authorizer: allowed or not, and what was asked for
 - documentation: docs/permissions.md
 """

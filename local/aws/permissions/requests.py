@@ -338,6 +338,20 @@ def _on_object(asked: Asked, action: str, key: str = "") -> Need:
 
 
 # --------------------------------------------------------------------------- Step Functions, messages, more
+@_of("execute-api", "Invoke")
+def _invoke_api(asked: Asked) -> Iterator[Need]:
+    """API Gateway developer guide, "Control access for invoking an API"."""
+    stage, _, rest = asked.params["Path"].lstrip("/").partition("/")
+    name = f"{asked.params['ApiId']}/{stage}/{asked.params['Method']}/{rest}"
+    yield Need(asked.action, asked.place.arn("execute-api", name))
+
+
+@_of("sts", "GetCallerIdentity")
+def _who_am_i(_asked: Asked) -> Iterator[Need]:
+    """STS API reference: "No permissions are required"."""
+    yield from ()
+
+
 @_of("events", "PutEvents")
 def _put_events(asked: Asked) -> Iterator[Need]:
     for entry in asked.params["Entries"]:

@@ -6,6 +6,7 @@ Nothing else of moto is used: the behaviour is the Region's.
 
 from __future__ import annotations
 
+import copy
 import logging
 import re
 import uuid
@@ -18,7 +19,7 @@ from typing import Any
 
 from moto.core.model import OperationModel, ServiceModel
 from moto.core.parse import PROTOCOL_PARSERS
-from moto.core.request import Request
+from moto.core.request import Request, determine_request_protocol
 from moto.core.routing import ServiceOperationRouter
 from moto.core.serialize import SerializationContext, get_serializer_class
 from moto.core.utils import get_service_model
@@ -42,6 +43,8 @@ SERVICES = {
 }
 """Signing name in the credential scope -> botocore service name."""
 
+CBOR_PATH = re.compile(r"/service/[^/]+/operation/(\w+)")
+"""Smithy RPC v2 CBOR, in which CloudWatch is called; no permission depends on its parameters."""
 SCOPE = re.compile(r"Credential=[^/]+/\d{8}/[^/]+/([^/]+)/aws4_request")
 
 
@@ -98,14 +101,46 @@ class Protocol:
         return format_datetime(datetime.fromtimestamp(self._region.now(), UTC), usegmt=True)
 
 
+OTHER_NAMES = {"monitoring": "cloudwatch", "states": "stepfunctions"}
+"""The same, for services that the Region does not answer; without an entry both names are one."""
+
+
+def called(signing_name: str, request: Request) -> tuple[str, str, dict[str, Any]] | None:
+    """The service, operation and parameters as botocore has them; None for an operation that AWS has not."""
+    service = {**OTHER_NAMES, **SERVICES}.get(signing_name, signing_name)
+    by_cbor = CBOR_PATH.fullmatch(request.path)
+    if by_cbor:
+        return service, by_cbor[1], {}
+    router = _service(service)[1]
+    try:
+        operation, path_parameters = router.match(request)
+    except NotFound:
+        return None
+    wire_protocol = determine_request_protocol(_service(service)[0], request.content_type)
+    return service, operation.name, _parse(operation, path_parameters, request, wire_protocol)
+
+
 @cache
 def _service(name: str) -> tuple[ServiceModel, ServiceOperationRouter]:
     model = get_service_model(name)
+    if name == "s3":
+        model = ServiceModel(_with_buckets(vars(model)["_service_description"]), name)
     return model, ServiceOperationRouter(model)
 
 
-def _parse(operation: OperationModel, path: dict[str, Any], request: Request) -> dict[str, Any]:
-    parser = PROTOCOL_PARSERS[str(operation.service_model.protocol)](operation)
+def _with_buckets(description: dict[str, Any]) -> dict[str, Any]:
+    """The model as it is published: a client of botocore takes the bucket out of paths of the one it has."""
+    published = copy.deepcopy(description)
+    for operation in published["operations"].values():
+        if "authPath" in operation["http"]:
+            operation["http"]["requestUri"] = f"/{{Bucket}}{operation['http']['requestUri']}"
+    return published
+
+
+def _parse(
+    operation: OperationModel, path: dict[str, Any], request: Request, wire_protocol: str = ""
+) -> dict[str, Any]:
+    parser = PROTOCOL_PARSERS[wire_protocol or str(operation.service_model.protocol)](operation)
     try:
         parsed = parser.parse(
             {

@@ -6,7 +6,7 @@ machines, the API invokes its function, and instances use addresses that a funct
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,12 +14,13 @@ from local import Json
 from local.aws.permissions.authorizer import Authorizer
 from local.aws.permissions.conditions import Context
 from local.aws.permissions.policies import Need
+from local.aws.permissions.region_state import RegionState
 from local.aws.permissions.requests import Asked, Place, listing, needs
 from local.aws.permissions.roles import role_of
+from local.aws.permissions.service_calls import run_child
 from local.aws.region import Region
 from local.soak.lab.template import ACCOUNT, REGION, STACK, Rule, Stack
 from local.soak.lab.transport import KEY_PREFIX, Call, Refusal, denied
-from rewarm.adapters.executions import execution_arn
 
 API, EVENTS, LAMBDA, STEP_FUNCTIONS = (
     f"{name}.amazonaws.com" for name in ("apigateway", "events", "lambda", "states")
@@ -43,38 +44,7 @@ TRACING = (
     "xray:GetSamplingTargets",
 )
 """Step Functions developer guide, "Trace Step Functions request data in AWS X-Ray"."""
-MANAGED_RULE = "rule/StepFunctionsGetEventsForStepFunctionsExecutionRule"
 SIGNED = {"GET": "GetObject", "PUT": "PutObject"}
-
-
-class RegionState:
-    """What permissions depend on, of the Region."""
-
-    def __init__(self, region: Region) -> None:
-        self._tables = region._tables
-
-    def tags(self, resource_id: str) -> Mapping[str, str]:
-        for table in (self._tables.volumes, self._tables.snapshots, self._tables.instances):
-            if resource_id in table:
-                return table[resource_id].tags
-        return {}
-
-    def key(self, resource_id: str) -> str | None:
-        for table in (self._tables.volumes, self._tables.snapshots):
-            if resource_id in table and table[resource_id].encrypted:
-                return table[resource_id].kms_key_id
-        return None
-
-    def volume_at(self, instance_id: str, device: str) -> str | None:
-        for volume_id, volume in self._tables.volumes.items():
-            attachment = volume.attachments.get(instance_id)
-            if attachment is not None and attachment.device == device:
-                return volume_id
-        return None
-
-    def instance_of(self, volume_id: str) -> str | None:
-        volume = self._tables.volumes.get(volume_id)
-        return next(iter(volume.attachments), None) if volume is not None else None
 
 
 class Permissions:
@@ -115,18 +85,8 @@ class Permissions:
         return self._all(self._roles[machine_arn], [Need("lambda:InvokeFunction", function_arn)])
 
     def child(self, machine_arn: str, child_arn: str, name: str) -> str | None:
-        """Why a state machine may not run another one with startExecution.sync:2.
-
-        Step Functions developer guide, "IAM policies for calling integrated services": Step Functions.
-        """
-        execution = execution_arn(child_arn, name)
-        rule = self._place.arn("events", MANAGED_RULE)
-        wanted = [
-            Need("states:StartExecution", child_arn),
-            *(Need(f"states:{action}", execution) for action in ("DescribeExecution", "StopExecution")),
-            *(Need(f"events:{action}", rule) for action in ("PutTargets", "PutRule", "DescribeRule")),
-        ]
-        return self._all(self._roles[machine_arn], wanted)
+        """Why a state machine may not run another one with startExecution.sync:2."""
+        return self._all(self._roles[machine_arn], run_child(self._place, child_arn, name))
 
     def triggered(self, rule: Rule) -> str | None:
         """Why a rule may not start its target: machines start by its role, functions by their policy."""

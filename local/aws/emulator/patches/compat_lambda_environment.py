@@ -3,18 +3,21 @@
 Why: the emulator hands its own environment down, and an AWS_ENDPOINT_URL with it. AWS sets the function's
 own variables and the "Defined runtime environment variables" (Lambda developer guide). Here AWS_CA_BUNDLE
 comes on top: the certificates at AWS's names are this run's. What this process has in its environment by now
-does not matter: settings and credentials are those that the embedded AWS was started with.
+does not matter: settings are those that the embedded AWS was started with, and credentials those of the
+execution role (Lambda developer guide, "Defining Lambda function permissions with an execution role").
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
 from local.aws.emulator import seam
 
+FunctionKeys = Callable[[str, str], Mapping[str, str]]
+"""Role and name of a function -> its credentials, as variables."""
 DOCUMENTED = frozenset(
     {"PATH", "LANG", "TZ", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
      "AWS_SESSION_TOKEN"}
@@ -25,13 +28,17 @@ ADDED = frozenset({"AWS_CA_BUNDLE", "REWARM_STATE_DIR", "TMPDIR"})
 _NOT_OF_AWS = frozenset({"AWS_ENDPOINT_URL", "AWS_DISABLE_HOST_PREFIX_INJECTION"})
 
 
-def apply(settings: Mapping[str, str]) -> None:
+def apply(settings: Mapping[str, str], keys: FunctionKeys) -> None:
     """Mend the emulator's Lambda, with the settings that the embedded AWS was started with."""
     runtime = seam.module("core.lambda_runtime")
     seam.known(runtime.Worker, "_spawn", "spawn_env = {**os.environ, **env_vars}", "subprocess.Popen(")
     seam.known(runtime, "execution_credentials", '"AWS_SESSION_TOKEN": os.environ.get(')
     seam.replace(runtime, "subprocess", _Subprocess(runtime.subprocess, settings))
-    seam.replace(runtime, "execution_credentials", lambda _function: _credentials(settings))
+
+    def of_role(config: Mapping[str, str]) -> dict[str, str]:
+        return dict(keys(config["Role"], config["FunctionName"]))
+
+    seam.replace(runtime, "execution_credentials", of_role)
 
 
 class _Subprocess:
@@ -47,11 +54,6 @@ class _Subprocess:
     def Popen(self, *arguments: Any, env: Mapping[str, str], **options: Any) -> Any:  # noqa: N802
         """As subprocess.Popen."""
         return self._module.Popen(*arguments, env=of_function(env, self._settings), **options)
-
-
-def _credentials(settings: Mapping[str, str]) -> dict[str, str]:
-    keys = {name: settings[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
-    return {**keys, "AWS_SESSION_TOKEN": ""}
 
 
 def of_function(given: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,138 @@
+"""Each call is judged by the policies of whoever signed it (local/aws/front/authorization.py)."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from local.aws.front.authorization import session_of
+from tests.support.state_machines import create_lambda, create_machine, invoke_state, start, wait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from local.aws.host import Host
+
+    Clients = Callable[..., Callable[[str], Any]]
+
+REFUSED = [
+    ("ec2", "describe_volumes", "UnauthorizedOperation", 403),
+    ("s3", "list_buckets", "AccessDenied", 403),
+    ("sns", "list_topics", "AuthorizationError", 403),
+    ("cloudformation", "list_stacks", "AccessDenied", 403),
+    ("ssm", "list_commands", "AccessDeniedException", 400),
+    ("dynamodb", "list_tables", "AccessDeniedException", 400),
+    ("stepfunctions", "list_state_machines", "AccessDeniedException", 400),
+    ("lambda", "list_functions", "AccessDeniedException", 403),
+    ("cloudwatch", "list_metrics", "AccessDeniedException", 400),
+]
+
+
+@pytest.fixture
+def with_role(host: Host) -> Clients:
+    """Clients of a role that has just these statements, and one that no test uses: a policy needs one."""
+
+    def clients(*statements: dict[str, Any]) -> Callable[[str], Any]:
+        name = f"role-{uuid.uuid4().hex[:8]}"
+        iam = host.client("iam")
+        role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps({"Statement": []}))
+        iam.put_role_policy(
+            RoleName=name,
+            PolicyName="own",
+            PolicyDocument=json.dumps({"Statement": [*statements, may("iam:GetUser")]}),
+        )
+        key = host.keys.of(session_of(role["Role"]["Arn"], "a-function"))
+        session: Any = boto3.Session(
+            key.access_key_id, key.secret, key.session_token, region_name=host.addresses.region
+        )
+        config = Config(retries={"total_max_attempts": 1}, signature_version="s3v4")
+        usual = Config(retries={"total_max_attempts": 1})
+        return lambda service: session.client(service, config=config if service == "s3" else usual)
+
+    return clients
+
+
+def may(*actions: str, resource: str = "*", **condition: dict[str, str]) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": list(actions), "Resource": resource, "Condition": condition}
+
+
+def refusal(call: Callable[..., Any], **params: Any) -> tuple[str, int]:
+    with pytest.raises(ClientError) as refused:
+        call(**params)
+    answer = refused.value.response
+    return answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"]
+
+
+@pytest.mark.parametrize(("service", "operation", "code", "status"), REFUSED)
+def test_what_no_statement_allows_is_refused(
+    with_role: Clients, service: str, operation: str, code: str, status: int
+) -> None:
+    assert refusal(getattr(with_role()(service), operation)) == (code, status)
+
+
+def test_what_a_statement_allows_is_answered(with_role: Clients) -> None:
+    clients = with_role(may("ec2:DescribeVolumes", "ssm:ListCommands", "states:ListStateMachines"))
+    clients("ec2").describe_volumes()
+    clients("ssm").list_commands()
+    clients("stepfunctions").list_state_machines()
+    assert refusal(clients("ec2").describe_snapshots)[0] == "UnauthorizedOperation"
+
+
+def test_who_one_is_needs_no_permission(with_role: Clients) -> None:
+    with_role()("sts").get_caller_identity()
+
+
+def test_a_condition_key_that_the_action_does_not_support_never_holds(with_role: Clients) -> None:
+    clients = with_role(may("ec2:DescribeVolumes", StringEquals={"aws:ResourceTag/team": "orders"}))
+    assert refusal(clients("ec2").describe_volumes)[0] == "UnauthorizedOperation"
+
+
+def test_the_tags_of_what_is_called_count(host: Host, with_role: Clients) -> None:
+    ours, theirs = (host.region.add_volume(size_gib=1, tags={"team": team}) for team in ("orders", "stock"))
+    ec2 = with_role(may("ec2:DeleteVolume", StringEquals={"aws:ResourceTag/team": "orders"}))("ec2")
+    assert refusal(ec2.delete_volume, VolumeId=theirs)[0] == "UnauthorizedOperation"
+    ec2.delete_volume(VolumeId=ours)
+
+
+def test_a_presigned_address_may_what_its_signer_may(host: Host, with_role: Clients) -> None:
+    s3 = host.client("s3")
+    s3.create_bucket(Bucket="signers")
+    s3.put_object(Bucket="signers", Key="page", Body=b"page")
+    allowed = with_role(may("s3:GetObject", resource="arn:aws:s3:::signers/page"))("s3")
+    what = {"Bucket": "signers", "Key": "page"}
+    with urllib.request.urlopen(allowed.generate_presigned_url("get_object", what)) as answer:
+        assert answer.read() == b"page"
+    other = with_role(may("s3:GetObject", resource="arn:aws:s3:::signers/other"))("s3")
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(other.generate_presigned_url("get_object", what))
+
+
+def test_who_may_not_list_the_bucket_is_not_told_that_an_object_is_missing(
+    host: Host, with_role: Clients
+) -> None:
+    host.client("s3").create_bucket(Bucket="unlisted")
+    reads = may("s3:GetObject", resource="arn:aws:s3:::unlisted/*")
+    lists = may("s3:ListBucket", resource="arn:aws:s3:::unlisted")
+    missing = {"Bucket": "unlisted", "Key": "missing"}
+    assert refusal(with_role(reads)("s3").get_object, **missing) == ("AccessDenied", 403)
+    assert refusal(with_role(reads, lists)("s3").get_object, **missing) == ("NoSuchKey", 404)
+
+
+def test_a_state_machine_invokes_what_its_role_allows(host: Host) -> None:
+    function = create_lambda(host, "def handler(event, context):\n    return 1\n")
+    machine = create_machine(host, {"Call": invoke_state(function)})
+    iam = host.client("iam")
+    iam.create_role(RoleName="idle", AssumeRolePolicyDocument=json.dumps({"Statement": []}))
+    role = iam.get_role(RoleName="idle")["Role"]["Arn"]
+    host.client("stepfunctions").update_state_machine(stateMachineArn=machine, roleArn=role)
+    ended = wait(host, start(host, machine))
+    assert (ended["status"], ended["error"]) == ("FAILED", "Lambda.AWSLambdaException")
+    assert "is not authorized to perform: lambda:InvokeFunction" in ended["cause"]

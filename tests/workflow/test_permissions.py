@@ -1,0 +1,74 @@
+"""Roles and policies on the embedded AWS: what is missing there is refused, as on AWS."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from local import ROOT
+from tests.support.restores import RestoreUser, request_for
+
+Json = dict[str, Any]
+NOTHING = {"Effect": "Deny", "Action": "iam:GetUser", "Resource": "*"}
+"""A policy has at least one statement."""
+
+
+@contextmanager
+def without(user: RestoreUser, logical_id: str, action: str) -> Iterator[None]:
+    """The role of a function, without the statements that allow an action."""
+    iam = user.lab.client("iam")
+    resources = user.lab.client("cloudformation").describe_stack_resources(StackName="rewarm")
+    name = next(
+        one["PhysicalResourceId"]
+        for one in resources["StackResources"]
+        if one["LogicalResourceId"] == f"{logical_id}Role"
+    )
+    before = {
+        policy: iam.get_role_policy(RoleName=name, PolicyName=policy)["PolicyDocument"]
+        for policy in iam.list_role_policies(RoleName=name)["PolicyNames"]
+    }
+    try:
+        for policy, document in before.items():
+            kept = [one for one in document["Statement"] if action not in one["Action"]]
+            put(iam, name, policy, {**document, "Statement": kept or [NOTHING]})
+        yield
+    finally:
+        for policy, document in before.items():
+            put(iam, name, policy, document)
+
+
+def put(iam: Any, role: str, policy: str, document: Json) -> None:
+    iam.put_role_policy(RoleName=role, PolicyName=policy, PolicyDocument=json.dumps(document))
+
+
+def test_a_restore_fails_where_a_function_s_role_lacks_a_statement(user: RestoreUser) -> None:
+    request = request_for(user, "provisioned-rate")
+    with without(user, "CreateVolumeFunction", "ec2:CreateVolume"):
+        done = user.restore(request)
+    volume = done.volumes[0]
+    assert (volume.status, volume.error) == ("FAILED", "AccessDeniedError"), done.why
+    assert "ec2:CreateVolume" in volume.cause
+    assert "UnauthorizedOperation" in volume.cause
+
+
+def test_the_viewer_s_policy_lets_somebody_look_and_plan_only(user: RestoreUser) -> None:
+    text = (ROOT / "docs" / "policies" / "viewer.json").read_text(encoding="utf-8")
+    outputs, settings = user.lab.outputs, user.region.settings
+    for name, value in (
+        ("API_ID", outputs["RestApiId"]), ("REGION", settings.region), ("ACCOUNT", settings.account_id),
+    ):  # fmt: skip
+        text = text.replace(name, value)
+    iam = user.lab.client("iam")
+    arn = iam.create_user(UserName="viewer")["User"]["Arn"]
+    iam.put_user_policy(UserName="viewer", PolicyName="viewer", PolicyDocument=text)
+    key = user.lab.keys.of(arn)
+    viewer = replace(user._api, access_key_id=key.access_key_id, secret_access_key=key.secret)
+    request = request_for(user, "provisioned-rate")
+    assert viewer.call("GET", "/restores/unknown").status == 404
+    assert viewer.call("POST", "/plans", request).status == 200
+    refused = viewer.call("POST", "/restores", request)
+    assert refused.status == 403
+    assert "execute-api:Invoke" in str(refused.body)
