@@ -15,8 +15,12 @@ from local.soak.trouble.matrix import SEED, SETTLED_SECONDS, SWEPT_SECONDS, Resu
 
 Act = Callable[[FastLab, str, str], None]
 AGENT_KINDS = ("killed", "unreadable", "disk-full", "no-download", "no-progress", "wrong-sha256", "hangs")
-COMMANDS = (("warm", 0), ("verify", 0), ("verify", 1))
-"""(action, how many of them pass first): the measurement before and the one after."""
+COMMANDS = (
+    ("warm-up", "warm", "warm-up-agent"),
+    ("measurement before", "verify", "provisioned-rate"),
+    ("measurement after", "verify", "warm-up-agent"),
+)
+"""What it does, its action, and the path on which it is the first of its action."""
 REASONS = frozenset(
     {
         "AgentFailedError",
@@ -82,28 +86,27 @@ class MachineRow:
     """One trouble of one command."""
 
     name: str
+    what: str
     action: str
-    skip: int
+    path: str
     at_share: float = 0.5
-    path: str = "warm-up-agent"
 
     def __str__(self) -> str:
         """For people."""
-        which = {"warm": "warm-up", "verify": ("measurement before", "measurement after")[self.skip]}
-        return f"{which[self.action]}, {self.name} at {self.at_share:.0%}"
+        return f"{self.what}, {self.name} at {self.at_share:.0%}"
 
 
 def machine_rows() -> list[MachineRow]:
     """Every trouble of every command; what happens to the machine, early and late in the warm-up."""
     found = [MachineRow(kind, *command) for kind in AGENT_KINDS for command in COMMANDS]
-    return found + [MachineRow(name, "warm", 0, share) for name in ACTS for share in (0.1, 0.9)]
+    return found + [MachineRow(name, *COMMANDS[0], share) for name in ACTS for share in (0.1, 0.9)]
 
 
 def play_machine(row: MachineRow) -> Result:
     """The row's path with its trouble."""
     with FastLab(SEED) as lab:
         act = ACTS.get(row.name)
-        trouble = Trouble(row.name, row.action, row.at_share, row.skip)
+        trouble = Trouble(row.name, row.action, row.at_share)
         if act is not None:
             trouble.kind, trouble.call = "call", lambda *names: act(lab, *names)
         lab.data_plane.troubles.append(trouble)
