@@ -46,12 +46,12 @@ def request_file(tmp_path):
 
 
 def test_the_table_has_every_strategy_with_its_sum_and_its_verdict(run, tmp_path):
-    status, told, _ = run("--deadline-minutes", "30")
+    status, told, _ = run("--deadline-minutes", "25")
     assert status == 0
     flat = " ".join(told.replace("│", " ").split())
-    assert "→ provisioned-rate 15 s 20 min 27 min $0.12" in flat
-    # 100 GiB x 100 MiB/s x 0.000012
-    for words in ("100.000 GiB x 100 MiB/s x", "$0.000012 = $0.12", "60 min / 60 x $0.75 = $0.75"):
+    assert "→ provisioned-rate 15 s 19 min 25 min $0.13" in flat
+    # 100 GiB x 109 MiB/s x 0.000012
+    for words in ("100.000 GiB x 109 MiB/s x", "$0.000012 = $0.13", "60 min / 60 x $0.75 = $0.75"):
         assert words in flat
     for strategy in (
         "background",

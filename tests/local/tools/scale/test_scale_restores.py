@@ -67,6 +67,10 @@ def test_says_what_does_not_hold(changes: dict[str, object], words: str) -> None
     assert told.startswith(words)
 
 
+def test_restores_that_lambda_refused_may_ask_more_often() -> None:
+    assert problems(replace(GOOD, calls=400.0, ec2_calls=60.0, refused_functions=5_000), ALONE) == []
+
+
 @pytest.mark.parametrize("count", ["0", "2001", "-1", "many"])
 def test_refuses_numbers_that_no_stack_runs(count: str) -> None:
     with pytest.raises(SystemExit) as refused:
