@@ -160,7 +160,7 @@ def problems(found: Crowd, alone: Crowd) -> list[str]:
         told.append(f"{found.restores - found.ready} ended otherwise: {dict(found.ended_otherwise)}")
     if found.volumes != found.ready:
         told.append(f"{found.ready} restores have {found.volumes} volumes")
-    # What Lambda refuses is tried again, and what all restores do in the same moment after that EC2 throttles.
+    # What Lambda refuses is tried again, and EC2 throttles what all restores then do in the same moment.
     for name in () if found.refused_functions else ("calls", "ec2_calls"):
         many, one = getattr(found, name), getattr(alone, name)
         if many > one * MOST_TIMES_THE_CALLS:
