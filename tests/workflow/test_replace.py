@@ -296,7 +296,7 @@ def test_a_new_volume_that_is_mounted_stays_until_the_sweeper_may_take_it_out(
 ) -> None:
     request = replacing.request(verify={"samples": 16, "maxP99Ms": 0.01})
     restore_id = user.start(request)
-    user.wait_for_state(restore_id, "Verify Volume Before")
+    user.wait_for_state(restore_id, "Poll Initialization")
     (new,) = user.volumes_of(restore_id)
     replacing.mount(new)
     done = user.finished(restore_id)
