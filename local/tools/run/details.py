@@ -95,7 +95,7 @@ def _announced(answer: Any) -> str:
 def _confirmed(answer: Any) -> str:
     heard = [one for one in answer["confirmations"] if one.get("opinion")]
     if not answer["finished"]:
-        return "CloudWatch has not said it yet"
+        return "CloudWatch has no minute after the warm-up yet"
     return "; ".join(f"{one['opinion']}: {one['reason']}" for one in heard) or "nothing to ask"
 
 
