@@ -43,7 +43,7 @@ def test_boosted_warm_up_is_lowered_once_the_volume_is_warm(
         "gp3 with 3,000 IOPS and 125 MiB/s",
     )
     assert user.report(done.restore_id)["volumes"][0]["boost"]["state"] == "lowered"
-    assert f"and is lowered to {TARGET}." in texts(user.messages(done.restore_id)[-1])
+    assert f"and is lowered to {TARGET}." in texts(user.messages(done.restore_id)[-2])
     billed = {one["kind"]: one for one in user.region.money()["items"] if one["resource"] == volume_id}
     assert 0 < billed["earlier-settings"]["usd"] <= float(done.record["costUsd"])
 

@@ -101,7 +101,7 @@ def test_the_new_volume_is_in_the_place_and_the_old_one_kept(user: RestoreUser, 
         VolumeId=replacing.old, InstanceId=replacing.instance, Device="/dev/sdg"
     )
     replacing.run(same + BY_ID + replacing.old.removeprefix("vol-"))
-    told = texts(user.messages(done.restore_id)[-1])
+    told = texts(user.messages(done.restore_id)[-2])
     assert f"{new} has taken the place of {replacing.old}" in told
     assert f"Delete {replacing.old} when you no longer need it" in told
     (volume,) = done.record["volumes"]

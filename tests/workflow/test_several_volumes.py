@@ -47,7 +47,8 @@ def restored(user: RestoreUser, done: Restore) -> dict[str, str]:
 def assert_each_message_links_its_volume(user: RestoreUser, done: Restore) -> None:
     """A volume's message may go out hours before the restore has a page: it links a page of its own."""
     linked = {}
-    for message in user.messages(done.restore_id):
+    *messages, confirmation = user.messages(done.restore_id)
+    for message in messages:
         if url := link_of(message):
             (volume_id,) = [one for one in user.volumes_of(done.restore_id) if one in texts(message)]
             linked[volume_id] = opened(url)
@@ -59,6 +60,7 @@ def assert_each_message_links_its_volume(user: RestoreUser, done: Restore) -> No
         assert volume["volume"]["volumeId"] in page.text
         assert is_of(page, user.report(f"{done.restore_id}/{index}"))
     whole = opened(done.record["reportUrl"])
+    assert opened(str(link_of(confirmation))).text == whole.text
     assert "Ready: 2 volumes at full speed" in whole.text
     assert is_of(whole, user.report(done.restore_id))
 
@@ -73,9 +75,8 @@ def test_every_volume_of_an_instance_is_restored_under_its_device_name(user: Res
     for volume_id in user.volumes_of(done.restore_id):
         counters = user.counters(volume_id)
         assert counters.read_blocks == counters.written_blocks > 0
-    assert (
-        sorted(one["event"] for one in done.record["events"]) == ["attached"] * 2 + ["plan"] + ["ready"] * 2
-    )
+    events = ["attached", "attached", "confirmed", "plan", "ready", "ready"]
+    assert sorted(one["event"] for one in done.record["events"]) == events
     assert [one["index"] for one in done.record["volumes"]] == [0, 1]
     assert [one["verdict"] for one in user.report(done.restore_id)["volumes"]] == ["ready", "ready"]
     assert_each_message_links_its_volume(user, done)

@@ -183,7 +183,7 @@ def test_an_alarm_restores_what_its_runbook_says(user: RestoreUser, sent_events:
     assert (volume["SnapshotId"], volume["Attachments"][0]["Device"]) == (newest, "/dev/sdk")
     assert done.record["trigger"]["alarmName"] == "rewarm-orders-lost"
     assert 'The alarm "rewarm-orders-lost" went off.' in texts(user.messages(restore_id)[0])
-    assert len(sent_events(restore_id)) == 3
+    assert len(sent_events(restore_id)) == 4
 
 
 def test_a_schedule_restores_and_can_spare_the_chat(user: RestoreUser, sent_events: SentEvents) -> None:
