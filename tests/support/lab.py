@@ -1,7 +1,7 @@
 """The embedded AWS for tests: `host` without the stack, `lab` with the real template.yaml deployed.
 
 One per test process, since the emulator keeps its state in its modules; each xdist worker has its own, and
-its own Region. The Regions that four workers do not have are those of tests/workflow/test_regions.py.
+its own Region. The Regions that four workers do not have are those of tests/local/tools/run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A whole restore in each Region, from the alarm to the volume that is ready, in a process of its own.
 
-`make test` runs it in the Regions that none of four workers has; `make test-long` in the others as well.
+`make test` has workflow tests in four Regions (tests/support/lab.py), and stops and kills `make run` in the other
+two (tests/local/tools/run).
 """
 
 from __future__ import annotations
@@ -15,13 +16,11 @@ import pytest
 from tests.support.lab import REGIONS
 from tests.support.tree import ROOT
 
-WORKERS = 4
-"""As many as `make test` has; each worker runs workflow tests in a Region of its own."""
 SMALL = ("--size-gib", "1", "--written-percent", "5", "--skip-second", "--json")
-IN_A_WORKER = [pytest.param(region, marks=pytest.mark.long) for region in REGIONS[:WORKERS]]
 
 
-@pytest.mark.parametrize("region", [*REGIONS[WORKERS:], *IN_A_WORKER])
+@pytest.mark.long
+@pytest.mark.parametrize("region", REGIONS)
 def test_a_lost_volume_comes_back(region: str, tmp_path: Path) -> None:
     command = [
         sys.executable,

@@ -36,7 +36,8 @@ def runs(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def next_run(*, by_make: bool = False) -> subprocess.Popen[str]:
         over = ["make", "-f", str(makefile)] if by_make else []
-        started.append(start(tmp_path / "state", "--written-percent", "40", over=over))
+        more = ["--written-percent", "40", "--region", "eu-west-1"]
+        started.append(start(tmp_path / "state", *more, over=over))
         return started[-1]
 
     yield next_run
