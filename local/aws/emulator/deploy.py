@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,10 +75,11 @@ def package(source: Source, upload: Uploader) -> dict[str, Any]:
     """The template with every local folder and file replaced by its place in S3."""
     template: dict[str, Any] = yaml_parse((source.root / source.template).read_text(encoding="utf-8"))
     documents.build(source.root)
+    zipped = cache(zip_folder)  # most functions are in one folder
     for name, resource in template["Resources"].items():
         properties = resource.setdefault("Properties", {})
         if resource["Type"] == "AWS::Serverless::Function" and isinstance(properties.get("CodeUri"), str):
-            properties["CodeUri"] = upload.put(zip_folder(source.root / properties["CodeUri"]), ".zip")
+            properties["CodeUri"] = upload.put(zipped(source.root / properties["CodeUri"]), ".zip")
         elif resource["Type"] == "AWS::Serverless::LayerVersion":
             properties["ContentUri"] = upload.put(_layer(source, name, properties["ContentUri"]), ".zip")
         elif resource["Type"] == "AWS::Serverless::StateMachine" and "DefinitionUri" in properties:
@@ -125,6 +127,7 @@ class Uploader:
 
     def __init__(self, client: MakeClient) -> None:
         self._s3 = client("s3")
+        self._put: set[str] = set()
         region = self._s3.meta.region_name
         # S3 takes no LocationConstraint for us-east-1, and asks for one in every other Region.
         place: Any = {"LocationConstraint": region} if region != "us-east-1" else {}
@@ -134,7 +137,9 @@ class Uploader:
     def put(self, content: bytes, suffix: str) -> str:
         """Its address as SAM writes it."""
         key = hashlib.sha256(content).hexdigest() + suffix
-        self._s3.put_object(Bucket=ARTIFACTS_BUCKET, Key=key, Body=content)
+        if key not in self._put:
+            self._s3.put_object(Bucket=ARTIFACTS_BUCKET, Key=key, Body=content)
+            self._put.add(key)
         return f"s3://{ARTIFACTS_BUCKET}/{key}"
 
     def url(self, content: bytes, suffix: str) -> str:
