@@ -1,7 +1,7 @@
 """A whole restore in each Region, from the alarm to the volume that is ready, in a process of its own.
 
-`make test` has workflow tests in four Regions (tests/support/lab.py), and stops and kills `make run` in the other
-two (tests/local/tools/run).
+`make test` has workflow tests in four Regions (tests/support/lab.py). In the other two it stops and kills
+`make run` (tests/local/tools/run).
 """
 
 from __future__ import annotations
