@@ -77,6 +77,7 @@ class Host:
         """Access keys by principal."""
         self.addresses = Addresses(self._region_settings.region)
         self._making_client = threading.Lock()
+        self._clients: dict[str, Any] = {}
         self._close = ExitStack()
         self._ended = threading.Event()
 
@@ -115,17 +116,25 @@ class Host:
         return self.outputs["ApiUrl"]
 
     def client(self, service: str, config: Config | None = None) -> Any:
-        """A boto3 client for the emulator or the Region simulator, whichever has the service."""
+        """A boto3 client for the emulator or the Region simulator, whichever has the service.
+
+        Without settings of its own it is made once.
+        """
+        with self._making_client:
+            if config is not None:
+                return self._make_client(service, config)
+            if service not in self._clients:
+                self._clients[service] = self._make_client(service, Config())
+            return self._clients[service]
+
+    def _make_client(self, service: str, config: Config) -> Any:
         make: Any = self._session.client  # the name is known only to the caller
         # Otherwise botocore presigns for S3 with version 2 and for the global name; no new bucket takes that.
         signature = "s3v4" if service == "s3" else None
         retries: Any = {"total_max_attempts": 2, "mode": "standard"}
         style: Any = {"addressing_style": "virtual"}
         usual = Config(retries=retries, signature_version=signature, s3=style)
-        with self._making_client:
-            return make(
-                service, verify=self.environment["AWS_CA_BUNDLE"], config=usual.merge(config or Config())
-            )
+        return make(service, verify=self.environment["AWS_CA_BUNDLE"], config=usual.merge(config))
 
     @property
     def aws_environment(self) -> dict[str, str]:

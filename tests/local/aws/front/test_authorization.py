@@ -14,7 +14,14 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from local.aws.front.authorization import session_of
-from tests.support.state_machines import create_lambda, create_machine, invoke_state, start, wait
+from tests.support.state_machines import (
+    create_bucket,
+    create_lambda,
+    create_machine,
+    invoke_state,
+    start,
+    wait,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,13 +111,17 @@ def test_the_tags_of_what_is_called_count(host: Host, with_role: Clients) -> Non
 
 def test_a_presigned_address_may_what_its_signer_may(host: Host, with_role: Clients) -> None:
     s3 = host.client("s3")
-    s3.create_bucket(Bucket="signers")
+    create_bucket(host, "signers")
     s3.put_object(Bucket="signers", Key="page", Body=b"page")
-    allowed = with_role(may("s3:GetObject", resource="arn:aws:s3:::signers/page"))("s3")
+    allowed = with_role(may("s3:GetObject", resource=f"arn:{host.addresses.partition}:s3:::signers/page"))(
+        "s3"
+    )
     what = {"Bucket": "signers", "Key": "page"}
     with urllib.request.urlopen(allowed.generate_presigned_url("get_object", what)) as answer:
         assert answer.read() == b"page"
-    other = with_role(may("s3:GetObject", resource="arn:aws:s3:::signers/other"))("s3")
+    other = with_role(may("s3:GetObject", resource=f"arn:{host.addresses.partition}:s3:::signers/other"))(
+        "s3"
+    )
     with pytest.raises(urllib.error.HTTPError, match="403"):
         urllib.request.urlopen(other.generate_presigned_url("get_object", what))
 
@@ -118,9 +129,9 @@ def test_a_presigned_address_may_what_its_signer_may(host: Host, with_role: Clie
 def test_who_may_not_list_the_bucket_is_not_told_that_an_object_is_missing(
     host: Host, with_role: Clients
 ) -> None:
-    host.client("s3").create_bucket(Bucket="unlisted")
-    reads = may("s3:GetObject", resource="arn:aws:s3:::unlisted/*")
-    lists = may("s3:ListBucket", resource="arn:aws:s3:::unlisted")
+    create_bucket(host, "unlisted")
+    reads = may("s3:GetObject", resource=f"arn:{host.addresses.partition}:s3:::unlisted/*")
+    lists = may("s3:ListBucket", resource=f"arn:{host.addresses.partition}:s3:::unlisted")
     missing = {"Bucket": "unlisted", "Key": "missing"}
     assert refusal(with_role(reads)("s3").get_object, **missing) == ("AccessDenied", 403)
     assert refusal(with_role(reads, lists)("s3").get_object, **missing) == ("NoSuchKey", 404)

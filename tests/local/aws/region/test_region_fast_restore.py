@@ -162,7 +162,7 @@ def test_ten_snapshots_a_call_and_one_way_to_name_zones() -> None:
 
 
 def test_credit_metrics_come_every_minute() -> None:
-    lab = Lab()
+    lab = Lab(RegionSettings(metric_delay_seconds=(0, 0)))
     snapshot = enabled(lab)
     lab.metrics.clear()
     lab.wait(180)
