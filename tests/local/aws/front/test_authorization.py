@@ -60,7 +60,9 @@ def with_role(host: Host) -> Clients:
         session: Any = boto3.Session(
             key.access_key_id, key.secret, key.session_token, region_name=host.addresses.region
         )
-        config = Config(retries={"total_max_attempts": 1}, signature_version="s3v4")
+        # Newer Regions refuse the global name of S3, for which botocore presigns otherwise.
+        style: Any = {"addressing_style": "virtual"}
+        config = Config(retries={"total_max_attempts": 1}, signature_version="s3v4", s3=style)
         usual = Config(retries={"total_max_attempts": 1})
         return lambda service: session.client(service, config=config if service == "s3" else usual)
 
