@@ -14,6 +14,7 @@ from local.aws.machines.dataplane import BLOCK_BYTES
 from local.aws.region import ApiError
 from local.soak.lab.lab import FastLab
 from local.soak.lab.scheduler import Future
+from rewarm.steps.record.records import FINISHED
 
 DEVICE = "/dev/sdu"
 LOOK_SECONDS, PATIENCE_SECONDS = 5.0, 3_600.0
@@ -26,10 +27,12 @@ def use(lab: FastLab, restore_id: str, *, after_seconds: float = 0.0) -> Generat
     yield lab.scheduler.sleep(after_seconds)
     until = lab.scheduler.now + PATIENCE_SECONDS
     usable: list[str] = []
-    while lab.scheduler.now < until and not usable:
+    is_over = False
+    while lab.scheduler.now < until and not usable and not is_over:
         yield lab.scheduler.sleep(LOOK_SECONDS)
         answer, failure = yield lab.begin_api("GET", f"/restores/{restore_id}").result
-        usable = [] if failure is not None else usable_volumes(json.loads(answer["body"] or "{}"))
+        restore = {} if failure is not None else json.loads(answer["body"] or "{}")
+        usable, is_over = usable_volumes(restore), restore.get("status") in FINISHED
     if usable:
         instance_id = lab.region.add_instance()
         for volume_id in usable:

@@ -82,8 +82,8 @@ def ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject
 
 
 def _reasons(details: ReadyDetails) -> list[str]:
-    """How it is known; where the volume's result was lost, only that its execution came to its end."""
-    known = details.initialization.reasons if details.initialization else ["its execution ended as ready"]
+    """How it is known; where the volume's result was lost, only that its execution had found out."""
+    known = details.initialization.reasons if details.initialization else ["its execution had verified it"]
     return [*known, *_measured(details.after)]
 
 

@@ -8,7 +8,13 @@ from datetime import datetime
 from rewarm.contracts import Trigger
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.words.ended import Ending, LeftVolume, Start
-from rewarm.steps.record.records import ALARM_HELD_UNTIL, clean_up_attribute, parsed_time
+from rewarm.steps.record.records import (
+    ALARM_HELD_UNTIL,
+    clean_up_attribute,
+    parsed_time,
+    settled_attribute,
+    volume_attribute,
+)
 
 
 def removed_and_kept(
@@ -22,13 +28,17 @@ def removed_and_kept(
         if result.get("verdict") == "ready":
             kept.append(f"volume {result.get('volumeId')} (ready)")
             continue
+        # Its execution was stopped after it had found the volume ready: nobody cleans up, and it stays.
+        is_settled = bool(record.get(settled_attribute(index)))
+        if is_settled:
+            kept.append(f"volume {(record.get(volume_attribute(index)) or {}).get('volumeId')} (ready)")
         account = record.get(clean_up_attribute(index))
         # With `goesOn` the account is of an earlier plan, and says nothing of the last plan's volume.
         is_final = isinstance(account, dict) and not account.get("goesOn")
         if isinstance(account, dict):
             removed += account.get("removed", [])
             kept += account.get("kept", [])
-        if not is_final:
+        if not is_final and not is_settled:
             kept.append(f"whatever carries the tag rewarm:restore-id={restore_id} (clean-up gave no account)")
     return removed, kept
 

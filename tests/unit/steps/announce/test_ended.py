@@ -52,6 +52,13 @@ class TestFailed:
         assert f"Removed: volume {VOLUME_ID}." in text
         assert f"Left behind: whatever carries the tag rewarm:restore-id={RESTORE_ID}" in text
 
+    def test_names_a_volume_that_was_ready_when_its_execution_was_stopped(self):
+        """Nobody cleans up after it: it stays, and the sweeper sends its message."""
+        world = World()
+        world.table.put_new(RESTORE_ID, {"settled0": True, "volume0": {"volumeId": VOLUME_ID}})
+        say(world, "failed", {"failure": FAILURE, "results": [{"verdict": "failed", "index": 0}]})
+        assert f"Left behind: volume {VOLUME_ID} (ready)." in world.messages.sent[0]["text"]
+
     def test_admits_where_it_does_not_know_what_is_left(self):
         world = World()
         say(world, "failed", {"failure": FAILURE, "results": [{"verdict": "failed", "index": 0}]})

@@ -81,7 +81,7 @@ def test_without_the_result_it_says_less(world):
     world.sweep()
     (message,) = world.messages.sent
     assert message["title"] == READY
-    assert "Known because: its execution ended as ready." in message["text"]
+    assert "Known because: its execution had verified it." in message["text"]
     assert "20 min 00 s after the request arrived" in message["text"]
     assert "Read latency was not measured: the figures were lost." in message["text"]
 
