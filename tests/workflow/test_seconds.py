@@ -63,7 +63,7 @@ class Run:
         }
 
 
-def restore(lab: FastLab, strategy: str, gib: int) -> Run:
+def restore(lab: FastLab, strategy: str, gib: int, **request: Json) -> Run:
     instance_id = lab.region.add_instance(instance_type="m5.large")
     snapshot_id = lab.region.add_snapshot(size_gib=2 * gib, extents=[(0, gib * 2_048)])
     requested = lab.scheduler.now
@@ -72,6 +72,7 @@ def restore(lab: FastLab, strategy: str, gib: int) -> Run:
             "source": {"snapshotId": snapshot_id},
             "target": {"instanceId": instance_id},
             "objective": {"strategy": strategy},
+            **request,
         }
     )
     main = lab.execution("RestoreStateMachine", restore_id)
@@ -123,23 +124,9 @@ def test_a_warm_up_enters_at_most_60_states_besides_looks_that_came_too_early() 
 @pytest.mark.parametrize("samples", [0, 16])
 def test_volume_read_ops_is_waited_for_only_where_it_is_the_only_witness(samples: int) -> None:
     with FastLab(3) as lab:
-        instance_id = lab.region.add_instance(instance_type="m5.large")
-        snapshot_id = lab.region.add_snapshot(size_gib=8, extents=[(0, 2_048)])
-        restore_id = lab.start(
-            {
-                "source": {"snapshotId": snapshot_id},
-                "target": {"instanceId": instance_id},
-                "objective": {"strategy": "warm-up-agent"},
-                "verify": {"samples": samples},
-            }
-        )
-        main = lab.execution("RestoreStateMachine", restore_id)
-        assert main is not None
-        assert lab.finish(main).status == "SUCCEEDED", main.cause
-        volume = lab.execution("RestoreVolumeStateMachine", f"{restore_id}-0")
-        assert volume is not None
-        told = [message["text"] for message in lab.slack]
-    finished = datetime.fromisoformat(volume.output["initialization"]["agentFinishedAt"]).timestamp()
-    waited = datetime.fromisoformat(volume.output["readyAt"]).timestamp() - finished
-    heard = [text for text in told if text.startswith("VolumeReadOps confirms")]
-    assert (waited > 60, len(heard)) == ((True, 0) if samples == 0 else (False, 1)), (waited, told)
+        run = restore(lab, "warm-up-agent", 1, verify={"samples": samples})
+        messages = [message["text"] for message in lab.slack]
+    finished = datetime.fromisoformat(run.volume.output["initialization"]["agentFinishedAt"]).timestamp()
+    waited = run.ready_at - finished
+    later = [text for text in messages if text.startswith("VolumeReadOps confirms")]
+    assert (waited > 60, len(later)) == ((True, 0) if samples == 0 else (False, 1)), (waited, messages)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 from botocore.config import Config
-from botocore.exceptions import ClientError
 
 from local.aws.front.authorization import session_of
+from tests.support.refusals import each, refusal
 from tests.support.state_machines import (
     create_bucket,
     create_lambda,
@@ -29,18 +29,6 @@ if TYPE_CHECKING:
     from local.aws.host import Host
 
     Clients = Callable[..., Callable[[str], Any]]
-
-REFUSED = [
-    ("ec2", "describe_volumes", "UnauthorizedOperation", 403),
-    ("s3", "list_buckets", "AccessDenied", 403),
-    ("sns", "list_topics", "AuthorizationError", 403),
-    ("cloudformation", "list_stacks", "AccessDenied", 403),
-    ("ssm", "list_commands", "AccessDeniedException", 400),
-    ("dynamodb", "list_tables", "AccessDeniedException", 400),
-    ("stepfunctions", "list_state_machines", "AccessDeniedException", 400),
-    ("lambda", "list_functions", "AccessDeniedException", 403),
-    ("cloudwatch", "list_metrics", "AccessDeniedException", 400),
-]
 
 
 @pytest.fixture
@@ -73,18 +61,21 @@ def may(*actions: str, resource: str = "*", **condition: dict[str, str]) -> dict
     return {"Effect": "Allow", "Action": list(actions), "Resource": resource, "Condition": condition}
 
 
-def refusal(call: Callable[..., Any], **params: Any) -> tuple[str, int]:
-    with pytest.raises(ClientError) as refused:
-        call(**params)
-    answer = refused.value.response
-    return answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"]
-
-
-@pytest.mark.parametrize(("service", "operation", "code", "status"), REFUSED)
+@each(
+    ec2=("UnauthorizedOperation", 403),
+    s3=("AccessDenied", 403),
+    sns=("AuthorizationError", 403),
+    cloudformation=("AccessDenied", 403),
+    ssm=("AccessDeniedException", 400),
+    dynamodb=("AccessDeniedException", 400),
+    stepfunctions=("AccessDeniedException", 400),
+    cloudwatch=("AccessDeniedException", 400),
+    **{"lambda": ("AccessDeniedException", 403)},
+)
 def test_what_no_statement_allows_is_refused(
-    with_role: Clients, service: str, operation: str, code: str, status: int
+    with_role: Clients, service: str, operation: str, expected: tuple[str, int]
 ) -> None:
-    assert refusal(getattr(with_role()(service), operation)) == (code, status)
+    assert refusal(getattr(with_role()(service), operation)) == expected
 
 
 def test_what_a_statement_allows_is_answered(with_role: Clients) -> None:

@@ -9,56 +9,49 @@ from typing import TYPE_CHECKING
 import boto3
 import pytest
 from botocore.config import Config
-from botocore.exceptions import ClientError
 
+from tests.support.refusals import each, refusal
 from tests.support.state_machines import create_bucket
 
 if TYPE_CHECKING:
     from local.aws.host import Host
 
-WRONG = [
-    ("ec2", "describe_volumes", "AuthFailure", 401),
-    ("s3", "list_buckets", "SignatureDoesNotMatch", 403),
-    ("sns", "list_topics", "SignatureDoesNotMatch", 403),
-    ("cloudformation", "list_stacks", "SignatureDoesNotMatch", 403),
-    ("ssm", "list_commands", "InvalidSignatureException", 400),
-    ("dynamodb", "list_tables", "InvalidSignatureException", 400),
-    ("stepfunctions", "list_state_machines", "InvalidSignatureException", 400),
-    ("lambda", "list_functions", "InvalidSignatureException", 403),
-    ("ebs", "list_snapshot_blocks", "InvalidSignatureException", 403),
-]
-UNKNOWN = [
-    ("ec2", "describe_volumes", "AuthFailure", 401),
-    ("s3", "list_buckets", "InvalidAccessKeyId", 403),
-    ("sns", "list_topics", "InvalidClientTokenId", 403),
-    ("ssm", "list_commands", "UnrecognizedClientException", 400),
-    ("lambda", "list_functions", "UnrecognizedClientException", 403),
-]
 
-
-def refusal(host: Host, service: str, operation: str, key: str, secret: str) -> tuple[str, int]:
+def refused_with(host: Host, service: str, operation: str, secret: str, key: str = "") -> tuple[str, int]:
     client = boto3.client(  # type: ignore[call-overload]
         service,
-        aws_access_key_id=key,
+        aws_access_key_id=key or host.environment["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=secret,
         config=Config(retries={"total_max_attempts": 1}),
     )
     params = {"SnapshotId": "snap-0123456789abcdef0"} if service == "ebs" else {}
-    with pytest.raises(ClientError) as refused:
-        getattr(client, operation)(**params)
-    answer = refused.value.response
-    return answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"]
+    return refusal(getattr(client, operation), **params)
 
 
-@pytest.mark.parametrize(("service", "operation", "code", "status"), WRONG)
-def test_a_wrong_secret(host: Host, service: str, operation: str, code: str, status: int) -> None:
-    key = host.environment["AWS_ACCESS_KEY_ID"]
-    assert refusal(host, service, operation, key, "wrong") == (code, status)
+@each(
+    ec2=("AuthFailure", 401),
+    s3=("SignatureDoesNotMatch", 403),
+    sns=("SignatureDoesNotMatch", 403),
+    cloudformation=("SignatureDoesNotMatch", 403),
+    ssm=("InvalidSignatureException", 400),
+    dynamodb=("InvalidSignatureException", 400),
+    stepfunctions=("InvalidSignatureException", 400),
+    ebs=("InvalidSignatureException", 403),
+    **{"lambda": ("InvalidSignatureException", 403)},
+)
+def test_a_wrong_secret(host: Host, service: str, operation: str, expected: tuple[str, int]) -> None:
+    assert refused_with(host, service, operation, "wrong") == expected
 
 
-@pytest.mark.parametrize(("service", "operation", "code", "status"), UNKNOWN)
-def test_an_unknown_key(host: Host, service: str, operation: str, code: str, status: int) -> None:
-    assert refusal(host, service, operation, "AKIANOBODY", "any") == (code, status)
+@each(
+    ec2=("AuthFailure", 401),
+    s3=("InvalidAccessKeyId", 403),
+    sns=("InvalidClientTokenId", 403),
+    ssm=("UnrecognizedClientException", 400),
+    **{"lambda": ("UnrecognizedClientException", 403)},
+)
+def test_an_unknown_key(host: Host, service: str, operation: str, expected: tuple[str, int]) -> None:
+    assert refused_with(host, service, operation, "any", "AKIANOBODY") == expected
 
 
 def test_an_address_of_s3_that_was_changed_or_has_ended(host: Host) -> None:
