@@ -65,7 +65,7 @@ EC2: dict[Fault, Words] = {
 """Any other fault is AuthFailure."""
 _AUTH_FAILURE = ("AuthFailure", 401, "AWS was not able to validate the provided access credentials")
 DENIED = {"ec2": "UnauthorizedOperation", "sns": "AuthorizationError"}
-"""Codes for a call that is not allowed, where a service has one of its own."""
+"""Codes for a call that is not allowed, where a service does not use the usual one."""
 REST_JSON = ("lambda", "ebs", "execute-api", "apigateway", "scheduler")
 """Their status is 403; services that name an operation in X-Amz-Target answer 400."""
 
@@ -86,8 +86,13 @@ def refusal(request: HttpRequest, place: Place, error: SignatureError) -> HttpAn
 
 def denied(request: HttpRequest, place: Place, message: str) -> HttpAnswer:
     """The answer of the service at this place to a call that the caller's policies do not allow."""
-    usual = "AccessDeniedException" if _is_json(request, place) else "AccessDenied"
-    return _answer(request, place, (DENIED.get(place.service, usual), 403, message))
+    return _answer(request, place, (*denial(place.service, is_json=_is_json(request, place)), message))
+
+
+def denial(service: str, *, is_json: bool) -> tuple[str, int]:
+    """Code and HTTP status of such an answer, by the service's protocol."""
+    usual = "AccessDeniedException" if is_json else "AccessDenied"
+    return DENIED.get(service, usual), _json_status(service) if is_json else 403
 
 
 def _is_json(request: HttpRequest, place: Place) -> bool:
@@ -149,15 +154,20 @@ def _of_s3(request: HttpRequest, place: Place, error: SignatureError) -> Words:
     return "AuthorizationHeaderMalformed", 400, f"The authorization header is malformed; {reason}"
 
 
+def _json_status(service: str) -> int:
+    return 403 if service in REST_JSON else 400
+
+
 def _json(place: Place, code: str, message: str, request_id: str) -> HttpAnswer:
-    status = 403 if place.service in REST_JSON else 400
     headers = (
         ("Content-Type", "application/json" if place.service in REST_JSON else "application/x-amz-json-1.1"),
         ("x-amzn-ErrorType", code),
         ("x-amzn-RequestId", request_id),
     )
     named = {} if place.service in REST_JSON else {"__type": code}
-    return HttpAnswer(status, headers, json.dumps({**named, "message": message}).encode())
+    return HttpAnswer(
+        _json_status(place.service), headers, json.dumps({**named, "message": message}).encode()
+    )
 
 
 def _xml(status: int, body: str, request_id: str) -> HttpAnswer:

@@ -11,7 +11,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 from unittest import mock
 from urllib.parse import parse_qs
@@ -25,6 +25,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials
 from botocore.exceptions import ReadTimeoutError
 
 from local import Json
+from local.aws.front.refusals import denial
 
 ENDPOINT = "http://127.0.0.1:1"
 SERVICE_NAMES = {"sfn": "stepfunctions", "secrets-manager": "secretsmanager", "eventbridge": "events"}
@@ -63,19 +64,14 @@ class Refusal:
     status: int = 400
 
 
-DENIED = {
-    "ec2": Refusal("UnauthorizedOperation", "You are not authorized to perform this operation.", 403),
-    "ebs": Refusal("AccessDeniedException", "User is not authorized to perform this action", 403),
-    "s3": Refusal("AccessDenied", "Access Denied", 403),
-    "sns": Refusal("AuthorizationError", "User is not authorized to perform this action", 403),
-}
-JSON_DENIED = Refusal("AccessDeniedException", "User is not authorized to perform this action")
+XML_SERVICES = ("ec2", "s3", "sns")
+"""The others that the functions call speak JSON."""
 
 
-def denied(service: str, reason: str = "") -> Refusal:
+def denied(service: str, reason: str = "User is not authorized to perform this action") -> Refusal:
     """What a service answers to those who may not."""
-    refusal = DENIED.get(service, JSON_DENIED)
-    return replace(refusal, message=reason) if reason else refusal
+    code, status = denial(service, is_json=service not in XML_SERVICES)
+    return Refusal(code, reason, status)
 
 
 class Interference(Protocol):
