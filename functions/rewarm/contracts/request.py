@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue, StrictBool, StrictInt, StrictStr
@@ -21,6 +22,7 @@ from rewarm.domain.ready.reads import (
     MAX_SAMPLES,
     MOST_PATIENCE_SECONDS,
     MOST_STABLE_MINUTES,
+    StableRule,
 )
 from rewarm.domain.volume.extents import Scope
 
@@ -200,6 +202,11 @@ class ReadinessRules(Contract):
     stalled_after_minutes: Annotated[StrictInt, Field(ge=10, le=10_080)] | None = Field(
         default=None, description="Without progress for so long it stands still; default by strategy."
     )
+
+    def stable_rule(self, warm_read_ms: float) -> StableRule:
+        """What VolumeReadOps is judged by, for a volume that answers a read within this time once warm."""
+        patience = timedelta(seconds=self.metrics_patience_seconds)
+        return StableRule(self.stable_minutes, patience, warm_read_ms)
 
 
 class Notify(Contract):

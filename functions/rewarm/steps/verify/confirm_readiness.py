@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from rewarm.contracts import Confirmation, ConfirmReadinessEvent, ConfirmReadinessResult
 from rewarm.contracts.base import JsonObject
-from rewarm.domain.ready.reads import StableRule, first_minute_over, judge_reads, p99_limit_ms
+from rewarm.domain.ready.reads import first_minute_over, judge_reads, p99_limit_ms
 from rewarm.domain.ready.waits import metric_wait_seconds
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.performance import Metrics
@@ -68,12 +68,7 @@ def _of_volume(result: JsonObject, event: ConfirmReadinessEvent, artifacts: Arti
 def _heard(known: Confirmation, event: ConfirmReadinessEvent, metrics: Metrics) -> Confirmation:
     if known.opinion is not None:
         return known
-    wanted = event.request.readiness
-    rule = StableRule(
-        minutes=wanted.stable_minutes,
-        patience=timedelta(seconds=wanted.metrics_patience_seconds),
-        warm_read_ms=known.warm_read_ms,
-    )
+    rule = event.request.readiness.stable_rule(known.warm_read_ms)
     activity = metrics.read_activity(known.volume_id, since=known.since, until=event.now)
     verdict = judge_reads(activity, rule, level_before=known.level_before, ended=known.since, now=event.now)
     if not verdict.settled:

@@ -187,14 +187,11 @@ def _ended_at(status: CommandStatus | None, started_at: datetime, now: datetime)
 
 def _stable_rule(event: PollInitializationEvent) -> StableRule | None:
     """None where random reads follow, which prove more than VolumeReadOps can (steps/verify)."""
-    wanted = event.request.readiness
-    if event.request.verify.samples > 0:
+    verify = event.request.verify
+    if verify.samples > 0:
         return None
-    return StableRule(
-        minutes=wanted.stable_minutes,
-        patience=timedelta(seconds=wanted.metrics_patience_seconds),
-        warm_read_ms=p99_limit_ms(event.request.verify.max_p99_ms, event.volume.volume.settings()),
-    )
+    limit = p99_limit_ms(verify.max_p99_ms, event.volume.volume.settings())
+    return event.request.readiness.stable_rule(limit)
 
 
 def _account(
