@@ -93,10 +93,11 @@ def _announced(answer: Any) -> str:
 
 
 def _confirmed(answer: Any) -> str:
-    heard = [one for one in answer["confirmations"] if one.get("opinion")]
     if not answer["finished"]:
-        return "CloudWatch has no minute after the warm-up yet"
-    return "; ".join(f"{one['opinion']}: {one['reason']}" for one in heard) or "nothing to ask"
+        return "CloudWatch has no whole minute after the warm-up yet"
+    judged = [volume for volume in answer["confirmations"] if volume.get("opinion")]
+    opinions = "; ".join(f"{volume['opinion']}: {volume['reason']}" for volume in judged)
+    return opinions or "VolumeReadOps has nothing to add"
 
 
 _DESCRIBE: dict[str, Callable[[Any], str]] = {
@@ -126,5 +127,6 @@ _DESCRIBE: dict[str, Callable[[Any], str]] = {
     "Announce Unreported": _announced,
     "Clean Up": _clean_up,
     "Confirm Readiness": _confirmed,
+    "Report Confirmation": lambda answer: f"its page: {answer['pageKey'] or 'none'}",
     "Announce Confirmation": _announced,
 }

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from local.tools.run import wording
+from local.tools.run.details import detail
 from local.tools.run.report import write_report
 from local.tools.run.report.figures import (
     bands,
@@ -14,6 +15,7 @@ from local.tools.run.report.figures import (
 from local.tools.run.report.page import render
 from rewarm.charts import restore
 from rewarm.charts.restore import tick_seconds
+from tests.contract import repository
 from tests.support.outline import Outline, read
 from tests.support.run_recordings import START, recorded_run, visit
 
@@ -164,3 +166,20 @@ def test_a_part_of_a_restore_has_one_colour_on_every_page():
     assert all(
         shown.lower().startswith(part) for shown, part in zip(wording.PHASES, restore.PHASES, strict=True)
     )
+
+
+def test_each_state_that_does_something_belongs_to_just_one_part():
+    """Restore Volume lasts as long as the states of the volume."""
+    states = {
+        name
+        for machine, name, state in repository.all_states()
+        if machine != "ChangePerformanceStateMachine" and state["Type"] in ("Pass", "Task", "Wait")
+    }
+    listed = [state for part in wording.PHASES.values() for state in part]
+    assert sorted(listed) == sorted(states - {"Restore Volume"})
+
+
+def test_the_confirmation_is_part_of_the_verification():
+    report = visit("Report Confirmation", 300, 1, {"pageKey": "a.html"})
+    assert wording.phase_of(report) == "Verify"
+    assert detail(report) == "its page: a.html"
