@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from local import ROOT
 from tests.support.restores import RestoreUser, request_for
@@ -71,5 +75,29 @@ def test_the_viewer_s_policy_lets_somebody_look_and_plan_only(user: RestoreUser)
     assert viewer.call("GET", "/restores/unknown").status == 404
     assert viewer.call("POST", "/plans", request).status == 200
     refused = viewer.call("POST", "/restores", request)
-    assert refused.status == 403
-    assert "execute-api:Invoke" in str(refused.body)
+    assert (refused.status, refused.body["error"], refused.body["field"]) == (403, "ACCESS_DENIED", None)
+    assert "its IAM policy must allow execute-api:Invoke" in refused.body["message"]
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"secret_access_key": "wrong"}, "INVALID_SIGNATURE"),
+        ({"access_key_id": "AKIANOBODY"}, "DEFAULT_4XX"),
+        ({"session_token": "unknown"}, "DEFAULT_4XX"),
+    ],
+)
+def test_the_api_refuses_a_wrong_signature_in_its_own_form(
+    user: RestoreUser, change: dict[str, str], error: str
+) -> None:
+    refused = replace(user._api, **change).call("GET", "/restores/unknown")
+    assert (refused.status, refused.body["error"], refused.body["field"]) == (403, error, None)
+
+
+def test_the_api_says_how_a_request_without_a_signature_is_signed(user: RestoreUser) -> None:
+    with pytest.raises(urllib.error.HTTPError) as ended:
+        urllib.request.urlopen(f"{user._api.url}/restores/unknown")
+    with ended.value as refused:
+        body = json.load(refused)
+    assert (refused.code, body["error"]) == (403, "MISSING_AUTHENTICATION_TOKEN")
+    assert "Signature Version 4, service execute-api" in body["message"]

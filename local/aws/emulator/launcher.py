@@ -137,6 +137,21 @@ class Emulator:
         found = self._as_account(gateway.method_authorization_type, api_id, stage, method, f"/{rest}")
         return str(found) != "AWS_IAM"
 
+    def gateway_response(
+        self, api_id: str, path: str, headers: Headers, code: str, message: str
+    ) -> tuple[int, Headers, bytes] | None:
+        """What API Gateway answers to a call that it refuses; None where the API has no such stage."""
+        gateway = seam.module("services.apigateway_v1")
+        error = seam.module("core.iam_evaluator").AuthError(code, message)
+        stage = path.lstrip("/").partition("/")[0]
+        found = self._as_account(
+            gateway.authentication_error_response, api_id, stage, error, dict(headers), {}
+        )
+        if found is None:
+            return None
+        status, answered, body = found
+        return status, tuple(answered.items()), body
+
     def policies(self, principal: str) -> dict[str, str]:
         """The policies of a role or a user by its ARN, as JSON; none where there is no such principal."""
         iam = seam.module("services.iam")

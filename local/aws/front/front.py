@@ -14,7 +14,7 @@ from moto.core.request import Request
 from local.aws.front.addresses import Addresses, Place
 from local.aws.front.global_s3 import elsewhere
 from local.aws.front.listener import HttpAnswer, HttpRequest
-from local.aws.front.refusals import refusal
+from local.aws.front.refusals import code_and_message, refusal
 from local.aws.front.signatures import AccessKey, SignatureError, check
 from local.aws.region import Region
 from local.aws.wire import protocol
@@ -43,6 +43,11 @@ class Emulator(Protocol):
 
     def is_open(self, api_id: str, method: str, path: str) -> bool:
         """The API's method asks for no signature."""
+
+    def gateway_response(
+        self, api_id: str, path: str, headers: Headers, code: str, message: str
+    ) -> tuple[int, Headers, bytes] | None:
+        """What API Gateway answers to a call that it refuses; None where the API has no such stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +89,18 @@ class Front:
         try:
             key = check(request, place, self._keys, datetime.now(UTC))
         except SignatureError as error:
-            return refusal(request, place, error)
+            return self._refused(request, place, refusal(request, place, error))
         call = Call(key, place, request)
-        return self.authorize(call) or self._allowed(call)
+        denied = self.authorize(call)
+        return self._refused(request, place, denied) if denied else self._allowed(call)
+
+    def _refused(self, request: HttpRequest, place: Place, answer: HttpAnswer) -> HttpAnswer:
+        """The answer, in the form of a gateway response where an API refuses the call."""
+        if place.api_id is None:
+            return answer
+        code, message = code_and_message(answer)
+        found = self._emulator.gateway_response(place.api_id, request.path, request.headers, code, message)
+        return HttpAnswer(*found) if found else answer
 
     def _allowed(self, call: Call) -> HttpAnswer:
         request, place = call.request, call.place

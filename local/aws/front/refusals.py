@@ -95,6 +95,11 @@ def denial(service: str, *, is_json: bool) -> tuple[str, int]:
     return DENIED.get(service, usual), _json_status(service) if is_json else 403
 
 
+def code_and_message(answer: HttpAnswer) -> tuple[str, str]:
+    """Of an error of a service with JSON."""
+    return dict(answer.headers)["x-amzn-ErrorType"], json.loads(answer.body)["message"]
+
+
 def _is_json(request: HttpRequest, place: Place) -> bool:
     return place.service in REST_JSON or bool(request.header("x-amz-target"))
 
