@@ -82,3 +82,7 @@ def named(pattern: str, allowed: str) -> Callable[[str], str]:
         return text
 
     return convert
+
+
+region = named(r"[a-z]{2}(-[a-z]+)+-\d", "a Region's name such as us-east-1")
+"""To a Region's name."""

@@ -10,7 +10,8 @@ import threading
 from pathlib import Path
 
 from local.aws.host import DEFAULT_IDLE_SPEED, DEFAULT_STATE_DIR, HOST_ERRORS, Host
-from rewarm_cli.arguments import Parser
+from local.aws.region import RegionSettings
+from rewarm_cli.arguments import Parser, region
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,7 +22,11 @@ def main(arguments: list[str] | None = None) -> int:
         signal.signal(name, lambda _number, _frame: ended.set())
     parent = os.getppid()
     try:
-        with Host(options.state_dir, idle_speed=options.idle_speed) as host:
+        with Host(
+            options.state_dir,
+            idle_speed=options.idle_speed,
+            region_settings=RegionSettings(region=options.region),
+        ) as host:
             if options.deploy:
                 host.deploy()
             _announce(host, as_json=options.json)
@@ -37,7 +42,10 @@ def _parser() -> Parser:
     parser = Parser(prog="python -m local.aws", description=__doc__)
     parser.add_argument("command", choices=["serve"])
     parser.add_argument(
-        "--state-dir", type=Path, default=DEFAULT_STATE_DIR, help="folder of its own (%(default)s)"
+        "--state-dir", type=Path, default=DEFAULT_STATE_DIR, help="folder for its files (%(default)s)"
+    )
+    parser.add_argument(
+        "--region", type=region, default=RegionSettings().region, help="of the embedded AWS (%(default)s)"
     )
     parser.add_argument(
         "--idle-speed",

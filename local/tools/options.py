@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rewarm_cli.arguments import Parser, named
-
-region = named(r"[a-z]{2}(-[a-z]+)+-\d", "a Region's name such as us-east-1")
-"""The value of an option."""
+from rewarm_cli.arguments import Parser
 
 
 def add_json_and_state_dir(parser: Parser, state_dir: Path) -> None:

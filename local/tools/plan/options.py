@@ -9,9 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from local.tools.options import region
 from rewarm.domain.model import Strategy
-from rewarm_cli.arguments import Parser, dollars, named, number, whole
+from rewarm_cli.arguments import Parser, dollars, named, number, region, whole
 
 MAX_SIZE_GIB = 65_536
 MAX_DEADLINE_MINUTES = 10_080

@@ -7,9 +7,9 @@ from decimal import Decimal
 from pathlib import Path
 
 from local.aws.host import DEFAULT_STATE_DIR
-from local.tools.options import add_json_and_state_dir, region
+from local.tools.options import add_json_and_state_dir
 from rewarm.domain.model import Strategy
-from rewarm_cli.arguments import Parser, dollars, whole
+from rewarm_cli.arguments import Parser, dollars, region, whole
 
 STRATEGIES = ("auto", *(strategy.value for strategy in Strategy))
 MAX_SIZE_GIB = 64

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from local.aws.__main__ import main
 from local.aws.state_dir import MARKER, StateDir
 from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
 
 
-def serve(state_dir: Path) -> subprocess.Popen[str]:
+def serve(state_dir: Path, *options: str) -> subprocess.Popen[str]:
     command = [
         sys.executable,
         "-m",
@@ -26,6 +27,7 @@ def serve(state_dir: Path) -> subprocess.Popen[str]:
         "--json",
         "--state-dir",
         str(state_dir),
+        *options,
     ]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
@@ -184,6 +186,28 @@ def test_its_shell_reaches_it_at_aws_s_names(served, tmp_path):
     assert done.stdout.endswith(" 0"), "the certificate is trusted there"
     here = subprocess.run([ready["shell"], "pwd"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert here.stdout.strip() == str(tmp_path)
+
+
+@pytest.mark.slow
+def test_it_is_the_region_that_is_asked_for(tmp_path):
+    process = serve(tmp_path / "state", "--region", "cn-north-1")
+    try:
+        ready = facts(process)
+        assert ready["environment"]["AWS_DEFAULT_REGION"] == "cn-north-1"
+        look = "import boto3; print(boto3.client('sts').get_caller_identity()['Arn'])"
+        done = subprocess.run(
+            [ready["shell"], sys.executable, "-c", look], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.startswith("arn:aws-cn:")
+    finally:
+        end(process, tmp_path / "state")
+
+
+def test_a_region_of_another_form_is_refused(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["serve", "--region", "Tokyo"])
+    assert ended.value.code == 2
+    assert "found 'Tokyo'; a Region's name such as us-east-1 is allowed" in capsys.readouterr().err
 
 
 @pytest.mark.slow
