@@ -112,6 +112,7 @@ class Catalogue:
         }
 
     def _zone(self, zone: str) -> Json:
+        """OptInStatus is the same in every Region (botocore: ec2 AvailabilityZone)."""
         region = self._core.settings.region
         return {
             "ZoneName": zone,

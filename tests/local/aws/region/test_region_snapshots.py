@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from botocore.session import get_session
 
 from local.aws.region import ApiError, ImageDevice, InstanceType, RegionSettings, SnapshotSettings
 from tests.local.aws.region.region_lab import INSTANCE, Lab
@@ -191,3 +192,15 @@ def test_stop_start_and_reboot_reach_the_data_plane() -> None:
     assert lab.plane.instances == set(), "it takes a while to boot"
     lab.wait(lab.settings.boot_seconds + 1)
     assert lab.plane.instances == {INSTANCE}
+
+
+def test_zones_of_a_region_that_must_be_enabled_need_no_opting_in() -> None:
+    """botocore's model says so of every Availability Zone; only Local Zones and Wavelength Zones differ."""
+    model = get_session().get_service_model("ec2").shape_for("AvailabilityZone").members["OptInStatus"]
+    always = "always has the value of <code>opt-in-not-required</code>"
+    assert f"For Availability Zones, this parameter {always}" in model.documentation
+    lab = Lab(RegionSettings(region="me-south-1"))
+    opted_in = {"Name": "opt-in-status", "Values": ["opted-in"]}
+    assert lab.ec2("DescribeAvailabilityZones", Filters=[opted_in])["AvailabilityZones"] == []
+    zones = lab.ec2("DescribeAvailabilityZones")["AvailabilityZones"]
+    assert {zone["OptInStatus"] for zone in zones} == {"opt-in-not-required"}
