@@ -5,7 +5,7 @@
  *   deny direct COMMAND…              open with O_DIRECT fails with EINVAL
  *   deny read-at OFFSET COMMAND…      pread at this offset (below 4 GiB) fails with EIO
  *
- * Exits with 77 where the kernel has no system call filters.
+ * Says why and exits with 77 where the kernel takes no system call filter.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,6 +80,7 @@ int main(int count, char **arguments) {
         return 2;
     }
     if (failure != 0) {
+        perror("deny: no system call filter can be set here");
         return 77;
     }
     execv(arguments[first], &arguments[first]);

@@ -16,6 +16,11 @@ run() {
     status=$?
 }
 
+# skip_refusals WHAT: after a run of deny that ended with 77, says what is skipped and why.
+skip_refusals() {
+    echo "skip $1: $(sed 's/^deny: //' err)"
+}
+
 # begin COUNT ARGUMENTS…: `warmer warm` in the background, until it has read blocks or has ended. COUNT is a regular
 # expression for how many; the process is $pid, its output is in ./out and ./err.
 begin() {

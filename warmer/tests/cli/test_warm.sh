@@ -32,7 +32,7 @@ expect a_partial_last_block_counts_its_own_bytes 0 \
 
 run "$DENY" io_uring 38 "$WARMER" warm disk --map map --depth 4
 if [ "$status" -eq 77 ]; then
-    echo "skip refusals by the kernel: no system call filters here"
+    skip_refusals "refusals by the kernel"
 else
     note='io_uring refused: Function not implemented'
     expect without_io_uring_threads_read_and_the_report_says_so 0 \
