@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
 from local.aws.front.authorization import session_of
 from tests.support.refusals import each, refusal
@@ -76,6 +79,33 @@ def test_what_no_statement_allows_is_refused(
     with_role: Clients, service: str, operation: str, expected: tuple[str, int]
 ) -> None:
     assert refusal(getattr(with_role()(service), operation)) == expected
+
+
+def test_an_operation_whose_resources_the_table_does_not_know_is_refused(with_role: Clients) -> None:
+    """It cannot be judged without its resource: the embedded AWS refuses it rather than allow too much."""
+    clients = with_role(may("*"))
+    with pytest.raises(ClientError, match="a resource that the action does not support") as refused:
+        clients("ec2").terminate_instances(InstanceIds=["i-0123456789abcdef0"])
+    assert refused.value.response["Error"]["Code"] == "UnauthorizedOperation"
+    topic = "arn:aws:sns:us-east-1:123456789012:any"
+    assert refusal(clients("sns").get_topic_attributes, TopicArn=topic) == ("AuthorizationError", 403)
+
+
+def test_an_operation_without_resources_needs_no_entry_in_the_table(with_role: Clients) -> None:
+    assert refusal(with_role()("ec2").describe_regions) == ("UnauthorizedOperation", 403)
+    allowed = with_role(may("ec2:DescribeRegions"))("ec2")
+    assert refusal(allowed.describe_regions)[0] == "InvalidAction", "allowed, and not modelled"
+
+
+def test_what_is_no_operation_of_aws_is_refused(host: Host, with_role: Clients) -> None:
+    request = AWSRequest("GET", f"{host.addresses.endpoint('lambda')}/no-such-operation")
+    credentials = with_role(may("*"))("lambda")._request_signer._credentials
+    SigV4Auth(credentials, "lambda", host.addresses.region).add_auth(request)
+    sent = urllib.request.Request(request.url, headers=dict(request.headers.items()))
+    with pytest.raises(urllib.error.HTTPError, match="403") as refused:
+        urllib.request.urlopen(sent)
+    with refused.value as answer:
+        assert "which is no action of AWS" in answer.read().decode()
 
 
 def test_what_a_statement_allows_is_answered(with_role: Clients) -> None:
