@@ -118,7 +118,7 @@ class Host:
     def client(self, service: str, config: Config | None = None) -> Any:
         """A boto3 client for the emulator or the Region simulator, whichever has the service.
 
-        Without settings of its own it is made once.
+        A client without `config` is made once and used again.
         """
         with self._making_client:
             if config is not None:
@@ -226,7 +226,7 @@ class Host:
             f"arn:{self.addresses.partition}:iam::{launcher.ACCOUNT_ID}:root",
         )
         self.access_keys[root.access_key_id] = root
-        # Its own, so that nothing depends on what else this process does with its environment.
+        # A separate session, so that nothing depends on what else this process does with its environment.
         self._session = boto3.Session(root.access_key_id, root.secret, region_name=self.addresses.region)
         before = {name: os.environ.get(name) for name in self.environment}
         os.environ.update(self.environment)

@@ -1,4 +1,4 @@
-"""A network and a mount namespace of the embedded AWS's own, so that it can have AWS's names.
+"""Separate network and mount namespaces, so that the embedded AWS can have AWS's names.
 
 In it, loopback is its own, every name is asked of the embedded AWS's name server, and only its certificate
 authority is trusted. Nothing of the host changes, and nothing listens on the host. The namespaces end with
@@ -28,13 +28,13 @@ _SIOCSIFFLAGS, _IFF_UP = 0x8914, 0x1
 
 
 def enter(folder: Path, authority: bytes) -> None:
-    """Move this thread, and all that it starts from now on, into namespaces of their own.
+    """Move this thread, and all that it starts from now on, into separate namespaces.
 
     `folder` gets the files that are mounted there; `authority` is the only trusted one, as PEM. Raises
     DataPlaneError without the rights to do so.
     """
     if os.geteuid() != 0:
-        raise DataPlaneError("the embedded AWS needs root: it has a network of its own")
+        raise DataPlaneError("the embedded AWS needs root, to make a network namespace")
     trusted = folder / "trusted"
     trusted.mkdir(parents=True, exist_ok=True)
     (trusted / CA_BUNDLE.name).write_bytes(authority)
@@ -63,7 +63,7 @@ def _unshare() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWNS | _CLONE_NEWNET) != 0:
         reason = os.strerror(ctypes.get_errno())
-        raise DataPlaneError(f"the embedded AWS needs CAP_SYS_ADMIN, to make a network of its own: {reason}")
+        raise DataPlaneError(f"the embedded AWS needs CAP_SYS_ADMIN, to make a network namespace: {reason}")
 
 
 def _raise_loopback() -> None:

@@ -44,7 +44,7 @@ def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: S
     assert done.main.output["verdict"] == "ready"
     volume_id = str(volume.output["volumeId"])
     assert_delivered(user, done, volume_id, strategy)
-    assert_told(user, done, volume_id, sent_events)
+    assert_announced(user, done, volume_id, sent_events)
     assert_linked(user, done, sent_events)
     return volume_id
 
@@ -54,8 +54,8 @@ def assert_released_and_confirmed(done: Restore) -> None:
     ready = done.main.states.index("Are All Volumes Ready?")
     assert done.main.states[ready + 1 : ready + 3] == ["Release Target", "Confirm Readiness"]
     assert done.main.states[-1] == "Restore Completed"
-    heard = {"Report Confirmation", "Announce Confirmation"} & set(done.main.states)
-    assert len(heard) in (0, 2)
+    confirmation = {"Report Confirmation", "Announce Confirmation"} & set(done.main.states)
+    assert len(confirmation) in (0, 2)
 
 
 def assert_delivered(user: RestoreUser, done: Restore, volume_id: str, strategy: str) -> None:
@@ -83,18 +83,18 @@ def assert_delivered(user: RestoreUser, done: Restore, volume_id: str, strategy:
     assert after["result"]["latencyMs"]["p50"] > 0
 
 
-def assert_told(user: RestoreUser, done: Restore, volume_id: str, sent_events: SentEvents) -> None:
-    told = [texts(message) for message in user.messages(done.restore_id)]
+def assert_announced(user: RestoreUser, done: Restore, volume_id: str, sent_events: SentEvents) -> None:
+    messages = [texts(message) for message in user.messages(done.restore_id)]
     used_only = done.record["request"]["warmUp"]["scope"] == "used"
     where = " where its file systems have data" if used_only else ""
     is_confirmed = "Announce Confirmation" in done.main.states
     if is_confirmed:
-        assert told.pop().startswith("VolumeReadOps ")
-    assert [message.split("\n", 1)[0].split(" ", 1)[-1] for message in told][1:] == [
+        assert messages.pop().startswith("VolumeReadOps ")
+    assert [message.split("\n", 1)[0].split(" ", 1)[-1] for message in messages][1:] == [
         f"is attached to {done.record['request']['target']['instanceId']} and can be used",
         f"{volume_id} is at full speed{where}",
     ]
-    assert told[0].startswith("Restoring: snap-")
+    assert messages[0].startswith("Restoring: snap-")
     assert not user.lab.slack.refused
     assert [(one["source"], one["detail-type"]) for one in sent_events(done.restore_id)] == [
         ("rewarm", "Rewarm Restore Plan"),

@@ -1,4 +1,4 @@
-"""A whole restore in each Region, from the alarm to the volume that is ready, in a process of its own.
+"""A whole restore in each Region, from the alarm to the volume that is ready, each in a separate process.
 
 `make test` has workflow tests in four Regions (tests/support/lab.py). In the other two it stops and kills
 `make run` (tests/local/tools/run).
@@ -33,7 +33,7 @@ def test_a_lost_volume_comes_back(region: str, tmp_path: Path) -> None:
     ]
     run = subprocess.run([*command, *SMALL], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    told = json.loads(run.stdout.splitlines()[-1])
-    (restore,) = told["restores"]
-    assert (told["verdict"], restore["strategy"]) == ("ready", "warm-up-agent"), run.stderr
+    outcome = json.loads(run.stdout.splitlines()[-1])
+    (restore,) = outcome["restores"]
+    assert (outcome["verdict"], restore["strategy"]) == ("ready", "warm-up-agent"), run.stderr
     assert restore["proof"]["filesIdentical"] == restore["proof"]["files"] > 0

@@ -101,9 +101,9 @@ def test_the_new_volume_is_in_the_place_and_the_old_one_kept(user: RestoreUser, 
         VolumeId=replacing.old, InstanceId=replacing.instance, Device="/dev/sdg"
     )
     replacing.run(same + BY_ID + replacing.old.removeprefix("vol-"))
-    told = texts(user.messages(done.restore_id)[-2])
-    assert f"{new} has taken the place of {replacing.old}" in told
-    assert f"Delete {replacing.old} when you no longer need it" in told
+    text = texts(user.messages(done.restore_id)[-2])
+    assert f"{new} has taken the place of {replacing.old}" in text
+    assert f"Delete {replacing.old} when you no longer need it" in text
     (volume,) = done.record["volumes"]
     assert (volume["replaced"]["volumeId"], volume["replaced"]["state"]) == (replacing.old, "replaced")
     (plan,) = user.report(done.restore_id)["plans"]
@@ -202,10 +202,10 @@ def test_what_cannot_be_replaced_is_refused_at_once(
 def test_a_mounted_volume_is_refused_before_anything_is_made(user: RestoreUser, replacing: Replacing) -> None:
     replacing.mount(replacing.old)
     done = user.restore(replacing.request())
-    told = replacing.assert_back(done)
+    text = replacing.assert_back(done)
     assert "VolumeInUseError" in done.volumes[0].error
-    assert f"mounted at {HOME}/data" in told
-    assert "target.unmount true" in told
+    assert f"mounted at {HOME}/data" in text
+    assert "target.unmount true" in text
     assert "Create Volume" not in done.volumes[0].states
     assert user.left() == {}
     replacing.run(f"umount {HOME}/data")
@@ -216,8 +216,8 @@ def test_it_is_unmounted_where_the_request_says_so(user: RestoreUser, replacing:
     done = user.restore(replacing.request(target={"unmount": True}))
     assert done.main.status == "SUCCEEDED", done.why
     replacing.assert_out(done.restore_id)
-    told = "\n".join(texts(one) for one in user.messages(done.restore_id))
-    assert f"It was mounted at {HOME}/data" in told
+    text = "\n".join(texts(one) for one in user.messages(done.restore_id))
+    assert f"It was mounted at {HOME}/data" in text
 
 
 # --------------------------------------------------------------------------------- whatever fails
@@ -247,12 +247,12 @@ def test_the_old_volume_is_in_its_place_after_a_failure(
 def test_what_was_announced_is_kept_beside_the_old_volume(user: RestoreUser, replacing: Replacing) -> None:
     request = replacing.request(verify={"samples": 16, "maxP99Ms": 0.01})
     done = user.restore(request)
-    told = replacing.assert_back(done)
+    text = replacing.assert_back(done)
     new = new_volume(user, done)
     assert replacing.place(new) == []
     assert user.volume(new)["Tags"]["rewarm:failed"] == done.restore_id
-    assert f"{replacing.old} is back in its place" in told
-    assert new in told
+    assert f"{replacing.old} is back in its place" in text
+    assert new in text
 
 
 @pytest.mark.long
@@ -301,8 +301,8 @@ def test_a_new_volume_that_is_mounted_stays_until_the_sweeper_may_take_it_out(
     replacing.mount(new)
     done = user.finished(restore_id)
     assert done.main.status == "FAILED", done.why
-    told = texts(user.messages(restore_id)[-1])
-    assert f"{new} is at {DEVICE} on {replacing.instance}, mounted at {HOME}/data" in told
+    text = texts(user.messages(restore_id)[-1])
+    assert f"{new} is at {DEVICE} on {replacing.instance}, mounted at {HOME}/data" in text
     assert replacing.place(new) == replacing.in_place
     replacing.run(f"umount {HOME}/data")
     user.lab.client("lambda").invoke(FunctionName=user.lab.outputs["SweepFunctionName"], Payload=b"{}")

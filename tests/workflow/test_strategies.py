@@ -158,9 +158,9 @@ def test_without_an_instance_the_volume_is_made_and_left_alone(user: RestoreUser
         [],
     )
     assert set(done.volumes[0].states).isdisjoint({"Attach Volume", "Announce Attached", *MEASURED})
-    told = [texts(one) for one in user.messages(done.restore_id)]
-    assert f"{volume['VolumeId']} is available in {user.other_zone} and can be used" in told[1]
-    assert "Read latency was not measured" in told[-1]
+    messages = [texts(one) for one in user.messages(done.restore_id)]
+    assert f"{volume['VolumeId']} is available in {user.other_zone} and can be used" in messages[1]
+    assert "Read latency was not measured" in messages[-1]
 
 
 def test_an_alarm_restores_what_its_runbook_says(user: RestoreUser, sent_events: SentEvents) -> None:

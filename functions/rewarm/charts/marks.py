@@ -186,7 +186,7 @@ class _Surroundings:
     leaders: list[Pixel]
 
     def note(self, at: Place, mark: Pixel, box: _Box) -> None:
-        """A label has this place."""
+        """Note that a label takes this place."""
         self.taken.append(box)
         self.written.append(box)
         self.leaders.extend(_leader(at, mark, box))
@@ -244,7 +244,7 @@ def _best(boxes: Mapping[Place, _Box], mark: Pixel, around: _Surroundings) -> Pl
 
 
 def _led_through(at: Place, mark: Pixel, box: _Box, around: _Surroundings) -> float:
-    """What it costs that a leader goes through words."""
+    """The cost of a leader that crosses words."""
     through = _inside(_leader(at, mark, box), around.written) + _inside(around.leaders, [box])
     return _LED_THROUGH * through
 

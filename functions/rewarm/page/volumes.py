@@ -292,8 +292,9 @@ def _all_facts(volume: Json, planned: Json | None, result: Json) -> Iterator[tup
     yield "Bytes read or loaded", text.size(volume.get("bytesRead"))
     yield "Warmed up again", "once" if volume.get("warmUps") == 1 else str(volume.get("warmUps") or "")
     yield "Known because", "; ".join((result.get("initialization") or {}).get("reasons") or [])
-    heard = volume.get("confirmation") or {}
-    yield "VolumeReadOps afterwards", f"{heard['opinion']}: {heard['reason']}" if heard else ""
+    confirmation = volume.get("confirmation") or {}
+    opinion = f"{confirmation['opinion']}: {confirmation['reason']}" if confirmation else ""
+    yield "VolumeReadOps afterwards", opinion
 
 
 def _settings(new: Json) -> str:

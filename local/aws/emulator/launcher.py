@@ -260,19 +260,21 @@ class Emulator:
     def _run(self) -> None:
         """The emulator's loop, from its start to its end (ASGI's lifespan protocol)."""
         asyncio.set_event_loop(self._loop)
-        told: asyncio.Queue[dict[str, str]] = asyncio.Queue()
-        told.put_nowait({"type": "lifespan.startup"})
+        received: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+        received.put_nowait({"type": "lifespan.startup"})
 
         async def said(message: dict[str, str]) -> None:
             if message["type"] == "lifespan.startup.complete":
                 self._started.set()
 
         try:
-            lifespan = self._loop.create_task(seam.module("app").app({"type": "lifespan"}, told.get, said))
+            lifespan = self._loop.create_task(
+                seam.module("app").app({"type": "lifespan"}, received.get, said)
+            )
             self._loop.run_forever()
             for task in asyncio.all_tasks(self._loop) - {lifespan}:
                 task.cancel()
-            told.put_nowait({"type": "lifespan.shutdown"})
+            received.put_nowait({"type": "lifespan.shutdown"})
             self._loop.run_until_complete(asyncio.wait_for(lifespan, END_TIMEOUT_SECONDS))
         except BaseException as failure:
             self._failure = failure

@@ -35,7 +35,7 @@ def read_for(region: str) -> None:
 
 
 def changed(source: bytes, region: str) -> bytes:
-    """The emulator's source as its author would have written it for this Region's partition."""
+    """The emulator's source with the names of this Region's partition."""
     partition, domain = partition_of(region)
     for before, after in (
         ("arn:aws:", f"arn:{partition}:"),

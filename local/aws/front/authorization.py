@@ -1,7 +1,7 @@
 """IAM at AWS's names: each call is allowed or refused by the policies of whoever signed it.
 
-A presigned address may what its signer may (S3 user guide, "Download and upload objects with presigned
-URLs"). The account's root may everything; it deploys the stack, and a user of `make run` calls as it.
+A presigned address has the permissions of its signer (S3 user guide, "Download and upload objects with
+presigned URLs"). The account's root is allowed everything. It deploys the stack; `make run` calls as root.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Authorization:
             params = {"ApiId": call.place.api_id, "Method": request.method, "Path": request.path}
             return Asked("execute-api", "Invoke", params, self._place, self._state)
         path = f"/{call.place.bucket}{request.path}" if call.place.bucket else request.path
-        # By a name without the bucket, which is in the path now.
+        # The name is without the bucket, which is in the path now.
         headers = {**dict(request.headers), "host": HOST}
         url = f"https://{HOST}{path}?{request.query}"
         found = protocol.called(
@@ -96,6 +96,6 @@ class Authorization:
 
 
 def session_of(role_arn: str, name: str) -> str:
-    """The principal that a service is by AssumeRole (IAM user guide, "IAM identifiers")."""
+    """The principal of a service that has assumed a role (IAM user guide, "IAM identifiers")."""
     head, _, role = role_arn.replace(":iam:", ":sts:", 1).partition(":role/")
     return f"{head}:assumed-role/{role.rpartition('/')[2]}/{name}"

@@ -27,7 +27,7 @@ OF_SIGNATURE = {
 """Headers and query parameters that only a signature needs."""
 NOT_FOUND = 404
 UNSIGNED = re.compile(r"/_ministack/cfn-response/[^/]+")
-"""ResponseURL of custom resources: on AWS an address that CloudFormation has presigned."""
+"""ResponseURL of custom resources; on AWS CloudFormation presigns it."""
 
 
 class Emulator(Protocol):
@@ -71,9 +71,9 @@ class Front:
         self._emulator = emulator
         self._keys = keys
         self.authorize: Callable[[Call], HttpAnswer | None] = lambda _call: None
-        """Asked for every signed call; its answer, if it has one, is the refusal."""
+        """Called for each signed call; returns the refusal, or None."""
         self.unlisted: Callable[[Call], HttpAnswer | None] = lambda _call: None
-        """Asked where S3 has no such object; its answer, if it has one, takes the place of S3's."""
+        """Called where S3 has no such object; returns an answer in place of S3's, or None."""
 
     def answer(self, request: HttpRequest) -> HttpAnswer:
         """The answer to one request, errors included."""

@@ -23,7 +23,7 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request as it came."""
+    """A request as it was received."""
 
     method: str
     path: str
@@ -56,7 +56,7 @@ class Answers(Protocol):
     """What a listener serves."""
 
     def answer(self, request: HttpRequest) -> HttpAnswer:
-        """The answer to one request, in a thread of its own."""
+        """The answer to one request; called in a separate thread for each."""
 
 
 class Authority:
@@ -96,7 +96,7 @@ class _Settings(Config):
         self.shutdown_timeout = 5
 
     def create_ssl_context(self) -> ssl.SSLContext:
-        """The one that has a certificate for each name."""
+        """The context that has a certificate for each name."""
         return self._context
 
 
@@ -104,17 +104,17 @@ class _Loop(asyncio.SelectorEventLoop):
     """An idle client does not answer the end of TLS, for which asyncio would wait half a minute."""
 
     async def create_server(self, *arguments: Any, **options: Any) -> asyncio.Server:
-        """With a short end."""
+        """Close without waiting long for the client."""
         return await super().create_server(*arguments, ssl_shutdown_timeout=_POLL_SECONDS, **options)
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
-        """That it did not answer is no error."""
+        """A client that did not answer is no error."""
         if not isinstance(context.get("exception"), TimeoutError):
             super().default_exception_handler(context)
 
 
 class Listener:
-    """Serves from its making until `close`; each request is answered in a thread of its own."""
+    """Serves from its construction until `close`, with a thread for each request."""
 
     def __init__(self, front: Answers, authority: Authority, port: int = HTTPS_PORT) -> None:
         self._front = front

@@ -55,7 +55,7 @@ S3: dict[Fault, Words] = {
     ),
     Fault.EXPIRED: ("AccessDenied", 403, "Request has expired"),
 }  # fmt: skip
-"""Any other fault lies in how the signature is written. Without a message, the fault's own is S3's too."""
+"""Any other fault is in the form of the signature. An empty message stands for the error's own."""
 EC2: dict[Fault, Words] = {
     Fault.MISSING: ("MissingParameter", 400, "The request must contain the parameter AWSAccessKeyId"),
     Fault.INCOMPLETE: ("IncompleteSignature", 400, ""),
@@ -96,7 +96,7 @@ def denial(service: str, *, is_json: bool) -> tuple[str, int]:
 
 
 def code_and_message(answer: HttpAnswer) -> tuple[str, str]:
-    """Of an error of a service with JSON."""
+    """Code and message of a JSON service's error."""
     return dict(answer.headers)["x-amzn-ErrorType"], json.loads(answer.body)["message"]
 
 
@@ -133,10 +133,10 @@ def s3_error(
     more: Mapping[str, str] = MappingProxyType({}),
     headers: Mapping[str, str] = MappingProxyType({}),
 ) -> HttpAnswer:
-    """An error of S3, with more elements and headers than every error has."""
+    """An error of S3, with further elements and headers where the error has some."""
     request_id = str(uuid.uuid4())
-    told = {"Code": code, "Message": message, **more, "RequestId": request_id}
-    inner = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in told.items())
+    elements = {"Code": code, "Message": message, **more, "RequestId": request_id}
+    inner = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in elements.items())
     answer = _xml(status, f"<Error>{inner}</Error>", request_id)
     body = b"" if request.method == "HEAD" else answer.body
     return HttpAnswer(status, (*answer.headers, *headers.items()), body)

@@ -27,7 +27,7 @@ from local.aws.front.listener import HttpRequest
 ALGORITHM = "AWS4-HMAC-SHA256"
 UNSIGNED = "UNSIGNED-PAYLOAD"
 LONGEST = timedelta(days=7)
-"""S3 takes no longer X-Amz-Expires."""
+"""The longest X-Amz-Expires that S3 accepts."""
 SKEW, SKEW_OF_S3 = timedelta(minutes=5), timedelta(minutes=15)
 """How far a request's date may be from AWS's clock."""
 _STAMP = "%Y%m%dT%H%M%SZ"
@@ -44,7 +44,7 @@ class Fault(Enum):
     TOKEN = auto()
     MISMATCH = auto()
     OTHER_BODY = auto()
-    """The body is not the one whose hash was signed."""
+    """The signed hash is of another body."""
     SKEWED = auto()
     EXPIRED = auto()
     """A presigned address."""
@@ -76,7 +76,7 @@ class AccessKey:
 
 @dataclass(frozen=True, slots=True)
 class _Signature:
-    """What a request says of its own signature."""
+    """The parts of a request's signature."""
 
     access_key_id: str
     date: str
@@ -98,7 +98,7 @@ class _AsSent:
         return request.headers
 
     def payload(self, request: AWSRequest) -> str:
-        """The hash that the context has."""
+        """The hash from the context."""
         return str(request.context["payload"])
 
 
@@ -244,7 +244,7 @@ def _payload(request: HttpRequest, signature: _Signature) -> str:
 
 
 def _check_body(request: HttpRequest) -> None:
-    """A hash that was signed is the body's."""
+    """Raise SignatureError where a signed hash is not that of the body."""
     signed = request.header("x-amz-content-sha256")
     if _HASH.fullmatch(signed) and signed != hashlib.sha256(request.body).hexdigest():
         message = "The provided 'x-amz-content-sha256' header does not match what was computed."

@@ -102,11 +102,11 @@ class Protocol:
 
 
 OTHER_NAMES = {"monitoring": "cloudwatch", "states": "stepfunctions"}
-"""The same, for services that the Region does not answer; without an entry both names are one."""
+"""The same, for services that the Region does not answer; others have the same name in both."""
 
 
 def called(signing_name: str, request: Request) -> tuple[str, str, dict[str, Any]] | None:
-    """The service, operation and parameters as botocore has them; None for an operation that AWS has not."""
+    """Service, operation and parameters as botocore has them; None for an unknown operation."""
     service = {**OTHER_NAMES, **SERVICES}.get(signing_name, signing_name)
     by_cbor = CBOR_PATH.fullmatch(request.path)
     if by_cbor:

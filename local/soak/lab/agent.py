@@ -66,7 +66,7 @@ class AgentRun:
         self._flags = dict(_FLAG.findall(self._given["arguments"]))
         self._cold_flags = dict(_FLAG.findall(self._given["cold_arguments"]))
         self._said = ""
-        """What stands before the final line."""
+        """The lines before the final one."""
         self._end = end
         self._trouble = data_plane.trouble_of(self._given["action"])
 
@@ -203,7 +203,7 @@ class AgentRun:
             self._data_plane.store.put(self._given["progress_url"], json.dumps(account).encode())
 
     def _measure_cold(self, volume: Volume) -> Steps:
-        """Before the first block; a warm-up that goes on has read some already."""
+        """Before the first block; a resumed warm-up has read some already."""
         if self._cold_flags and volume.before is None and not volume.counters.read_blocks:
             result = yield from self._sample(volume, self._cold_flags)
             volume.before = json.dumps({**result, "event": "before"}) + "\n"

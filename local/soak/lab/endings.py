@@ -31,7 +31,7 @@ class Ending:
 
 
 def stopped_when_ready(execution: Execution) -> bool:
-    """Whether somebody stopped the restore after its report: then it stays ready, and no failure is told."""
+    """Whether the restore was stopped after its report: then it stays ready, and no failure is announced."""
     reported = any(state == "Report" and answer["verdict"] == "ready" for state, answer in execution.answers)
     return execution.status == "ABORTED" and reported
 

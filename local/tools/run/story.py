@@ -72,7 +72,7 @@ class Story:
             step.detail = "kept from an earlier run" if source.was_kept else "ext4, full of files"
         with view.setup_step("Embedded AWS", run) as step:
             host.start()
-            step.detail = f"{host.addresses.region}, in a network of its own"
+            step.detail = f"{host.addresses.region}, in a separate network"
         with view.setup_step("Deploy template.yaml", run) as step:
             step.detail = f"{len(host.deploy())} outputs"
         lab = Lab(host)

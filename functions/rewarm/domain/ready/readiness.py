@@ -176,7 +176,7 @@ def _by_agent(seen: Observation) -> Readiness:
 
 
 def _agent_reasons(agent_reason: str, reads: ReadsVerdict | None) -> tuple[str, ...]:
-    """What CloudWatch did not say until the end of the patience is a remark, and no reason."""
+    """A remark, not a reason, where CloudWatch said nothing within the patience."""
     if reads is None:
         return (agent_reason,)
     if reads.settled and reads.opinion is not Opinion.CONFIRMS:

@@ -26,8 +26,8 @@ READ_OPS_TOLERANCE = 60.0
 DEFAULT_STABLE_MINUTES = 1
 MOST_STABLE_MINUTES = 15
 DEFAULT_PATIENCE_SECONDS = 300
-"""The first whole minute after the last read is over 60 to 120 s later. AWS does not document when CloudWatch
-has it then; three minutes are allowed for that (unverified)."""
+"""The first whole minute after the last read is over 60 to 120 s later. AWS does not document how
+long CloudWatch then needs; three minutes are allowed (unverified)."""
 MOST_PATIENCE_SECONDS = 3_600
 FRESH_READS = timedelta(minutes=10)
 """CloudWatch's datapoints come some minutes late."""
@@ -66,14 +66,14 @@ class Opinion(StrEnum):
 
     CONFIRMS = "confirms"
     CONTRADICTS = "contradicts"
-    """Whole minutes are there, and something still reads the volume slowly."""
+    """Whole minutes are there, and there are still slow reads."""
     SILENT = "silent"
     """CloudWatch had too few whole minutes until the patience was over."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadsVerdict:
-    """What CloudWatch says, why, and how long it is waited for where it has not said it yet."""
+    """What CloudWatch says, why, and how long to wait where it has not said it yet."""
 
     opinion: Opinion
     reason: str
@@ -81,7 +81,7 @@ class ReadsVerdict:
 
     @property
     def settled(self) -> bool:
-        """Whether nobody waits for CloudWatch any longer."""
+        """Whether waiting for CloudWatch is over."""
         return self.opinion is Opinion.CONFIRMS or self.patience_seconds <= 0
 
 

@@ -15,7 +15,7 @@ from rewarm.domain.model import CommandStatus
 
 AGENT_WAIT_SECONDS = (5, 60)
 NEAR_END_SECONDS, NEAR_END_WAIT_SECONDS = 10, 2
-"""So close to its end the agent is looked at when it should be there, and no sooner than this."""
+"""This close to its end, the next look is when the agent should have finished, but no sooner than this."""
 LONG_RUN_SECONDS = 3_600
 LONG_RUN_WAIT_SECONDS = 300
 LONG_RUN_FRACTION = 1 / 200
@@ -47,7 +47,7 @@ INITIALIZED = "initializeVolume"
 def agent_wait_seconds(eta_seconds: int | None, spent_seconds: float = 0.0) -> int:
     """A quarter of what is left, 5 to 60 s; up to 300 s where hours are left or were spent.
 
-    At the beginning and near the end a look is due at once, for seconds count there.
+    At the beginning and near the end the next look is due at once: seconds count there.
     """
     by_time_spent = min(LONG_RUN_WAIT_SECONDS, round(spent_seconds * LONG_RUN_FRACTION))
     return max(_by_agents_estimate(eta_seconds, spent_seconds), by_time_spent)

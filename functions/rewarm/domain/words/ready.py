@@ -1,6 +1,6 @@
 """The words of `ready`: the volume is at full speed, how that is known, and what is left to do.
 
-Those of `confirmed` say what VolumeReadOps makes of it some minutes later.
+Those of `confirmed` say whether VolumeReadOps confirms it some minutes later.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from rewarm.domain.volume.replacing import REPLACED_TAG
 from rewarm.domain.words.message import TRIES_AGAIN, AnnouncedVolume, DetachedVolume, Message, Severity
 
 AGAIN = "The warm-up agent read it once more, as it had come to a standstill or was still slow."
-MOST_HEARD = 10
-"""Volumes in one message; the report has all."""
+MOST_SHOWN = 10
+"""Volumes in one message; the report has all of them."""
 MEASURE_AGAIN = (
     "If nothing of yours reads the volume, measure it again with `POST /benchmarks` before you rely on it."
 )
@@ -124,7 +124,7 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class VolumeOpinion:
     """What VolumeReadOps said of one volume: `confirms`, `contradicts` or `silent`, and why."""
 
     volume_id: str
@@ -132,19 +132,20 @@ class Heard:
     reason: str
 
 
-def confirmed(restore_id: str, heard: Sequence[Heard]) -> Message:
-    """A warning where VolumeReadOps contradicts for one volume at least."""
-    against = [volume.volume_id for volume in heard if volume.opinion == "contradicts"]
-    silent = [volume.volume_id for volume in heard if volume.opinion == "silent"]
+def confirmed(restore_id: str, opinions: Sequence[VolumeOpinion]) -> Message:
+    """It is a warning if VolumeReadOps contradicts for any volume."""
+    against = [volume.volume_id for volume in opinions if volume.opinion == "contradicts"]
+    silent = [volume.volume_id for volume in opinions if volume.opinion == "silent"]
     if against:
-        title = f"VolumeReadOps contradicts: something still reads {_shown(against)}, and slowly"
+        title = f"VolumeReadOps contradicts: there are still slow reads of {_shown(against)}"
     elif silent:
-        title = f"VolumeReadOps neither confirms nor contradicts: it said too little about {_shown(silent)}"
+        title = f"VolumeReadOps is silent: CloudWatch has too few whole minutes of {_shown(silent)}"
     else:
-        title = f"VolumeReadOps confirms: nothing slow reads {_shown([volume.volume_id for volume in heard])}"
-    lines = [f"{volume.volume_id}: {volume.reason}." for volume in heard[:MOST_HEARD]]
-    if len(heard) > MOST_HEARD:
-        lines.append(f"The report has the other {len(heard) - MOST_HEARD} volumes.")
+        volumes = _shown([volume.volume_id for volume in opinions])
+        title = f"VolumeReadOps confirms: there are no slow reads of {volumes}"
+    lines = [f"{volume.volume_id}: {volume.reason}." for volume in opinions[:MOST_SHOWN]]
+    if len(opinions) > MOST_SHOWN:
+        lines.append(f"The report has the other {len(opinions) - MOST_SHOWN} volumes.")
     return Message(
         event="confirmed",
         restore_id=restore_id,

@@ -95,13 +95,15 @@ class ConfirmedDetails(Contract):
 
 
 def confirmed(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
-    """What the second witness said of all volumes."""
+    """What VolumeReadOps, the second witness, says of all volumes."""
     details = ConfirmedDetails.model_validate(event.details)
-    heard = [
-        words.Heard(confirmation.volume_id, confirmation.opinion or Opinion.SILENT, confirmation.reason)
+    opinions = [
+        words.VolumeOpinion(
+            confirmation.volume_id, confirmation.opinion or Opinion.SILENT, confirmation.reason
+        )
         for confirmation in details.confirmations
     ]
-    return words.confirmed(event.restore_id, heard), {}
+    return words.confirmed(event.restore_id, opinions), {}
 
 
 def _used_only(details: ReadyDetails) -> bool:

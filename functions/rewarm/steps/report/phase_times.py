@@ -128,7 +128,7 @@ def _until_initialized(result: ReadyResult) -> dict[Phase, float | None]:
 
 
 def _is_measured(result: ReadyResult) -> bool:
-    """Then random reads have proven what the agent said, and nothing waited for VolumeReadOps."""
+    """Whether random reads have proven what the agent said, so that nothing waited for VolumeReadOps."""
     return result.after is not None and result.after.result is not None
 
 

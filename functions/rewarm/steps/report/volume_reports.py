@@ -201,8 +201,8 @@ def _replaced(volume: VolumeAssignment, record: JsonObject, *, ready: bool) -> R
 
 
 def _confirmation(index: int, event: ReportEvent) -> Confirmation | None:
-    heard = event.confirmations or []
-    return next((confirmation for confirmation in heard if confirmation.index == index), None)
+    known = event.confirmations or []
+    return next((confirmation for confirmation in known if confirmation.index == index), None)
 
 
 def _failure(result: JsonObject) -> Failure:

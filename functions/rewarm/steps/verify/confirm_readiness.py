@@ -36,7 +36,7 @@ def confirm_readiness(event: ConfirmReadinessEvent, ports: ConfirmReadinessPorts
     gone.
     """
     known = event.pending.confirmations if event.pending else _expected(event, ports.artifacts)
-    found = [_heard(confirmation, event, ports.metrics) for confirmation in known]
+    found = [_judged(confirmation, event, ports.metrics) for confirmation in known]
     waits = [_wait(confirmation, event) for confirmation in found if confirmation.opinion is None]
     return ConfirmReadinessResult(finished=not waits, wait_seconds=min(waits, default=1), confirmations=found)
 
@@ -65,7 +65,7 @@ def _of_volume(result: JsonObject, event: ConfirmReadinessEvent, artifacts: Arti
     )
 
 
-def _heard(known: Confirmation, event: ConfirmReadinessEvent, metrics: Metrics) -> Confirmation:
+def _judged(known: Confirmation, event: ConfirmReadinessEvent, metrics: Metrics) -> Confirmation:
     if known.opinion is not None:
         return known
     rule = event.request.readiness.stable_rule(known.warm_read_ms)

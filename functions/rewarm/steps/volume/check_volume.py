@@ -14,7 +14,7 @@ from rewarm.steps.record.records import attribute, parsed_time, stop_if_cancelle
 
 FIRST_WAIT_SECONDS, LATER_WAIT_SECONDS = 2, 5
 EARLY = timedelta(seconds=15)
-"""A volume is usually there within seconds; one that is not is looked at less often."""
+"""A volume is usually there within seconds; after that, looks are less frequent."""
 APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeVolumes may not show at once what CreateVolume has made (EC2 is eventually consistent)."""
 CREATION_PATIENCE = timedelta(minutes=30)

@@ -133,7 +133,7 @@ def _expected_seconds_left(event: PollInitializationEvent) -> float:
 def _watch_agent(
     event: PollInitializationEvent, dispatch: DispatchWarmerResult, ports: PollInitializationPorts
 ) -> tuple[Observation, JsonObject | None, VerifyVolumeResult | None]:
-    """What is seen, the agent's account, and in the look that sees its end the cold volume as it was."""
+    """Observation, the agent's account and, in the look that sees its end, the cold volume's measurement."""
     before: VerifyVolumeResult | None = None
     finished_at = event.previous.agent_finished_at if event.previous else None
     account: JsonObject | None = event.previous.signals.agent if event.previous else None
@@ -164,16 +164,16 @@ def _watch_agent(
 
 
 def _measured_before(status: CommandStatus | None) -> VerifyVolumeResult | None:
-    """None where there is no figure, or none that can be read: it is only missing from the report then."""
-    told = agent_output.cold_measurement(status) if status is not None else None
-    if told is None or told.get("verdict") not in {"fast", "slow"}:
+    """None where there is no readable figure: then only the report lacks it."""
+    measured = agent_output.cold_measurement(status) if status is not None else None
+    if measured is None or measured.get("verdict") not in {"fast", "slow"}:
         return None
     try:
-        result = Measurement.model_validate(told)
+        result = Measurement.model_validate(measured)
     except ValueError:
         return None
     return VerifyVolumeResult(
-        finished=True, wait_seconds=1, verdict=told["verdict"], result=result, reason=result.in_words
+        finished=True, wait_seconds=1, verdict=measured["verdict"], result=result, reason=result.in_words
     )
 
 

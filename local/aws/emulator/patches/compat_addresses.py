@@ -1,6 +1,6 @@
 """Addresses that the emulator answers with are AWS's names, and SAM's ARNs those of the Region's partition.
 
-Why: it has no port of its own, since everything reaches it at AWS's names. A custom resource answers at the
+Why: the emulator has no port, since everything reaches it at AWS's names. A custom resource answers at the
 ResponseURL of its request (CloudFormation user guide), and QueueUrl is `https://sqs.REGION…/ACCOUNT/NAME`.
 SAM's transform keeps the Region in which a process has used it first.
 """

@@ -17,7 +17,7 @@ LOG = logging.getLogger(__name__)
 current_role: ContextVar[str] = ContextVar("current_role", default="")
 """The role of the state machine that runs in this context."""
 DENIED = "Lambda.AWSLambdaException"
-"""What Step Functions calls it where a state machine may not invoke (public reports)."""
+"""Step Functions' error where a state machine may not invoke a function (public reports)."""
 
 
 class ServiceRoles(Protocol):
@@ -79,7 +79,7 @@ def _refuse(states: Any, error: str, reason: str | None) -> None:
 
 
 def _mend_rules(roles: ServiceRoles) -> None:
-    """A target that may not be started is a failed invocation: nobody hears of it."""
+    """A target that may not be started is a failed invocation, of which nobody is notified."""
     events, scheduler = seam.module("services.eventbridge"), seam.module("services.scheduler")
     invoke = seam.known(events, "_invoke_target", "_dispatch_to_lambda(arn", "_dispatch_to_stepfunctions(arn")
     seam.known(scheduler, "_tick_schedules", "_eb._invoke_target(target, event, sched)")

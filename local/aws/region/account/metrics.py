@@ -1,6 +1,6 @@
 """AWS/EBS metrics, one datapoint a minute, from what instances did (EBS user guide, "CloudWatch metrics").
 
-CloudWatch has a minute some time after it is over: each minute of each volume has a delay of its own.
+CloudWatch has a minute some time after it is over. The delay differs by minute and volume.
 Metrics come only while a volume is attached. VolumeReadOps counts what the instance read, never what EBS
 loaded in the background.
 """
@@ -51,7 +51,7 @@ class Metrics:
         self._seen: dict[str, _Seen] = {}
         self._credits_minute = math.floor(core.now() / MINUTE_SECONDS)
         self._held: list[tuple[float, int, Json]] = []
-        """Datapoints that CloudWatch does not have yet: when it has them, a number, the entry."""
+        """Datapoints that CloudWatch does not have yet: time of arrival, a number, the entry."""
         self._order = itertools.count()
 
     def publish_due(self) -> None:

@@ -31,10 +31,10 @@ print(json.dumps(names))
 
 def test_one_process_can_be_in_one_region_after_another() -> None:
     regions = ["eu-west-1", "cn-north-1", "us-gov-west-1", "eu-west-1"]
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", NAMES, *regions], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert json.loads(told.stdout) == [
+    assert json.loads(done.stdout) == [
         ["eu-west-1", "aws amazonaws.com", False],
         ["cn-north-1", "aws-cn amazonaws.com.cn", True],
         ["us-gov-west-1", "aws-us-gov amazonaws.com", False],

@@ -38,8 +38,8 @@ def test_a_minute_arrives_one_to_three_minutes_after_its_end_with_what_was_read_
             delays += [lab.clock.now() - one["Timestamp"] - 60 for one in new]
     assert len(set(delays)) > 10
     assert all(60 <= delay <= 182 for delay in delays), delays
-    told = {one["Timestamp"]: one["Value"] for one in lab.metrics if one["MetricName"] == "VolumeReadOps"}
-    found = [told[stamp] for stamp in sorted(told)][1:10]
+    read_ops = {one["Timestamp"]: one["Value"] for one in lab.metrics if one["MetricName"] == "VolumeReadOps"}
+    found = [read_ops[stamp] for stamp in sorted(read_ops)][1:10]
     assert [after - before for before, after in pairwise(found)] == [2.0] * (len(found) - 1)
 
 

@@ -29,8 +29,8 @@ def run(capsys, tmp_path, monkeypatch):
 
     def call(*arguments):
         status = program.main([*arguments, "--svg", str(tmp_path / "plan.svg")])
-        told = capsys.readouterr()
-        return status, told.out, told.err
+        shown = capsys.readouterr()
+        return status, shown.out, shown.err
 
     return call
 
@@ -46,9 +46,9 @@ def request_file(tmp_path):
 
 
 def test_the_table_has_every_strategy_with_its_sum_and_its_verdict(run, tmp_path):
-    status, told, _ = run("--deadline-minutes", "25")
+    status, shown, _ = run("--deadline-minutes", "25")
     assert status == 0
-    flat = " ".join(told.replace("│", " ").split())
+    flat = " ".join(shown.replace("│", " ").split())
     assert "→ provisioned-rate 15 s 19 min 25 min $0.13" in flat
     # 100 GiB x 109 MiB/s x 0.000012
     for words in ("100.000 GiB x 109 MiB/s x", "$0.000012 = $0.13", "60 min / 60 x $0.75 = $0.75"):
@@ -64,24 +64,24 @@ def test_the_table_has_every_strategy_with_its_sum_and_its_verdict(run, tmp_path
     assert "Not possible: the source volume" in flat
     assert "Each cost includes ListSnapshotBlocks requests: 21 requests x $0.0006 / 1,000" in flat
     assert "(over 90 days old)" in flat
-    assert "Note: " in told
-    assert f"Picture: {tmp_path / 'plan.svg'}" in told
+    assert "Note: " in shown
+    assert f"Picture: {tmp_path / 'plan.svg'}" in shown
     assert not (tmp_path / "plan-what-if.svg").exists()
 
 
 def test_what_if_prints_and_draws_the_price_of_every_deadline(run, tmp_path):
-    status, told, _ = run("--deadline-minutes", "30", "--what-if")
+    status, shown, _ = run("--deadline-minutes", "30", "--what-if")
     assert status == 0
-    assert "under 14 min │             - │ no strategy is in time" in told
-    assert "provisioned-rate (300 MiB/s)" in told
+    assert "under 14 min │             - │ no strategy is in time" in shown
+    assert "provisioned-rate (300 MiB/s)" in shown
     for name in ("plan.svg", "plan-what-if.svg"):
-        assert f"Picture: {tmp_path / name}" in told
+        assert f"Picture: {tmp_path / name}" in shown
         assert ET.parse(tmp_path / name).getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
 
 def test_of_two_offers_from_the_same_time_on_the_cheaper_is_shown(run):
-    _, told, _ = run("--fsr-state", "enabling", "--what-if")
-    offers = told.partition("What other deadlines cost")[2]
+    _, shown, _ = run("--fsr-state", "enabling", "--what-if")
+    offers = shown.partition("What other deadlines cost")[2]
     deadlines = [line.split("│")[1].strip() for line in offers.splitlines() if line.startswith("│")]
     assert len(deadlines) > 3
     assert len(set(deadlines)) == len(deadlines)

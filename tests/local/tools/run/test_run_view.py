@@ -176,8 +176,8 @@ def test_the_time_to_full_speed_is_split_between_aws_and_the_rest():
         "actualSeconds": 33,
         "phases": [{"phase": name, "actualSeconds": seconds} for name, seconds in phases],
     }
-    told = overhead_text({"volumes": [volume]}, 33.0)
-    assert told == (
+    text = overhead_text({"volumes": [volume]}, 33.0)
+    assert text == (
         "  of it AWS and the agent: create 4.0 s, attach 5.5 s, deliver 2.0 s, read 8.5 s; "
         "everything else: 13.0 s"
     )

@@ -108,8 +108,10 @@ class TestAgentAndReadOps:
         """Two minutes until it is over at the latest, three until CloudWatch has it."""
         rule, ended = StableRule(), at(10) + timedelta(milliseconds=1)
         late = judge(seen(agent_finished_at=ended, now=at(14.9), stable=rule, read_activity=[]))
-        told = judge(seen(agent_finished_at=ended, now=at(14.9), stable=rule, read_activity=[reads(11, 0)]))
-        assert (late.ready, told.ready) == (False, True)
+        in_time = judge(
+            seen(agent_finished_at=ended, now=at(14.9), stable=rule, read_activity=[reads(11, 0)])
+        )
+        assert (late.ready, in_time.ready) == (False, True)
         assert judge(seen(agent_finished_at=at(10), now=at(15), stable=rule, read_activity=[])).ready
 
     def test_several_minutes_in_a_row_must_be_quiet_where_asked_for(self):

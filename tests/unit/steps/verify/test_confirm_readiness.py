@@ -77,9 +77,9 @@ def test_says_what_volume_read_ops_says_until_the_patience_is_over(world, activi
     while found is None or not found.finished:
         found = confirm(world, minute, pending=found)
         minute += found.wait_seconds / 60
-    (told,) = found.confirmations
-    assert (told.opinion, told.volume_id, told.index) == (opinion, VOLUME_ID, 0)
-    assert told.reason
+    (confirmation,) = found.confirmations
+    assert (confirmation.opinion, confirmation.volume_id, confirmation.index) == (opinion, VOLUME_ID, 0)
+    assert confirmation.reason
     assert (minute < 13) is (opinion == "confirms"), "what is not stable yet is looked at again"
     assert minute <= 10.25 + 5.1
 
@@ -119,7 +119,7 @@ def test_each_volume_is_heard_once(world):
 
 
 class TestMessage:
-    def told(self, *opinions):
+    def message(self, *opinions):
         world = World()
         confirmations = [
             {
@@ -137,23 +137,23 @@ class TestMessage:
         return world.messages.sent[0]
 
     def test_confirms(self):
-        message = self.told("confirms")
-        assert message["title"] == "VolumeReadOps confirms: nothing slow reads vol-0"
+        message = self.message("confirms")
+        assert message["title"] == "VolumeReadOps confirms: there are no slow reads of vol-0"
         assert message["text"] == "vol-0: VolumeReadOps is 7 a minute, 0 before the warm-up."
         assert (message["severity"], message["nextSteps"]) == ("info", [])
 
     def test_contradicts_and_says_what_to_do(self):
-        message = self.told("confirms", "contradicts", "silent")
-        assert message["title"] == "VolumeReadOps contradicts: something still reads vol-1, and slowly"
+        message = self.message("confirms", "contradicts", "silent")
+        assert message["title"] == "VolumeReadOps contradicts: there are still slow reads of vol-1"
         assert message["severity"] == "warning"
         assert "measure it again" in message["nextSteps"][0]
 
     def test_silence_is_no_confirmation(self):
-        message = self.told("silent", "silent")
-        assert message["title"].endswith("it said too little about 2 volumes")
+        message = self.message("silent", "silent")
+        assert message["title"].endswith("CloudWatch has too few whole minutes of 2 volumes")
         assert message["severity"] == "info"
 
     def test_of_many_volumes_it_names_ten(self):
-        message = self.told(*["confirms"] * 12)
-        assert message["title"] == "VolumeReadOps confirms: nothing slow reads 12 volumes"
+        message = self.message(*["confirms"] * 12)
+        assert message["title"] == "VolumeReadOps confirms: there are no slow reads of 12 volumes"
         assert message["text"].endswith("\nThe report has the other 2 volumes.")
