@@ -40,11 +40,16 @@ def use(lab: FastLab, restore_id: str, *, after_seconds: float = 0.0) -> Generat
 
 
 def usable_volumes(restore: dict[str, Any]) -> list[str]:
-    """What GET /restores/{id} shows as there to be used: announced, or being initialized, on no instance."""
+    """What GET /restores/{id} shows as there to be used: announced, or being initialized, on no instance.
+
+    A volume whose item was removed from the table has no id there.
+    """
     return [
         str(one["volume"]["volumeId"])
         for one in restore.get("volumes") or []
-        if {"attached", "initialization"} & one.keys() and not one["volume"].get("instanceId")
+        if "volume" in one
+        and {"attached", "initialization"} & one.keys()
+        and not one["volume"].get("instanceId")
     ]
 
 
