@@ -18,11 +18,11 @@ from rewarm.steps.clean_up.missing_reports import PagePorts, kept_result
 from rewarm.steps.record.payloads import read_plan
 from rewarm.steps.record.records import (
     indexes,
+    last_volume,
     parsed_time,
     report_attribute,
     settled_attribute,
     told_attribute,
-    volume_attribute,
 )
 
 DETAILS = (
@@ -54,14 +54,13 @@ def send_ready(
     plan = read_plan(restore_id, index, pages.artifacts)
     known = kept_result(restore_id, record, index, pages)
     result = known if known.get("verdict") == "ready" else {}
-    made = record.get(volume_attribute(index)) or {}
     ready_at = parsed_time(record.get("finishedAt")) or now
     details: JsonObject = {
         "plan": plan.plan.to_json(),
         "readyAt": iso(ready_at),
         **{name: result[name] for name in DETAILS if result.get(name) is not None},
         "volume": plan.volume.to_json(),
-        "volumeId": made.get("volumeId"),
+        "volumeId": result.get("volumeId") or last_volume(record, index),
         "startedAt": record.get("startedAt") or iso(ready_at),
         "deadlineAt": record.get("deadlineAt"),
         "pageKey": (record.get(report_attribute(index)) or {}).get("pageKey") or record.get("pageKey"),

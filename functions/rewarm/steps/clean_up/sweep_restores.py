@@ -43,6 +43,7 @@ from rewarm.steps.record.records import (
     clean_up_attribute,
     indexes,
     initialization_attribute,
+    last_volume,
     parsed_time,
     preparation_attribute,
     settled_attribute,
@@ -119,10 +120,15 @@ def end_restore(
 
 
 def _record(restore_id: str, ending: ExecutionEnd, ports: SweepPorts) -> JsonObject | None:
-    """The whole record; of a restore that came to nothing it is made again where it is lost."""
+    """The whole record. Where it is lost it is made again, if the restore came to nothing, or succeeded and
+    is still noted as running (state `Release Target`).
+    """
     record = ports.table.get_whole(restore_id)
-    if is_lost(record) and ending.without_account:
-        return recovered(restore_id, record, table=ports.table, executions=ports.executions)
+    owes_messages = ending.status == "SUCCEEDED" and ports.holds.entry(restore_id) is not None
+    if is_lost(record) and (ending.without_account or owes_messages):
+        return recovered(
+            restore_id, record, table=ports.table, executions=ports.executions, also_ready=owes_messages
+        )
     return record
 
 
@@ -237,7 +243,7 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
     return Remains(
         restore_id=restore_id,
         index=index,
-        volume_id=told.get("volumeId") or shown.get("volumeId") or made.get("volumeId"),
+        volume_id=last_volume(record, index),
         instance_id=made.get("instanceId") or (request.get("target") or {}).get("instanceId"),
         place=(str(place[0]), str(place[1])) if all(place) else None,
         announced=bool(told) or bool(shown) or settled or bool(record.get(RECOVERED)),

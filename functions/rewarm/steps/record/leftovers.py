@@ -11,9 +11,9 @@ from rewarm.domain.words.ended import Ending, LeftVolume, Start
 from rewarm.steps.record.records import (
     ALARM_HELD_UNTIL,
     clean_up_attribute,
+    last_volume,
     parsed_time,
     settled_attribute,
-    volume_attribute,
 )
 
 
@@ -31,7 +31,7 @@ def removed_and_kept(
         # Its execution was stopped after it had found the volume ready: nobody cleans up, and it stays.
         is_settled = bool(record.get(settled_attribute(index)))
         if is_settled:
-            kept.append(f"volume {(record.get(volume_attribute(index)) or {}).get('volumeId')} (ready)")
+            kept.append(f"volume {last_volume(record, index)} (ready)")
         account = record.get(clean_up_attribute(index))
         # With `goesOn` the account is of an earlier plan, and says nothing of the last plan's volume.
         is_final = isinstance(account, dict) and not account.get("goesOn")
@@ -39,7 +39,9 @@ def removed_and_kept(
             removed += account.get("removed", [])
             kept += account.get("kept", [])
         if not is_final and not is_settled:
-            kept.append(f"whatever carries the tag rewarm:restore-id={restore_id} (clean-up gave no account)")
+            known = last_volume(record, index)
+            tagged = f"carries the tag rewarm:restore-id={restore_id} (clean-up gave no account)"
+            kept.append(f"volume {known} and whatever else {tagged}" if known else f"whatever {tagged}")
     return removed, kept
 
 

@@ -6,6 +6,8 @@ marks that say which volume was announced as usable are gone, so such a restore'
 
 from __future__ import annotations
 
+from itertools import count
+
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
@@ -25,13 +27,24 @@ def is_lost(record: JsonObject | None) -> bool:
 
 
 def recovered(
-    restore_id: str, record: JsonObject | None, *, table: RestoreTable, executions: RestoreExecutions
+    restore_id: str,
+    record: JsonObject | None,
+    *,
+    table: RestoreTable,
+    executions: RestoreExecutions,
+    also_ready: bool = False,
 ) -> JsonObject | None:
-    """Writes the record again and returns all of it; the given one where no execution tells more."""
+    """Writes the record again and returns all of it; the given one where no execution tells more.
+
+    `also_ready`: also of a restore that succeeded, with the number of volumes for which executions began.
+    """
     begun = executions.begun(restore_id)
-    if begun is None or begun.status == "SUCCEEDED":
+    is_ready = begun is not None and begun.status == "SUCCEEDED"
+    if begun is None or (is_ready and not also_ready):
         return record
-    known = record or {}
+    known = dict(record or {})
+    if is_ready:
+        known.setdefault(VOLUME_COUNT, _volumes_begun(restore_id, executions))
     trigger = begun.input.get("trigger")
     has_record = isinstance(trigger, dict) and trigger.get("kind") == "api"
     if begun.runs and not has_record and VOLUME_COUNT not in known:
@@ -48,6 +61,10 @@ def recovered(
     missing = {name: value for name, value in told.items() if name not in own}
     table.update(restore_id, {**missing, RECOVERED: True})
     return table.get_whole(restore_id)
+
+
+def _volumes_begun(restore_id: str, executions: RestoreExecutions) -> int:
+    return next(index for index in count() if executions.begun(restore_id, index) is None)
 
 
 def _request_of_volume(restore_id: str, executions: RestoreExecutions) -> JsonObject:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from rewarm.contracts import Plan, VolumeAssignment
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import VOLUME_COUNT, VOLUME_EVENTS, RestoreTable
@@ -62,6 +63,11 @@ def plan_attribute(index: int) -> str:
     return f"plan{index}"
 
 
+def planned(volume: VolumeAssignment, plan: Plan) -> JsonObject:
+    """What the volume's record says of the plan."""
+    return {"index": volume.index, "snapshotId": volume.snapshot_id, "plan": plan.to_json()}
+
+
 def volume_attribute(index: int) -> str:
     """The volume made: volumeId, snapshotId, strategy, createdAt; volumeIds has one for each attempt."""
     return f"volume{index}"
@@ -72,6 +78,13 @@ def made_volumes(record: JsonObject, index: int) -> dict[str, str]:
     latest = record.get(volume_attribute(index)) or {}
     first = {"0": latest["volumeId"]} if latest.get("volumeId") else {}
     return {str(attempt): str(volume_id) for attempt, volume_id in (latest.get("volumeIds") or first).items()}
+
+
+def last_volume(record: JsonObject, index: int) -> str | None:
+    """The volume of this index, by whatever is left of the record: an item of the table may be lost."""
+    attributes = attached_attribute, initialization_attribute, volume_attribute
+    known = [(record.get(attribute(index)) or {}).get("volumeId") for attribute in attributes]
+    return next((str(volume_id) for volume_id in known if volume_id), None)
 
 
 def knows_volumes(record: JsonObject, index: int) -> bool:

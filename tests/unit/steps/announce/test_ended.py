@@ -64,6 +64,14 @@ class TestFailed:
         say(world, "failed", {"failure": FAILURE, "results": [{"verdict": "failed", "index": 0}]})
         assert f"rewarm:restore-id={RESTORE_ID}" in world.messages.sent[0]["text"]
 
+    def test_names_the_volume_of_which_it_does_not_know_whether_it_is_left(self):
+        """Somebody may have taken off the tag by which it would be found."""
+        world = World()
+        world.table.put_new(RESTORE_ID, {"volume0": {"volumeId": VOLUME_ID}})
+        say(world, "failed", {"failure": FAILURE, "results": [{"verdict": "failed", "index": 0}]})
+        named = f"Left behind: volume {VOLUME_ID} and whatever else carries the tag rewarm:restore-id="
+        assert named in world.messages.sent[0]["text"]
+
     def test_tells_everybody_where_not_even_the_request_could_be_read(self):
         world = World()
         event = AnnounceEvent(

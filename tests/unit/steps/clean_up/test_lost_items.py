@@ -10,6 +10,8 @@ import pytest
 from rewarm.domain.model import FastSnapshotRestore
 from rewarm.domain.volume.leftovers import ExecutionStart
 from rewarm.ports import JsonObject
+from rewarm.steps.record.payloads import write_plans
+from tests.support import accounts
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at, request
 from tests.support.sweeping import MADE, SweepWorld
 
@@ -67,12 +69,28 @@ class TestRestore:
         assert world.table.records[RESTORE_ID]["request"] == request().to_json()
         assert len(world.messages.sent) == 1
 
+    def test_one_that_ended_well_and_owes_a_message_is_told(self, world: SweepWorld) -> None:
+        """It is still noted as running: none of its last states could run."""
+        write_plans(RESTORE_ID, [accounts.planned()], world.artifacts)
+        world.begun()
+        world.made(attached=INSTANCE_ID)
+        world.ended("SUCCEEDED")
+        for name in (RESTORE_ID, f"{RESTORE_ID}-0"):
+            begin(world, "SUCCEEDED", name=name)
+        world.table.lose(RESTORE_ID)
+        world.sweep()
+        assert [message["title"] for message in world.messages.sent] == [f"{VOLUME_ID} is at full speed"]
+        assert (world.volumes.deleted, world.holds.running()) == ([], [])
+        world.sweep(now=at(45))
+        assert len(world.messages.sent) == 1
+
     def test_one_that_ended_well_is_left_as_it_is(self, world: SweepWorld) -> None:
         world.begun()
         world.made()
         world.ended("SUCCEEDED")
         begin(world, "SUCCEEDED")
         world.table.lose(RESTORE_ID)
+        world.holds.leave(RESTORE_ID)
         world.sweep()
         assert (world.messages.sent, world.volumes.deleted) == ([], [])
 

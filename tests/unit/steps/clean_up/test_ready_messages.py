@@ -86,6 +86,14 @@ def test_without_the_result_it_says_less(world):
     assert "Read latency was not measured: the figures were lost." in message["text"]
 
 
+def test_without_the_volumes_item_it_is_named_by_its_mark(world):
+    """Somebody has deleted the item; the mark that the volume can be used is on the restore's."""
+    world.artifacts.objects.pop(result_key(RESTORE_ID, 0))
+    world.table.records[RESTORE_ID] |= {"volume0": None, "attached0": {"volumeId": VOLUME_ID}}
+    world.sweep()
+    assert (titles(world), running(world)) == ([READY], [])
+
+
 @pytest.mark.parametrize(
     "changes", [{"told0": {"at": "2026-11-21T03:20:00Z"}}, {"request": {"dryRun": True}}]
 )
