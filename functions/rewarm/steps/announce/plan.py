@@ -9,7 +9,7 @@ from rewarm.domain.words import plan as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
 from rewarm.steps.announce.volume_facts import planned_volume
-from rewarm.steps.record.records import Status, plan_attribute
+from rewarm.steps.record.records import Status, plan_attribute, planned
 
 
 class PlanDetails(Contract):
@@ -47,14 +47,9 @@ def plan(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject
         dry_run=event.request is not None and event.request.dry_run,
         notes=summary.notes,
     )
-    plans = {plan_attribute(planned.volume.index): _attribute(planned) for planned in details.plans}
+    plans = {plan_attribute(each.volume.index): planned(each.volume, each.plan) for each in details.plans}
     changes = {"status": Status.PLANNED.value, "summary": summary.to_json(), **plans}
     return words.plan(event.restore_id, facts), changes
-
-
-def _attribute(planned: VolumePlan) -> JsonObject:
-    volume = planned.volume
-    return {"index": volume.index, "snapshotId": volume.snapshot_id, "plan": planned.plan.to_json()}
 
 
 def _started_by(trigger: Trigger) -> str:

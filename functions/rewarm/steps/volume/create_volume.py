@@ -23,8 +23,11 @@ from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import (
     Status,
     boost_attribute,
+    knows_volumes,
     made_volumes,
     note,
+    plan_attribute,
+    planned,
     stop_if_cancelled,
     volume_attribute,
 )
@@ -52,6 +55,7 @@ def create_volume(
     """
     stop_if_cancelled(ports.table, event.restore_id)
     volume = event.volume
+    record = _known_record(event, ports.table)
     token = client_token(event.restore_id, volume.index, event.attempt)
     settings = volume.volume.settings(_tags(event, ports.stack_name))
     if event.plan.strategy is Strategy.VOLUME_CLONE:
@@ -60,7 +64,7 @@ def create_volume(
         volume_id = _create(event, settings, ports.volumes, token)
     made = {
         "volumeId": volume_id,
-        "volumeIds": {**_made_before(event, ports.table), str(event.attempt): volume_id},
+        "volumeIds": {**_made_before(event, record), str(event.attempt): volume_id},
         "snapshotId": volume.snapshot_id,
         "strategy": event.plan.strategy.value,
         "availabilityZone": volume.availability_zone,
@@ -73,12 +77,22 @@ def create_volume(
     return CreateVolumeResult(volume_id=volume_id, client_token=token)
 
 
-def _made_before(event: CreateVolumeEvent, table: RestoreTable) -> dict[str, str]:
+def _known_record(event: CreateVolumeEvent, table: RestoreTable) -> JsonObject:
+    """The volume's record. Without one, nothing would prove that a volume with our tags is ours.
+
+    `Announce Plan` writes it, and a restore goes on where that failed.
+    """
+    index = event.volume.index
+    record = table.get_volume(event.restore_id, index)
+    if not knows_volumes(record, index):
+        noted = {plan_attribute(index): planned(event.volume, event.plan)}
+        table.update_volume(event.restore_id, index, noted)
+    return record
+
+
+def _made_before(event: CreateVolumeEvent, record: JsonObject) -> dict[str, str]:
     """The volumes of earlier plans by attempt: what stays of them is known by its id."""
-    if not event.attempt:
-        return {}
-    record = table.get_volume(event.restore_id, event.volume.index)
-    return made_volumes(record, event.volume.index)
+    return made_volumes(record, event.volume.index) if event.attempt else {}
 
 
 def _create(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeStore, token: str) -> str:

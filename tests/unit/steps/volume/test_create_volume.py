@@ -17,6 +17,7 @@ from rewarm.domain.errors import (
     VolumeCopyUnavailableError,
 )
 from rewarm.domain.model import Strategy, VolumeSettings
+from rewarm.steps.record.records import knows_volumes
 from rewarm.steps.volume.create_volume import CreateVolumePorts, client_token, create_volume
 from tests.support.builders import (
     NOW,
@@ -65,6 +66,17 @@ class TestCreateVolume:
         first, second = create(world), create(world)
         assert first == second
         assert len(world.volumes.volumes) == 1
+
+    @pytest.mark.parametrize("is_planned", [True, False])
+    def test_the_record_knows_of_the_volume_before_it_is_created(self, is_planned):
+        """Else nothing proves that it is ours, where the id cannot be noted: nobody would delete it."""
+        world = World()
+        if is_planned:
+            world.table.update_volume(RESTORE_ID, 0, {"plan0": {"index": 0}})
+        world.volumes.failure = RequestRefusedError("CreateVolume: refused")
+        with pytest.raises(RequestRefusedError):
+            create(world)
+        assert knows_volumes(world.table.get_volume(RESTORE_ID, 0), 0)
 
     def test_the_next_plan_has_a_token_of_its_own(self):
         world = World()
