@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
+from typing import Any
 
 import boto3
 import pytest
@@ -56,12 +58,18 @@ def context() -> Context:
     return Context()
 
 
+@cache
+def _client(service: str) -> Any:
+    """Made once: moto answers clients that are older than a test as well."""
+    return boto3.client(service)
+
+
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     with mock_aws():
-        boto3.client("s3").create_bucket(Bucket="artifacts")
+        _client("s3").create_bucket(Bucket="artifacts")
         _table("restores", "pk")
         _table("idempotency", "id")
         yield
@@ -79,8 +87,28 @@ def fresh() -> Callable[[str], ModuleType]:
     return load
 
 
+@pytest.fixture(scope="module")
+def warm_modules() -> dict[str, ModuleType]:
+    """The handlers' modules that this file's tests have loaded so far."""
+    return {}
+
+
+@pytest.fixture
+def warm(
+    fresh: Callable[[str], ModuleType], warm_modules: dict[str, ModuleType]
+) -> Callable[[str], ModuleType]:
+    """A handler's module as a warm Lambda has it: loaded once, its clients kept."""
+
+    def load(name: str) -> ModuleType:
+        if name not in warm_modules:
+            warm_modules[name] = fresh(name)
+        return warm_modules[name]
+
+    return load
+
+
 def _table(name: str, key: str) -> None:
-    boto3.client("dynamodb").create_table(
+    _client("dynamodb").create_table(
         TableName=name,
         BillingMode="PAY_PER_REQUEST",
         AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],

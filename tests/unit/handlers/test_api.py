@@ -59,8 +59,8 @@ def event(method: str, path: str, body: str | None, headers: dict[str, str]) -> 
 
 
 @pytest.fixture
-def api(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, context: Context) -> Api:
-    module, world = fresh("api"), World()
+def api(warm: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, context: Context) -> Api:
+    module, world = warm("api"), World()
     ports = {port: getattr(world, port) for port in PORTS}
     use(monkeypatch, module, **ports, keeper=world.keeper(per_instance=2))
     return Api(module, world, context)

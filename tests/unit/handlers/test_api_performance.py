@@ -33,8 +33,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> ChangeWorld:
 
 
 @pytest.fixture
-def call(fresh: Callable[[str], ModuleType], context: Context) -> Callable[..., Json]:
-    module = fresh("api")
+def call(warm: Callable[[str], ModuleType], context: Context) -> Callable[..., Json]:
+    module = warm("api")
 
     def ask(method: str, path: str, body: Any = None) -> Json:
         text = body if isinstance(body, str) or body is None else json.dumps(body)
