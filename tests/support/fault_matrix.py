@@ -19,8 +19,8 @@ from tests.support.amount import LONG
 
 TABLE = Path(__file__).resolve().parents[1] / "workflow" / "fault_matrix.json"
 """Place -> call -> `needed` or `optional`: whether a restore can do without it."""
-SHARE = 1 if LONG else 30
-"""Of so many rows one is played: all of them take ten minutes of processor time (`make test-long`)."""
+SHARE = 1 if LONG else 60
+"""Of so many rows one is played, and the first of each place: all take ten minutes of processor time."""
 
 
 class FaultMatrix:

@@ -6,6 +6,9 @@ is not in it fails the test below; `make soak ARGS=--calls` prints the table ane
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import attrgetter
+
 import pytest
 
 from local.soak.trouble import matrix
@@ -13,6 +16,17 @@ from local.soak.trouble.call_table import NEEDED, OPTIONAL
 from local.soak.trouble.machine_rows import machine_complaints, machine_rows, play_machine
 from tests.support import fault_matrix
 from tests.support.matrix_summary import FAULT_ROWS
+
+
+def machine_parameters():
+    """Each trouble once, by the command or time whose turn it is; the others are for `make test-long`."""
+    of_trouble = groupby(machine_rows(), key=attrgetter("name"))
+    for number, rows in enumerate(list(rows) for _name, rows in of_trouble):
+        turn = number % len(rows)
+        yield from (
+            row if place == turn else pytest.param(row, marks=pytest.mark.long)
+            for place, row in enumerate(rows)
+        )
 
 
 def test_every_call_that_a_state_makes_has_its_rows(fault_rows):
@@ -57,7 +71,7 @@ def test_a_volume_at_full_speed_stays_ready_whatever_its_release_meets(
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("row", machine_rows(), ids=str)
+@pytest.mark.parametrize("row", machine_parameters(), ids=str)
 def test_the_agent_or_its_machine_in_trouble(row, record_property):
     assert machine_complaints(row, play_machine(row)) == []
     record_property(FAULT_ROWS, (1, 1))
