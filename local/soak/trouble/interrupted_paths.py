@@ -186,6 +186,8 @@ def _used_and_stalled(lab: FastLab) -> Ending:
     lab.region.faults.add(FaultRule("volume:initialization", "stall", times=None))
     asked = to_zone(lab, "auto")
     asked["objective"]["readyWithinMinutes"] = 60
+    # Without this, three days of AWS's loading in the background would be watched.
+    asked["readiness"] = {**asked.get("readiness", {}), "stalledAfterMinutes": 60}
     return restored(lab, asked, lambda restore_id: _used(lab, restore_id))
 
 

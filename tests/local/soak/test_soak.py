@@ -111,7 +111,7 @@ def test_a_scenario_follows_from_its_seed():
     assert scenario(3).to_json() == scenario(3).to_json()
 
 
-@pytest.mark.parametrize("end", ["cancelled", "stopped", pytest.param("stalled", marks=pytest.mark.long)])
+@pytest.mark.parametrize("end", ["cancelled", "stopped", "stalled"])
 def test_what_somebody_wrote_to_a_volume_in_a_zone_stays(end):
     """It was attached, written to and detached again while nobody looked; then the restore failed."""
     with FastLab(1) as lab:
