@@ -16,6 +16,8 @@ export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.local/zig
 # Options of `make run`, and of pytest in `make test`.
 ARGS ?=
 PYTEST_ARGS ?=
+# Whose release binaries `make test-agent` tests: this machine's. `make test-long` tests those of all three systems.
+SYSTEMS ?= linux-$(patsubst aarch64,arm64,$(shell uname -m))
 # What the properties of `make test-long` are drawn from; the same seed draws the same cases.
 SEED := $(or $(SEED),$(shell date +%s))
 # Each pytest worker runs an embedded AWS of its own. Two for each of two cores, because workflows wait rather than
@@ -64,13 +66,13 @@ test-agent-at-once:
 test-python: ## the Python tests and linters (PYTEST_ARGS="-k …")
 	@$(PYTHON) -m pytest -n $(WORKERS) -m "not long" $(PYTEST_ARGS)
 
-test-long: setup ## what make test has no room for: every row of the fault matrix, new cases of each property (SEED=…)
+test-long: setup ## what make test has no room for: the agent for other systems, new cases of each property (SEED=…)
 	@echo "The properties are tested with SEED=$(SEED)"
-	@$(MAKE) --no-print-directory -C warmer check check-tsan
+	@$(MAKE) --no-print-directory -C warmer check check-tsan check-release ZIG="$(ZIG)"
 	@LONG_TESTS=1 $(PYTHON) -m pytest -n $(WORKERS) -m "long or matrix or hypothesis" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
-test-agent: ## the agent's tests: the release binaries of three systems, and a build under sanitizers
-	@$(MAKE) --no-print-directory -C warmer check-release ZIG="$(ZIG)"
+test-agent: ## the agent's tests: this machine's release binary, and a build under sanitizers (SYSTEMS="windows-x86_64 …")
+	@$(MAKE) --no-print-directory -C warmer check-release SYSTEMS="$(SYSTEMS)" ZIG="$(ZIG)"
 	@$(MAKE) --no-print-directory -C warmer check-asan
 
 lint: setup ## all linters

@@ -1,11 +1,20 @@
 #!/bin/sh
-# The release binaries are small, need no library of their system's, and come out the same from another folder.
+# The release binaries of $SYSTEMS are small, need no library of their system's, and come out the same from another folder.
 source=$(dirname "$(readlink -f "$0")")/../..
 copy=$(mktemp -d "${TMPDIR:-/tmp}/warmer-another-folder-XXXXXX")
 trap 'rm -rf "$copy"' EXIT
 cp -r "$source/src" "$source/Makefile" "$source/"*.mk "$source/VERSION" "$copy"
 
-if ! make -C "$copy" release BUILD=out ZIG="$ZIG" ZIG_LOCAL_CACHE_DIR="$copy/cache" >"$copy/log" 2>&1; then
+binaries=
+for system in $SYSTEMS; do
+    case $system in
+        windows-*) binaries="$binaries warmer-$system.exe" ;;
+        *) binaries="$binaries warmer-$system" ;;
+    esac
+done
+
+# shellcheck disable=SC2046,SC2086  # lists of words
+if ! make -C "$copy" $(printf 'out/release/%s ' $binaries) BUILD=out ZIG="$ZIG" ZIG_LOCAL_CACHE_DIR="$copy/cache" >"$copy/log" 2>&1; then
     sed 's/^/# /' "$copy/log"
     echo "not ok the_binaries_build_in_another_folder"
     exit 1
@@ -16,15 +25,21 @@ report() { # NAME COMMAND…
     if "$@"; then echo "ok $name"; else echo "not ok $name: false: $*"; fi
 }
 
-for binary in warmer-linux-x86_64 warmer-linux-arm64 warmer-windows-x86_64.exe; do
+for binary in $binaries; do
     report "${binary}_has_the_same_bytes_from_another_folder" cmp "$RELEASE/$binary" "$copy/out/release/$binary"
     report "${binary}_is_under_1_MiB" test "$(wc -c <"$RELEASE/$binary")" -lt 1048576
 done
-for architecture in x86_64 arm64; do
-    report "warmer-linux-${architecture}_needs_no_loader" sh -c \
-        "! LC_ALL=C readelf -lW '$RELEASE/warmer-linux-$architecture' | grep -q INTERP"
+for system in $SYSTEMS; do
+    case $system in
+        linux-*)
+            report "warmer-${system}_needs_no_loader" sh -c \
+                "! LC_ALL=C readelf -lW '$RELEASE/warmer-$system' | grep -q INTERP"
+            ;;
+        # What is left is part of Windows since Windows 10 and Server 2016.
+        windows-*)
+            report "warmer-${system}.exe_needs_what_windows_brings" sh -c \
+                "objdump -p '$RELEASE/warmer-$system.exe' | sed -n 's/.*DLL Name: //p' >'$copy/libraries' &&
+                grep -qi kernel32 '$copy/libraries' && ! grep -qiv '^kernel32\.dll$\|^shell32\.dll$\|^api-ms-win-crt-' '$copy/libraries'"
+            ;;
+    esac
 done
-# What is left is part of Windows since Windows 10 and Server 2016.
-report warmer-windows-x86_64.exe_needs_what_windows_brings sh -c \
-    "objdump -p '$RELEASE/warmer-windows-x86_64.exe' | sed -n 's/.*DLL Name: //p' >'$copy/libraries' &&
-    grep -qi kernel32 '$copy/libraries' && ! grep -qiv '^kernel32\.dll$\|^shell32\.dll$\|^api-ms-win-crt-' '$copy/libraries'"

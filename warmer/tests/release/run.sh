@@ -54,31 +54,39 @@ linux_tests() {
 }
 
 wrap reproducible <<-LINES
-	export RELEASE=$RELEASE ZIG='$ZIG'
+	export SYSTEMS='$SYSTEMS' RELEASE=$RELEASE ZIG='$ZIG'
 	exec $here/reproducible.sh
 LINES
-if [ "$(uname -m)" != x86_64 ]; then
-    echo "skip the binaries of other systems: Debian's wine64 needs an x86-64 machine, this one is $(uname -m)"
-    linux_tests linux-arm64 "$RELEASE/warmer-linux-arm64" "$DENY"
-    exec "$here/../run.sh" "$WORK"/reproducible "$WORK"/linux-*
-fi
-need "$QEMU_ARM64" qemu-user
-need "$WINE" wine64
-linux_tests linux-x86_64 "$RELEASE/warmer-linux-x86_64" "$DENY"
-linux_tests linux-arm64 "$WORK/bin/warmer-arm64" "$WORK/bin/no-deny"
 
-for program in "$@"; do
-    wrap "windows-$(basename "$program")" <<-LINES
-		cd $WORK && exec bin/wine $program
+windows_tests() { # PROGRAM…
+    for program in "$@"; do
+        wrap "windows-$(basename "$program")" <<-LINES
+			cd $WORK && exec bin/wine $program
+		LINES
+    done
+    wrap windows-cli <<-LINES
+		export WARMER=$WORK/bin/warmer-windows DENY=$WORK/bin/no-deny
+		exec $here/../cli/windows.sh
 	LINES
-done
-wrap windows-cli <<-LINES
-	export WARMER=$WORK/bin/warmer-windows DENY=$WORK/bin/no-deny
-	exec $here/../cli/windows.sh
-LINES
+    if [ ! -e "$WINEPREFIX/system.reg" ]; then
+        mkdir -p "$WINEPREFIX"
+        bin/wine wineboot -i >"$WORK/wineboot.log" 2>&1 || { cat "$WORK/wineboot.log" >&2; exit 1; }
+    fi
+}
 
-if [ ! -e "$WINEPREFIX/system.reg" ]; then
-    mkdir -p "$WINEPREFIX"
-    bin/wine wineboot -i >"$WORK/wineboot.log" 2>&1 || { cat "$WORK/wineboot.log" >&2; exit 1; }
-fi
-"$here/../run.sh" "$WORK"/reproducible "$WORK"/linux-* "$WORK"/windows-*
+for system in $SYSTEMS; do
+    case $(uname -m):$system in
+        x86_64:linux-x86_64 | aarch64:linux-arm64) linux_tests "$system" "$RELEASE/warmer-$system" "$DENY" ;;
+        x86_64:linux-arm64)
+            need "$QEMU_ARM64" qemu-user
+            linux_tests "$system" "$WORK/bin/warmer-arm64" "$WORK/bin/no-deny"
+            ;;
+        x86_64:windows-x86_64)
+            need "$WINE" wine64
+            windows_tests "$@"
+            ;;
+        *) echo "skip the binary of $system: Debian's wine64 needs an x86-64 machine, this one is $(uname -m)" ;;
+    esac
+done
+# shellcheck disable=SC2046  # a list of words
+exec "$here/../run.sh" $(find "$WORK" -maxdepth 1 -type f -perm -100 | sort)
