@@ -349,6 +349,25 @@ class TestOtherStrategies:
             world.volumes.statuses[VOLUME_ID] = InitializationStatus(state, "default", progress, None)
             assert poll(world, strategy).ready is ready, (state, progress)
 
+    @pytest.mark.parametrize(
+        ("strategy", "ready_p90_seconds", "minutes"),
+        [
+            (Strategy.PROVISIONED_RATE, 840, 30),
+            (Strategy.PROVISIONED_RATE, 18_000, 60),
+            (Strategy.VOLUME_CLONE, 840, 30),
+            (Strategy.VOLUME_CLONE, 7_200, 120),
+            (Strategy.BACKGROUND, 840, 1_440),
+            (Strategy.BACKGROUND, 86_400, 4_320),
+        ],
+    )
+    def test_a_standstill_is_many_times_the_time_of_a_step(self, world, strategy, ready_p90_seconds, minutes):
+        world.volumes.statuses[VOLUME_ID] = InitializationStatus("initializing", "default", 40, None)
+        slow = plan(strategy, ready_p90_seconds=ready_p90_seconds)
+        first = poll(world, strategy, the_plan=slow)
+        still = poll(world, strategy, minute=minutes, previous=first, the_plan=slow)
+        with pytest.raises(InitializationStalledError, match="no progress for"):
+            poll(world, strategy, minute=minutes + 0.1, previous=still, the_plan=slow)
+
     def test_details_that_aws_drops_after_completion_hinder_nothing(self, world):
         world.volumes.statuses[VOLUME_ID] = InitializationStatus("initializing", "default", 99, None)
         first = poll(world, Strategy.BACKGROUND)
