@@ -29,7 +29,7 @@ REFUSALS = frozenset(
 )
 """Some scenarios ask for what cannot be had, or twice for one device."""
 REFUSED_BY_LAMBDA = "refused 500"
-"""API Gateway's answer where Lambda does not run the API's function: nothing began."""
+"""API Gateway's answer where Lambda does not run the API's function, or its answer is lost."""
 CANCELLED = "RestoreCancelledError"
 EVENT = "event-"
 """How the name of an execution begins that an alarm's event started."""
@@ -116,15 +116,23 @@ class _Play:
         """Of every restore, in the order of the requests."""
         found: list[tuple[int, str | Ending]] = []
         for number, request in enumerate(self._plan.requests):
+            before = self._begun()
             status, body = self._lab.api("POST", "/restores", request)
-            if status == 202:
-                restore_id = str(body["restoreId"])
+            # Where the answer of the API's function was lost, the restore began all the same.
+            began = [str(body["restoreId"])] if status == 202 else sorted(self._begun() - before)
+            for restore_id in began:
                 self._arrange(number, restore_id)
                 found.append((number, restore_id))
-            else:
+            if not began:
                 found.append((number, Ending(f"refused {status}", str(body.get("error", "")), str(body))))
             self._lab.pass_time(self._plan.delays[number])
         return [one if isinstance(one, Ending) else ended(self._lab, one) for _, one in found]
+
+    def _begun(self) -> set[str]:
+        machine = self._lab.machine(RESTORE)
+        executions = self._lab.states.executions.values()
+        names = {execution.name for execution in executions if execution.machine.arn == machine}
+        return {name for name in names if not name.startswith(EVENT)}
 
     def _arrange(self, number: int, restore_id: str) -> None:
         lab, plan = self._lab, self._plan

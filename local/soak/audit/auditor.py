@@ -81,7 +81,7 @@ class Auditor:
     def _came_in_time(self, volume_id: str) -> bool:
         """The volume was at full speed when its restore was stopped, and a message says that it stays."""
         told = [str(one) for one in (*self._lab.slack, *self._lab.events.sent)]
-        return any(f"Left behind: volume {volume_id} (ready)" in one for one in told)
+        return any("Left behind: " in one and f"volume {volume_id} (ready)" in one for one in told)
 
     def _fast_restores(self) -> list[str]:
         return [
