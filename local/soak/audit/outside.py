@@ -40,6 +40,10 @@ class OutsideHandsAudit:
         """Whether tags were taken off the volume, and a message says that it stays."""
         return self.is_untagged(volume_id) and f"volume {volume_id}" in self._told
 
+    def is_told_boosted(self, volume_id: str) -> bool:
+        """Whether tags were taken off the volume, and a message says what to lower by hand."""
+        return self.is_untagged(volume_id) and f"Lower {volume_id} to " in self._told
+
     def may_be_told_twice(self, restore_id: str) -> bool:
         """Whether the note that people were told was deleted."""
         return f"restore#{restore_id}" in self._outside.lost
