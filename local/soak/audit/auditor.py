@@ -66,7 +66,8 @@ class Auditor:
             name, tags = one["VolumeId"], one["tags"]
             if self._outside.is_named(name):
                 continue
-            if "rewarm:boost" in tags:
+            # Without the stack's tag Rewarm may not remove this one; what is billed is looked at besides.
+            if "rewarm:boost" in tags and not self._outside.is_untagged(name):
                 found.append(f"volume {name} still has its boost")
             if name not in ending.ready and "rewarm:failed" not in tags and not self._came_in_time(name):
                 found.append(f"volume {name} of {tags['rewarm:restore-id']} stays without a reason")
