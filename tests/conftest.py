@@ -14,6 +14,8 @@ from tests.support.matrix_summary import fault_rows
 
 pytest_plugins = ["tests.support.lab"]
 
+LENGTHS = ("stack", "long", "short")
+
 amount.load_profile()
 models.read_once()
 
@@ -24,9 +26,27 @@ def pytest_sessionstart() -> None:
         sweep_killed_machines(Path(tempfile.gettempdir()))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs the deployed stack first, together: each worker that runs such a test deploys it once."""
-    items.sort(key=lambda item: not {"lab", "host"} <= set(getattr(item, "fixturenames", ())))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Each worker begins with a share of the longest tests, those that need the deployed stack.
+
+    `--dist=worksteal` gives each worker an equal piece of the list, and moves tests from the end of a piece
+    to workers that have nothing left to do. The short tests are there, so that all workers end together.
+    """
+    workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
+    by_length = [[item for item in items if _length(item) == length] for length in LENGTHS]
+    items[:] = [
+        item
+        for worker in range(workers)
+        for alike in by_length
+        for item in alike[worker * len(alike) // workers : (worker + 1) * len(alike) // workers]
+    ]
+
+
+def _length(item: pytest.Item) -> str:
+    if {"lab", "host"} <= set(getattr(item, "fixturenames", ())):
+        return "stack"
+    folders = item.path.relative_to(Path(__file__).parent).parts
+    return "long" if folders[0] in {"lint", "workflow"} or folders[:2] == ("local", "soak") else "short"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
