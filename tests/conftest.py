@@ -14,6 +14,8 @@ from tests.support.matrix_summary import fault_rows
 
 pytest_plugins = ["tests.support.lab"]
 
+TESTS = Path(__file__).parent
+LONG_FOLDERS = ("lint", "local/soak", "workflow")
 LENGTHS = ("stack", "long", "short")
 
 amount.load_profile()
@@ -45,8 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _length(item: pytest.Item) -> str:
     if {"lab", "host"} <= set(getattr(item, "fixturenames", ())):
         return "stack"
-    folders = item.path.relative_to(Path(__file__).parent).parts
-    return "long" if folders[0] in {"lint", "workflow"} or folders[:2] == ("local", "soak") else "short"
+    return "long" if any(item.path.is_relative_to(TESTS / folder) for folder in LONG_FOLDERS) else "short"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
