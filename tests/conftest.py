@@ -16,7 +16,7 @@ pytest_plugins = ["tests.support.lab"]
 
 TESTS = Path(__file__).parent
 LONG_FOLDERS = ("lint", "local/soak", "workflow")
-LENGTHS = ("stack", "long", "short")
+LENGTHS = ("network", "stack", "long", "short")
 
 amount.load_profile()
 models.read_once()
@@ -33,6 +33,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     `--dist=worksteal` gives each worker an equal piece of the list, and moves tests from the end of a piece
     to workers that have nothing left to do. The short tests are there, so that all workers end together.
+    What needs the machine's network comes first: the embedded AWS takes its worker into a network of its own.
     """
     workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
     by_length = [[item for item in items if _length(item) == length] for length in LENGTHS]
@@ -45,6 +46,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _length(item: pytest.Item) -> str:
+    if item.get_closest_marker("network"):
+        return "network"
     if {"lab", "host"} <= set(getattr(item, "fixturenames", ())):
         return "stack"
     return "long" if any(item.path.is_relative_to(TESTS / folder) for folder in LONG_FOLDERS) else "short"

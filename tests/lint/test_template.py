@@ -107,6 +107,7 @@ def test_sam_validate():
     assert complaints([SAM, "validate", "--lint"], **QUIET) == ""
 
 
+@pytest.mark.network
 @pytest.mark.slow
 def test_sam_build(tmp_path):
     """The layers hold wheels for Lambda's Python and processor, whatever machine builds them."""
