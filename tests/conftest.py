@@ -16,7 +16,7 @@ pytest_plugins = ["tests.support.lab"]
 
 TESTS = Path(__file__).parent
 LONG_FOLDERS = ("lint", "local/soak", "workflow")
-LENGTHS = ("network", "stack", "long", "short")
+LENGTHS = ("stack", "long", "short")
 
 amount.load_profile()
 models.read_once()
@@ -33,11 +33,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     `--dist=worksteal` gives each worker an equal piece of the list, and moves tests from the end of a piece
     to workers that have nothing left to do. The short tests are there, so that all workers end together.
-    What needs the machine's network comes first: the embedded AWS takes its worker into a network of its own.
+    What needs the machine's network is the very first: the embedded AWS takes its worker into another one.
     """
     workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
     by_length = [[item for item in items if _length(item) == length] for length in LENGTHS]
-    items[:] = [
+    from_network = [item for item in items if _length(item) == "network"]
+    items[:] = from_network + [
         item
         for worker in range(workers)
         for alike in by_length
