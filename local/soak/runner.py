@@ -129,9 +129,7 @@ class _Play:
         return [one if isinstance(one, Ending) else ended(self._lab, one) for _, one in found]
 
     def _begun(self) -> set[str]:
-        machine = self._lab.machine(RESTORE)
-        executions = self._lab.states.executions.values()
-        names = {execution.name for execution in executions if execution.machine.arn == machine}
+        names = {execution.name for execution in self._lab.executions(RESTORE)}
         return {name for name in names if not name.startswith(EVENT)}
 
     def _arrange(self, number: int, restore_id: str) -> None:

@@ -7,7 +7,7 @@ from local.soak.audit.collateral_damage import CollateralDamage
 from local.soak.audit.messages import SentMessages
 from local.soak.audit.outside import OutsideHandsAudit
 from local.soak.audit.table_items import TableItems, records
-from local.soak.lab.endings import RESTORE, VOLUME, Ending
+from local.soak.lab.endings import RESTORE, Ending
 from local.soak.lab.lab import FastLab
 from local.soak.lab.services import backend
 
@@ -31,11 +31,11 @@ class Auditor:
             *self._volumes(ending),
             *self._fast_restores(),
             *self._commands(),
-            *TableItems(self._lab, self._lab.machine(RESTORE)).findings(),
+            *TableItems(self._lab).findings(),
             *self._objects(ending),
             *self._cold(ending),
-            *CollateralDamage(self._lab, self._lab.machine(RESTORE)).findings(),
-            *SentMessages(self._lab, self._lab.machine(RESTORE), self._lab.machine(VOLUME)).findings(),
+            *CollateralDamage(self._lab).findings(),
+            *SentMessages(self._lab).findings(),
         ]
         return found or self._meter(ending)
 
@@ -96,17 +96,10 @@ class Auditor:
 
     def _objects(self, ending: Ending) -> list[str]:
         names = backend("s3").buckets[self._lab.stack.buckets[0]].keys
-        restores = (*ending.restore_ids, *self._restores(), *records(self._lab))
+        begun = [execution.name for execution in self._lab.executions(RESTORE)]
+        restores = (*ending.restore_ids, *begun, *records(self._lab))
         known = [name for one in restores for name in (f"restores/{one}/", f"benchmarks/{one}-")]
         return [f"object {key}" for key in list(names) if not key.startswith(("agents/", *known))]
-
-    def _restores(self) -> list[str]:
-        machine = self._lab.machine(RESTORE)
-        return [
-            execution.name
-            for execution in self._lab.states.executions.values()
-            if execution.machine.arn == machine
-        ]
 
     def _cold(self, ending: Ending) -> list[str]:
         """A ready volume has every block that was asked for; the data plane knows."""

@@ -14,7 +14,7 @@ from local import Json
 from local.aws.region.audit import billed_settings
 from local.aws.region.resources import Volume
 from local.soak.audit.outside import OutsideHandsAudit
-from local.soak.lab.endings import stopped_when_ready
+from local.soak.lab.endings import RESTORE, stopped_when_ready
 from local.soak.lab.services import backend
 from rewarm.adapters.table_items import from_item
 from rewarm.domain.volume.performance import Performance
@@ -30,9 +30,8 @@ _RECORDS = ("restore", "restore-volume")
 class CollateralDamage:
     """Looks at a lab once its restores are over."""
 
-    def __init__(self, lab: Any, restore_machine: str) -> None:
+    def __init__(self, lab: Any) -> None:
         self._lab = lab
-        self._machine = restore_machine
         self._outside = OutsideHandsAudit(lab)
         rows = [from_item(row) for row in _rows(lab)]
         self._records: dict[str, Json] = {}
@@ -96,7 +95,7 @@ class CollateralDamage:
 
     def _untold(self) -> Iterator[str]:
         """The record of a restore that ended badly says so, and when its message was sent."""
-        for execution in self._executions():
+        for execution in self._lab.executions(RESTORE):
             record = self._records.get(execution.name, {})
             if execution.status not in ENDED_BADLY:
                 continue
@@ -114,16 +113,10 @@ class CollateralDamage:
         found: Volume | None = self._lab.region._tables.volumes.get(name)
         return found if found is not None and found.state != "deleting" else None
 
-    def _executions(self) -> list[Any]:
-        return [
-            execution
-            for execution in self._lab.states.executions.values()
-            if execution.machine.arn == self._machine
-        ]
-
     def _runs(self, restore_id: str) -> bool:
         return any(
-            execution.name == restore_id and execution.status == "RUNNING" for execution in self._executions()
+            execution.name == restore_id and execution.status == "RUNNING"
+            for execution in self._lab.executions(RESTORE)
         )
 
 

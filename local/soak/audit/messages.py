@@ -10,7 +10,7 @@ from typing import Any
 
 from local.soak.audit.outside import OutsideHandsAudit
 from local.soak.audit.table_items import records
-from local.soak.lab.endings import stopped_when_ready
+from local.soak.lab.endings import RESTORE, VOLUME, stopped_when_ready
 from local.soak.lab.services import backend
 
 CHANNELS = {"eventbridge": "programs", "slack": "slack", "email": "email", "chat": "slack"}
@@ -26,13 +26,10 @@ _RESTORE = re.compile(r"^Restore `(.+)`$")
 class SentMessages:
     """The messages about ends that the channels accepted, and what is wrong with them."""
 
-    def __init__(self, lab: Any, restore_machine: str, volume_machine: str) -> None:
+    def __init__(self, lab: Any) -> None:
         self._troubled = {trouble[:2] for trouble in lab.functions.troubled}
-        executions = lab.states.executions.values()
-        self._restores = {
-            execution.name: execution for execution in executions if execution.machine.arn == restore_machine
-        }
-        self._volumes = [execution for execution in executions if execution.machine.arn == volume_machine]
+        self._restores = {execution.name: execution for execution in lab.executions(RESTORE)}
+        self._volumes = lab.executions(VOLUME)
         self._records = records(lab)
         self._outside = OutsideHandsAudit(lab)
         self._ready: Counter[tuple[str, str, str]] = Counter()

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from local import Json
+from local.soak.lab.endings import RESTORE
 from local.soak.lab.services import backend
 from rewarm.adapters.table_items import from_item
 
@@ -25,13 +26,9 @@ IGNORED = frozenset({"duplicate", "suppressed"})
 class TableItems:
     """Looks at both tables once the restores are over."""
 
-    def __init__(self, lab: Any, restore_machine: str) -> None:
+    def __init__(self, lab: Any) -> None:
         self._lab = lab
-        restores = [
-            execution
-            for execution in lab.states.executions.values()
-            if execution.machine.arn == restore_machine
-        ]
+        restores = lab.executions(RESTORE)
         self._names = {restore.name for restore in restores}
         self._running = {restore.name for restore in restores if restore.status == "RUNNING"}
         self._rows = {row["pk"]: row for row in _rows(lab, "RestoresTable")}

@@ -53,11 +53,7 @@ def ended(lab: FastLab, *restore_ids: str) -> Ending:
 
 
 def _ending(lab: FastLab, execution: Execution) -> Ending:
-    children = [
-        one
-        for one in lab.states.executions.values()
-        if one.machine.arn == lab.machine(VOLUME) and one.name.startswith(f"{execution.name}-")
-    ]
+    children = [one for one in lab.executions(VOLUME) if one.name.startswith(f"{execution.name}-")]
     for child in children:
         lab.finish(child, most_seconds=LONGEST_SECONDS)
     ready = [str(one.output["volumeId"]) for one in children if one.status == "SUCCEEDED"]

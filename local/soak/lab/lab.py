@@ -240,6 +240,11 @@ class FastLab:
         """An execution, if it was ever started."""
         return self.states.executions.get(execution_arn(self.machine(logical_id), name))
 
+    def executions(self, logical_id: str) -> list[Execution]:
+        """All executions of a state machine, in the order in which they were started."""
+        machine = self.machine(logical_id)
+        return [one for one in self.states.executions.values() if one.machine.arn == machine]
+
     # ---------------------------------------------------------------------------------------------- time
     def run(self, done: Callable[[], bool], *, most_seconds: float = math.inf) -> bool:
         """Let things happen until `done`; False where nothing more will, or the time is over."""

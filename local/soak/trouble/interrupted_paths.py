@@ -286,11 +286,7 @@ def _performance_change(lab: FastLab) -> Ending:
     tags = {"rewarm:managed": "true"}
     volume_id = lab.region.add_volume(size_gib=8, attach_to=lab.region.add_instance(), tags=tags)
     status, body = lab.api("POST", f"/volumes/{volume_id}/performance", {"throughputMibS": 250})
-    begun = [
-        execution
-        for execution in lab.states.executions.values()
-        if execution.machine.arn == lab.machine(CHANGE)
-    ]
+    begun = lab.executions(CHANGE)
     if not begun:
         return Ending(f"refused {status}", str(body.get("error", "")), str(body.get("message", "")))
     ended = lab.finish(begun[0], most_seconds=LONGEST_SECONDS)

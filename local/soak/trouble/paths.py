@@ -74,11 +74,7 @@ def restored(lab: FastLab, asked: Json, during: Callable[[str], None] | None = N
     status, body = lab.api("POST", "/restores", asked)
     if status != 202:
         # The function may have ended after it had started the restore, which runs and whose id nobody knows.
-        begun = [
-            execution.name
-            for execution in lab.states.executions.values()
-            if execution.machine.arn == lab.machine(RESTORE)
-        ]
+        begun = [execution.name for execution in lab.executions(RESTORE)]
         refusal = Ending(f"refused {status}", str(body.get("error", "")), str(body.get("message", "")))
         return ended(lab, *begun) if begun else refusal
     restore_id = str(body["restoreId"])
