@@ -124,12 +124,14 @@ def _record(restore_id: str, ending: ExecutionEnd, ports: SweepPorts) -> JsonObj
     is still noted as running (state `Release Target`).
     """
     record = ports.table.get_whole(restore_id)
+    if not is_lost(record):
+        return record
     owes_messages = ending.status == "SUCCEEDED" and ports.holds.entry(restore_id) is not None
-    if is_lost(record) and (ending.without_account or owes_messages):
-        return recovered(
-            restore_id, record, table=ports.table, executions=ports.executions, also_ready=owes_messages
-        )
-    return record
+    if not (ending.without_account or owes_messages):
+        return record
+    return recovered(
+        restore_id, record, table=ports.table, executions=ports.executions, also_ready=owes_messages
+    )
 
 
 def _todo(record: JsonObject, ending: ExecutionEnd, also: Collection[int]) -> set[int]:
