@@ -78,9 +78,7 @@ class CollateralDamage:
         for record in self._records.values():
             for name, boost in record.items():
                 volume = self._volume(boost) if name.startswith("boost") else None
-                if volume is None or self._outside.is_named(volume.volume_id):
-                    continue
-                if self._outside.is_told_boosted(volume.volume_id):
+                if volume is None or self._outside.is_told_boosted(volume.volume_id):
                     continue
                 _, now = billed_settings(volume)[-1]
                 found = Performance(now.volume_type, now.iops, now.throughput_mib_s)

@@ -41,8 +41,9 @@ class OutsideHandsAudit:
         return self.is_untagged(volume_id) and f"volume {volume_id}" in self._told
 
     def is_told_boosted(self, volume_id: str) -> bool:
-        """Whether tags were taken off the volume, and a message says what to lower by hand."""
-        return self.is_untagged(volume_id) and f"Lower {volume_id} to " in self._told
+        """Whether tags were taken off the volume, and a message names it, or says what to lower by hand."""
+        to_lower = self.is_untagged(volume_id) and f"Lower {volume_id} to " in self._told
+        return to_lower or self.is_named(volume_id)
 
     def may_be_told_twice(self, restore_id: str) -> bool:
         """Whether the note that people were told was deleted."""
