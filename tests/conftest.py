@@ -16,7 +16,7 @@ pytest_plugins = ["tests.support.lab"]
 
 TESTS = Path(__file__).parent
 LONG_FOLDERS = ("lint", "local/soak", "workflow")
-LENGTHS = ("stack", "long", "short")
+LENGTHS = ("network", "stack", "long", "short")
 
 amount.load_profile()
 models.read_once()
@@ -36,14 +36,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     What needs the machine's network is the very first: the embedded AWS takes its worker into another one.
     """
     workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
-    by_length = [[item for item in items if _length(item) == length] for length in LENGTHS]
-    from_network = [item for item in items if _length(item) == "network"]
-    items[:] = from_network + [
-        item
-        for worker in range(workers)
-        for alike in by_length
-        for item in alike[worker * len(alike) // workers : (worker + 1) * len(alike) // workers]
-    ]
+    by_length: dict[str, list[pytest.Item]] = {length: [] for length in LENGTHS}
+    for item in items:
+        by_length[_length(item)].append(item)
+    items[:] = by_length.pop("network")
+    for worker in range(workers):
+        for alike in by_length.values():
+            items += alike[worker * len(alike) // workers : (worker + 1) * len(alike) // workers]
 
 
 def _length(item: pytest.Item) -> str:
