@@ -125,10 +125,15 @@ class SweptResource:
         return {"sweep": self.sweep, "resource": self.resource, "state": self.state, "reason": self.reason}
 
 
-def failed_sweep(sweep: str, resource: str, error: RestoreError) -> SweptResource:
-    """Returns `left`; or `ending` if AWS throttled or did not answer, for then nothing is known yet."""
+def failed_sweep(sweep: str, resource: str, error: Exception) -> SweptResource:
+    """Returns `left`; or `ending` if AWS throttled or did not answer, for then nothing is known yet.
+
+    An error that is none of AWS's is named with its type: it is a defect, or an item that somebody changed.
+    """
     is_temporary = isinstance(error, TEMPORARY)
-    return SweptResource(sweep, resource, "ending" if is_temporary else "left", str(error))
+    words = " ".join(str(error).split())
+    reason = words if isinstance(error, RestoreError) else f"{type(error).__name__}: {words}"
+    return SweptResource(sweep, resource, "ending" if is_temporary else "left", reason)
 
 
 def untouchable(tags: Mapping[str, str]) -> str | None:

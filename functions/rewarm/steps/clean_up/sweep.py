@@ -1,8 +1,9 @@
 """Ends what still costs money after a restore that ended without its own clean-up.
 
 When an execution is stopped or times out, no Catch runs. So a schedule and Step Functions' events start a
-sweep of this stack's resources. Each kind of leftover is one entry of `SWEEPS`, and an error in one does not
-stop the others. Resources of running restores and of others are left alone.
+sweep of this stack's resources. Each kind of leftover is one entry of `SWEEPS`. No error in one of them, or
+in one restore, stops the others, not even our own error about an item of the table that somebody has changed.
+Resources of running restores and of others are left alone.
 """
 
 from __future__ import annotations
@@ -62,12 +63,12 @@ Sweep = Callable[[SweepPorts], Iterator[SweptResource]]
 
 
 def sweep(ports: SweepPorts) -> list[SweptResource]:
-    """What was found and what became of it; raises nothing that a service says."""
+    """What was found and what became of it; raises nothing."""
     found: list[SweptResource] = []
     for name, one in SWEEPS.items():
         try:
             found.extend(one(ports))
-        except RestoreError as error:
+        except Exception as error:
             found.append(failed_sweep(name, "all", error))
     return found
 
@@ -114,13 +115,19 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[SweptResource]:
             break
         if restore_id not in records:
             records[restore_id] = ports.table.get_whole(restore_id)
-        record = records[restore_id]
-        if record is None or "status" not in record:
-            continue
-        own = own_volumes(volumes, made_volumes(record, index))
-        if any(_is_leftover(volume, index, record) for volume in own):
-            found.setdefault(restore_id, set()).add(index)
-    return _end(found, ports)
+        try:
+            if _has_leftover(volumes, index, records[restore_id]):
+                found.setdefault(restore_id, set()).add(index)
+        except Exception as error:
+            yield failed_sweep("volumes", restore_id, error)
+    yield from _end(found, ports)
+
+
+def _has_leftover(volumes: Iterable[Volume], index: int, record: JsonObject | None) -> bool:
+    if record is None or "status" not in record:
+        return False
+    own = own_volumes(volumes, made_volumes(record, index))
+    return any(_is_leftover(volume, index, record) for volume in own)
 
 
 def _by_restore(volumes: Iterable[Volume]) -> dict[tuple[str, int], list[Volume]]:
@@ -177,7 +184,7 @@ def sweep_fast_restores(ports: SweepPorts) -> Iterator[SweptResource]:
             try:
                 if named is not None and _has_ended(*named, ports):
                     yield from _release(*named, place, ports)
-            except RestoreError as error:
+            except Exception as error:
                 yield failed_sweep("fast-snapshot-restores", ":".join(place), error)
 
 
@@ -189,7 +196,7 @@ def _of_lost_claim(place: tuple[str, str], ports: SweepPorts) -> Iterator[SweptR
                 yield found
             elif _has_ended(*found, ports):
                 yield from _release(*found, place, ports)
-    except RestoreError as error:
+    except Exception as error:
         yield failed_sweep("fast-snapshot-restores", ":".join(place), error)
 
 
@@ -249,7 +256,7 @@ def _end_one(
 ) -> SweptResource | None:
     try:
         return end_restore(restore_id, ports, also=set(indexes), last_try=last_try)
-    except RestoreError as error:
+    except Exception as error:
         return failed_sweep("restores", restore_id, error)
 
 
@@ -264,7 +271,7 @@ def sweep_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
         try:
             if _is_over(volume, ports.executions):
                 yield from _lower_own(volume, alike, ports)
-        except RestoreError as error:
+        except Exception as error:
             yield failed_sweep("boosts", volume.volume_id, error)
 
 

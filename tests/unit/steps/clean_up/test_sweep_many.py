@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from rewarm.domain.errors import ThrottledError
 from rewarm.domain.model import FastSnapshotRestore
+from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from tests.support.builders import NOW, SNAPSHOT_ID, ZONE, at
-from tests.support.sweeping import SweepWorld
+from tests.support.sweeping import MADE, SweepWorld
 
 PLACE = (SNAPSHOT_ID, ZONE)
 MANY = 2_000
@@ -96,3 +99,30 @@ def test_what_always_fails_takes_nobodys_turn():
         world.seconds_left = 400
         world.sweep(now=at(30) + timedelta(minutes=15 * number))
     assert len(world.messages.sent) == MANY // 2
+
+
+CHANGED_ITEMS = {
+    "startedAt": "yesterday",
+    "request": {"volumeType": 3},
+    "volume0": "vol-1",
+    "plan0": ["x"],
+    "cleanUp0": "done",
+    "volumeCount": "many",
+    "status": {"is": "new"},
+}
+
+
+@pytest.mark.parametrize("attribute", CHANGED_ITEMS)
+def test_an_item_that_somebody_changed_keeps_no_other_restore_from_its_end(attribute):
+    world = SweepWorld()
+    for name in ("restore-0", "restore-1", "restore-2"):
+        world.begun(name, volume0={**MADE, "volumeId": f"vol-{name[-1] * 17}"})
+        world.made(f"vol-{name[-1] * 17}", restore_id=name)
+        world.ended("ABORTED", name)
+    world.table.records["restore-1"][attribute] = CHANGED_ITEMS[attribute]
+    found = [one for one in world.sweep() if one.sweep != LATE_REPORTS]
+    assert {"restore-0", "restore-2"} <= {one.resource for one in found if one.state == "ended"}
+    assert {"vol-" + "0" * 17, "vol-" + "2" * 17}.isdisjoint(world.volumes.volumes)
+    changed = [one for one in found if one.resource == "restore-1"]
+    assert changed
+    assert all(one.reason for one in changed if one.state == "left")
