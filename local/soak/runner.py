@@ -202,7 +202,8 @@ def _verdict(number: int, ending: Ending, plan: Plan) -> list[str]:
         return [f"{about} within {LONGEST_SECONDS // 86_400} days"]
     if ending.status == "aborted" and number not in plan.stop_after:
         return [f"{about}, and nobody stopped it"]
-    if ending.error == CANCELLED and number not in plan.cancel_after:
+    # A restore that is redriven after the sweeper has ended it, which marks it as cancelled, ends so, too.
+    if ending.error == CANCELLED and number not in {*plan.cancel_after, *plan.redrive_after}:
         return [f"{about}, and nobody cancelled it"]
     is_bad = ending.status != "ready" and ending.error not in REFUSALS
     if ending.status == REFUSED_BY_LAMBDA:

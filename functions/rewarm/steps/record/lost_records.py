@@ -16,14 +16,16 @@ from rewarm.steps.record.records import FINISHED, Status
 
 RECOVERED = "recovered"
 """Attribute of a restore whose record was made again."""
+_WITHOUT_REQUEST = FINISHED - {Status.READY}
 
 
 def is_lost(record: JsonObject | None) -> bool:
     """Whether the record, as `get_whole` returns it, does not know what the restore was asked for.
 
-    A function that writes to a lost item makes it again, with what it writes alone.
+    A function that writes to a lost item makes it again, with what it writes alone. `Announce Unreported`
+    writes the status `ready`; the other ends may be those of requests that nobody could read.
     """
-    return record is None or ("request" not in record and record.get("status") not in FINISHED)
+    return record is None or ("request" not in record and record.get("status") not in _WITHOUT_REQUEST)
 
 
 def recovered(

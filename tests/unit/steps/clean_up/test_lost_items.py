@@ -84,6 +84,24 @@ class TestRestore:
         world.sweep(now=at(45))
         assert len(world.messages.sent) == 1
 
+    def test_one_that_was_told_as_ready_gets_its_missing_report(self, world: SweepWorld) -> None:
+        """`Announce Unreported` wrote the status to an item that was lost, and nothing else is in it."""
+        write_plans(RESTORE_ID, [accounts.planned()], world.artifacts)
+        world.begun()
+        world.made(attached=INSTANCE_ID)
+        world.ended("SUCCEEDED")
+        for name in (RESTORE_ID, f"{RESTORE_ID}-0"):
+            begin(world, "SUCCEEDED", name=name)
+        world.table.update_volume(RESTORE_ID, 0, {"told0": "2026-11-21T03:10:00Z"})
+        world.table.lose(RESTORE_ID)
+        told = {"status": "ready", "toldAt": "2026-11-21T03:11:00Z", "finishedAt": "2026-11-21T03:11:00Z"}
+        world.table.update(RESTORE_ID, told)
+        (found,) = world.sweep()
+        assert (found.sweep, found.state) == ("reports", "ended")
+        assert world.table.records[RESTORE_ID]["reportKey"]
+        assert world.table.records[RESTORE_ID]["finishedAt"] == "2026-11-21T03:11:00Z"
+        assert (world.messages.sent, world.volumes.deleted, world.holds.running()) == ([], [], [])
+
     def test_one_that_ended_well_is_left_as_it_is(self, world: SweepWorld) -> None:
         world.begun()
         world.made()
