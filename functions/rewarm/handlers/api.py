@@ -95,6 +95,7 @@ _PORTS = _Ports(
     waiters=wiring.waiters(),
     tasks=wiring.tasks(),
     witness=wiring.stack_executions(),
+    holds=wiring.holds(),
 )
 _IDEMPOTENCY = IdempotencyConfig(
     event_key_jmespath="key",

@@ -10,6 +10,7 @@ from local.soak.audit.table_items import TableItems, records
 from local.soak.lab.endings import RESTORE, Ending
 from local.soak.lab.lab import FastLab
 from local.soak.lab.services import backend
+from rewarm.domain.volume.performance import Performance, parse_performance
 
 STOOD_STILL_SECONDS = 1_000.0
 """One sweep. What is billed by the hour at least is found by its being there."""
@@ -60,6 +61,12 @@ class Auditor:
             and not self._outside.is_copy(one["VolumeId"])
         ]
 
+    def _is_lowered(self, volume: Json) -> bool:
+        """Without its item, Rewarm cannot know that a lowered volume is its own, so that the tag stays."""
+        target = parse_performance(volume["tags"]["rewarm:boost"])
+        found = Performance(volume["VolumeType"], volume.get("Iops"), volume.get("Throughput"))
+        return self._outside.is_lost(volume["tags"]["rewarm:restore-id"]) and target.fits(found)
+
     def _volumes(self, ending: Ending) -> list[str]:
         found = []
         for one in self._made():
@@ -67,7 +74,7 @@ class Auditor:
             if self._outside.is_named(name):
                 continue
             # Without the stack's tag Rewarm may not remove this one; what is billed is looked at besides.
-            if "rewarm:boost" in tags and not self._outside.is_untagged(name):
+            if "rewarm:boost" in tags and not self._outside.is_untagged(name) and not self._is_lowered(one):
                 found.append(f"volume {name} still has its boost")
             if name not in ending.ready and "rewarm:failed" not in tags and not self._came_in_time(name):
                 found.append(f"volume {name} of {tags['rewarm:restore-id']} stays without a reason")

@@ -289,8 +289,16 @@ def _lower_own(
         return
     if restore_id is None or knows_volumes(record, index):
         yield _lower(volume, ports)
-    else:
+    elif not _is_lowered(volume):
         yield SweptResource("boosts", volume.volume_id, "left", UNPROVEN)
+
+
+def _is_lowered(volume: Volume) -> bool:
+    """Then nothing costs more than it should, whosever the volume is."""
+    try:
+        return parse_performance(volume.settings.tags[BOOST_TAG]).fits(volume.settings)
+    except ValueError:
+        return False
 
 
 def _is_over(volume: Volume, executions: RestoreExecutions) -> bool:

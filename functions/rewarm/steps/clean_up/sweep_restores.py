@@ -130,7 +130,12 @@ def _record(restore_id: str, ending: ExecutionEnd, ports: SweepPorts) -> JsonObj
     if not (ending.without_account or owes_messages):
         return record
     return recovered(
-        restore_id, record, table=ports.table, executions=ports.executions, also_ready=owes_messages
+        restore_id,
+        record,
+        table=ports.table,
+        executions=ports.executions,
+        holds=ports.holds,
+        also_ready=owes_messages,
     )
 
 

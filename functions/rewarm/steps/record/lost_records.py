@@ -1,18 +1,20 @@
 """Makes the record of a restore again whose item in the table is lost.
 
-What the restore was asked for stands in the input of its execution. Its volumes have items of their own. The
-marks that say which volume was announced as usable are gone, so such a restore's volumes are never deleted.
+What the restore was asked for stands in the input of its execution. Its volumes have items of their own, and
+executions that succeed only where they are at full speed. The marks that say which other volumes were
+announced as usable are gone, so such a restore's volumes are never deleted.
 """
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import count, takewhile
 
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
+from rewarm.ports.holds import Holds
 from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
-from rewarm.steps.record.records import FINISHED, Status
+from rewarm.steps.record.records import FINISHED, Status, settled_attribute
 
 RECOVERED = "recovered"
 """Attribute of a restore whose record was made again."""
@@ -34,30 +36,37 @@ def recovered(
     *,
     table: RestoreTable,
     executions: RestoreExecutions,
+    holds: Holds,
     also_ready: bool = False,
 ) -> JsonObject | None:
     """Writes the record again and returns all of it; the given one where no execution tells more.
 
     `also_ready`: also of a restore that succeeded, with the number of volumes for which executions began.
+    A restore whose volumes are all at full speed, and which is not noted as running, was ready: the state
+    `Release Target` has given its devices back, whatever became of its execution after that.
     """
     begun = executions.begun(restore_id)
     is_ready = begun is not None and begun.status == "SUCCEEDED"
     if begun is None or (is_ready and not also_ready):
         return record
     known = dict(record or {})
+    ends = _ends_of_volumes(restore_id, executions)
     if is_ready:
-        known.setdefault(VOLUME_COUNT, _volumes_begun(restore_id, executions))
+        known.setdefault(VOLUME_COUNT, len(ends))
     trigger = begun.input.get("trigger")
     has_record = isinstance(trigger, dict) and trigger.get("kind") == "api"
     if begun.runs and not has_record and VOLUME_COUNT not in known:
         # It has just begun, and its first state will write the record.
         return record
+    settled = {settled_attribute(index): True for index, end in enumerate(ends) if end == "SUCCEEDED"}
+    was_ready = 0 < len(ends) == len(settled) and holds.entry(restore_id) is None
     told = {
-        "status": Status.RESTORING.value,
+        "status": (Status.READY if was_ready else Status.RESTORING).value,
         "startedAt": iso(begun.started_at),
         "request": begun.input.get("request") or _request_of_volume(restore_id, executions),
         **({"trigger": trigger} if isinstance(trigger, dict) else {}),
         **({VOLUME_COUNT: known[VOLUME_COUNT]} if VOLUME_COUNT in known else {}),
+        **settled,
     }
     own = table.get(restore_id) or {}
     missing = {name: value for name, value in told.items() if name not in own}
@@ -65,8 +74,10 @@ def recovered(
     return table.get_whole(restore_id)
 
 
-def _volumes_begun(restore_id: str, executions: RestoreExecutions) -> int:
-    return next(index for index in count() if executions.begun(restore_id, index) is None)
+def _ends_of_volumes(restore_id: str, executions: RestoreExecutions) -> list[str]:
+    """The status of each volume's execution that began, by the volume's index."""
+    begun = (executions.begun(restore_id, index) for index in count())
+    return [one.status for one in takewhile(lambda one: one is not None, begun) if one is not None]
 
 
 def _request_of_volume(restore_id: str, executions: RestoreExecutions) -> JsonObject:

@@ -26,6 +26,7 @@ from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.executions import Executions, RestoreExecutions, Tasks, Waiters
+from rewarm.ports.holds import Holds
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
 from rewarm.steps.record.lost_records import is_lost, recovered
@@ -159,6 +160,7 @@ class GetRestorePorts:
 
     table: RestoreTable
     artifacts: Artifacts
+    holds: Holds
     witness: RestoreExecutions | None = None
     """Step Functions, which knows a restore whose record is lost."""
 
@@ -168,7 +170,7 @@ def get_restore(
     ports: GetRestorePorts,
 ) -> JsonObject:
     """Returns the record of the restore and its volumes as JSON. Raises RestoreNotFoundError."""
-    record = _found(restore_id, ports.table.get_whole(restore_id), ports.table, ports.witness)
+    record = _found(restore_id, ports.table.get_whole(restore_id), ports)
     general: JsonObject = {}
     volumes: dict[int, JsonObject] = {}
     for name, value in record.items():
@@ -194,12 +196,12 @@ def get_restore(
 
 
 def _found(
-    restore_id: str, record: JsonObject | None, table: RestoreTable, witness: RestoreExecutions | None
+    restore_id: str, record: JsonObject | None, ports: GetRestorePorts | CancelRestorePorts
 ) -> JsonObject:
     """The record, made again where it is lost. Raises RestoreNotFoundError."""
-    if is_lost(record) and witness is not None:
-        whole = table.get_whole(restore_id)
-        record = recovered(restore_id, whole, table=table, executions=witness)
+    if is_lost(record) and ports.witness is not None:
+        whole = ports.table.get_whole(restore_id)
+        record = recovered(restore_id, whole, table=ports.table, executions=ports.witness, holds=ports.holds)
         record = record if record is not None and "status" in record else None
     if record is None:
         raise RestoreNotFoundError(f"there is no restore {restore_id}")
@@ -223,6 +225,7 @@ class CancelRestorePorts:
     table: RestoreTable
     waiters: Waiters
     tasks: Tasks
+    holds: Holds
     witness: RestoreExecutions | None = None
     """Step Functions, which knows a restore whose record is lost."""
 
@@ -236,7 +239,7 @@ def cancel_restore(
     A volume that is at full speed is kept. Who comes first, the end of the last volume or this, the table
     decides.
     """
-    record = _found(restore_id, ports.table.get(restore_id), ports.table, ports.witness)
+    record = _found(restore_id, ports.table.get(restore_id), ports)
     asked_before = bool(record.get("cancelRequested"))
     if not asked_before:
         _stop_if_ended(restore_id, record)

@@ -102,6 +102,30 @@ class TestRestore:
         assert world.table.records[RESTORE_ID]["finishedAt"] == "2026-11-21T03:11:00Z"
         assert (world.messages.sent, world.volumes.deleted, world.holds.running()) == ([], [], [])
 
+    @pytest.mark.parametrize("is_released", [True, False])
+    def test_one_that_was_stopped_after_it_was_ready_has_not_failed(
+        self,
+        world: SweepWorld,
+        is_released: bool,  # noqa: FBT001
+    ) -> None:
+        """Its volumes' executions say that they are at full speed; `Release Target` takes the note away."""
+        write_plans(RESTORE_ID, [accounts.planned()], world.artifacts)
+        world.begun()
+        world.made(attached=INSTANCE_ID)
+        world.ended("ABORTED")
+        begin(world, "ABORTED")
+        begin(world, "SUCCEEDED", name=f"{RESTORE_ID}-0")
+        world.table.update_volume(RESTORE_ID, 0, {"told0": "2026-11-21T03:10:00Z"})
+        world.table.lose(RESTORE_ID)
+        if is_released:
+            world.holds.leave(RESTORE_ID)
+        world.sweep()
+        record = world.table.records[RESTORE_ID]
+        assert (record["status"], record["settled0"]) == ("ready" if is_released else "failed", True)
+        assert len(world.messages.sent) == (0 if is_released else 1)
+        assert "rewarm:failed" not in world.volumes.volumes[VOLUME_ID].settings.tags
+        assert (world.volumes.deleted, world.holds.running()) == ([], [])
+
     def test_one_that_ended_well_is_left_as_it_is(self, world: SweepWorld) -> None:
         world.begun()
         world.made()

@@ -110,6 +110,13 @@ def test_a_boost_whose_record_is_lost_is_told(world: SweepWorld) -> None:
     assert world.modifications.started == []
 
 
+def test_a_boost_that_is_lowered_is_not_told_again(world: SweepWorld) -> None:
+    """The clean-up did it; only the tag stays, because nothing proves any more that the volume is ours."""
+    world.table.records.clear()
+    world.put(replace(BOOSTED, iops=TARGET.iops, throughput_mib_s=TARGET.throughput_mib_s))
+    assert swept(world) == []
+
+
 def test_a_volume_with_copied_tags_keeps_its_performance(world: SweepWorld) -> None:
     """It was made of a snapshot of our volume, to which its tags had been copied."""
     world.volumes.change(VOLUME_ID, snapshot_id="snap-0ffffffffffffffff")

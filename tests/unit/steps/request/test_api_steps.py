@@ -321,7 +321,10 @@ class TestCancelRestore:
     @staticmethod
     def cancel(world, restore_id=RESTORE_ID):
         return cancel_restore(
-            restore_id, CancelRestorePorts(table=world.table, waiters=FakeWaiters(), tasks=FakeTasks())
+            restore_id,
+            CancelRestorePorts(
+                table=world.table, holds=world.holds, waiters=FakeWaiters(), tasks=FakeTasks()
+            ),
         )
 
     def test_asks_the_restore_to_stop(self):
@@ -339,7 +342,7 @@ class TestCancelRestore:
         world.table.lose(RESTORE_ID)
         witness = FakeRestoreExecutions(begins={RESTORE_ID: ExecutionStart(data, NOW, status)})
         ports = CancelRestorePorts(
-            table=world.table, waiters=FakeWaiters(), tasks=FakeTasks(), witness=witness
+            table=world.table, holds=world.holds, waiters=FakeWaiters(), tasks=FakeTasks(), witness=witness
         )
         if is_known:
             assert cancel_restore(RESTORE_ID, ports)["cancelRequested"]
@@ -349,6 +352,28 @@ class TestCancelRestore:
         else:
             with pytest.raises(RestoreNotFoundError):
                 cancel_restore(RESTORE_ID, ports)
+
+    def test_one_that_is_ready_is_not_cancelled_though_its_record_is_lost(self):
+        """It only waits for the second witness: its volume's execution says that it is at full speed."""
+        world = World()
+        start(world)
+        data = {"request": world.table.records[RESTORE_ID]["request"], "trigger": {"kind": "api"}}
+        world.table.lose(RESTORE_ID)
+        world.holds.leave(RESTORE_ID)
+        begins = {
+            RESTORE_ID: ExecutionStart(data, NOW, "RUNNING"),
+            f"{RESTORE_ID}-0": ExecutionStart(data, NOW, "SUCCEEDED"),
+        }
+        ports = CancelRestorePorts(
+            table=world.table,
+            holds=world.holds,
+            waiters=FakeWaiters(),
+            tasks=FakeTasks(),
+            witness=FakeRestoreExecutions(begins=begins),
+        )
+        with pytest.raises(RestoreEndedError, match="has ended: it is ready"):
+            cancel_restore(RESTORE_ID, ports)
+        assert not world.table.is_cancelled(RESTORE_ID)
 
     def test_asking_twice_changes_nothing(self):
         world = World()
