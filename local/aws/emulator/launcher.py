@@ -18,12 +18,14 @@ from local.aws.clock import LabClock
 from local.aws.emulator import seam
 from local.aws.emulator.executions import Executions
 from local.aws.emulator.lab_time import Activity
+from local.aws.emulator.lambda_starter import LambdaStarter
 from local.aws.emulator.patches import (
     compat_addresses,
     compat_callbacks,
     compat_child_executions,
     compat_jsonata_time_limit,
     compat_lab_time,
+    compat_lambda_code,
     compat_lambda_end,
     compat_lambda_environment,
     compat_lambda_errors,
@@ -95,6 +97,7 @@ class Emulator:
         self._keys = keys
         self._activity = Activity(clock)
         self._executions = Executions()
+        self._starter = LambdaStarter()
         self._ended = threading.Event()
         self._started = threading.Event()
         self._failure: BaseException | None = None
@@ -230,6 +233,7 @@ class Emulator:
         app = seam.module("app")
         app._reset_all_state()
         seam.restore_all()
+        self._starter.close()
         self._thread = None
 
     def _mend(self) -> None:
@@ -248,8 +252,9 @@ class Emulator:
         compat_states_metrics.apply(self.put_metrics)
         compat_lambda_time.apply(activity)
         compat_lambda_errors.apply()
+        compat_lambda_code.apply(Path(self._settings["TMPDIR"]) / "code")
         compat_lambda_end.apply(self._ended)
-        compat_lambda_environment.apply(self._settings, self._keys)
+        compat_lambda_environment.apply(self._settings, self._keys, self._starter)
         compat_lambda_layers.apply()
         compat_lambda_logs.apply()
         compat_rest_api_body.apply()

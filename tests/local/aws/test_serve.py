@@ -98,7 +98,7 @@ def served(tmp_path):
 def test_a_signal_ends_everything(served, signal_number):
     process, ready, state_dir = served
     make_work(ready)
-    assert any("_worker.py" in one for one in left_over(state_dir))
+    assert any("lambda_starter.py" in one for one in left_over(state_dir))
     process.send_signal(signal_number)
     assert process.wait() == 0
     assert left_over(state_dir) == []
@@ -113,7 +113,7 @@ def test_after_kill_the_next_start_cleans_up(served):
     second = serve(state_dir)
     try:
         facts(second)
-        assert not any("_worker.py" in one for one in left_over(state_dir))
+        assert not any("lambda_starter.py" in one for one in left_over(state_dir))
         second.terminate()
         assert second.wait() == 0
         assert left_over(state_dir) == []

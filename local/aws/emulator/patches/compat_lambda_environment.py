@@ -10,11 +10,12 @@ execution role (Lambda developer guide, "Defining Lambda function permissions wi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 from local.aws.emulator import seam
+from local.aws.emulator.lambda_starter import LambdaStarter
 
 FunctionKeys = Callable[[str, str], Mapping[str, str]]
 """Role and name of a function -> its credentials, as variables."""
@@ -28,12 +29,12 @@ ADDED = frozenset({"AWS_CA_BUNDLE", "REWARM_STATE_DIR", "TMPDIR"})
 _NOT_OF_AWS = frozenset({"AWS_ENDPOINT_URL", "AWS_DISABLE_HOST_PREFIX_INJECTION"})
 
 
-def apply(settings: Mapping[str, str], keys: FunctionKeys) -> None:
+def apply(settings: Mapping[str, str], keys: FunctionKeys, starter: LambdaStarter) -> None:
     """Mend the emulator's Lambda, with the settings that the embedded AWS was started with."""
     runtime = seam.module("core.lambda_runtime")
     seam.known(runtime.Worker, "_spawn", "spawn_env = {**os.environ, **env_vars}", "subprocess.Popen(")
     seam.known(runtime, "execution_credentials", '"AWS_SESSION_TOKEN": os.environ.get(')
-    seam.replace(runtime, "subprocess", _Subprocess(runtime.subprocess, settings))
+    seam.replace(runtime, "subprocess", _Subprocess(runtime.subprocess, settings, starter))
 
     def of_role(config: Mapping[str, str]) -> dict[str, str]:
         return dict(keys(config["Role"], config["FunctionName"]))
@@ -44,16 +45,20 @@ def apply(settings: Mapping[str, str], keys: FunctionKeys) -> None:
 class _Subprocess:
     """The module subprocess, whose processes have a function's environment."""
 
-    def __init__(self, module: ModuleType, settings: Mapping[str, str]) -> None:
+    def __init__(self, module: ModuleType, settings: Mapping[str, str], starter: LambdaStarter) -> None:
         self._module = module
         self._settings = settings
+        self._starter = starter
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._module, name)
 
-    def Popen(self, *arguments: Any, env: Mapping[str, str], **options: Any) -> Any:  # noqa: N802
+    def Popen(self, command: Sequence[str], *, cwd: str, env: Mapping[str, str], **options: Any) -> Any:  # noqa: N802
         """As subprocess.Popen."""
-        return self._module.Popen(*arguments, env=of_function(env, self._settings), **options)
+        found = of_function(env, self._settings)
+        if command[-1].endswith("_worker.py"):
+            return self._starter.start(command, cwd, found)
+        return self._module.Popen(command, cwd=cwd, env=found, **options)
 
 
 def of_function(given: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:

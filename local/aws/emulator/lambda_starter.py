@@ -1,0 +1,184 @@
+"""Starts Lambda's Python processes as copies of one process that has loaded their packages.
+
+A cold start takes a second of processor time, and half of it goes into boto3, pydantic and the X-Ray SDK.
+There are thirty functions, each of which starts cold on each embedded AWS. Each process still reads its own
+code and environment itself.
+
+This file is also the program of the process that is copied.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, NoReturn
+
+PACKAGES = ("boto3", "pydantic", "aws_xray_sdk.core")
+LARGEST_BYTES = 128 * 1024
+"""Of an environment with its command; Linux's own limit for one variable."""
+
+
+class LambdaProcess:
+    """A process that `LambdaStarter` started: what the emulator uses of subprocess.Popen."""
+
+    def __init__(self, pid: int, ends: Sequence[int]) -> None:
+        """`ends`: our ends of its standard input, output and error."""
+        self.pid = pid
+        self.stdin: IO[str] = os.fdopen(ends[0], "w", buffering=1)
+        self.stdout: IO[str] = os.fdopen(ends[1])
+        self.stderr: IO[str] = os.fdopen(ends[2])
+        try:
+            self._handle: int | None = os.pidfd_open(pid)
+        except ProcessLookupError:  # it has ended already
+            self._handle = None
+
+    def poll(self) -> int | None:
+        """None while it runs. It is not our child, so nobody knows its exit status: 0."""
+        return None if self._runs(0) else 0
+
+    def wait(self, timeout: float) -> int:
+        """Returns once it has ended; raises subprocess.TimeoutExpired after `timeout` seconds."""
+        if self._runs(timeout):
+            raise subprocess.TimeoutExpired("a function's process", timeout)
+        return 0
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        self._signal(signal.SIGKILL)
+
+    def _runs(self, seconds: float) -> bool:
+        if self._handle is None:
+            return False
+        if not select.select([self._handle], [], [], seconds)[0]:
+            return True
+        os.close(self._handle)
+        self._handle = None
+        return False
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._handle is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._handle, number)
+
+
+class LambdaStarter:
+    """The process that is copied; it starts with the first function, and again if somebody ended it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._server: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+
+    def start(self, command: Sequence[str], cwd: str, env: Mapping[str, str]) -> LambdaProcess:
+        """The process of `command`, an interpreter and its script. Raises OSError."""
+        pipes = [os.pipe() for _ in range(3)]
+        theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
+        ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
+        message = json.dumps({"script": command[1], "cwd": cwd, "env": dict(env)}).encode()
+        try:
+            with self._lock:
+                pid = self._ask(message, theirs, command[0], env)
+        except OSError:
+            for end in ours:
+                os.close(end)
+            raise
+        finally:
+            for end in theirs:
+                os.close(end)
+        return LambdaProcess(pid, ours)
+
+    def close(self) -> None:
+        """End the process that is copied, not its copies. Safe to call twice."""
+        if self._channel is not None and self._server is not None:
+            self._channel.close()
+            self._server.wait()
+            self._channel = self._server = None
+
+    def _ask(self, message: bytes, files: list[int], interpreter: str, env: Mapping[str, str]) -> int:
+        if self._server is not None and self._server.poll() is not None:
+            self.close()
+        if self._channel is None:
+            self._begin(interpreter, env)
+        assert self._channel is not None
+        socket.send_fds(self._channel, [message], files)
+        answer = self._channel.recv(64)
+        if not answer:
+            raise OSError("the process that starts functions has ended")
+        return int(answer)
+
+    def _begin(self, interpreter: str, env: Mapping[str, str]) -> None:
+        """With a function's environment, which packages read when they are loaded."""
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * LARGEST_BYTES)
+        with theirs:
+            self._server = subprocess.Popen(
+                [interpreter, "-P", __file__, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                env=dict(env), pass_fds=[theirs.fileno()],
+            )  # fmt: skip
+
+
+def serve(channel: socket.socket) -> None:
+    """Copy this process for each message, until the other end is closed."""
+    for package in PACKAGES:
+        importlib.import_module(package)
+    gc.freeze()  # so that copies share the memory
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for copies
+    while True:
+        message, files, _, _ = socket.recv_fds(channel, LARGEST_BYTES, 3)
+        if not message:
+            return
+        pid = os.fork()
+        if pid == 0:
+            channel.close()
+            _become(json.loads(message), files)
+        for file in files:
+            os.close(file)
+        channel.send(str(pid).encode())
+
+
+def _become(wanted: dict[str, object], files: Sequence[int]) -> NoReturn:
+    """Run the script as the interpreter would."""
+    status = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+            os.close(file)
+        os.environ.clear()
+        os.environ.update(wanted["env"])  # type: ignore[call-overload]
+        os.chdir(str(wanted["cwd"]))
+        script = str(wanted["script"])
+        sys.argv = [script]
+        sys.path.insert(0, str(Path(script).parent))
+        runpy.run_path(script, run_name="__main__")
+        status = 0
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])))
