@@ -10,6 +10,9 @@ ZIG := $(CURDIR)/$(PYTHON) -m ziglang
 CLANG_FORMAT := $(CURDIR)/$(VENV)/bin/clang-format
 C_FORMATTED = $(wildcard local/aws/first_touch/src/*.[ch] local/aws/first_touch/tests/*.[ch])
 
+# The tests start some hundred processes that load the same modules, so Python keeps what it has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 # What zig has compiled once: 40 to 120 s a target.
 export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.local/zig
 
