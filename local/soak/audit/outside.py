@@ -45,6 +45,11 @@ class OutsideHandsAudit:
         to_lower = self.is_untagged(volume_id) and f"Lower {volume_id} to " in self._told
         return to_lower or self.is_named(volume_id)
 
+    def is_told_out_of_place(self, volume_id: str, device: str) -> bool:
+        """Whether tags were taken off the volume at its device, and the sweeper's alarm says what to do."""
+        said = [f"volume {volume_id}: {device} has {other} now" for other in self._outside.untagged]
+        return any(one in text for one in said for text in self._lab.undelivered)
+
     def may_be_told_twice(self, restore_id: str) -> bool:
         """Whether the note that people were told was deleted."""
         return f"restore#{restore_id}" in self._outside.lost
