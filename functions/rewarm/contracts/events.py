@@ -82,11 +82,12 @@ class AnnounceEvent(StepEvent):
 
 
 class PrepareSnapshotEvent(StepEvent):
-    """Asks for fast snapshot restore with a credit."""
+    """Asks for fast snapshot restore with a credit; `previous` is the result of the call before."""
 
     volume: VolumeAssignment
     plan: Plan
     deadline_at: Instant | None = None
+    previous: PrepareSnapshotResult | None = None
 
 
 class CreateVolumeEvent(StepEvent):

@@ -95,8 +95,11 @@ def _claim(
     place = (volume.snapshot_id, volume.availability_zone)
     asked_at = ports.fast_restores.absent_at(*place) if found is None else None
     user = fast_restore_user(event.restore_id, volume.index)
-    ports.table.claim_fast_snapshot_restore(*place, user, asked_at=asked_at)
-    enabled_by_us = asked_at is not None and _enable(place, asked_at, ports)
+    # Both notes of it may be lost; then the state machine knows what came of the call before.
+    was_ours = found is not None and event.previous is not None and event.previous.enabled_by_us
+    enabling_time = ports.fast_restores.enabling_time(*place) if was_ours else None
+    ports.table.claim_fast_snapshot_restore(*place, user, asked_at=asked_at, enabling_time=enabling_time)
+    enabled_by_us = was_ours or (asked_at is not None and _enable(place, asked_at, ports))
     own_since = _own_since(place, ports)
     noted: JsonObject = {
         "enabledByUs": enabled_by_us,

@@ -28,12 +28,13 @@ def give_back(world, *, index=0, restore_id=RESTORE_ID):
     )
 
 
-def prepare(world, *, minute=0.0, index=0, restore_id=RESTORE_ID):
+def prepare(world, *, minute=0.0, index=0, restore_id=RESTORE_ID, previous=None):
     event = PrepareSnapshotEvent(
         restore_id=restore_id,
         now=at(minute),
         volume=assignment(index=index),
         plan=plan(Strategy.FAST_SNAPSHOT_RESTORE),
+        previous=previous,
     )
     return prepare_snapshot(event, wired(PrepareSnapshotPorts, world))
 
@@ -162,6 +163,17 @@ class TestPrepareSnapshot:
         assert give_back(world).released == ()
         assert PLACE in world.fast_restores.states
         assert give_back(world, index=1).released
+        assert world.fast_restores.disabled == [PLACE]
+
+    def test_what_we_enabled_is_disabled_though_every_note_of_it_is_lost(self):
+        """The state machine carries what came of the call before."""
+        world = World()
+        result = prepare(world)
+        world.table.claims.clear()
+        world.table.lose(RESTORE_ID)
+        world.table.records.clear()
+        assert prepare(world, minute=1, previous=result).enabled_by_us
+        assert give_back(world).released
         assert world.fast_restores.disabled == [PLACE]
 
     @pytest.mark.parametrize("another", [True, False])
