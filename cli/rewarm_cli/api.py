@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import shlex
+import ssl
+import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -17,10 +20,12 @@ Json = dict[str, Any]
 
 SERVICE = "execute-api"
 TIMEOUT_SECONDS = 90.0
-
-
-class ApiRefusedError(RuntimeError):
-    """The API answered with another status than the one that was counted on."""
+PAUSES_SECONDS = (1.0, 2.0, 4.0)
+"""Before a call that was throttled, or that nobody answered, is sent again."""
+PASSING = frozenset({429, 503, 504})
+"""The API was busy, or a service behind it was."""
+LASTING = frozenset({"TooManyRestoresError"})
+"""Errors with such a status that stay until a restore has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,22 @@ class Answer:
 
     status: int
     body: Json
+    retry_after: str | None = None
+    """The header: seconds after which to ask again."""
+
+
+class ApiRefusedError(RuntimeError):
+    """The API answered with another status than the one that was counted on."""
+
+    def __init__(self, call: str, answer: Answer) -> None:
+        super().__init__(f"{call} answered {answer.status}: {json.dumps(answer.body)}")
+        self.call = call
+        self.answer = answer
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same call may succeed a moment later."""
+        return self.answer.status in PASSING and self.answer.body.get("error") not in LASTING
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +63,8 @@ class Api:
     secret_access_key: str
     session_token: str | None = None
     """Of temporary credentials."""
+    ca_bundle: str | None = None
+    """File of the authorities to trust, where it is not the system's."""
 
     def call(
         self, method: str, path: str, body: Json | None = None, headers: dict[str, str] | None = None
@@ -51,11 +74,11 @@ class Api:
         signed = self._signed(method, path, data, headers or {})
         request = urllib.request.Request(f"{self.url}{path}", data=data, method=method, headers=signed)
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS, context=self._trust()) as answer:
                 return Answer(answer.status, _object(answer.read()))
         except urllib.error.HTTPError as refusal:
             with refusal:
-                return Answer(refusal.code, _object(refusal.read()))
+                return Answer(refusal.code, _object(refusal.read()), refusal.headers.get("Retry-After"))
 
     def expect(
         self,
@@ -68,8 +91,28 @@ class Api:
         """The body of an answer of this status; raises ApiRefusedError at any other."""
         answer = self.call(method, path, body, headers)
         if answer.status != status:
-            raise ApiRefusedError(f"{method} {path} answered {answer.status}: {json.dumps(answer.body)}")
+            raise ApiRefusedError(f"{method} {path}", answer)
         return answer.body
+
+    def insist(
+        self,
+        status: int,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Json:
+        """Like `expect`, for a call that may be sent twice: what passes by itself is waited for."""
+        for pause in PAUSES_SECONDS:
+            try:
+                return self.expect(status, method, path, body, headers)
+            except ApiRefusedError as refusal:
+                if not refusal.may_pass:
+                    raise
+            except (ConnectionResetError, http.client.RemoteDisconnected):
+                pass
+            time.sleep(pause)
+        return self.expect(status, method, path, body, headers)
 
     def curl(self, method: str, path: str, body: Json | None = None) -> str:
         """The same call as a curl command."""
@@ -79,6 +122,9 @@ class Api:
         if body is not None:
             words += ["-H", "content-type: application/json", "-d", json.dumps(body)]
         return shlex.join([*words, f"{self.url}{path}"])
+
+    def _trust(self) -> ssl.SSLContext | None:
+        return ssl.create_default_context(cafile=self.ca_bundle) if self.ca_bundle else None
 
     def _signed(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> dict[str, str]:
         if data is not None:

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rewarm_cli.bench.__main__ import MEASURED, NOT_MEASURED, main
-from rewarm_cli.bench.options import parse
+from rewarm.domain.benchmark import benchmarks
+from rewarm_cli.bench import command
+from rewarm_cli.bench.command import LEAST_SECONDS, MOST_SECONDS
 from rewarm_cli.bench.picture import LABEL_CHARACTERS, draw
-from rewarm_cli.bench.stack import StackUnreachableError, api_of
-from rewarm_cli.bench.tables import COLUMNS, by_pattern, row
+from rewarm_cli.bench.tables import COLUMNS, PATTERNS, by_pattern, row
+from rewarm_cli.main import run as rewarm_run
+from rewarm_cli.problems import DONE, FAILED, NOT_FOUND, USAGE
+from tests.support.stack_api import StackApi
 
 if TYPE_CHECKING:
     from local.aws.host import Host
@@ -32,13 +35,22 @@ def run(target: str, rank: int | None, **changes: Any) -> dict[str, Any]:
     return {**found, **changes}
 
 
+@pytest.fixture
+def measured(stack: StackApi) -> StackApi:
+    """Benchmarks that are measured at once."""
+    found = {"benchmarkId": "benchmark-1", "status": "completed", "runs": [run("/data", 1)], "copied": None}
+    stack.answers["POST", "/benchmarks"] = 202, {"benchmarkId": "benchmark-1"}
+    stack.answers["GET", "/benchmarks/benchmark-1"] = 200, found
+    return stack
+
+
 class TestOptions:
-    def test_mounts_with_their_limits_and_volumes(self) -> None:
-        options = parse(
-            ["--instance", INSTANCE, "--mount", "/data", "--mount", "/efs=5000,488", "--pattern", "cache",
-             "--pattern", "upload", "--seconds", "10", "--install-fio"]
-        )  # fmt: skip
-        assert options.request == {
+    def test_mounts_with_their_limits_and_volumes(self, rewarm: Any, measured: StackApi) -> None:
+        words = ["--mount", "/data", "--mount", "/efs=5000,488", "--pattern", "cache", "--pattern", "upload"]
+        shown = rewarm("bench", "--instance", INSTANCE, *words, "--seconds", "10", "--install-fio")
+        assert shown.status == DONE
+        assert "5,538" in shown.out
+        assert measured.calls[0].body == {
             "instanceId": INSTANCE,
             "targets": [{"mount": "/data"}, {"mount": "/efs", "iops": 5_000, "throughputMibS": 488}],
             "patterns": ["cache", "upload"],
@@ -46,28 +58,50 @@ class TestOptions:
             "installFio": True,
         }
 
-    def test_a_copy_on_windows(self) -> None:
-        options = parse(["--instance", INSTANCE, "--copy", "D:\\big.bin", "E:\\"])
-        assert options.request["copyFile"] == {"file": "D:\\big.bin", "toFolder": "E:\\"}
+    def test_a_copy_on_windows(self, rewarm: Any, measured: StackApi) -> None:
+        copied = {
+            "firstSeconds": 9.0,
+            "firstMibS": 1.0,
+            "secondSeconds": 3.0,
+            "secondMibS": 3.0,
+            "ratio": 3.0,
+        }
+        found = {"status": "completed", "runs": [], "copied": copied}
+        measured.answers["GET", "/benchmarks/benchmark-1"] = 200, found
+        shown = rewarm("bench", "--instance", INSTANCE, "--copy", "D:\\big.bin", "E:\\")
+        assert (measured.calls[0].body or {})["copyFile"] == {"file": "D:\\big.bin", "toFolder": "E:\\"}
+        assert shown.out == "First copy 9.0 s (1.0 MiB/s), second 3.0 s (3.0 MiB/s): 3.00 times as long\n"
+
+    def test_nothing_measured_is_a_failure(self, rewarm: Any, measured: StackApi) -> None:
+        gone = run("/gone", None, problem="there is no folder /gone")
+        found = {"status": "completed", "runs": [gone], "copied": None}
+        measured.answers["GET", "/benchmarks/benchmark-1"] = 200, found
+        shown = rewarm("bench", "--instance", INSTANCE, "--mount", "/gone")
+        assert shown.status == FAILED
+        assert "there is no folder /gone" in shown.out
 
     @pytest.mark.parametrize(
         ("arguments", "why"),
         [
-            (["--instance", "x", "--mount", "/data"], "an instance id is allowed"),
+            (["--mount", "/data"], "Missing option '--instance'"),
             (["--instance", INSTANCE], "at least one of --mount"),
             (["--instance", INSTANCE, "--mount", "data"], "found 'data'; /folder or /folder=IOPS,MIB_S"),
-            (["--instance", INSTANCE, "--mount", "/data", "--pattern", "fast"], "invalid choice: 'fast'"),
-            (["--instance", INSTANCE, "--mount", "/data", "--seconds", "1"], "from 5 to 3600 is allowed"),
-            (["--instance", INSTANCE, "--volume", "vol-1"], "a volume id is allowed"),
+            (["--instance", INSTANCE, "--mount", "/data", "--pattern", "fast"], "'fast' is not one of"),
+            (["--instance", INSTANCE, "--mount", "/data", "--seconds", "1"], "not in the range 5<=x<=3600"),
             (["--instance", INSTANCE, "--mount", "/a", "--copy", "D:\\a", "E:\\"], "--copy goes without"),
         ],
     )
     def test_what_is_wrong_is_named(
-        self, arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]
+        self, rewarm: Any, stack: StackApi, arguments: list[str], why: str
     ) -> None:
-        with pytest.raises(SystemExit):
-            parse(arguments)
-        assert why in " ".join(capsys.readouterr().err.split())
+        shown = rewarm("bench", *arguments)
+        assert (shown.status, stack.calls) == (USAGE, [])
+        assert why in " ".join(shown.err.split())
+
+    def test_patterns_and_limits_are_those_of_the_functions(self) -> None:
+        assert {name.value: pattern.text for name, pattern in benchmarks.PATTERNS.items()} == PATTERNS
+        limits = (benchmarks.LEAST_RUNTIME_SECONDS, benchmarks.MOST_RUNTIME_SECONDS)
+        assert limits == (LEAST_SECONDS, MOST_SECONDS)
 
 
 class TestShown:
@@ -102,20 +136,13 @@ class TestShown:
         assert not draw(tmp_path / "a.svg", [run("/gone", None, problem="gone")])
 
 
-class TestStack:
-    def test_without_credentials_it_says_so(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
-            monkeypatch.delenv(name, raising=False)
-        monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
-        monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
-        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        with pytest.raises(StackUnreachableError, match="no AWS credentials"):
-            api_of("rewarm", "http://127.0.0.1:9", "us-east-1")
-
-
 @pytest.mark.slow
 @pytest.mark.agent
 class TestOnTheEmbeddedAws:
+    @pytest.fixture(autouse=True)
+    def lab_time(self, lab: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(command.time, "sleep", lab.clock.sleep)
+
     def test_a_device_and_a_mount_side_by_side(
         self, lab: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -124,24 +151,17 @@ class TestOnTheEmbeddedAws:
         bench = Bench(lab)
         volume_id = bench.attached(None, Size=2)
         folder = bench.mounted(volume_id, make=True)
-        arguments = [
-            "--instance",
-            bench.instance_id,
-            "--api-url",
-            lab.api_url,
-            "--region",
-            lab.addresses.region,
-        ]
+        arguments = ["bench", "--instance", bench.instance_id, "--region", lab.addresses.region]
         arguments += ["--mount", folder, "--volume", volume_id, "--pattern", "random-read", "--seconds", "5"]
-        arguments += ["--picture", str(tmp_path / "picture.svg"), "--json"]
+        arguments += ["--picture", str(tmp_path / "picture.svg"), "--output", "json"]
         try:
-            status = main(arguments, sleep=lab.clock.sleep)
+            status = rewarm_run(arguments)
         finally:
             left = bench.command(f"ls -A {folder}")
             bench.unmount(folder)
             bench.remove(volume_id)
         told = capsys.readouterr()
-        assert status == MEASURED, told.err
+        assert status == DONE, told.err
         found = json.loads(told.out)
         assert {one["rank"] for one in found["runs"]} == {1, 2}
         assert all(one["read"]["operations"] > 0 for one in found["runs"])
@@ -151,21 +171,12 @@ class TestOnTheEmbeddedAws:
         assert left.split() == ["lost+found"], "a scratch file stays behind"
         assert re.search(r"random-read: random reads of 4 KiB", told.err)
 
-    def test_what_cannot_be_measured_ends_with_status_1(
+    def test_what_cannot_be_measured_is_a_failure(
         self, lab: Host, capsys: pytest.CaptureFixture[str]
     ) -> None:
+        base = ["bench", "--region", lab.addresses.region, "--seconds", "5"]
         instance_id = lab.region.add_instance()
-        base = [
-            "--instance",
-            instance_id,
-            "--api-url",
-            lab.api_url,
-            "--region",
-            lab.addresses.region,
-            "--mount",
-        ]
-        assert main([*base, "/gone-away", "--seconds", "5"], sleep=lab.clock.sleep) == NOT_MEASURED
+        assert rewarm_run([*base, "--instance", instance_id, "--mount", "/gone-away"]) == FAILED
         assert "there is no folder" in " ".join(capsys.readouterr().out.split())
-        unknown = ["--instance", INSTANCE, "--api-url", lab.api_url, "--region", lab.addresses.region]
-        assert main([*unknown, "--mount", "/data"]) == NOT_MEASURED
-        assert "404" in capsys.readouterr().out
+        assert rewarm_run([*base, "--instance", INSTANCE, "--mount", "/data"]) == NOT_FOUND
+        assert "404" in capsys.readouterr().err

@@ -9,8 +9,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from rewarm_cli.api import Json
-from rewarm_cli.bench.tables import by_pattern, title
+from rewarm_cli.bench.tables import Json, by_pattern, title
 
 BAR_COLOUR, LIMIT_COLOUR = "#1b7f5c", "#c0392b"
 WIDTH_INCHES, BAR_INCHES, HEAD_INCHES = 8.0, 0.48, 1.0

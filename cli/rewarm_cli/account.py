@@ -1,0 +1,65 @@
+"""The stack's API, with the user's own credentials."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import botocore.session
+from botocore.exceptions import BotoCoreError, ClientError
+
+from rewarm_cli.api import Api
+
+
+class StackUnreachableError(RuntimeError):
+    """There are no credentials, no Region or no such stack; the message says which."""
+
+
+def api_of(stack: str, api_url: str | None, region: str | None, profile: str | None = None) -> Api:
+    """Signed as the AWS CLI would sign: from the environment, a profile or a role.
+
+    `api_url` saves the call to CloudFormation that reads the stack's output. Raises StackUnreachableError.
+    """
+    with _said_plainly():
+        session = botocore.session.Session(profile=profile)
+        credentials = session.get_credentials()
+        # botocore reads AWS_DEFAULT_REGION only; the AWS CLI and other SDKs read AWS_REGION first.
+        region = region or os.environ.get("AWS_REGION") or session.get_config_variable("region")
+        if credentials is None:
+            raise StackUnreachableError("there are no AWS credentials: use --profile, or log in")
+        if region is None:
+            raise StackUnreachableError("there is no Region: set AWS_REGION, or use --region")
+        frozen = credentials.get_frozen_credentials()
+    if frozen.access_key is None or frozen.secret_key is None:
+        raise StackUnreachableError("the AWS credentials are not whole: log in again")
+    return Api(
+        url=(api_url or _output(session, stack, region)).rstrip("/"),
+        region=region,
+        access_key_id=frozen.access_key,
+        secret_access_key=frozen.secret_key,
+        session_token=frozen.token,
+        ca_bundle=session.get_config_variable("ca_bundle"),
+    )
+
+
+@contextlib.contextmanager
+def _said_plainly() -> Iterator[None]:
+    """A profile that is not there, a login that has ended."""
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise StackUnreachableError(f"the AWS credentials cannot be used: {error}") from error
+
+
+def _output(session: botocore.session.Session, stack: str, region: str) -> str:
+    try:
+        client: Any = session.create_client("cloudformation", region_name=region)
+        found = client.describe_stacks(StackName=stack)["Stacks"][0]
+    except (BotoCoreError, ClientError) as error:
+        raise StackUnreachableError(f"the stack {stack} cannot be read in {region}: {error}") from error
+    for output in found.get("Outputs", []):
+        if output.get("OutputKey") == "ApiUrl":
+            return str(output["OutputValue"])
+    raise StackUnreachableError(f"the stack {stack} in {region} has no output ApiUrl; is it Rewarm's?")

@@ -1,0 +1,270 @@
+"""`rewarm plan`, `restore`, `status`, `list`, `cancel` and `report`."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import click
+
+from rewarm_cli.problems import NOT_FOUND, STOPPED, CommandFailedError
+from rewarm_cli.requests import Minutes, put, takes_request
+from rewarm_cli.settings import Settings, examples, takes_settings
+
+if TYPE_CHECKING:
+    from rewarm_cli.api import Api
+
+Json = dict[str, Any]
+
+STATUSES = (
+    "accepted", "planning", "planned", "restoring", "initializing", "ready", "failed", "cancelled", "refused",
+    "duplicate", "suppressed",
+)  # fmt: skip
+MOST_ON_A_PAGE = 100
+
+
+def takes_end(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a command that can wait for a restore's end."""
+    options = (
+        click.option("--watch", is_flag=True, help="Show states and progress until the restore has ended."),
+        click.option("--wait", is_flag=True, help="Wait for the end in silence."),
+        click.option(
+            "--timeout",
+            type=Minutes(),
+            metavar="TIME",
+            help="Wait no longer than this; the restore continues.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command(
+    epilog=examples(
+        "rewarm plan --volume vol-… --instance i-… --ready-within 60",
+        "rewarm plan --alarm rewarm-orders-database",
+        "rewarm plan -f request.yaml --what-if --output json --query summary.readyP90At",
+    )
+)
+@takes_request
+@click.option("--what-if", is_flag=True, help="Show what other deadlines would cost, too.")
+@click.option(
+    "--picture", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.svg", help="Also draw it."
+)
+@takes_settings
+def plan(settings: Settings, request: Json, *, what_if: bool, picture: Path | None) -> None:
+    """Show what a restore would do, when and at what price.
+
+    Nothing is made.
+    """
+    api = settings.api()
+    answer = api.insist(200, "POST", "/plans", request)
+    if picture is not None:
+        _draw(api, request, picture, "what-if" if what_if else "plan")
+    if settings.for_people:
+        _show_plan(answer, offers=what_if)
+    else:
+        settings.emit(answer)
+
+
+def _show_plan(answer: Json, *, offers: bool = False) -> None:
+    from rewarm_cli.output import console
+    from rewarm_cli.views import show_plan
+
+    show_plan(console(), answer, offers=offers)
+
+
+def _draw(api: Api, request: Json, file: Path, name: str) -> None:
+    path = f"/plans?{urlencode({'picture': name})}"
+    answer = api.insist(200, "POST", path, request, {"accept": "image/svg+xml"})
+    file.write_text(str(answer["text"]), encoding="utf-8")
+
+
+@click.command(
+    epilog=examples(
+        "rewarm restore --volume vol-… --instance i-… --ready-within 60 --watch",
+        "rewarm restore --alarm rewarm-orders-database --yes",
+        "id=$(rewarm restore -f request.yaml --query restoreId)",
+    )
+)
+@takes_request
+@takes_end
+@click.option("-y", "--yes", is_flag=True, help="Start without showing the plan and asking.")
+@click.option("--dry-run", is_flag=True, help="End after the plan and its message; nothing is made.")
+@click.option(
+    "--idempotency-key", metavar="KEY", help="The same key starts the same restore only once in 24 hours."
+)
+@takes_settings
+def restore(
+    settings: Settings, request: Json, *, watch: bool, wait: bool, timeout: int | None, **options: Any
+) -> None:
+    """Start a restore. On a terminal it shows the plan first, and asks."""
+    if options["dry_run"]:
+        put(request, "dryRun", value=True)
+    api = settings.api()
+    if sys.stdin.isatty() and sys.stdout.isatty() and settings.for_people and not options["yes"]:
+        _show_plan(api.insist(200, "POST", "/plans", {**request, "dryRun": False}))
+        click.confirm("Start this restore?", abort=True)
+    started = _started(api, request, options["idempotency_key"] or f"rewarm-{uuid.uuid4()}")
+    _followed(settings, api, started, watch=watch, wait=wait, timeout=timeout)
+
+
+def _started(api: Api, request: Json, key: str) -> Json:
+    """The key lets a call whose answer was lost be sent again."""
+    try:
+        return api.insist(202, "POST", "/restores", request, {"Idempotency-Key": key})
+    except KeyboardInterrupt:
+        click.echo(
+            f"Stopped. The restore may have been started: `rewarm list` shows it. The same command with "
+            f"--idempotency-key {key} starts it only once.",
+            err=True,
+        )
+        raise click.exceptions.Exit(STOPPED) from None
+
+
+def _followed(
+    settings: Settings, api: Api, started: Json, *, watch: bool, wait: bool, timeout: int | None
+) -> None:
+    restore_id = started["restoreId"]
+    if watch or wait:
+        from rewarm_cli.watching import end, follow
+
+        click.echo(f"{restore_id} was accepted", err=not settings.for_people)
+        end(settings, follow(settings, api, restore_id, watch=watch, minutes=timeout), events=not watch)
+    elif settings.for_people:
+        click.echo(f"{restore_id} was accepted")
+        click.echo(f"Watch it: rewarm status {restore_id} --watch")
+        click.echo(f"Cancel it: rewarm cancel {restore_id}")
+    else:
+        settings.emit(started)
+
+
+@click.command()
+@click.argument("restore_id", metavar="RESTORE")
+@takes_end
+@takes_settings
+def status(settings: Settings, restore_id: str, *, watch: bool, wait: bool, timeout: int | None) -> None:
+    """Show one restore: state, volumes, progress, messages."""
+    from rewarm_cli.watching import end, follow, path_of
+
+    api = settings.api()
+    if watch or wait:
+        end(settings, follow(settings, api, restore_id, watch=watch, minutes=timeout), events=not watch)
+    else:
+        end(settings, api.insist(200, "GET", path_of(restore_id)), good=True)
+
+
+@click.command("list")
+@click.option("--status", type=click.Choice(STATUSES), help="Only those with this status.")
+@click.option("--instance", metavar="I", help="Only those onto this instance.")
+@click.option("--alarm", metavar="NAME", help="Only those that this alarm started.")
+@click.option("--since", metavar="TIME", help="Only those that started since then: 12h, 7d, or a time.")
+@click.option("--until", metavar="TIME", help="Only those that started before then.")
+@click.option(
+    "-L", "--limit", type=click.IntRange(1, 10_000), default=30, show_default=True, help="At most so many."
+)
+@takes_settings
+def list_restores(
+    settings: Settings, *, limit: int, since: str | None, until: str | None, **filters: Any
+) -> None:
+    """List restores, the newest first."""
+    query = {
+        "status": filters["status"],
+        "instanceId": filters["instance"],
+        "alarmName": filters["alarm"],
+        "since": _instant("--since", since),
+        "until": _instant("--until", until),
+    }
+    found = pages(settings.api(), "/restores", "restores", limit, query)
+    if not settings.for_people:
+        settings.emit({"restores": found})
+        return
+    from rewarm_cli.output import console
+    from rewarm_cli.views import show_restores
+
+    show_restores(console(), found)
+
+
+def pages(api: Api, path: str, name: str, limit: int, query: Json) -> list[Json]:
+    """The first things of a list, page after page."""
+    found: list[Json] = []
+    token = None
+    while len(found) < limit:
+        asked = {**query, "limit": min(limit - len(found), MOST_ON_A_PAGE), "nextToken": token}
+        given = urlencode({key: value for key, value in asked.items() if value is not None})
+        answer = api.insist(200, "GET", f"{path}?{given}")
+        found += answer[name]
+        token = answer.get("nextToken")
+        if not token:
+            break
+    return found[:limit]
+
+
+def _instant(option: str, text: str | None) -> str | None:
+    from rewarm_cli.words import instant
+
+    try:
+        return None if text is None else instant(text, datetime.now(UTC))
+    except ValueError:
+        raise click.UsageError(
+            f"{option}: found {text!r}; allowed are 30m, 12h, 7d, or a time such as 2026-11-22T10:00:00Z"
+        ) from None
+
+
+@click.command()
+@click.argument("restore_id", metavar="RESTORE")
+@click.option("--wait", is_flag=True, help="Wait until it has ended.")
+@click.option("--timeout", type=Minutes(), metavar="TIME", help="Wait no longer than this.")
+@takes_settings
+def cancel(settings: Settings, restore_id: str, *, wait: bool, timeout: int | None) -> None:
+    """Cancel a restore. Volumes that were announced as usable are kept."""
+    from rewarm_cli.watching import end, follow, path_of
+
+    api = settings.api()
+    answer = api.insist(202, "DELETE", path_of(restore_id))
+    if wait:
+        record = follow(settings, api, restore_id, watch=False, minutes=timeout)
+        end(settings, record, good=record["status"] == "cancelled")
+    elif settings.for_people:
+        click.echo(f"{restore_id} ends as cancelled; it is {answer['status']} now")
+        click.echo(f"Watch it: rewarm status {restore_id} --watch")
+    else:
+        settings.emit(answer)
+
+
+@click.command()
+@click.argument("restore_id", metavar="RESTORE")
+@click.option("--url", is_flag=True, help="Print the link; open nothing.")
+@click.option(
+    "--save", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.html", help="Keep the page."
+)
+@takes_settings
+def report(settings: Settings, restore_id: str, *, url: bool, save: Path | None) -> None:
+    """Open the page of a restore: verdict, timeline, cost, latency. The link lasts an hour at most."""
+    from rewarm_cli.watching import path_of
+
+    record = settings.api().insist(200, "GET", path_of(restore_id))
+    link = record.get("reportUrl")
+    if link is None:
+        raise CommandFailedError(f"{restore_id} has no page yet: it is {record['status']}", NOT_FOUND)
+    if save is not None:
+        _save(link, save)
+    if not settings.for_people:
+        settings.emit({"restoreId": restore_id, "status": record["status"], "reportUrl": link})
+    elif save is not None:
+        click.echo(f"{save} has the page of {restore_id}")
+    elif url or click.launch(link) != 0:
+        click.echo(link)
+
+
+def _save(link: str, file: Path) -> None:
+    import urllib.request
+
+    with urllib.request.urlopen(link, timeout=60) as answer:
+        file.write_bytes(answer.read())

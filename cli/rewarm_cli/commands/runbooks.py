@@ -1,0 +1,128 @@
+"""`rewarm runbook`: what an alarm restores."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from rewarm_cli.commands.restores import pages
+from rewarm_cli.problems import NOT_READY
+from rewarm_cli.requests import Minutes, plain, takes_request
+from rewarm_cli.settings import Settings, examples, takes_settings
+
+Json = dict[str, Any]
+
+
+def _path(alarm_name: str) -> str:
+    return f"/runbooks/{quote(alarm_name, safe='')}"
+
+
+@click.group()
+def runbook() -> None:
+    """Say what to restore when an alarm goes off."""
+
+
+@runbook.command(
+    "put",
+    epilog=examples(
+        "rewarm runbook put rewarm-orders-database -f docs/runbooks/database.yaml",
+        "rewarm runbook put rewarm-orders-database --volume vol-… --instance i-…",
+    ),
+)
+@click.argument("alarm_name", metavar="ALARM")
+@takes_request
+@takes_settings
+def put_runbook(settings: Settings, alarm_name: str, request: Json) -> None:
+    """Store the runbook of an alarm, by the alarm's exact name."""
+    if not request:
+        raise click.UsageError("say what to restore and where to, with --volume and --instance, or -f")
+    answer = settings.api().insist(200, "PUT", _path(alarm_name), request)
+    if settings.for_people:
+        click.echo(f"The runbook of {alarm_name} is stored. `rewarm runbook check {alarm_name}` plans it.")
+    else:
+        settings.emit(answer)
+
+
+@runbook.command("get")
+@click.argument("alarm_name", metavar="ALARM")
+@takes_settings
+def get_runbook(settings: Settings, alarm_name: str) -> None:
+    """Show a runbook, as a file that `rewarm runbook put -f` takes."""
+    answer = settings.api().insist(200, "GET", _path(alarm_name))
+    if settings.for_people:
+        from rewarm_cli.output import document
+
+        click.echo(document(plain(answer["request"]), "yaml"))
+    else:
+        settings.emit(answer)
+
+
+@runbook.command("list")
+@click.option(
+    "-L", "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="At most so many."
+)
+@takes_settings
+def list_runbooks(settings: Settings, *, limit: int) -> None:
+    """List the runbooks."""
+    found = pages(settings.api(), "/runbooks", "runbooks", limit, {})
+    if not settings.for_people:
+        settings.emit({"runbooks": found})
+        return
+    from rewarm_cli.output import console
+    from rewarm_cli.views import show_runbooks
+
+    show_runbooks(console(), found)
+
+
+@runbook.command("delete")
+@click.argument("alarm_name", metavar="ALARM")
+@takes_settings
+def delete_runbook(settings: Settings, alarm_name: str) -> None:
+    """Delete the runbook of an alarm; the alarm then restores nothing."""
+    answer = settings.api().insist(200, "DELETE", _path(alarm_name))
+    if settings.for_people:
+        click.echo(f"The runbook of {alarm_name} is deleted")
+    else:
+        settings.emit(answer)
+
+
+@runbook.command(
+    "check",
+    epilog=examples(
+        "rewarm runbook check rewarm-orders-database", "rewarm runbook check -f docs/runbooks/database.yaml"
+    ),
+)
+@click.argument("alarm_name", metavar="[ALARM]", required=False)
+@takes_request
+@takes_settings
+def check_runbook(settings: Settings, alarm_name: str | None, request: Json) -> None:
+    """Say what would happen if the alarm went off now: snapshot, plan, price. Nothing is made."""
+    if (alarm_name is None) == (not request):
+        raise click.UsageError("name an alarm whose runbook is stored, or a file with -f")
+    asked = request or {"source": {"alarm": alarm_name}}
+    answer = settings.api().insist(200, "POST", "/plans", asked)
+    if settings.for_people:
+        from rewarm_cli.output import console
+        from rewarm_cli.views import show_plan
+
+        click.echo(f"If {alarm_name or 'its alarm'} went off now:")
+        show_plan(console(), answer)
+    else:
+        settings.emit(answer)
+    if answer["summary"]["deadlineMissed"]:
+        raise click.exceptions.Exit(NOT_READY)
+
+
+@runbook.command("test")
+@click.argument("alarm_name", metavar="ALARM")
+@click.option("--timeout", type=Minutes(), metavar="TIME", help="Wait no longer than this.")
+@takes_settings
+def test_runbook(settings: Settings, alarm_name: str, *, timeout: int | None) -> None:
+    """Run the runbook up to its plan: the workflow and its message are tried, and nothing is made."""
+    from rewarm_cli.watching import end, follow
+
+    api = settings.api()
+    started = api.expect(202, "POST", "/restores", {"source": {"alarm": alarm_name}, "dryRun": True})
+    end(settings, follow(settings, api, started["restoreId"], watch=False, minutes=timeout))

@@ -1,0 +1,111 @@
+"""`rewarm volume`: a volume's type, IOPS and throughput."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import click
+
+from rewarm_cli import words
+from rewarm_cli.problems import FAILED, STOPPED
+from rewarm_cli.settings import Settings, takes_settings
+
+if TYPE_CHECKING:
+    from rewarm_cli.api import Api
+
+Json = dict[str, Any]
+
+TYPES = ("gp3", "gp2", "io2", "io1", "st1", "sc1")
+PAUSE_SECONDS = 5.0
+ENDED = frozenset({"changed", "failed"})
+
+
+def _path(volume_id: str) -> str:
+    return f"/volumes/{quote(volume_id, safe='')}/performance"
+
+
+@click.group()
+def volume() -> None:
+    """Show and change a volume's type, IOPS and throughput."""
+
+
+@volume.command("get")
+@click.argument("volume_id", metavar="VOLUME")
+@takes_settings
+def get_volume(settings: Settings, volume_id: str) -> None:
+    """Show the settings, the latest change, and when the next one is possible."""
+    _show(settings, settings.api().insist(200, "GET", _path(volume_id)))
+
+
+@volume.command("set")
+@click.argument("volume_id", metavar="VOLUME")
+@click.option("--type", "volume_type", type=click.Choice(TYPES), help="What is left out stays.")
+@click.option("--iops", type=int, help="I/O operations a second.")
+@click.option("--throughput", type=int, metavar="MIB_S", help="MiB/s.")
+@click.option("--wait", is_flag=True, help="Wait until the change holds.")
+@takes_settings
+def set_volume(settings: Settings, volume_id: str, *, wait: bool, **options: Any) -> None:
+    """Change a volume. EC2 takes four changes within 24 hours, and none can be cancelled."""
+    names = {"volume_type": "volumeType", "iops": "iops", "throughput": "throughputMibS"}
+    body = {names[name]: value for name, value in options.items() if value is not None}
+    if not body:
+        raise click.UsageError("at least one of --type, --iops and --throughput is needed")
+    api = settings.api()
+    # Sent once: a second one would meet the first one's change.
+    started = api.expect(202, "POST", _path(volume_id), body)
+    if wait:
+        answer = _changed(api, volume_id, started["changeId"])
+        _show(settings, answer)
+        if (answer.get("change") or {}).get("status") == "failed":
+            raise click.exceptions.Exit(FAILED)
+    elif settings.for_people:
+        click.echo(f"{volume_id} changes to {_settings(started['target'])}")
+        click.echo(f"See it: rewarm volume get {volume_id}")
+    else:
+        settings.emit(started)
+
+
+def _changed(api: Api, volume_id: str, change_id: str) -> Json:
+    try:
+        while True:
+            answer = api.insist(200, "GET", _path(volume_id))
+            change = answer.get("change") or {}
+            if change.get("changeId") == change_id and change.get("status") in ENDED:
+                return answer
+            time.sleep(PAUSE_SECONDS)
+    except KeyboardInterrupt:
+        click.echo(f"Stopped looking. The change continues: rewarm volume get {volume_id}", err=True)
+        raise click.exceptions.Exit(STOPPED) from None
+
+
+def _show(settings: Settings, answer: Json) -> None:
+    if not settings.for_people:
+        settings.emit(answer)
+        return
+    click.echo(f"{answer['volumeId']} is {_settings(answer['performance'])}")
+    for line in _lines(answer):
+        click.echo(f"  {line}")
+
+
+def _lines(answer: Json) -> Iterator[str]:
+    if change := answer.get("change"):
+        reason = (change.get("failure") or {}).get("cause")
+        yield f"change {change['changeId']}: {change['status']}" + (f", {reason}" if reason else "")
+        if change.get("tookEffectAt"):
+            yield f"took effect {words.clock(change['tookEffectAt'], seconds=True)} (by {change['knownBy']})"
+    if modification := answer.get("modification"):
+        share = modification.get("progressPercent") or 0
+        yield f"EC2's latest modification: {modification['state']}, {share} %"
+    slots = answer["slots"]
+    free = slots.get("nextFreeAt")
+    yield f"next change: {'now' if free is None else words.clock(free) + ', ' + slots['reason']}"
+
+
+def _settings(performance: Json) -> str:
+    parts = [performance["volumeType"]]
+    parts += [f"{performance['iops']:,} IOPS"] if performance.get("iops") else []
+    parts += [f"{performance['throughputMibS']:,} MiB/s"] if performance.get("throughputMibS") else []
+    return ", ".join(parts)

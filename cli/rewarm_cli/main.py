@@ -1,0 +1,79 @@
+"""The command `rewarm`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from rewarm_cli import __version__
+from rewarm_cli.bench.command import bench
+from rewarm_cli.commands.restores import cancel, list_restores, plan, report, restore, status
+from rewarm_cli.commands.runbooks import runbook
+from rewarm_cli.commands.volumes import volume
+from rewarm_cli.problems import DONE, FAILED, STOPPED
+from rewarm_cli.settings import examples
+
+NAME = "rewarm"
+HELP_OPTIONS = ["-h", "--help"]
+SHELLS = ("bash", "zsh", "fish")
+COMPLETE = "_REWARM_COMPLETE"
+
+
+class InOrder(click.Group):
+    """Lists its commands in the order of their use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=InOrder, context_settings={"help_option_names": HELP_OPTIONS, "max_content_width": 100})
+@click.version_option(__version__)
+def rewarm() -> None:
+    """Restore EBS snapshots to volumes that run at full speed.
+
+    Commands work on the stack of your AWS credentials. `rewarm COMMAND --help` has options and examples.
+    """
+
+
+for command in (plan, restore, status, list_restores, cancel, report, runbook, volume, bench):
+    rewarm.add_command(command)
+
+
+@rewarm.command(
+    epilog=examples(
+        'eval "$(rewarm completion bash)"', "rewarm completion fish > ~/.config/fish/completions/rewarm.fish"
+    )
+)
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print what completes commands in a shell."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(rewarm, {}, NAME, COMPLETE).source())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command, show what went wrong, and return the exit status."""
+    try:
+        result = rewarm.main(arguments, prog_name=NAME, complete_var=COMPLETE, standalone_mode=False)
+    except click.ClickException as problem:
+        problem.show()
+        return problem.exit_code
+    except click.Abort:
+        click.echo("Stopped.", err=True)
+        return STOPPED
+    except BrokenPipeError:
+        # Whoever read the output has enough of it: nothing more is written, not even by the end of Python.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    return result if isinstance(result, int) else DONE
+
+
+def main() -> None:
+    """The entry point."""
+    sys.exit(run())

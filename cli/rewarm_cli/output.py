@@ -1,0 +1,68 @@
+"""What a command prints: a table for people, JSON or YAML for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rewarm_cli.problems import USAGE, CommandFailedError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDE = 10_000
+"""Columns of what is not a terminal: a program reads it, and nothing is cut or wrapped."""
+
+
+def document(value: Any, output: str) -> str:
+    """The value as JSON or YAML."""
+    if output != "yaml":
+        return json.dumps(value, indent=2, ensure_ascii=False)
+    import yaml
+
+    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=110)
+    return text.rstrip("\n")
+
+
+def emit(value: Any, output: str, query: str | None) -> None:
+    """Print a value, or the part of it that a JMESPath expression names; a text is printed without quotes."""
+    if query is not None:
+        value = _searched(value, query)
+    click.echo(value if isinstance(value, str) else document(value, output))
+
+
+def _searched(value: Any, query: str) -> Any:
+    import jmespath  # type: ignore[import-untyped]
+
+    try:
+        return jmespath.search(query, value)
+    except jmespath.exceptions.JMESPathError as error:
+        raise CommandFailedError(f"--query: found {query!r}, which is no JMESPath: {error}", USAGE) from error
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where people read; colours and width are the terminal's."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(
+        file=stream, width=None if stream.isatty() else WIDE, highlight=False, markup=False, emoji=False
+    )
+
+
+def print_table(
+    target: Console, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()
+) -> None:
+    """Columns under bold headings, without lines, as gh has them."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    target.print(table)

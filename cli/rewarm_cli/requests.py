@@ -1,0 +1,184 @@
+"""The options and files that describe a restore, and the request that they make."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rewarm_cli.problems import USAGE, CommandFailedError
+
+Json = dict[str, Any]
+
+STRATEGIES = (
+    "auto", "background", "warm-up-agent", "boosted-warm-up", "provisioned-rate", "fast-snapshot-restore",
+    "volume-clone",
+)  # fmt: skip
+
+FIELDS = {
+    "alarm": "source.alarm",
+    "snapshot": "source.snapshotId",
+    "volume": "source.volumeId",
+    "at": "source.at",
+    "source_instance": "source.instanceId",
+    "image": "source.imageId",
+    "instance": "target.instanceId",
+    "zone": "target.availabilityZone",
+    "device": "target.device",
+    "replace": "target.mode",
+    "unmount": "target.unmount",
+    "ready_within": "objective.readyWithinMinutes",
+    "max_cost": "objective.maxCostUsd",
+    "strategy": "objective.strategy",
+    "strict": "objective.strict",
+}
+"""Option -> field of the request."""
+
+
+class Minutes(click.ParamType):  # type: ignore[type-arg]  # click 8.1 has no argument
+    """`60`, `90m`, `2h`, `1d`, to whole minutes."""
+
+    name = "time"
+    _FACTORS = {"m": 1, "h": 60, "d": 1440}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        factor = self._FACTORS.get(value[-1:])
+        number = value if factor is None else value[:-1]
+        if not number.isdigit():
+            self.fail(f"found {value!r}; allowed are minutes, or a number with m, h or d", param, ctx)
+        return int(number) * (factor or 1)
+
+
+def takes_request(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that describe a restore; it gets the request as `request`."""
+
+    @functools.wraps(command)
+    def called(*positional: Any, **values: Any) -> Any:
+        options = {name: values.pop(name) for name in FIELDS}
+        request = build(values.pop("file"), options, values.pop("tag"), values.pop("sets"))
+        if not request and "alarm_name" not in values:
+            raise click.UsageError(
+                "say what to restore and where to, with --volume and --instance, --alarm, or -f"
+            )
+        return command(*positional, request=request, **values)
+
+    for option in reversed(_OPTIONS):
+        called = option(called)
+    return called
+
+
+def build(file: str | None, options: Json, tags: tuple[str, ...], sets: tuple[str, ...]) -> Json:
+    """A file's request, with the options above it; `--set` wins over both."""
+    request = read(file) if file is not None else {}
+    given = {name: value for name, value in options.items() if value not in (None, False)}
+    if given.pop("replace", False):
+        given["replace"] = "replace"
+    if tags or any(FIELDS[name].startswith("source.") for name in given if name != "at"):
+        request["source"] = {}  # a request has one source: the option's, in place of the file's
+    for name, value in given.items():
+        put(request, FIELDS[name], value)
+    if tags:
+        put(request, "source.tags", dict(_pair(tag, "--tag") for tag in tags))
+    for words in sets:
+        path, text = _pair(words, "--set")
+        put(request, path, parse(text, "--set"))
+    return request
+
+
+def put(request: Json, path: str, value: Any) -> None:
+    """Set a field by its path, such as objective.strategy."""
+    *folders, name = path.split(".")
+    place: Any = request
+    for folder in folders:
+        if not isinstance(place.get(folder), dict):
+            place[folder] = {}
+        place = place[folder]
+    place[name] = value
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise CommandFailedError(f"{option}: found {text!r}; NAME=VALUE is allowed", USAGE)
+    return name, value
+
+
+def read(file: str) -> Json:
+    """The request in a file of JSON or YAML, or on standard input (`-`)."""
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandFailedError(f"{file} cannot be read: {error}", USAGE) from error
+    found = parse(text, file)
+    if not isinstance(found, dict):
+        raise CommandFailedError(
+            f"{file}: found {type(found).__name__}; a request with source and target is needed", USAGE
+        )
+    return found
+
+
+def parse(text: str, where: str) -> Any:
+    """JSON or YAML; a time stays the text that it is."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Without YAML's times: the API takes them as text."""
+
+    resolvers: Json = yaml.SafeLoader.yaml_implicit_resolvers
+    Loader.yaml_implicit_resolvers = {
+        first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
+        for first, pairs in resolvers.items()
+    }
+    try:
+        return yaml.load(text, Loader)  # noqa: S506  # a SafeLoader
+    except yaml.YAMLError as error:
+        raise CommandFailedError(f"{where} is neither JSON nor YAML: {error}", USAGE) from error
+
+
+def plain(request: Json) -> Json:
+    """Without fields that are null or empty: a stored request has them all."""
+    found = {}
+    for name, value in request.items():
+        kept = plain(value) if isinstance(value, dict) else value
+        if kept not in (None, {}, []):
+            found[name] = kept
+    return found
+
+
+_OPTIONS = (
+    click.option("-f", "--file", metavar="FILE", help="The request as YAML or JSON; - is standard input."),
+    click.option("--volume", metavar="VOL", help="Restore this volume's newest usable snapshot."),
+    click.option("--at", metavar="TIME", help="With --volume: the newest snapshot not later than this time."),
+    click.option("--snapshot", metavar="SNAP", help="Restore this snapshot."),
+    click.option("--tag", multiple=True, metavar="KEY=VALUE", help="Restore the newest snapshot with it."),
+    click.option("--source-instance", metavar="I", help="Restore every volume of this instance."),
+    click.option("--image", metavar="AMI", help="Restore every volume of this image."),
+    click.option("--alarm", metavar="NAME", help="Restore what the runbook of this alarm says."),
+    click.option("--instance", metavar="I", help="Attach the new volume to this instance."),
+    click.option("--zone", metavar="AZ", help="Or only make it in this Availability Zone."),
+    click.option("--device", metavar="NAME", help="Device name; default: the first free one."),
+    click.option("--replace", is_flag=True, help="Take the place of the volume at the device."),
+    click.option("--unmount", is_flag=True, help="With --replace: unmount that volume."),
+    click.option("--ready-within", type=Minutes(), metavar="TIME", help="The deadline: minutes, or 2h, 1d."),
+    click.option("--max-cost", type=float, metavar="USD", help="The budget for all volumes together."),
+    click.option(
+        "--strategy", type=click.Choice(STRATEGIES), metavar="NAME",
+        help="Default: auto, the cheapest that meets the deadline.",
+    ),
+    click.option("--strict", is_flag=True, help="Refuse where nothing meets deadline and budget."),
+    click.option(
+        "--set", "sets", multiple=True, metavar="FIELD=VALUE",
+        help="Any field of a request, such as warmUp.maxMibPerSecond=50; several.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,149 @@
+"""The options that every command takes, and the way to the API that they describe."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rewarm_cli.problems import ApiProblemError, CommandFailedError
+
+if TYPE_CHECKING:
+    from rewarm_cli.api import Api
+
+DEFAULT_STACK = "rewarm"
+OUTPUTS = ("table", "json", "yaml")
+EMBEDDED_SHELL = Path(".local", "run", "shell")
+"""What `make run ARGS=--keep-running` writes into the clone."""
+NOT_INSIDE = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "REWARM_API_URL", "REWARM_STACK")
+"""Settings for a real account, which the embedded AWS must not get."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Which stack, and what the answer looks like."""
+
+    profile: str | None = None
+    region: str | None = None
+    stack: str = DEFAULT_STACK
+    api_url: str | None = None
+    output: str = "table"
+    query: str | None = None
+
+    @property
+    def for_people(self) -> bool:
+        """Whether the answer is a table."""
+        return self.output == "table" and self.query is None
+
+    def api(self) -> Api:
+        """The stack's API, with the user's credentials."""
+        from rewarm_cli.account import StackUnreachableError, api_of
+
+        try:
+            return api_of(self.stack, self.api_url, self.region, self.profile)
+        except StackUnreachableError as error:
+            raise CommandFailedError(str(error)) from error
+
+    def emit(self, value: Any) -> None:
+        """Print an answer for programs."""
+        from rewarm_cli.output import emit
+
+        emit(value, self.output, self.query)
+
+
+def examples(*lines: str) -> str:
+    """The examples below a command's options, each on a line of its own."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def takes_settings(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of every command, as its first argument; show the API's refusals."""
+
+    @functools.wraps(command)
+    def called(**values: Any) -> Any:
+        names = Settings.__dataclass_fields__
+        settings = Settings(**{name: values.pop(name) for name in names})
+        try:
+            return command(settings, **values)
+        except Exception as error:
+            raise _explained(error, settings) from error
+
+    for option in reversed(_OPTIONS):
+        called = option(called)
+    return called
+
+
+def of_settings() -> list[click.Parameter]:
+    """The options of every command."""
+    command = click.Command(None)
+    for option in _OPTIONS:
+        option(command)
+    return command.params
+
+
+def _explained(error: Exception, settings: Settings) -> Exception:
+    """The exception to end the command with."""
+    if isinstance(error, click.ClickException | click.exceptions.Exit | click.Abort):
+        return error
+    from rewarm_cli.api import ApiRefusedError
+
+    if isinstance(error, ApiRefusedError):
+        return ApiProblemError(error.call, error.answer.status, error.answer.body, settings.output)
+    if isinstance(error, BrokenPipeError) or not isinstance(error, OSError):
+        return error
+    is_a_file = getattr(error, "filename", None) is not None
+    return CommandFailedError(str(error) if is_a_file else f"the API cannot be reached: {error}")
+
+
+def _enter_embedded_aws(context: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    """Run the same command again where AWS's names lead to the embedded AWS."""
+    if not value or context.resilient_parsing:
+        return
+    shell = _embedded_shell()
+    if shell is None:
+        raise CommandFailedError(
+            "--local: no embedded AWS runs here; `make run ARGS=--keep-running` in a clone leaves one up"
+        )
+    if os.geteuid() != 0:
+        raise CommandFailedError("--local needs root, because the embedded AWS has a network of its own")
+    for name in NOT_INSIDE:
+        os.environ.pop(name, None)
+    arguments = [word for word in sys.argv[1:] if word != "--local"]
+    os.execv(shell, [str(shell), sys.executable, "-m", "rewarm_cli", *arguments])  # noqa: S606
+
+
+def _embedded_shell() -> Path | None:
+    """That of the clone that this is called from, or that this program is a part of."""
+    here = Path.cwd()
+    folders = [here, *here.parents, Path(__file__).resolve().parents[2]]
+    return next((folder / EMBEDDED_SHELL for folder in folders if (folder / EMBEDDED_SHELL).exists()), None)
+
+
+_OPTIONS = (
+    click.option("--profile", metavar="NAME", help="AWS profile, as in the AWS CLI."),
+    click.option("--region", metavar="REGION", help="Default: AWS_REGION, or that of your profile."),
+    click.option(
+        "--stack", default=DEFAULT_STACK, show_default=True, envvar="REWARM_STACK", metavar="NAME",
+        help="CloudFormation stack; its output ApiUrl is where the API is.",
+    ),
+    click.option(
+        "--api-url", envvar="REWARM_API_URL", metavar="URL", help="The API's address, in place of --stack."
+    ),
+    click.option(
+        "-o", "--output", type=click.Choice(OUTPUTS), default="table", show_default=True,
+        envvar="REWARM_OUTPUT", help="What is printed.",
+    ),
+    click.option(
+        "--query", metavar="JMESPATH", help="Print this part of the JSON only, such as restoreId."
+    ),
+    click.option(
+        "--local", is_flag=True, is_eager=True, expose_value=False, callback=_enter_embedded_aws,
+        help="Use the embedded AWS that `make run ARGS=--keep-running` has left up.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,232 @@
+"""What people see of plans, restores, runbooks and volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from rewarm_cli import words
+from rewarm_cli.output import print_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Json = dict[str, Any]
+
+READY = "ready"
+FINISHED = frozenset({READY, "failed", "cancelled", "refused", "duplicate", "suppressed"})
+"""Statuses of a restore that has ended (docs/operations.md, Watching)."""
+
+
+def is_over(record: Json) -> bool:
+    """Whether the restore has ended; a dry run ends with its plan."""
+    dry = bool((record.get("request") or {}).get("dryRun"))
+    return record["status"] in FINISHED or (dry and record["status"] == "planned")
+
+
+def is_good(record: Json) -> bool:
+    """Whether it ended as it was meant to."""
+    return record["status"] in {READY, "planned"}
+
+
+def show_plan(target: Console, answer: Json, *, offers: bool = False) -> None:
+    """Each volume with all strategies, then the sum of it."""
+    for planned in answer["plans"]:
+        target.print(_volume_line(planned["volume"]), soft_wrap=True)
+        rows = [_candidate(candidate) for candidate in planned["candidates"]]
+        print_table(target, ("", "strategy", "p50", "p90", "cost", "why"), rows, right=("p50", "p90", "cost"))
+        target.print()
+    if offers:
+        rows = [
+            [
+                words.duration(offer["deadlineSeconds"]),
+                words.usd(offer["costUsd"]),
+                _choices(offer["choices"]),
+            ]
+            for offer in answer["frontier"]
+        ]
+        print_table(target, ("deadline", "cost", "with"), rows, right=("deadline", "cost"))
+        target.print()
+    for line in summary_lines(answer["summary"]):
+        target.print(line, soft_wrap=True)
+
+
+def summary_lines(summary: Json) -> Iterator[str]:
+    """The time, the price and what to know."""
+    late = "after the deadline" if summary["deadlineMissed"] else "in time"
+    at, cost = words.clock(summary["readyP90At"]), words.usd(summary["totalCostUsd"])
+    yield f"At full speed by {at} (P90), {late}, for {cost}."
+    for note in summary.get("notes") or []:
+        yield f"Note: {note}"
+
+
+def _volume_line(volume: Json) -> str:
+    place = volume.get("instanceId") or volume["availabilityZone"]
+    device = f" as {volume['device']}" if volume.get("device") else ""
+    instead = f", in place of {volume['replaces']['volumeId']}" if volume.get("replaces") else ""
+    data = words.size(volume["dataBytes"])
+    return (
+        f"{volume['snapshotId']} of {words.clock(volume['snapshotStartedAt'])} ({data} of data) to "
+        f"{place}{device}{instead}"
+    )
+
+
+def _candidate(candidate: Json) -> list[str]:
+    return [
+        "*" if candidate["chosen"] else "",
+        _strategy(candidate),
+        words.duration(candidate["readyP50Seconds"]),
+        words.duration(candidate["readyP90Seconds"]),
+        words.usd(candidate["costUsd"]),
+        candidate["reason"],
+    ]
+
+
+def _strategy(plan: Json) -> str:
+    rate = plan.get("initializationRateMibS")
+    return f"{plan['strategy']} {rate} MiB/s" if rate else str(plan["strategy"])
+
+
+def _choices(choices: list[Json]) -> str:
+    return ", ".join(
+        _strategy(choice) + (f" ({choice['volumes']} volumes)" if choice["volumes"] > 1 else "")
+        for choice in choices
+    )
+
+
+def show_restore(target: Console, record: Json, *, events: bool = True) -> None:
+    """One restore: where it is, its volumes, its events, and what to type next."""
+    restore_id = record["restoreId"]
+    target.print(f"{restore_id} is {record['status']}", style="bold", soft_wrap=True)
+    for name, text in _facts(record):
+        target.print(f"  {name:<9} {text}", soft_wrap=True)
+    if rows := [_volume_row(volume) for volume in record.get("volumes") or []]:
+        target.print()
+        print_table(target, ("", "volume", "place", "strategy", "progress"), rows)
+    if events and record.get("events"):
+        target.print()
+        for event in record["events"]:
+            target.print(
+                f"  {words.clock(event['at'], seconds=True)}  {event.get('title') or event['event']}",
+                soft_wrap=True,
+            )
+    target.print()
+    for line in _next(record):
+        target.print(line, soft_wrap=True)
+
+
+def _facts(record: Json) -> Iterator[tuple[str, str]]:
+    trigger = record.get("trigger") or {}
+    by = trigger.get("alarmName") or trigger.get("scheduleName") or trigger.get("kind") or "-"
+    yield "started", f"{words.clock(record.get('startedAt'))} by {by}"
+    if record.get("deadlineAt"):
+        yield "deadline", words.clock(record["deadlineAt"])
+    summary = record.get("summary") or {}
+    if summary and not record.get("finishedAt"):
+        yield (
+            "expected",
+            f"{words.clock(summary['readyP90At'])} (P90), for {words.usd(summary['totalCostUsd'])}",
+        )
+    if record.get("finishedAt"):
+        cost = f", for {words.usd(record['costUsd'])}" if record.get("costUsd") is not None else ""
+        yield "finished", words.clock(record["finishedAt"]) + cost
+    if record.get("step"):
+        yield "step", str(record["step"])
+    if record.get("waiting"):
+        yield "waiting", str(record["waiting"])
+    failure = record.get("failure") or {}
+    if failure:
+        yield "failure", " ".join(filter(None, [failure.get("error"), failure.get("cause")]))
+
+
+def _volume_row(volume: Json) -> list[str]:
+    made = {**(volume.get("volume") or {}), **(volume.get("attached") or {})}
+    place = [made.get("device"), made.get("instanceId") or made.get("availabilityZone")]
+    return [
+        str(volume["index"]),
+        made.get("volumeId") or "-",
+        " on ".join(filter(None, place)) or "-",
+        made.get("strategy") or "-",
+        progress_text(volume) or "-",
+    ]
+
+
+def progress_of(volume: Json) -> tuple[float, Json] | None:
+    """Per cent and the figures behind it: the agent's own, seconds old, or else the last poll's."""
+    agent, polled = volume.get("agent") or {}, volume.get("initialization") or {}
+    if agent.get("bytesTotal"):
+        return 100 * agent["bytesDone"] / agent["bytesTotal"], agent
+    if polled.get("progressPercent") is not None:
+        return float(polled["progressPercent"]), polled
+    return None
+
+
+def progress_text(volume: Json) -> str | None:
+    """`72 %  739.5 MiB of 1 GiB  125.0 MiB/s  ETA 3 s`."""
+    found = progress_of(volume)
+    if found is None:
+        return None
+    percent, figures = found
+    parts = [f"{percent:.0f} %"]
+    if figures.get("bytesTotal"):
+        parts.append(f"{words.size(figures['bytesDone'])} of {words.size(figures['bytesTotal'])}")
+    if figures.get("mibPerSecond") is not None and percent < 100:
+        parts.append(f"{figures['mibPerSecond']:.1f} MiB/s")
+    if figures.get("etaSeconds") is not None and percent < 100:
+        parts.append(f"ETA {words.duration(figures['etaSeconds'])}")
+    return "  ".join(parts)
+
+
+def _next(record: Json) -> Iterator[str]:
+    restore_id = record["restoreId"]
+    if not is_over(record):
+        yield f"Watch it: rewarm status {restore_id} --watch"
+        yield f"Cancel it: rewarm cancel {restore_id}"
+    elif record.get("reportUrl"):
+        yield f"Its page: rewarm report {restore_id}"
+
+
+def show_restores(target: Console, restores: list[Json]) -> None:
+    """A line for each restore, the newest first."""
+    rows = [
+        [
+            restore["restoreId"],
+            restore["status"],
+            words.clock(restore.get("startedAt")),
+            words.clock(restore.get("finishedAt")),
+            _started_by(restore.get("trigger")),
+            restore.get("instanceId") or "-",
+            str(restore.get("volumeCount") or "-"),
+            restore.get("step") or "-",
+        ]
+        for restore in restores
+    ]
+    columns = ("id", "status", "started", "finished", "by", "instance", "volumes", "step")
+    print_table(target, columns, rows, right=("volumes",))
+
+
+def _started_by(trigger: Any) -> str:
+    if not isinstance(trigger, dict):
+        return str(trigger or "-")
+    return str(trigger.get("alarmName") or trigger.get("scheduleName") or trigger.get("kind") or "-")
+
+
+def show_runbooks(target: Console, runbooks: list[Json]) -> None:
+    """A line for each runbook."""
+    rows = [
+        [
+            runbook["alarmName"],
+            words.clock(runbook.get("updatedAt")),
+            _selected((runbook.get("runbook") or {}).get("source") or {}),
+            _selected((runbook.get("runbook") or {}).get("target") or {}),
+        ]
+        for runbook in runbooks
+    ]
+    print_table(target, ("alarm", "updated", "restores", "to"), rows)
+
+
+def _selected(place: Json) -> str:
+    names = ("snapshotId", "volumeId", "instanceId", "imageId", "availabilityZone")
+    found = next((str(place[name]) for name in names if place.get(name)), None)
+    tags = ", ".join(f"{key}={value}" for key, value in (place.get("tags") or {}).items())
+    return found or tags or "-"

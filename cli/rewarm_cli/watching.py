@@ -1,0 +1,204 @@
+"""Follow a restore until it has ended, live on a terminal, in lines anywhere else; it changes nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+import click
+
+from rewarm_cli import words
+from rewarm_cli.problems import NOT_READY, STILL_RUNNING, STOPPED, CommandFailedError
+from rewarm_cli.views import is_good, is_over, progress_of, progress_text, show_restore
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    from rewarm_cli.api import Api
+    from rewarm_cli.settings import Settings
+
+Json = dict[str, Any]
+
+LONG_POLL_SECONDS = 20
+"""As long as the API lets a call wait for news."""
+LIVE_POLL_SECONDS = 2
+"""While an agent reads: its progress is no news to the record."""
+LEAST_PAUSE_SECONDS = 1.0
+OUTAGE_SECONDS = 300.0
+"""So long the API may be out of reach, at a stretch, while a restore is watched."""
+MOST_BARS = 10
+PLAIN_STEP_PERCENT = 10.0
+
+
+def path_of(restore_id: str) -> str:
+    """The restore's address."""
+    return f"/restores/{quote(restore_id, safe='')}"
+
+
+def records(api: Api, restore_id: str, *, live: bool, until: float | None) -> Iterator[Json]:
+    """What GET answers, each time that there may be news; the last one has ended, or the time was over."""
+    version, reading, answered_at = None, False, time.monotonic()
+    while True:
+        seconds = LIVE_POLL_SECONDS if live and reading else LONG_POLL_SECONDS
+        query = "" if version is None else "?" + urlencode({"wait": seconds, "version": version})
+        asked_at = time.monotonic()
+        record = _asked(api, path_of(restore_id) + query, give_up_at=answered_at + OUTAGE_SECONDS)
+        if record is not None:
+            answered_at = time.monotonic()
+            yield record
+            if is_over(record):
+                return
+            version, reading = record.get("version"), record["status"] == "initializing"
+        if until is not None and time.monotonic() >= until:
+            return
+        time.sleep(max(0.0, LEAST_PAUSE_SECONDS - (time.monotonic() - asked_at)))
+
+
+def _asked(api: Api, path: str, *, give_up_at: float) -> Json | None:
+    """The answer; None where the API is out of reach for a moment, which ends no watching."""
+    from rewarm_cli.api import ApiRefusedError
+
+    try:
+        return api.insist(200, "GET", path)
+    except ApiRefusedError as refusal:
+        if refusal.answer.status < 500 or time.monotonic() >= give_up_at:
+            raise
+    except OSError:
+        if time.monotonic() >= give_up_at:
+            raise
+    return None
+
+
+def follow(settings: Settings, api: Api, restore_id: str, *, watch: bool, minutes: int | None) -> Json:
+    """Wait for the restore's end, and return its last record; Ctrl-C ends only this."""
+    until = None if minutes is None else time.monotonic() + 60 * minutes
+    view = _View(settings) if watch else None
+    record: Json = {}
+    try:
+        for record in records(api, restore_id, live=watch, until=until):
+            if view is not None:
+                view.update(record)
+    except KeyboardInterrupt:
+        if view is not None:
+            view.close()
+        click.echo(
+            f"Stopped looking. The restore continues.\n  Look again: rewarm status {restore_id} --watch\n"
+            f"  Cancel it:  rewarm cancel {restore_id}",
+            err=True,
+        )
+        raise click.exceptions.Exit(STOPPED) from None
+    finally:
+        if view is not None:
+            view.close()
+    if not record or not is_over(record):
+        raise CommandFailedError(
+            f"{restore_id} still runs after {words.count(minutes or 0, 'minute')}; it continues. "
+            f"`rewarm status {restore_id} --watch` looks again.",
+            STILL_RUNNING,
+        )
+    return record
+
+
+def end(settings: Settings, record: Json, *, good: bool | None = None, events: bool = True) -> None:
+    """Show how the restore ended; raises Exit where it is not ready."""
+    if settings.for_people:
+        from rewarm_cli.output import console
+
+        show_restore(console(), record, events=events)
+    else:
+        settings.emit(record)
+    if not (is_good(record) if good is None else good):
+        raise click.exceptions.Exit(NOT_READY)
+
+
+class _View:
+    """New states and events as lines, and below them a bar for each volume; off a terminal, lines only."""
+
+    def __init__(self, settings: Settings) -> None:
+        from rewarm_cli.output import console
+
+        self._console: Console = console(stderr=not settings.for_people)
+        self._events = 0
+        self._status = ""
+        self._percents: dict[int, float] = {}
+        self._progress: Progress | None = None
+        self._tasks: dict[int, TaskID] = {}
+
+    def update(self, record: Json) -> None:
+        """Show what is new."""
+        for event in (record.get("events") or [])[self._events :]:
+            title = event.get("title") or event["event"]
+            self._console.print(f"{words.clock(event['at'], seconds=True)}  {title}", soft_wrap=True)
+        self._events = len(record.get("events") or [])
+        status = " ".join(filter(None, [record["status"], record.get("step")]))
+        if self._console.is_terminal:
+            self._move(record, status)
+        else:
+            self._print(record, status)
+        self._status = status
+
+    def close(self) -> None:
+        """Take the bars away. Safe to call twice."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
+    def _print(self, record: Json, status: str) -> None:
+        if status != self._status:
+            self._console.print(status)
+        for volume in record.get("volumes") or []:
+            found = progress_of(volume)
+            if found is None:
+                continue
+            index, percent = volume["index"], found[0]
+            known = self._percents.get(index, -PLAIN_STEP_PERCENT)
+            if percent >= known + PLAIN_STEP_PERCENT or percent >= 100 > known:
+                self._percents[index] = percent
+                self._console.print(f"volume {index}: {progress_text(volume)}")
+
+    def _move(self, record: Json, status: str) -> None:
+        if self._progress is None:
+            self._progress = _bars(self._console)
+            self._tasks[-1] = self._progress.add_task(status, total=None, words="")
+            self._progress.start()
+        expected = (record.get("summary") or {}).get("readyP90At")
+        said = f"at full speed by {words.clock(expected)} (P90)" if expected else ""
+        self._progress.update(self._tasks[-1], description=status, words=said)
+        for volume in (record.get("volumes") or [])[:MOST_BARS]:
+            self._bar(self._progress, volume)
+
+    def _bar(self, progress: Progress, volume: Json) -> None:
+        found = progress_of(volume)
+        if found is None:
+            return
+        index = volume["index"]
+        if index not in self._tasks:
+            self._tasks[index] = progress.add_task(f"volume {index}", total=100, words="")
+        progress.update(self._tasks[index], completed=found[0], words=progress_text(volume))
+
+
+def _bars(console: Console) -> Progress:
+    """A spinner for the restore, and a bar for each volume whose share is known."""
+    from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+    from rich.text import Text
+
+    bar = BarColumn(30)
+
+    class KnownShare(ProgressColumn):
+        """The bar, of what has a share."""
+
+        def render(self, task: Task) -> Any:
+            return Text() if task.total is None else bar.render(task)
+
+    words_of = TextColumn("{task.fields[words]}", markup=False)
+    return Progress(
+        SpinnerColumn(finished_text=" "),
+        TextColumn("{task.description}", markup=False),
+        KnownShare(),
+        words_of,
+        console=console,
+        transient=True,
+    )

@@ -1,0 +1,74 @@
+"""Times, sizes and prices as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+LEAST_USD = Decimal("0.0001")
+
+
+def duration(seconds: float | None) -> str:
+    """`31 s`, `4 min`, `23 h 38 min`, `2 d 3 h`."""
+    if seconds is None:
+        return "-"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes:02d} min"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h"
+
+
+def size(number: float) -> str:
+    """`739.5 MiB`, `1 GiB`."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < 1024:
+            return f"{number:.4g} {unit}"
+        number /= 1024
+    return f"{number:.4g} TiB"
+
+
+def usd(text: Any) -> str:
+    """`$0.75`, `under $0.0001`; `-` where there is no price."""
+    try:
+        value = Decimal(str(text))
+    except InvalidOperation:
+        return "-"
+    if 0 < value < LEAST_USD:
+        return f"under ${LEAST_USD}"
+    return f"${value:.2f}" if value == 0 or value >= 1 else f"${value.quantize(LEAST_USD).normalize():f}"
+
+
+def moment(text: str | None) -> datetime | None:
+    """The time that the API wrote."""
+    return None if not text else datetime.fromisoformat(text)
+
+
+def clock(text: str | None, *, seconds: bool = False) -> str:
+    """`2026-11-22 18:29 UTC`."""
+    at = moment(text)
+    if at is None:
+        return "-"
+    return f"{at.astimezone(UTC):{'%Y-%m-%d %H:%M:%S' if seconds else '%Y-%m-%d %H:%M'}} UTC"
+
+
+def instant(text: str, now: datetime) -> str:
+    """A time for the API: `30m`, `12h` and `7d` count back from now. Raises ValueError."""
+    number, unit = text[:-1], text[-1:]
+    if unit in UNITS and number.isdigit():
+        return (now - timedelta(**{UNITS[unit]: int(number)})).strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = datetime.fromisoformat(text)
+    at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def count(number: int, thing: str) -> str:
+    """`1 volume`, `2 volumes`."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

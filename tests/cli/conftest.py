@@ -1,0 +1,41 @@
+"""A stack's API on this machine, and `rewarm` with credentials for it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from rewarm_cli import api as calls
+from rewarm_cli import watching
+from rewarm_cli.main import run
+from tests.support.stack_api import Served, StackApi
+
+
+@pytest.fixture
+def stack():
+    """The API as the commands meet it."""
+    return StackApi()
+
+
+@pytest.fixture
+def rewarm(stack, monkeypatch, tmp_path, capsys):
+    """Runs a command on that API: its exit status and what it printed."""
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "REWARM_STACK", "REWARM_OUTPUT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "123456789012")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setattr(calls, "PAUSES_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(watching, "LEAST_PAUSE_SECONDS", 0.0)
+    served = Served(stack)
+    monkeypatch.setenv("REWARM_API_URL", served.url)
+
+    def called(*words):
+        status = run(list(words))
+        said = capsys.readouterr()
+        return SimpleNamespace(status=status, out=said.out, err=said.err)
+
+    yield called
+    served.close()

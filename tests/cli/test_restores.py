@@ -1,0 +1,286 @@
+"""`rewarm plan`, `restore`, `list`, `cancel` and `report` on an API that answers by the contract."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from rewarm_cli.problems import DONE, FAILED, NOT_FOUND, NOT_READY, REFUSED, STILL_RUNNING, USAGE
+from tests.support.stack_api import RefusedError
+
+VOLUME, INSTANCE = "vol-0123456789abcdef0", "i-0123456789abcdef0"
+REQUEST = ("--volume", VOLUME, "--instance", INSTANCE)
+AGENT = {
+    "strategy": "warm-up-agent", "chosen": True, "reason": "It is the cheapest in time.",
+    "readyP50Seconds": 31, "readyP90Seconds": 240, "costUsd": "0.000001",
+}  # fmt: skip
+RATE = {
+    "strategy": "provisioned-rate", "initializationRateMibS": 100, "chosen": False,
+    "reason": "Not possible.", "readyP50Seconds": None, "readyP90Seconds": None, "costUsd": None,
+}  # fmt: skip
+PLACE = {
+    "snapshotId": "snap-1", "snapshotStartedAt": "2026-11-22T03:00:00Z", "dataBytes": 2**30,
+    "instanceId": INSTANCE, "availabilityZone": "eu-west-1a", "device": "/dev/sdf",
+}  # fmt: skip
+OFFER = {"deadlineSeconds": 240, "costUsd": "0.75", "choices": [{"volumes": 2, "strategy": "background"}]}
+SUMMARY = {"readyP90At": "2026-11-22T10:04:00Z", "totalCostUsd": "0.75", "deadlineMissed": False}
+PLAN = {
+    "plans": [{"volume": PLACE, "candidates": [AGENT, RATE]}],
+    "summary": {**SUMMARY, "notes": ["Prices more than 90 days old."]},
+    "frontier": [OFFER],
+}
+
+
+def restored(restore_id="restore-1", status="ready", **more):
+    return {
+        "restoreId": restore_id,
+        "status": status,
+        "startedAt": "2026-11-22T10:00:00Z",
+        "volumes": [],
+        **more,
+    }
+
+
+class TestPlan:
+    def test_it_shows_each_strategy_with_times_price_and_reason(self, rewarm, stack):
+        stack.answers["POST", "/plans"] = 200, PLAN
+        shown = rewarm("plan", *REQUEST, "--what-if")
+        assert shown.status == DONE
+        assert (
+            "snap-1 of 2026-11-22 03:00 UTC (1 GiB of data) to i-0123456789abcdef0 as /dev/sdf" in shown.out
+        )
+        lines = [line.split() for line in shown.out.splitlines()]
+        assert ["*", "warm-up-agent", "31", "s", "4", "min", "under", "$0.0001"] in [
+            line[:8] for line in lines
+        ]
+        assert "provisioned-rate 100 MiB/s" in shown.out
+        assert "background (2 volumes)" in shown.out
+        assert "At full speed by 2026-11-22 10:04 UTC (P90), in time, for $0.75." in shown.out
+        assert "Note: Prices more than 90 days old." in shown.out
+
+    def test_the_request_is_signed_for_the_stack_s_region(self, rewarm, stack):
+        stack.answers["POST", "/plans"] = 200, PLAN
+        rewarm("plan", *REQUEST, "--ready-within", "2h", "--max-cost", "1.5", "--strict")
+        (call,) = stack.calls
+        assert "/eu-west-1/execute-api/aws4_request" in call.headers["authorization"]
+        assert call.body == {
+            "source": {"volumeId": VOLUME},
+            "target": {"instanceId": INSTANCE},
+            "objective": {"readyWithinMinutes": 120, "maxCostUsd": 1.5, "strict": True},
+        }
+
+    def test_json_yaml_and_a_part_of_them_for_programs(self, rewarm, stack):
+        stack.answers["POST", "/plans"] = 200, PLAN
+        assert json.loads(rewarm("plan", *REQUEST, "--output", "json").out) == PLAN
+        assert yaml.safe_load(rewarm("plan", *REQUEST, "-o", "yaml").out) == PLAN
+        assert rewarm("plan", *REQUEST, "--query", "plans[0].volume.snapshotId").out == "snap-1\n"
+        assert rewarm("plan", *REQUEST, "--query", "plans[").status == USAGE
+
+    def test_a_picture_is_asked_for_as_one(self, rewarm, stack, tmp_path):
+        stack.before = lambda call: stack.answers.update(
+            {("POST", "/plans"): (200, "<svg/>" if call.headers.get("accept") == "image/svg+xml" else PLAN)}
+        )
+        assert rewarm("plan", *REQUEST, "--picture", str(tmp_path / "plan.svg")).status == DONE
+        assert (tmp_path / "plan.svg").read_text(encoding="utf-8") == "<svg/>"
+        assert stack.calls[-1].query == {"picture": "plan"}
+
+    def test_without_a_request_nothing_is_sent(self, rewarm, stack):
+        shown = rewarm("plan")
+        assert (shown.status, stack.calls) == (USAGE, [])
+        assert "say what to restore" in shown.err
+
+
+class TestRefusals:
+    def test_each_wrong_field_with_what_was_found_and_what_is_allowed(self, rewarm, stack):
+        def refuse(_call):
+            errors = (
+                {
+                    "field": "source.volumeId",
+                    "found": "vol-x",
+                    "allowed": "an id such as vol-0123",
+                    "message": "?",
+                },
+                {"field": "objective.maxCostUsd", "found": -1, "allowed": "0 or more", "message": "?"},
+                {"field": "target", "found": None, "allowed": None, "message": "it is missing"},
+            )
+            raise RefusedError(400, "InvalidRequestError", "3 fields are wrong", *errors)
+
+        stack.before = refuse
+        shown = rewarm("restore", *REQUEST)
+        assert shown.status == REFUSED
+        assert shown.out == ""
+        assert shown.err.splitlines() == [
+            "Error: POST /restores answered 400 InvalidRequestError",
+            "  source.volumeId: found vol-x; allowed is an id such as vol-0123",
+            "  objective.maxCostUsd: found -1; allowed is 0 or more",
+            "  target: it is missing",
+        ]
+
+    def test_for_programs_they_are_the_api_s_problem_details(self, rewarm):
+        shown = rewarm("status", "restore-9", "-o", "json")
+        assert shown.status == NOT_FOUND
+        assert json.loads(shown.err)["error"] == "RestoreNotFoundError"
+
+    def test_who_holds_the_device_is_named_with_what_to_type(self, rewarm, stack):
+        def refuse(_call):
+            raise RefusedError(409, "TargetBusyError", "the device is taken", heldBy="restore-7")
+
+        stack.before = refuse
+        shown = rewarm("restore", *REQUEST)
+        assert shown.status == REFUSED
+        assert "rewarm cancel restore-7" in shown.err
+
+    def test_without_permission_it_says_which(self, rewarm, stack):
+        def refuse(_call):
+            raise RefusedError(403, "ACCESS_DENIED", "not authorized")
+
+        stack.before = refuse
+        assert "execute-api:Invoke" in rewarm("list").err
+
+    def test_an_api_that_is_not_there_is_a_failure(self, rewarm):
+        shown = rewarm("list", "--api-url", "http://127.0.0.1:9/v1")
+        assert shown.status == FAILED
+        assert "the API cannot be reached" in shown.err
+
+    def test_what_passes_by_itself_is_asked_again(self, rewarm, stack):
+        left = [503, 429]
+
+        def refuse(_call):
+            if left:
+                raise RefusedError(left.pop(), "ThrottledError", "later")
+
+        stack.before = refuse
+        assert rewarm("restore", *REQUEST).status == DONE
+        assert len({call.headers["idempotency-key"] for call in stack.calls}) == 1
+        assert len(stack.calls) == 3
+
+    def test_too_many_restores_do_not_pass_by_themselves(self, rewarm, stack):
+        def refuse(_call):
+            raise RefusedError(429, "TooManyRestoresError", "10 run", running=["restore-1"])
+
+        stack.before = refuse
+        assert rewarm("restore", *REQUEST).status == REFUSED
+        assert len(stack.calls) == 1
+
+
+class TestRestore:
+    def test_it_starts_and_says_how_to_watch_and_cancel(self, rewarm, stack):
+        shown = rewarm("restore", *REQUEST)
+        assert shown.status == DONE
+        assert "rewarm status restore-1 --watch" in shown.out
+        assert "rewarm cancel restore-1" in shown.out
+        assert list(stack.restores) == ["restore-1"]
+
+    def test_the_id_alone_for_a_script(self, rewarm):
+        assert rewarm("restore", *REQUEST, "--query", "restoreId").out == "restore-1\n"
+
+    def test_a_file_with_options_above_it(self, rewarm, stack, tmp_path):
+        file = tmp_path / "request.yaml"
+        file.write_text(
+            "source: {snapshotId: snap-1}\n"
+            "target: {instanceId: i-1}\nobjective:\n  readyWithinMinutes: 60\n  strategy: auto\n",
+            encoding="utf-8",
+        )
+        words = ("--volume", VOLUME, "--at", "2026-11-22T10:00:00Z", "--ready-within", "90m", "--replace")
+        rewarm("restore", "-f", str(file), *words, "--set", "warmUp.maxMibPerSecond=50", "--dry-run")
+        assert stack.calls[0].body == {
+            "source": {"volumeId": VOLUME, "at": "2026-11-22T10:00:00Z"},
+            "target": {"instanceId": "i-1", "mode": "replace"},
+            "objective": {"readyWithinMinutes": 90, "strategy": "auto"},
+            "warmUp": {"maxMibPerSecond": 50},
+            "dryRun": True,
+        }
+
+    def test_a_time_in_a_file_of_yaml_stays_text(self, rewarm, stack, tmp_path):
+        file = tmp_path / "request.yaml"
+        file.write_text("source: {volumeId: vol-1, at: 2026-11-22T10:00:00Z}\n", encoding="utf-8")
+        rewarm("restore", "-f", str(file), "--tag", "a=b", "--zone", "eu-west-1a")
+        rewarm("restore", "-f", str(file))
+        assert stack.calls[0].body["source"] == {"tags": {"a": "b"}}
+        assert stack.calls[1].body["source"]["at"] == "2026-11-22T10:00:00Z"
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("-f", "/nowhere.yaml"),
+            ("--ready-within", "soon"),
+            ("--set", "x"),
+            ("--strategy", "fast"),
+            ("--what",),
+        ],
+    )
+    def test_a_wrong_option_sends_nothing(self, rewarm, stack, words):
+        assert rewarm("restore", *REQUEST, *words).status == USAGE
+        assert stack.calls == []
+
+
+class TestList:
+    @pytest.fixture(autouse=True)
+    def many(self, stack):
+        for number in range(1, 251):
+            stack.put(
+                restored(f"restore-{number}", "failed" if number % 2 else "ready", trigger={"kind": "api"})
+            )
+
+    def test_the_newest_first_page_after_page(self, rewarm, stack):
+        found = json.loads(rewarm("list", "--limit", "230", "--output", "json").out)["restores"]
+        assert [found[0]["restoreId"], found[-1]["restoreId"], len(found)] == [
+            "restore-250",
+            "restore-21",
+            230,
+        ]
+        assert [call.query["limit"] for call in stack.calls] == ["100", "100", "30"]
+
+    def test_a_line_each_for_people(self, rewarm):
+        lines = rewarm("list", "--limit", "2").out.splitlines()
+        assert lines[0].split()[:3] == ["id", "status", "started"]
+        assert [line.split()[:2] for line in lines[1:]] == [
+            ["restore-250", "ready"],
+            ["restore-249", "failed"],
+        ]
+
+    def test_what_to_list_is_asked_of_the_api(self, rewarm, stack):
+        words = ("--status", "failed", "--instance", INSTANCE, "--alarm", "rewarm-a b", "--since",
+                 "2026-11-22T10:00:00+01:00")  # fmt: skip
+        rewarm("list", *words)
+        assert stack.calls[0].query == {
+            "status": "failed", "instanceId": INSTANCE, "alarmName": "rewarm-a b",
+            "since": "2026-11-22T09:00:00Z", "limit": "30",
+        }  # fmt: skip
+        assert rewarm("list", "--since", "yesterday").status == USAGE
+
+
+class TestEnds:
+    def test_a_restore_that_is_not_ready_has_a_status_of_its_own(self, rewarm, stack):
+        stack.put(restored(status="failed", failure={"error": "VolumeNotFastError", "cause": "p99 is 91 ms"}))
+        assert rewarm("status", "restore-1").status == DONE
+        shown = rewarm("status", "restore-1", "--wait")
+        assert shown.status == NOT_READY
+        assert "VolumeNotFastError p99 is 91 ms" in shown.out
+
+    def test_waiting_no_longer_than_asked_leaves_the_restore_alone(self, rewarm, stack):
+        stack.put(restored(status="initializing"))
+        shown = rewarm("status", "restore-1", "--wait", "--timeout", "0m")
+        assert shown.status == STILL_RUNNING
+        assert {call.method for call in stack.calls} == {"GET"}
+
+    def test_cancel_and_its_end(self, rewarm, stack):
+        stack.put(restored(status="restoring"))
+        assert rewarm("cancel", "restore-1", "--wait").status == DONE
+        assert stack.restores["restore-1"]["status"] == "cancelled"
+        shown = rewarm("cancel", "restore-1")
+        assert shown.status == REFUSED
+        assert "it is cancelled" in shown.err
+
+    def test_the_report_s_link_and_page(self, rewarm, stack, tmp_path):
+        stack.put(restored(status="initializing"))
+        assert rewarm("report", "restore-1").status == NOT_FOUND
+        stack.answers["GET", "/page"] = 200, "<html>"
+        rewarm("list")
+        url = f"http://{stack.calls[-1].headers['host']}/v1/page"
+        stack.put(restored(reportUrl=url))
+        assert rewarm("report", "restore-1", "--url").out == f"{url}\n"
+        assert rewarm("report", "restore-1", "--save", str(tmp_path / "page.html")).status == DONE
+        assert (tmp_path / "page.html").read_text(encoding="utf-8") == "<html>"

@@ -1,0 +1,157 @@
+"""A stack's API on this machine, as `rewarm` meets it: routes, problem details, pages, long polls."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+Json = dict[str, Any]
+MOST_WAIT_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request as it arrived."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    body: Json | None
+    headers: dict[str, str]
+
+
+class RefusedError(Exception):
+    """An answer with problem details (RFC 9457)."""
+
+    def __init__(self, status: int, name: str, detail: str, *errors: Json, **more: Any) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.body = {"type": "about:blank", "title": name, "status": status, "detail": detail, "error": name,
+                     "errors": list(errors), **more}  # fmt: skip
+
+
+@dataclass
+class StackApi:
+    """Restores and runbooks in memory; `before` may refuse any call, `answers` overrides a route."""
+
+    restores: dict[str, Json] = field(default_factory=dict)
+    runbooks: dict[str, Json] = field(default_factory=dict)
+    answers: dict[tuple[str, str], Any] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    before: Callable[[Call], None] = lambda _call: None
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def put(self, record: Json) -> None:
+        """Store a restore's record; who waits for its news gets them."""
+        with self.changed:
+            known = self.restores.get(record["restoreId"], {"version": 0})
+            self.restores[record["restoreId"]] = {**record, "version": known["version"] + 1}
+            self.changed.notify_all()
+
+    def answer(self, call: Call) -> tuple[int, Any]:
+        """Status and body of the answer."""
+        self.calls.append(call)
+        self.before(call)
+        if (call.method, call.path) in self.answers:
+            return self.answers[call.method, call.path]
+        kind, _, name = call.path.removeprefix("/").partition("/")
+        route = getattr(self, f"_{call.method.lower()}_{kind}", None)
+        if route is None:
+            raise RefusedError(404, "RouteNotFoundError", f"there is no {call.method} {call.path}")
+        return route(call, unquote(name))
+
+    def _get_restores(self, call: Call, name: str) -> tuple[int, Json]:
+        if not name:
+            return 200, self._page("restores", list(reversed(self.restores.values())), call)
+        if name not in self.restores:
+            raise RefusedError(404, "RestoreNotFoundError", f"there is no restore {name}")
+        with self.changed:
+            if "version" in call.query:
+                seconds = min(float(call.query["wait"]), MOST_WAIT_SECONDS)
+                known = int(call.query["version"])
+                self.changed.wait_for(lambda: self.restores[name]["version"] != known, seconds)
+            return 200, self.restores[name]
+
+    def _post_restores(self, call: Call, _name: str) -> tuple[int, Json]:
+        restore_id = f"restore-{len(self.restores) + 1}"
+        self.put({"restoreId": restore_id, "status": "accepted", "request": call.body, "volumes": []})
+        return 202, {"restoreId": restore_id, "status": "accepted"}
+
+    def _delete_restores(self, _call: Call, name: str) -> tuple[int, Json]:
+        record = self.restores[name]
+        if record["status"] in {"ready", "failed", "cancelled"}:
+            raise RefusedError(409, "RestoreEndedError", f"{name} has ended: it is {record['status']}")
+        self.put({**record, "status": "cancelled"})
+        return 202, {"restoreId": name, "status": record["status"], "cancelRequested": True}
+
+    def _get_runbooks(self, call: Call, name: str) -> tuple[int, Json]:
+        if name:
+            if name not in self.runbooks:
+                raise RefusedError(404, "RunbookNotFoundError", f"the alarm {name} has no runbook")
+            return 200, {"alarmName": name, "request": self.runbooks[name]}
+        found = [{"alarmName": alarm, "updatedAt": "2026-11-22T10:00:00Z", "runbook": runbook}
+                 for alarm, runbook in self.runbooks.items()]  # fmt: skip
+        return 200, self._page("runbooks", found, call)
+
+    def _put_runbooks(self, call: Call, name: str) -> tuple[int, Json]:
+        self.runbooks[name] = call.body or {}
+        return 200, {"alarmName": name, "request": call.body}
+
+    def _delete_runbooks(self, _call: Call, name: str) -> tuple[int, Json]:
+        del self.runbooks[name]
+        return 200, {"alarmName": name, "deleted": True}
+
+    def _page(self, name: str, found: list[Json], call: Call) -> Json:
+        begin = int(call.query.get("nextToken", 0))
+        end = begin + int(call.query["limit"])
+        chosen = [item for item in found if call.query.get("status") in {None, item.get("status")}]
+        return {name: chosen[begin:end], "nextToken": str(end) if end < len(chosen) else None}
+
+
+class Served:
+    """The API at an address of its own."""
+
+    def __init__(self, api: StackApi) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                asked = urlsplit(self.path)
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                call = Call(
+                    method=self.command,
+                    path=asked.path.removeprefix("/v1"),
+                    query={name: values[0] for name, values in parse_qs(asked.query).items()},
+                    body=json.loads(body) if body else None,
+                    headers={name.lower(): value for name, value in self.headers.items()},
+                )
+                try:
+                    status, content = api.answer(call)
+                    kind = "application/json"
+                except RefusedError as refusal:
+                    status, content, kind = refusal.status, refusal.body, "application/problem+json"
+                sent = content.encode() if isinstance(content, str) else json.dumps(content).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(sent)))
+                self.end_headers()
+                self.wfile.write(sent)
+
+            do_GET = do_POST = do_PUT = do_DELETE = answer
+
+            def log_message(self, *_args: Any) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def close(self) -> None:
+        """End it."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
