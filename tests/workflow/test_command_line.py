@@ -1,0 +1,91 @@
+"""`rewarm` on the embedded AWS: it finds the stack's API by CloudFormation, and restores with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rewarm_cli.main import run
+from rewarm_cli.problems import DONE, NOT_FOUND, REFUSED, STILL_RUNNING
+from tests.support.restores import RestoreUser, request_for, unique
+
+Rewarm = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def rewarm(capsys: pytest.CaptureFixture[str]) -> Rewarm:
+    """Runs a command: its exit status, and what it printed."""
+
+    def called(*words: str) -> tuple[int, str, str]:
+        status = run(words)
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return called
+
+
+def written(folder: Path, request: dict[str, Any]) -> str:
+    file = folder / "request.json"
+    file.write_text(json.dumps(request), encoding="utf-8")
+    return str(file)
+
+
+def test_a_restore_from_its_plan_to_its_page(user: RestoreUser, rewarm: Rewarm, tmp_path: Path) -> None:
+    file, before = written(tmp_path, request_for(user, "auto", readyWithinMinutes=30)), user.executions()
+    status, planned, _ = rewarm("plan", "-f", file, "--set", "verify.maxP99Ms=2000")
+    assert status == DONE
+    assert "*  warm-up-agent" in planned
+    assert user.executions() == before
+    status, shown, errors = rewarm("restore", "-f", file, "--set", "verify.maxP99Ms=2000", "--watch")
+    assert status == DONE, errors
+    restore_id = shown.split(maxsplit=1)[0]
+    assert "can be used" in shown
+    assert "volume 0: 100 %" in shown
+    assert f"{restore_id} is ready" in shown
+    status, record, _ = rewarm("status", restore_id, "--output", "json")
+    assert json.loads(record)["volumes"][0]["volume"]["strategy"] == "warm-up-agent"
+    status, shown, _ = rewarm("report", restore_id, "--save", str(tmp_path / "page.html"))
+    assert status == DONE
+    assert "<html" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert rewarm("cancel", restore_id)[0] == REFUSED
+
+
+def test_a_restore_that_is_not_waited_for_any_longer_and_then_cancelled(
+    user: RestoreUser, rewarm: Rewarm, tmp_path: Path
+) -> None:
+    file = written(tmp_path, request_for(user, "background"))
+    status, restore_id, _ = rewarm("restore", "-f", file, "--query", "restoreId")
+    assert status == DONE
+    restore_id = restore_id.strip()
+    assert rewarm("status", restore_id, "--wait", "--timeout", "0m")[0] == STILL_RUNNING
+    status, shown, errors = rewarm("cancel", restore_id, "--wait")
+    assert status == DONE, errors
+    assert f"{restore_id} is cancelled" in shown
+
+
+def test_a_runbook_that_is_stored_checked_tested_and_deleted(
+    user: RestoreUser, rewarm: Rewarm, tmp_path: Path
+) -> None:
+    alarm, file = unique("rewarm-line"), written(tmp_path, request_for(user, "auto", readyWithinMinutes=30))
+    assert rewarm("runbook", "put", alarm, "-f", file)[0] == DONE
+    status, checked, _ = rewarm("runbook", "check", alarm)
+    assert status == DONE
+    assert f"If {alarm} went off now:" in checked
+    status, tested, errors = rewarm("runbook", "test", alarm)
+    assert status == DONE, errors
+    assert "is planned" in tested
+    assert not any(user.left().values())
+    assert rewarm("runbook", "delete", alarm)[0] == DONE
+    status, _, errors = rewarm("runbook", "get", alarm)
+    assert (status, "has no runbook" in errors) == (NOT_FOUND, True)
+
+
+def test_what_the_api_refuses_is_said_in_its_words(rewarm: Rewarm) -> None:
+    status, shown, errors = rewarm("restore", "--volume", "vol-x", "--instance", "i-0123456789abcdef0")
+    assert (status, shown) == (REFUSED, "")
+    assert "source.volumeId: found " in errors
+    assert "vol-x" in errors
