@@ -39,7 +39,8 @@ def main(arguments: Sequence[str] | None = None, run_sam: RunSam | None = None) 
     parser.add_argument("--region", help="default: that of AWS_REGION or of your profile")
     parser.add_argument("--yes", action="store_true", help="delete without asking")
     options = parser.parse_args(arguments)
-    session = boto3.Session(region_name=options.region)
+    # boto3 reads AWS_DEFAULT_REGION only; the AWS CLI and SAM read AWS_REGION first.
+    session = boto3.Session(region_name=options.region or os.environ.get("AWS_REGION"))
     try:
         return _undeploy(session, options.stack_name, asks=not options.yes, run_sam=run_sam or _sam)
     except KeyboardInterrupt:
