@@ -7,6 +7,8 @@ from typing import IO, Any
 
 import click
 
+from rewarm_cli.words import duration
+
 Json = dict[str, Any]
 
 DONE, FAILED, USAGE, REFUSED, NOT_FOUND, NOT_READY, STILL_RUNNING, STOPPED = 0, 1, 2, 3, 4, 5, 6, 130
@@ -35,8 +37,8 @@ class CommandFailedError(click.ClickException):
 class ApiProblemError(CommandFailedError):
     """The API's answer; for programs (`--output json` or `yaml`) as it is, on standard error."""
 
-    def __init__(self, call: str, status: int, body: Json, output: str) -> None:
-        super().__init__("\n".join(words(call, status, body)), _exit_status(status))
+    def __init__(self, call: str, status: int, body: Json, *, retry_after: str | None, output: str) -> None:
+        super().__init__("\n".join([*words(call, status, body), *_later(retry_after)]), _exit_status(status))
         self.body = body
         self.output = output
 
@@ -68,6 +70,11 @@ def words(call: str, status: int, body: Json) -> Iterator[str]:
         yield f"  See it with `rewarm status {held_by}`; end it with `rewarm cancel {held_by}`."
     if status == 403:
         yield f"  {FORBIDDEN_HINT}"
+
+
+def _later(retry_after: str | None) -> Iterator[str]:
+    if retry_after and retry_after.isdigit():
+        yield f"  Try again in {duration(int(retry_after))}."
 
 
 def _wrong(error: Json) -> str:

@@ -94,7 +94,10 @@ def _explained(error: Exception, settings: Settings) -> Exception:
     from rewarm_cli.api import ApiRefusedError
 
     if isinstance(error, ApiRefusedError):
-        return ApiProblemError(error.call, error.answer.status, error.answer.body, settings.output)
+        answer = error.answer
+        return ApiProblemError(
+            error.call, answer.status, answer.body, retry_after=answer.retry_after, output=settings.output
+        )
     if isinstance(error, BrokenPipeError) or not isinstance(error, OSError):
         return error
     is_a_file = getattr(error, "filename", None) is not None

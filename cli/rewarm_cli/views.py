@@ -18,15 +18,20 @@ FINISHED = frozenset({READY, "failed", "cancelled", "refused", "duplicate", "sup
 """Statuses of a restore that has ended (docs/operations.md, Watching)."""
 
 
+def status_of(record: Json) -> str:
+    """Its status; a restore that has only begun may have none yet."""
+    return record.get("status") or "starting"
+
+
 def is_over(record: Json) -> bool:
     """Whether the restore has ended; a dry run ends with its plan."""
     dry = bool((record.get("request") or {}).get("dryRun"))
-    return record["status"] in FINISHED or (dry and record["status"] == "planned")
+    return status_of(record) in FINISHED or (dry and status_of(record) == "planned")
 
 
 def is_good(record: Json) -> bool:
     """Whether it ended as it was meant to."""
-    return record["status"] in {READY, "planned"}
+    return status_of(record) in {READY, "planned"}
 
 
 def show_plan(target: Console, answer: Json, *, offers: bool = False) -> None:
@@ -97,7 +102,7 @@ def _choices(choices: list[Json]) -> str:
 def show_restore(target: Console, record: Json, *, events: bool = True) -> None:
     """One restore: where it is, its volumes, its events, and what to type next."""
     restore_id = record["restoreId"]
-    target.print(f"{restore_id} is {record['status']}", style="bold", soft_wrap=True)
+    target.print(f"{restore_id} is {status_of(record)}", style="bold", soft_wrap=True)
     for name, text in _facts(record):
         target.print(f"  {name:<9} {text}", soft_wrap=True)
     if rows := [_volume_row(volume) for volume in record.get("volumes") or []]:

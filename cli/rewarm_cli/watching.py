@@ -11,7 +11,7 @@ import click
 
 from rewarm_cli import words
 from rewarm_cli.problems import NOT_READY, STILL_RUNNING, STOPPED, CommandFailedError
-from rewarm_cli.views import is_good, is_over, progress_of, progress_text, show_restore
+from rewarm_cli.views import is_good, is_over, progress_of, progress_text, show_restore, status_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,7 +51,7 @@ def records(api: Api, restore_id: str, *, live: bool, until: float | None) -> It
             yield record
             if is_over(record):
                 return
-            version, reading = record.get("version"), record["status"] == "initializing"
+            version, reading = record.get("version"), status_of(record) == "initializing"
         if until is not None and time.monotonic() >= until:
             return
         time.sleep(max(0.0, LEAST_PAUSE_SECONDS - (time.monotonic() - asked_at)))
@@ -133,7 +133,7 @@ class _View:
             title = event.get("title") or event["event"]
             self._console.print(f"{words.clock(event['at'], seconds=True)}  {title}", soft_wrap=True)
         self._events = len(record.get("events") or [])
-        status = " ".join(filter(None, [record["status"], record.get("step")]))
+        status = " ".join(filter(None, [status_of(record), record.get("step")]))
         if self._console.is_terminal:
             self._move(record, status)
         else:

@@ -161,8 +161,9 @@ class TestRefusals:
             raise RefusedError(429, "TooManyRestoresError", "10 run", running=["restore-1"])
 
         stack.before = refuse
-        assert rewarm("restore", *REQUEST).status == REFUSED
-        assert len(stack.calls) == 1
+        shown = rewarm("restore", *REQUEST)
+        assert (shown.status, len(stack.calls)) == (REFUSED, 1)
+        assert "Try again in 2 min." in shown.err
 
 
 class TestRestore:
@@ -259,6 +260,10 @@ class TestEnds:
         shown = rewarm("status", "restore-1", "--wait")
         assert shown.status == NOT_READY
         assert "VolumeNotFastError p99 is 91 ms" in shown.out
+
+    def test_a_restore_that_has_only_begun_may_have_no_status(self, rewarm, stack):
+        stack.put({"restoreId": "restore-1", "volumes": []})
+        assert "restore-1 is starting" in rewarm("status", "restore-1").out
 
     def test_waiting_no_longer_than_asked_leaves_the_restore_alone(self, rewarm, stack):
         stack.put(restored(status="initializing"))

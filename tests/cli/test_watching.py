@@ -166,6 +166,24 @@ def test_on_a_terminal_it_plans_and_asks_and_ctrl_c_leaves_the_restore_alone(sta
     assert "DELETE" not in {call.method for call in stack.calls}
 
 
+def test_ctrl_c_before_the_answer_says_that_the_restore_may_have_begun(stack):
+    answers = threading.Event()
+    stack.before = lambda _call: answers.wait()
+    served = Served(stack)
+    terminal = Terminal(served.url, "restore", "--volume", "vol-1", "--instance", "i-1", "--yes")
+    try:
+        wait_until(lambda: stack.calls)
+        terminal.type(b"\x03")
+        assert terminal.end() == STOPPED
+    finally:
+        answers.set()
+        terminal.process.kill()
+        served.close()
+    key = stack.calls[0].headers["idempotency-key"]
+    assert "The restore may have been started" in terminal.seen
+    assert f"--idempotency-key {key}" in " ".join(terminal.seen.split())
+
+
 def test_no_is_the_answer_that_starts_nothing(stack):
     stack.answers["POST", "/plans"] = 200, {"plans": [], "summary": {**SUMMARY, "notes": []}}
     served = Served(stack)

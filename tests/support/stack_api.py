@@ -49,8 +49,8 @@ class StackApi:
     def put(self, record: Json) -> None:
         """Store a restore's record; who waits for its news gets them."""
         with self.changed:
-            known = self.restores.get(record["restoreId"], {"version": 0})
-            self.restores[record["restoreId"]] = {**record, "version": known["version"] + 1}
+            known = self.restores.get(record["restoreId"], {"version": "0"})
+            self.restores[record["restoreId"]] = {**record, "version": str(int(known["version"]) + 1)}
             self.changed.notify_all()
 
     def answer(self, call: Call) -> tuple[int, Any]:
@@ -73,7 +73,7 @@ class StackApi:
         with self.changed:
             if "version" in call.query:
                 seconds = min(float(call.query["wait"]), MOST_WAIT_SECONDS)
-                known = int(call.query["version"])
+                known = call.query["version"]
                 self.changed.wait_for(lambda: self.restores[name]["version"] != known, seconds)
             return 200, self.restores[name]
 
@@ -136,6 +136,8 @@ class Served:
                 sent = content.encode() if isinstance(content, str) else json.dumps(content).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
+                if status in {429, 503}:
+                    self.send_header("Retry-After", "150")
                 self.send_header("Content-Length", str(len(sent)))
                 self.end_headers()
                 self.wfile.write(sent)

@@ -224,15 +224,16 @@ def _instant(option: str, text: str | None) -> str | None:
 @takes_settings
 def cancel(settings: Settings, restore_id: str, *, wait: bool, timeout: int | None) -> None:
     """Cancel a restore. Volumes that were announced as usable are kept."""
+    from rewarm_cli.views import status_of
     from rewarm_cli.watching import end, follow, path_of
 
     api = settings.api()
     answer = api.insist(202, "DELETE", path_of(restore_id))
     if wait:
         record = follow(settings, api, restore_id, watch=False, minutes=timeout)
-        end(settings, record, good=record["status"] == "cancelled")
+        end(settings, record, good=status_of(record) == "cancelled")
     elif settings.for_people:
-        click.echo(f"{restore_id} ends as cancelled; it is {answer['status']} now")
+        click.echo(f"{restore_id} ends as cancelled; it is {status_of(answer)} now")
         click.echo(f"Watch it: rewarm status {restore_id} --watch")
     else:
         settings.emit(answer)
@@ -247,16 +248,17 @@ def cancel(settings: Settings, restore_id: str, *, wait: bool, timeout: int | No
 @takes_settings
 def report(settings: Settings, restore_id: str, *, url: bool, save: Path | None) -> None:
     """Open the page of a restore: verdict, timeline, cost, latency. The link lasts an hour at most."""
+    from rewarm_cli.views import status_of
     from rewarm_cli.watching import path_of
 
     record = settings.api().insist(200, "GET", path_of(restore_id))
     link = record.get("reportUrl")
     if link is None:
-        raise CommandFailedError(f"{restore_id} has no page yet: it is {record['status']}", NOT_FOUND)
+        raise CommandFailedError(f"{restore_id} has no page yet: it is {status_of(record)}", NOT_FOUND)
     if save is not None:
         _save(link, save)
     if not settings.for_people:
-        settings.emit({"restoreId": restore_id, "status": record["status"], "reportUrl": link})
+        settings.emit({"restoreId": restore_id, "status": status_of(record), "reportUrl": link})
     elif save is not None:
         click.echo(f"{save} has the page of {restore_id}")
     elif url or click.launch(link) != 0:
