@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,9 @@ import pytest
 
 from rewarm_cli.main import run
 from rewarm_cli.problems import DONE, NOT_FOUND, REFUSED, STILL_RUNNING
+from rewarm_cli.settings import EMBEDDED_SHELL
 from tests.support.restores import RestoreUser, request_for, unique
+from tests.support.tree import ROOT
 
 Rewarm = Callable[..., tuple[int, str, str]]
 
@@ -89,3 +94,23 @@ def test_what_the_api_refuses_is_said_in_its_words(rewarm: Rewarm) -> None:
     assert (status, shown) == (REFUSED, "")
     assert "source.volumeId: found " in errors
     assert "vol-x" in errors
+
+
+def test_local_reaches_the_embedded_aws_from_the_folder_of_its_clone(
+    user: RestoreUser, tmp_path: Path
+) -> None:
+    shell = tmp_path / EMBEDDED_SHELL
+    shell.parent.mkdir(parents=True)
+    shell.symlink_to(user.lab.shell)
+    file = written(tmp_path, request_for(user, "auto", readyWithinMinutes=30))
+    elsewhere = {"AWS_PROFILE": "production", "AWS_REGION": "eu-north-1", "REWARM_STACK": "production"}
+    words = ["plan", "--local", "-f", file, "--query", "plans[0].plan.strategy"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "rewarm_cli", *words],
+        cwd=tmp_path,
+        env={**os.environ, **elsewhere, "PYTHONPATH": str(ROOT / "cli")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (DONE, "warm-up-agent\n"), ended.stderr

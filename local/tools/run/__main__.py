@@ -63,6 +63,7 @@ def _run(options: Options, view: View) -> tuple[int, Json]:
 def _keep_running(lab: Lab, story: Story, view: View) -> int:
     """Leave the embedded AWS to the user, until a signal ends it; the run's result stands all the same."""
     view.heading("The embedded AWS stays up until Ctrl-C")
+    view.say("Every command of rewarm reaches it with --local, such as `./rewarm list --local`.")
     view.say(f"{lab.host.shell} opens a shell in which the AWS CLI, curl and the commands of")
     view.say("docs/operations.md reach it at AWS's names. Every route of the API, to paste there:\n")
     view.paste(script(story.run, lab.host.aws_environment, lab.api.url))
