@@ -65,6 +65,22 @@ def summary_lines(summary: Json) -> Iterator[str]:
         yield f"Note: {note}"
 
 
+def missing_lines(answer: Json) -> Iterator[str]:
+    """What would make the restore better or surer, as far as the plan shows it."""
+    if answer["summary"]["deadlineMissed"]:
+        yield "Missing: time. No strategy meets the deadline; `rewarm plan --what-if` has what others cost."
+    for planned in answer["plans"]:
+        volume = planned["volume"]
+        instance_id = volume.get("instanceId")
+        if instance_id and not (planned.get("facts") or {}).get("agentAvailable", True):
+            yield (
+                f"Missing: the agent cannot run on {instance_id}. Is the instance online in Systems Manager, "
+                "and does it have NVMe? Without the agent nothing is measured."
+            )
+        if volume.get("consistentSet") is False:
+            yield f"Missing: a set of snapshots taken together; {volume['snapshotId']} is of another time."
+
+
 def _volume_line(volume: Json) -> str:
     place = volume.get("instanceId") or volume["availabilityZone"]
     device = f" as {volume['device']}" if volume.get("device") else ""

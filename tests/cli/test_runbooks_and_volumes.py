@@ -50,6 +50,19 @@ class TestRunbooks:
         shown = rewarm("runbook", "check", "rewarm-a")
         assert shown.status == NOT_READY
         assert "after the deadline" in shown.out
+        assert "Missing: time." in shown.out
+
+    def test_a_check_names_what_is_missing(self, rewarm, stack):
+        volume = {
+            "snapshotId": "snap-1", "snapshotStartedAt": "2026-11-22T03:00:00Z", "dataBytes": 1,
+            "instanceId": "i-1", "consistentSet": False,
+        }  # fmt: skip
+        planned = {"volume": volume, "candidates": [], "facts": {"agentAvailable": False}}
+        stack.answers["POST", "/plans"] = 200, {"plans": [planned], "summary": SUMMARY}
+        shown = rewarm("runbook", "check", "rewarm-a")
+        assert shown.status == DONE
+        assert "Missing: the agent cannot run on i-1." in shown.out
+        assert "Missing: a set of snapshots taken together" in shown.out
 
     def test_a_test_is_a_dry_run_until_its_plan(self, rewarm, stack):
         def plan(call):

@@ -98,17 +98,19 @@ def delete_runbook(settings: Settings, alarm_name: str) -> None:
 @takes_request
 @takes_settings
 def check_runbook(settings: Settings, alarm_name: str | None, request: Json) -> None:
-    """Say what would happen if the alarm went off now: snapshot, plan, price. Nothing is made."""
+    """Say what would happen if the alarm went off now: snapshot, plan, price, and what is missing."""
     if (alarm_name is None) == (not request):
         raise click.UsageError("name an alarm whose runbook is stored, or a file with -f")
     asked = request or {"source": {"alarm": alarm_name}}
     answer = settings.api().insist(200, "POST", "/plans", asked)
     if settings.for_people:
         from rewarm_cli.output import console
-        from rewarm_cli.views import show_plan
+        from rewarm_cli.views import missing_lines, show_plan
 
         click.echo(f"If {alarm_name or 'its alarm'} went off now:")
         show_plan(console(), answer)
+        for line in missing_lines(answer):
+            click.echo(line)
     else:
         settings.emit(answer)
     if answer["summary"]["deadlineMissed"]:
