@@ -16,6 +16,8 @@ EXECUTION = "arn:aws:states:eu-west-1:123456789012:execution:RestoreStateMachine
 """CloudFormation names a state machine by its logical id, without the stack's name."""
 STOP = "states:StopExecution", EXECUTION
 LOOK = "states:DescribeExecution", EXECUTION
+STACK = "arn:aws:cloudformation:eu-west-1:123456789012:stack/rewarm/5f8b"
+FIND = "cloudformation:DescribeStacks", STACK
 
 
 def test_the_page_is_what_the_template_says():
@@ -51,12 +53,16 @@ def test_aws_supports_every_statement_for_people(name):
         ("operator", call("DELETE", "/restores/1"), True),
         ("operator", call("PUT", "/runbooks/rewarm-orders"), True),
         ("operator", STOP, True),
+        ("operator", FIND, True),
+        ("operator", ("cloudformation:DeleteStack", STACK), False),
+        ("operator", ("cloudformation:DescribeStacks", STACK.replace("rewarm", "payroll")), False),
         ("operator", ("execute-api:Invoke", f"{API.replace('/v1', '/v2')}/POST/restores"), False),
         ("operator", ("states:StopExecution", EXECUTION.replace("Restore", "Other")), False),
         ("operator", ("ec2:DescribeVolumes", "*"), False),
         ("viewer", call("GET", "/restores/1"), True),
         ("viewer", call("POST", "/plans"), True),
         ("viewer", LOOK, True),
+        ("viewer", FIND, True),
         ("viewer", call("POST", "/restores"), False),
         ("viewer", call("DELETE", "/restores/1"), False),
         ("viewer", call("PUT", "/runbooks/rewarm-orders"), False),
