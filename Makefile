@@ -96,8 +96,9 @@ permissions-docs: ## write docs/permissions.md from the template
 commands-docs: ## write docs/commands.md from the commands' help
 	@PYTHONPATH=cli $(PYTHON) -m rewarm_cli.reference >docs/commands.md
 
-schemas: ## write the schemas and examples of events/ from the code
+schemas: ## write the schemas of events/, docs/openapi.json and api.json from the code
 	@PYTHONPATH=functions $(PYTHON) -m rewarm.schemas events/
+	@PYTHONPATH=functions $(PYTHON) -m rewarm.openapi .
 
 build: ## the agent's release binaries, the SSM documents and what `sam deploy` uploads
 	@local/setup.sh deploy

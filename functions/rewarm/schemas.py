@@ -85,7 +85,7 @@ def input_examples() -> dict[str, JsonObject]:
     }
 
 
-class _WithoutFieldTitles(GenerateJsonSchema):
+class WithoutFieldTitles(GenerateJsonSchema):
     """Leaves out the titles that pydantic makes of the fields' names."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
@@ -95,7 +95,7 @@ class _WithoutFieldTitles(GenerateJsonSchema):
 
 def border_schema(model: type[Contract], *, mode: JsonSchemaMode = "validation") -> dict[str, Any]:
     """Returns the schema of one model; `serialization` is for answers, `validation` for requests."""
-    schema = model.model_json_schema(by_alias=True, mode=mode, schema_generator=_WithoutFieldTitles)
+    schema = model.model_json_schema(by_alias=True, mode=mode, schema_generator=WithoutFieldTitles)
     return {"$schema": DRAFT, **schema}
 
 
@@ -118,7 +118,7 @@ def step_models() -> list[type[Contract]]:
 def internal_schema() -> dict[str, Any]:
     """Returns one document whose `$defs` hold every event and result of a step, and what they share."""
     _, document = models_json_schema(
-        [(model, "validation") for model in step_models()], schema_generator=_WithoutFieldTitles
+        [(model, "validation") for model in step_models()], schema_generator=WithoutFieldTitles
     )
     return {"$schema": DRAFT, **document}
 

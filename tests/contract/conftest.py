@@ -10,6 +10,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from tests.contract import repository
+
 TABLE = "restores"
 
 
@@ -19,13 +21,15 @@ def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIATEST")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    table = repository.resources("AWS::DynamoDB::Table")["RestoresTable"]
     with mock_aws():
         client = boto3.client("dynamodb")
         client.create_table(
             TableName=TABLE,
             BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+            AttributeDefinitions=table["AttributeDefinitions"],
+            KeySchema=table["KeySchema"],
+            GlobalSecondaryIndexes=table["GlobalSecondaryIndexes"],
         )
         yield _one_at_a_time(client)
 

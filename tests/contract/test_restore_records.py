@@ -9,11 +9,14 @@ from typing import Any
 import boto3
 import pytest
 
-from rewarm.adapters.restores import DynamoRestoreTable
+from rewarm.adapters.restores import INDEX, DynamoRestoreTable
 from rewarm.adapters.table_items import MOST_ATTEMPTS, MOST_KEYS, to_item
+from rewarm.contracts.answers import STATUS_NAMES
 from rewarm.domain import errors
-from rewarm.ports.restores import OVER, VOLUME_COUNT
-from tests.contract.answers import Aws
+from rewarm.ports.restores import LISTED, OVER, RUNBOOK, VOLUME_COUNT, Listed
+from rewarm.steps.record.records import Status
+from tests.contract import repository
+from tests.contract.answers import ApiError, Aws
 
 TABLE = "restores"
 NOW = 1_800_000_000.0
@@ -222,3 +225,58 @@ class TestConditions:
         assert table.request_cancel("r1", unless=["settled0"])
         table.update_volume("r1", 0, {"story0": {}})
         assert not table.set_unless_cancelled("r1", "settled0", True)
+
+
+class TestLists:
+    """The template's index, as moto has it."""
+
+    def test_the_newest_of_a_status_page_by_page(self, table: DynamoRestoreTable) -> None:
+        for number in range(7):
+            at = f"2026-11-21T03:0{number}:00Z"
+            table.put_new(f"r{number}", {"status": "ready" if number % 2 else "failed", "startedAt": at})
+        found, after, more = [], None, True
+        while more:
+            entries, more = table.listed("failed", since="0", until="9", after=after, limit=2)
+            found += [entry.name for entry in entries]
+            after = entries[-1].place if entries else after
+        assert found == ["r6", "r4", "r2", "r0"]
+        entries, _ = table.listed(
+            "failed", since="2026-11-21T03:02:00Z", until="2026-11-21T03:04:00Z", after=None, limit=9
+        )
+        assert [entry.name for entry in entries] == ["r4", "r2"]
+
+    def test_a_status_moves_a_restore_to_another_list(self, table: DynamoRestoreTable) -> None:
+        table.put_new("r1", {"status": "planning", "startedAt": "2026-11-21T03:00:00Z"})
+        table.advance("r1", "planned")
+        lists = {name: table.listed(name, since="0", until="9", after=None, limit=9) for name in STATUS_NAMES}
+        assert {name: len(entries) for name, (entries, _) in lists.items() if entries} == {"planned": 1}
+
+    def test_an_entry_has_what_a_summary_needs_and_no_more(self, table: DynamoRestoreTable) -> None:
+        record = dict.fromkeys(LISTED, "x") | {"status": "ready", "startedAt": "2026-11-21T03:00:00Z"}
+        table.put_new("r1", {**record, "events": ["many"]})
+        ((entry,), _) = table.listed("ready", since="0", until="9", after=None, limit=1)
+        assert entry == Listed("2026-11-21T03:00:00Z", "r1", record)
+
+    def test_volumes_and_records_without_a_start_are_no_entries(self, table: DynamoRestoreTable) -> None:
+        table.update("r1", {"status": "ready"})
+        table.update_volume("r1", 0, {"volume0": {"volumeId": "vol-0"}})
+        assert table.listed("ready", since="0", until="9", after=None, limit=9) == ([], False)
+
+    def test_runbooks_are_a_list_of_their_own(self, table: DynamoRestoreTable) -> None:
+        table.put_runbook("rewarm-a/b", {"source": {}})
+        ((entry,), _) = table.listed(RUNBOOK, since="0", until="9", after=None, limit=9)
+        assert (entry.name, entry.at) == ("rewarm-a/b", "2027-01-15T08:00:00Z")
+        assert entry.record["request"] == {"source": {}}
+        assert table.runbook("rewarm-a/b") == {"source": {}}
+
+    def test_an_index_that_is_being_built_is_there_later(self) -> None:
+        aws = Aws("dynamodb").on("Query", ApiError("ResourceNotFoundException"))
+        table = DynamoRestoreTable(aws.client, TABLE)
+        with pytest.raises(errors.ServiceUnavailableError, match="still building the index"):
+            table.listed("ready", since="0", until="9", after=None, limit=9)
+
+    def test_every_status_has_its_list(self) -> None:
+        assert set(STATUS_NAMES) == {status.value for status in Status}
+        (index,) = repository.resources("AWS::DynamoDB::Table")["RestoresTable"]["GlobalSecondaryIndexes"]
+        assert index["IndexName"] == INDEX
+        assert sorted(index["Projection"]["NonKeyAttributes"]) == sorted(LISTED)

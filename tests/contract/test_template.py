@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 from botocore.session import get_session
+from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from local.aws.permissions import reference
 from local.aws.permissions.policies import problems
 from local.soak.lab.template import stack
+from rewarm.contracts.answers import Problem
 from rewarm.domain.volume.performance_change import ModificationRule
 from rewarm.domain.volume.replacing import TAGS as REPLACING_TAGS
+from rewarm.openapi import OPERATIONS, SIGNATURE, document
 from rewarm.steps.request.parse_request import OWN_ALARMS
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json, actions, functions, listed, statements
@@ -26,12 +29,8 @@ NO_HANDLERS = {"__init__", "wiring", "http", "api_performance", "api_benchmarks"
 """Parts of handlers."""
 EVENTS = ROOT / "events/aws"
 OWN_ALARM = "operations-of-rewarm-restore-failed"
-GATEWAY_RESPONSES = [
-    name
-    for name in get_session().get_service_model("apigateway").shape_for("GatewayResponseType").enum
-    if not name.startswith(("AUTHORIZER_", "API_CONFIGURATION_"))
-]
-"""Every type of response but those of a custom authorizer and of a wrong integration."""
+GATEWAY_RESPONSES = get_session().get_service_model("apigateway").shape_for("GatewayResponseType").enum
+DEFINITION = json.loads((ROOT / "api.json").read_text(encoding="utf-8"))
 
 
 NAME_LIMITS = {
@@ -425,15 +424,25 @@ class TestEvents:
 
 
 class TestApi:
-    def test_only_signed_calls_are_answered(self) -> None:
-        auth = repository.resources("AWS::Serverless::Api")["RestApi"]["Auth"]
-        assert auth["DefaultAuthorizer"] == "AWS_IAM"
+    def test_the_template_includes_the_definition(self) -> None:
+        api = repository.resources("AWS::Serverless::Api")["RestApi"]
+        included = {"Name": "AWS::Include", "Parameters": {"Location": "api.json"}}
+        assert api["DefinitionBody"] == {"Fn::Transform": included}
+
+    def test_only_signed_calls_are_answered_and_all_by_the_function(self) -> None:
+        for path in DEFINITION["paths"].values():
+            for operation in path.values():
+                assert operation["security"] == [{SIGNATURE: []}]
+                integration = operation["x-amazon-apigateway-integration"]
+                assert (integration["type"], integration["httpMethod"]) == ("aws_proxy", "POST")
+                assert integration["uri"]["Fn::Sub"].endswith("functions/${ApiFunction.Arn}/invocations")
+        scheme = DEFINITION["components"]["securitySchemes"][SIGNATURE]
+        assert scheme["x-amazon-apigateway-authtype"] == "awsSigv4"
+        permission = repository.resources("AWS::Lambda::Permission")["ApiPermission"]
+        assert permission["FunctionName"] == {"Ref": "ApiFunction"}
 
     def test_routes_and_resolver_agree(self) -> None:
-        told = {
-            (event["Properties"]["Method"].upper(), event["Properties"]["Path"])
-            for event in functions()["ApiFunction"]["Events"].values()
-        }
+        told = {(one.method.upper(), one.path) for one in OPERATIONS}
         source = "".join(
             path.read_text(encoding="utf-8") for path in sorted(repository.HANDLERS.glob("api*.py"))
         )
@@ -449,30 +458,45 @@ class TestApi:
         }
         assert told == answered
 
-    def test_only_the_function_checks_a_body(self) -> None:
+    def test_what_is_deployed_has_the_routes_that_are_published(self) -> None:
+        deployed = {path.replace("+}", "}"): set(methods) for path, methods in DEFINITION["paths"].items()}
+        any_method = {"x-amazon-apigateway-any-method"}
+        assert deployed.pop("/{path}") == any_method
+        assert deployed == {path: any_method | set(methods) for path, methods in document()["paths"].items()}
+
+    def test_it_is_what_api_gateway_imports(self) -> None:
+        """API Gateway developer guide, "Develop REST APIs using OpenAPI": 2.0 and 3.0."""
+        assert DEFINITION["openapi"].startswith("3.0.")
+        text = json.dumps(DEFINITION).replace('{"Ref": "AWS::StackName"}', '"rewarm"')
+        plain = json.loads(text.replace("+}", "}"))
+        OpenAPIV30SpecValidator(plain).validate()
+
+    def test_only_the_function_checks_a_request(self) -> None:
         """What API Gateway's own check says cannot be put into JSON: nothing escapes it."""
-        api = repository.resources("AWS::Serverless::Api")["RestApi"]
-        assert "Models" not in api
-        for event in functions()["ApiFunction"]["Events"].values():
-            assert set(event["Properties"]) == {"RestApiId", "Path", "Method"}
+        assert "x-amazon-apigateway-request-validators" not in DEFINITION
+        for path in DEFINITION["paths"].values():
+            for operation in path.values():
+                assert "requestBody" not in operation
+                assert {one["in"] for one in operation["parameters"]} <= {"path"}
 
     @pytest.mark.parametrize("kind", GATEWAY_RESPONSES)
     def test_what_api_gateway_answers_itself_has_the_form_of_the_functions_answers(self, kind: str) -> None:
-        responses = repository.resources("AWS::Serverless::Api")["RestApi"]["GatewayResponses"]
-        assert {"DEFAULT_4XX", "DEFAULT_5XX"} <= set(responses) <= set(GATEWAY_RESPONSES)
-        server = kind in ("DEFAULT_5XX", "INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT")
-        # API Gateway developer guide, "Gateway response types": what is not customized takes these two.
-        response = responses.get(kind, responses["DEFAULT_5XX" if server else "DEFAULT_4XX"])
-        assert "StatusCode" not in response
-        template = response["ResponseTemplates"]["application/json"]
-        assert set(re.findall(r"\$[a-zA-Z.]+", template)) == {"$context.error.responseType"}
+        response = DEFINITION["x-amazon-apigateway-gateway-responses"][kind]
+        template = response["responseTemplates"]["application/json"]
+        # Neither can be chosen by the caller (API Gateway developer guide, "$context variables").
+        variables = {"$context.error.responseType", "$context.extendedRequestId"}
+        assert set(re.findall(r"\$[a-zA-Z.]+", template)) == variables
         answer = json.loads(template.replace("$context.error.responseType", kind))
-        assert (answer["error"], answer["field"]) == (kind, None)
-        assert answer["message"]
-
-    def test_a_call_too_many_is_told_when_to_come_again(self) -> None:
-        responses = repository.resources("AWS::Serverless::Api")["RestApi"]["GatewayResponses"]
-        assert responses["THROTTLED"]["ResponseParameters"] == {"Headers": {"Retry-After": "'5'"}}
+        Problem.model_validate(answer)
+        assert (answer["error"], answer["field"], str(answer["status"])) == (
+            kind,
+            None,
+            response["statusCode"],
+        )
+        assert answer["detail"] == answer["message"] != ""
+        headers = response["responseParameters"]
+        assert headers["gatewayresponse.header.Content-Type"] == "'application/problem+json'"
+        assert ("gatewayresponse.header.Retry-After" in headers) is (answer["status"] == 429)
 
     def test_the_function_ends_before_api_gateway_stops_waiting(self) -> None:
         """Its integration timeout is 29 seconds (API Gateway developer guide, "Quotas")."""

@@ -12,6 +12,7 @@ from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
 
 from local import documents
+from local.aws.emulator.deploy import included
 from tests.support.tree import BIN, ROOT, complaints, files
 
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
@@ -23,7 +24,7 @@ DEPLOYED = [
     *files("*.asl.yaml", below="statemachine"),
     *files("*.yaml", "*.sh", "*.ps1", below="documents"),
 ]
-PRINCIPALS_AND_CALLERS = {"events", "scheduler", "ec2.${AWS::Region}"}
+PRINCIPALS_AND_CALLERS = {"apigateway", "events", "scheduler", "ec2.${AWS::Region}"}
 """Service principals have this domain in every partition; kms:ViaService may have it in China, too."""
 
 
@@ -51,6 +52,8 @@ def transformed(monkeypatch):
         properties |= dict.fromkeys(packaged, "s3://bucket/key")
         if resource["Type"] == "AWS::SSM::Document":
             properties["Content"] = documents.contents()[name]
+        if resource["Type"] == "AWS::Serverless::Api":
+            properties["DefinitionBody"] = included(ROOT, properties["DefinitionBody"])
     return transform(template, {}, ManagedPolicyLoader(None))
 
 
@@ -133,6 +136,6 @@ def test_sam_build(tmp_path):
     assert "CodeUri: functions/" not in built, (
         "sam leaves a CodeUri in Globals as it is, so it would upload nothing"
     )
-    included = re.findall(r"Location: (\S+)", built)
-    assert len(included) == len(documents.contents())
-    assert all((build / location).is_file() for location in included)
+    locations = re.findall(r"Location: (\S+)", built)
+    assert len(locations) == len(documents.contents()) + 1, "and the API's definition"
+    assert all((build / location).is_file() for location in locations)

@@ -47,7 +47,7 @@ from rewarm.domain.volume.extents import Runs
 from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG, Performance, VolumeModification
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG
-from rewarm.ports.restores import OVER, VOLUME_COUNT, Standing
+from rewarm.ports.restores import OVER, RUNBOOK, VOLUME_COUNT, Listed, Standing
 from rewarm.steps.record.records import volume_of
 
 JsonObject = dict[str, Any]
@@ -539,6 +539,8 @@ class FakeTable:
 
     records: dict[str, JsonObject] = field(default_factory=dict)
     runbooks: dict[str, JsonObject] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
+    """When each runbook was."""
     credits_taken: dict[tuple[str, str], dict[str, datetime]] = field(default_factory=dict)
     events: dict[str, str] = field(default_factory=dict)
     claims: dict[tuple[str, str], _FastRestoreClaim] = field(default_factory=dict)
@@ -619,6 +621,25 @@ class FakeTable:
 
     def put_runbook(self, alarm_name: str, request: JsonObject) -> None:
         self.runbooks[alarm_name] = _copy(request)
+        self.written[alarm_name] = f"2026-11-21T03:00:{len(self.written):02}Z"
+
+    def listed(
+        self, status: str, *, since: str, until: str, after: tuple[str, str] | None, limit: int
+    ) -> tuple[list[Listed], bool]:
+        entries = [
+            Listed(record["startedAt"], name, _copy(record))
+            for name, record in self.records.items()
+            if record.get("status") == status and "startedAt" in record
+        ]
+        if status == RUNBOOK:
+            entries = [
+                Listed(at, name, {"alarmName": name, "request": _copy(self.runbooks[name]), "startedAt": at})
+                for name, at in self.written.items()
+                if name in self.runbooks
+            ]
+        entries = [one for one in entries if since <= one.at <= until]
+        entries = sorted((one for one in entries if after is None or one.place < after), reverse=True)
+        return entries[:limit], len(entries) >= limit
 
     def delete_runbook(self, alarm_name: str) -> bool:
         return self.runbooks.pop(alarm_name, None) is not None

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import urllib.error
+import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+from rewarm.contracts.answers import Problem
+from rewarm_cli.api import Answer
 from tests.support.restores import RestoreUser, request_for, texts, unique
 
 Json = dict[str, Any]
@@ -249,16 +255,75 @@ def test_a_source_is_needed(user: RestoreUser) -> None:
 
 
 def test_every_refusal_has_the_same_form(user: RestoreUser) -> None:
-    """Also those that API Gateway gives itself: for a route that is not there."""
+    """Also those that API Gateway gives itself: for a request that is not signed, and for a wrong secret."""
+    nobody = replace(user._api, secret_access_key="wrong")
     answers = [
         user.call("POST", "/restores", {"source": f"snap-{LOST}", "target": {}}),
         user.call("POST", "/restores", []),
         user.call("GET", "/restores/restore-0000000000000000"),
         user.call("GET", "/elsewhere"),
+        user.call("PATCH", "/restores"),
+        nobody.call("GET", "/restores"),
+        unsigned(f"{user.lab.api_url}/restores"),
+        unsigned(f"{user.lab.api_url}/elsewhere"),
     ]
-    assert [answer.status for answer in answers] == [400, 400, 404, 403]
-    assert {frozenset(answer.body) for answer in answers} == {frozenset({"error", "field", "message"})}
-    assert answers[-1].body["error"] == "MISSING_AUTHENTICATION_TOKEN"
+    assert [answer.status for answer in answers] == [400, 400, 404, 404, 405, 403, 401, 401]
+    for answer in answers:
+        problem = Problem.model_validate(answer.body)
+        assert (problem.status, problem.detail) == (answer.status, problem.message)
+        assert (problem.instance or "").startswith("urn:rewarm:request:")
+    assert [answer.body["error"] for answer in answers[-3:]] == [
+        "INVALID_SIGNATURE",
+        "MISSING_AUTHENTICATION_TOKEN",
+        "MISSING_AUTHENTICATION_TOKEN",
+    ]
+
+
+def unsigned(url: str) -> Answer:
+    """The answer to somebody without credentials."""
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(url)
+    with refused.value as answer:
+        assert answer.headers["Content-Type"] == "application/problem+json"
+        assert answer.headers["WWW-Authenticate"] == "AWS4-HMAC-SHA256"
+        return Answer(answer.code, json.loads(answer.read()))
+
+
+def test_lists_name_what_there_is(user: RestoreUser) -> None:
+    request = request_for(user, "auto") | user.to_zone
+    names = [user.start(request | {"dryRun": True}) for _ in range(3)]
+    for name in names:
+        user.finished(name)
+    first = user.call("GET", "/restores?limit=2").body
+    second = user.call("GET", f"/restores?limit=1&nextToken={quote(first['nextToken'])}").body
+    listed = [one["restoreId"] for one in [*first["restores"], *second["restores"]]]
+    assert sorted(listed) == sorted(names)
+    known = user.call("GET", f"/restores/{names[0]}").body
+    waited = user.call("GET", f"/restores/{names[0]}?wait=1&version={known['version']}").body
+    assert waited == known
+
+
+@pytest.mark.parametrize(
+    "rest", ["#", '"it"', "?", "a\\b", "`", "\u2013", "\U0001f525", "a/b", "100%", "%41", " "]
+)
+def test_an_alarm_of_any_legal_name_has_its_runbook(user: RestoreUser, rest: str) -> None:
+    name = unique("rewarm") + rest
+    user.runbook(quote(name, safe=""), request_for(user, "auto"))
+    assert user.call("GET", f"/runbooks/{quote(name, safe='')}").body["alarmName"] == name
+    assert name in [one["alarmName"] for one in user.call("GET", "/runbooks").body["runbooks"]]
+    assert user.call("DELETE", f"/runbooks/{quote(name, safe='')}").status == 200
+
+
+def test_an_alarm_of_a_strange_name_restores(user: RestoreUser) -> None:
+    name = unique("rewarm") + ' "orders/db" 100%?'
+    user.runbook(
+        quote(name, safe=""),
+        request_for(user, "auto") | user.to_zone | {"objective": {"strategy": "background"}},
+    )
+    (restore_id,) = user.alarm(name)
+    assert user.finished(restore_id).main.status == "SUCCEEDED"
+    (listed,) = user.call("GET", f"/restores?alarmName={quote(name, safe='')}").body["restores"]
+    assert (listed["restoreId"], listed["status"]) == (restore_id, "ready")
 
 
 def test_an_unknown_field_in_a_scheduled_request_fails_with_a_message(user: RestoreUser) -> None:

@@ -12,28 +12,35 @@ A condition of an update sees one item. The marks `attached<index>` and `settled
 restore's item, beside `cancelRequested`. If a mark and a cancellation come at once, DynamoDB accepts one and
 refuses the other, without a transaction. Names of executions have no `#`, and keys of volumes begin
 differently, so no id of a restore leads to a volume's item.
+
+Lists come from the index `by-status`: status, then startedAt. Every record of a restore has both since the
+first version, so DynamoDB put the old ones into the index as well when it was added. A runbook has the
+status RUNBOOK for that, and as startedAt the time at which it was written. CloudFormation adds one index to a
+table in one update (AWS::DynamoDB::Table), so both lists share it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.table_items import TableItems, is_too_long, key_of, to_attribute, to_item
-from rewarm.domain.errors import RestoreNotFoundError
+from rewarm.adapters.table_items import TableItems, from_item, is_too_long, key_of, to_attribute, to_item
+from rewarm.domain.errors import RestoreNotFoundError, ServiceUnavailableError
+from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import OVER, VOLUME_COUNT, VOLUME_EVENTS, Standing
+from rewarm.ports.restores import OVER, RUNBOOK, VOLUME_COUNT, VOLUME_EVENTS, Listed, Standing
 
 RESTORE_SECONDS = 400 * 86_400
 """As long as the artifacts bucket keeps reports."""
 _DAY = 86_400
 EVENT_SECONDS = 30 * _DAY
 """Far beyond the 24 hours for which EventBridge may deliver an event again."""
+INDEX = "by-status"
 RELEASED_SECONDS = _DAY
 """How long the last user of a fast snapshot restore, which could not disable it, may try again."""
 
@@ -128,7 +135,9 @@ class DynamoRestoreTable(TableItems):
         return None if found is None else dict(found["request"])
 
     def put_runbook(self, alarm_name: str, request: JsonObject) -> None:
-        item = to_item({"pk": f"runbook#{alarm_name}", "alarmName": alarm_name, "request": request})
+        written_at = datetime.fromtimestamp(self._clock(), UTC)
+        listed = {"status": RUNBOOK, "startedAt": iso(written_at)}
+        item = to_item({"pk": f"runbook#{alarm_name}", "alarmName": alarm_name, "request": request, **listed})
         with naming_errors():
             self._dynamodb.put_item(TableName=self._table, Item=item)
 
@@ -140,6 +149,36 @@ class DynamoRestoreTable(TableItems):
                 TableName=self._table, Key=key_of(f"runbook#{alarm_name}"), ReturnValues="ALL_OLD"
             )
         return bool(answer.get("Attributes"))
+
+    def listed(
+        self, status: str, *, since: str, until: str, after: tuple[str, str] | None, limit: int
+    ) -> tuple[list[Listed], bool]:
+        """One Query of the index: no item is read that is not answered."""
+        start: Any = {}
+        if after is not None:
+            kind = "runbook" if status == RUNBOOK else "restore"
+            key = {"status": status, "startedAt": after[0], "pk": f"{kind}#{after[1]}"}
+            start = {"ExclusiveStartKey": to_item(key)}
+        with naming_errors():
+            try:
+                answer = self._dynamodb.query(
+                    TableName=self._table,
+                    IndexName=INDEX,
+                    KeyConditionExpression="#status = :status AND startedAt BETWEEN :since AND :until",
+                    ExpressionAttributeNames={"#status": "status"},
+                    ExpressionAttributeValues=to_item({":status": status, ":since": since, ":until": until}),
+                    ScanIndexForward=False,
+                    Limit=limit,
+                    **start,
+                )
+            except ClientError as error:
+                # botocore: dynamodb Query: the index "might not be ACTIVE", as after an upgrade of the stack.
+                if code_of(error) == "ResourceNotFoundException":
+                    raise ServiceUnavailableError(
+                        "DynamoDB is still building the index of the list"
+                    ) from error
+                raise
+        return [_listed(item) for item in answer["Items"]], "LastEvaluatedKey" in answer
 
     def claim(self, snapshot_id: str, zone: str) -> FastRestoreClaim | None:
         found = self._get(_fsr(snapshot_id, zone))
@@ -266,6 +305,11 @@ class DynamoRestoreTable(TableItems):
 def _joined(record: JsonObject, volumes: Iterable[JsonObject]) -> JsonObject:
     """The restore's attributes with those of its volumes."""
     return {**record, **{name: value for volume in volumes for name, value in volume.items()}}
+
+
+def _listed(item: Mapping[str, Any]) -> Listed:
+    record = from_item(item)
+    return Listed(record["startedAt"], record.pop("pk").partition("#")[2], record)
 
 
 def _restore(restore_id: str) -> str:

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 from rewarm.domain.units import iso
 
 JsonObject = dict[str, Any]
 
-Instant = Annotated[AwareDatetime, PlainSerializer(iso, return_type=str, when_used="json")]
+
+def _in_utc(instant: datetime) -> datetime:
+    """Refuses a time whose UTC is before the year 1 or after 9999."""
+    try:
+        instant.astimezone(UTC)
+    except OverflowError as error:
+        raise PydanticCustomError("timezone_aware", "no time in UTC") from error
+    return instant
+
+
+Instant = Annotated[
+    AwareDatetime, AfterValidator(_in_utc), PlainSerializer(iso, return_type=str, when_used="json")
+]
 """A time with its zone; in JSON always UTC and ending in Z, as the AWS APIs write it."""
 
 Usd = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]

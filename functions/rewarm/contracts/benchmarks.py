@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr, with_config
+from pydantic import ConfigDict, Field, JsonValue, StrictBool, StrictInt, StrictStr, with_config
 
 from rewarm.contracts.base import CONTRACT, Contract, Instant
-from rewarm.contracts.request import InstanceId, VolumeId
+from rewarm.contracts.request import InstanceId, VolumeId, given
 from rewarm.domain.benchmark.benchmarks import LEAST_RUNTIME_SECONDS, MOST_RUNTIME_SECONDS, PatternName
 from rewarm.domain.benchmark.fio_output import Direction
 
@@ -19,6 +19,8 @@ MAX_TARGETS = 8
 
 class BenchmarkTarget(Contract):
     """A mounted folder, or an attached volume's device; a volume with its mount lends the limits."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [given("mount"), given("volumeId")]})
 
     mount: MountPath | None = Field(
         default=None, description="A folder of any file system: EBS, EFS, FSx for OpenZFS, local disk."
@@ -45,8 +47,20 @@ class FileCopy(Contract):
     to_folder: WindowsPath
 
 
+_PATTERNS_ON_TARGETS: JsonValue = {
+    "required": ["targets", "patterns"],
+    "properties": {"targets": {"minItems": 1}, "patterns": {"minItems": 1}, "copyFile": {"type": "null"}},
+}
+_COPY: JsonValue = {
+    **given("copyFile"),
+    "properties": {"copyFile": {"type": "object"}, "targets": {"maxItems": 0}, "patterns": {"maxItems": 0}},
+}
+
+
 class BenchmarkRequest(Contract):
     """The same patterns on several targets of one instance, one after the other; or a copy on Windows."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [_PATTERNS_ON_TARGETS, _COPY]})
 
     instance_id: InstanceId
     targets: Annotated[list[BenchmarkTarget], Field(max_length=MAX_TARGETS)] = Field(default_factory=list)

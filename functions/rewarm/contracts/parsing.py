@@ -135,7 +135,7 @@ def _refusal(error: ValidationError, root: type[BaseModel]) -> InvalidRequestErr
     faults = _one_per_field(error.errors(include_url=False), root)
     first_field, first_message = faults[0]
     more = "".join(f"; {name}: {message}" for name, message in faults[1:MAX_SHOWN_ERRORS])
-    return InvalidRequestError(first_message + more, field=first_field)
+    return InvalidRequestError(first_message + more, field=first_field, faults=faults[:MAX_SHOWN_ERRORS])
 
 
 def _one_per_field(errors: Sequence[ErrorDetails], root: type[BaseModel]) -> list[tuple[str, str]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictInt
+from pydantic import ConfigDict, Field, StrictInt
 
 from rewarm.contracts.base import Contract, Instant, StepEvent
 from rewarm.contracts.parsing import parsed
-from rewarm.contracts.request import Notify
+from rewarm.contracts.request import Notify, given
 from rewarm.contracts.results import WaitSeconds
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.volume.performance import Performance
@@ -31,6 +31,8 @@ class PerformanceSettings(Contract):
 
 class PerformanceRequest(Contract):
     """POST /volumes/{volumeId}/performance: at least one of the settings; the others stay."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [given(name) for name in SETTINGS]})
 
     volume_type: Literal["gp3", "gp2", "io2", "io1", "st1", "sc1"] | None = None
     iops: Annotated[StrictInt, Field(ge=100, le=256_000)] | None = None

@@ -48,12 +48,13 @@ DevicePattern = Literal[PatternName.RANDOM_READ, PatternName.INIT]
 SELECTORS = ("snapshotId", "volumeId", "tags", "instanceId", "imageId", "alarm")
 
 
+def given(name: str, **schema: JsonValue) -> dict[str, JsonValue]:
+    """JSON Schema: the field is there and not null."""
+    return {"required": [name], "properties": {name: {"not": {"type": "null"}, **schema}}}
+
+
 def _exactly_one(names: tuple[str, ...]) -> ConfigDict:
-    """JSON Schema: one of the fields is there and not null."""
-    present: list[JsonValue] = [
-        {"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names
-    ]
-    return ConfigDict(json_schema_extra={"oneOf": present})
+    return ConfigDict(json_schema_extra={"oneOf": [given(name) for name in names]})
 
 
 class Source(Contract):

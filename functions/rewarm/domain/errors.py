@@ -82,6 +82,13 @@ class InitializationStalledError(RestoreError):
 class InvalidRequestError(RestoreError):
     """The request is not one we accept; the message names the field and what is allowed."""
 
+    def __init__(
+        self, message: str, *, field: str | None = None, faults: Collection[tuple[str, str]] = ()
+    ) -> None:
+        """`faults` has each wrong field with what is wrong with it, where there are several."""
+        super().__init__(message, field=field)
+        self.faults = tuple(faults)
+
 
 class RunbookNotFoundError(RestoreError):
     """An alarm fired for which no runbook says what to restore."""

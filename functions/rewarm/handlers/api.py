@@ -6,7 +6,6 @@ import json
 import math
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -23,17 +22,20 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from rewarm.adapters import clients
+from rewarm.contracts.answers import RestoreQuery
+from rewarm.contracts.parsing import parsed
 from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.domain import errors
 from rewarm.domain.units import shown
 from rewarm.handlers import wiring
 from rewarm.handlers.api_benchmarks import router as benchmark_routes
 from rewarm.handlers.api_performance import router as performance_routes
-from rewarm.handlers.http import json_body, preferred
-from rewarm.handlers.wiring import now
+from rewarm.handlers.http import Fault, json_body, preferred, problem, query, with_safe_name
+from rewarm.handlers.wiring import now, pause
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
+from rewarm.steps.request.listing import list_restores, list_runbooks
 from rewarm.steps.request.routes import (
     CancelRestorePorts,
     GetRestorePorts,
@@ -72,6 +74,8 @@ STATUS_CODES: dict[type[errors.RestoreError], int] = {
 RESTORE_RETRY_SECONDS = 60
 """After this a restore that ran may have ended."""
 MOST_RUNNING_SHOWN = 100
+LOOK_SECONDS = 1.0
+"""Between two looks at a restore that somebody waits for."""
 JSON, SVG = "application/json", "image/svg+xml"
 
 
@@ -117,7 +121,7 @@ app.include_router(benchmark_routes)
 def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
     """One HTTP request."""
     _IDEMPOTENCY.register_lambda_context(context)
-    return app.resolve(event, context)
+    return app.resolve(with_safe_name(event), context)
 
 
 @app.post("/restores")
@@ -156,7 +160,7 @@ def _plan_restore() -> Response[str]:
     if kind is None:
         found = event.headers.get("Accept")
         return _error(406, "NotAcceptableError", f"found {found}; allowed is {JSON} or {SVG}", "Accept")
-    drawn = event.get_query_string_value("picture", PICTURES[0])
+    drawn = query(event).get("picture", PICTURES[0])
     if drawn not in PICTURES:
         raise errors.InvalidRequestError(
             f"found {shown(drawn)}; allowed is {' or '.join(PICTURES)}", field="picture"
@@ -174,14 +178,31 @@ def _drawn(result: PlanResult, name: str) -> str:
     return picture(result, name)
 
 
+@app.get("/restores")
+def _list_restores() -> JsonObject:
+    return list_restores(query(app.current_event), _PORTS.table)
+
+
 @app.get("/restores/<restore_id>")
 def _get_restore(restore_id: str) -> JsonObject:
-    return get_restore(restore_id, _PORTS)
+    asked = parsed(RestoreQuery, query(app.current_event))
+    last_look = now() + timedelta(seconds=asked.wait)
+    while True:
+        is_last = now() >= last_look
+        found = get_restore(restore_id, _PORTS, known=None if is_last else asked.version)
+        if found is not None:
+            return found
+        pause(LOOK_SECONDS)
 
 
 @app.delete("/restores/<restore_id>")
 def _cancel_restore(restore_id: str) -> tuple[JsonObject, int]:
     return cancel_restore(restore_id, _PORTS), 202
+
+
+@app.get("/runbooks")
+def _list_runbooks() -> JsonObject:
+    return list_runbooks(query(app.current_event), _PORTS.table)
 
 
 @app.put("/runbooks/<alarm_name>")
@@ -204,13 +225,21 @@ def _delete_runbook(alarm_name: str) -> JsonObject:
 def _refused(error: errors.RestoreError) -> Response[str]:
     status = STATUS_CODES.get(type(error), 502)
     logger.info("refused", error=type(error).__name__, reason=str(error), status=status)
-    answer = _error(status, type(error).__name__, str(error), error.field, **_restores(error))
+    answer = problem(
+        app.current_event, status, type(error).__name__, str(error), _faults(error), **_restores(error)
+    )
     if isinstance(error, errors.ModificationPostponedError) and error.retry_at is not None:
         seconds = math.ceil((error.retry_at - now()).total_seconds())
         answer.headers["Retry-After"] = str(max(1, seconds))
     if isinstance(error, errors.TooManyRestoresError):
         answer.headers["Retry-After"] = str(RESTORE_RETRY_SECONDS)
     return answer
+
+
+def _faults(error: errors.RestoreError) -> list[Fault]:
+    if isinstance(error, errors.InvalidRequestError) and error.faults:
+        return list(error.faults)
+    return [(error.field, str(error).removeprefix(f"{error.field}: "))] if error.field else []
 
 
 def _restores(error: errors.RestoreError) -> JsonObject:
@@ -237,7 +266,14 @@ def _in_progress(_error_: IdempotencyAlreadyInProgressError) -> Response[str]:
 @app.not_found
 def _no_such_route(_error_: Exception) -> Response[str]:
     event = app.current_event
-    return _error(404, "RouteNotFoundError", f"there is no {event.http_method} {event.path}", None)
+    message = f"there is no {event.http_method} {event.path}"
+    routes = [*app._static_routes, *app._dynamic_routes]  # noqa: SLF001 - it shows them nowhere else
+    methods = sorted(route.method for route in routes if route.rule.match(event.path))
+    if not methods:
+        return _error(404, "RouteNotFoundError", message, None)
+    answer = _error(405, "MethodNotAllowedError", message, None)
+    answer.headers["Allow"] = ", ".join(methods)
+    return answer
 
 
 def _body() -> JsonObject:
@@ -245,7 +281,5 @@ def _body() -> JsonObject:
     return json_body(app.current_event)
 
 
-def _error(status: int, name: str, message: str, field: str | None, **more: Any) -> Response[str]:
-    headers = {"Retry-After": "5"} if status in (429, 503) else {}
-    body = json.dumps({"error": name, "field": field, "message": message, **more})
-    return Response(status_code=status, content_type="application/json", body=body, headers=headers)
+def _error(status: int, name: str, message: str, field: str | None) -> Response[str]:
+    return problem(app.current_event, status, name, message, [(field, message)] if field else [])

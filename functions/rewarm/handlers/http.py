@@ -1,16 +1,29 @@
-"""What every route does with a request's body."""
+"""What every route does with a request's body and address, and the one form of every error."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote, unquote
 
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 from aws_lambda_powertools.utilities.data_classes.common import BaseProxyEvent
 
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.units import shown
 from rewarm.ports import JsonObject
+
+Fault = tuple[str, str]
+"""A field, and what is wrong with it."""
+RUNBOOKS = "/runbooks/"
+_EXACT = 2**53
+"""Below this a float is each whole number."""
+_ALLOWED = re.compile(r"found (.*); allowed (?:[^;]* )?(?:is|are) (.*)", re.DOTALL)
+"""How the errors say it; what was found may have a semicolon itself."""
 
 
 def json_body(event: BaseProxyEvent) -> JsonObject:
@@ -19,7 +32,7 @@ def json_body(event: BaseProxyEvent) -> JsonObject:
         text = event.decoded_body or ""
         if not text.strip():
             raise InvalidRequestError("is empty; send a JSON object", field="request")
-        body: Any = json.loads(text)
+        body: Any = json.loads(text, parse_float=_number)
     except ValueError as error:
         raise InvalidRequestError(f"is not JSON: {error}", field="request") from error
     except RecursionError as error:
@@ -27,6 +40,60 @@ def json_body(event: BaseProxyEvent) -> JsonObject:
     if not isinstance(body, dict):
         raise InvalidRequestError(f"found {shown(body)}; allowed is a JSON object", field="request")
     return body
+
+
+def _number(text: str) -> float:
+    """JSON does not tell 5.0 from 5, and neither does the schema of a whole number."""
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) < _EXACT else value
+
+
+def query(event: APIGatewayProxyEvent) -> JsonObject:
+    """The parameters of the address, each of which is text. Raises InvalidRequestError."""
+    for name, values in (event.get("multiValueQueryStringParameters") or {}).items():
+        if len(values) > 1:
+            raise InvalidRequestError(f"found {shown(values)}; allowed is one value", field=name)
+    return dict(event.get("queryStringParameters") or {})
+
+
+def with_safe_name(event: JsonObject) -> JsonObject:
+    """The event, with an alarm's name in its path as one segment that Powertools takes for one.
+
+    A name may hold any character, and Powertools matches a path with a list of them. API Gateway decodes a
+    path and leaves only the per cent sign encoded (API Gateway developer guide, "Important notes for REST
+    APIs"), so decoding once more gives the name. That holds, too, where it leaves more of it encoded.
+    """
+    folder, name = event["path"][: len(RUNBOOKS)], event["path"][len(RUNBOOKS) :]
+    return {**event, "path": folder + quote(unquote(name), safe="")} if folder == RUNBOOKS else event
+
+
+def problem(
+    event: BaseProxyEvent, status: int, name: str, message: str, faults: Sequence[Fault] = (), **more: Any
+) -> Response[str]:
+    """An error as problem details (RFC 9457); the first fault's field is the one that is at fault."""
+    request = (event.get("requestContext") or {}).get("extendedRequestId")
+    body = {
+        "type": f"urn:rewarm:error:{name}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": message,
+        "instance": request and f"urn:rewarm:request:{request}",
+        "error": name,
+        "field": faults[0][0] if faults else None,
+        "message": message,
+        "errors": [_fault(field, words) for field, words in faults],
+        **more,
+    }
+    headers: dict[str, str | list[str]] = {"Retry-After": "5"} if status in (429, 503) else {}
+    return Response(
+        status_code=status, content_type="application/problem+json", body=json.dumps(body), headers=headers
+    )
+
+
+def _fault(field: str, words: str) -> JsonObject:
+    said = _ALLOWED.fullmatch(words)
+    found, allowed = said.groups() if said else (None, None)
+    return {"field": field, "found": found, "allowed": allowed, "message": words}
 
 
 def preferred(accept: str | None, offered: Sequence[str]) -> str | None:

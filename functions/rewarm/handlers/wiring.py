@@ -53,6 +53,11 @@ def now() -> datetime:
     return datetime.fromtimestamp(time.time(), UTC)
 
 
+def pause(seconds: float) -> None:
+    """Waits, in the same time as `now`."""
+    time.sleep(seconds)
+
+
 @cache
 def _client(service: str) -> Any:
     return clients.client(service)

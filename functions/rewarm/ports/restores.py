@@ -15,6 +15,13 @@ VOLUME_COUNT = "volumeCount"
 VOLUME_EVENTS = "events"
 """The list of what was told of a volume, with its index behind it."""
 
+RUNBOOK = "runbook"
+"""In the place of a status: what is listed so is a runbook."""
+LISTED = (
+    "acceptedAt", "alarmName", "deadlineAt", "failure", "finishedAt", "request", "trigger", VOLUME_COUNT,
+)  # fmt: skip
+"""Attributes that a list has; the table's index holds a copy of them (template.yaml)."""
+
 OVER = ("sweptAt", "finishedAt")
 """Attributes of a restore that is over: the sweeper ends it, or it has ended by itself."""
 
@@ -25,6 +32,22 @@ class Standing(NamedTuple):
     is_cancelled: bool
     """Somebody asked for it to be cancelled."""
     status: str | None
+
+
+class Listed(NamedTuple):
+    """One entry of a list, as the table's index has it."""
+
+    at: str
+    """When the restore was started, or the runbook written."""
+    name: str
+    """The restore's id, or the runbook's alarm."""
+    record: JsonObject
+    """Not all attributes: those that are LISTED."""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where a list continues after this entry."""
+        return self.at, self.name
 
 
 class RestoreTable(Protocol):
@@ -91,6 +114,16 @@ class RestoreTable(Protocol):
 
     def delete_runbook(self, alarm_name: str) -> bool:
         """Deletes the alarm's request; returns False where it had none."""
+
+    def listed(
+        self, status: str, *, since: str, until: str, after: tuple[str, str] | None, limit: int
+    ) -> tuple[list[Listed], bool]:
+        """Returns the newest restores that have this status, and whether there may be more of them.
+
+        `since` and `until` are times as the records have them; both are part of the list. `after` is the
+        place of the last entry that is known already. The status RUNBOOK lists runbooks. The list follows the
+        records a moment later.
+        """
 
     def claim_fast_snapshot_restore(
         self,

@@ -87,10 +87,18 @@ def package(source: Source, upload: Uploader) -> dict[str, Any]:
                 (source.root / properties["DefinitionUri"]).read_text(encoding="utf-8")
             )
             properties["DefinitionUri"] = upload.put(json.dumps(definition).encode(), ".json")
+        elif "Fn::Transform" in properties.get("DefinitionBody", {}):
+            properties["DefinitionBody"] = included(source.root, properties["DefinitionBody"])
         elif resource["Type"] == "AWS::SSM::Document" and "Fn::Transform" in properties["Content"]:
-            included = properties["Content"]["Fn::Transform"]["Parameters"]
-            included["Location"] = upload.put((source.root / included["Location"]).read_bytes(), ".json")
+            file = properties["Content"]["Fn::Transform"]["Parameters"]
+            file["Location"] = upload.put((source.root / file["Location"]).read_bytes(), ".json")
     return template
+
+
+def included(root: Path, value: dict[str, Any]) -> Any:
+    """What AWS::Include puts there, before SAM sees it (CloudFormation user guide, "Evaluation order")."""
+    location = value["Fn::Transform"]["Parameters"]["Location"]
+    return json.loads((root / location).read_text(encoding="utf-8"))
 
 
 def zip_folder(folder: Path) -> bytes:

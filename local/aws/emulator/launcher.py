@@ -9,6 +9,7 @@ import logging
 import os
 import tempfile
 import threading
+import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,13 @@ START_TIMEOUT_SECONDS, END_TIMEOUT_SECONDS = 60.0, 15.0
 ServiceRoles = compat_service_roles.ServiceRoles
 FunctionKeys = compat_lambda_environment.FunctionKeys
 Headers = tuple[tuple[str, str], ...]
+
+_REFUSED = {
+    "AccessDeniedException": "ACCESS_DENIED",
+    "InvalidSignatureException": "INVALID_SIGNATURE",
+    "MissingAuthenticationTokenException": "MISSING_AUTHENTICATION_TOKEN",
+}
+"""How API Gateway names a refusal -> the type of its response."""
 
 LOG = logging.getLogger(__name__)
 
@@ -141,19 +149,31 @@ class Emulator:
         return str(found) != "AWS_IAM"
 
     def gateway_response(
-        self, api_id: str, path: str, headers: Headers, code: str, message: str
+        self, api_id: str, path: str, error: str, message: str
     ) -> tuple[int, Headers, bytes] | None:
-        """What API Gateway answers to a call that it refuses; None where the API has no such stage."""
+        """API Gateway's own answer to a call that it refuses; None where the API has no such stage.
+
+        API Gateway developer guide, "Gateway response types". What is not named there takes DEFAULT_4XX.
+        """
         gateway = seam.module("services.apigateway_v1")
-        error = seam.module("core.iam_evaluator").AuthError(code, message)
-        stage = path.lstrip("/").partition("/")[0]
-        found = self._as_account(
-            gateway.authentication_error_response, api_id, stage, error, dict(headers), {}
-        )
-        if found is None:
-            return None
-        status, answered, body = found
-        return status, tuple(answered.items()), body
+        stage_name = path.lstrip("/").partition("/")[0]
+
+        def answer() -> tuple[int, dict[str, str], bytes] | None:
+            stage = gateway.stages_for_api(api_id).get(stage_name)
+            if stage is None:
+                return None
+            request = {
+                "api_id": api_id, "stage_name": stage_name, "stage": stage, "headers": {}, "query_params": {},
+                "path_params": {}, "resource_path": "", "request_id": str(uuid.uuid4()),
+            }  # fmt: skip
+            kind = _REFUSED.get(error, "DEFAULT_4XX")
+            found: tuple[int, dict[str, str], bytes] = gateway._gateway_error_response(
+                gateway._GatewayError(kind, message, error), request
+            )
+            return found
+
+        made = self._as_account(answer)
+        return None if made is None else (made[0], tuple(made[1].items()), made[2])
 
     def policies(self, principal: str) -> dict[str, str]:
         """The policies of a role or a user by its ARN, as JSON; none where there is no such principal."""

@@ -45,9 +45,9 @@ class Emulator(Protocol):
         """The API's method asks for no signature."""
 
     def gateway_response(
-        self, api_id: str, path: str, headers: Headers, code: str, message: str
+        self, api_id: str, path: str, error: str, message: str
     ) -> tuple[int, Headers, bytes] | None:
-        """What API Gateway answers to a call that it refuses; None where the API has no such stage."""
+        """API Gateway's own answer to a call that it refuses; None where the API has no such stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +89,17 @@ class Front:
         try:
             key = check(request, place, self._keys, datetime.now(UTC))
         except SignatureError as error:
-            return self._refused(request, place, refusal(request, place, error))
+            return self._in_the_apis_form(request, place, refusal(request, place, error))
         call = Call(key, place, request)
-        denied = self.authorize(call)
-        return self._refused(request, place, denied) if denied else self._allowed(call)
+        refused = self.authorize(call)
+        return self._allowed(call) if refused is None else self._in_the_apis_form(request, place, refused)
 
-    def _refused(self, request: HttpRequest, place: Place, answer: HttpAnswer) -> HttpAnswer:
-        """The answer, in the form of a gateway response where an API refuses the call."""
+    def _in_the_apis_form(self, request: HttpRequest, place: Place, refused: HttpAnswer) -> HttpAnswer:
         if place.api_id is None:
-            return answer
-        code, message = code_and_message(answer)
-        found = self._emulator.gateway_response(place.api_id, request.path, request.headers, code, message)
-        return HttpAnswer(*found) if found else answer
+            return refused
+        error, message = code_and_message(refused)
+        answer = self._emulator.gateway_response(place.api_id, request.path, error, message)
+        return refused if answer is None else HttpAnswer(*answer)
 
     def _allowed(self, call: Call) -> HttpAnswer:
         request, place = call.request, call.place
@@ -123,7 +122,9 @@ class Front:
     def _by_emulator(self, request: HttpRequest, place: Place) -> HttpAnswer:
         path = request.path
         if place.api_id:
-            path = f"/_aws/execute-api/{place.api_id}{path}"
+            # API Gateway developer guide, "Important notes for REST APIs": the path is decoded, and a per
+            # cent sign in it is encoded again. The emulator only decodes.
+            path = f"/_aws/execute-api/{place.api_id}{path.replace('%25', '%2525')}"
         return HttpAnswer(
             *self._emulator.answer(request.method, path, request.query, request.headers, request.body)
         )

@@ -286,6 +286,17 @@ def _batch_get_item(asked: Asked) -> Iterator[Need]:
         yield _on_table(asked, table, wanted["Keys"])
 
 
+@_of("dynamodb", "Query")
+def _query(asked: Asked) -> Iterator[Need]:
+    """DynamoDB developer guide, "Using IAM policy conditions": the leading key of an index is its own.
+
+    The roles here have no condition for it.
+    """
+    table, index = asked.params["TableName"], asked.params.get("IndexName")
+    place = f"table/{table}/index/{index}" if index else f"table/{table}"
+    yield Need(asked.action, asked.place.arn("dynamodb", place))
+
+
 def _on_table(asked: Asked, table: str, items: list[Json]) -> Need:
     keys = sorted({_text(item[name]) for item in items for name in HASH_KEYS if name in item})
     return Need(

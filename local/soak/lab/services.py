@@ -51,7 +51,7 @@ class Moto:
                 schema=properties["KeySchema"],
                 throughput=None,
                 attr=properties["AttributeDefinitions"],
-                global_indexes=None,
+                global_indexes=properties.get("GlobalSecondaryIndexes"),
                 indexes=None,
                 streams=None,
                 billing_mode="PAY_PER_REQUEST",

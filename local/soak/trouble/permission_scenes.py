@@ -33,6 +33,8 @@ def _plans(lab: FastLab) -> None:
     lab.api("POST", "/restores", asked, Idempotency_Key="once")
     lab.pass_time(1_800)
     lab.api("GET", f"/restores/{restore_id}")
+    (listed,) = lab.api("GET", "/restores")[1]["restores"]
+    assert (listed["restoreId"], listed["status"]) == (restore_id, "ready"), listed
     source = {"snapshotId": "snap-0123456789abcdef0"}
     lab.api("POST", "/plans", {**asked, "source": source})
 

@@ -5,17 +5,24 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import timedelta
+from functools import cache
+from http import HTTPStatus
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import parse_qs, quote
 from xml.etree import ElementTree as ET
 
 import pytest
+from jsonschema import Draft202012Validator, FormatChecker
 
 from rewarm.domain import errors
+from rewarm.openapi import document
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, TO_INSTANCE, TO_ZONE, World
 from tests.support.wired import use
 from tests.unit.handlers.conftest import Context
@@ -26,6 +33,28 @@ PORTS = (
     "snapshots", "instances", "volumes", "artifacts", "fast_restores", "prices", "quotas", "table",
     "executions",
 )  # fmt: skip
+DOCUMENT = document()
+LEGAL_NAMES = [
+    f"rewarm-{rest}"
+    for rest in [
+        "a#b",
+        'say "it"',
+        "really?",
+        "a\\b",
+        "a`b",
+        "a—b",
+        "🔥",
+        "a/b",
+        "a//b/",
+        "100%",
+        "a%41",
+        " ",
+        "ß",
+    ]
+]
+ROUTES = [
+    (re.sub(r"\{\w+\}", ".+" if "alarmName" in path else "[^/]+", path), path) for path in DOCUMENT["paths"]
+]
 
 
 class Api:
@@ -37,23 +66,51 @@ class Api:
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Json]:
         text = body if isinstance(body, str) or body is None else json.dumps(body)
         answer = self.module.lambda_handler(event(method, path, text, headers), self.context)
-        assert answer["multiValueHeaders"]["Content-Type"] == ["application/json"]
-        return answer["statusCode"], json.loads(answer["body"])
+        body = json.loads(answer["body"])
+        check(method, path, answer["statusCode"], answer["multiValueHeaders"]["Content-Type"], body)
+        return answer["statusCode"], body
+
+
+def check(method: str, path: str, status: int, content_type: list[str], body: Json) -> None:
+    """Whether docs/openapi.json has this answer."""
+    assert content_type == ["application/problem+json" if status >= 400 else "application/json"]
+    name = next((name for pattern, name in ROUTES if re.fullmatch(pattern, path.partition("?")[0])), None)
+    operation = DOCUMENT["paths"].get(name, {}).get(method.lower())
+    if operation is None:
+        assert status in (404, 405)
+        schema = {"$ref": "#/components/schemas/Problem"}
+    else:
+        (media,) = (operation["responses"][str(status)]["content"][kind] for kind in content_type)
+        schema = media["schema"]
+    validator(schema["$ref"]).validate(body)
+    if status >= 400:
+        assert (body["status"], body["detail"]) == (status, body["message"])
+        assert body["field"] == (body["errors"][0]["field"] if body["errors"] else None)
+
+
+@cache
+def validator(reference: str) -> Draft202012Validator:
+    whole = {"$ref": reference, "components": DOCUMENT["components"]}
+    return Draft202012Validator(whole, format_checker=FormatChecker())
 
 
 def event(method: str, path: str, body: str | None, headers: dict[str, str]) -> Json:
     """A REST API's proxy event (API Gateway developer guide, "Lambda proxy integrations")."""
+    path, _, query = path.partition("?")
+    asked = parse_qs(query, keep_blank_values=True)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return {
         "resource": path, "path": path, "httpMethod": method,
         "headers": {"Content-Type": "application/json", **named},
         "multiValueHeaders": {name: [value] for name, value in named.items()},
-        "queryStringParameters": None, "multiValueQueryStringParameters": None, "pathParameters": None,
+        "queryStringParameters": {name: values[-1] for name, values in asked.items()} or None,
+        "multiValueQueryStringParameters": asked or None, "pathParameters": None,
         "stageVariables": None, "body": body, "isBase64Encoded": False,
         "requestContext": {
             "accountId": "123456789012", "apiId": "api", "httpMethod": method, "path": f"/v1{path}",
             "stage": "v1",
-            "requestId": "request", "resourcePath": path, "identity": {"sourceIp": "192.0.2.1"},
+            "requestId": "request", "extendedRequestId": "JKJaXmPLvHcESHA=",
+            "resourcePath": path, "identity": {"sourceIp": "192.0.2.1"},
         },
     }  # fmt: skip
 
@@ -89,7 +146,7 @@ class TestBody:
         self, api: Api, method: str, path: str, body: str | None, reason: str
     ) -> None:
         status, answer = api.call(method, path, body)
-        assert (status, set(answer)) == (400, {"error", "field", "message"})
+        assert status == 400
         assert (answer["error"], answer["field"]) == ("InvalidRequestError", "request")
         assert answer["message"].startswith(f"request: {reason}")
 
@@ -217,6 +274,148 @@ class TestIdempotency:
         del fresh
 
 
+class TestLists:
+    def start(self, api: Api, many: int) -> list[str]:
+        """Restores of an alarm each, the newest first."""
+        names = []
+        for number in range(many):
+            names.append(f"restore-{number:02}")
+            trigger = {"kind": "alarm", "alarmName": f"rewarm-{number}"}
+            record = {
+                "status": "ready" if number % 2 else "failed",
+                "startedAt": f"2026-11-21T03:{number:02}:00Z",
+            }
+            api.world.table.put_new(names[-1], {**record, "trigger": trigger, "request": TO_INSTANCE})
+        return names[::-1]
+
+    def pages(self, api: Api, query: str) -> list[list[str]]:
+        found, token = [], ""
+        while True:
+            status, answer = api.call("GET", f"/restores?{query}{token}")
+            assert status == 200, answer
+            found.append([one["restoreId"] for one in answer["restores"]])
+            if answer["nextToken"] is None:
+                return found
+            token = f"&nextToken={quote(answer['nextToken'])}"
+
+    @pytest.mark.parametrize("limit", [1, 3, 10, 100])
+    def test_pages_hold_every_restore_once_the_newest_first(self, api: Api, limit: int) -> None:
+        names = self.start(api, 10)
+        pages = self.pages(api, f"limit={limit}")
+        assert [name for page in pages for name in page] == names
+        assert all(len(page) <= limit for page in pages)
+
+    def test_a_summary_says_what_is_known(self, api: Api) -> None:
+        self.start(api, 1)
+        (summary,) = api.call("GET", "/restores")[1]["restores"]
+        assert summary == {
+            "restoreId": "restore-00", "status": "failed", "startedAt": "2026-11-21T03:00:00Z",
+            "finishedAt": None, "deadlineAt": None, "instanceId": INSTANCE_ID, "volumeCount": None,
+            "step": None, "trigger": {"kind": "alarm", "alarmName": "rewarm-0"},
+        }  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("query", "wanted"),
+        [
+            ("status=ready", ["restore-03", "restore-01"]), ("status=planning", []),
+            ("alarmName=rewarm-2", ["restore-02"]), (f"instanceId={INSTANCE_ID}&limit=9&status=failed",
+            ["restore-02", "restore-00"]), ("instanceId=i-00000000000000000", []),
+            ("since=2026-11-21T03:02:00Z", ["restore-03", "restore-02"]),
+            ("since=2026-11-21T04:01:00%2B01:00&until=2026-11-21T03:02:00Z", ["restore-02", "restore-01"]),
+        ],
+    )  # fmt: skip
+    def test_filters(self, api: Api, query: str, wanted: list[str]) -> None:
+        self.start(api, 4)
+        assert [name for page in self.pages(api, query) for name in page] == wanted
+
+    def test_changes_of_performance_are_no_restores(self, api: Api) -> None:
+        change = {
+            "status": "ready",
+            "startedAt": "2026-11-21T03:00:00Z",
+            "acceptedAt": "2026-11-21T03:00:00Z",
+        }
+        api.world.table.put_new("performance-1", change)
+        assert self.pages(api, "") == [[]]
+
+    def test_a_page_looks_at_so_many_restores_only(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("rewarm.steps.request.listing.MOST_LOOKED_AT", 4)
+        self.start(api, 10)
+        assert self.pages(api, "alarmName=rewarm-1") == [[], [], ["restore-01"]]
+
+    @pytest.mark.parametrize(
+        ("query", "field"),
+        [
+            ("status=", "status"), ("status=over", "status"), ("instanceId=me", "instanceId"),
+            ("limit=0", "limit"), ("limit=101", "limit"), ("limit=1e1", "limit"), ("limit=%201", "limit"),
+            ("since=5", "since"), ("since=9999-12-31T23:59:59-10:00", "since"),
+            ("until=2026-11-21T03:00:00", "until"),
+            ("limit=1&limit=2", "limit"), ("colour=red", "colour"), ("nextToken=", "nextToken"),
+            ("nextToken=e30%3D%3D%3D", "nextToken"), ("nextToken=bnVsbA%3D%3D", "nextToken"),
+            ("nextToken=eyJyZWFkeSI6WzEsMl19", "nextToken"),
+            ("nextToken=eyJydW5ib29rIjpudWxsfQ%3D%3D", "nextToken"),
+        ],
+    )  # fmt: skip
+    def test_a_wrong_filter_is_named(self, api: Api, query: str, field: str) -> None:
+        status, answer = api.call("GET", f"/restores?{query}")
+        assert (status, answer["error"], answer["field"]) == (400, "InvalidRequestError", field)
+
+    def test_a_token_goes_with_its_filters(self, api: Api) -> None:
+        self.start(api, 4)
+        token = quote(api.call("GET", "/restores?limit=1&status=ready")[1]["nextToken"])
+        assert api.call("GET", f"/restores?nextToken={token}&status=failed")[0] == 400
+        assert (
+            api.call("GET", f"/restores?nextToken={token}&status=ready&until=2026-11-20T00:00:00Z")[0] == 400
+        )
+
+    def test_runbooks_the_latest_written_first(self, api: Api) -> None:
+        for name in ("rewarm-a", "rewarm-b", "rewarm-c"):
+            api.call("PUT", f"/runbooks/{name}", TO_INSTANCE)
+        first = api.call("GET", "/runbooks?limit=2")[1]
+        assert [one["alarmName"] for one in first["runbooks"]] == ["rewarm-c", "rewarm-b"]
+        assert first["runbooks"][0]["runbook"]["target"]["instanceId"] == INSTANCE_ID
+        last = api.call("GET", f"/runbooks?limit=2&nextToken={quote(first['nextToken'])}")[1]
+        assert ([one["alarmName"] for one in last["runbooks"]], last["nextToken"]) == (["rewarm-a"], None)
+
+
+class TestWaiting:
+    @pytest.fixture
+    def pauses(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        """The pauses, in a time that passes with them; in the third one the restore moves on."""
+        taken: list[float] = []
+        start = api.module.now()
+
+        def pause(seconds: float) -> None:
+            taken.append(seconds)
+            if len(taken) == 3:
+                api.world.table.update("restore-1", {"status": "planned"})
+
+        monkeypatch.setattr(api.module, "pause", pause)
+        monkeypatch.setattr(api.module, "now", lambda: start + timedelta(seconds=sum(taken)))
+        api.world.table.put_new("restore-1", {"status": "planning", "request": TO_INSTANCE})
+        return taken
+
+    def test_answers_as_soon_as_the_version_is_another(self, api: Api, pauses: list[float]) -> None:
+        first = api.call("GET", "/restores/restore-1")[1]
+        second = api.call("GET", f"/restores/restore-1?wait=20&version={first['version']}")[1]
+        assert (second["status"], len(pauses)) == ("planned", 3)
+        assert second["version"] != first["version"]
+
+    def test_answers_when_the_time_is_over(self, api: Api, pauses: list[float]) -> None:
+        first = api.call("GET", "/restores/restore-1")[1]
+        assert api.call("GET", f"/restores/restore-1?wait=2&version={first['version']}")[1] == first
+        assert sum(pauses) == 2
+
+    @pytest.mark.parametrize("query", ["", "wait=20", "wait=20&version=old", "wait=0&version=old"])
+    def test_answers_at_once_where_nothing_is_known(self, api: Api, pauses: list[float], query: str) -> None:
+        assert api.call("GET", f"/restores/restore-1?{query}")[0] == 200
+        assert pauses == []
+
+    @pytest.mark.parametrize("query", ["wait=21", "wait=-1", "wait=long", "patience=1"])
+    def test_a_wrong_wait_is_named(self, api: Api, query: str) -> None:
+        status, answer = api.call("GET", f"/restores/restore-1?{query}")
+        assert (status, answer["field"]) == (400, query.partition("=")[0])
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         ("error", "status"),
@@ -238,11 +437,36 @@ class TestErrors:
         monkeypatch.setattr(api.module, "start_restore", refuse)
         found, answer = api.call("POST", "/restores", TO_INSTANCE)
         assert found == status
+        fault = {"field": "target.device", "found": None, "allowed": None, "message": "because"}
         assert answer == {
+            "type": f"urn:rewarm:error:{error.__name__}",
+            "title": HTTPStatus(status).phrase,
+            "status": status,
+            "detail": "target.device: because",
+            "instance": "urn:rewarm:request:JKJaXmPLvHcESHA=",
             "error": error.__name__,
             "field": "target.device",
             "message": "target.device: because",
+            "errors": [fault],
         }
+
+    def test_a_method_that_does_not_exist_names_those_that_do(self, api: Api) -> None:
+        answer = api.module.lambda_handler(event("PATCH", "/restores", None, {}), api.context)
+        assert (answer["statusCode"], answer["multiValueHeaders"]["Allow"]) == (405, ["GET, POST"])
+        assert json.loads(answer["body"])["error"] == "MethodNotAllowedError"
+
+    def test_a_whole_number_may_be_written_as_a_fraction(self, api: Api) -> None:
+        text = json.dumps(TO_INSTANCE)[:-1] + ', "objective": {"readyWithinMinutes": 3.0e1}}'
+        assert api.call("POST", "/restores", text)[0] == 202
+
+    def test_each_wrong_field_has_what_was_found_and_what_is_allowed(self, api: Api) -> None:
+        wrong = {**TO_INSTANCE, "objective": {"readyWithinMinutes": 0}, "onFailure": "panic; allowed is x"}
+        status, answer = api.call("POST", "/restores", wrong)
+        assert (status, answer["field"]) == (400, "objective.readyWithinMinutes")
+        assert [(one["field"], one["found"], one["allowed"]) for one in answer["errors"]] == [
+            ("objective.readyWithinMinutes", "0", "at least 1"),
+            ("onFailure", '"panic; allowed is x"', "'clean-up' or 'keep'"),
+        ]
 
     def test_a_route_that_does_not_exist(self, api: Api) -> None:
         status, answer = api.call("GET", "/nothing")
@@ -300,11 +524,10 @@ class TestPlans:
     def test_says_what_it_has_to_who_takes_neither(self, api: Api) -> None:
         answer = self.answer(api, Accept="text/html")
         assert answer["statusCode"] == 406
-        assert json.loads(answer["body"]) == {
-            "error": "NotAcceptableError",
-            "field": "Accept",
-            "message": "found text/html; allowed is application/json or image/svg+xml",
-        }
+        told = json.loads(answer["body"])
+        assert (told["error"], told["field"]) == ("NotAcceptableError", "Accept")
+        (fault,) = told["errors"]
+        assert (fault["found"], fault["allowed"]) == ("text/html", "application/json or image/svg+xml")
 
     def test_refuses_a_picture_that_there_is_not(self, api: Api) -> None:
         answer = self.answer(api, query={"picture": "portrait"}, Accept="image/svg+xml")
@@ -356,10 +579,22 @@ class TestRunbooks:
         assert "AlarmNamePrefix" in answer["message"]
         assert api.call("GET", "/runbooks/other-name")[0] == 404
 
-    def test_a_slash_in_a_name_is_refused(self, api: Api) -> None:
-        status, answer = api.call("PUT", "/runbooks/rewarm-a%2Fb", TO_INSTANCE)
+    @pytest.mark.parametrize("name", LEGAL_NAMES)
+    @pytest.mark.parametrize("form", ["encoded", "decoded"])
+    def test_any_legal_name_has_its_runbook(self, api: Api, name: str, form: str) -> None:
+        # API Gateway decodes a path, and encodes the per cent signs that are in it then.
+        path = "/runbooks/" + (name.replace("%", "%25") if form == "decoded" else quote(name, safe=""))
+        path = path.replace("?", "%3F")  # the test's own sign for a query
+        assert api.call("PUT", path, TO_INSTANCE)[1]["alarmName"] == name
+        assert api.world.table.runbook(name) is not None
+        assert api.call("GET", path)[0] == 200
+        assert [one["alarmName"] for one in api.call("GET", "/runbooks")[1]["runbooks"]] == [name]
+        assert api.call("DELETE", path) == (200, {"alarmName": name, "deleted": True})
+
+    def test_a_name_with_a_control_character_is_none(self, api: Api) -> None:
+        status, answer = api.call("PUT", "/runbooks/rewarm-a%0Ab", TO_INSTANCE)
         assert (status, answer["field"]) == (400, "alarmName")
-        assert "give the alarm another name" in answer["message"]
+        assert "no control ones" in answer["message"]
 
     def test_a_bad_runbook_is_refused_now(self, api: Api) -> None:
         status, answer = api.call(

@@ -165,12 +165,23 @@ class GetRestorePorts:
     """Step Functions, which knows a restore whose record is lost."""
 
 
-def get_restore(
-    restore_id: str,
-    ports: GetRestorePorts,
-) -> JsonObject:
-    """Returns the record of the restore and its volumes as JSON. Raises RestoreNotFoundError."""
+def get_restore(restore_id: str, ports: GetRestorePorts, *, known: str | None = None) -> JsonObject | None:
+    """Returns the record of the restore and its volumes as JSON; None where it still has the `known` version.
+
+    Raises RestoreNotFoundError.
+    """
     record = _found(restore_id, ports.table.get_whole(restore_id), ports)
+    version = _version(record)
+    return None if version == known else _answer(restore_id, version, record, ports)
+
+
+def _version(record: JsonObject) -> str:
+    """Another one after every write that changed anything."""
+    text = json.dumps(record, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _answer(restore_id: str, version: str, record: JsonObject, ports: GetRestorePorts) -> JsonObject:
     general: JsonObject = {}
     volumes: dict[int, JsonObject] = {}
     for name, value in record.items():
@@ -187,6 +198,7 @@ def get_restore(
             volume["report"] |= {"reportUrl": _url(volume["report"], ports.artifacts)}
     return {
         "restoreId": restore_id,
+        "version": version,
         **general,
         "plans": plans(record),
         "events": events(record),

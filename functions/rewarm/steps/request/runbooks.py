@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from urllib.parse import quote
 
 from rewarm.contracts import RestoreRequest, parse_restore_request
@@ -13,9 +14,8 @@ from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 
 MAX_ALARM_NAME = 255
-"""botocore: cloudwatch PutMetricAlarm AlarmName, at most 255 characters."""
-NO_SLASH = "a name with / cannot be part of the address /runbooks/{alarmName}; give the alarm another name"
-"""API Gateway does not say what it makes of %2F in a path; where it is taken for /, no route fits."""
+"""botocore: cloudwatch PutMetricAlarm AlarmName, at most 255 characters, and no ASCII control characters."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def put_runbook(alarm_name: str, body: JsonObject, *, prefix: str, table: RestoreTable) -> JsonObject:
@@ -40,19 +40,18 @@ def put_runbook(alarm_name: str, body: JsonObject, *, prefix: str, table: Restor
 
 
 def _check_name(alarm_name: str, prefix: str) -> None:
-    """Only the names that the stack's rule lets through, and that an address can hold."""
-    if not 1 <= len(alarm_name) <= MAX_ALARM_NAME:
+    """Only the names that CloudWatch allows, and that the stack's rule lets through."""
+    if not 1 <= len(alarm_name) <= MAX_ALARM_NAME or _CONTROL.search(alarm_name):
         raise InvalidRequestError(
-            f"found {shown(alarm_name)}; 1 to {MAX_ALARM_NAME} characters are allowed", field="alarmName"
+            f"found {shown(alarm_name)}; allowed are 1 to {MAX_ALARM_NAME} characters, but no control ones",
+            field="alarmName",
         )
     if not alarm_name.startswith(prefix):
         raise InvalidRequestError(
-            f"found {shown(alarm_name)}; only alarms whose names begin with {shown(prefix)} "
-            "(the stack's parameter AlarmNamePrefix) start restores",
+            f"found {shown(alarm_name)}; allowed are names that begin with {shown(prefix)} (the stack's "
+            "parameter AlarmNamePrefix): only such alarms start restores",
             field="alarmName",
         )
-    if "/" in alarm_name:
-        raise InvalidRequestError(f"found {shown(alarm_name)}; {NO_SLASH}", field="alarmName")
 
 
 def get_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
@@ -78,7 +77,8 @@ def request_of_runbook(
     if runbook is None:
         raise RunbookNotFoundError(
             f"the alarm {shown(alarm_name)} has no runbook that says what to restore; "
-            f"{_how_to_make(alarm_name)}",
+            f"PUT /runbooks/{quote(alarm_name, safe='')} makes one, if the name begins with the stack's "
+            "parameter AlarmNamePrefix",
             field="source.alarm",
         )
     request = parse_restore_request(with_runbook(changes or {}, runbook))
@@ -89,15 +89,6 @@ def request_of_runbook(
             field="source.alarm",
         )
     return request
-
-
-def _how_to_make(alarm_name: str) -> str:
-    if "/" in alarm_name:
-        return NO_SLASH
-    return (
-        f"PUT /runbooks/{quote(alarm_name)} makes one, if the name begins with the stack's parameter "
-        "AlarmNamePrefix"
-    )
 
 
 def resolve_request(body: JsonObject, *, table: RestoreTable) -> RestoreRequest:

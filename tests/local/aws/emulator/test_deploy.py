@@ -72,6 +72,15 @@ class TestRestApi:
         assert unknown == (403, {"refused": "MISSING_AUTHENTICATION_TOKEN"})
         assert call(host, outputs, "PATCH", "/orders/one") == unknown
 
+    def test_a_function_that_fails_has_the_form_that_the_template_gives_it(self, host: Host, outputs):
+        status, answer = call(host, outputs, "GET", "/orders/broken")
+        assert (status, answer["failed"]) == (502, "DEFAULT_5XX")
+        assert len(answer["request"]) == 36
+        assert call(host, outputs, "GET", "/orders/one")[0] == 200
+
+    def test_a_path_is_decoded_but_for_its_per_cent_signs(self, host: Host, outputs):
+        assert call(host, outputs, "GET", "/orders/a%20b%2525")[1]["path"] == {"id": "a b%2525"}
+
 
 def test_an_event_of_aws_starts_the_state_machine(host: Host, outputs):
     host.emulator.put_event("CloudWatch Alarm State Change", "aws.cloudwatch", {"alarmName": "other"}, [])

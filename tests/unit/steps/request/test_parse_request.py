@@ -153,9 +153,9 @@ class TestParseRequest:
         record = table.records[RESTORE_ID]
         assert (record["trigger"]["kind"], record["alarmHeldUntil"]) == ("alarm", "2026-11-21T04:00:06Z")
 
-    def test_an_alarm_whose_name_no_address_holds_needs_another(self):
-        alarm = {**ALARM_EVENT, "detail": {"alarmName": "a/b", "state": {"value": "ALARM"}}}
-        with pytest.raises(RunbookNotFoundError, match="give the alarm another name"):
+    def test_an_alarm_without_runbook_is_told_the_address_of_one(self):
+        alarm = {**ALARM_EVENT, "detail": {"alarmName": "a/b c", "state": {"value": "ALARM"}}}
+        with pytest.raises(RunbookNotFoundError, match="PUT /runbooks/a%2Fb%20c makes one"):
             parse(event(alarm), World().table)
 
     def test_refuses_an_alarm_that_is_not_in_alarm(self):

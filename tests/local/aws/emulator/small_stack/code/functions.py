@@ -11,6 +11,8 @@ def api(event, _context):
     path = event.get("pathParameters") or {}
     if path.get("id") == "missing":
         return {"statusCode": 404, "body": json.dumps({"error": "no such order"})}
+    if path.get("id") == "broken":
+        raise KeyError("a bug")
     seen = {
         "method": event.get("httpMethod"),
         "path": path,

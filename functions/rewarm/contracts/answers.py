@@ -1,0 +1,270 @@
+"""What the routes take in their addresses, and what they answer; and the one form of their errors."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, ConfigDict, Field, StrictInt
+from pydantic_core import PydanticCustomError
+
+from rewarm.contracts.base import CONTRACT, Contract, Instant, JsonObject
+from rewarm.contracts.performance import PerformanceSettings
+from rewarm.contracts.request import AlarmName, InstanceId, RestoreRequest
+from rewarm.contracts.values import Trigger
+
+MOST_ON_A_PAGE = 100
+MOST_WAIT_SECONDS = 20
+"""API Gateway waits 29 seconds for the function, and the function ends after 25."""
+
+StatusName = Literal[
+    "accepted", "planning", "planned", "restoring", "initializing", "ready", "failed", "cancelled", "refused",
+    "duplicate", "suppressed",
+]  # fmt: skip
+STATUS_NAMES: tuple[str, ...] = get_args(StatusName)
+
+
+def _number(value: Any) -> Any:
+    """An address holds text only."""
+    return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value) else value
+
+
+def _like_a_time(value: Any) -> Any:
+    """Pydantic would take a number for a time, too."""
+    if isinstance(value, str) and not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T", value):
+        raise PydanticCustomError("timezone_aware", "no time")
+    return value
+
+
+QueryTime = Annotated[Instant, BeforeValidator(_like_a_time)]
+Limit = Annotated[
+    StrictInt,
+    Field(ge=1, le=MOST_ON_A_PAGE, description="The most entries of a page."),
+    BeforeValidator(_number),
+]
+NextToken = Annotated[
+    str | None,
+    Field(max_length=4_000, description="The nextToken of the page before, with the same filters."),
+]
+
+
+class RestoresQuery(Contract):
+    """GET /restores: which restores, the newest first."""
+
+    status: StatusName | None = None
+    instance_id: Annotated[InstanceId | None, Field(description="The target's instance.")] = None
+    alarm_name: Annotated[AlarmName | None, Field(description="The alarm that started it.")] = None
+    since: Annotated[QueryTime | None, Field(description="Started at this time or later.")] = None
+    until: Annotated[QueryTime | None, Field(description="Started at this time or before.")] = None
+    limit: Limit = 50
+    next_token: NextToken = None
+
+
+class RunbooksQuery(Contract):
+    """GET /runbooks."""
+
+    limit: Limit = 50
+    next_token: NextToken = None
+
+
+class RestoreQuery(Contract):
+    """GET /restores/{restoreId}: at once, or when something has changed."""
+
+    wait: Annotated[
+        StrictInt,
+        Field(
+            ge=0,
+            le=MOST_WAIT_SECONDS,
+            description="With version: wait so many seconds at most until the version is another one.",
+        ),
+        BeforeValidator(_number),
+    ] = 0
+    version: Annotated[
+        str | None, Field(max_length=64, description="The version of the answer that is known already.")
+    ] = None
+
+
+class Links(Contract):
+    """Where to look next, and how to stop it."""
+
+    self_: Annotated[str, Field(alias="self")]
+    cancel: str
+
+
+class AcceptedRestore(Contract):
+    """POST /restores: it has begun."""
+
+    restore_id: str
+    status: Literal["accepted"]
+    links: Links
+
+
+class RestoreSummary(Contract):
+    """A restore in a list."""
+
+    restore_id: str
+    status: StatusName
+    started_at: Instant
+    finished_at: Instant | None
+    deadline_at: Instant | None
+    trigger: Trigger | None
+    instance_id: str | None
+    volume_count: int | None = Field(description="null before its snapshots are known.")
+    step: str | None = Field(description="The state of the state machine at which it failed.")
+
+
+class RestoreList(Contract):
+    """GET /restores: a page may be short, even empty, and have a next one."""
+
+    restores: list[RestoreSummary]
+    next_token: str | None
+
+
+class RestoreVolume(Contract):
+    """What is known of one volume of a restore."""
+
+    model_config = ConfigDict(extra="allow")
+
+    index: int
+
+
+class RestoreRecord(Contract):
+    """GET /restores/{restoreId}: what is known of the restore; it grows with it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    restore_id: str
+    version: str = Field(description="Another one as soon as anything has changed but the agent's progress.")
+    status: StatusName | None = None
+    started_at: Instant | None = None
+    deadline_at: Instant | None = None
+    finished_at: Instant | None = None
+    request: JsonObject | None = None
+    trigger: Trigger | None = None
+    plans: list[JsonObject]
+    events: list[JsonObject]
+    report_url: str | None = Field(description="Of its page, once it has ended; good for an hour at most.")
+    volumes: list[RestoreVolume]
+
+
+class CancelledRestore(Contract):
+    """DELETE /restores/{restoreId}: it stops soon."""
+
+    restore_id: str
+    status: StatusName | None
+    cancel_requested: Literal[True]
+
+
+class StoredRunbook(Contract):
+    """GET and PUT /runbooks/{alarmName}."""
+
+    alarm_name: str
+    request: RestoreRequest
+
+
+class DeletedRunbook(Contract):
+    """DELETE /runbooks/{alarmName}."""
+
+    alarm_name: str
+    deleted: Literal[True]
+
+
+class ListedRunbook(Contract):
+    """A runbook in a list."""
+
+    alarm_name: str
+    updated_at: Instant
+    runbook: JsonObject
+
+
+class RunbookList(Contract):
+    """GET /runbooks: the latest written first."""
+
+    runbooks: list[ListedRunbook]
+    next_token: str | None
+
+
+class AcceptedBenchmark(Contract):
+    """POST /benchmarks: its command was sent."""
+
+    benchmark_id: str
+    command_id: str
+    status: Literal["running"]
+
+
+class PerformanceLinks(Contract):
+    """Where to look next."""
+
+    self_: Annotated[str, Field(alias="self")]
+
+
+class AcceptedChange(Contract):
+    """POST /volumes/{volumeId}/performance: the change begins."""
+
+    change_id: str
+    status: str
+    volume_id: str
+    size_gib: int
+    original: PerformanceSettings
+    target: PerformanceSettings
+    accepted_at: Instant
+    links: PerformanceLinks
+
+
+class LatestModification(Contract):
+    """What EC2 says of the volume's latest modification."""
+
+    state: str
+    target: PerformanceSettings
+    original: PerformanceSettings | None
+    progress_percent: int | None
+    started_at: Instant | None
+    ended_at: Instant | None
+    message: str | None
+
+
+class ModificationSlots(Contract):
+    """When EC2 takes the next modification."""
+
+    rule: str
+    started_within_24_hours: Annotated[list[Instant], Field(alias="startedWithin24Hours")]
+    limit: int
+    next_free_at: Instant | None
+    reason: str
+
+
+class VolumePerformance(Contract):
+    """GET /volumes/{volumeId}/performance."""
+
+    volume_id: str
+    performance: PerformanceSettings
+    modification: LatestModification | None
+    slots: ModificationSlots
+    change: JsonObject | None = Field(description="The latest change that was asked for here.")
+
+
+class Fault(Contract):
+    """One thing that is wrong with a request."""
+
+    field: str | None
+    found: str | None = Field(description="As JSON, cut where it is long.")
+    allowed: str | None
+    message: str
+
+
+class Problem(Contract):
+    """Every answer of 400 and above: problem details (RFC 9457), and the fields that were there before."""
+
+    model_config = CONTRACT | ConfigDict(title="Problem")
+
+    type: str = Field(description="A name for the kind of the problem; nothing is at that address.")
+    title: str
+    status: int
+    detail: str
+    instance: str | None = Field(description="API Gateway's id of the request, as its logs have it.")
+    error: str = Field(description="The kind of the problem, for programs.")
+    field: str | None
+    message: str = Field(description="The same as detail.")
+    errors: list[Fault] = Field(description="What is wrong with the request; empty where it is not at fault.")
+    held_by: str | None = Field(default=None, description="The restore that has the device.")
+    running: list[str] | None = Field(default=None, description="The restores that run.")

@@ -1,0 +1,375 @@
+"""The API as a document: docs/openapi.json for people and programs, api.json for API Gateway.
+
+Usage: `python -m rewarm.openapi FOLDER`. Both come from the routes below and from the contracts.
+
+docs/openapi.json is OpenAPI 3.1 with every schema. A REST API of API Gateway imports OpenAPI 3.0 at most (API
+Gateway developer guide, "Develop REST APIs using OpenAPI"). It needs no schemas either: the function checks
+what it is sent. So api.json has the same routes in 3.0.1, each with its integration, and the responses that
+API Gateway gives itself. template.yaml includes it as the API's definition.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
+from rewarm.contracts import PerformanceRequest, RestoreRequest, answers
+from rewarm.contracts.base import Contract, JsonObject
+from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkResult
+from rewarm.contracts.plans import PICTURES, PlanResult
+from rewarm.schemas import WithoutFieldTitles, request_examples
+
+VERSION = "1"
+JSON, PROBLEM = "application/json", "application/problem+json"
+ALWAYS = (400, 401, 403, 404, 429, 500, 502, 503, 504)
+"""What any route may answer: the function, or API Gateway itself."""
+WITH_BODY = (413, 415)
+WITH_TARGET = (409, 422)
+"""Where something in AWS is in the way of what is asked for."""
+TOO_LONG = "The request's line and headers are longer than API Gateway takes: 10,240 bytes."
+SIGNATURE = "SignatureVersion4"
+INSTANCE = "$context.extendedRequestId"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One method of a route."""
+
+    method: str
+    path: str
+    name: str
+    says: str
+    status: int = 200
+    answer: type[Contract]
+    body: type[Contract] | None = None
+    query: type[Contract] | None = None
+    parameters: tuple[JsonObject, ...] = ()
+    errors: tuple[int, ...] = ()
+    picture: bool = False
+
+
+def _in_path(name: str, says: str, **schema: Any) -> JsonObject:
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": says,
+        "schema": {"type": "string", "minLength": 1, **schema},
+    }
+
+
+_RESTORE = (_in_path("restoreId", "As POST /restores, messages and lists name it.", maxLength=80),)
+_ALARM = (_in_path("alarmName", "The exact name of the CloudWatch alarm, percent-encoded.", maxLength=255),)
+_BENCHMARK = (_in_path("benchmarkId", "As POST /benchmarks answers it."),)
+_VOLUME = (_in_path("volumeId", "The EBS volume.", pattern="^vol-([0-9a-f]{8}|[0-9a-f]{17})$"),)
+_KEY: JsonObject = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "The same request with the same key starts one restore only, for 24 hours.",
+    "schema": {"type": "string", "minLength": 1, "pattern": r"^[!-~]([ -~]*[!-~])?$"},
+}
+_PICTURE: JsonObject = {
+    "name": "picture",
+    "in": "query",
+    "description": "Which one, where the answer is a picture.",
+    "schema": {"enum": list(PICTURES), "default": PICTURES[0]},
+}
+OPERATIONS = (
+    Operation(
+        method="post", path="/restores", name="startRestore", says="Start a restore.", status=202,
+        answer=answers.AcceptedRestore, body=RestoreRequest, parameters=(_KEY,), errors=WITH_TARGET,
+    ),
+    Operation(
+        method="get", path="/restores", name="listRestores", says="List restores, the newest first.",
+        answer=answers.RestoreList, query=answers.RestoresQuery,
+    ),
+    Operation(
+        method="get", path="/restores/{restoreId}", name="getRestore",
+        says="Show a restore, or wait for news of it.",
+        answer=answers.RestoreRecord, query=answers.RestoreQuery, parameters=_RESTORE,
+    ),
+    Operation(
+        method="delete", path="/restores/{restoreId}", name="cancelRestore",
+        says="Cancel a restore.", status=202,
+        answer=answers.CancelledRestore, parameters=_RESTORE, errors=(409,),
+    ),
+    Operation(
+        method="post", path="/plans", name="planRestore", says="Plan a restore; nothing is created.",
+        answer=PlanResult, body=RestoreRequest, parameters=(_PICTURE,), errors=(406, *WITH_TARGET),
+        picture=True,
+    ),
+    Operation(
+        method="get", path="/runbooks", name="listRunbooks", says="List runbooks, the latest written first.",
+        answer=answers.RunbookList, query=answers.RunbooksQuery,
+    ),
+    Operation(
+        method="put", path="/runbooks/{alarmName}", name="putRunbook", says="Store what an alarm restores.",
+        answer=answers.StoredRunbook, body=RestoreRequest, parameters=_ALARM,
+    ),
+    Operation(
+        method="get", path="/runbooks/{alarmName}", name="getRunbook", says="Show what an alarm restores.",
+        answer=answers.StoredRunbook, parameters=_ALARM,
+    ),
+    Operation(
+        method="delete", path="/runbooks/{alarmName}", name="deleteRunbook",
+        says="Delete an alarm's runbook.",
+        answer=answers.DeletedRunbook, parameters=_ALARM,
+    ),
+    Operation(
+        method="post", path="/volumes/{volumeId}/performance", name="changePerformance",
+        says="Change a volume's type, IOPS or throughput.", status=202, answer=answers.AcceptedChange,
+        body=PerformanceRequest, parameters=_VOLUME, errors=WITH_TARGET,
+    ),
+    Operation(
+        method="get", path="/volumes/{volumeId}/performance", name="getPerformance",
+        says="Show a volume's performance and its latest change.", answer=answers.VolumePerformance,
+        parameters=_VOLUME,
+    ),
+    Operation(
+        method="post", path="/benchmarks", name="startBenchmark",
+        says="Measure mounts or volumes of an instance.",
+        status=202, answer=answers.AcceptedBenchmark, body=BenchmarkRequest, errors=WITH_TARGET,
+    ),
+    Operation(
+        method="get", path="/benchmarks/{benchmarkId}", name="getBenchmark",
+        says="Show a benchmark's figures.",
+        answer=BenchmarkResult, parameters=_BENCHMARK,
+    ),
+)  # fmt: skip
+
+EXAMPLES = {type(request): request for request in request_examples().values()}
+
+_UNSIGNED = "the request is not signed (Signature Version 4, service execute-api)"
+_SIGNED_WRONG = "the request's signature is wrong, or too old"
+_NOT_ALLOWED = "the caller may not use this route; its IAM policy must allow execute-api:Invoke"
+_WRONG = "API Gateway refused the request; error is AWS's type of the response"
+_TOO_MANY = "too many requests at once; send it again in some seconds"
+_NO_ANSWER = (
+    "there is no answer, and the request may have been carried out; with the same Idempotency-Key it can be "
+    "sent again"
+)
+GATEWAY: dict[str, tuple[int, str]] = {
+    "ACCESS_DENIED": (403, _NOT_ALLOWED),
+    "API_CONFIGURATION_ERROR": (500, _NO_ANSWER),
+    "AUTHORIZER_CONFIGURATION_ERROR": (500, _NO_ANSWER),
+    "AUTHORIZER_FAILURE": (500, _NO_ANSWER),
+    "BAD_REQUEST_BODY": (400, _WRONG),
+    "BAD_REQUEST_PARAMETERS": (400, _WRONG),
+    "DEFAULT_4XX": (403, _WRONG),
+    "DEFAULT_5XX": (502, _NO_ANSWER),
+    "EXPIRED_TOKEN": (403, _SIGNED_WRONG),
+    "INTEGRATION_FAILURE": (504, _NO_ANSWER),
+    "INTEGRATION_TIMEOUT": (504, _NO_ANSWER),
+    "INVALID_API_KEY": (403, _NOT_ALLOWED),
+    "INVALID_SIGNATURE": (403, _SIGNED_WRONG),
+    "MISSING_AUTHENTICATION_TOKEN": (401, _UNSIGNED),
+    "QUOTA_EXCEEDED": (429, _TOO_MANY),
+    "REQUEST_TOO_LARGE": (413, "the request is larger than API Gateway takes"),
+    "RESOURCE_NOT_FOUND": (404, "there is no such route"),
+    "THROTTLED": (429, _TOO_MANY),
+    "UNAUTHORIZED": (401, _UNSIGNED),
+    "UNSUPPORTED_MEDIA_TYPE": (415, _WRONG),
+    "WAF_FILTERED": (403, _WRONG),
+}
+"""Each type of API Gateway's own responses -> status and words.
+
+The statuses are AWS's (API Gateway developer guide, "Gateway response types") but for two kinds. The defaults
+have none there; what is left for them are signatures that cannot be read, and functions that fail. A missing
+signature has 401, where AWS has 403: as every path is a route here, nothing else is ever missing.
+"""
+
+
+def document() -> JsonObject:
+    """Returns docs/openapi.json."""
+    paths: dict[str, JsonObject] = {}
+    references = _References()
+    for one in OPERATIONS:
+        paths.setdefault(one.path, {})[one.method] = _published(one, references)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Rewarm",
+            "version": VERSION,
+            "summary": "Start, watch and cancel restores; plan them; keep runbooks.",
+            "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [
+            {
+                "url": "https://{apiId}.execute-api.{region}.amazonaws.com/v1",
+                "description": "The stack's output ApiUrl.",
+                "variables": {"apiId": {"default": "API_ID"}, "region": {"default": "us-east-1"}},
+            }
+        ],
+        "security": [{SIGNATURE: []}],
+        "paths": paths,
+        "components": {"securitySchemes": _signature(), "schemas": references.schemas},
+    }
+
+
+def definition() -> JsonObject:
+    """Returns api.json."""
+    paths: dict[str, JsonObject] = {"/{path+}": {"x-amazon-apigateway-any-method": _deployed("/{path}")}}
+    for one in OPERATIONS:
+        # API Gateway does not say whether %2F is a slash when it looks for the route; so both are taken.
+        path = one.path.replace("{alarmName}", "{alarmName+}")
+        anything_else = {"x-amazon-apigateway-any-method": _deployed(one.path)}
+        paths.setdefault(path, anything_else)[one.method] = _deployed(one.path)
+    return {
+        "openapi": "3.0.1",
+        "info": {"title": {"Ref": "AWS::StackName"}, "version": VERSION},
+        "paths": paths,
+        "components": {"securitySchemes": _signature()},
+        "x-amazon-apigateway-gateway-responses": dict(_gateway_responses()),
+    }
+
+
+class _References:
+    """The schemas of all contracts, and where each is."""
+
+    def __init__(self) -> None:
+        models: list[tuple[type[Contract], JsonSchemaMode]] = [(answers.Problem, "validation")]
+        for one in OPERATIONS:
+            models.append((one.answer, "serialization"))
+            if one.body:
+                models.append((one.body, "validation"))
+        self._found, whole = models_json_schema(
+            list(dict.fromkeys(models)),
+            ref_template="#/components/schemas/{model}",
+            schema_generator=WithoutFieldTitles,
+        )
+        self.schemas: JsonObject = whole["$defs"]
+
+    def of(self, model: type[Contract], mode: JsonSchemaMode) -> JsonObject:
+        return self._found[model, mode]
+
+
+def _published(one: Operation, references: _References) -> JsonObject:
+    content = {JSON: {"schema": references.of(one.answer, "serialization")}}
+    if one.picture:
+        content["image/svg+xml"] = {"schema": {"type": "string"}}
+    refused = {PROBLEM: {"schema": references.of(answers.Problem, "validation")}}
+    statuses = sorted({*ALWAYS, *one.errors, *(WITH_BODY if one.body else ())})
+    found: JsonObject = {"operationId": one.name, "summary": one.says}
+    parameters = [*one.parameters, *_of_query(one.query)]
+    if parameters:
+        found["parameters"] = parameters
+    if one.body:
+        example = EXAMPLES[one.body].model_dump(by_alias=True, mode="json", exclude_defaults=True)
+        schema = references.of(one.body, "validation")
+        found["requestBody"] = {"required": True, "content": {JSON: {"schema": schema, "example": example}}}
+    found["responses"] = {
+        str(one.status): {"description": HTTPStatus(one.status).phrase, "content": content},
+        **{str(each): {"description": HTTPStatus(each).phrase, "content": refused} for each in statuses},
+        "431": {"description": TOO_LONG},
+    }
+    return found
+
+
+def _of_query(model: type[Contract] | None) -> Iterator[JsonObject]:
+    """A parameter of the address for each field; one that is left out is null in the contract."""
+    if model is None:
+        return
+    schema = model.model_json_schema(by_alias=True, schema_generator=WithoutFieldTitles)
+    for name, field in schema["properties"].items():
+        says = field.pop("description", None)
+        kinds = [kind for kind in field.pop("anyOf", []) if kind != {"type": "null"}]
+        own = {key: value for key, value in field.items() if (key, value) != ("default", None)}
+        yield {
+            "name": name,
+            "in": "query",
+            **({"description": says} if says else {}),
+            "schema": {**(kinds[0] if kinds else {}), **own},
+        }
+
+
+def _signature() -> JsonObject:
+    return {
+        SIGNATURE: {
+            "type": "apiKey",
+            "name": "Authorization",
+            "in": "header",
+            "x-amazon-apigateway-authtype": "awsSigv4",
+        }
+    }
+
+
+def _deployed(path: str) -> JsonObject:
+    function = (
+        "arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions/"
+        "${ApiFunction.Arn}/invocations"
+    )
+    names = re.findall(r"\{(\w+)\}", path)
+    return {
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+        ],
+        "security": [{SIGNATURE: []}],
+        "responses": {"200": {"description": "What the function answers."}},
+        "x-amazon-apigateway-integration": {
+            "type": "aws_proxy",
+            "httpMethod": "POST",
+            "uri": {"Fn::Sub": function},
+        },
+    }
+
+
+def _gateway_responses() -> Iterator[tuple[str, JsonObject]]:
+    """Their texts are fixed, because nothing escapes what a template fills in.
+
+    The two variables hold words of AWS's own: the type of the response, and an id that callers cannot choose.
+    Only the template of application/json is ever taken, so the header names the type.
+    """
+    for kind, (status, words) in GATEWAY.items():
+        error = "$context.error.responseType"
+        body = {
+            "type": f"urn:rewarm:error:{error}",
+            "title": HTTPStatus(status).phrase,
+            "status": status,
+            "detail": words,
+            "instance": f"urn:rewarm:request:{INSTANCE}",
+            "error": error,
+            "field": None,
+            "message": words,
+            "errors": [],
+        }
+        headers = {"gatewayresponse.header.Content-Type": f"'{PROBLEM}'"}
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            headers["gatewayresponse.header.Retry-After"] = "'5'"
+        if status == HTTPStatus.UNAUTHORIZED:
+            headers["gatewayresponse.header.WWW-Authenticate"] = "'AWS4-HMAC-SHA256'"
+        yield (
+            kind,
+            {
+                "statusCode": str(status),
+                "responseParameters": headers,
+                "responseTemplates": {JSON: json.dumps(body)},
+            },
+        )
+
+
+def write(folder: Path) -> None:
+    """Writes both documents below the folder of the repository."""
+    for path, found in (("docs/openapi.json", document()), ("api.json", definition())):
+        text = json.dumps(found, indent=2, ensure_ascii=False)
+        (folder / path).write_text(f"{text}\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Returns the exit status: 2 if no folder is named."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m rewarm.openapi FOLDER\n")
+        return 2
+    write(Path(arguments[0]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

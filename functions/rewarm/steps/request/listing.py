@@ -1,0 +1,184 @@
+"""GET /restores and GET /runbooks: newest first, a page at a time.
+
+The table lists restores by status. A list of all of them merges the lists of the statuses by time; who asks
+for an instance or an alarm gets those of a stretch of the list that fit. So a page may be short or even empty
+and still name a next one, as pages of AWS's own lists may.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rewarm.contracts.answers import RestoresQuery, RunbooksQuery
+from rewarm.contracts.parsing import parsed
+from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.units import iso, shown
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RUNBOOK, VOLUME_COUNT, Listed, RestoreTable
+from rewarm.steps.record.records import Status
+
+MOST_LOOKED_AT = 1_000
+"""Entries for one page: some hundred milliseconds of DynamoDB."""
+LONGEST_PLACE = 1_200
+"""Bytes: a time, and an alarm's name of 255 characters."""
+FIRST, LAST = "0", "9999-12-31T23:59:59Z"
+"""Before and after every time."""
+Place = tuple[str, str]
+Places = dict[str, Place | None]
+"""Status -> where its list continues; None where it begins. A status whose list is over is not there."""
+
+
+@dataclass
+class _Lane:
+    """The list of one status, read in parts."""
+
+    status: str
+    after: Place | None
+    read: Callable[[str, Place | None], tuple[list[Listed], bool]]
+    waiting: list[Listed] = field(default_factory=list)
+    has_more: bool = True
+
+    def head(self) -> Listed | None:
+        """The newest entry that was not taken yet."""
+        if not self.waiting and self.has_more:
+            found, self.has_more = self.read(self.status, self.after)
+            self.waiting = found[::-1]
+        return self.waiting[-1] if self.waiting else None
+
+    def take(self) -> Listed:
+        """The head: it is part of the page, or is passed over."""
+        entry = self.waiting.pop()
+        self.after = entry.place
+        return entry
+
+    @property
+    def is_over(self) -> bool:
+        return not self.waiting and not self.has_more
+
+
+def list_restores(query: JsonObject, table: RestoreTable) -> JsonObject:
+    """Returns one page. Raises InvalidRequestError."""
+    asked = parsed(RestoresQuery, query)
+    since, until = (iso(asked.since) if asked.since else FIRST), (iso(asked.until) if asked.until else LAST)
+    statuses = [asked.status] if asked.status else [status.value for status in Status]
+    places = _places(asked.next_token, statuses, since, until)
+
+    def read(status: str, after: Place | None) -> tuple[list[Listed], bool]:
+        return table.listed(status, since=since, until=until, after=after, limit=asked.limit)
+
+    lanes = [_Lane(status, after, read) for status, after in places.items()]
+    page = []
+    for count, entry in enumerate(_merged(lanes), 1):
+        if _fits(entry.record, asked):
+            page.append(_summary(entry))
+        if len(page) == asked.limit or count == MOST_LOOKED_AT:
+            break
+    return {"restores": page, "nextToken": _token(lanes)}
+
+
+def list_runbooks(query: JsonObject, table: RestoreTable) -> JsonObject:
+    """Returns one page, the latest written first. Raises InvalidRequestError."""
+    asked = parsed(RunbooksQuery, query)
+    places = _places(asked.next_token, [RUNBOOK], FIRST, LAST)
+
+    def read(status: str, after: Place | None) -> tuple[list[Listed], bool]:
+        return table.listed(status, since=FIRST, until=LAST, after=after, limit=asked.limit)
+
+    lanes = [_Lane(status, after, read) for status, after in places.items()]
+    page = []
+    for entry in _merged(lanes):
+        page.append(
+            {"alarmName": entry.name, "updatedAt": entry.at, "runbook": entry.record.get("request") or {}}
+        )
+        if len(page) == asked.limit:
+            break
+    return {"runbooks": page, "nextToken": _token(lanes)}
+
+
+def _merged(lanes: Sequence[_Lane]) -> Iterator[Listed]:
+    """Entries of all lanes, the newest first."""
+    while True:
+        heads = [(head.place, lane) for lane in lanes if (head := lane.head()) is not None]
+        if not heads:
+            return
+        _, lane = max(heads, key=lambda one: one[0])
+        yield lane.take()
+
+
+def _fits(record: JsonObject, asked: RestoresQuery) -> bool:
+    """A change of performance has a record among the restores' that says when it was accepted."""
+    return (
+        "acceptedAt" not in record
+        and asked.instance_id in (None, _instance(record))
+        and asked.alarm_name in (None, _trigger(record).get("alarmName"))
+    )
+
+
+def _summary(entry: Listed) -> JsonObject:
+    record = entry.record
+    return {
+        "restoreId": entry.name,
+        "status": record["status"],
+        "startedAt": entry.at,
+        "finishedAt": record.get("finishedAt"),
+        "deadlineAt": record.get("deadlineAt"),
+        "trigger": record.get("trigger"),
+        "instanceId": _instance(record),
+        "volumeCount": record.get(VOLUME_COUNT),
+        "step": (record.get("failure") or {}).get("state"),
+    }
+
+
+def _instance(record: JsonObject) -> str | None:
+    instance_id = ((record.get("request") or {}).get("target") or {}).get("instanceId")
+    return None if instance_id is None else str(instance_id)
+
+
+def _trigger(record: JsonObject) -> JsonObject:
+    return record.get("trigger") or {}
+
+
+def _token(lanes: Sequence[_Lane]) -> str | None:
+    """None where there is no next page."""
+    left = {lane.status: lane.after for lane in lanes if not lane.is_over}
+    text = json.dumps(left, ensure_ascii=False)
+    return base64.urlsafe_b64encode(text.encode()).decode() if left else None
+
+
+def _places(token: str | None, statuses: Sequence[str], since: str, until: str) -> Places:
+    """Where the lists begin: as the token says, which the page before gave out for the same question."""
+    if token is None:
+        return dict.fromkeys(statuses)
+    try:
+        places = {str(status): _place(found) for status, found in json.loads(_decoded(token)).items()}
+    except (AttributeError, TypeError, ValueError, binascii.Error, RecursionError):
+        raise _wrong_token(token) from None
+    times = [place[0] for place in places.values() if place is not None]
+    if not set(places) <= set(statuses) or any(not since <= time <= until for time in times):
+        raise _wrong_token(token)
+    return places
+
+
+def _decoded(token: str) -> bytes:
+    return base64.b64decode(token.encode("ascii"), altchars=b"-_", validate=True)
+
+
+def _place(found: Any) -> Place | None:
+    if found is None:
+        return None
+    at, name = found
+    if not (isinstance(at, str) and isinstance(name, str)) or len((at + name).encode()) > LONGEST_PLACE:
+        raise ValueError("no place")
+    return at, name
+
+
+def _wrong_token(token: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"found {shown(token)}; allowed is the nextToken of the page before, with the same filters",
+        field="nextToken",
+    )

@@ -1,0 +1,115 @@
+"""The running API is what docs/openapi.json says, whatever it is sent: schemathesis draws the requests."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from requests import PreparedRequest
+from requests.auth import AuthBase
+from schemathesis.config import SchemathesisConfig
+from schemathesis.engine import from_schema
+from schemathesis.engine.events import FatalError, NonFatalError, ScenarioFinished
+from schemathesis.engine.recorder import ScenarioRecorder
+from schemathesis.openapi.checks import RejectedPositiveData
+
+from local import ROOT
+from rewarm_cli.api import TIMEOUT_SECONDS
+from tests.support.amount import LONG
+from tests.support.restores import RestoreUser
+
+DOCUMENT = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
+OPERATIONS = [
+    (method.upper(), path) for path, methods in sorted(DOCUMENT["paths"].items()) for method in methods
+]
+CASES = 400 if LONG else 8
+"""Of each operation; those at the borders of the schemas come on top in `make test-long`."""
+FIELD_RULE = re.compile(
+    r"unknown field|is missing|; allowed is ("
+    r"'|at |more than|less than|a (number|whole|JSON|list|time)|text|true or|an id such as|another value)"
+)
+"""How the API words what a schema can say of one field. What it refuses beyond that, no schema says: rules of
+several fields together, and what is not so in AWS.
+"""
+
+
+class Signed(AuthBase):
+    """Signature Version 4 of what is sent."""
+
+    def __init__(self, user: RestoreUser) -> None:
+        key, secret = (user.lab.environment[f"AWS_{name}"] for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"))
+        self._signer = SigV4Auth(Credentials(key, secret), "execute-api", user.lab.addresses.region)
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        """The request, signed."""
+        asked = AWSRequest(method=request.method, url=request.url, data=request.body or b"")
+        self._signer.add_auth(asked)
+        request.headers.update(dict(asked.headers.items()))
+        return request
+
+
+def checked(user: RestoreUser, method: str, path: str) -> tuple[int, list[str]]:
+    """How many cases the operation had, and what any check found."""
+    options: dict[str, Any] = {
+        "base-url": user.lab.api_url,
+        "tls-verify": user.lab.environment["AWS_CA_BUNDLE"],
+        "workers": 1,
+        "request-timeout": TIMEOUT_SECONDS,
+        "continue-on-failure": True,
+        "generation": {"max-examples": CASES, "deterministic": not LONG, "no-shrink": True},
+        "phases": {"coverage": {"enabled": LONG}, "stateful": {"enabled": False}},
+        "checks": {"negative_data_rejection": {"expected-statuses": ["4xx"]}},
+    }
+    schema = schemathesis.openapi.from_dict(DOCUMENT, config=SchemathesisConfig.from_dict(options))
+    schema.auth.set_from_requests(Signed(user))
+    cases, found = 0, []
+    for event in from_schema(schema.include(method=method, path=path)).execute():
+        if isinstance(event, NonFatalError):
+            found.append(str(event.info))
+        if isinstance(event, FatalError):
+            raise event.exception
+        if isinstance(event, ScenarioFinished):
+            cases += len(event.recorder.interactions)
+            found += failures(event.recorder)
+    return cases, found
+
+
+def failures(recorder: ScenarioRecorder) -> Iterator[str]:
+    """What the checks found: the failure, the request and the answer."""
+    for case_id, checks in recorder.checks.items():
+        answer = recorder.interactions[case_id].response
+        said = "" if answer is None else answer.text
+        for check in checks:
+            failure = None if check.failure_info is None else check.failure_info.failure
+            is_beyond_schema = isinstance(failure, RejectedPositiveData) and not FIELD_RULE.search(said)
+            if failure is not None and not is_beyond_schema:
+                yield f"{failure}\n{recorder.cases[case_id].value.as_curl_command()}\n{said}"
+
+
+@pytest.fixture
+def unthrottled(user: RestoreUser) -> RestoreUser:
+    """The API answers all the calls of this test, and not 20 a second."""
+    user.lab.client("apigateway").update_stage(
+        restApiId=user.lab.outputs["RestApiId"],
+        stageName="v1",
+        patchOperations=[
+            {"op": "replace", "path": f"/*/*/throttling/{name}", "value": "100000"}
+            for name in ("rateLimit", "burstLimit")
+        ],
+    )
+    return user
+
+
+@pytest.mark.hypothesis
+@pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=lambda value: value)
+def test_every_answer_is_documented(unthrottled: RestoreUser, method: str, path: str) -> None:
+    cases, found = checked(unthrottled, method, path)
+    assert not found, "\n\n".join(found)
+    assert cases >= CASES
