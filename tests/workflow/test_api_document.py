@@ -55,9 +55,10 @@ class Signed(AuthBase):
         return request
 
 
-def checked(user: RestoreUser, method: str, path: str) -> tuple[int, list[str]]:
+def checked(user: RestoreUser, method: str, path: str, seed: int) -> tuple[int, list[str]]:
     """How many cases the operation had, and what any check found."""
     options: dict[str, Any] = {
+        "seed": seed,
         "base-url": user.lab.api_url,
         "tls-verify": user.lab.environment["AWS_CA_BUNDLE"],
         "workers": 1,
@@ -109,7 +110,10 @@ def unthrottled(user: RestoreUser) -> RestoreUser:
 
 @pytest.mark.hypothesis
 @pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=lambda value: value)
-def test_every_answer_is_documented(unthrottled: RestoreUser, method: str, path: str) -> None:
-    cases, found = checked(unthrottled, method, path)
+def test_every_answer_is_documented(
+    unthrottled: RestoreUser, method: str, path: str, pytestconfig: pytest.Config
+) -> None:
+    seed = int(pytestconfig.getoption("--hypothesis-seed") or 0)
+    cases, found = checked(unthrottled, method, path, seed)
     assert not found, "\n\n".join(found)
     assert cases >= CASES

@@ -30,7 +30,7 @@ from rewarm.domain.units import shown
 from rewarm.handlers import wiring
 from rewarm.handlers.api_benchmarks import router as benchmark_routes
 from rewarm.handlers.api_performance import router as performance_routes
-from rewarm.handlers.http import Fault, json_body, preferred, problem, query, with_safe_name
+from rewarm.handlers.http import Fault, json_body, preferred, problem, query, with_safe_path
 from rewarm.handlers.wiring import now, pause
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
@@ -121,7 +121,7 @@ app.include_router(benchmark_routes)
 def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
     """One HTTP request."""
     _IDEMPOTENCY.register_lambda_context(context)
-    return app.resolve(with_safe_name(event), context)
+    return app.resolve(with_safe_path(event), context)
 
 
 @app.post("/restores")

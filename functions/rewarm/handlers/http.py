@@ -56,15 +56,20 @@ def query(event: APIGatewayProxyEvent) -> JsonObject:
     return dict(event.get("queryStringParameters") or {})
 
 
-def with_safe_name(event: JsonObject) -> JsonObject:
-    """The event, with an alarm's name in its path as one segment that Powertools takes for one.
+def with_safe_path(event: JsonObject) -> JsonObject:
+    """The event, with a path that Powertools matches whatever characters it has.
 
-    A name may hold any character, and Powertools matches a path with a list of them. API Gateway decodes a
-    path and leaves only the per cent sign encoded (API Gateway developer guide, "Important notes for REST
-    APIs"), so decoding once more gives the name. That holds, too, where it leaves more of it encoded.
+    It knows some characters only, and takes a line feed at the end for nothing. An alarm's name becomes one
+    segment. API Gateway decodes a path and leaves only the per cent sign encoded (its developer guide,
+    "Important notes for REST APIs"), so decoding once more gives the name. That holds, too, where it leaves
+    more of it encoded.
     """
-    folder, name = event["path"][: len(RUNBOOKS)], event["path"][len(RUNBOOKS) :]
-    return {**event, "path": folder + quote(unquote(name), safe="")} if folder == RUNBOOKS else event
+    path = event["path"]
+    if path.startswith(RUNBOOKS):
+        safe = RUNBOOKS + quote(unquote(path.removeprefix(RUNBOOKS)), safe="")
+    else:
+        safe = quote(path, safe="/%")
+    return {**event, "path": safe}
 
 
 def problem(

@@ -468,6 +468,10 @@ class TestErrors:
             ("onFailure", '"panic; allowed is x"', "'clean-up' or 'keep'"),
         ]
 
+    @pytest.mark.parametrize("name", ["\n", " ", "\\", "\u00df", "#"])
+    def test_a_strange_id_is_of_no_restore(self, api: Api, name: str) -> None:
+        assert api.call("GET", f"/restores/{name}")[1]["error"] == "RestoreNotFoundError"
+
     def test_a_route_that_does_not_exist(self, api: Api) -> None:
         status, answer = api.call("GET", "/nothing")
         assert (status, answer["error"]) == (404, "RouteNotFoundError")
