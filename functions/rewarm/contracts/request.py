@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, StrictBool, StrictInt, StrictStr
+from pydantic import ConfigDict, Field, JsonValue, StrictBool, StrictInt, StrictStr, WithJsonSchema
 
 from rewarm.contracts.base import Contract, Instant, Usd
 from rewarm.domain.benchmark.benchmarks import (
@@ -45,6 +45,13 @@ MAX_COOLDOWN_MINUTES = 10_080
 DevicePattern = Literal[PatternName.RANDOM_READ, PatternName.INIT]
 """Benchmarks that write to nothing."""
 
+MAX_COST = {
+    "anyOf": [
+        {"type": "number", "minimum": 0, "maximum": 1_000_000},
+        {"type": "string", "pattern": r"^([0-9]{1,6}(\.[0-9]+)?|1000000(\.0+)?)$"},
+    ]
+}
+"""pydantic's own pattern for a decimal number takes negative ones, which are refused."""
 SELECTORS = ("snapshotId", "volumeId", "tags", "instanceId", "imageId", "alarm")
 
 
@@ -126,7 +133,7 @@ class Objective(Contract):
     """What matters: when it must be fast, what it may cost, and how."""
 
     ready_within_minutes: Annotated[StrictInt, Field(ge=1, le=10_080)] | None = None
-    max_cost_usd: Annotated[Usd, Field(le=1_000_000)] | None = Field(
+    max_cost_usd: Annotated[Usd, Field(le=1_000_000), WithJsonSchema(MAX_COST)] | None = Field(
         default=None, description="For all volumes of this restore together."
     )
     strategy: Literal["auto"] | Strategy = "auto"
