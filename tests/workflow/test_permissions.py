@@ -99,5 +99,5 @@ def test_the_api_says_how_a_request_without_a_signature_is_signed(user: RestoreU
         urllib.request.urlopen(f"{user._api.url}/restores/unknown")
     with ended.value as refused:
         body = json.load(refused)
-    assert (refused.code, body["error"]) == (403, "MISSING_AUTHENTICATION_TOKEN")
+    assert (refused.code, body["error"]) == (401, "MISSING_AUTHENTICATION_TOKEN")
     assert "Signature Version 4, service execute-api" in body["message"]

@@ -51,18 +51,18 @@ class TestRewarm:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([REWARM, *arguments], capture_output=True, text=True, check=False)
 
-    @pytest.mark.parametrize("word", ["--help", "-h", "help"])
+    @pytest.mark.parametrize("word", ["--help", "-h"])
     def test_help_is_no_error(self, word: str) -> None:
         told = self.run(word)
         assert (told.returncode, told.stderr) == (0, "")
-        assert "  bench   " in told.stdout
+        assert "  bench  " in told.stdout
 
-    def test_no_command_is_one(self) -> None:
+    def test_no_command_shows_the_help(self) -> None:
         told = self.run()
         assert told.returncode == 2
-        assert told.stderr == self.run("help").stdout
+        assert told.stderr == self.run("--help").stdout
 
     def test_an_unknown_command_is_named(self) -> None:
         told = self.run("nonsense")
         assert told.returncode == 2
-        assert told.stderr == "./rewarm: there is no command 'nonsense'; there is: bench (./rewarm --help)\n"
+        assert "No such command 'nonsense'" in told.stderr
