@@ -1,7 +1,9 @@
 """A volume's performance: CloudWatch's metrics, changes by ModifyVolume, and what is known of earlier ones.
 
 Metrics are those of AWS/EBS, per minute, and only while the volume is attached. Our notes of changes are in
-the table (one item a volume, `performance#<volume>`). CloudTrail's event history (botocore, LookupEvents: the
+the table (one item a volume, `performance#<volume>`). They keep clear of the attributes `status` and
+`startedAt`: an index of the table has these as its key, and DynamoDB refuses anything but text there.
+CloudTrail's event history (botocore, LookupEvents: the
 last 90 days) is searched by the event's name, not by the resource. AWS does not document which resources it
 lists for an EC2 call, but every event has the call's parameters. Calls that EC2 refused carry an `errorCode`.
 """
@@ -97,16 +99,16 @@ class DynamoPerformanceLog:
         self._clock = clock
 
     def starts(self, volume_id: str) -> list[datetime]:
-        return sorted(datetime.fromisoformat(text) for text in self._item(volume_id).get("startedAt", []))
+        return sorted(datetime.fromisoformat(text) for text in self._item(volume_id).get("starts", []))
 
     def note_start(self, volume_id: str, started_at: datetime) -> None:
         """Adds to a set of times, so that two writers lose nothing, and removes old times."""
-        self._update(volume_id, "ADD startedAt :times", {":times": {"SS": [iso(started_at)]}})
+        self._update(volume_id, "ADD starts :times", {":times": {"SS": [iso(started_at)]}})
         old = [
             iso(start) for start in self.starts(volume_id) if self._clock() - start.timestamp() > KEPT_SECONDS
         ]
         if old:
-            self._update(volume_id, "DELETE startedAt :times", {":times": {"SS": old}})
+            self._update(volume_id, "DELETE starts :times", {":times": {"SS": old}})
 
     def change_id(self, volume_id: str) -> str | None:
         return self._item(volume_id).get("changeId")
@@ -120,7 +122,8 @@ class DynamoPerformanceLog:
         return from_item(answer.get("Item", {}))
 
     def _update(self, volume_id: str, expression: str, values: dict[str, Any]) -> None:
-        expires = "expiresAt = :expires"
+        """Earlier versions had a set of times in `startedAt`, which the index does not take."""
+        expires = "expiresAt = :expires REMOVE startedAt"
         both = f"{expression}, {expires}" if expression.startswith("SET ") else f"{expression} SET {expires}"
         with naming_errors():
             self._dynamodb.update_item(
