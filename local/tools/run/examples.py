@@ -29,7 +29,8 @@ def script(run: RunRecord, environment: Mapping[str, str], api_url: str) -> str:
 
 def _calls(run: RunRecord) -> Iterator[str]:
     first, request = run.restores[0], {**run.restores[-1].request, "dryRun": False}
-    yield "\n# The first restore"
+    yield "\n# All restores, and the first one"
+    yield _call("GET", "/restores")
     yield _call("GET", f"/restores/{first.restore_id}")
     yield "# A plan only, then the same restore, how far it is, and its cancel"
     yield _call("POST", "/plans", request)
@@ -43,7 +44,8 @@ def _calls(run: RunRecord) -> Iterator[str]:
         benchmark = {"instanceId": request["target"]["instanceId"], "targets": [{"volumeId": volume_id}]}
         yield _call_for_id("benchmarkId", "/benchmarks", benchmark)
         yield _call("GET", "/benchmarks/$id")
-    yield "# The alarm's runbook"
+    yield "# All runbooks, and the alarm's"
+    yield _call("GET", "/runbooks")
     yield _call("GET", f"/runbooks/{ALARM}")
     yield _call("PUT", f"/runbooks/{ALARM}", first.request)
     yield _call("DELETE", f"/runbooks/{ALARM}")
