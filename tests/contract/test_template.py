@@ -25,7 +25,7 @@ from tests.contract.repository import ROOT, Json, actions, functions, listed, st
 STACK_TAG = "aws:ResourceTag/rewarm:stack"
 MANAGED_TAG = "aws:ResourceTag/rewarm:managed"
 REPLACED_TAG = "aws:ResourceTag/rewarm:replaced-by-stack"
-NO_HANDLERS = {"__init__", "wiring", "http", "api_performance", "api_benchmarks"}
+NO_HANDLERS = {"__init__", "wiring", "http", "api_volumes"}
 """Parts of handlers."""
 EVENTS = ROOT / "events/aws"
 OWN_ALARM = "operations-of-rewarm-restore-failed"

@@ -28,8 +28,7 @@ from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.domain import errors
 from rewarm.domain.units import shown
 from rewarm.handlers import wiring
-from rewarm.handlers.api_benchmarks import router as benchmark_routes
-from rewarm.handlers.api_performance import router as performance_routes
+from rewarm.handlers.api_volumes import router as volume_routes
 from rewarm.handlers.http import Fault, json_body, preferred, problem, query, with_safe_path
 from rewarm.handlers.wiring import now, pause
 from rewarm.observability import count, logger, tracer
@@ -112,8 +111,7 @@ _IDEMPOTENCY_STORE = DynamoDBPersistenceLayer(
 )
 
 app = APIGatewayRestResolver(strip_prefixes=[])
-app.include_router(performance_routes)
-app.include_router(benchmark_routes)
+app.include_router(volume_routes)
 
 
 @tracer.capture_lambda_handler(capture_response=False)

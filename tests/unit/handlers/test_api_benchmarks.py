@@ -19,10 +19,10 @@ WANTED = {"instanceId": INSTANCE_ID, "targets": [{"mount": "/data"}], "patterns"
 
 @pytest.fixture
 def api(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, context: Context) -> Api:
-    routes = fresh("api_benchmarks")  # first: the API includes them when it is loaded
+    routes = fresh("api_volumes")  # first: the API includes them when it is loaded
     module, world = fresh("api"), World()
     ports = BenchmarkPorts(world.commands, world.instances, world.volumes, world.artifacts)
-    monkeypatch.setattr(routes, "_PORTS", ports)
+    monkeypatch.setattr(routes, "_BENCHMARKS", ports)
     return Api(module, world, context)
 
 

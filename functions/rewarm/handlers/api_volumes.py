@@ -1,4 +1,4 @@
-"""The routes of /volumes: a volume's performance, and changes of it."""
+"""Routes of volumes' performance and of benchmarks; handlers/api.py includes them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from rewarm.steps.performance.routes import (
     get_performance,
     start_performance_change,
 )
+from rewarm.steps.verify.benchmarks import get_benchmark
+from rewarm.steps.verify.start_benchmark import BenchmarkPorts, start_benchmark
 
-_PORTS = StartPerformanceChangePorts(
+_CHANGES = StartPerformanceChangePorts(
     stack_name=wiring.settings.stack_name,
     rule=wiring.settings.modification_rule,
     volumes=wiring.volumes(),
@@ -26,6 +28,12 @@ _PORTS = StartPerformanceChangePorts(
     log=wiring.performance_log(),
     table=wiring.table(),
     executions=wiring.performance_changes(),
+)
+_BENCHMARKS = BenchmarkPorts(
+    commands=wiring.benchmark_commands(),
+    instances=wiring.instances(),
+    volumes=wiring.volumes(),
+    artifacts=wiring.artifacts(),
 )
 
 router = Router()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped
@@ -37,11 +45,26 @@ def _change_performance(volume_id: str) -> tuple[JsonObject, int]:
     change_id = f"performance-{uuid4().hex[:16]}"
     logger.append_keys(restore_id=change_id, volume_id=volume_id)
     body = json_body(router.current_event)
-    started = start_performance_change(volume_id, body, change_id=change_id, now=now(), ports=_PORTS)
+    started = start_performance_change(volume_id, body, change_id=change_id, now=now(), ports=_CHANGES)
     count("PerformanceChangesStarted")
     return started, 202
 
 
 @router.get("/volumes/<volume_id>/performance")
 def _get_performance(volume_id: str) -> JsonObject:
-    return get_performance(volume_id, now=now(), ports=_PORTS)
+    return get_performance(volume_id, now=now(), ports=_CHANGES)
+
+
+@router.post("/benchmarks")
+def _start_benchmark() -> tuple[JsonObject, int]:
+    return start_benchmark(
+        json_body(router.current_event),
+        benchmark_id=f"benchmark-{uuid4().hex[:16]}",
+        now=now(),
+        ports=_BENCHMARKS,
+    ), 202
+
+
+@router.get("/benchmarks/<benchmark_id>")
+def _get_benchmark(benchmark_id: str) -> JsonObject:
+    return get_benchmark(benchmark_id, now=now(), ports=_BENCHMARKS)
