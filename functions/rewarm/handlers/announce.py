@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rewarm.contracts import AnnounceEvent, AnnounceResult
 from rewarm.handlers import wiring
-from rewarm.observability import step_handler
-from rewarm.restore_metrics import announced
+from rewarm.observability import announced, step_handler
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.announce.ended import is_reported
 

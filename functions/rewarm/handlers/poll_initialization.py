@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rewarm.contracts import PollInitializationEvent, PollInitializationResult
 from rewarm.handlers import wiring
-from rewarm.observability import step_handler
-from rewarm.restore_metrics import polled
+from rewarm.observability import polled, step_handler
 from rewarm.steps.warm.poll_initialization import PollInitializationPorts, poll_initialization
 
 _PORTS = PollInitializationPorts(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rewarm.contracts import ReportEvent, ReportResult
 from rewarm.handlers import wiring
-from rewarm.observability import step_handler
-from rewarm.restore_metrics import restore_reported
+from rewarm.observability import restore_reported, step_handler
 from rewarm.restore_page import drawn
 from rewarm.steps.report.report import ReportPorts, report
 

@@ -14,10 +14,9 @@ from rewarm.custom_resource import answer, is_custom_resource
 from rewarm.domain.errors import IncompleteCleanUpError
 from rewarm.handlers import wiring
 from rewarm.handlers.wiring import now
-from rewarm.observability import count, logger, tracer
+from rewarm.observability import count, figures_reported, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
-from rewarm.restore_metrics import figures_reported
 from rewarm.restore_page import drawn
 from rewarm.steps.clean_up.end_stack import EndOfStack, end_stack
 from rewarm.steps.clean_up.gauges import GaugePorts, read_gauges
