@@ -328,6 +328,35 @@ class TestLists:
         self.start(api, 4)
         assert [name for page in self.pages(api, query) for name in page] == wanted
 
+    @pytest.mark.parametrize(
+        ("query", "wanted"),
+        [
+            ("since=2026-11-21T03:00:00Z", [2, 1]), ("since=2026-11-21T03:00:00.5Z", [2]),
+            ("until=2026-11-21T03:00:00Z", [1, 0]), ("until=2026-11-21T03:00:00.5Z", [2, 1, 0]),
+            ("since=2026-11-21T03:00:00.5Z&until=2026-11-21T03:00:00.5Z", [2]),
+        ],
+    )  # fmt: skip
+    def test_times_are_exact_with_and_without_milliseconds(
+        self, api: Api, query: str, wanted: list[int]
+    ) -> None:
+        for number, at in enumerate(("02:59:59.999Z", "03:00:00Z", "03:00:00.500Z")):
+            api.world.table.put_new(f"r{number}", {"status": "ready", "startedAt": f"2026-11-21T{at}"})
+        found = [name for page in self.pages(api, query) for name in page]
+        assert sorted(found, reverse=True) == [f"r{number}" for number in wanted]
+
+    def test_a_filter_reads_whole_pages_of_the_table(self, api: Api) -> None:
+        self.start(api, 4)
+        asked: list[int] = []
+        listed = api.world.table.listed
+
+        def counted(status: str, **named: Any) -> Any:
+            asked.append(named["limit"])
+            return listed(status, **named)
+
+        api.world.table.listed = counted  # type: ignore[method-assign]
+        assert self.pages(api, "status=ready&limit=1&alarmName=rewarm-1") == [["restore-01"]]
+        assert asked == [100]
+
     def test_changes_of_performance_are_no_restores(self, api: Api) -> None:
         change = {
             "status": "ready",
@@ -349,9 +378,11 @@ class TestLists:
             ("limit=0", "limit"), ("limit=101", "limit"), ("limit=1e1", "limit"), ("limit=%201", "limit"),
             ("since=5", "since"), ("since=9999-12-31T23:59:59-10:00", "since"),
             ("until=2026-11-21T03:00:00", "until"),
+            ("since=2026-11-21T03:00:00Z&until=2026-11-21T02:59:59Z", "until"),
             ("limit=1&limit=2", "limit"), ("colour=red", "colour"), ("nextToken=", "nextToken"),
             ("nextToken=e30%3D%3D%3D", "nextToken"), ("nextToken=bnVsbA%3D%3D", "nextToken"),
             ("nextToken=eyJyZWFkeSI6WzEsMl19", "nextToken"),
+            ("nextToken=eyJyZWFkeSI6WyIyMDI2IiwiciJdfQ%3D%3D", "nextToken"),
             ("nextToken=eyJydW5ib29rIjpudWxsfQ%3D%3D", "nextToken"),
         ],
     )  # fmt: skip

@@ -12,9 +12,10 @@ import binascii
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
-from rewarm.contracts.answers import RestoresQuery, RunbooksQuery
+from rewarm.contracts.answers import MOST_ON_A_PAGE, RestoresQuery, RunbooksQuery
 from rewarm.contracts.parsing import parsed
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.units import iso, shown
@@ -64,21 +65,38 @@ class _Lane:
 def list_restores(query: JsonObject, table: RestoreTable) -> JsonObject:
     """Returns one page. Raises InvalidRequestError."""
     asked = parsed(RestoresQuery, query)
-    since, until = (iso(asked.since) if asked.since else FIRST), (iso(asked.until) if asked.until else LAST)
+    since, until = _bounds(asked)
+    # A filter may leave out all of a small page, and each page of the table is a call.
+    size = MOST_ON_A_PAGE if asked.instance_id or asked.alarm_name else asked.limit
     statuses = [asked.status] if asked.status else [status.value for status in Status]
     places = _places(asked.next_token, statuses, since, until)
 
     def read(status: str, after: Place | None) -> tuple[list[Listed], bool]:
-        return table.listed(status, since=since, until=until, after=after, limit=asked.limit)
+        return table.listed(status, since=since, until=until, after=after, limit=size)
 
     lanes = [_Lane(status, after, read) for status, after in places.items()]
     page = []
     for count, entry in enumerate(_merged(lanes), 1):
-        if _fits(entry.record, asked):
+        if _fits(entry, asked):
             page.append(_summary(entry))
         if len(page) == asked.limit or count == MOST_LOOKED_AT:
             break
     return {"restores": page, "nextToken": _token(lanes)}
+
+
+def _bounds(asked: RestoresQuery) -> tuple[str, str]:
+    """The first and the last time, as the table compares them: as text.
+
+    A time has milliseconds only where there are some, and `.` comes before `Z`. So both are bounds of whole
+    seconds, and `_fits` leaves out what else began in these. DynamoDB refuses bounds in the wrong order.
+    """
+    if asked.since and asked.until and asked.since > asked.until:
+        raise InvalidRequestError(
+            f"found {shown(iso(asked.until))}; allowed is since, or what is later", field="until"
+        )
+    since = iso(asked.since.replace(microsecond=0)).replace("Z", ".000Z") if asked.since else FIRST
+    until = iso(asked.until.replace(microsecond=0)) if asked.until else LAST
+    return since, until
 
 
 def list_runbooks(query: JsonObject, table: RestoreTable) -> JsonObject:
@@ -110,10 +128,12 @@ def _merged(lanes: Sequence[_Lane]) -> Iterator[Listed]:
         yield lane.take()
 
 
-def _fits(record: JsonObject, asked: RestoresQuery) -> bool:
+def _fits(entry: Listed, asked: RestoresQuery) -> bool:
     """A change of performance has a record among the restores' that says when it was accepted."""
+    record, at = entry.record, datetime.fromisoformat(entry.at)
     return (
         "acceptedAt" not in record
+        and (asked.since or at) <= at <= (asked.until or at)
         and asked.instance_id in (None, _instance(record))
         and asked.alarm_name in (None, _trigger(record).get("alarmName"))
     )
@@ -172,6 +192,7 @@ def _place(found: Any) -> Place | None:
     if found is None:
         return None
     at, name = found
+    datetime.fromisoformat(at)
     if not (isinstance(at, str) and isinstance(name, str)) or len((at + name).encode()) > LONGEST_PLACE:
         raise ValueError("no place")
     return at, name
