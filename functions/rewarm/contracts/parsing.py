@@ -16,6 +16,9 @@ from rewarm.domain.volume.volume_types import RESERVED_TAG_PREFIXES
 
 Parsed = TypeVar("Parsed", bound=Contract)
 MAX_SHOWN_ERRORS = 5
+"""In the sentence for people."""
+MOST_FAULTS = 100
+"""In the list for programs: a request may have any number, and an answer of Lambda has 6 MB at most."""
 EXAMPLES = {
     "snapshotId": "snap-0123456789abcdef0",
     "volumeId": "vol-0123456789abcdef0",
@@ -135,7 +138,7 @@ def _refusal(error: ValidationError, root: type[BaseModel]) -> InvalidRequestErr
     faults = _one_per_field(error.errors(include_url=False), root)
     first_field, first_message = faults[0]
     more = "".join(f"; {name}: {message}" for name, message in faults[1:MAX_SHOWN_ERRORS])
-    return InvalidRequestError(first_message + more, field=first_field, faults=faults[:MAX_SHOWN_ERRORS])
+    return InvalidRequestError(first_message + more, field=first_field, faults=faults[:MOST_FAULTS])
 
 
 def _one_per_field(errors: Sequence[ErrorDetails], root: type[BaseModel]) -> list[tuple[str, str]]:

@@ -499,6 +499,14 @@ class TestErrors:
             ("onFailure", '"panic; allowed is x"', "'clean-up' or 'keep'"),
         ]
 
+    @pytest.mark.parametrize(("many", "listed"), [(7, 7), (200, 100)])
+    def test_people_read_some_of_many_wrong_fields_and_programs_more(
+        self, api: Api, many: int, listed: int
+    ) -> None:
+        answer = api.call("POST", "/restores", {**TO_INSTANCE, **{f"x{n}": n for n in range(many)}})[1]
+        assert [one["field"] for one in answer["errors"]] == [f"x{n}" for n in range(listed)]
+        assert answer["message"].count("unknown field") == 5
+
     @pytest.mark.parametrize("name", ["\n", " ", "\\", "\u00df", "#"])
     def test_a_strange_id_is_of_no_restore(self, api: Api, name: str) -> None:
         assert api.call("GET", f"/restores/{name}")[1]["error"] == "RestoreNotFoundError"
