@@ -7,11 +7,15 @@
  *   main.c               the command line in, the exit status out
  *
  *   commands/            what a user calls
- *     options.c            arguments -> struct options; options_help.c: the text of --help
+ *     options.c            arguments -> struct options; option_table.c: what each takes; options_help.c: --help
  *     command_warm.c       `warmer warm`; progress.c: how far it is; warm_report.c: how it ended
  *     command_verify.c     `warmer verify`: random 4 KiB reads, percentiles, verdict
  *     command_inspect.c    `warmer inspect`: the device and the engines; nvme_report.c: EBS's statistics
  *     command_extents.c    `warmer extents`: where files lie on their disk
+ *     command_run.c        `warmer run`: waits for the device, starts the agent, and again if something ends it;
+ *                          run_files.c: its downloads, its progress, and what it keeps for the next run
+ *     command_bench_<system>.c   `warmer bench`: fio on Linux (bench_place_linux.c: where), a copy on Windows
+ *     command_device_use.c `warmer device-use`: what uses a volume; use_<system>.c finds it out
  *   loop/                reads the blocks of a plan
  *     warm.c               submits reads and collects completions; warm_account.c: the outcome of each read;
  *                          warm_room.c: how many more reads may start, and how large they may be
@@ -38,11 +42,13 @@
  *   device/              the device that is read
  *     device.c             open (read-only), size, read; device_<system>.c: as the system does it
  *     identity.c           which EBS volume it is; identity_<system>.c: what the system knows
+ *     find_<system>.c      which device an EBS volume is
  *     lock_<system>.c      one warm-up at a time
  *     nvme_<system>.c      asks for EBS's statistics; nvme_log.c: decodes them
  *   system/              what differs between operating systems, one file for each system
- *     clock console file file_extents interrupt state_file thread windows_error
- *   base/                what needs no system: block_set bytes diag extents json latency random
+ *     clock console file file_extents interrupt process state_file thread transfer windows_error
+ *     folder.c memory_kills.c process.c   what they have in common
+ *   base/                what needs no system: block_set bytes diag extents json latency random texts words
  *
  * Rules: below main.c nothing exits or prints a refusal; it fills a struct diag. There are no global options.
  * No function body asks which system it is built for. Results are 0, a positive answer or -errno.
@@ -80,6 +86,12 @@ static int dispatch(const struct options *options, struct diag *diag) {
         return command_inspect(options, diag);
     case COMMAND_EXTENTS:
         return command_extents(options, diag);
+    case COMMAND_BENCH:
+        return command_bench(options, diag);
+    case COMMAND_RUN:
+        return command_run(options, diag);
+    case COMMAND_DEVICE_USE:
+        return command_device_use(options, diag);
     case COMMAND_VERSION:
         puts("warmer " WARMER_VERSION);
         return WARMER_OK;

@@ -8,6 +8,12 @@ enum warmer_exit {
     WARMER_USAGE = 2,
     WARMER_CANNOT_OPEN = 3,
     WARMER_INTERRUPTED = 4,
+    WARMER_NO_DEVICE = 66,
+    WARMER_NO_FIO = 67,
+    WARMER_BUSY = 68, /**< Another benchmark runs. */
+    WARMER_NO_TRANSFER = 69,
+    WARMER_ENDED = 70, /**< Something ended the program that `run` started. */
+    WARMER_NO_ROOM = 73,
 };
 
 /** One message for the user, filled in where the reason is known. Empty: nothing was refused. */

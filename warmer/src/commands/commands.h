@@ -8,6 +8,9 @@
 int command_warm(const struct options *options, struct diag *diag);
 int command_verify(const struct options *options, struct diag *diag);
 int command_inspect(const struct options *options, struct diag *diag);
+int command_bench(const struct options *options, struct diag *diag);
+int command_device_use(const struct options *options, struct diag *diag);
+int command_run(const struct options *options, struct diag *diag);
 
 /** Prints a list for --first; it prints a result object only if it refuses. */
 int command_extents(const struct options *options, struct diag *diag);

@@ -15,9 +15,15 @@ enum command {
     COMMAND_VERIFY,
     COMMAND_INSPECT,
     COMMAND_EXTENTS,
+    COMMAND_RUN,
+    COMMAND_DEVICE_USE,
+    COMMAND_BENCH,
     COMMAND_HELP,
     COMMAND_VERSION
 };
+
+/** The value of --action: two for `run`, two for `device-use`. */
+enum action { ACTION_NONE, ACTION_WARM, ACTION_VERIFY, ACTION_CHECK, ACTION_UNMOUNT };
 
 /** The checked command line. The caller owns the strings. */
 struct options {
@@ -40,6 +46,17 @@ struct options {
     double max_p99_ms;
     bool has_seed;
     uint64_t seed;
+    enum action action;
+    const char *volume;    /**< NULL or vol-… */
+    const char *home;      /**< Where `run` keeps states. */
+    const char *arguments; /**< What `run` hands on, with blanks between. */
+    const char *targets;   /**< Of `bench`: folders and volumes, with blanks between. */
+    const char *jobs;      /**< Names, MiB and flags of fio's patterns, with slashes between. */
+    unsigned limit_seconds;
+    bool install_fio;
+    const char *file; /**< What `bench` copies on Windows, and where. */
+    const char *folder;
+    const char *cold_arguments; /**< Of the measurement before a warm-up; empty: none. */
 };
 
 /** Parse the command line without opening anything. Returns 0, or WARMER_USAGE with the reason in `diag`. */

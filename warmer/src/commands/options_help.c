@@ -24,6 +24,7 @@ const char *options_help(void) {
            "    --seed N                        choose the same blocks again\n"
            "  warmer inspect DEVICE             volume, size, limits and usable engines\n"
            "  warmer extents FILE...            where files lie on their disk, as a list for --first\n"
+           "  warmer run, device-use, bench     what SSM documents start; see warmer.1.md\n"
            "  warmer --version | --help\n"
            "\n"
            "The last line on standard output is one JSON object with the verdict. Exit status: 0 all read "

@@ -9,4 +9,7 @@
 /** The time of a monotonic clock, in nanoseconds. */
 uint64_t clock_now_ns(void);
 
+/** Wait; a signal ends the wait early. */
+void clock_pause_ms(uint32_t milliseconds);
+
 #endif

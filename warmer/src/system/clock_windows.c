@@ -12,3 +12,7 @@ uint64_t clock_now_ns(void) {
     /* In two parts, because ticks times a billion does not fit. */
     return ticks / per_second * NS_PER_SECOND + ticks % per_second * NS_PER_SECOND / per_second;
 }
+
+void clock_pause_ms(uint32_t milliseconds) {
+    Sleep(milliseconds);
+}

@@ -3,7 +3,21 @@
 
 #include <stdio.h>
 
-/** Open a file for reading bytes. The path is UTF-8 on Windows. Returns NULL with errno set on failure. */
+/** Paths are UTF-8 on Windows. One file per operating system implements this. */
+
+/** Open a file for reading bytes. Returns NULL with errno set on failure. */
 FILE *file_open(const char *path);
+
+/** Open a file of this user's own for writing bytes, empty. Returns NULL with errno set on failure. */
+FILE *file_create(const char *path);
+
+/** Make one folder of this user's own. Returns 0 or -errno. */
+int file_make_folder(const char *path);
+
+/** Delete a file or an empty folder. Returns 0 or -errno. */
+int file_delete(const char *path);
+
+/** The folder for temporary files; on Windows `home`, which other users cannot write to. */
+const char *file_temporary_folder(const char *home);
 
 #endif

@@ -1,8 +1,9 @@
 #!/bin/sh
 # The Windows binary from outside, on files: wine shows that it is right, not how fast it is (wine reads one block
 # of a file after the other), and it has no disks to open.
+here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$here/lib.sh"
 
 mib=1048576
 truncate -s 64M disk
@@ -91,3 +92,75 @@ truncate -s 33M grown
 run "$WARMER" warm grown --state state
 expect_true a_state_of_another_device_is_refused sh -c \
     'test '"$status"' -eq 3 && grep -q "it belongs to another device" err'
+
+if ! command -v python3 >/dev/null 2>&1; then
+    echo "skip warmer run: no python3 here"
+    exit 0
+fi
+volume=vol-0123456789abcdef0
+mkdir store
+cp map store/map
+python3 "$here/store.py" store &
+server=$!
+trap 'kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+until [ -e store/address ]; do sleep 0.1; done
+address=$(cat store/address)
+REWARM_MAP_URL="$address/map?X-Amz-Signature=a%2Fb" REWARM_PROGRESS_URL="$address/progress"
+export REWARM_MAP_URL REWARM_PROGRESS_URL
+
+run "$WARMER" run disk --action=warm --volume=$volume --home='Program Files' \
+    --arguments='--max-mib-s 4' --cold-arguments='--samples 3 --max-p99-ms 10000'
+expect_true a_run_downloads_the_map_measures_and_warms sh -c \
+    'head -n 1 out | grep -q "^{\"event\":\"before\",\"command\":\"verify\",\"verdict\":\"fast\""'
+expect_true and_reads_what_the_map_names test "$status" -eq 0 -a "$(field verdict)" = complete \
+    -a "$(field bytesRead)" -eq $((16 * mib)) -a "$(wc -l <out)" -eq 2
+expect_true the_address_arrives_as_it_is grep -qxF '/map?X-Amz-Signature=a%2Fb' store/gets
+tail -n 1 out >last
+expect_true progress_is_uploaded sh -c 'grep -l "\"event\":\"progress\"" store/put-* | grep -q .'
+expect_true and_the_result cmp -s last "store/put-$(find store -name 'put-*' | wc -l)"
+expect_true nothing_is_left_behind test "$(ls 'Program Files')" = state -a -z "$(ls 'Program Files/state')"
+
+REWARM_MAP_URL="$address/gone?X-Amz-Signature=secret" run "$WARMER" run disk --action=verify --volume=$volume
+expect_true a_download_that_fails_is_named sh -c \
+    "test $status -eq 69 && grep -q 'could not download the file of REWARM_MAP_URL: the server answered 403' err && ! grep -q secret out err"
+
+# begin_run: a slow warm-up in the background; it is $pid, and the program that it has started is $agent.
+begin_run() {
+    "$WARMER" run disk --action=warm --volume=$volume --home=kept --arguments='--max-mib-s 2' >out 2>err &
+    pid=$!
+    until agent=$(pgrep -n -f ' warm disk .*progress json --max-mib-s 2') && [ -s kept/state/$volume ]; do
+        kill -0 "$pid" || break
+        sleep 0.1
+    done
+}
+
+begin_run
+sleep 3
+kill -KILL "$agent"
+finish
+expect_true an_agent_that_is_killed_is_started_again \
+    grep -qE 'warmer: the agent was ended with status [0-9]+ and is started again' err
+expect_true and_goes_on test "$status" -eq 0 -a "$(field verdict)" = complete -a "$(field bytesResumed)" -gt 0
+
+begin_run
+kill -KILL "$pid"
+finish
+for _ in $(seq 100); do
+    kill -0 "$agent" 2>/dev/null || break
+    sleep 0.1
+done
+expect_true no_agent_outlives_who_started_it sh -c "! kill -0 $agent 2>/dev/null"
+
+run "$WARMER" device-use --action=check --volume=$volume
+expect_true a_disk_that_is_not_there_is_not_free sh -c \
+    "test $status -eq 66 && grep -q 'no disk with the serial number of $volume' err"
+
+mkdir target
+run "$WARMER" bench --file=disk --folder=target
+expect_true a_file_is_copied_twice test "$status" -eq 0 -a "$(field command)" = copy \
+    -a "$(field sizeBytes)" -eq $((64 * mib)) -a -z "$(ls target)"
+expect_true both_times_are_reported grep -qE '"firstSeconds":[0-9.]*[1-9][0-9]*,"secondSeconds":[0-9.]*[1-9][0-9]*}' out
+run "$WARMER" bench --file=missing --folder=target
+expect_true a_file_that_is_missing_is_named sh -c "test $status -eq 66 && grep -q 'there is no file missing' err"
+run "$WARMER" bench --file=disk --folder=missing
+expect_true and_a_folder sh -c "test $status -eq 66 && grep -q 'there is no folder missing' err"

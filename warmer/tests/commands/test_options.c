@@ -53,6 +53,35 @@ static void values_come_after_a_space_or_an_equals_sign(void) {
     CHECK(options.has_seed && options.seed == 0);
 }
 
+static void what_a_document_starts_names_everything(void) {
+    struct options options;
+    struct diag diag;
+    CHECK_EQ(parse(WORDS("run", "--action=warm", "--volume=vol-0123456789abcdef0", "--arguments=--depth 4",
+                         "--cold-arguments=", "--home=h"),
+                   &options, &diag),
+             0);
+    CHECK_EQ(options.action, ACTION_WARM);
+    CHECK_TEXT(options.volume, "vol-0123456789abcdef0");
+    CHECK_TEXT(options.arguments, "--depth 4");
+    CHECK_TEXT(options.cold_arguments, "");
+    CHECK_TEXT(options.home, "h");
+    CHECK(options.device == NULL);
+    CHECK_EQ(parse(WORDS("run", "--volume=vol-0123456789abcdef0"), &options, &diag), WARMER_USAGE);
+    CHECK_TEXT(diag.text, "`warmer run` needs --action");
+    CHECK_EQ(parse(WORDS("run", "--action=verify"), &options, &diag), WARMER_USAGE);
+    CHECK_TEXT(diag.text, "`warmer run` needs --volume");
+    CHECK_EQ(parse(WORDS("run", "--action=check"), &options, &diag), WARMER_USAGE);
+    CHECK_EQ(parse(WORDS("bench", "--targets=/a /b", "--jobs=r 1 --rw=read", "--install-fio=yes"), &options,
+                   &diag),
+             0);
+    CHECK(options.install_fio && options.limit_seconds == 3600);
+    CHECK_EQ(parse(WORDS("bench", "--file=f", "--folder=d"), &options, &diag), 0);
+    CHECK_EQ(parse(WORDS("bench", "--targets=/a"), &options, &diag), WARMER_USAGE);
+    CHECK_TEXT(diag.text, "`warmer bench` needs --targets and --jobs, or --file and --folder");
+    CHECK_EQ(parse(WORDS("run", "--volume=vol-1"), &options, &diag), WARMER_USAGE);
+    CHECK_TEXT(diag.text, "--volume vol-1: allowed is vol- and 17 hexadecimal digits");
+}
+
 static void extents_takes_any_number_of_files(void) {
     struct options options;
     struct diag diag;
@@ -84,7 +113,8 @@ struct refusal {
 
 static const struct refusal refusals[] = {
     {{NULL}, "no command: try warmer --help"},
-    {{"heat", "d"}, "unknown command heat: allowed are warm, verify, inspect and extents"},
+    {{"heat", "d"},
+     "unknown command heat: allowed are warm, verify, inspect, extents, run, device-use and bench"},
     {{"warm"}, "which device? `warmer warm DEVICE`"},
     {{"warm", ""}, "the device's name is empty"},
     {{"warm", "a", "b"}, "one device at a time: a and b were given"},
@@ -142,6 +172,7 @@ static void the_help_names_every_option(void) {
 int main(void) {
     RUN(everything_has_a_default);
     RUN(values_come_after_a_space_or_an_equals_sign);
+    RUN(what_a_document_starts_names_everything);
     RUN(extents_takes_any_number_of_files);
     RUN(help_and_version_need_no_device);
     RUN(wrong_use_is_refused_with_what_is_allowed);

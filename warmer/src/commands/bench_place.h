@@ -1,0 +1,26 @@
+#ifndef WARMER_BENCH_PLACE_H
+#define WARMER_BENCH_PLACE_H
+
+#include <stdint.h>
+
+/** A folder to measure in, as Linux knows it. What is not known is empty. */
+struct bench_place {
+    char source[256];     /**< What is mounted there. */
+    char file_system[64]; /**< Its type. */
+    char serial[64];      /**< Of the EBS volume under it: its id without the dash. */
+};
+
+/** Find out what is mounted at a folder. */
+void bench_place_find(const char *folder, struct bench_place *place);
+
+/** The free space of the folder's file system in MiB. */
+uint64_t bench_place_free_mib(const char *folder);
+
+/**
+ * Make a folder for scratch files in `folder`, after deleting those that earlier runs of this machine have
+ * left. Another machine may be at work on the same share, so the name has this one's in it. Returns 0 or
+ * -errno.
+ */
+int bench_place_make_scratch(const char *folder, char *path, uint32_t size);
+
+#endif

@@ -1,0 +1,322 @@
+/**
+ * `warmer bench`: runs each pattern of fio on each target, and uploads what fio says: a line for each run,
+ * then its JSON. A run that fails is one without figures, and the others go on.
+ */
+#include "base/json.h"
+#include "base/words.h"
+#include "commands/bench_place.h"
+#include "commands/commands.h"
+#include "device/find.h"
+#include "system/clock.h"
+#include "system/file.h"
+#include "system/folder.h"
+#include "system/interrupt.h"
+#include "system/process.h"
+#include "system/transfer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/** What a run is called that never came to fio, and that fio did not end in time. */
+#define NOT_RUN 75
+#define TIMED_OUT 124
+#define STOP_SECONDS 30u
+#define INSTALL_SECONDS 600u
+#define PATH_BYTES 4096u
+
+/** One pattern: its name, the MiB of its scratch files, and fio's flags. */
+struct job {
+    const char *name;
+    uint64_t mib;
+    const char *const *flags;
+    size_t flag_count;
+};
+
+struct bench {
+    const struct options *options;
+    char work[1024];
+    char result_path[1100];
+    char output_path[1100]; /**< What fio writes. */
+    FILE *result;
+    unsigned runs;
+    unsigned failed;
+};
+
+/** One line, and of a long text its end. */
+static void note(const struct bench *bench, const char *text) {
+    size_t length = strlen(text);
+    fputs("#note ", bench->result);
+    for (text += length > 400 ? length - 400 : 0; *text != '\0'; text++) {
+        fputc(*text == '\n' ? ' ' : *text, bench->result);
+    }
+    fputc('\n', bench->result);
+}
+
+/** Run a program to its end or its time limit. Its status; its errors become a note unless it is 0. */
+static int call(const struct bench *bench, const struct words *words, unsigned seconds) {
+    struct process *process = NULL;
+    int failure = process_start(words->items, NULL, &process);
+    if (failure != 0) {
+        note(bench, strerror(-failure));
+        return NOT_RUN;
+    }
+    bool has_ended = process_wait(process, clock_now_ns() + seconds * NS_PER_SECOND);
+    if (!has_ended) {
+        process_stop(process, STOP_SECONDS);
+    }
+    int status = has_ended ? process_status(process) : TIMED_OUT;
+    if (status != 0 && process_errors(process)[0] != '\0') {
+        note(bench, process_errors(process));
+        fputs(process_errors(process), stderr);
+    }
+    process_close(process);
+    return status;
+}
+
+static int run_fio(const struct bench *bench, const struct job *job, const char *where, const char *option,
+                   bool is_device) {
+    struct words words = {.items = {"fio", "--output-format=json"}, .count = 2};
+    char name[256];
+    char output[1200];
+    char place[PATH_BYTES];
+    snprintf(name, sizeof name, "--name=%s", job->name);
+    snprintf(output, sizeof output, "--output=%s", bench->output_path);
+    snprintf(place, sizeof place, "%s%s", option, where);
+    words_add(&words, output);
+    if (is_device) {
+        /* Nothing ever writes to a device: fio itself refuses it then. */
+        words_add(&words, "--readonly");
+    }
+    words_add(&words, name);
+    words_add(&words, place);
+    for (size_t i = 0; i < job->flag_count; i++) {
+        /* Of a device all of it is read, not the size of a scratch file. */
+        if (!is_device || strncmp(job->flags[i], "--size=", 7) != 0) {
+            words_add(&words, job->flags[i]);
+        }
+    }
+    return call(bench, &words, bench->options->limit_seconds);
+}
+
+static void put_run(const struct bench *bench, const char *target, const struct job *job,
+                    const struct bench_place *place) {
+    fprintf(bench->result, "#run target=%s pattern=%s fileSystem=%s source=%s serial=%s\n", target, job->name,
+            place->file_system, place->source, place->serial);
+}
+
+static bool make_scratch(const struct bench *bench, const char *folder, const struct job *job, char *scratch,
+                         uint32_t size) {
+    char text[PATH_BYTES];
+    struct stat status;
+    uint64_t free_mib = bench_place_free_mib(folder);
+    if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        snprintf(text, sizeof text, "there is no folder %.2000s", folder);
+    } else if (free_mib < job->mib) {
+        snprintf(text, sizeof text, "%.2000s has %llu MiB free, the scratch files need %llu MiB", folder,
+                 (unsigned long long)free_mib, (unsigned long long)job->mib);
+    } else {
+        int failure = bench_place_make_scratch(folder, scratch, size);
+        snprintf(text, sizeof text, "%s", failure == 0 ? "" : strerror(-failure));
+    }
+    if (text[0] != '\0') {
+        note(bench, text);
+    }
+    return text[0] == '\0';
+}
+
+static int run_on_folder(const struct bench *bench, const char *folder, const struct job *job) {
+    char scratch[PATH_BYTES];
+    struct bench_place place;
+    bench_place_find(folder, &place);
+    put_run(bench, folder, job, &place);
+    if (!make_scratch(bench, folder, job, scratch, sizeof scratch)) {
+        return NOT_RUN;
+    }
+    int status = run_fio(bench, job, scratch, "--directory=", false);
+    folder_delete(scratch);
+    return status;
+}
+
+static int run_on_volume(const struct bench *bench, const char *volume_id, const struct job *job) {
+    struct bench_place place = {{0}, {0}, {0}};
+    char text[300];
+    bool is_there = find_device(volume_id, place.source, sizeof place.source);
+    put_run(bench, volume_id, job, &place);
+    if (!is_there) {
+        snprintf(text, sizeof text, "there is no %.255s", place.source);
+        note(bench, text);
+        return NOT_RUN;
+    }
+    return run_fio(bench, job, place.source, "--filename=", true);
+}
+
+/** What fio has written, at the end of the result. */
+static void append_output(const struct bench *bench) {
+    char bytes[4096];
+    FILE *stream = file_open(bench->output_path);
+    for (size_t count = 1; stream != NULL && count > 0;) {
+        count = fread(bytes, 1, sizeof bytes, stream);
+        fwrite(bytes, 1, count, bench->result);
+    }
+    if (stream != NULL) {
+        fclose(stream);
+        (void)file_delete(bench->output_path);
+    }
+    fputc('\n', bench->result);
+}
+
+static void run_one(struct bench *bench, const char *target, const struct job *job) {
+    bool is_volume = strncmp(target, "vol-", 4) == 0;
+    int status = is_volume ? run_on_volume(bench, target, job) : run_on_folder(bench, target, job);
+    bench->runs++;
+    bench->failed += status != 0;
+    fprintf(bench->result, "#status %d\n", status);
+    append_output(bench);
+}
+
+/** Patterns are separated by slashes. */
+static void run_all(struct bench *bench) {
+    static struct words jobs;
+    static struct words targets;
+    words_split(&jobs, bench->options->jobs);
+    words_split(&targets, bench->options->targets);
+    for (size_t i = 0; i + 1 < jobs.count; i++) {
+        struct job job = {jobs.items[i], strtoull(jobs.items[i + 1], NULL, 10), &jobs.items[i + 2], 0};
+        for (i += 2; i < jobs.count && strcmp(jobs.items[i], "/") != 0; i++) {
+            job.flag_count++;
+        }
+        for (size_t j = 0; j < targets.count && !interrupt_requested(); j++) {
+            run_one(bench, targets.items[j], &job);
+        }
+    }
+}
+
+/** Whether a folder of PATH has the program. */
+static bool has_program(const char *name) {
+    const char *folder = getenv("PATH");
+    bool found = false;
+    while (folder != NULL && !found) {
+        char path[PATH_BYTES];
+        size_t length = strcspn(folder, ":");
+        snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, name);
+        found = access(path, X_OK) == 0;
+        folder = folder[length] == ':' ? folder + length + 1 : NULL;
+    }
+    return found;
+}
+
+/** With the package manager that this machine has; its errors go to standard error. */
+static void install_fio(const struct bench *bench) {
+    static const char *const ways[] = {
+        "apt-get update -qq",
+        "apt-get install -y -qq --no-install-recommends fio",
+        "dnf install -y -q fio",
+        "yum install -y -q fio",
+        "zypper --quiet --non-interactive install fio",
+    };
+    setenv("DEBIAN_FRONTEND", "noninteractive", 1);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0] && !has_program("fio"); i++) {
+        static struct words words;
+        words = (struct words){.count = 0};
+        words_split(&words, ways[i]);
+        if (has_program(words.items[0])) {
+            (void)call(bench, &words, INSTALL_SECONDS);
+        }
+    }
+}
+
+static int require_fio(const struct bench *bench, struct diag *diag) {
+    if (!has_program("fio") && bench->options->install_fio) {
+        install_fio(bench);
+    }
+    const char *reason = bench->options->install_fio
+                             ? "fio could not be installed"
+                             : "fio is not installed; with installFio in the request it may be";
+    return has_program("fio") ? 0 : diag_refuse(diag, WARMER_NO_FIO, "%s", reason);
+}
+
+/** One benchmark a machine; the lock goes with this process. */
+static int prepare(struct bench *bench, struct diag *diag) {
+    char lock[1100];
+    const char *home = bench->options->home;
+    if (bench->options->targets == NULL) {
+        return diag_refuse(diag, WARMER_USAGE,
+                           "copies are measured on Windows; here --targets and --jobs are needed");
+    }
+    snprintf(lock, sizeof lock, "%.1000s/benchmark.lock", home);
+    int failure = folder_make(home);
+    int descriptor = failure == 0 ? open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (descriptor < 0) {
+        return diag_refuse(diag, WARMER_NO_TRANSFER, "could not make %s: %s", lock,
+                           strerror(failure == 0 ? errno : -failure));
+    }
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+        return diag_refuse(diag, WARMER_BUSY, "another benchmark is running on this instance");
+    }
+    failure = folder_make_temporary(home, bench->work, sizeof bench->work);
+    snprintf(bench->result_path, sizeof bench->result_path, "%s/result", bench->work);
+    snprintf(bench->output_path, sizeof bench->output_path, "%s/fio.json", bench->work);
+    bench->result = failure == 0 ? file_create(bench->result_path) : NULL;
+    return bench->result != NULL ? 0
+                                 : diag_refuse(diag, WARMER_NO_TRANSFER,
+                                               "could not make a temporary folder in %s", bench->work);
+}
+
+static int upload(struct bench *bench, struct diag *diag) {
+    static const struct transfer_patience patience = {.seconds = 120, .retries = 5};
+    const char *url = getenv("REWARM_RESULT_URL");
+    char why[256] = "there is no address in REWARM_RESULT_URL";
+    bool is_written = fclose(bench->result) == 0;
+    bench->result = NULL;
+    if (!is_written || url == NULL || transfer_put(url, bench->result_path, patience, why, sizeof why) != 0) {
+        return diag_refuse(diag, WARMER_NO_TRANSFER, "could not upload the result: %s", why);
+    }
+    return 0;
+}
+
+static void report(const struct bench *bench) {
+    struct json json = {.stream = stdout};
+    json_open(&json, NULL, '{');
+    json_text(&json, "event", "result");
+    json_text(&json, "command", "benchmark");
+    json_unsigned(&json, "runs", bench->runs);
+    json_unsigned(&json, "failed", bench->failed);
+    json_close(&json, '}');
+    json_end_line(&json);
+}
+
+static void close_bench(struct bench *bench) {
+    if (bench->result != NULL) {
+        fclose(bench->result);
+    }
+    if (bench->work[0] != '\0') {
+        folder_delete(bench->work);
+    }
+}
+
+int command_bench(const struct options *options, struct diag *diag) {
+    static struct bench bench;
+    bench.options = options;
+    interrupt_catch();
+    process_end_with_starter();
+    int status = prepare(&bench, diag);
+    if (status == 0) {
+        status = require_fio(&bench, diag);
+    }
+    if (status == 0) {
+        run_all(&bench);
+        status =
+            interrupt_requested() ? diag_refuse(diag, WARMER_ENDED, "interrupted") : upload(&bench, diag);
+    }
+    if (status == 0) {
+        report(&bench);
+    }
+    close_bench(&bench);
+    return status;
+}

@@ -1,0 +1,38 @@
+/** `warmer device-use`: what uses a volume on this instance; unmounts it first where that is asked for. */
+#include "base/json.h"
+#include "commands/commands.h"
+#include "device/find.h"
+#include "device/use.h"
+
+#include <stdio.h>
+
+static void put_texts(struct json *json, const char *key, const struct texts *texts) {
+    json_open(json, key, '[');
+    for (size_t i = 0; i < texts->count; i++) {
+        json_text(json, NULL, texts->items[i]);
+    }
+    json_close(json, ']');
+}
+
+int command_device_use(const struct options *options, struct diag *diag) {
+    static struct device_use use;
+    struct json json = {.stream = stdout};
+    char found[512];
+    const char *path = options->device;
+    if (path == NULL && !find_device(options->volume, found, sizeof found)) {
+        return diag_refuse(diag, WARMER_NO_DEVICE, "no %s", found);
+    }
+    path = path == NULL ? found : path;
+    if (options->action == ACTION_UNMOUNT) {
+        use_end(path);
+    }
+    use_find(path, &use);
+    json_open(&json, NULL, '{');
+    json_text(&json, "event", "use");
+    json_text(&json, "volumeId", options->volume);
+    put_texts(&json, "mounts", &use.mounts);
+    put_texts(&json, "others", &use.others);
+    json_close(&json, '}');
+    json_end_line(&json);
+    return WARMER_OK;
+}

@@ -1,0 +1,274 @@
+/**
+ * `warmer run`: what a document of Systems Manager starts. It waits for the device, downloads the map, runs
+ * `warmer warm` or `warmer verify` as a program of its own, uploads its progress, and starts it again if
+ * something ends it.
+ */
+#include "base/words.h"
+#include "commands/commands.h"
+#include "commands/run_files.h"
+#include "device/find.h"
+#include "system/clock.h"
+#include "system/file.h"
+#include "system/interrupt.h"
+#include "system/memory_kills.h"
+#include "system/process.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/** An attached volume shows within seconds. */
+#define DEVICE_SECONDS 60u
+#define PUBLISH_SECONDS 2u
+#define RETRY_SECONDS 5u
+#define MOST_RESTARTS 3u
+/** Reads in flight of a slow volume complete before the agent ends. */
+#define STOP_SECONDS 20u
+#define LINE_BYTES 65536u
+#define VMSTAT "/proc/vmstat"
+
+struct run {
+    const struct options *options;
+    char program[1024];
+    char device[512];
+    struct run_files files;
+    struct process *agent;
+    unsigned restarts;
+    uint64_t memory_kills; /**< Before the agent was started. */
+};
+
+/** Wait in steps that an interruption ends; false if it did. */
+static bool pause_seconds(unsigned seconds) {
+    uint64_t due_ns = clock_now_ns() + seconds * NS_PER_SECOND;
+    while (clock_now_ns() < due_ns && !interrupt_requested()) {
+        clock_pause_ms(100);
+    }
+    return !interrupt_requested();
+}
+
+static bool has_device(struct run *run) {
+    FILE *stream = NULL;
+    if (run->options->device == NULL) {
+        return find_device(run->options->volume, run->device, sizeof run->device);
+    }
+    snprintf(run->device, sizeof run->device, "%s", run->options->device);
+    stream = file_open(run->device);
+    if (stream != NULL) {
+        fclose(stream);
+    }
+    return stream != NULL;
+}
+
+static int wait_for_device(struct run *run, struct diag *diag) {
+    for (unsigned second = 0; !has_device(run); second++) {
+        if (second >= DEVICE_SECONDS) {
+            return diag_refuse(diag, WARMER_NO_DEVICE, "no %s after %u s", run->device, DEVICE_SECONDS);
+        }
+        if (!pause_seconds(1)) {
+            return diag_refuse(diag, WARMER_ENDED, "interrupted before there was a %s", run->device);
+        }
+    }
+    return 0;
+}
+
+static bool is_warm_up(const struct run *run) {
+    return run->options->action == ACTION_WARM;
+}
+
+static void add_file(struct words *words, const char *option, const char *path) {
+    if (path[0] != '\0') {
+        words_add(words, option);
+        words_add(words, path);
+    }
+}
+
+static int start(struct run *run, const struct words *words, struct diag *diag) {
+    process_close(run->agent);
+    run->agent = NULL;
+    run->memory_kills = memory_kills(VMSTAT);
+    int failure = process_start(words->items, NULL, &run->agent);
+    return failure == 0
+               ? 0
+               : diag_refuse(diag, WARMER_ENDED, "could not start the agent: %s", strerror(-failure));
+}
+
+static int start_agent(struct run *run, struct diag *diag) {
+    struct words words = {.items = {run->program}, .count = 1};
+    words_add(&words, is_warm_up(run) ? "warm" : "verify");
+    words_add(&words, run->device);
+    add_file(&words, "--map", run->files.map);
+    add_file(&words, "--first", run->files.first);
+    add_file(&words, "--state", run->files.state);
+    if (is_warm_up(run)) {
+        words_split(&words, "--progress json");
+    }
+    words_split(&words, run->options->arguments);
+    return start(run, &words, diag);
+}
+
+/** Until the agent has ended, or was asked to because this program was. */
+static void follow(struct run *run) {
+    while (!process_wait(run->agent, clock_now_ns() + PUBLISH_SECONDS * NS_PER_SECOND)) {
+        if (interrupt_requested()) {
+            process_stop(run->agent, STOP_SECONDS);
+            return;
+        }
+        if (is_warm_up(run)) {
+            run_files_publish(&run->files, process_line(run->agent));
+        }
+    }
+}
+
+/** The measurement's result under another name, for the file beside the state. */
+static void keep_measurement(const struct run *run) {
+    static const char result[] = "{\"event\":\"result\"";
+    const char *line = process_line(run->agent);
+    char kept[LINE_BYTES + 16];
+    if (strncmp(line, result, sizeof result - 1) == 0) {
+        snprintf(kept, sizeof kept, "{\"event\":\"before\"%s", line + sizeof result - 1);
+        (void)run_files_put_line(run->files.cold, kept);
+    }
+}
+
+static bool exists(const char *path) {
+    FILE *stream = path[0] == '\0' ? NULL : file_open(path);
+    if (stream != NULL) {
+        fclose(stream);
+    }
+    return stream != NULL;
+}
+
+static int measure(struct run *run, struct diag *diag) {
+    struct words words = {.items = {run->program, "verify", run->device}, .count = 3};
+    add_file(&words, "--map", run->files.map);
+    words_split(&words, run->options->cold_arguments);
+    int failure = start(run, &words, diag);
+    if (failure == 0) {
+        follow(run);
+        keep_measurement(run);
+    }
+    return failure;
+}
+
+/** How slow the volume is before anything has read it. A warm-up that goes on finds it beside its state. */
+static int measure_cold(struct run *run, struct diag *diag) {
+    char line[LINE_BYTES];
+    int failure = 0;
+    if (!is_warm_up(run) || run->options->cold_arguments[0] == '\0') {
+        return 0;
+    }
+    if (!exists(run->files.cold) && !exists(run->files.state)) {
+        failure = measure(run, diag);
+    }
+    if (run_files_get_line(run->files.cold, line, sizeof line)) {
+        puts(line);
+        fflush(stdout);
+    }
+    return failure;
+}
+
+/** Whether the agent ended without its last word, as where something killed it. */
+static bool is_killed(const struct run *run) {
+    int status = process_status(run->agent);
+    return status < WARMER_OK || status > WARMER_INTERRUPTED ||
+           strstr(process_line(run->agent), "\"event\":\"result\"") == NULL;
+}
+
+static void tell_killed(const struct run *run, const char *what_now) {
+    int status = process_status(run->agent);
+    bool is_signal = status < 0;
+    run_note("the agent was ended %s %d%s and is %s", is_signal ? "by signal" : "with status",
+             is_signal ? -status : status,
+             memory_kills(VMSTAT) == run->memory_kills ? "" : " when the instance ran out of memory",
+             what_now);
+}
+
+/** Whether the agent refused for this reason. */
+static bool is_refused(const struct run *run, const char *reason) {
+    return process_status(run->agent) == WARMER_CANNOT_OPEN &&
+           strstr(process_line(run->agent), reason) != NULL;
+}
+
+/** Whether to start the agent once more; it has ended. */
+static bool goes_on(struct run *run) {
+    if (interrupt_requested()) {
+        return false;
+    }
+    /* SendCommand has no client token: where its answer was lost, there are two commands, and only one of
+       them is known. It goes after the other one; what is warm by then is read in no time. */
+    if (is_refused(run, "another warmer is ")) {
+        return pause_seconds(RETRY_SECONDS);
+    }
+    if (run->files.state[0] != '\0' && is_refused(run, "cannot use state file")) {
+        run_note("the warm-up goes on without a state: %s", process_errors(run->agent));
+        (void)file_delete(run->files.state);
+        run->files.state[0] = '\0';
+        return true;
+    }
+    if (is_killed(run) && run->restarts < MOST_RESTARTS) {
+        run->restarts++;
+        tell_killed(run, "started again");
+        return true;
+    }
+    return false;
+}
+
+/** What the agent said last, and its status as this program's. */
+static int tell(struct run *run) {
+    int status = process_status(run->agent);
+    if (status == WARMER_OK) {
+        (void)file_delete(run->files.state);
+        (void)file_delete(run->files.cold);
+    }
+    if (is_warm_up(run)) {
+        run_files_publish(&run->files, process_line(run->agent));
+    }
+    fputs(process_errors(run->agent), stderr);
+    if (process_line(run->agent)[0] != '\0') {
+        puts(process_line(run->agent));
+    }
+    if (is_killed(run)) {
+        tell_killed(run, "not started again");
+        return WARMER_ENDED;
+    }
+    return status;
+}
+
+static int prepare(struct run *run, struct diag *diag) {
+    if (!process_own_program(run->program, sizeof run->program)) {
+        return diag_refuse(diag, WARMER_ENDED, "the path of this program is not known");
+    }
+    int failure = wait_for_device(run, diag);
+    if (failure == 0) {
+        failure = run_files_prepare(&run->files, run->options->home, diag);
+    }
+    if (failure == 0 && is_warm_up(run)) {
+        run_files_keep_state(&run->files, run->options->home, run->options->volume);
+    }
+    if (failure == 0) {
+        failure = measure_cold(run, diag);
+    }
+    return failure == 0 && interrupt_requested() ? diag_refuse(diag, WARMER_ENDED, "interrupted") : failure;
+}
+
+int command_run(const struct options *options, struct diag *diag) {
+    static struct run run;
+    run.options = options;
+    interrupt_catch();
+    process_end_with_starter();
+    int status = prepare(&run, diag);
+    do {
+        if (status == 0) {
+            status = start_agent(&run, diag);
+        }
+        if (status == 0) {
+            follow(&run);
+        }
+    } while (status == 0 && goes_on(&run));
+    if (status == 0) {
+        status = tell(&run);
+    }
+    process_close(run.agent);
+    run_files_close(&run.files);
+    return status;
+}

@@ -1,0 +1,235 @@
+/** The options: their names, who takes them, and where their values go. */
+#include "commands/option_table.h"
+
+#include "engines/engine.h"
+#include "loop/depth.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SAMPLES 10000000u
+#define MAX_LIMIT_SECONDS 172800u
+
+/** Which commands take an option. */
+#define FOR_WARM (1u << COMMAND_WARM)
+#define FOR_VERIFY (1u << COMMAND_VERIFY)
+#define FOR_RUN (1u << COMMAND_RUN)
+#define FOR_DEVICE_USE (1u << COMMAND_DEVICE_USE)
+#define FOR_BENCH (1u << COMMAND_BENCH)
+
+/** Decimal digits only, at most `limit`. */
+static bool parse_unsigned(const char *text, uint64_t limit, uint64_t *value) {
+    *value = 0;
+    if (*text == '\0') {
+        return false;
+    }
+    for (; *text != '\0'; text++) {
+        unsigned digit = (unsigned)(unsigned char)*text - '0';
+        if (digit > 9 || *value > (limit - digit) / 10) {
+            return false;
+        }
+        *value = *value * 10 + digit;
+    }
+    return true;
+}
+
+/** A positive decimal number such as 5 or 0.5. */
+static bool parse_positive(const char *text, double *value) {
+    if (strspn(text, "0123456789.") != strlen(text) || !isdigit((unsigned char)text[0])) {
+        return false;
+    }
+    char *end = NULL;
+    *value = strtod(text, &end);
+    return *end == '\0' && *value > 0 && isfinite(*value);
+}
+
+static bool store_path(const char **target, const char *value) {
+    *target = value;
+    return *value != '\0';
+}
+
+static bool store_map(struct options *options, const char *value) {
+    return store_path(&options->map_path, value);
+}
+
+static bool store_first(struct options *options, const char *value) {
+    return store_path(&options->first_path, value);
+}
+
+static bool store_state(struct options *options, const char *value) {
+    return store_path(&options->state_path, value);
+}
+
+static bool store_depth(struct options *options, const char *value) {
+    uint64_t depth = 0;
+    if (strcmp(value, "auto") == 0) {
+        options->depth = 0;
+        return true;
+    }
+    bool good = parse_unsigned(value, DEPTH_LIMIT, &depth) && depth > 0;
+    options->depth = (unsigned)depth;
+    return good;
+}
+
+static bool store_max_mib_s(struct options *options, const char *value) {
+    return parse_positive(value, &options->max_mib_s);
+}
+
+static bool store_polite(struct options *options, const char *value) {
+    return parse_positive(value, &options->polite_latency_ms);
+}
+
+static bool store_progress(struct options *options, const char *value) {
+    static const char *const styles[] = {
+        [PROGRESS_NONE] = "none", [PROGRESS_BAR] = "bar", [PROGRESS_JSON] = "json"};
+    options->has_progress = true;
+    for (unsigned style = 0; style < sizeof styles / sizeof styles[0]; style++) {
+        if (strcmp(value, styles[style]) == 0) {
+            options->progress = (enum progress_style)style;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool store_engine(struct options *options, const char *value) {
+    options->engine = value;
+    return strcmp(value, "auto") == 0 || engine_find(value) != NULL;
+}
+
+static bool store_scope(struct options *options, const char *value) {
+    static const char *const scopes[] = {
+        [SCOPE_WRITTEN] = "written", [SCOPE_USED] = "used", [SCOPE_WHOLE] = "whole"};
+    for (unsigned scope = 0; scope < sizeof scopes / sizeof scopes[0]; scope++) {
+        if (strcmp(value, scopes[scope]) == 0) {
+            options->scope = (enum scope)scope;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool store_touch(struct options *options, const char *value) {
+    (void)value;
+    options->touch = true;
+    return true;
+}
+
+static bool store_samples(struct options *options, const char *value) {
+    uint64_t samples = 0;
+    bool good = parse_unsigned(value, MAX_SAMPLES, &samples) && samples > 0;
+    options->samples = (uint32_t)samples;
+    return good;
+}
+
+static bool store_max_p99_ms(struct options *options, const char *value) {
+    return parse_positive(value, &options->max_p99_ms);
+}
+
+static bool store_seed(struct options *options, const char *value) {
+    options->has_seed = true;
+    return parse_unsigned(value, UINT64_MAX, &options->seed);
+}
+
+static bool store_action(struct options *options, const char *value) {
+    static const char *const actions[] = {[ACTION_WARM] = "warm",
+                                          [ACTION_VERIFY] = "verify",
+                                          [ACTION_CHECK] = "check",
+                                          [ACTION_UNMOUNT] = "unmount"};
+    bool is_use = options->command == COMMAND_DEVICE_USE;
+    unsigned first = is_use ? ACTION_CHECK : ACTION_WARM;
+    for (unsigned action = first; action <= first + 1; action++) {
+        if (strcmp(value, actions[action]) == 0) {
+            options->action = (enum action)action;
+            return true;
+        }
+    }
+    return false;
+}
+
+/** vol- and 17 hexadecimal digits. */
+static bool store_volume(struct options *options, const char *value) {
+    options->volume = value;
+    return strlen(value) == 21 && strncmp(value, "vol-", 4) == 0 &&
+           strspn(value + 4, "0123456789abcdef") == 17;
+}
+
+static bool store_home(struct options *options, const char *value) {
+    return store_path(&options->home, value);
+}
+
+static bool store_arguments(struct options *options, const char *value) {
+    options->arguments = value;
+    return true;
+}
+
+static bool store_cold_arguments(struct options *options, const char *value) {
+    options->cold_arguments = value;
+    return true;
+}
+
+static bool store_targets(struct options *options, const char *value) {
+    return store_path(&options->targets, value);
+}
+
+static bool store_jobs(struct options *options, const char *value) {
+    return store_path(&options->jobs, value);
+}
+
+static bool store_limit_seconds(struct options *options, const char *value) {
+    uint64_t seconds = 0;
+    bool good = parse_unsigned(value, MAX_LIMIT_SECONDS, &seconds) && seconds > 0;
+    options->limit_seconds = (unsigned)seconds;
+    return good;
+}
+
+static bool store_install_fio(struct options *options, const char *value) {
+    options->install_fio = strcmp(value, "yes") == 0;
+    return options->install_fio || strcmp(value, "no") == 0;
+}
+
+static bool store_file(struct options *options, const char *value) {
+    return store_path(&options->file, value);
+}
+
+static bool store_folder(struct options *options, const char *value) {
+    return store_path(&options->folder, value);
+}
+
+static const struct option option_table[] = {
+    {"--map", FOR_WARM | FOR_VERIFY, "a file or -", store_map},
+    {"--first", FOR_WARM, "a file or -", store_first},
+    {"--depth", FOR_WARM, "auto or 1 to 1024", store_depth},
+    {"--max-mib-s", FOR_WARM, "a number above 0", store_max_mib_s},
+    {"--polite-latency-ms", FOR_WARM, "a number above 0", store_polite},
+    {"--state", FOR_WARM, "a file", store_state},
+    {"--progress", FOR_WARM, "bar, json or none", store_progress},
+    {"--engine", FOR_WARM, "auto or an engine that `warmer inspect` lists", store_engine},
+    {"--scope", FOR_WARM, "written, used or whole", store_scope},
+    {"--touch", FOR_WARM, NULL, store_touch},
+    {"--samples", FOR_VERIFY, "1 to 10000000", store_samples},
+    {"--max-p99-ms", FOR_VERIFY, "a number above 0", store_max_p99_ms},
+    {"--seed", FOR_VERIFY, "0 to 18446744073709551615", store_seed},
+    {"--action", FOR_RUN | FOR_DEVICE_USE, "warm or verify, or of device-use check or unmount", store_action},
+    {"--volume", FOR_RUN | FOR_DEVICE_USE, "vol- and 17 hexadecimal digits", store_volume},
+    {"--home", FOR_RUN | FOR_BENCH, "a folder", store_home},
+    {"--targets", FOR_BENCH, "folders and volumes", store_targets},
+    {"--jobs", FOR_BENCH, "patterns of fio", store_jobs},
+    {"--limit-seconds", FOR_BENCH, "1 to 172800", store_limit_seconds},
+    {"--install-fio", FOR_BENCH, "yes or no", store_install_fio},
+    {"--file", FOR_BENCH, "a file", store_file},
+    {"--folder", FOR_BENCH, "a folder", store_folder},
+    {"--arguments", FOR_RUN, "further options", store_arguments},
+    {"--cold-arguments", FOR_RUN, "options of `warmer verify`", store_cold_arguments},
+};
+
+const struct option *option_find(const char *text, size_t length) {
+    for (size_t i = 0; i < sizeof option_table / sizeof option_table[0]; i++) {
+        if (strlen(option_table[i].name) == length && strncmp(option_table[i].name, text, length) == 0) {
+            return &option_table[i];
+        }
+    }
+    return NULL;
+}

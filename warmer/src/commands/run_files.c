@@ -1,0 +1,109 @@
+/** The files of `warmer run`: what it downloads, what it uploads, and what it keeps for the next run. */
+#include "commands/run_files.h"
+
+#include "system/file.h"
+#include "system/folder.h"
+#include "system/interrupt.h"
+#include "system/transfer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** A state is kept so long for a command that goes on. */
+#define STATE_DAYS 7u
+
+static const struct transfer_patience download_patience = {.seconds = 300, .retries = 5};
+static const struct transfer_patience progress_patience = {.seconds = 5};
+
+void run_note(const char *format, ...) {
+    va_list arguments;
+    fputs("warmer: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}
+
+/** An address in the environment, where no other user sees it; NULL: none. */
+static const char *find_url(const char *variable) {
+    const char *url = getenv(variable);
+    return url == NULL || url[0] == '\0' || strcmp(url, "none") == 0 ? NULL : url;
+}
+
+static int download(struct run_files *files, const char *variable, char *path, const char *name,
+                    struct diag *diag) {
+    const char *url = find_url(variable);
+    char why[256];
+    if (url == NULL) {
+        return 0;
+    }
+    snprintf(path, sizeof files->map, "%s/%s", files->work, name);
+    if (transfer_get(url, path, download_patience, why, sizeof why) == 0) {
+        return 0;
+    }
+    int status = interrupt_requested() ? WARMER_ENDED : WARMER_NO_TRANSFER;
+    return diag_refuse(diag, status, "could not download the file of %s: %s", variable, why);
+}
+
+int run_files_prepare(struct run_files *files, const char *home, struct diag *diag) {
+    int failure = folder_make_temporary(home, files->work, sizeof files->work);
+    if (failure != 0) {
+        int status = diag_refuse(diag, WARMER_NO_TRANSFER, "could not make the folder %s: %s", files->work,
+                                 strerror(-failure));
+        files->work[0] = '\0';
+        return status;
+    }
+    snprintf(files->progress, sizeof files->progress, "%s/progress", files->work);
+    files->progress_url = find_url("REWARM_PROGRESS_URL");
+    failure = download(files, "REWARM_MAP_URL", files->map, "blocks.map", diag);
+    return failure != 0 ? failure : download(files, "REWARM_FIRST_URL", files->first, "first.map", diag);
+}
+
+void run_files_keep_state(struct run_files *files, const char *home, const char *volume_id) {
+    char folder[1024];
+    snprintf(folder, sizeof folder, "%.900s/state", home);
+    int failure = folder_make(folder);
+    if (failure != 0) {
+        run_note("the warm-up goes on without a state: cannot make %s: %s", folder, strerror(-failure));
+        snprintf(files->cold, sizeof files->cold, "%s/before", files->work);
+        return;
+    }
+    folder_forget(folder, STATE_DAYS, volume_id);
+    snprintf(files->state, sizeof files->state, "%s/%s", folder, volume_id);
+    snprintf(files->cold, sizeof files->cold, "%s/%s.before", folder, volume_id);
+}
+
+void run_files_publish(const struct run_files *files, const char *line) {
+    char why[256];
+    if (files->progress_url != NULL && line[0] != '\0' && run_files_put_line(files->progress, line)) {
+        (void)transfer_put(files->progress_url, files->progress, progress_patience, why, sizeof why);
+    }
+}
+
+void run_files_close(const struct run_files *files) {
+    if (files->work[0] != '\0') {
+        folder_delete(files->work);
+    }
+}
+
+bool run_files_put_line(const char *path, const char *line) {
+    FILE *stream = file_create(path);
+    if (stream == NULL) {
+        return false;
+    }
+    fprintf(stream, "%s\n", line);
+    return fclose(stream) == 0;
+}
+
+bool run_files_get_line(const char *path, char *line, size_t size) {
+    FILE *stream = file_open(path);
+    if (stream == NULL) {
+        return false;
+    }
+    bool is_read = fgets(line, (int)size, stream) != NULL;
+    fclose(stream);
+    line[is_read ? strcspn(line, "\r\n") : 0] = '\0';
+    return is_read;
+}

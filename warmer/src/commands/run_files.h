@@ -1,0 +1,39 @@
+#ifndef WARMER_RUN_FILES_H
+#define WARMER_RUN_FILES_H
+
+#include "base/diag.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/** The files of a `warmer run`. Empty: there is none. */
+struct run_files {
+    char work[1024];     /**< A folder that goes at the end. */
+    char map[1100];      /**< Which blocks are read. */
+    char first[1100];    /**< Which of them first. */
+    char progress[1100]; /**< What is uploaded. */
+    char state[1100];    /**< Which blocks are read already; it outlives a run that is interrupted. */
+    char cold[1100];     /**< What was measured before the first block was read. */
+    const char *progress_url;
+};
+
+/** Make the folder, and download what the environment names. Returns 0 or an exit status. */
+int run_files_prepare(struct run_files *files, const char *home, struct diag *diag);
+
+/** Prepare the state of this volume, and forget those that nobody came back for. */
+void run_files_keep_state(struct run_files *files, const char *home, const char *volume_id);
+
+/** Upload a line of progress; one that does not come through is followed by the next one. */
+void run_files_publish(const struct run_files *files, const char *line);
+
+/** Delete the folder. */
+void run_files_close(const struct run_files *files);
+
+/** Write a file of one line, or read it; false if there is none. */
+bool run_files_put_line(const char *path, const char *line);
+bool run_files_get_line(const char *path, char *line, size_t size);
+
+/** Tell a person something that does not end the run. */
+void run_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

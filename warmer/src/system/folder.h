@@ -1,0 +1,18 @@
+#ifndef WARMER_FOLDER_H
+#define WARMER_FOLDER_H
+
+#include <stddef.h>
+
+/** Make a folder and those above it. Returns 0 or -errno. */
+int folder_make(const char *path);
+
+/** Make a new folder for temporary files, and write its path. Returns 0 or -errno. */
+int folder_make_temporary(const char *home, char *path, size_t size);
+
+/** Delete the files of a folder that nobody has changed for so many days, except `keep`. */
+void folder_forget(const char *path, unsigned days, const char *keep);
+
+/** Delete a folder with its files; folders in it stay, and then it stays too. */
+void folder_delete(const char *path);
+
+#endif

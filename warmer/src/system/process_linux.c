@@ -1,0 +1,147 @@
+#include "system/process.h"
+#include "system/process_native.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct native_process {
+    pid_t id;
+    int streams[NATIVE_STREAMS]; /**< To read from; -1: at their end. */
+    bool has_ended;
+};
+
+/** The pipes between both programs, by the descriptor that the started one knows them as. */
+struct pipes {
+    int ends[3][2];
+};
+
+static void close_all(struct pipes *pipes) {
+    for (unsigned i = 0; i < 3; i++) {
+        for (unsigned end = 0; end < 2; end++) {
+            if (pipes->ends[i][end] >= 0) {
+                close(pipes->ends[i][end]);
+                pipes->ends[i][end] = -1;
+            }
+        }
+    }
+}
+
+static int open_all(struct pipes *pipes) {
+    *pipes = (struct pipes){{{-1, -1}, {-1, -1}, {-1, -1}}};
+    for (unsigned i = 0; i < 3; i++) {
+        if (pipe2(pipes->ends[i], O_CLOEXEC) != 0) {
+            int failure = -errno;
+            close_all(pipes);
+            return failure;
+        }
+    }
+    return 0;
+}
+
+/** The started process, until it is another program. Status 127 says, as a shell does, that there is none. */
+static _Noreturn void become(const char *const *words, const struct pipes *pipes) {
+    /* Who ends this process's starter without its consent ends this one too, in order. */
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    signal(SIGPIPE, SIG_DFL);
+    dup2(pipes->ends[STDIN_FILENO][0], STDIN_FILENO);
+    dup2(pipes->ends[STDOUT_FILENO][1], STDOUT_FILENO);
+    dup2(pipes->ends[STDERR_FILENO][1], STDERR_FILENO);
+    /* execvp changes none of the words; its declaration is older than const. */
+    execvp(words[0], (char *const *)(uintptr_t)words);
+    _exit(127);
+}
+
+/** Its input fits into the pipe; whether it is read to the end is the program's affair. */
+static void keep_ends(struct native_process *native, struct pipes *pipes, const char *input) {
+    if (input != NULL && write(pipes->ends[STDIN_FILENO][1], input, strlen(input)) < 0) {
+        /* It has ended already, and its status says so. */
+    }
+    native->streams[NATIVE_OUTPUT] = pipes->ends[STDOUT_FILENO][0];
+    native->streams[NATIVE_ERRORS] = pipes->ends[STDERR_FILENO][0];
+    pipes->ends[STDOUT_FILENO][0] = pipes->ends[STDERR_FILENO][0] = -1;
+    for (unsigned i = 0; i < NATIVE_STREAMS; i++) {
+        fcntl(native->streams[i], F_SETFL, O_NONBLOCK);
+    }
+}
+
+int native_start(const char *const *words, const char *input, struct native_process **started) {
+    struct native_process *native = calloc(1, sizeof *native);
+    struct pipes pipes;
+    int failure = native == NULL ? -ENOMEM : open_all(&pipes);
+    if (failure == 0) {
+        native->id = fork();
+        if (native->id == 0) {
+            become(words, &pipes);
+        }
+        failure = native->id < 0 ? -errno : 0;
+        if (failure == 0) {
+            keep_ends(native, &pipes, input);
+            *started = native;
+        }
+        close_all(&pipes);
+    }
+    if (failure != 0) {
+        free(native);
+    }
+    return failure;
+}
+
+size_t native_read(struct native_process *native, int stream, char *bytes, size_t size) {
+    int descriptor = native->streams[stream];
+    ssize_t count = descriptor < 0 ? 0 : read(descriptor, bytes, size);
+    if (descriptor >= 0 && count == 0) {
+        close(descriptor);
+        native->streams[stream] = -1;
+    }
+    return count > 0 ? (size_t)count : 0;
+}
+
+bool native_has_ended(struct native_process *native, int *status) {
+    int found = 0;
+    if (waitpid(native->id, &found, WNOHANG) != native->id) {
+        return false;
+    }
+    native->has_ended = true;
+    *status = WIFEXITED(found) ? WEXITSTATUS(found) : -WTERMSIG(found);
+    return true;
+}
+
+void native_pause(struct native_process *native, unsigned milliseconds) {
+    struct pollfd waits[NATIVE_STREAMS] = {{.fd = native->streams[NATIVE_OUTPUT], .events = POLLIN},
+                                           {.fd = native->streams[NATIVE_ERRORS], .events = POLLIN}};
+    poll(waits, NATIVE_STREAMS, (int)milliseconds);
+}
+
+void native_ask(struct native_process *native) {
+    kill(native->id, SIGTERM);
+}
+
+void native_kill(struct native_process *native) {
+    kill(native->id, SIGKILL);
+}
+
+void native_close(struct native_process *native) {
+    for (unsigned i = 0; i < NATIVE_STREAMS; i++) {
+        if (native->streams[i] >= 0) {
+            close(native->streams[i]);
+        }
+    }
+    free(native);
+}
+
+void process_end_with_starter(void) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
+bool process_own_program(char *path, uint32_t size) {
+    snprintf(path, size, "/proc/self/exe");
+    return true;
+}

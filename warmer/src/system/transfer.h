@@ -1,0 +1,25 @@
+#ifndef WARMER_TRANSFER_H
+#define WARMER_TRANSFER_H
+
+#include <stddef.h>
+
+/**
+ * Downloads and uploads of files by HTTP. An address holds a signature, so no message and no command line
+ * shows it. One file per operating system implements it: with curl on Linux, with WinHTTP on Windows.
+ */
+
+/** How long and how often it is tried. */
+struct transfer_patience {
+    unsigned seconds; /**< For each try. */
+    unsigned retries;
+};
+
+/** Download to a file. Returns 0, or -1 with the reason in `why`. */
+int transfer_get(const char *url, const char *path, struct transfer_patience patience, char *why,
+                 size_t size);
+
+/** Upload a file by PUT. Returns 0, or -1 with the reason in `why`. */
+int transfer_put(const char *url, const char *path, struct transfer_patience patience, char *why,
+                 size_t size);
+
+#endif
