@@ -19,9 +19,15 @@ def contents(root: Path = ROOT) -> dict[str, Json]:
         found |= yaml.safe_load(path.read_text(encoding="utf-8"))
     for content in found.values():
         for step in content["mainSteps"]:
-            scripts = step["inputs"]["runCommand"]
-            step["inputs"]["runCommand"] = [(folder / name).read_text(encoding="utf-8") for name in scripts]
+            lines = step["inputs"]["runCommand"]
+            step["inputs"]["runCommand"] = [_script(folder, line) for line in lines]
     return found
+
+
+def _script(folder: Path, line: str) -> str:
+    """The script that the line names, or the line itself."""
+    is_name = line.endswith((".sh", ".ps1")) and " " not in line
+    return (folder / line).read_text(encoding="utf-8") if is_name else line
 
 
 def build(root: Path = ROOT) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import signal
@@ -15,13 +16,23 @@ from rewarm.contracts.benchmarks import BenchmarkRequest
 from rewarm.domain.benchmark import fio_output
 from rewarm.domain.benchmark.benchmarks import PATTERNS, PatternName
 from rewarm.steps.verify.start_benchmark import fio_parameters
-from tests.contract.documents import document, filled, script
+from tests.contract.documents import document, filled
+from tests.contract.repository import ROOT
+from tests.support.builders import instance
 from tests.support.fakes import FakeArtifacts
 from tests.support.fio_outputs import account, side
 from tests.support.loopback import Loopback, QuietHandler
 from tests.support.waiting import wait_until
 
 VOLUME = "vol-00000000000000001"
+
+
+AGENT = ROOT / "warmer" / "build" / "warmer"
+
+
+def parameters_of(request: BenchmarkRequest) -> dict[str, str]:
+    """What the function sends."""
+    return fio_parameters(request, "benchmark-1", instance(), FakeArtifacts())
 
 
 class TestParameters:
@@ -34,7 +45,7 @@ class TestParameters:
                 "patterns": list(PatternName),
             }
         )
-        for key, value in fio_parameters(request, "benchmark-1", FakeArtifacts()).items():
+        for key, value in parameters_of(request).items():
             assert re.search(parameters[key]["allowedPattern"], value), key
         jobs = parameters["jobs"]["allowedPattern"]
         for flag in ("--exec_prerun=reboot", "--filename=x", "--readonly=0", "--directory=/"):
@@ -44,24 +55,6 @@ class TestParameters:
         pattern = document("BenchmarkWindowsDocument")["parameters"]["file"]["allowedPattern"]
         assert re.search(pattern, "D:\\SQL Data\\big_file-1.bin")
         assert not re.search(pattern, "\\\\server\\share\\x")
-
-
-class TestPowerShell:
-    """No PowerShell is to be had from the package registries, so the script is read and not run."""
-
-    text = script("BenchmarkWindowsDocument")
-
-    def test_the_same_copy_is_timed_twice_and_removed_whatever_happens(self) -> None:
-        timed = self.text.partition("StartNew()")[2].partition("$watch.Stop()")[0]
-        assert timed.strip() == "Copy-Item -LiteralPath $file -Destination $copy"
-        assert self.text.index("$first = Measure-Copy") < self.text.index("$second = Measure-Copy")
-        assert self.text.rindex("Remove-Item") > self.text.index("finally {")
-
-    def test_it_prints_what_the_parser_reads(self) -> None:
-        names = re.findall(r"(\w+) = ", self.text.partition("[ordered]@{")[2].partition("})")[0])
-        assert names == ["event", "command", "sizeBytes", "firstSeconds", "secondSeconds"]
-        found = fio_output.copied(json.dumps(dict.fromkeys(names, 2)))
-        assert (found.size_bytes, found.first_seconds, found.second_seconds) == (2, 2, 2)
 
 
 class Store:
@@ -110,9 +103,8 @@ class Command:
 
     def __init__(self, home: Path, store: Store, *, body: str = "", fio: bool = True) -> None:
         self.home, self.store = home, store
-        for name in ("bin", "tmp", "data", "efs", "device"):
+        for name in ("bin", "tmp", "data", "efs"):
             (home / name).mkdir()
-        (home / f"device/nvme-Amazon_Elastic_Block_Store_{VOLUME.replace('-', '')}").write_bytes(b"")
         (home / "answer").write_text(json.dumps(account(side(1_633))))
         if fio:
             (home / "bin/fio").write_text(FIO.format(home=home, body=body))
@@ -125,11 +117,13 @@ class Command:
             "targets": f"{home}/data {home}/efs",
             "jobs": f"random-read 1 {' '.join(pattern.arguments(5))}",
             "limitSeconds": "30", "installFio": "no", "resultUrl": store.url, "executionTimeout": "600",
+            "agentUrl": "http://127.0.0.1/agent",
+            "agentSha256": hashlib.sha256(AGENT.read_bytes()).hexdigest(),
         }  # fmt: skip
 
     def start(self, **values: str) -> subprocess.Popen[str]:
         text = filled("BenchmarkDocument", {**self.values, **values})
-        text = text.replace("/dev/disk/by-id", f"{self.home}/device")
+        text = text.replace(self.values["agentUrl"], AGENT.as_uri())
         text = text.replace("/var/lib", str(self.home / "lib"))
         return subprocess.Popen(
             ["/bin/sh", "-c", text],
@@ -181,14 +175,6 @@ class TestScript:
         assert [one.target for one in found] == command.values["targets"].split()
         assert all(one.result is not None and one.result.total_iops == 1_633 for one in found)
         assert "--rw=randread" in command.called()[0]
-
-    def test_a_device_is_opened_read_only_and_as_a_whole(self, command: Command) -> None:
-        assert command.run(targets=VOLUME)[0] == 0
-        (called,) = command.called()
-        assert "--readonly" in called
-        assert f"--filename={command.home}/device/nvme-Amazon" in called
-        assert "--size" not in called
-        assert "--rw=randread" in called
 
     def test_several_patterns_on_every_target(self, command: Command) -> None:
         jobs = f"{command.values['jobs']} / upload 1 --rw=write --bs=1024k --size=1M"
@@ -249,7 +235,7 @@ class TestScript:
         wait_until(command.called)
         process.send_signal(signal.SIGTERM)
         process.communicate()
-        assert process.returncode == 70
+        assert process.returncode == -signal.SIGTERM
         command.check_clean()
 
     def test_only_one_at_a_time(self, tmp_path: Path, store: Store) -> None:

@@ -157,7 +157,8 @@ class TestPermissions:
             (
                 "s3:GetObject",
                 {"SelectSnapshot", "ChooseStrategy", "Announce", "LoadPlan", "Report", "DispatchWarmer",
-                 "VerifyVolume", "PollInitialization", "ConfirmReadiness", "Api", "PublishAgent", "Sweep"},
+                 "VerifyVolume", "PollInitialization", "ConfirmReadiness", "Api", "PublishAgent", "Sweep",
+                 "Replace", "CleanUp"},
             ),
             ("cloudwatch:GetMetricData",
              {"ChooseStrategy", "PrepareSnapshot", "DispatchWarmer", "PollInitialization", "Api",
@@ -230,7 +231,7 @@ class TestPermissions:
             "waiters": "dynamodb:", "tasks": "states:SendTaskSuccess",
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
             "benchmark_commands": "ssm:SendCommand", "sending_commands": "ssm:SendCommand",
-            "device_commands": "ssm:SendCommand", "put_back": "ec2:AttachVolume",
+            "device_look": "ssm:SendCommand", "put_back": "ec2:AttachVolume",
             "clean_up": "ec2:DeleteVolume", "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
         }  # fmt: skip

@@ -7,5 +7,5 @@ from tests.support.tree import BIN, ROOT, complaints, files
 
 def test_shellcheck():
     scripts = [*files("*.sh"), ROOT / ".ci" / "run", ROOT / "rewarm"]
-    assert {ROOT / "local" / "setup.sh", ROOT / "documents" / "warmer.sh"} <= set(scripts)
+    assert {ROOT / "local" / "setup.sh", ROOT / "documents" / "start.sh"} <= set(scripts)
     assert complaints([BIN / "shellcheck", *scripts]) == ""

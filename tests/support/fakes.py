@@ -486,6 +486,7 @@ class FakeArtifacts:
         default_factory=lambda: {
             ("linux", "x86_64"): ("agent/warmer-linux-x86_64", "a" * 64),
             ("linux", "arm64"): ("agent/warmer-linux-arm64", "b" * 64),
+            ("windows", "x86_64"): ("agent/warmer-windows-x86_64.exe", "c" * 64),
         }
     )
 

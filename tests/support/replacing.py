@@ -9,6 +9,7 @@ from datetime import datetime
 
 from rewarm.contracts import ReplacedVolume, VolumeAssignment
 from rewarm.domain.model import Attachment, Instance, Volume
+from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.replace.put_back import PutBackPorts
 from rewarm.steps.replace.replace import ReplacePorts
 from tests.support.builders import DEVICE, INSTANCE_ID, NOW, ZONE, World, assignment, instance
@@ -59,11 +60,15 @@ class ReplacingWorld(World):
 
     @property
     def replace_ports(self) -> ReplacePorts:
-        return ReplacePorts(self.volumes, self.instances, self.commands, self.table, STACK)
+        return ReplacePorts(self.volumes, self.look_ports, self.table, STACK)
+
+    @property
+    def look_ports(self) -> LookPorts:
+        return LookPorts(self.instances, self.commands, self.artifacts)
 
     @property
     def put_back_ports(self) -> PutBackPorts:
-        return PutBackPorts(self.volumes, self.instances, self.commands, self.table)
+        return PutBackPorts(self.volumes, self.look_ports, self.table)
 
     def say(self, *mounts: str, others: Collection[str] = ()) -> None:
         """What the instance answers to the last question."""

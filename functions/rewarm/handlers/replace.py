@@ -9,8 +9,7 @@ from rewarm.steps.replace.replace import ReplacePorts, replace
 
 _PORTS = ReplacePorts(
     volumes=wiring.volumes(),
-    instances=wiring.instances(),
-    commands=wiring.device_commands(),
+    look=wiring.device_look(),
     table=wiring.table(),
     stack_name=wiring.settings.stack_name,
 )

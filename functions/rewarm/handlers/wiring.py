@@ -39,6 +39,7 @@ from rewarm.adapters.snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.settings import Settings
 from rewarm.steps.clean_up.clean_up import CleanUpPorts
+from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.replace.put_back import PutBackPorts
 from rewarm.steps.select.admission import Keeper
 
@@ -105,14 +106,15 @@ def benchmark_commands() -> SsmCommands:
     return SsmCommands(_client("ssm"), settings.benchmark_documents)
 
 
-def device_commands() -> SsmCommands:
-    """Port Commands, for looks at a device."""
-    return SsmCommands(_client("ssm"), settings.device_use_documents)
+def device_look() -> LookPorts:
+    """The ports that a look at a device needs."""
+    commands = SsmCommands(_client("ssm"), settings.device_use_documents)
+    return LookPorts(instances(), commands, artifacts())
 
 
 def put_back() -> PutBackPorts:
     """The ports that putting a replaced volume back needs."""
-    return PutBackPorts(volumes(), instances(), device_commands(), table())
+    return PutBackPorts(volumes(), device_look(), table())
 
 
 def clean_up() -> CleanUpPorts:

@@ -1,6 +1,6 @@
 """The warm-up document and the agent, as steps in virtual time: same checks, same JSON, same exit statuses.
 
-documents/warmer.sh is the script; warmer/warmer.1.md has the agent's results.
+documents/start.sh is the script; warmer/warmer.1.md says what the agent does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Steps = Generator[Future, Any, Any]
 MIB = 1_048_576
 DEVICE_SECONDS = 60
-KILLED = "rewarm: the agent was ended by signal 9 and is not started again"
+KILLED = "warmer: the agent was ended by signal 9 and is not started again"
 STEPS = 12
 """In so many steps a warm-up goes forward."""
 WARM_MS, COLD_MS = 0.7, 95.0
@@ -37,9 +37,20 @@ TROUBLES = (
     "hangs",
     "call",
 )
-_NAMES = "action|volume_id|agent_url|agent_sha256|map_url|first_url|progress_url|arguments|cold_arguments"
-_ASSIGNMENT = re.compile(rf"^\s*({_NAMES})='([^']*)'$", re.MULTILINE)
+_ADDRESS = re.compile(r"^export REWARM_(\w+)='([^']*)'$", re.MULTILINE)
+_OPTION = re.compile(r"'--([a-z-]+)=([^']*)'")
+_START = re.compile(r"^set -- '([^']*)' '([^']*)' ([a-z-]+) .*$", re.MULTILINE)
 _FLAG = re.compile(r"--(\S+) (\S+)")
+
+
+def given(script: str) -> dict[str, str]:
+    """What a document's script starts: the agent's command, its options and addresses, by plain names."""
+    found = _START.search(script)
+    if found is None:
+        raise ValueError("the script starts no agent")
+    agent = {"agent_url": found[1], "agent_sha256": found[2], "command": found[3]}
+    options = {name.replace("-", "_"): value for name, value in _OPTION.findall(found[0])}
+    return agent | options | {name.lower(): value for name, value in _ADDRESS.findall(script)}
 
 
 @dataclass
@@ -58,11 +69,15 @@ class AgentRun:
     """One command on one instance."""
 
     def __init__(
-        self, data_plane: MemoryDataPlane, instance_id: str, script: str, end: Callable[[int, str, str], None]
+        self,
+        data_plane: MemoryDataPlane,
+        instance_id: str,
+        started: dict[str, str],
+        end: Callable[[int, str, str], None],
     ) -> None:
         self._data_plane = data_plane
         self._instance_id = instance_id
-        self._given = dict(_ASSIGNMENT.findall(script))
+        self._given = started
         self._flags = dict(_FLAG.findall(self._given["arguments"]))
         self._cold_flags = dict(_FLAG.findall(self._given["cold_arguments"]))
         self._said = ""
@@ -94,7 +109,7 @@ class AgentRun:
         return self._trouble is not None and self._trouble.kind == kind
 
     def _device(self) -> Steps:
-        volume_id = self._given["volume_id"]
+        volume_id = self._given["volume"]
         for _ in range(DEVICE_SECONDS):
             volume = self._data_plane.volumes.get(volume_id)
             is_named = self._instance_id not in self._data_plane.without_nvme
@@ -102,12 +117,12 @@ class AgentRun:
                 return volume
             yield self._data_plane.scheduler.sleep(1)
         name = f"/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_{volume_id.replace('-', '')}"
-        raise _Exit(66, "", f"rewarm: no {name} after {DEVICE_SECONDS} s")
+        raise _Exit(66, "", f"warmer: no {name} after {DEVICE_SECONDS} s")
 
     def _prepare(self) -> int | None:
         """Checks the agent and reads the map; how many blocks it names."""
         if self._is("disk-full"):
-            raise _Exit(69, "", "rewarm: could not make a temporary directory")
+            raise _Exit(69, "", "warmer: could not make a folder: No space left on device")
         binary = None if self._is("no-download") else self._data_plane.store.get(self._given["agent_url"])
         if binary is None:
             raise _Exit(69, "", "rewarm: could not download the warm-up agent")
@@ -118,7 +133,7 @@ class AgentRun:
             return None
         text = self._data_plane.store.get(self._given["map_url"])
         if text is None:
-            raise _Exit(69, "", "rewarm: could not download the block map")
+            raise _Exit(69, "", "warmer: could not download the file of REWARM_MAP_URL")
         return sum(int(line.split()[1]) for line in text.decode().splitlines())
 
     def _lock(self, volume: Volume) -> Steps:
@@ -170,7 +185,7 @@ class AgentRun:
             account["bytesDone"] = account["bytesDone"] // 2
             raise _Hang
         if trouble.call is not None:
-            act, names = trouble.call, (self._instance_id, self._given["volume_id"])
+            act, names = trouble.call, (self._instance_id, self._given["volume"])
             self._trouble = None
             self._data_plane.scheduler.after(0, lambda: act(*names))
 

@@ -1,6 +1,6 @@
 """The document that runs fio, as steps in virtual time: the same lines, exit statuses and JSON.
 
-documents/benchmark.sh is the script. A device is read at its volume's limits; nothing is written.
+`warmer bench` runs it. A device is read at its volume's limits; nothing is written.
 """
 
 from __future__ import annotations
@@ -23,25 +23,20 @@ BENCHMARK = "benchmark"
 READ_MS = 0.7
 VERSION = "fio-3.33"
 MIB = 1_048_576
-_ASSIGNMENT = re.compile(r"^\s*(targets|jobs|limit_seconds|result_url)='([^']*)'$", re.MULTILINE)
-
-
-def is_benchmark(script: str) -> bool:
-    """It is that document's, and not the agent's."""
-    return '"command":"benchmark"' in script
+COMMAND = "bench"
+"""The agent's command that the document starts."""
 
 
 def benchmark(
     data_plane: MemoryDataPlane,
     instance_id: str,
-    script: str,
+    given: dict[str, str],
     end: Callable[[int, str, str], None],
     trouble: Trouble | None,
 ) -> Steps:
     """To the end of the script."""
-    given = dict(_ASSIGNMENT.findall(script))
     if trouble is not None and trouble.kind == "no-fio":
-        end(67, "", "rewarm: fio is not installed; with installFio in the request it may be")
+        end(67, "", "warmer: fio is not installed; with installFio in the request it may be")
         return
     said, failed, count = "", 0, 0
     for job in given["jobs"].split(" / "):
@@ -52,7 +47,7 @@ def benchmark(
             text, is_good = _run(data_plane, instance_id, target, job)
             said, failed, count = said + text, failed + (not is_good), count + 1
     if trouble is not None and trouble.kind == "no-upload":
-        end(69, "", "rewarm: could not upload the result: curl: (22) 403")
+        end(69, "", "warmer: could not upload the result: curl: (22) 403")
         return
     data_plane.store.put(given["result_url"], said.encode())
     result = {"event": "result", "command": "benchmark", "runs": count, "failed": failed}

@@ -19,9 +19,9 @@ from local.aws.machines.dataplane import (
     VolumeLimits,
 )
 from local.aws.region.snapshots.block_lists import block_count
-from local.soak.lab.agent import AgentRun, Trouble
-from local.soak.lab.benchmark import BENCHMARK, benchmark, is_benchmark
-from local.soak.lab.device_use import is_look, look
+from local.soak.lab import device_use
+from local.soak.lab.agent import AgentRun, Trouble, given
+from local.soak.lab.benchmark import BENCHMARK, COMMAND, benchmark
 from local.soak.lab.scheduler import Process, Scheduler
 
 
@@ -194,15 +194,17 @@ class MemoryDataPlane:
             raise DataPlaneError(f"no instance {instance_id}")
         command = Command(self._changed)
         self.commands.setdefault(instance_id, []).append(command)
-        if is_look(script):
-            command.process = self.scheduler.start(look(self, instance_id, script, command.end))
-            return command
-        if is_benchmark(script):
-            trouble = self.trouble_of(BENCHMARK)
-            steps = benchmark(self, instance_id, script, command.end, trouble)
+        started = given(script)
+        if started["command"] == device_use.COMMAND:
+            steps = device_use.look(self, instance_id, started, command.end)
             command.process = self.scheduler.start(steps)
             return command
-        command.process = self.scheduler.start(AgentRun(self, instance_id, script, command.end).steps())
+        if started["command"] == COMMAND:
+            trouble = self.trouble_of(BENCHMARK)
+            steps = benchmark(self, instance_id, started, command.end, trouble)
+            command.process = self.scheduler.start(steps)
+            return command
+        command.process = self.scheduler.start(AgentRun(self, instance_id, started, command.end).steps())
         return command
 
     def close(self) -> None:

@@ -1,9 +1,8 @@
-"""The document that says what uses a volume, as steps in virtual time (documents/device_use.sh)."""
+"""The document that says what uses a volume, as steps in virtual time (`warmer device-use`)."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
@@ -13,24 +12,19 @@ if TYPE_CHECKING:
     from local.soak.lab.data_plane import MemoryDataPlane
 
 LOOK_SECONDS = 2
-_ASSIGNMENT = re.compile(r"^\s*(action|volume_id)='([^']*)'$", re.MULTILINE)
-
-
-def is_look(script: str) -> bool:
-    """It is that document's, and not the agent's."""
-    return '{"event":"use"' in script
+COMMAND = "device-use"
+"""The agent's command that the document starts."""
 
 
 def look(
-    data_plane: MemoryDataPlane, instance_id: str, script: str, end: Callable[[int, str, str], None]
+    data_plane: MemoryDataPlane, instance_id: str, given: dict[str, str], end: Callable[[int, str, str], None]
 ) -> Generator[Future, Any, Any]:
     """To the end of the script."""
-    given = dict(_ASSIGNMENT.findall(script))
     yield data_plane.scheduler.sleep(LOOK_SECONDS)
-    volume = data_plane.volumes.get(given["volume_id"])
+    volume = data_plane.volumes.get(given["volume"])
     is_named = instance_id not in data_plane.without_nvme
     if not is_named or volume is None or instance_id not in volume.attached_to:
-        end(66, "", f"rewarm: no /dev/disk/by-id/… of {given['volume_id']}")
+        end(66, "", f"warmer: no /dev/disk/by-id/… of {given['volume_id']}")
         return
     if given["action"] == "unmount":
         data_plane.mounted.pop(volume.volume_id, None)

@@ -56,6 +56,7 @@ _LOOKS: tuple[Call, ...] = (
     ("ssm:SendCommand", _document("DeviceUseWindows")),
     ("ssm:SendCommand", _INSTANCE),
     ("ssm:GetCommandInvocation", "*"),
+    ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
     ("ec2:ModifyInstanceAttribute", _INSTANCE),
     ("ec2:ModifyInstanceAttribute", _VOLUME),
     ("kms:CreateGrant", _KEY, _GRANT),

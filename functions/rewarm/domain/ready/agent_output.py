@@ -17,7 +17,7 @@ UNREACHABLE_DETAILS = frozenset(
 """Details of commands that never ran (Systems Manager user guide, "Understanding command statuses")."""
 STDERR_SHOWN = 300
 _INTERRUPTED, _DOWNLOAD_FAILED, _ENDED_BY_SIGNAL = 4, 69, 70
-"""Exit statuses of the warm-up document (documents/warmer.sh): the first is the agent's own."""
+"""Exit statuses of the warm-up document (documents/start.sh): the first is the agent's own."""
 
 
 def parsed(text: str | bytes) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from rewarm.domain.errors import RestoreError
+from rewarm.domain.model import Instance
 from rewarm.ports.artifacts import Artifacts
 
 MESSAGE_SECONDS = 43_200
@@ -16,6 +17,15 @@ MESSAGE_SECONDS = 43_200
 the credentials of the function that signed it do (S3 user guide, "Sharing objects with presigned URLs");
 GET /restores/{id} answers a new one."""
 ANSWER_SECONDS = 3_600
+
+
+def agent_parameters(instance: Instance, artifacts: Artifacts, *, expires_seconds: int) -> dict[str, str]:
+    """Where a document downloads the agent for the instance. Raises TargetNotUsableError: there is none."""
+    key, sha256 = artifacts.agent(instance.platform, instance.architecture)
+    return {
+        "agentUrl": artifacts.download_url(key, expires_seconds=expires_seconds),
+        "agentSha256": sha256,
+    }
 
 
 def volumes_key(restore_id: str) -> str:

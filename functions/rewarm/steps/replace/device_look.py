@@ -8,13 +8,24 @@ from typing import Literal
 
 from rewarm.domain.errors import AgentUnreachableError
 from rewarm.domain.volume.replacing import DeviceUse, device_use
+from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
+from rewarm.steps.record.bucket import agent_parameters
 
 DELIVERY_SECONDS = 120
 EXECUTION_SECONDS = 120
 PATIENCE = timedelta(seconds=DELIVERY_SECONDS + EXECUTION_SECONDS + 120)
 """SSM reports its own time limits earlier; this is for an answer that never comes."""
 WAIT_SECONDS = 3
+
+
+@dataclass(frozen=True)
+class LookPorts:
+    """The ports that a look at a device needs; `commands` sends the documents for that."""
+
+    instances: Instances
+    commands: Commands
+    artifacts: Artifacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +44,22 @@ def ask(
     action: Literal["check", "unmount"],
     *,
     now: datetime,
-    commands: Commands,
-    instances: Instances,
+    ports: LookPorts,
 ) -> Look:
-    """Asking twice does no harm. Raises AgentUnreachableError, TargetNotFoundError."""
-    instance = instances.get(instance_id)
+    """Asking twice does no harm. Raises AgentUnreachableError, TargetNotFoundError, TargetNotUsableError."""
+    instance = ports.instances.get(instance_id)
     if not instance.ssm_online:
         raise AgentUnreachableError(
             f"{instance_id} is not online in Systems Manager, so nobody can say whether {volume_id} is in "
             "use there; a volume is never detached without knowing that"
         )
-    parameters = {"action": action, "volumeId": volume_id, "executionTimeout": str(EXECUTION_SECONDS)}
-    command_id = commands.send(
+    parameters = {
+        "action": action,
+        "volumeId": volume_id,
+        "executionTimeout": str(EXECUTION_SECONDS),
+        **agent_parameters(instance, ports.artifacts, expires_seconds=DELIVERY_SECONDS + EXECUTION_SECONDS),
+    }
+    command_id = ports.commands.send(
         instance_id,
         parameters,
         platform=instance.platform,

@@ -33,7 +33,6 @@ from rewarm.domain.volume.replacing import (
 )
 from rewarm.domain.volume.targets import device_slot
 from rewarm.ports import JsonObject
-from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import (
@@ -43,7 +42,7 @@ from rewarm.steps.record.records import (
     replaced_attribute,
     settled_attribute,
 )
-from rewarm.steps.replace.device_look import Look, answer, ask
+from rewarm.steps.replace.device_look import Look, LookPorts, answer, ask
 
 State = Literal["back", "stays-out", "pending", "left"]
 RETRIED = (ThrottledError, ServiceUnavailableError, DeviceInUseError)
@@ -55,9 +54,7 @@ class PutBackPorts:
     """The ports that putting a volume back needs."""
 
     volumes: VolumeStore
-    instances: Instances
-    commands: Commands
-    """For the documents that look at a device."""
+    look: LookPorts
     table: RestoreTable
 
 
@@ -163,7 +160,7 @@ class _Case:
         if new is not None and self.wishes.keep_new:
             return self._stay_out(f"{new.volume_id} has its place at {self.place.in_words} and stays there")
         try:
-            instance = self.ports.instances.get(self.place.instance_id)
+            instance = self.ports.look.instances.get(self.place.instance_id)
         except TargetNotFoundError:
             return self._stay_out(f"{self.place.instance_id} is gone")
         if instance.is_gone:
@@ -232,13 +229,12 @@ class _Case:
                     instance.instance_id,
                     action,
                     now=self.now,
-                    commands=ports.commands,
-                    instances=ports.instances,
+                    ports=ports.look,
                 )
             )
             return self._is("pending", f"{instance.instance_id} is asked what uses {name}")
         try:
-            use = answer(look, now=self.now, commands=self.ports.commands)
+            use = answer(look, now=self.now, commands=self.ports.look.commands)
         except RestoreError:
             self._keep(None)
             raise

@@ -30,7 +30,6 @@ from rewarm.domain.volume.replacing import (
     living,
 )
 from rewarm.domain.volume.targets import check_instance
-from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import (
@@ -40,7 +39,7 @@ from rewarm.steps.record.records import (
     replaced_attribute,
     stop_if_cancelled,
 )
-from rewarm.steps.replace.device_look import WAIT_SECONDS, Look, answer, ask
+from rewarm.steps.replace.device_look import WAIT_SECONDS, Look, LookPorts, answer, ask
 from rewarm.steps.replace.put_back import put_back
 
 PATIENCE = timedelta(minutes=5)
@@ -53,11 +52,10 @@ __all__ = ["ReplacePorts", "put_back", "replace"]
 
 @dataclass(frozen=True)
 class ReplacePorts:
-    """The ports that replacing a volume needs; `commands` sends the documents that look at a device."""
+    """The ports that replacing a volume needs."""
 
     volumes: VolumeStore
-    instances: Instances
-    commands: Commands
+    look: LookPorts
     table: RestoreTable
     stack_name: str
 
@@ -79,7 +77,7 @@ def replace(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
     look = _pending_look(event)
     if look is None:
         return _asking(event, ports)
-    use = answer(look, now=event.now, commands=ports.commands)
+    use = answer(look, now=event.now, commands=ports.look.commands)
     if use is None:
         return _result(event, "looking", look=look)
     if event.phase == "check":
@@ -126,7 +124,7 @@ def _left(event: ReplaceEvent, old: Volume, ports: ReplacePorts) -> ReplaceResul
 
 def _check(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) -> None:
     """Checks again what was true at the plan."""
-    instance = ports.instances.get(place.instance_id)
+    instance = ports.look.instances.get(place.instance_id)
     check_instance(instance)
     _, holder = device_to_replace(place.device, None, instance)
     if holder != old.volume_id:
@@ -178,8 +176,7 @@ def _asking(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
         place.instance_id,
         "unmount" if unmounts else "check",
         now=event.now,
-        commands=ports.commands,
-        instances=ports.instances,
+        ports=ports.look,
     )
     return _result(event, "looking", look=look)
 

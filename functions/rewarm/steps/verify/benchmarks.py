@@ -267,7 +267,7 @@ def _started(event: VerifyVolumeEvent, ports: BenchmarkPorts) -> StartedBenchmar
         raise RestoreError("fio's patterns are for Linux instances")
     command_id = ports.commands.send(
         instance.instance_id,
-        fio_parameters(request, benchmark_id, ports.artifacts),
+        fio_parameters(request, benchmark_id, instance, ports.artifacts),
         platform=instance.platform,
         comment=f"rewarm benchmark {event.volume_id}",
         timeout_seconds=DELIVERY_SECONDS,

@@ -14,7 +14,7 @@ from rewarm.domain.model import Instance
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.bucket import benchmark_key, benchmark_output_key
+from rewarm.steps.record.bucket import agent_parameters, benchmark_key, benchmark_output_key
 from rewarm.steps.warm.agent_command import DELIVERY_SECONDS, MAX_EXECUTION_SECONDS, MIN_EXECUTION_SECONDS
 
 INSTALL_SECONDS = 600
@@ -49,7 +49,9 @@ def start_benchmark(
     if not instance.ssm_online:
         raise AgentUnreachableError(f"{request.instance_id} is not online in Systems Manager")
     parameters = (
-        _copy(request) if request.copy_file else fio_parameters(request, benchmark_id, ports.artifacts)
+        _copy(request, instance, ports.artifacts)
+        if request.copy_file
+        else fio_parameters(request, benchmark_id, instance, ports.artifacts)
     )
     command_id = ports.commands.send(
         request.instance_id,
@@ -70,8 +72,10 @@ def start_benchmark(
     return {"benchmarkId": benchmark_id, "commandId": command_id, "status": "running"}
 
 
-def fio_parameters(request: BenchmarkRequest, benchmark_id: str, artifacts: Artifacts) -> dict[str, str]:
-    """Of the document for Linux."""
+def fio_parameters(
+    request: BenchmarkRequest, benchmark_id: str, instance: Instance, artifacts: Artifacts
+) -> dict[str, str]:
+    """Of the document for Linux. Raises TargetNotUsableError."""
     wanted, seconds = _patterns(request), execution_seconds(request)
     limits = [pattern.limit_seconds(request.runtime_seconds) for pattern in wanted]
     jobs = [
@@ -87,6 +91,7 @@ def fio_parameters(request: BenchmarkRequest, benchmark_id: str, artifacts: Arti
             benchmark_output_key(benchmark_id), expires_seconds=DELIVERY_SECONDS + seconds
         ),
         "executionTimeout": str(seconds),
+        **agent_parameters(instance, artifacts, expires_seconds=DELIVERY_SECONDS + seconds),
     }
 
 
@@ -101,12 +106,13 @@ def _patterns(request: BenchmarkRequest) -> list[Pattern]:
     return [PATTERNS[name] for name in dict.fromkeys(request.patterns)]
 
 
-def _copy(request: BenchmarkRequest) -> dict[str, str]:
+def _copy(request: BenchmarkRequest, instance: Instance, artifacts: Artifacts) -> dict[str, str]:
     assert request.copy_file is not None
     return {
         "file": request.copy_file.file,
         "folder": request.copy_file.to_folder,
         "executionTimeout": str(COPY_SECONDS),
+        **agent_parameters(instance, artifacts, expires_seconds=DELIVERY_SECONDS),
     }
 
 

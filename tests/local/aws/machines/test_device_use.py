@@ -1,24 +1,29 @@
-"""The SSM document that asks an instance what uses a volume, at work on the machine's volumes."""
+"""The SSM documents that look at a volume's device, at work on the machine's volumes."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from local import ROOT
 from local.aws.machines.dataplane import SnapshotImage, VolumeLimits
 from local.aws.machines.first_touch_process import FirstTouchSettings
 from local.aws.machines.instances import BY_ID
 from local.aws.machines.machine import Machine
+from rewarm.domain.benchmark import fio_output
 from tests.contract import documents
 
 VOLUME, INSTANCE = "vol-0123456789abcdef0", "i-0123456789abcdef0"
 LINK = f"/dev/disk/by-id/{BY_ID}vol0123456789abcdef0"
 IMAGE = SnapshotImage("snap-0123456789abcdef0", 1, ((0, 8),), None)
 HOME = "/var/lib/rewarm"
+AGENT = ROOT / "warmer" / "build" / "warmer"
 
 
 @pytest.fixture
@@ -38,8 +43,15 @@ def run(machine: Machine, script: str) -> tuple[int, str, str]:
     return (status, *command.output())
 
 
+def filled(document: str, values: dict[str, str]) -> str:
+    """curl loads the agent from where it was built."""
+    sha256 = hashlib.sha256(AGENT.read_bytes()).hexdigest()
+    values |= {"agentUrl": "http://127.0.0.1/agent", "agentSha256": sha256}
+    return documents.filled(document, values).replace(values["agentUrl"], AGENT.as_uri())
+
+
 def look(machine: Machine, action: str = "check", volume: str = VOLUME) -> tuple[int, str, str]:
-    return run(machine, documents.filled("DeviceUseDocument", {"action": action, "volumeId": volume}))
+    return run(machine, filled("DeviceUseDocument", {"action": action, "volumeId": volume}))
 
 
 def use(machine: Machine, action: str = "check") -> tuple[list[str], list[str]]:
@@ -98,5 +110,21 @@ def test_a_process_that_has_the_device_open_is_named(machine: Machine) -> None:
 
 def test_a_volume_that_is_not_there_is_no_free_volume(machine: Machine) -> None:
     status, output, errors = look(machine, volume="vol-0000000000000dead")
-    assert (status, output) == (66, "")
+    assert (status, json.loads(output)["verdict"]) == (66, "refused")
     assert "vol0000000000000dead" in errors
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not here")
+def test_a_benchmark_opens_the_device_read_only_and_as_a_whole(machine: Machine, tmp_path: Path) -> None:
+    url = "http://127.0.0.1/result"
+    flags = "--rw=randread --bs=4k --direct=1 --size=1M --runtime=1 --time_based"
+    values = {"targets": VOLUME, "jobs": f"random-read 1 {flags}", "limitSeconds": "60", "installFio": "no"}
+    script = filled("BenchmarkDocument", {**values, "resultUrl": url})
+    status, output, errors = run(machine, script.replace(url, (tmp_path / "result").as_uri()))
+    assert (status, json.loads(output)["failed"]) == (0, 0), errors
+    result = (tmp_path / "result").read_text(encoding="utf-8")
+    (measured,) = fio_output.runs(result)
+    assert (measured.target, measured.source, measured.problem) == (VOLUME, LINK, None)
+    (job,) = json.loads(result[result.index("{") : result.rindex("}") + 1])["jobs"]
+    assert "size" not in job["job options"]
+    assert machine.counters(VOLUME).write_ops == 0

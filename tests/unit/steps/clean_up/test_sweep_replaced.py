@@ -9,6 +9,7 @@ import pytest
 from rewarm.domain.volume.replacing import REPLACED_TAG, Place
 from rewarm.steps.clean_up.sweep import sweep
 from rewarm.steps.record.records import note
+from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.replace.put_back import PutBackPorts
 from tests.support.builders import DEVICE, INSTANCE_ID, RESTORE_ID, VOLUME_ID, at, instance
 from tests.support.performance import STACK
@@ -33,7 +34,7 @@ def swept(world, *, minute=30):
     instances = LiveInstances(volumes=world.volumes)
     instances.add(instance(devices={}))
     ports = world.ports(at(minute))
-    back = PutBackPorts(world.volumes, instances, world.commands, world.table)
+    back = PutBackPorts(world.volumes, LookPorts(instances, world.commands, world.artifacts), world.table)
     return sweep(replace(ports, put_back=back))
 
 

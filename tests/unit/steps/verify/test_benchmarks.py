@@ -30,7 +30,7 @@ BOTH: dict[str, Any] = {
 class World:
     def __init__(self, platform: str = "linux", *, online: bool = True) -> None:
         self.commands, self.artifacts, self.volumes = FakeCommands(), FakeArtifacts(), FakeVolumes(NOW)
-        instance = builders.instance(platform=platform, ssm_online=online)
+        instance = builders.instance(platform=platform, ssm_online=online, architecture="x86_64")
         self.instances = FakeInstances({instance.instance_id: instance})
 
     def start(self, body: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,51 @@
+# Downloads Rewarm's agent unless it is here, checks its SHA-256 and starts it. The lines before this name the
+# address, the SHA-256 and the agent's arguments.
+# Exit status: the agent's own, or 65 wrong checksum, 69 the download failed, 70 a signal ended the agent. Never
+# above 128: the SSM agent takes 137 for the end of its own time limit.
+# shellcheck shell=sh
+set -u
+umask 077
+agent_url=$1
+agent_sha256=$2
+shift 2
+home=/var/lib/rewarm/$agent_sha256
+agent=$home/warmer
+temporary=''
+
+say() {
+  printf 'rewarm: %s\n' "$1" >&2
+}
+
+give_up() { # STATUS REASON
+  rm -rf "$new" ${temporary:+"$temporary"}
+  say "$2"
+  exit "$1"
+}
+
+checksum_fits() { # FILE
+  printf '%s  %s\n' "$agent_sha256" "$1" | sha256sum -c - >/dev/null 2>&1
+}
+
+if ! checksum_fits "$agent"; then
+  new=$home/warmer.$$
+  if ! { mkdir -p "$home" && : >"$new"; } 2>/dev/null; then
+    temporary=$(mktemp -d) || give_up 69 'could not make a folder for the agent'
+    agent=$temporary/warmer new=$temporary/warmer
+    say "could not keep the agent in $home, so it runs from $temporary"
+  fi
+  # The address holds a signature, so no command line and no message shows it.
+  printf 'url = "%s"\n' "$agent_url" | curl --fail --silent --show-error --location --retry 5 --retry-delay 1 \
+    --connect-timeout 10 --max-time 300 --output "$new" --config - || give_up 69 'could not download the warm-up agent'
+  checksum_fits "$new" || give_up 65 "the agent's checksum is not $agent_sha256"
+  # A rename, so that a command beside this one never sees half a file.
+  chmod 0700 "$new" && { [ "$new" = "$agent" ] || mv -f "$new" "$agent"; }
+fi
+
+"$agent" "$@"
+status=$?
+rm -rf ${temporary:+"$temporary"}
+if [ "$status" -gt 128 ]; then
+  say "the agent was ended by signal $((status - 128))"
+  exit 70
+fi
+exit "$status"
