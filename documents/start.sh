@@ -17,7 +17,7 @@ say() {
 }
 
 give_up() { # STATUS REASON
-  rm -rf "$new" ${temporary:+"$temporary"}
+  rm -rf ${temporary:+"$temporary"}
   say "$2"
   exit "$1"
 }
@@ -27,18 +27,19 @@ checksum_fits() { # FILE
 }
 
 if ! checksum_fits "$agent"; then
-  new=$home/warmer.$$
-  if ! { mkdir -p "$home" && : >"$new"; } 2>/dev/null; then
-    temporary=$(mktemp -d) || give_up 69 'could not make a folder for the agent'
-    agent=$temporary/warmer new=$temporary/warmer
-    say "could not keep the agent in $home, so it runs from $temporary"
-  fi
+  temporary=$(mktemp -d) || give_up 69 'could not make a temporary directory'
   # The address holds a signature, so no command line and no message shows it.
   printf 'url = "%s"\n' "$agent_url" | curl --fail --silent --show-error --location --retry 5 --retry-delay 1 \
-    --connect-timeout 10 --max-time 300 --output "$new" --config - || give_up 69 'could not download the warm-up agent'
-  checksum_fits "$new" || give_up 65 "the agent's checksum is not $agent_sha256"
-  # A rename, so that a command beside this one never sees half a file.
-  chmod 0700 "$new" && { [ "$new" = "$agent" ] || mv -f "$new" "$agent"; }
+    --connect-timeout 10 --max-time 300 --output "$temporary/warmer" --config - ||
+    give_up 69 'could not download the warm-up agent'
+  checksum_fits "$temporary/warmer" || give_up 65 "the agent's checksum is not $agent_sha256"
+  chmod 0700 "$temporary/warmer"
+  # A rename within one file system, so that a command beside this one never sees half a file.
+  if ! reason=$({ mkdir -p "$home" && cp "$temporary/warmer" "$agent.$$" && mv -f "$agent.$$" "$agent"; } 2>&1); then
+    say "could not keep $agent, so it runs from where it was downloaded: $reason"
+    rm -f "$agent.$$" 2>/dev/null
+    agent=$temporary/warmer
+  fi
 fi
 
 "$agent" "$@"

@@ -155,7 +155,7 @@ class TestScript:
         (command.home / "lib").write_text("in the way of every folder", encoding="utf-8")
         status, _, err = command.run()
         assert status == 0
-        assert "so it runs from " in err
+        assert "so it runs from where it was downloaded: " in err
 
     def test_downloads_the_agent_once(self, command: Command) -> None:
         for _ in range(2):

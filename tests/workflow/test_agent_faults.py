@@ -27,7 +27,9 @@ MOST_READ_TWICE = 32
 is read again to know what to read first."""
 KILL_AGENT = r"""
 for process in /proc/[0-9]*; do
-  if [ "$(cat "$process/comm" 2>/dev/null)" = warmer ]; then kill -KILL "${process#/proc/}"; fi
+  if tr '\0' ' ' 2>/dev/null <"$process/cmdline" | grep -q '/warmer warm /dev/'; then
+    kill -KILL "${process#/proc/}"
+  fi
 done
 """
 KILL_ALL = r"""
@@ -113,7 +115,7 @@ def test_an_agent_that_is_killed_goes_on(user: RestoreUser) -> None:
     on_instance(user, instance_of(user, volume_id), KILL_AGENT)
     done = user.finished(restore_id)
     assert_read_once(user, done)
-    assert len(commands_of(user, volume_id)) == 1, "the document itself starts it again"
+    assert len(commands_of(user, volume_id)) == 1, "`warmer run` starts it again"
     assert done.volumes[0].answer("Poll Initialization")["signals"]["agent"]["bytesResumed"] > 0
 
 
@@ -237,7 +239,7 @@ def test_a_disk_that_takes_no_state_stops_nothing(user: RestoreUser, options: st
     said = user.lab.client("ssm").get_command_invocation(
         CommandId=command["CommandId"], InstanceId=instance_id
     )["StandardErrorContent"]
-    assert "rewarm: the warm-up goes on without a state: " in said
+    assert "warmer: the warm-up goes on without a state: " in said
     assert "so it runs from where it was downloaded: " in said
     reason = "Read-only file system" if options.endswith("ro") else "No space left on device"
     assert said.count(reason) == 2

@@ -142,6 +142,11 @@ void process_end_with_starter(void) {
 }
 
 bool process_own_program(char *path, uint32_t size) {
-    snprintf(path, size, "/proc/self/exe");
+    /* By its own name, which is what people see of it; a file that is gone has none. */
+    ssize_t length = readlink("/proc/self/exe", path, size - 1);
+    path[length > 0 ? length : 0] = '\0';
+    if (access(path, X_OK) != 0) {
+        snprintf(path, size, "/proc/self/exe");
+    }
     return true;
 }
