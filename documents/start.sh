@@ -38,13 +38,15 @@ if ! checksum_fits "$agent"; then
   if ! reason=$({ mkdir -p "$home" && cp "$temporary/warmer" "$agent.$$" && mv -f "$agent.$$" "$agent"; } 2>&1); then
     say "could not keep $agent, so it runs from where it was downloaded: $reason"
     rm -f "$agent.$$" 2>/dev/null
-    agent=$temporary/warmer
+    exec 3<"$temporary/warmer"
+    agent=/proc/self/fd/3
   fi
+  # Before the agent starts, because this script may be killed any time. A file that is open runs without its name.
+  rm -rf "$temporary"
 fi
 
 "$agent" "$@"
 status=$?
-rm -rf ${temporary:+"$temporary"}
 if [ "$status" -gt 128 ]; then
   say "the agent was ended by signal $((status - 128))"
   exit 70

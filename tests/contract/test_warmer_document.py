@@ -13,6 +13,7 @@ import pytest
 
 from tests.contract.documents import document, filled, powershell_code, script
 from tests.support.loopback import Loopback, QuietHandler
+from tests.support.waiting import wait_until
 
 BOTH = pytest.mark.parametrize("name", ["WarmerDocument", "WarmerWindowsDocument"])
 
@@ -156,6 +157,14 @@ class TestScript:
         status, _, err = command.run()
         assert status == 0
         assert "so it runs from where it was downloaded: " in err
+
+    def test_nothing_of_the_download_is_left_when_it_is_killed(self, tmp_path: Path, store: Store) -> None:
+        command = Command(tmp_path, store, body="sleep 5")
+        (tmp_path / "lib").write_text("in the way of every folder", encoding="utf-8")
+        with command.start() as process:
+            wait_until(lambda: command.calls)
+            process.kill()
+        assert list((tmp_path / "tmp").iterdir()) == []
 
     def test_downloads_the_agent_once(self, command: Command) -> None:
         for _ in range(2):
