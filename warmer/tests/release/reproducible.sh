@@ -39,7 +39,7 @@ for system in $SYSTEMS; do
         windows-*)
             report "warmer-${system}.exe_needs_what_windows_brings" sh -c \
                 "objdump -p '$RELEASE/warmer-$system.exe' | sed -n 's/.*DLL Name: //p' >'$copy/libraries' &&
-                grep -qi kernel32 '$copy/libraries' && ! grep -qiv '^kernel32\.dll$\|^shell32\.dll$\|^api-ms-win-crt-' '$copy/libraries'"
+                grep -qi kernel32 '$copy/libraries' && ! grep -qiv '^kernel32\.dll$\|^shell32\.dll$\|^winhttp\.dll$\|^api-ms-win-crt-' '$copy/libraries'"
             ;;
     esac
 done
