@@ -261,7 +261,7 @@ class TestTarget:
 
     def test_says_where_there_is_no_agent_for_the_instance(self):
         world = World()
-        world.instances.add(instance(platform="windows", architecture="x86_64"))
+        world.instances.add(instance(platform="windows", architecture="arm64"))
         (volume,) = select(world)
         assert (volume.agent_available, volume.device) == (False, "xvdf")
 
