@@ -1,4 +1,4 @@
-/** `warmer device-use`: what uses a volume on this instance; unmounts it first where that is asked for. */
+/** `warmer device-use`: what uses a volume here; unmounts it or brings it online first where asked. */
 #include "base/json.h"
 #include "commands/commands.h"
 #include "device/find.h"
@@ -25,6 +25,10 @@ int command_device_use(const struct options *options, struct diag *diag) {
     path = path == NULL ? found : path;
     if (options->action == ACTION_UNMOUNT) {
         use_end(path);
+    }
+    int status = options->action == ACTION_ONLINE ? use_begin(path, diag) : 0;
+    if (status != 0) {
+        return status;
     }
     use_find(path, &use);
     json_open(&json, NULL, '{');

@@ -137,10 +137,12 @@ static bool store_action(struct options *options, const char *value) {
     static const char *const actions[] = {[ACTION_WARM] = "warm",
                                           [ACTION_VERIFY] = "verify",
                                           [ACTION_CHECK] = "check",
-                                          [ACTION_UNMOUNT] = "unmount"};
+                                          [ACTION_UNMOUNT] = "unmount",
+                                          [ACTION_ONLINE] = "online"};
     bool is_use = options->command == COMMAND_DEVICE_USE;
     unsigned first = is_use ? ACTION_CHECK : ACTION_WARM;
-    for (unsigned action = first; action <= first + 1; action++) {
+    unsigned last = is_use ? ACTION_ONLINE : ACTION_VERIFY;
+    for (unsigned action = first; action <= last; action++) {
         if (strcmp(value, actions[action]) == 0) {
             options->action = (enum action)action;
             return true;
@@ -212,7 +214,8 @@ static const struct option option_table[] = {
     {"--samples", FOR_VERIFY, "1 to 10000000", store_samples},
     {"--max-p99-ms", FOR_VERIFY, "a number above 0", store_max_p99_ms},
     {"--seed", FOR_VERIFY, "0 to 18446744073709551615", store_seed},
-    {"--action", FOR_RUN | FOR_DEVICE_USE, "warm or verify, or of device-use check or unmount", store_action},
+    {"--action", FOR_RUN | FOR_DEVICE_USE, "warm or verify, or of device-use check, unmount or online",
+     store_action},
     {"--volume", FOR_RUN | FOR_DEVICE_USE, "vol- and 17 hexadecimal digits", store_volume},
     {"--home", FOR_RUN | FOR_BENCH, "a folder", store_home},
     {"--targets", FOR_BENCH, "folders and volumes", store_targets},

@@ -22,8 +22,8 @@ enum command {
     COMMAND_VERSION
 };
 
-/** The value of --action: two for `run`, two for `device-use`. */
-enum action { ACTION_NONE, ACTION_WARM, ACTION_VERIFY, ACTION_CHECK, ACTION_UNMOUNT };
+/** The value of --action: two for `run`, three for `device-use`. */
+enum action { ACTION_NONE, ACTION_WARM, ACTION_VERIFY, ACTION_CHECK, ACTION_UNMOUNT, ACTION_ONLINE };
 
 /** The checked command line. The caller owns the strings. */
 struct options {

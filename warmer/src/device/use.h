@@ -1,6 +1,7 @@
 #ifndef WARMER_USE_H
 #define WARMER_USE_H
 
+#include "base/diag.h"
 #include "base/texts.h"
 
 /** What uses a device. */
@@ -17,5 +18,11 @@ void use_find(const char *path, struct device_use *use);
  * wants it before it is detached. What is in use stays, and standard error says why.
  */
 void use_end(const char *path);
+
+/**
+ * Bring a disk of Windows online and writable, and wait until its file systems are mounted. Linux has no such
+ * state. Returns 0, or a refusal's status.
+ */
+int use_begin(const char *path, struct diag *diag);
 
 #endif

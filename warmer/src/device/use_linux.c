@@ -268,3 +268,7 @@ void use_end(const char *path) {
         }
     }
 }
+
+int use_begin(const char *path, struct diag *diag) {
+    return diag_refuse(diag, WARMER_USAGE, "%s: only disks of Windows are brought online", path);
+}

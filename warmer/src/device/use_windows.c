@@ -1,6 +1,7 @@
 /** What uses a disk of Windows: it is in use while it is online. */
 #include "device/use.h"
 
+#include "system/clock.h"
 #include "system/windows_error.h"
 
 #include <stdbool.h>
@@ -23,6 +24,9 @@
 #define SET_ATTRIBUTES                                                                                       \
     CTL_CODE(IOCTL_DISK_BASE, 0x003d, METHOD_BUFFERED, FILE_READ_ACCESS | FILE_WRITE_ACCESS)
 #define ATTRIBUTE_OFFLINE UINT64_C(1)
+#define ATTRIBUTE_READ_ONLY UINT64_C(2)
+/** Windows mounts the file systems of a disk some moments after it is online. */
+#define MOUNT_SECONDS 10u
 
 struct found_attributes {
     DWORD version; /**< The size of this. */
@@ -130,18 +134,53 @@ void use_find(const char *path, struct device_use *use) {
 }
 
 /** The only call of the agent that changes a disk: its state, and none of its bytes. */
-void use_end(const char *path) {
-    struct wanted_attributes wanted = {.version = sizeof wanted,
-                                       .persist = TRUE,
-                                       .attributes = ATTRIBUTE_OFFLINE,
-                                       .mask = ATTRIBUTE_OFFLINE};
+static bool set_attributes(HANDLE disk, uint64_t attributes, uint64_t mask) {
+    struct wanted_attributes wanted = {
+        .version = sizeof wanted, .persist = TRUE, .attributes = attributes, .mask = mask};
     DWORD length = 0;
+    return DeviceIoControl(disk, SET_ATTRIBUTES, &wanted, sizeof wanted, NULL, 0, &length, NULL);
+}
+
+/** Returns 0 or an errno. */
+static int change(const char *path, uint64_t attributes, uint64_t mask) {
     HANDLE disk = open_disk(path, GENERIC_READ | GENERIC_WRITE);
-    if (!DeviceIoControl(disk, SET_ATTRIBUTES, &wanted, sizeof wanted, NULL, 0, &length, NULL)) {
-        fprintf(stderr, "warmer: cannot take %s offline: %s\n", path,
-                strerror(windows_errno(GetLastError())));
+    bool is_changed = disk != INVALID_HANDLE_VALUE && set_attributes(disk, attributes, mask);
+    int failure = is_changed ? 0 : windows_errno(GetLastError());
+    if (disk != INVALID_HANDLE_VALUE) {
+        CloseHandle(disk);
+    }
+    return failure;
+}
+
+void use_end(const char *path) {
+    int failure = change(path, ATTRIBUTE_OFFLINE, ATTRIBUTE_OFFLINE);
+    if (failure != 0) {
+        fprintf(stderr, "warmer: cannot take %s offline: %s\n", path, strerror(failure));
+    }
+}
+
+/** Windows says of no disk that it has no more to mount, so this takes its time for a disk without any. */
+static void wait_for_mounts(const char *path) {
+    static struct texts mounts;
+    uint64_t due_ns = clock_now_ns() + MOUNT_SECONDS * NS_PER_SECOND;
+    STORAGE_DEVICE_NUMBER number = {0};
+    HANDLE disk = open_disk(path, GENERIC_READ);
+    bool is_known = ask(disk, IOCTL_STORAGE_GET_DEVICE_NUMBER, &number, sizeof number);
+    while (is_known && mounts.count == 0 && clock_now_ns() < due_ns) {
+        clock_pause_ms(200);
+        find_mounts(number.DeviceNumber, &mounts);
     }
     if (disk != INVALID_HANDLE_VALUE) {
         CloseHandle(disk);
     }
+}
+
+int use_begin(const char *path, struct diag *diag) {
+    /* What Windows keeps offline when it first sees it, it keeps read-only too. */
+    int failure = change(path, 0, ATTRIBUTE_OFFLINE | ATTRIBUTE_READ_ONLY);
+    if (failure != 0) {
+        return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot bring %s online: %s", path, strerror(failure));
+    }
+    wait_for_mounts(path);
+    return 0;
 }

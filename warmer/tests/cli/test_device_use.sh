@@ -23,3 +23,6 @@ run "$WARMER" device-use --action=unmount --volume=vol-0000000000000dead
 expect_true what_is_not_there_is_not_free test "$status" -eq 66 -a "$(field verdict)" = refused
 run "$WARMER" device-use disk --action=warm --volume=$volume
 expect_true it_only_looks_or_unmounts test "$status" -eq 2
+run "$WARMER" device-use disk --action=online --volume=$volume
+expect_true only_windows_has_disks_that_are_offline sh -c \
+    "test $status -eq 2 && grep -q 'disk: only disks of Windows are brought online' err"

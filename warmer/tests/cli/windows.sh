@@ -155,6 +155,14 @@ run "$WARMER" device-use --action=check --volume=$volume
 expect_true a_disk_that_is_not_there_is_not_free sh -c \
     "test $status -eq 66 && grep -q 'no disk with the serial number of $volume' err"
 
+run "$WARMER" device-use --action=online --volume=$volume
+expect_true nor_can_it_come_online sh -c \
+    "test $status -eq 66 && grep -q 'no disk with the serial number of $volume' err"
+cp disk before
+run "$WARMER" device-use disk --action=online --volume=$volume
+expect_true what_is_no_disk_is_not_brought_online sh -c \
+    "test $status -eq 3 && grep -q 'cannot bring disk online: ' err && cmp -s disk before"
+
 mkdir target
 run "$WARMER" bench --file=disk --folder=target
 expect_true a_file_is_copied_twice test "$status" -eq 0 -a "$(field command)" = copy \

@@ -71,6 +71,9 @@ static void what_a_document_starts_names_everything(void) {
     CHECK_EQ(parse(WORDS("run", "--action=verify"), &options, &diag), WARMER_USAGE);
     CHECK_TEXT(diag.text, "`warmer run` needs --volume");
     CHECK_EQ(parse(WORDS("run", "--action=check"), &options, &diag), WARMER_USAGE);
+    CHECK_EQ(parse(WORDS("device-use", "--action=online", "--volume=vol-0123456789abcdef0"), &options, &diag),
+             0);
+    CHECK_EQ(options.action, ACTION_ONLINE);
     CHECK_EQ(parse(WORDS("bench", "--targets=/a /b", "--jobs=r 1 --rw=read", "--install-fio=yes"), &options,
                    &diag),
              0);
