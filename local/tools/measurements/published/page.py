@@ -39,7 +39,7 @@ METHOD = """\
   an assumption of the model, taken from the published figure."""
 COPY_NOTE = """\
 Shown, not judged, at the usual latencies. Windows does not run here, so a reader with fio takes the place
-of `Copy-Item`; the document for Windows is tested by its text and its parser only. Published were copies
+of `Copy-Item`; the copy that the agent makes on Windows is tested under wine only. Published were copies
 onto the restored volume, here it is read. The readers were chosen by what the published times suggest: the
 2023 copy is bound by the disk that it comes from; the 2020 copy was slower than any reader in order is
 here, and a reader block by block was taken because it comes near. They say what such a reader meets, not
