@@ -11,6 +11,7 @@ from rewarm.steps.request.routes import CancelRestorePorts, cancel_restore
 from rewarm.steps.warm.await_signal import AwaitSignalPorts, await_signal
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, assignment, dispatch
 from tests.support.fakes import FakeTable
+from tests.support.holds import FakeHolds
 from tests.support.signals import FakeTasks, FakeWaiters
 
 CANCEL = cancel_signal(RESTORE_ID, 0)
@@ -56,7 +57,9 @@ def test_who_cancels_ends_the_wait_at_once():
     waiters, tasks, table = FakeWaiters(), FakeTasks({"token-1"}), FakeTable()
     table.put_new(RESTORE_ID, {"status": "initializing", "volumeCount": 1})
     wait_for(waiters, table)
-    cancel_restore(RESTORE_ID, CancelRestorePorts(table=table, waiters=waiters, tasks=tasks))
+    cancel_restore(
+        RESTORE_ID, CancelRestorePorts(table=table, holds=FakeHolds(), waiters=waiters, tasks=tasks)
+    )
     assert tasks.woken == ["token-1"]
 
 
