@@ -207,6 +207,12 @@ class Emulator:
         found: dict[str, str] = self._as_account(read)
         return found
 
+    def process_of(self, function: str) -> int | None:
+        """The id of a process that runs the function of this name; None where there is none."""
+        pools = seam.module("core.lambda_runtime")._workers
+        named = [worker for key, pool in pools.items() if f":{function}:" in key for worker in pool]
+        return next((worker._proc.pid for worker in named if worker._proc is not None), None)
+
     def put_metrics(self, namespace: str, data: list[dict[str, Any]]) -> None:
         """Publish metric data (botocore shape MetricDatum, Timestamp in seconds) as AWS's own services do."""
         cloudwatch = seam.module("services.cloudwatch")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -64,7 +63,7 @@ def list_blocks(host: Host, pattern: str, size_gib: int) -> Listing:
         written_blocks=written,
         seconds=round(seconds, 2),
         requests=host.region.list_requests - before,
-        peak_mib=round(_peak_mib("SelectSnapshotFunction"), 1),
+        peak_mib=round(_peak_mib(host, "SelectSnapshotFunction"), 1),
         map_mib=round(size / (1 << 20), 2),
     )
 
@@ -112,20 +111,10 @@ def _check_map(host: Host, key: str, pattern: str, size_gib: int) -> int:
     return int(found["ContentLength"])
 
 
-def _peak_mib(logical_id: str) -> float:
+def _peak_mib(host: Host, logical_id: str) -> float:
     """VmHWM of the function's process, which stays for the next invocation (proc(5))."""
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal() and logical_id in _function_of(folder):
-            status = (folder / "status").read_text(encoding="ascii")
-            return int(status.split("VmHWM:")[1].split()[0]) / 1024
-    raise ScaleError(f"the process of {logical_id} has gone")
-
-
-def _function_of(folder: Path) -> str:
-    try:
-        parent = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        environment = (folder / "environ").read_bytes() if parent == os.getpid() else b""
-    except OSError:
-        return ""
-    named = [one for one in environment.split(b"\0") if one.startswith(b"AWS_LAMBDA_FUNCTION_NAME=")]
-    return named[0].decode() if named else ""
+    process = host.emulator.process_of(_function(host, logical_id))
+    if process is None:
+        raise ScaleError(f"the process of {logical_id} has gone")
+    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
