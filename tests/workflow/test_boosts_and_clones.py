@@ -81,6 +81,7 @@ def test_a_clone_of_a_lost_volume_is_refused_with_the_reason(user: RestoreUser) 
 
 
 # -------------------------------------------------------------------------------------- boosted-warm-up
+@pytest.mark.long
 def test_a_boost_that_cannot_be_lowered_is_told_and_fails_nothing(user: RestoreUser) -> None:
     request = request_for(user, "boosted-warm-up", instance_type=FAST_INSTANCE) | {"verify": {"samples": 0}}
     denied = "You are not authorized to perform this operation."
@@ -114,6 +115,7 @@ def test_a_failed_warm_up_lowers_the_volume_that_stays(
 
 
 # ------------------------------------------------------------------------------------------ volume-clone
+@pytest.mark.long
 def test_a_used_up_quota_of_copies_fails_where_the_request_names_a_clone(user: RestoreUser) -> None:
     source = user.region.add_volume(size_gib=user.image.size_gib)
     snapshot_id = user.snapshot(volume_id=source)

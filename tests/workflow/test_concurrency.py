@@ -85,6 +85,7 @@ def test_of_calls_that_race_for_a_device_one_is_accepted(user: RestoreUser) -> N
     assert user.finished(accepted[0]).main.status == "SUCCEEDED"
 
 
+@pytest.mark.long
 def test_a_start_that_no_api_checked_ends_at_once_and_names_the_first(user: RestoreUser) -> None:
     request = to_device(user)
     with user.lab.clock.busy():
@@ -103,6 +104,7 @@ def test_a_start_that_no_api_checked_ends_at_once_and_names_the_first(user: Rest
     assert user.finished(first).main.status == "SUCCEEDED"
 
 
+@pytest.mark.long
 def test_devices_that_nobody_asked_for_do_not_collide(user: RestoreUser) -> None:
     request = to_device(user, device=None)
     with user.lab.clock.busy():
@@ -113,6 +115,7 @@ def test_devices_that_nobody_asked_for_do_not_collide(user: RestoreUser) -> None
     assert devices == ["/dev/sdf", "/dev/sdg", "/dev/sdh"]
 
 
+@pytest.mark.long
 def test_a_restore_that_fails_gives_its_device_back(user: RestoreUser) -> None:
     request = to_device(user)
     with user.lab.clock.busy():

@@ -33,6 +33,7 @@ def test_an_agent_that_is_never_reached_fails(user: RestoreUser) -> None:
 
 
 # ------------------------------------------------------------------------------------- provisioned-rate
+@pytest.mark.long
 def test_a_refused_rate_fails_where_the_request_names_it(user: RestoreUser) -> None:
     request = request_for(user, "provisioned-rate")
     user.region.faults.inject("rate-refused")
@@ -83,6 +84,7 @@ def use_up_fast_restores(user: RestoreUser) -> None:
     user.mark()
 
 
+@pytest.mark.long
 def test_a_used_up_quota_is_seen_before_anything_is_made(user: RestoreUser) -> None:
     request = request_for(user, "fast-snapshot-restore")
     use_up_fast_restores(user)
@@ -92,6 +94,7 @@ def test_a_used_up_quota_is_seen_before_anything_is_made(user: RestoreUser) -> N
     assert_nothing_left(user, done)
 
 
+@pytest.mark.long
 def test_a_refused_fast_snapshot_restore_fails_where_it_was_asked_for(user: RestoreUser) -> None:
     request = request_for(user, "fast-snapshot-restore")
     user.region.faults.inject("fast-restore-refused")
@@ -125,6 +128,7 @@ def test_a_ready_volume_outlives_a_failed_release(user: RestoreUser) -> None:
 
 
 # -------------------------------------------------------------------------------------------- background
+@pytest.mark.long
 def test_a_volume_in_error_fails(user: RestoreUser) -> None:
     request = request_for(user, "background")
     user.region.faults.inject("volume-creation-fails")
@@ -135,6 +139,7 @@ def test_a_volume_in_error_fails(user: RestoreUser) -> None:
 
 
 # --------------------------------------------------------------------------------------- every strategy
+@pytest.mark.long
 def test_no_capacity_for_any_plan_fails(user: RestoreUser) -> None:
     request = request_for(user, "auto", readyWithinMinutes=60)
     user.region.faults.inject("no-volume-capacity")
@@ -152,7 +157,7 @@ def test_a_missing_permission_is_named(user: RestoreUser) -> None:
     assert_nothing_left(user, done)
 
 
-@pytest.mark.parametrize("on_failure", ["clean-up", "keep"])
+@pytest.mark.parametrize("on_failure", ["clean-up", pytest.param("keep", marks=pytest.mark.long)])
 def test_on_failure_decides_before_the_volume_is_announced(user: RestoreUser, on_failure: str) -> None:
     request = request_for(user, "background") | {"onFailure": on_failure}
     denied = "You are not authorized to perform this operation."
@@ -187,6 +192,7 @@ def test_throttling_is_waited_out(user: RestoreUser) -> None:
     assert user.volume(volume_id)["Attachments"][0]["State"] == "attached"
 
 
+@pytest.mark.long
 def test_an_attachment_whose_answer_got_lost_goes_on(user: RestoreUser) -> None:
     request = request_for(user, "background") | {"verify": {"samples": 0}}
     lost = FaultRule("AttachVolume", "lost-answer", code="InternalError", status=500)
@@ -195,6 +201,7 @@ def test_an_attachment_whose_answer_got_lost_goes_on(user: RestoreUser) -> None:
     assert done.main.status == "SUCCEEDED", done.why
 
 
+@pytest.mark.long
 def test_a_snapshot_that_is_deleted_after_the_plan_fails(user: RestoreUser) -> None:
     request = request_for(user, "background")
     gone = FaultRule("CreateVolume", code="InvalidSnapshot.NotFound", message="It does not exist.")
@@ -204,6 +211,7 @@ def test_a_snapshot_that_is_deleted_after_the_plan_fails(user: RestoreUser) -> N
     assert_nothing_left(user, done)
 
 
+@pytest.mark.long
 def test_a_chat_that_does_not_answer_stops_nothing(user: RestoreUser) -> None:
     request = request_for(user, "background") | user.to_zone
     for _ in range(20):

@@ -35,7 +35,7 @@ def send_command_refused(user: RestoreUser) -> None:
     user.region.faults.add(FaultRule("SendCommand", code="InvalidInstanceId", times=None))
 
 
-@pytest.mark.parametrize("lost", [delivery_fails, send_command_refused])
+@pytest.mark.parametrize("lost", [delivery_fails, pytest.param(send_command_refused, marks=pytest.mark.long)])
 def test_a_volume_in_use_whose_agent_is_out_of_reach_is_left_to_aws(user: RestoreUser, lost: Any) -> None:
     """Its own volume stays; it is ready once EC2 says so, and nobody could measure it."""
     request = request_for(user, "auto")
@@ -87,6 +87,7 @@ def test_a_rate_that_cannot_be_had_makes_the_volume_with_the_next_plan(user: Res
     assert "with a new volume: full speed within" in told(user, done)[0]
 
 
+@pytest.mark.long
 def test_a_strict_request_has_no_time_for_another_plan(user: RestoreUser) -> None:
     """It takes half an hour to call it a standstill."""
     request = request_for(user, "auto", readyWithinMinutes=35, strict=True) | user.to_zone
@@ -97,6 +98,7 @@ def test_a_strict_request_has_no_time_for_another_plan(user: RestoreUser) -> Non
     assert assert_kept(user, done) in said
 
 
+@pytest.mark.long
 def test_what_another_plan_would_cost_more_than_is_left_does_not_take_over(user: RestoreUser) -> None:
     request = request_for(user, "auto", readyWithinMinutes=60, maxCostUsd="0.01") | user.to_zone
     user.region.faults.inject("rate-refused")

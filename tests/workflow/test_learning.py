@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from local.aws.region.faults import FaultRule
 from tests.support.restores import Restore, RestoreUser, texts
 
@@ -71,6 +73,7 @@ def test_estimate_against_actual_is_told_part_by_part(user: RestoreUser) -> None
     assert [done_bytes for _, done_bytes in points] == sorted(done_bytes for _, done_bytes in points)
 
 
+@pytest.mark.long
 def test_a_failed_restore_teaches_nothing(user: RestoreUser) -> None:
     user.region.faults.add(FaultRule("volume:creation", effect="volume-error"))
     done = user.restore(request(user, 12, "provisioned-rate"))

@@ -56,6 +56,7 @@ def test_the_same_key_at_the_same_moment_starts_one_restore(user: RestoreUser) -
     assert [name for name in user.executions() if name not in executions] == [restore_id]
 
 
+@pytest.mark.long
 def test_the_same_key_with_another_request_is_refused(user: RestoreUser) -> None:
     request, key = to_zone(user), unique("key")
     restore_id = user.start(request, Idempotency_Key=key)
@@ -71,6 +72,7 @@ def test_the_same_key_with_another_request_is_refused(user: RestoreUser) -> None
     assert user.finished(restore_id).main.status == "SUCCEEDED"
 
 
+@pytest.mark.long
 def test_a_refused_request_does_not_use_up_its_key(user: RestoreUser) -> None:
     request, key = to_zone(user), unique("key")
     missing = request | {"source": {"snapshotId": "snap-0123456789abcdef0"}}
@@ -78,6 +80,7 @@ def test_a_refused_request_does_not_use_up_its_key(user: RestoreUser) -> None:
     assert user.finished(user.start(request, Idempotency_Key=key)).main.status == "SUCCEEDED"
 
 
+@pytest.mark.long
 def test_without_a_key_each_request_is_a_restore(user: RestoreUser) -> None:
     request = to_zone(user)
     first, second = user.start(request), user.start(request)
@@ -121,6 +124,7 @@ def test_an_alarm_that_flaps_restores_once(user: RestoreUser) -> None:
     assert user.left() == {"volumes": [done.volumes[0].output["volumeId"]]}
 
 
+@pytest.mark.long
 def test_an_alarm_that_goes_off_again_after_the_cooldown_restores_again(user: RestoreUser) -> None:
     """Another event is another disaster."""
     alarm = unique("rewarm-orders")
@@ -141,6 +145,7 @@ def test_a_run_of_a_schedule_that_is_started_twice_restores_once(user: RestoreUs
 
 
 # ---------------------------------------------------------------------------------------- lost answers
+@pytest.mark.long
 def test_a_lost_answer_of_create_volume_makes_one_volume(user: RestoreUser) -> None:
     """boto3 tries again by itself, with the same client token."""
     request = to_zone(user)
@@ -150,6 +155,7 @@ def test_a_lost_answer_of_create_volume_makes_one_volume(user: RestoreUser) -> N
     assert user.left() == {"volumes": [done.volumes[0].output["volumeId"]]}
 
 
+@pytest.mark.long
 def test_a_retried_create_volume_makes_one_volume(user: RestoreUser) -> None:
     """Every answer to the first run of the state is lost, so Step Functions runs it again."""
     request = to_zone(user)
@@ -175,6 +181,7 @@ def test_what_was_made_is_found_when_every_answer_was_lost(user: RestoreUser) ->
     assert "Removed: volume vol-" in texts(user.messages(done.restore_id)[-1])
 
 
+@pytest.mark.long
 def test_a_lost_answer_of_send_command_still_reads_everything(user: RestoreUser) -> None:
     """SendCommand has no client token: a second agent meets the first one on the device."""
     request = request_for(user, "warm-up-agent") | {"verify": {"samples": 0}}
@@ -250,7 +257,7 @@ def test_cancel_wakes_who_waits_for_an_event(user: RestoreUser) -> None:
     assert (done.record["status"], user.left()) == ("cancelled", {})
 
 
-@pytest.mark.parametrize("phase", ["Before", "After"])
+@pytest.mark.parametrize("phase", ["Before", pytest.param("After", marks=pytest.mark.long)])
 def test_cancel_ends_a_measurement(user: RestoreUser, phase: str) -> None:
     """Of a volume that is in use, so it stays; twice is the same as once."""
     request = request_for(user, "background") | {"verify": {"samples": 10_000, "maxP99Ms": 2_000}}

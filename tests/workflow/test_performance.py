@@ -61,7 +61,7 @@ def let_it_complete(user: RestoreUser) -> None:
     user.lab.clock.sleep(COMPLETED_SECONDS)
 
 
-@pytest.mark.parametrize("iops", [2_000, 100])
+@pytest.mark.parametrize("iops", [2_000, pytest.param(100, marks=pytest.mark.long)])
 def test_raised_or_lowered_and_told(user: RestoreUser, sent_events: SentEvents, iops: int) -> None:
     volume_id = volume(user)
     change_id, execution = change(user, volume_id, iops=iops)
@@ -147,6 +147,7 @@ def test_refused_while_the_earlier_one_is_under_way(user: RestoreUser) -> None:
     assert "is optimizing" in answer.body["message"]
 
 
+@pytest.mark.long
 def test_a_change_that_ec2_gives_up_is_told(user: RestoreUser) -> None:
     volume_id = volume(user)
     user.region.faults.inject("modification-fails")
@@ -159,6 +160,7 @@ def test_a_change_that_ec2_gives_up_is_told(user: RestoreUser) -> None:
     assert "EC2 gave up the change" in texts(message)
 
 
+@pytest.mark.long
 def test_a_lost_answer_makes_one_change(user: RestoreUser) -> None:
     volume_id = volume(user)
     user.region.faults.inject("modification-answer-lost")

@@ -77,6 +77,7 @@ def test_what_a_stopped_restore_made_is_removed(
     assert len(said) == 1
 
 
+@pytest.mark.long
 def test_a_volume_that_was_announced_in_a_zone_outlives_its_stopped_restore(user: RestoreUser) -> None:
     """Somebody attached it, wrote to it and detached it again, which nothing shows any more."""
     with user.lab.clock.busy():
@@ -104,6 +105,7 @@ def test_a_volume_that_was_announced_outlives_its_stopped_restore(user: RestoreU
     assert sweep(user)["swept"] == []
 
 
+@pytest.mark.long
 def test_an_event_of_a_restore_that_ended_by_itself_changes_nothing(user: RestoreUser) -> None:
     """A failed execution sends the same event."""
     request = request_for(user, "background") | {"verify": PATIENT}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from local.aws.machines.snapshot_image import compare_files, load_manifest
 from tests.support.endings import assert_ready
 from tests.support.restores import PATIENT, Restore, RestoreUser, request_for, texts
@@ -88,6 +90,7 @@ def test_provisioned_rate_is_waited_for_until_completed(user: RestoreUser, sent_
     assert [item["note"] for item in billed if item["kind"] == "initialization-rate"] == ["100 MiB/s"]
 
 
+@pytest.mark.long
 def test_a_tight_deadline_takes_a_higher_rate(user: RestoreUser) -> None:
     """The rate is linear in price: the plan takes the lowest that is in time."""
     snapshot_id = user.region.add_snapshot(size_gib=64, extents=[(0, 131_072)])
@@ -123,6 +126,7 @@ def test_fast_snapshot_restore_is_enabled_used_and_disabled(
     assert done.volumes[0].answer("Poll Initialization")["signals"]["fastRestored"] is True
 
 
+@pytest.mark.long
 def test_fast_snapshot_restore_of_somebody_else_stays_enabled(user: RestoreUser) -> None:
     request = request_for(user, "fast-snapshot-restore") | user.to_zone
     snapshot_id = request["source"]["snapshotId"]

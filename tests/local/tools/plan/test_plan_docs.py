@@ -13,25 +13,30 @@ from local.tools.plan import crossovers, curves, docs, tables
 from rewarm.domain.time.timings import PRIORS, Quantiles
 
 DOCS = ROOT / "docs"
-MADE = docs.documents(DOCS)
 
 
-@pytest.mark.parametrize("name", sorted(MADE))
-def test_the_committed_file_is_what_the_rules_say(name):
-    assert (DOCS / name).read_text(encoding="utf-8") == MADE[name], "run `make strategies-docs`"
+@pytest.fixture(scope="module")
+def made():
+    """The pages and pictures by name."""
+    return docs.documents(DOCS)
 
 
-def test_every_picture_is_shown_and_well_formed():
-    page = MADE[docs.PAGE]
-    drawn = set(MADE) - {docs.PAGE, docs.TRANSCRIPT_PAGE}
+def test_the_committed_files_are_what_the_rules_say(made):
+    committed = {name: (DOCS / name).read_text(encoding="utf-8") for name in made}
+    assert [name for name in made if committed[name] != made[name]] == [], "run `make strategies-docs`"
+
+
+def test_every_picture_is_shown_and_well_formed(made):
+    page = made[docs.PAGE]
+    drawn = set(made) - {docs.PAGE, docs.TRANSCRIPT_PAGE}
     for name in drawn:
         assert f"({name})" in page
-        assert ET.fromstring(MADE[name].encode()).tag.endswith("}svg")
+        assert ET.fromstring(made[name].encode()).tag.endswith("}svg")
     assert set(re.findall(r"\((strategies-[a-z0-9-]+\.svg)\)", page)) == drawn
 
 
-def test_every_table_is_in_the_page():
-    assert set(re.findall(r"<!-- table (\S+) -->", MADE[docs.PAGE])) == set(tables.all_tables())
+def test_every_table_is_in_the_page(made):
+    assert set(re.findall(r"<!-- table (\S+) -->", made[docs.PAGE])) == set(tables.all_tables())
 
 
 def test_every_prior_says_where_it_comes_from():
@@ -39,11 +44,11 @@ def test_every_prior_says_where_it_comes_from():
     assert set(tables.PRIORS_FROM) == names
 
 
-def test_writes_where_it_is_told(tmp_path):
+def test_writes_where_it_is_told(tmp_path, made):
     (tmp_path / docs.PAGE).write_text("<!-- table several -->\nold\n<!-- end -->\n")
     (tmp_path / docs.TRANSCRIPT_PAGE).write_text("<!-- table plan -->\nold\n<!-- end -->\n")
     written = docs.write(tmp_path)
-    assert {path.name for path in written} == set(MADE)
+    assert {path.name for path in written} == set(made)
     assert "12 volumes" in (tmp_path / docs.PAGE).read_text()
 
 
