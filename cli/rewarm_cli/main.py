@@ -14,7 +14,7 @@ from rewarm_cli.commands.restores import cancel, list_restores, plan, report, re
 from rewarm_cli.commands.runbooks import runbook
 from rewarm_cli.commands.volumes import volume
 from rewarm_cli.problems import DONE, FAILED, STOPPED
-from rewarm_cli.settings import examples
+from rewarm_cli.settings import Commands, examples
 
 NAME = "rewarm"
 HELP_OPTIONS = ["-h", "--help"]
@@ -22,14 +22,7 @@ SHELLS = ("bash", "zsh", "fish")
 COMPLETE = "_REWARM_COMPLETE"
 
 
-class InOrder(click.Group):
-    """Lists its commands in the order of their use."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
-
-
-@click.group(cls=InOrder, context_settings={"help_option_names": HELP_OPTIONS, "max_content_width": 100})
+@click.group(cls=Commands, context_settings={"help_option_names": HELP_OPTIONS, "max_content_width": 100})
 @click.version_option(__version__)
 def rewarm() -> None:
     """Restore EBS snapshots to volumes that run at full speed.

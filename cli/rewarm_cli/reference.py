@@ -43,7 +43,7 @@ that call. `REWARM_STACK`, `REWARM_API_URL`, `REWARM_OUTPUT`, `AWS_PROFILE` and 
 the same as the options.
 
 `--local` takes the embedded AWS instead, which `make run ARGS=--keep-running` leaves up on this machine. It needs
-root, as that does. Every command takes these options:
+root, as that does. Every command takes these options, before or behind its name:
 
 ```
 OPTIONS```

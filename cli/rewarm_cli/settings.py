@@ -57,6 +57,21 @@ class Settings:
         emit(value, self.output, self.query)
 
 
+class Commands(click.Group):
+    """Commands in the order of their use. The options of every command may stand before it, too."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As `aws --profile night s3 ls` and `aws s3 ls --profile night` are the same."""
+        flags = {name: one for one in of_settings() if isinstance(one, click.Option) for name in one.opts}
+        before = 0
+        while before < len(args) and (option := flags.get(args[before].partition("=")[0])) is not None:
+            before += 1 if option.is_flag or "=" in args[before] else 2
+        return super().parse_args(ctx, [*args[before : before + 1], *args[:before], *args[before + 1 :]])
+
+
 def examples(*lines: str) -> str:
     """The examples below a command's options, each on a line of its own."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -13,7 +13,7 @@ from moto import mock_aws
 from rewarm_cli import settings
 from rewarm_cli.account import StackUnreachableError, api_of
 from rewarm_cli.main import run
-from rewarm_cli.problems import FAILED, USAGE
+from rewarm_cli.problems import FAILED, USAGE, CommandFailedError
 from tests.support.tree import ROOT
 
 URL = "https://a1b2c3.execute-api.eu-central-1.amazonaws.com/v1"
@@ -38,6 +38,34 @@ def account(monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     return monkeypatch
+
+
+class TestWhereOptionsStand:
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "--api-url {url} list --output json",
+            "--output=json --api-url={url} list",
+            "--output json runbook --api-url {url} list",
+            "-o json --api-url {url} runbook list",
+        ],
+    )
+    def test_before_and_behind_the_command(self, account, capsys, words):
+        asked = []
+
+        def api(self):
+            asked.append((self.api_url, self.output))
+            raise CommandFailedError("far enough")
+
+        account.setattr(settings.Settings, "api", api)
+        assert run(words.format(url=URL).split()) == FAILED
+        assert asked == [(URL, "json")]
+        assert "far enough" in capsys.readouterr().err
+
+    def test_a_value_that_is_missing_is_named(self, account, capsys):
+        assert run(["--output"]) == USAGE
+        assert run(["--unknown", "list"]) == USAGE
+        assert "No such option '--unknown'" in capsys.readouterr().err
 
 
 class TestStack:

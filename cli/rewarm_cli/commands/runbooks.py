@@ -10,7 +10,7 @@ import click
 from rewarm_cli.commands.restores import pages
 from rewarm_cli.problems import NOT_READY
 from rewarm_cli.requests import Minutes, plain, takes_request
-from rewarm_cli.settings import Settings, examples, takes_settings
+from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
 Json = dict[str, Any]
 
@@ -19,7 +19,7 @@ def _path(alarm_name: str) -> str:
     return f"/runbooks/{quote(alarm_name, safe='')}"
 
 
-@click.group()
+@click.group(cls=Commands)
 def runbook() -> None:
     """Say what to restore when an alarm goes off."""
 

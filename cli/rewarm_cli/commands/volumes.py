@@ -11,7 +11,7 @@ import click
 
 from rewarm_cli import words
 from rewarm_cli.problems import FAILED, STOPPED
-from rewarm_cli.settings import Settings, takes_settings
+from rewarm_cli.settings import Commands, Settings, takes_settings
 
 if TYPE_CHECKING:
     from rewarm_cli.api import Api
@@ -27,7 +27,7 @@ def _path(volume_id: str) -> str:
     return f"/volumes/{quote(volume_id, safe='')}/performance"
 
 
-@click.group()
+@click.group(cls=Commands)
 def volume() -> None:
     """Show and change a volume's type, IOPS and throughput."""
 
