@@ -76,8 +76,10 @@ class Auditor:
             # Without the stack's tag Rewarm may not remove this one; what is billed is looked at besides.
             if "rewarm:boost" in tags and not self._outside.is_untagged(name) and not self._is_lowered(one):
                 found.append(f"volume {name} still has its boost")
-            if name not in ending.ready and "rewarm:failed" not in tags and not self._came_in_time(name):
-                found.append(f"volume {name} of {tags['rewarm:restore-id']} stays without a reason")
+            restore_id = tags["rewarm:restore-id"]
+            has_reason = "rewarm:failed" in tags or self._outside.is_told_to_stay(name, restore_id)
+            if name not in ending.ready and not has_reason and not self._came_in_time(name):
+                found.append(f"volume {name} of {restore_id} stays without a reason")
         known = {one["VolumeId"] for one in self._made()}
         found += [
             f"volume {name} is reported as ready and does not exist"

@@ -40,6 +40,12 @@ class OutsideHandsAudit:
         """Whether tags were taken off the volume, and a message says that it stays."""
         return self.is_untagged(volume_id) and f"volume {volume_id}" in self._told
 
+    def is_told_to_stay(self, volume_id: str, restore_id: str) -> bool:
+        """Whether an item of the restore was deleted, without which nothing proves whose the volume is, and a
+        message names it.
+        """
+        return self.is_lost(restore_id) and f"volume {volume_id}" in self._told
+
     def is_told_boosted(self, volume_id: str) -> bool:
         """Whether tags were taken off the volume, and a message names it, or says what to lower by hand."""
         to_lower = self.is_untagged(volume_id) and f"Lower {volume_id} to " in self._told
