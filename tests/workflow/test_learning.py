@@ -42,7 +42,7 @@ def told(user: RestoreUser, done: Restore) -> tuple[Json, Json]:
 
 
 def test_estimates_become_those_of_the_account(user: RestoreUser) -> None:
-    errors, sizes = [], (12, 30, 16, 24)
+    errors, sizes = [], (12, 30, 16)
     for number, gib in enumerate(sizes):
         plan, volume = told(user, restore(user, gib))
         source = "history" if number else "priors"
