@@ -7,9 +7,11 @@ announced as usable are gone, so such a restore's volumes are never deleted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count, takewhile
 
 from rewarm.domain.units import iso
+from rewarm.domain.volume.leftovers import ExecutionStart
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.holds import Holds
@@ -50,20 +52,22 @@ def recovered(
     if begun is None or (is_ready and not also_ready):
         return record
     known = dict(record or {})
-    ends = _ends_of_volumes(restore_id, executions)
-    if is_ready:
-        known.setdefault(VOLUME_COUNT, len(ends))
     trigger = begun.input.get("trigger")
     has_record = isinstance(trigger, dict) and trigger.get("kind") == "api"
     if begun.runs and not has_record and VOLUME_COUNT not in known:
         # It has just begun, and its first state will write the record.
         return record
-    settled = {settled_attribute(index): True for index, end in enumerate(ends) if end == "SUCCEEDED"}
-    was_ready = 0 < len(ends) == len(settled) and holds.entry(restore_id) is None
+    volumes = _volumes_begun(restore_id, executions)
+    if is_ready:
+        known.setdefault(VOLUME_COUNT, len(volumes))
+    settled = {
+        settled_attribute(index): True for index, one in enumerate(volumes) if one.status == "SUCCEEDED"
+    }
+    was_ready = 0 < len(volumes) == len(settled) and holds.entry(restore_id) is None
     told = {
         "status": (Status.READY if was_ready else Status.RESTORING).value,
         "startedAt": iso(begun.started_at),
-        "request": begun.input.get("request") or _request_of_volume(restore_id, executions),
+        "request": begun.input.get("request") or _request_of(volumes),
         **({"trigger": trigger} if isinstance(trigger, dict) else {}),
         **({VOLUME_COUNT: known[VOLUME_COUNT]} if VOLUME_COUNT in known else {}),
         **settled,
@@ -74,14 +78,13 @@ def recovered(
     return table.get_whole(restore_id)
 
 
-def _ends_of_volumes(restore_id: str, executions: RestoreExecutions) -> list[str]:
-    """The status of each volume's execution that began, by the volume's index."""
+def _volumes_begun(restore_id: str, executions: RestoreExecutions) -> list[ExecutionStart]:
+    """The executions of the volumes that began, by the volume's index."""
     begun = (executions.begun(restore_id, index) for index in count())
-    return [one.status for one in takewhile(lambda one: one is not None, begun) if one is not None]
+    return [one for one in takewhile(lambda one: one is not None, begun) if one is not None]
 
 
-def _request_of_volume(restore_id: str, executions: RestoreExecutions) -> JsonObject:
+def _request_of(volumes: Sequence[ExecutionStart]) -> JsonObject:
     """An alarm's event holds no request: that is in the input of each volume's execution."""
-    volume = executions.begun(restore_id, 0)
-    request = volume.input.get("request") if volume is not None else None
+    request = volumes[0].input.get("request") if volumes else None
     return request if isinstance(request, dict) else {}

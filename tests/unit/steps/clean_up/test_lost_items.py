@@ -33,6 +33,16 @@ def begin(world: SweepWorld, status: str, *, name: str = RESTORE_ID, **data: Any
     world.executions.begins[name] = ExecutionStart(given, at(0), status)
 
 
+def of_ready_volume(world: SweepWorld, status: str) -> None:
+    """A restore that ended so, whose only volume came to full speed."""
+    write_plans(RESTORE_ID, [accounts.planned()], world.artifacts)
+    world.begun()
+    world.made(attached=INSTANCE_ID)
+    world.ended(status)
+    begin(world, status)
+    begin(world, "SUCCEEDED", name=f"{RESTORE_ID}-0")
+
+
 def enabled(world: SweepWorld, since: datetime = ENABLED_AT) -> None:
     world.fast_restores.states[PLACE] = FastSnapshotRestore("enabled")
     world.fast_restores.since[PLACE] = since
@@ -71,12 +81,7 @@ class TestRestore:
 
     def test_one_that_ended_well_and_owes_a_message_is_told(self, world: SweepWorld) -> None:
         """It is still noted as running: none of its last states could run."""
-        write_plans(RESTORE_ID, [accounts.planned()], world.artifacts)
-        world.begun()
-        world.made(attached=INSTANCE_ID)
-        world.ended("SUCCEEDED")
-        for name in (RESTORE_ID, f"{RESTORE_ID}-0"):
-            begin(world, "SUCCEEDED", name=name)
+        of_ready_volume(world, "SUCCEEDED")
         world.table.lose(RESTORE_ID)
         world.sweep()
         assert [message["title"] for message in world.messages.sent] == [f"{VOLUME_ID} is at full speed"]
@@ -86,12 +91,7 @@ class TestRestore:
 
     def test_one_that_was_told_as_ready_gets_its_missing_report(self, world: SweepWorld) -> None:
         """`Announce Unreported` wrote the status to an item that was lost, and nothing else is in it."""
-        write_plans(RESTORE_ID, [accounts.planned()], world.artifacts)
-        world.begun()
-        world.made(attached=INSTANCE_ID)
-        world.ended("SUCCEEDED")
-        for name in (RESTORE_ID, f"{RESTORE_ID}-0"):
-            begin(world, "SUCCEEDED", name=name)
+        of_ready_volume(world, "SUCCEEDED")
         world.table.update_volume(RESTORE_ID, 0, {"told0": "2026-11-21T03:10:00Z"})
         world.table.lose(RESTORE_ID)
         told = {"status": "ready", "toldAt": "2026-11-21T03:11:00Z", "finishedAt": "2026-11-21T03:11:00Z"}
@@ -109,12 +109,7 @@ class TestRestore:
         is_released: bool,  # noqa: FBT001
     ) -> None:
         """Its volumes' executions say that they are at full speed; `Release Target` takes the note away."""
-        write_plans(RESTORE_ID, [accounts.planned()], world.artifacts)
-        world.begun()
-        world.made(attached=INSTANCE_ID)
-        world.ended("ABORTED")
-        begin(world, "ABORTED")
-        begin(world, "SUCCEEDED", name=f"{RESTORE_ID}-0")
+        of_ready_volume(world, "ABORTED")
         world.table.update_volume(RESTORE_ID, 0, {"told0": "2026-11-21T03:10:00Z"})
         world.table.lose(RESTORE_ID)
         if is_released:
