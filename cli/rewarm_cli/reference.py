@@ -21,7 +21,7 @@ use which.
 
 ## Installing it
 
-`rewarm` is a package of its own, for Python 3.11 or newer:
+`rewarm` is a separate package, for Python 3.11 or newer:
 
 ```
 pipx install ./cli                                    # in a clone

@@ -73,7 +73,7 @@ class Commands(click.Group):
 
 
 def examples(*lines: str) -> str:
-    """The examples below a command's options, each on a line of its own."""
+    """The examples below a command's options, each on its own line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
@@ -129,7 +129,7 @@ def _enter_embedded_aws(context: click.Context, _parameter: click.Parameter, val
             "--local: no embedded AWS runs here; `make run ARGS=--keep-running` in a clone leaves one up"
         )
     if os.geteuid() != 0:
-        raise CommandFailedError("--local needs root, because the embedded AWS has a network of its own")
+        raise CommandFailedError("--local needs root, because the embedded AWS has its own network")
     for name in NOT_INSIDE:
         os.environ.pop(name, None)
     arguments = [word for word in sys.argv[1:] if word != "--local"]

@@ -118,7 +118,7 @@ def _benchmark(api: Api, request: Json) -> Json:
                 return found
             time.sleep(PAUSE_SECONDS)
     except KeyboardInterrupt:
-        click.echo("Stopped looking. What was started goes on to its end on the instance.", err=True)
+        click.echo("Stopped looking. What was started continues on the instance.", err=True)
         raise click.exceptions.Exit(STOPPED) from None
 
 
