@@ -35,7 +35,16 @@ WITH_BODY = (413, 415)
 WITH_TARGET = (409, 422)
 """Where something in AWS is in the way of what is asked for."""
 TOO_LONG = "The request's line and headers are longer than API Gateway takes: 10,240 bytes."
-SIGNATURE = "SignatureVersion4"
+SIGNATURE, TOKEN = "SignatureVersion4", "JsonWebToken"
+_TOKEN = {
+    TOKEN: {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "At the address JwtApiUrl only, which a stack with the parameter JwtIssuer has.",
+    }
+}
+_PLACE = {"apiId": {"default": "API_ID"}, "region": {"default": "us-east-1"}}
 INSTANCE = "$context.extendedRequestId"
 
 
@@ -205,12 +214,17 @@ def document() -> JsonObject:
             {
                 "url": "https://{apiId}.execute-api.{region}.amazonaws.com/v1",
                 "description": "The stack's output ApiUrl.",
-                "variables": {"apiId": {"default": "API_ID"}, "region": {"default": "us-east-1"}},
-            }
+                "variables": _PLACE,
+            },
+            {
+                "url": "https://{apiId}.execute-api.{region}.amazonaws.com",
+                "description": "The stack's output JwtApiUrl, for callers with a token.",
+                "variables": _PLACE,
+            },
         ],
-        "security": [{SIGNATURE: []}],
+        "security": [{SIGNATURE: []}, {TOKEN: []}],
         "paths": paths,
-        "components": {"securitySchemes": _signature(), "schemas": references.schemas},
+        "components": {"securitySchemes": {**_signature(), **_TOKEN}, "schemas": references.schemas},
     }
 
 

@@ -18,6 +18,8 @@ ITEMS = {"Scan", "Query", "UpdateItem", "PutItem", "GetItem", "DeleteItem", "Bat
 UNUSED: dict[tuple[str, str], set[str]] = {
     ("AWS::ApiGateway::RestApi", "BodyS3Location"): {"s3:GetObject"},
     ("AWS::ApiGateway::RestApi", "Policy"): {"apigateway:UpdateRestApiPolicy"},
+    # An HTTP API may be made from an OpenAPI file, too.
+    ("AWS::ApiGatewayV2::Api", "BodyS3Location"): {"s3:getObject"},
     ("AWS::DynamoDB::Table", "ImportSourceSpecification"): {
         "dynamodb:DescribeImport", "dynamodb:ImportTable", "logs:CreateLogGroup", "logs:CreateLogStream",
         "logs:DescribeLogGroups", "logs:DescribeLogStreams", "logs:PutLogEvents", "logs:PutRetentionPolicy",

@@ -499,6 +499,22 @@ class TestApi:
         assert headers["gatewayresponse.header.Content-Type"] == "'application/problem+json'"
         assert ("gatewayresponse.header.Retry-After" in headers) is (answer["status"] == 429)
 
+    def test_each_route_for_tokens_asks_for_a_scope(self) -> None:
+        """A token without one of them is refused (API Gateway developer guide, "JWT authorizers")."""
+        routes = {
+            route["RouteKey"]: [
+                scope["Fn::Sub"].removeprefix("${JwtScopePrefix}") for scope in route["AuthorizationScopes"]
+            ]
+            for route in repository.resources("AWS::ApiGatewayV2::Route").values()
+            if route["AuthorizationType"] == "JWT" and route["AuthorizerId"] == {"Ref": "JwtAuthorizer"}
+        }
+        assert routes == {
+            "GET /{path+}": ["read", "write"],
+            "POST /plans": ["read", "write"],
+            "POST /restores/{restoreId}/approve": ["approve"],
+            "$default": ["write"],
+        }
+
     def test_the_function_ends_before_api_gateway_stops_waiting(self) -> None:
         """Its integration timeout is 29 seconds (API Gateway developer guide, "Quotas")."""
         assert functions()["ApiFunction"]["Timeout"] <= 25

@@ -29,7 +29,16 @@ from rewarm.domain import errors
 from rewarm.domain.units import shown
 from rewarm.handlers import wiring
 from rewarm.handlers.api_volumes import router as volume_routes
-from rewarm.handlers.http import Fault, json_body, preferred, problem, query, with_safe_path
+from rewarm.handlers.http import (
+    Fault,
+    as_answer_to,
+    as_rest_event,
+    json_body,
+    preferred,
+    problem,
+    query,
+    with_safe_path,
+)
 from rewarm.handlers.wiring import now, pause
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
@@ -119,7 +128,7 @@ app.include_router(volume_routes)
 def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
     """One HTTP request."""
     _IDEMPOTENCY.register_lambda_context(context)
-    return app.resolve(with_safe_path(event), context)
+    return as_answer_to(event, app.resolve(with_safe_path(as_rest_event(event)), context))
 
 
 @app.post("/restores")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import parse_qs, quote, unquote
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
@@ -56,19 +56,52 @@ def query(event: APIGatewayProxyEvent) -> JsonObject:
     return dict(event.get("queryStringParameters") or {})
 
 
+def as_rest_event(event: JsonObject) -> JsonObject:
+    """The event as a REST API sends it.
+
+    The API for callers with a token is an HTTP API. Its events have format 2.0 (API Gateway developer guide,
+    "Create AWS Lambda proxy integrations for HTTP APIs"). A REST API's event comes back unchanged.
+    """
+    if event.get("version") != "2.0":
+        return event
+    context = event["requestContext"]
+    values = parse_qs(event.get("rawQueryString") or "", keep_blank_values=True)
+    return {
+        "httpMethod": context["http"]["method"],
+        "path": event["rawPath"],
+        "headers": event.get("headers") or {},
+        "multiValueHeaders": {name: [value] for name, value in (event.get("headers") or {}).items()},
+        "queryStringParameters": {name: value[-1] for name, value in values.items()},
+        "multiValueQueryStringParameters": values,
+        "requestContext": {**context, "extendedRequestId": context.get("requestId")},
+        "body": event.get("body"),
+        "isBase64Encoded": event.get("isBase64Encoded", False),
+    }
+
+
+def as_answer_to(event: JsonObject, answer: JsonObject) -> JsonObject:
+    """The answer in the event's format: 2.0 knows no header with several values."""
+    if event.get("version") != "2.0":
+        return answer
+    headers = {name: ", ".join(values) for name, values in answer["multiValueHeaders"].items()}
+    return {**answer, "headers": headers}
+
+
 def with_safe_path(event: JsonObject) -> JsonObject:
     """The event, with a path that Powertools matches whatever characters it has.
 
     It knows some characters only, and takes a line feed at the end for nothing. An alarm's name becomes one
     segment. API Gateway decodes a path and leaves only the per cent sign encoded (its developer guide,
     "Important notes for REST APIs"), so decoding once more gives the name. That holds, too, where it leaves
-    more of it encoded.
+    more of it encoded. A slash at the end, which Powertools overlooks, makes it another path, because IAM
+    allows or refuses by the path that was sent.
     """
     path = event["path"]
     if path.startswith(RUNBOOKS):
         safe = RUNBOOKS + quote(unquote(path.removeprefix(RUNBOOKS)), safe="")
     else:
-        safe = quote(path, safe="/%")
+        kept = path.rstrip("/")
+        safe = quote(kept, safe="/%") + quote(path[len(kept) :], safe="")
     return {**event, "path": safe}
 
 

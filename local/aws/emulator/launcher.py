@@ -148,6 +148,10 @@ class Emulator:
         found = self._as_account(gateway.method_authorization_type, api_id, stage, method, f"/{rest}")
         return str(found) != "AWS_IAM"
 
+    def is_http_api(self, api_id: str) -> bool:
+        """An HTTP API, whose stage $default is not in its addresses, and no REST API."""
+        return bool(seam.module("services.apigateway").find_api_scope(api_id))
+
     def gateway_response(
         self, api_id: str, path: str, error: str, message: str
     ) -> tuple[int, Headers, bytes] | None:

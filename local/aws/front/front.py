@@ -44,6 +44,9 @@ class Emulator(Protocol):
     def is_open(self, api_id: str, method: str, path: str) -> bool:
         """The API's method asks for no signature."""
 
+    def is_http_api(self, api_id: str) -> bool:
+        """It is an HTTP API, and no REST API."""
+
     def gateway_response(
         self, api_id: str, path: str, error: str, message: str
     ) -> tuple[int, Headers, bytes] | None:
@@ -121,7 +124,9 @@ class Front:
 
     def _by_emulator(self, request: HttpRequest, place: Place) -> HttpAnswer:
         path = request.path
-        if place.api_id:
+        if place.api_id and self._emulator.is_http_api(place.api_id):
+            path = f"/_aws/execute-api/{place.api_id}/$default{path}"
+        elif place.api_id:
             # API Gateway developer guide, "Important notes for REST APIs": the path is decoded, and a per
             # cent sign in it is encoded again. The emulator only decodes.
             path = f"/_aws/execute-api/{place.api_id}{path.replace('%25', '%2525')}"

@@ -511,8 +511,9 @@ class TestErrors:
     def test_a_strange_id_is_of_no_restore(self, api: Api, name: str) -> None:
         assert api.call("GET", f"/restores/{name}")[1]["error"] == "RestoreNotFoundError"
 
-    def test_a_route_that_does_not_exist(self, api: Api) -> None:
-        status, answer = api.call("GET", "/nothing")
+    @pytest.mark.parametrize("path", ["/nothing", "/restores/"])
+    def test_a_route_that_does_not_exist(self, api: Api, path: str) -> None:
+        status, answer = api.call("GET", path)
         assert (status, answer["error"]) == (404, "RouteNotFoundError")
 
 

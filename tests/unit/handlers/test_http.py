@@ -1,10 +1,11 @@
-"""Which media type the caller gets."""
+"""Events of both of API Gateway's kinds, paths, and which media type the caller gets."""
 
 from __future__ import annotations
 
 import pytest
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 
-from rewarm.handlers.http import preferred
+from rewarm.handlers.http import as_rest_event, preferred, query, with_safe_path
 
 JSON, SVG = "application/json", "image/svg+xml"
 
@@ -22,3 +23,53 @@ JSON, SVG = "application/json", "image/svg+xml"
 )  # fmt: skip
 def test_the_callers_weights_decide(accept, wanted):
     assert preferred(accept, (JSON, SVG)) == wanted
+
+
+OF_AN_HTTP_API = {
+    "version": "2.0",
+    "routeKey": "GET /{path+}",
+    "rawPath": "/restores",
+    "rawQueryString": "limit=5&status=failed&empty=",
+    "headers": {"accept": "image/svg+xml", "idempotency-key": "key"},
+    "queryStringParameters": {"limit": "5", "status": "failed", "empty": ""},
+    "requestContext": {
+        "http": {"method": "GET", "path": "/restores", "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1"},
+        "authorizer": {"jwt": {"claims": {"sub": "someone"}, "scopes": ["rewarm/read"]}},
+        "requestId": "id",
+        "stage": "$default",
+    },
+    "isBase64Encoded": False,
+}
+"""API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs", format 2.0."""
+
+
+class TestEvents:
+    def test_an_http_apis_event_is_read_as_a_rest_apis(self) -> None:
+        event = APIGatewayProxyEvent(as_rest_event(OF_AN_HTTP_API))
+        assert (event.http_method, event.path, event.body) == ("GET", "/restores", None)
+        assert query(event) == {"limit": "5", "status": "failed", "empty": ""}
+        assert event.headers.get("Idempotency-Key") == "key"
+        assert event.multi_value_headers.get("accept") == ["image/svg+xml"]
+        assert event["requestContext"]["extendedRequestId"] == "id"
+
+    def test_a_field_that_is_given_twice_is_seen(self) -> None:
+        event = as_rest_event({**OF_AN_HTTP_API, "rawQueryString": "limit=5&limit=6"})
+        assert event["multiValueQueryStringParameters"] == {"limit": ["5", "6"]}
+
+    def test_a_rest_apis_event_is_left_alone(self) -> None:
+        event = {"path": "/restores", "httpMethod": "GET", "requestContext": {}}
+        assert as_rest_event(event) is event
+
+
+@pytest.mark.parametrize(
+    ("path", "matched"),
+    [
+        ("/restores", "/restores"),
+        ("/restores/", "/restores%2F"),
+        ("/restores//", "/restores%2F%2F"),
+        ("/restores/a b", "/restores/a%20b"),
+        ("/runbooks/a/", "/runbooks/a%2F"),
+    ],
+)
+def test_a_slash_at_the_end_is_part_of_the_path(path: str, matched: str) -> None:
+    assert with_safe_path({"path": path})["path"] == matched
