@@ -112,6 +112,13 @@ class TestFastSnapshotRestores:
         found = self.restores(self.ec2(state), (NOW, 2.0)).describe(*PLACE, now=NOW)
         assert found == FastSnapshotRestore(state, None, None)
 
+    def test_tells_for_how_long_it_has_been_optimizing(self) -> None:
+        at = {"EnablingTime": NOW - timedelta(minutes=22), "OptimizingTime": NOW - timedelta(minutes=20)}
+        found = self.restores(self.ec2("optimizing", **at)).describe(*PLACE, now=NOW)
+        assert found == FastSnapshotRestore("optimizing", optimizing_seconds=1_200.0)
+        found = self.restores(self.ec2(**at, EnabledTime=NOW)).describe(*PLACE, now=NOW)
+        assert found == FastSnapshotRestore("enabled", NOW)
+
     @pytest.mark.parametrize("items", [[], [{"State": "disabled"}]])
     def test_disabled_is_none(self, items: list[Any]) -> None:
         ec2 = Aws("ec2").on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": items})

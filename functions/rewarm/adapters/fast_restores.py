@@ -42,7 +42,7 @@ class Ec2FastSnapshotRestores:
         state, enabled_at = found["State"], found.get("EnabledTime")
         since = max(now - _CREDITS_LOOK_BACK, _minute(enabled_at)) if enabled_at else now - _CREDITS_LOOK_BACK
         balance = self._credits(snapshot_id, availability_zone, since, now) if state == "enabled" else None
-        return FastSnapshotRestore(state=state, enabled_at=enabled_at, credits=balance)
+        return FastSnapshotRestore(state, enabled_at, balance, _optimizing_seconds(found, now))
 
     def enabling_time(self, snapshot_id: str, availability_zone: str) -> datetime | None:
         found = self._find(snapshot_id, availability_zone)
@@ -191,6 +191,13 @@ def _as_failed_call(refusal: errors.RestoreError) -> errors.RestoreError:
     if isinstance(refusal, errors.FastSnapshotRestoreUnavailableError):
         return errors.RequestRefusedError(str(refusal))
     return refusal
+
+
+def _optimizing_seconds(found: DescribeFastSnapshotRestoreSuccessItemTypeDef, now: datetime) -> float:
+    since = found.get("OptimizingTime")
+    if found["State"] != "optimizing" or since is None:
+        return 0.0
+    return max(0.0, (now - since).total_seconds())
 
 
 def enabling_time(item: DescribeFastSnapshotRestoreSuccessItemTypeDef) -> datetime:

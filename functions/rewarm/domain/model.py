@@ -190,6 +190,8 @@ class FastSnapshotRestore:
     enabled_at: datetime | None = None
     credits: float | None = None
     """FastSnapshotRestoreCreditsBalance; None where CloudWatch has no datapoint yet."""
+    optimizing_seconds: float = 0.0
+    """For how long it has been `optimizing`, by OptimizingTime; 0 in other states."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,22 +191,26 @@ def fast_snapshot_restore(facts: VolumeFacts, book: PriceBook, limits: EstimateL
 
 
 def fsr_lead(facts: VolumeFacts) -> Quantiles:
-    """Until `enabled` and a credit: the middle one of this restore's volumes is expected, the last promised.
+    """Until `enabled` and a credit for the last of this restore's volumes: who gets the first is not known.
 
     Filling is taken to begin only when it is enabled (AWS names no moment), so that nothing comes later.
     """
-    timings = facts.timings
-    optimizing = timings.fsr_optimizing_seconds_per_tib
-    enabled = facts.fast_restore is not None and facts.fast_restore.state == "enabled"
-    tib = 0.0 if enabled else facts.snapshot_size_gib / 1024
+    optimizing, poll = _optimizing(facts), facts.timings.fsr_poll_seconds
     balance = (facts.fast_restore.credits if facts.fast_restore else None) or 0.0
     each = 3_600 / fsr_credits_per_hour(facts.snapshot_size_gib)
-    last = facts.volumes_of_snapshot
-    waits = [max(0.0, turn - balance) * each for turn in range(1, last + 1)]
-    poll = timings.fsr_poll_seconds
-    return Quantiles(
-        optimizing.p50 * tib + sum(waits) / last + poll.p50, optimizing.p90 * tib + waits[-1] + poll.p90
-    )
+    wait = max(0.0, facts.volumes_of_snapshot - balance) * each
+    return Quantiles(optimizing.p50 + wait + poll.p50, optimizing.p90 + wait + poll.p90)
+
+
+def _optimizing(facts: VolumeFacts) -> Quantiles:
+    """What is left of it. Where it takes longer than promised, a tenth of it is promised from now on."""
+    found, tib = facts.fast_restore, facts.snapshot_size_gib / TIB_GIB
+    if found is not None and found.state == "enabled":
+        return Quantiles(0.0, 0.0)
+    each, passed = facts.timings.fsr_optimizing_seconds_per_tib, found.optimizing_seconds if found else 0.0
+    whole = Quantiles(each.p50 * tib, each.p90 * tib)
+    least = whole.p90 - whole.p50
+    return Quantiles(max(0.0, whole.p50 - passed), max(least, whole.p90 - passed))
 
 
 def fsr_credits_per_hour(size_gib: int) -> float:

