@@ -263,7 +263,7 @@ def boosts_of(facts: VolumeFacts, book: PriceBook) -> Boosts | str:
 
 def _not_raised(settings: VolumeSettings | None) -> str | None:
     if settings is None or settings.volume_type not in RAISED:
-        name = f"a {settings.volume_type} volume" if settings else "the volume"
+        name = VOLUME_TYPES[settings.volume_type].noun if settings else "the volume"
         return f"{name} has no performance setting that could be raised for a while"
     if settings.multi_attach:
         return "the performance of a volume for several instances is left alone"

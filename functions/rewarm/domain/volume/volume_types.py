@@ -38,8 +38,8 @@ class VolumeType:
 
     @property
     def noun(self) -> str:
-        """`a gp3 volume`, `an io2 volume`."""
-        return f"{'an' if self.name.startswith('io') else 'a'} {self.name} volume"
+        """`a gp3 volume`, `an io2 volume`, `an sc1 volume`."""
+        return f"{'an' if self.name[0] in 'is' else 'a'} {self.name} volume"
 
 
 @dataclass(frozen=True, slots=True)

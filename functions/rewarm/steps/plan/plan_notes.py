@@ -9,6 +9,7 @@ from rewarm.contracts import VolumePlan
 from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.units import clock_text
 from rewarm.domain.volume.extents import Scope
+from rewarm.domain.volume.volume_types import VOLUME_TYPES
 
 MOST_PASSED_OVER = 5
 _OLDER = "older than "
@@ -26,7 +27,7 @@ def stale_prices(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) ->
 
 def plan_notes(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> list[str]:
     """Sentences; none where there is nothing out of the ordinary."""
-    notes = [*_replaced(plans), *_unmeasured(plans), *_sets(plans), *_passed_over(plans)]
+    notes = [*_replaced(plans), *_enlarged(plans), *_unmeasured(plans), *_sets(plans), *_passed_over(plans)]
     stale = stale_prices(plans, book, now)
     if stale:
         notes.append(
@@ -93,6 +94,21 @@ def _replaced(plans: Sequence[VolumePlan]) -> Iterator[str]:
                 f"{old.volume_id} ({old.size_gib:,} GiB), now {volume.device} on {volume.instance_id}, is "
                 "replaced: detached once the new volume is there, and kept."
             )
+
+
+def _enlarged(plans: Sequence[VolumePlan]) -> Iterator[str]:
+    """Where the type has no volume as small as the snapshot; of more than one volume, each size once."""
+    sizes = {
+        (volume_type, plan.volume.snapshot_size_gib)
+        for plan in plans
+        if (volume_type := VOLUME_TYPES.get(plan.volume.volume.volume_type)) is not None
+        and plan.volume.snapshot_size_gib < volume_type.min_size_gib == plan.volume.volume.size_gib
+    }
+    for volume_type, snapshot_gib in sorted(sizes, key=lambda size: (size[0].name, size[1])):
+        yield (
+            f"{volume_type.noun.capitalize()} has at least {volume_type.min_size_gib} GiB, so the "
+            f"{snapshot_gib} GiB snapshot gets one of {volume_type.min_size_gib} GiB."
+        )
 
 
 def _unmeasured(plans: Sequence[VolumePlan]) -> Iterator[str]:

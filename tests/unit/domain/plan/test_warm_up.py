@@ -204,7 +204,7 @@ class TestBoost:
             ({"instance_limits": InstanceEbsLimits(60.0, 60.0, None, None, nvme=False)}, "has no NVMe"),
             ({"settings": None}, "the volume has no performance setting"),
             ({"settings": VolumeSettings("gp2", 100)}, "a gp2 volume has no performance setting"),
-            ({"settings": VolumeSettings("st1", 125)}, "a st1 volume has no performance setting"),
+            ({"settings": VolumeSettings("st1", 125)}, "an st1 volume has no performance setting"),
             ({"settings": replace(GP3, multi_attach=True)}, "several instances"),
             ({"speed": VolumeSpeed(4_000, 250.0, 250.0)}, "250 MiB/s is as much as instance and S3"),
             ({"speed": VolumeSpeed(3_000, 2_000.0, 2_000.0)}, "2,000 MiB/s is all that this type"),

@@ -7,7 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from rewarm.contracts import PassedOverSnapshot
-from rewarm.contracts.values import Boost, Candidate
+from rewarm.contracts.values import Boost, Candidate, NewVolume
 from rewarm.domain.model import PriceFigure, Strategy
 from rewarm.domain.volume.extents import Scope
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
@@ -36,6 +36,17 @@ def planned(*strategies: Strategy, boost: Boost | None = None, **volume):
 
 def test_an_ordinary_plan_has_none():
     assert plan_notes([planned(Strategy.PROVISIONED_RATE)], book(), NOW) == []
+
+
+def test_a_volume_that_is_larger_than_its_snapshot_is_named():
+    """No sc1 volume is as small as the snapshot."""
+    large = NewVolume(volume_type="sc1", size_gib=125)
+    plans = [planned(Strategy.BACKGROUND, snapshot_size_gib=1, volume=large)] * 2
+    assert plan_notes(plans, book(), NOW) == [
+        "An sc1 volume has at least 125 GiB, so the 1 GiB snapshot gets one of 125 GiB."
+    ]
+    asked_for = NewVolume(volume_type="sc1", size_gib=200)
+    assert plan_notes([planned(Strategy.BACKGROUND, volume=asked_for)], book(), NOW) == []
 
 
 class TestWarmUp:
