@@ -47,7 +47,7 @@ esac
 # What the agent's tests trace it with, and make file systems and partitions with; what looks at the page of a restore
 # as its readers do; and what runs the agent's binaries of other systems, on x86-64 only, where Debian has both.
 if [ "$PURPOSE" = test ]; then
-    NEEDED="$NEEDED strace:strace mkfs.xfs:xfsprogs mkntfs:ntfs-3g sfdisk:fdisk
+    NEEDED="$NEEDED strace:strace jq:jq mkfs.xfs:xfsprogs mkntfs:ntfs-3g sfdisk:fdisk
         chromium:chromium /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core"
     case $(uname -m) in
         x86_64) NEEDED="$NEEDED qemu-aarch64:qemu-user /usr/lib/wine/wine64:wine64" ;;

@@ -45,7 +45,7 @@ the same as the options.
 `--local` takes the embedded AWS instead, which `make run ARGS=--keep-running` leaves up on this machine. It needs
 root, as that does. Every command takes these options, before or behind its name:
 
-```
+```text
 OPTIONS```
 
 ## Output
@@ -85,7 +85,7 @@ def _sections(group: click.Group, name: str) -> Iterator[str]:
         path = f"{name} {command.name}"
         shown = copy.copy(command)
         shown.params = [parameter for parameter in command.params if parameter.name not in known]
-        yield f"\n## {path}\n\n```\n{_help(shown, path)}```\n"
+        yield f"\n## {path}\n\n```text\n{_help(shown, path)}```\n"
         if isinstance(command, click.Group):
             yield from _sections(command, path)
 

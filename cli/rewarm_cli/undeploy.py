@@ -5,6 +5,7 @@ Exit status 0 once the stack is gone, 1 while it is still there, 2 for bad optio
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import tomllib
@@ -34,11 +35,7 @@ class NotRemovableError(RuntimeError):
 
 def main(arguments: Sequence[str] | None = None, run_sam: RunSam | None = None) -> int:
     """Delete the stack, print what stays, and return the exit status."""
-    parser = Parser(prog="make undeploy", usage='make undeploy ARGS="[--stack-name rewarm] [--yes]"')
-    parser.add_argument("--stack-name", default=_configured_stack(), help="default: that of samconfig.toml")
-    parser.add_argument("--region", help="default: that of AWS_REGION or of your profile")
-    parser.add_argument("--yes", action="store_true", help="delete without asking")
-    options = parser.parse_args(arguments)
+    options = parse(arguments)
     # boto3 reads AWS_DEFAULT_REGION only; the AWS CLI and SAM read AWS_REGION first.
     session = boto3.Session(region_name=options.region or os.environ.get("AWS_REGION"))
     try:
@@ -49,6 +46,15 @@ def main(arguments: Sequence[str] | None = None, run_sam: RunSam | None = None) 
     except (NotRemovableError, BotoCoreError, ClientError) as problem:
         print(f"The stack {options.stack_name} cannot be deleted: {problem}")
         return STILL_THERE
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The options of `make undeploy`; ends the program where one is wrong."""
+    parser = Parser(prog="make undeploy", usage='make undeploy ARGS="[--stack-name rewarm] [--yes]"')
+    parser.add_argument("--stack-name", default=_configured_stack(), help="default: that of samconfig.toml")
+    parser.add_argument("--region", help="default: that of AWS_REGION or of your profile")
+    parser.add_argument("--yes", action="store_true", help="delete without asking")
+    return parser.parse_args(arguments)
 
 
 def _configured_stack() -> str:

@@ -37,5 +37,6 @@ def rewarm(stack, monkeypatch, tmp_path, capsys):
         said = capsys.readouterr()
         return SimpleNamespace(status=status, out=said.out, err=said.err)
 
+    called.url = served.url
     yield called
     served.close()

@@ -1,38 +1,62 @@
-"""Every command of `rewarm` that a document shows, run word for word on an API that keeps the contract."""
+"""Every command that a document shows is run word for word, in a shell or on what it calls.
+
+A shell runs the documents' blocks. curl calls an API that keeps the contract, and so does `rewarm`. A command
+of `aws` is held against AWS's model of the operation, and one of `make` against the parser of the tool that
+it starts.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 import shlex
+import subprocess
+from functools import cache
 
+import click
 import pytest
+from samtranslator.yaml_helper import yaml_parse
 
+from local.soak import options as soak
+from local.tools.bench import options as bench
+from local.tools.measurements import options as measurements
+from local.tools.plan import options as plan
+from local.tools.run import options as run
+from local.tools.scale import __main__ as scale
 from rewarm.contracts import parse_restore_request
+from rewarm_cli import main as command_line
+from rewarm_cli import undeploy
 from rewarm_cli.commands import volumes
 from rewarm_cli.problems import DONE
-from tests.lint.test_docs import DOCUMENTS
+from tests.support.aws_commands import complaints_about, operation_of
+from tests.support.shown import DOCUMENTS, Shell, blocks, in_prose, is_whole, made
 from tests.support.tree import ROOT
 
 SUMMARY = {"readyP90At": "2026-11-22T10:04:00Z", "totalCostUsd": "0", "deadlineMissed": False, "notes": []}
 STORED = {"source": {"volumeId": "vol-1"}, "target": {"instanceId": "i-1"}}
-IDS = {"vol-…": "vol-0123456789abcdef0", "i-…": "i-0123456789abcdef0", "<restoreId>": "restore-1"}
 FILE = "source: {volumeId: vol-0123456789abcdef0}\ntarget: {instanceId: i-0123456789abcdef0}\n"
-ELSEWHERE = ("completion", "--local", "--picture", "-h", "--help")
-"""Words of commands that other tests run: they need a shell or another machine, or only show help."""
+PARSERS = {
+    "run": run.parse, "plan": plan.parse, "bench": bench.parse, "scale": scale.parse,
+    "measurements": measurements.parse, "soak": soak.parse, "undeploy": undeploy.parse,
+}  # fmt: skip
+"""Target of make -> what reads its ARGS."""
+ELSEWHERE = {
+    "--local": "needs the embedded AWS, on which tests/workflow/test_command_line.py runs it",
+    "git+https://git.example/rewarm.git#subdirectory=cli": "the repository has no address of its own",
+    "inject": "installs matplotlib, with which tests/cli/test_compare.py draws",
+}
+"""Words of commands that are not run here, and why."""
+SAM_READS = """
+import json, sys
+from samcli.commands.deploy.command import cli
+print(json.dumps(cli.make_context("deploy", json.load(sys.stdin)).params["parameter_overrides"]))
+"""
 
 
-def shown():
-    """Command -> document and words, of each line of a block of code that begins with `rewarm`."""
-    found = {}
-    for path in DOCUMENTS:
-        text = path.read_text(encoding="utf-8")
-        blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-        for line in "\n".join(blocks).replace("\\\n", " ").splitlines():
-            match = re.fullmatch(r"\s*(?:\./|id=\$\()?(rewarm [a-z][^)]*)\)?", line)
-            words = shlex.split(match[1], comments=True) if match else []
-            if words and not set(words) & set(ELSEWHERE):
-                found.setdefault(" ".join(words), (path.relative_to(ROOT), words[1:]))
-    return found
+@cache
+def template():
+    return yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -59,36 +83,113 @@ def answering(stack, monkeypatch, tmp_path):
     }
     for alarm in ("rewarm-orders-database", "rewarm-game-day"):
         stack.runbooks[alarm] = STORED
-
-    def proceed(call):
-        if call.method == "GET":
-            for record in list(stack.restores.values()):
-                ends = "planned" if (record.get("request") or {}).get("dryRun") else "ready"
-                stack.put({**record, "status": ends, "reportUrl": "https://example.com"})
-
-    stack.before = proceed
     return stack
 
 
-@pytest.mark.parametrize("command", sorted(shown()))
-def test_it_works_as_shown(command, rewarm, answering):
-    words = shown()[command][1]
-    words = words[: words.index(">")] if ">" in words else words
-    for placeholder, value in IDS.items():
-        words = [word.replace(placeholder, value) for word in words]
-    if "restore-1" in words:
-        answering.put({"restoreId": "restore-1", "status": "initializing", "volumes": []})
-    ended = rewarm(*words)
-    assert ended.status == DONE, ended.err
+@pytest.fixture
+def shell(answering, rewarm, tmp_path):
+    """A shell for the documents' commands; the outputs are the stack's, and its API is `answering`."""
+    folder = tmp_path / "shell"
+    folder.mkdir()
+    outputs = {name: f"arn:aws:x:eu-west-1:123456789012:{name}" for name in template()["Outputs"]}
+    return Shell(folder, {**outputs, "ApiUrl": rewarm.url})
+
+
+@pytest.fixture
+def check(answering, rewarm, tmp_path):
+    """Holds a command's words against the program that it calls."""
+
+    def proceed(call):
+        if call.method == "GET":
+            for record in list(answering.restores.values()):
+                ends = "planned" if (record.get("request") or {}).get("dryRun") else "ready"
+                answering.put({**record, "status": ends, "reportUrl": "https://example.com"})
+
+    def checks_rewarm(*words):
+        if "restore-1" in words:
+            answering.put({"restoreId": "restore-1", "status": "initializing", "volumes": []})
+        answering.before = proceed
+        ended = rewarm(*words)
+        assert ended.status == DONE, ended.err
+
+    checks = {"rewarm": checks_rewarm, "aws": checks_aws, "make": checks_make, "pipx": checks_pipx}
+
+    def checked(program, *words):
+        if program in checks and not set(words) & set(ELSEWHERE):
+            checks[program](*words)
+
+    return checked
+
+
+def checks_aws(*words):
+    assert complaints_about(words) == ""
+
+
+def checks_pipx(command, package):
+    assert command == "install"
+    assert (ROOT / package / "pyproject.toml").exists()
+
+
+def checks_make(target, *more):
+    command = made([target, *more]) if target in PARSERS or target == "deploy" else []
+    if target in PARSERS and "--help" not in command:
+        with contextlib.chdir(ROOT):
+            PARSERS[target](command[command.index("-m") + 2 :])
+    elif target == "deploy":
+        options = command[command.index("deploy") + 1 :]
+        sam = [ROOT / ".venv-sam" / "bin" / "python", "-c", SAM_READS]
+        read = subprocess.run(
+            sam, input=json.dumps(options), cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert read.returncode == 0, read.stderr
+        assert set(json.loads(read.stdout)) <= set(template()["Parameters"])
+    for option in more:
+        name, _, value = option.partition("=")
+        assert name in {"ARGS", "PYTEST_ARGS", "SEED", "SYSTEMS"}
+        paths = [word for word in shlex.split(value) if "/" in word]
+        assert all((ROOT / word).exists() for word in paths if name == "PYTEST_ARGS")
+
+
+@pytest.mark.parametrize("shown", blocks(), ids=str)
+def test_a_block_does_what_it_shows(shown, shell, check, answering):
+    answering.put({"restoreId": "restore-1", "status": "initializing", "volumes": []})
+    for words in shell.run(shown.script):
+        check(*words)
     for call in answering.calls:
         source = (call.body or {}).get("source", {"alarm": None})
         if "alarm" not in source:
             parse_restore_request(call.body)
 
 
-def test_each_command_is_shown_with_its_options_somewhere():
-    documents = {path.name for path, _words in shown().values()}
-    assert documents >= {"README.md", "operations.md", "game-day.md", "commands.md"}
-    assert {words[0] for _path, words in shown().values()} >= {
-        "plan", "restore", "status", "list", "cancel", "report", "runbook", "volume", "bench",
-    }  # fmt: skip
+@pytest.mark.parametrize("shown", in_prose(), ids=str)
+def test_a_command_in_a_sentence_is_there(shown, shell, check):
+    commands = shown.script.splitlines()
+    whole = [re.sub(r"[][]", "", command) for command in commands if is_whole(command)]
+    for words in shell.run("ARN=arn:aws:sqs:eu-west-1:123456789012:x BUCKET=b TABLE=t\n" + "\n".join(whole)):
+        check(*words)
+    for command in commands:
+        if not is_whole(command):
+            names_something(*shlex.split(command.removeprefix("./")))
+
+
+def names_something(program, *names):
+    if program == "aws":
+        operation_of(names)
+    elif program == "make":
+        assert re.search(rf"^{names[0]}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    else:
+        command = command_line.rewarm
+        for name in names:
+            if name.startswith("-"):
+                assert name in {flag for parameter in command.params for flag in parameter.opts} | {"--help"}
+            else:
+                command = command.get_command(click.Context(command), name)
+            assert command is not None, name
+
+
+def test_every_document_with_commands_is_among_them():
+    shown = {str(one.document.relative_to(ROOT)) for one in blocks()}
+    assert shown >= {"README.md", "cli/README.md", "docs/api.md", "docs/commands.md", "docs/operations.md"}
+    marked = re.compile(r"^```(\w+)$", re.MULTILINE)
+    kinds = {kind for path in DOCUMENTS for kind in marked.findall(path.read_text(encoding="utf-8"))}
+    assert kinds <= {"text", "json", "yaml"}, "a block of commands has no mark, so that it is run"

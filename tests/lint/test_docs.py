@@ -79,7 +79,7 @@ def test_make_targets_exist(path):
     text = "\n".join(one.read_text(encoding="utf-8") for one in (folder / "Makefile", *folder.glob("*.mk")))
     targets = set(re.findall(r"^([a-z-]+):", text, re.MULTILINE))
     shown = path.read_text(encoding="utf-8")
-    blocks = "\n".join(re.findall(r"^```\n(.*?)^```", shown, re.MULTILINE | re.DOTALL))
+    blocks = "\n".join(re.findall(r"^```\w*\n(.*?)^```", shown, re.MULTILINE | re.DOTALL))
     named = re.findall(r"`make ([a-z][a-z-]*)", shown)
     named += re.findall(r"^(?:\$ )?make ([a-z][a-z-]*)", blocks, re.MULTILINE)
     assert set(named) <= targets

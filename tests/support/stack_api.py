@@ -108,7 +108,7 @@ class StackApi:
 
     def _page(self, name: str, found: list[Json], call: Call) -> Json:
         begin = int(call.query.get("nextToken", 0))
-        end = begin + int(call.query["limit"])
+        end = begin + int(call.query.get("limit", 100))
         chosen = [item for item in found if call.query.get("status") in {None, item.get("status")}]
         return {name: chosen[begin:end], "nextToken": str(end) if end < len(chosen) else None}
 

@@ -54,7 +54,7 @@ def transcript() -> str:
     view.plan(result)
     view.what_if(result)
     lines = [line.rstrip() for line in printed.getvalue().splitlines()]
-    return "\n".join(["```", *lines, "```"])
+    return "\n".join(["```text", *lines, "```"])
 
 
 def pictures() -> dict[str, str]:

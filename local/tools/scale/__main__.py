@@ -41,7 +41,7 @@ SPARE = 1.25
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and return the exit status."""
-    options = _options(arguments)
+    options = parse(arguments)
     said = sys.stderr if options.json else sys.stdout
     if options.restores:
         return _restores(options, said)
@@ -108,7 +108,7 @@ def _line(listing: Listing) -> str:
     )
 
 
-def _options(arguments: list[str] | None) -> argparse.Namespace:
+def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Listings or restores: an option of the one is not silently lost on the other."""
     parser = _parser()
     given = parser.parse_args(arguments)
