@@ -27,7 +27,7 @@ SEED := $(or $(SEED),$(shell date +%s))
 # work; one for each where only some tests run, because each worker collects them all.
 WORKERS ?= $(if $(PYTEST_ARGS),2,4)
 
-.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs permissions-docs commands-docs schemas build deploy undeploy clean
+.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs permissions-docs commands-docs schemas version build deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,6 +99,10 @@ commands-docs: ## write docs/commands.md from the commands' help
 schemas: ## write the schemas of events/, docs/openapi.json and api.json from the code
 	@PYTHONPATH=functions $(PYTHON) -m rewarm.schemas events/
 	@PYTHONPATH=functions $(PYTHON) -m rewarm.openapi .
+
+version: ## put VERSION="0.2.0" wherever a version stands
+	@$(PYTHON) -m local.tools.release.versions "$(VERSION)"
+	@$(MAKE) --no-print-directory schemas
 
 build: ## the agent's release binaries, the SSM documents and what `sam deploy` uploads
 	@local/setup.sh deploy

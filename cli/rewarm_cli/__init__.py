@@ -10,4 +10,4 @@ them, so that help and completion answer at once.
 """
 
 __version__ = "0.1.0"
-"""As in cli/pyproject.toml."""
+"""As in pyproject.toml."""

@@ -34,13 +34,15 @@ def api_of(stack: str, api_url: str | None, region: str | None, profile: str | N
         frozen = credentials.get_frozen_credentials()
     if frozen.access_key is None or frozen.secret_key is None:
         raise StackUnreachableError("the AWS credentials are not whole: log in again")
+    outputs = {"ApiUrl": api_url} if api_url else _outputs(session, stack, region)
     return Api(
-        url=(api_url or _output(session, stack, region)).rstrip("/"),
+        url=outputs["ApiUrl"].rstrip("/"),
         region=region,
         access_key_id=frozen.access_key,
         secret_access_key=frozen.secret_key,
         session_token=frozen.token,
         ca_bundle=session.get_config_variable("ca_bundle"),
+        stack_version=outputs.get("Version"),
     )
 
 
@@ -53,13 +55,13 @@ def _said_plainly() -> Iterator[None]:
         raise StackUnreachableError(f"the AWS credentials cannot be used: {error}") from error
 
 
-def _output(session: botocore.session.Session, stack: str, region: str) -> str:
+def _outputs(session: botocore.session.Session, stack: str, region: str) -> dict[str, str]:
     try:
         client: Any = session.create_client("cloudformation", region_name=region)
         found = client.describe_stacks(StackName=stack)["Stacks"][0]
     except (BotoCoreError, ClientError) as error:
         raise StackUnreachableError(f"the stack {stack} cannot be read in {region}: {error}") from error
-    for output in found.get("Outputs", []):
-        if output.get("OutputKey") == "ApiUrl":
-            return str(output["OutputValue"])
-    raise StackUnreachableError(f"the stack {stack} in {region} has no output ApiUrl; is it Rewarm's?")
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", [])}
+    if "ApiUrl" not in outputs:
+        raise StackUnreachableError(f"the stack {stack} in {region} has no output ApiUrl; is it Rewarm's?")
+    return outputs

@@ -16,6 +16,8 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
+from rewarm_cli import __version__
+
 Json = dict[str, Any]
 
 SERVICE = "execute-api"
@@ -65,6 +67,8 @@ class Api:
     """Of temporary credentials."""
     ca_bundle: str | None = None
     """File of the authorities to trust, where it is not the system's."""
+    stack_version: str | None = None
+    """What the stack runs, where its outputs were read and say so."""
 
     def call(
         self, method: str, path: str, body: Json | None = None, headers: dict[str, str] | None = None
@@ -127,6 +131,7 @@ class Api:
         return ssl.create_default_context(cafile=self.ca_bundle) if self.ca_bundle else None
 
     def _signed(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> dict[str, str]:
+        headers = {"user-agent": f"rewarm-cli/{__version__}", **headers}
         if data is not None:
             headers = {"content-type": "application/json", **headers}
         request = AWSRequest(method=method, url=f"{self.url}{path}", data=data, headers=headers)

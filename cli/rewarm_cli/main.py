@@ -14,7 +14,7 @@ from rewarm_cli.commands.restores import cancel, list_restores, plan, report, re
 from rewarm_cli.commands.runbooks import runbook
 from rewarm_cli.commands.volumes import volume
 from rewarm_cli.problems import DONE, FAILED, STOPPED
-from rewarm_cli.settings import Commands, examples
+from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
 NAME = "rewarm"
 HELP_OPTIONS = ["-h", "--help"]
@@ -48,6 +48,17 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     click.echo(kind(rewarm, {}, NAME, COMPLETE).source())
+
+
+@rewarm.command(epilog=examples("rewarm version", "rewarm version --query stack"))
+@takes_settings
+def version(settings: Settings) -> None:
+    """Show the version of this command and that of the stack."""
+    versions = {"rewarm": __version__, "stack": settings.api().stack_version}
+    if settings.for_people:
+        click.echo(f"rewarm {__version__}\nstack  {versions['stack'] or 'unknown'}")
+    else:
+        settings.emit(versions)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rewarm_cli import __version__
 from rewarm_cli.problems import ApiProblemError, CommandFailedError
 
 if TYPE_CHECKING:
@@ -46,9 +47,16 @@ class Settings:
         from rewarm_cli.account import StackUnreachableError, api_of
 
         try:
-            return api_of(self.stack, self.api_url, self.region, self.profile)
+            api = api_of(self.stack, self.api_url, self.region, self.profile)
         except StackUnreachableError as error:
             raise CommandFailedError(str(error)) from error
+        if api.stack_version is not None and not _agree(__version__, api.stack_version):
+            click.echo(
+                f"Warning: this is rewarm {__version__}, and the stack {self.stack} runs {api.stack_version}; "
+                "update the older one (docs/upgrade.md).",
+                err=True,
+            )
+        return api
 
     def emit(self, value: Any) -> None:
         """Print an answer for programs."""
@@ -70,6 +78,12 @@ class Commands(click.Group):
         while before < len(args) and (option := flags.get(args[before].partition("=")[0])) is not None:
             before += 1 if option.is_flag or "=" in args[before] else 2
         return super().parse_args(ctx, [*args[before : before + 1], *args[:before], *args[before + 1 :]])
+
+
+def _agree(own: str, other: str) -> bool:
+    """Whether two versions promise the same (Semantic Versioning): the first number, and below 1.0 the second."""
+    first, second = own.split("."), other.split(".")
+    return first[:2] == second[:2] if first[0] == "0" else first[0] == second[0]
 
 
 def examples(*lines: str) -> str:

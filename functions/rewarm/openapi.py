@@ -21,13 +21,13 @@ from typing import Any
 
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from rewarm import __version__
 from rewarm.contracts import PerformanceRequest, RestoreRequest, answers
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkResult
 from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.schemas import WithoutFieldTitles, request_examples
 
-VERSION = "1"
 JSON, PROBLEM = "application/json", "application/problem+json"
 ALWAYS = (400, 401, 403, 404, 429, 500, 502, 503, 504)
 """What any route may answer: the function, or API Gateway itself."""
@@ -206,7 +206,7 @@ def document() -> JsonObject:
         "openapi": "3.1.0",
         "info": {
             "title": "Rewarm",
-            "version": VERSION,
+            "version": __version__,
             "summary": "Start, watch and cancel restores; plan them; keep runbooks.",
             "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
         },
@@ -238,7 +238,7 @@ def definition() -> JsonObject:
         paths.setdefault(path, anything_else)[one.method] = _deployed(one.path)
     return {
         "openapi": "3.0.1",
-        "info": {"title": {"Ref": "AWS::StackName"}, "version": VERSION},
+        "info": {"title": {"Ref": "AWS::StackName"}, "version": __version__},
         "paths": paths,
         "components": {"securitySchemes": _signature()},
         "x-amazon-apigateway-gateway-responses": dict(_gateway_responses()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from moto import mock_aws
 from rewarm_cli import settings
 from rewarm_cli.account import StackUnreachableError, api_of
 from rewarm_cli.main import run
-from rewarm_cli.problems import FAILED, USAGE, CommandFailedError
+from rewarm_cli.problems import DONE, FAILED, USAGE, CommandFailedError
 from tests.support.tree import ROOT
 
 URL = "https://a1b2c3.execute-api.eu-central-1.amazonaws.com/v1"
@@ -92,6 +93,34 @@ class TestStack:
                 api_of("other", None, "eu-central-1")
             with pytest.raises(StackUnreachableError, match="the stack gone cannot be read in eu-central-1"):
                 api_of("gone", None, "eu-central-1")
+
+    @pytest.mark.parametrize(
+        ("own", "other", "is_said"),
+        [
+            ("0.1.0", "0.1.7", False),
+            ("0.1.0", "0.2.0", True),
+            ("1.4.0", "1.0.3", False),
+            ("1.4.0", "2.0.0", True),
+            ("0.9.0", "1.0.0", True),
+        ],
+    )
+    def test_a_stack_of_another_version_is_told_of(self, account, capsys, own, other, is_said):
+        account.setattr(settings, "__version__", own)
+        outputs = {"ApiUrl": {"Value": URL}, "Version": {"Value": other}}
+        template = json.loads(TEMPLATE % ("ApiUrl", URL)) | {"Outputs": outputs}
+        with mock_aws():
+            cloudformation = boto3.client("cloudformation", "eu-central-1")
+            cloudformation.create_stack(StackName="night", TemplateBody=json.dumps(template))
+            assert (
+                run(["version", "--stack", "night", "--region", "eu-central-1", "--query", "stack"]) == DONE
+            )
+        said = capsys.readouterr()
+        assert said.out == f"{other}\n"
+        assert (f"this is rewarm {own}, and the stack night runs {other}" in said.err) is is_said
+
+    def test_a_stack_that_does_not_say_its_version_is_unknown(self, account, capsys):
+        assert run(["version", "--api-url", URL, "--region", "eu-central-1"]) == DONE
+        assert capsys.readouterr().out == f"rewarm {settings.__version__}\nstack  unknown\n"
 
     def test_what_is_missing_is_named(self, account, tmp_path):
         with pytest.raises(StackUnreachableError, match="there is no Region"):

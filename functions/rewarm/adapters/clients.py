@@ -10,6 +10,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+from rewarm import __version__
 from rewarm.adapters.snapshot_blocks import keep_indices
 
 ATTEMPTS = 3
@@ -27,7 +28,7 @@ def config(**options: Any) -> Config:
             "retries": {"mode": "standard", "total_max_attempts": ATTEMPTS},
             "connect_timeout": CONNECT_SECONDS,
             "read_timeout": READ_SECONDS,
-            "user_agent_extra": "rewarm",
+            "user_agent_extra": f"rewarm/{__version__}",
             **options,
         }
     )

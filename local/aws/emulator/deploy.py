@@ -106,21 +106,22 @@ def zip_folder(folder: Path) -> bytes:
     if not folder.is_dir():
         raise DeploymentError(f"template.yaml packages {folder}, which is not a folder")
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
-    return _zip({str(path.relative_to(folder)): path.read_bytes() for path in files})
+    return zip_files({str(path.relative_to(folder)): path.read_bytes() for path in files})
 
 
 def _layer(source: Source, name: str, content_uri: str) -> bytes:
     if name in PACKAGES_LAYERS:
-        return _zip({"README": b"The emulator's Python has the packages of functions/ itself.\n"})
+        return zip_files({"README": b"The emulator's Python has the packages of functions/ itself.\n"})
     if name == AGENT_LAYER:
         if not source.agent.is_file():
             raise DeploymentError(f"the warm-up agent {source.agent} is not built: run make -C warmer")
         machine = platform.machine()
-        return _zip({f"warmer-linux-{_ARCHITECTURES.get(machine, machine)}": source.agent.read_bytes()})
+        return zip_files({f"warmer-linux-{_ARCHITECTURES.get(machine, machine)}": source.agent.read_bytes()})
     return zip_folder(source.root / content_uri)
 
 
-def _zip(files: Mapping[str, bytes]) -> bytes:
+def zip_files(files: Mapping[str, bytes]) -> bytes:
+    """A zip file of these contents by name, in their order, that anybody may read and run."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():

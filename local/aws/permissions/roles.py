@@ -37,11 +37,17 @@ def resources(root: Path = ROOT, region: str = "us-east-1") -> Json:
         properties = resource.get("Properties", {})
         packaged = {"CodeUri", "ContentUri", "DefinitionUri"} & set(properties)
         properties |= dict.fromkeys(packaged, "s3://bucket/key")
+    found: Json = transformed(template, region)["Resources"]
+    return found
+
+
+def transformed(template: Json, region: str) -> Json:
+    """What SAM makes of a template in a Region, and CloudFormation deploys."""
     # SAM writes the partition of the Region into the names of AWS's own policies.
     own_region = mock.patch.object(ArnGenerator, "BOTO_SESSION_REGION_NAME", region)
     with own_region, mock.patch.dict(os.environ, AWS_DEFAULT_REGION=region):
-        found: Json = transform(template, {}, ManagedPolicyLoader(None))["Resources"]
-    return found
+        made: Json = transform(template, {}, ManagedPolicyLoader(None))
+    return made
 
 
 @cache
