@@ -111,6 +111,11 @@ OPERATIONS = (
         answer=answers.CancelledRestore, parameters=_RESTORE, errors=(409,),
     ),
     Operation(
+        method="post", path="/restores/{restoreId}/approve", name="approveRestore",
+        says="Approve the plan that a restore waits with.", status=202,
+        answer=answers.ApprovedRestore, query=answers.ApprovalQuery, parameters=_RESTORE, errors=(409,),
+    ),
+    Operation(
         method="post", path="/plans", name="planRestore", says="Plan a restore; nothing is created.",
         answer=PlanResult, body=RestoreRequest, parameters=(_PICTURE,), errors=(406, *WITH_TARGET),
         picture=True,

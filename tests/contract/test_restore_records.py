@@ -97,14 +97,28 @@ class TestOneItemAVolume:
         assert table.get_whole("r1") == {"status": "accepted", VOLUME_COUNT: 0}
         assert [name for name, _ in calls] == ["GetItem"]
 
+    def test_of_two_who_replace_the_same_value_one_is_refused(self, table: DynamoRestoreTable) -> None:
+        asked = {"askedAt": "2026-11-21T03:00:00Z", "usd": "3.20"}
+        assert table.replace_value("r1", "approval", asked, was=None)
+        assert not table.replace_value("r1", "approval", asked, was=None)
+        assert table.replace_value("r1", "approval", {**asked, "by": "alice"}, was=asked)
+        assert not table.replace_value("r1", "approval", {**asked, "by": "bob"}, was=asked)
+        assert table.get("r1") == {"approval": {**asked, "by": "alice"}}
+
+    def test_after_a_cancellation_no_value_is_replaced(self, table: DynamoRestoreTable) -> None:
+        table.put_new("r1", {"status": "planned"})
+        assert table.request_cancel("r1")
+        assert not table.replace_value("r1", "approval", {"usd": "3.20"}, was=None)
+
     def test_every_item_expires(self, table: DynamoRestoreTable) -> None:
         table.update("r1", {"a": 1})
         table.update_volume("r1", 0, {"volume0": {}})
         table.append_volume_event("r1", 1, {"event": "ready"})
         table.set_unless_cancelled("r2", "settled0", True)
         table.put_new("r3", {})
+        table.replace_value("r4", "approval", {"usd": "3.20"}, was=None)
         assert {row["expiresAt"]["N"] for row in rows().values()} == {str(int(NOW) + 400 * 86_400)}
-        assert len(rows()) == 5
+        assert len(rows()) == 6
 
     def test_no_id_of_a_restore_leads_to_an_item_of_a_volume(self, table: DynamoRestoreTable) -> None:
         table.update_volume("r1", 0, {"volume0": {}})

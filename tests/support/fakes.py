@@ -610,6 +610,13 @@ class FakeTable:
         record[name] = _copy({"value": value})["value"]
         return True
 
+    def replace_value(self, restore_id: str, name: str, value: JsonObject, *, was: JsonObject | None) -> bool:
+        record = self.records.setdefault(restore_id, {})
+        if record.get("cancelRequested") or record.get(name) != was:
+            return False
+        record[name] = _copy(value)
+        return True
+
     def is_cancelled(self, restore_id: str) -> bool:
         """For tests."""
         return bool(self.records.get(restore_id, {}).get("cancelRequested"))

@@ -124,6 +124,22 @@ class DynamoRestoreTable(TableItems):
         )
         return found is not None
 
+    def replace_value(self, restore_id: str, name: str, value: JsonObject, *, was: JsonObject | None) -> bool:
+        """One update of the restore's item: of an approval and a cancellation, the first one counts."""
+        is_same = "attribute_not_exists(#name)" if was is None else "#name = :was"
+        found = self._update(
+            _restore(restore_id),
+            "SET #name = :value, expiresAt = if_not_exists(expiresAt, :expires)",
+            condition=f"attribute_not_exists(cancelRequested) AND {is_same}",
+            names={"#name": name},
+            values={
+                ":value": value,
+                ":expires": self._expiry(RESTORE_SECONDS),
+                **({} if was is None else {":was": was}),
+            },
+        )
+        return found is not None
+
     def claim_event(self, event_id: str, restore_id: str) -> str:
         key = f"event#{event_id}"
         if self._put_new(key, {"restoreId": restore_id}, EVENT_SECONDS):

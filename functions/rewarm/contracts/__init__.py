@@ -63,6 +63,8 @@ from rewarm.contracts.results import (
     VolumeReport,
 )
 from rewarm.contracts.values import (
+    Approval,
+    ApprovalQuestion,
     Basis,
     Boost,
     Candidate,
@@ -90,6 +92,8 @@ from rewarm.contracts.values import (
 __all__ = [
     "AnnounceEvent",
     "AnnounceResult",
+    "Approval",
+    "ApprovalQuestion",
     "AttachVolumeEvent",
     "AttachVolumeResult",
     "AwaitSignalEvent",

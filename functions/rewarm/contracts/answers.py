@@ -11,15 +11,15 @@ from pydantic_core import PydanticCustomError
 from rewarm.contracts.base import CONTRACT, Contract, Instant, JsonObject
 from rewarm.contracts.performance import PerformanceSettings
 from rewarm.contracts.request import AlarmName, InstanceId, RestoreRequest
-from rewarm.contracts.values import Trigger
+from rewarm.contracts.values import Approval, Trigger
 
 MOST_ON_A_PAGE = 100
 MOST_WAIT_SECONDS = 20
 """API Gateway waits 29 seconds for the function, and the function ends after 25."""
 
 StatusName = Literal[
-    "accepted", "planning", "planned", "restoring", "initializing", "ready", "failed", "cancelled", "refused",
-    "duplicate", "suppressed",
+    "accepted", "planning", "planned", "awaiting-approval", "restoring", "initializing", "ready", "failed",
+    "cancelled", "refused", "duplicate", "suppressed",
 ]  # fmt: skip
 STATUS_NAMES: tuple[str, ...] = get_args(StatusName)
 
@@ -143,6 +143,9 @@ class RestoreRecord(Contract):
     trigger: Trigger | None = None
     plans: list[JsonObject]
     events: list[JsonObject]
+    approval: JsonObject | None = Field(
+        default=None, description="What it waits for somebody to approve, and who approved it."
+    )
     report_url: str | None = Field(description="Of its page, once it has ended; good for an hour at most.")
     volumes: list[RestoreVolume]
 
@@ -153,6 +156,23 @@ class CancelledRestore(Contract):
     restore_id: str
     status: StatusName | None
     cancel_requested: Literal[True]
+
+
+class ApprovalQuery(Contract):
+    """POST /restores/{restoreId}/approve."""
+
+    asked_at: Annotated[
+        QueryTime | None,
+        Field(description="The approval.askedAt that was looked at: another plan is not approved then."),
+    ] = None
+
+
+class ApprovedRestore(Contract):
+    """POST /restores/{restoreId}/approve: it goes on."""
+
+    restore_id: str
+    status: StatusName | None
+    approval: Approval
 
 
 class StoredRunbook(Contract):

@@ -231,6 +231,32 @@ class PlanSummary(Contract):
     )
 
 
+class ApprovalQuestion(Contract):
+    """What somebody is asked to approve before anything is made."""
+
+    asked_at: Instant
+    until: Instant = Field(description="Then the restore fails: it would be too late for its deadline.")
+    usd: Usd = Field(
+        description="The price of the plan, and from then on the most that another plan may cost."
+    )
+    reason: str
+
+
+class Approval(ApprovalQuestion):
+    """The question with its answer: who approved and when, or when the time for it was over."""
+
+    model_config = {"extra": "ignore"}
+
+    approved_at: Instant | None = None
+    by: str | None = None
+    ended_at: Instant | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody approved it and there is time left."""
+        return self.approved_at is None and self.ended_at is None
+
+
 class Failure(Contract):
     """An error as Step Functions reports it."""
 

@@ -185,7 +185,11 @@ class RestoreCancelledError(RestoreError):
 
 
 class RestoreEndedError(RestoreError):
-    """The restore is ready or has failed: there is nothing left to cancel."""
+    """The restore is ready or has failed: there is nothing left to cancel or approve."""
+
+
+class NotAwaitingApprovalError(RestoreError):
+    """The restore does not wait for an approval, or no longer for the one that was meant."""
 
 
 class RestoreNotFoundError(RestoreError):

@@ -22,7 +22,7 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from rewarm.adapters import clients
-from rewarm.contracts.answers import RestoreQuery
+from rewarm.contracts.answers import ApprovalQuery, RestoreQuery
 from rewarm.contracts.parsing import parsed
 from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.domain import errors
@@ -33,19 +33,21 @@ from rewarm.handlers.http import (
     Fault,
     as_answer_to,
     as_rest_event,
+    caller,
     json_body,
     preferred,
     problem,
     query,
+    stop_other_routes,
     with_safe_path,
 )
 from rewarm.handlers.wiring import now, pause
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
+from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
 from rewarm.steps.request.listing import list_restores, list_runbooks
 from rewarm.steps.request.routes import (
-    CancelRestorePorts,
     GetRestorePorts,
     StartRestorePorts,
     cancel_restore,
@@ -70,6 +72,7 @@ STATUS_CODES: dict[type[errors.RestoreError], int] = {
     errors.TargetBusyError: 409,
     errors.ModificationPostponedError: 409,
     errors.RestoreEndedError: 409,
+    errors.NotAwaitingApprovalError: 409,
     errors.SnapshotNotUsableError: 422,
     errors.TargetNotUsableError: 422,
     errors.NoStrategyFitsError: 422,
@@ -85,10 +88,12 @@ MOST_RUNNING_SHOWN = 100
 LOOK_SECONDS = 1.0
 """Between two looks at a restore that somebody waits for."""
 JSON, SVG = "application/json", "image/svg+xml"
+APPROVE_ROUTE = "POST /restores/{restoreId}/approve"
+"""Of the API for tokens in template.yaml; the only one that asks for the scope `approve`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Ports(StartRestorePorts, PlanRestorePorts, GetRestorePorts, CancelRestorePorts):
+class _Ports(StartRestorePorts, PlanRestorePorts, GetRestorePorts, ApproveRestorePorts):
     """The ports of the routes in this module."""
 
 
@@ -205,6 +210,14 @@ def _get_restore(restore_id: str) -> JsonObject:
 @app.delete("/restores/<restore_id>")
 def _cancel_restore(restore_id: str) -> tuple[JsonObject, int]:
     return cancel_restore(restore_id, _PORTS), 202
+
+
+@app.post("/restores/<restore_id>/approve")
+def _approve_restore(restore_id: str) -> tuple[JsonObject, int]:
+    asked = parsed(ApprovalQuery, query(app.current_event))
+    stop_other_routes(app.current_event, APPROVE_ROUTE)
+    by = caller(app.current_event)
+    return approve_restore(restore_id, by=by, now=now(), ports=_PORTS, asked_at=asked.asked_at), 202
 
 
 @app.get("/runbooks")

@@ -13,7 +13,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 from aws_lambda_powertools.utilities.data_classes.common import BaseProxyEvent
 
-from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.errors import AccessDeniedError, InvalidRequestError
 from rewarm.domain.units import shown
 from rewarm.ports import JsonObject
 
@@ -85,6 +85,24 @@ def as_answer_to(event: JsonObject, answer: JsonObject) -> JsonObject:
         return answer
     headers = {name: ", ".join(values) for name, values in answer["multiValueHeaders"].items()}
     return {**answer, "headers": headers}
+
+
+def caller(event: BaseProxyEvent) -> str:
+    """Who signed the request, as IAM names them, or whose token it has; API Gateway has checked either."""
+    context = event.get("requestContext") or {}
+    claims = ((context.get("authorizer") or {}).get("jwt") or {}).get("claims") or {}
+    identity = context.get("identity") or {}
+    return str(identity.get("userArn") or claims.get("sub") or "a caller without a name")
+
+
+def stop_other_routes(event: BaseProxyEvent, route: str) -> None:
+    """Raise AccessDeniedError for a token whose scopes API Gateway has checked for another route.
+
+    AWS does not document what an HTTP API makes of an encoded path when it chooses the route.
+    """
+    chosen = (event.get("requestContext") or {}).get("routeKey")
+    if chosen is not None and chosen != route:
+        raise AccessDeniedError(f"the path was taken for the route {chosen}; write it as {route}")
 
 
 def with_safe_path(event: JsonObject) -> JsonObject:

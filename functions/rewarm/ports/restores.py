@@ -103,6 +103,11 @@ class RestoreTable(Protocol):
     def set_unless_cancelled(self, restore_id: str, name: str, value: Any) -> bool:
         """Sets a mark; returns False where the restore was cancelled before the mark was set."""
 
+    def replace_value(self, restore_id: str, name: str, value: JsonObject, *, was: JsonObject | None) -> bool:
+        """Sets an attribute that still is `was` (None: missing); returns False where it is not, or where the
+        restore was cancelled.
+        """
+
     def claim_event(self, event_id: str, restore_id: str) -> str:
         """Returns the id of the restore that owns this event: ours, or the one that claimed it first."""
 

@@ -94,6 +94,9 @@ def validator(reference: str) -> Draft202012Validator:
     return Draft202012Validator(whole, format_checker=FormatChecker())
 
 
+CALLER = "arn:aws:sts::123456789012:assumed-role/Operator/alice"
+
+
 def event(method: str, path: str, body: str | None, headers: dict[str, str]) -> Json:
     """A REST API's proxy event (API Gateway developer guide, "Lambda proxy integrations")."""
     path, _, query = path.partition("?")
@@ -110,7 +113,7 @@ def event(method: str, path: str, body: str | None, headers: dict[str, str]) -> 
             "accountId": "123456789012", "apiId": "api", "httpMethod": method, "path": f"/v1{path}",
             "stage": "v1",
             "requestId": "request", "extendedRequestId": "JKJaXmPLvHcESHA=",
-            "resourcePath": path, "identity": {"sourceIp": "192.0.2.1"},
+            "resourcePath": path, "identity": {"sourceIp": "192.0.2.1", "userArn": CALLER},
         },
     }  # fmt: skip
 
@@ -605,6 +608,21 @@ class TestRestores:
         api.world.table.put_new(RESTORE_ID, {"status": "initializing"})
         assert api.call("DELETE", f"/restores/{RESTORE_ID}")[0] == 202
         assert api.world.table.is_cancelled(RESTORE_ID)
+
+    def test_approves_in_the_callers_name(self, api: Api) -> None:
+        path = f"/restores/{RESTORE_ID}/approve"
+        assert api.call("POST", path)[0] == 404
+        api.world.table.put_new(RESTORE_ID, {"status": "planned", "request": {}})
+        status, answer = api.call("POST", path)
+        assert (status, answer["error"]) == (409, "NotAwaitingApprovalError")
+        asked = {"askedAt": "2026-11-21T03:00:00Z", "until": "2026-11-21T04:00:00Z"}
+        approval = {**asked, "usd": "3.20", "reason": "It costs more than $1.00."}
+        api.world.table.update(RESTORE_ID, {"status": "awaiting-approval", "approval": approval})
+        assert api.call("POST", f"{path}?askedAt=2026-11-21T02:00:00Z")[0] == 409
+        assert api.call("POST", f"{path}?askedAt=yesterday")[0] == 400
+        status, answer = api.call("POST", f"{path}?askedAt=2026-11-21T03:00:00Z")
+        assert (status, answer["approval"]["by"]) == (202, CALLER)
+        assert api.call("GET", f"/restores/{RESTORE_ID}")[1]["approval"]["by"] == CALLER
 
 
 class TestRunbooks:

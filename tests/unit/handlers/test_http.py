@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 
-from rewarm.handlers.http import as_rest_event, preferred, query, with_safe_path
+from rewarm.domain.errors import AccessDeniedError
+from rewarm.handlers.http import (
+    as_rest_event,
+    caller,
+    preferred,
+    query,
+    stop_other_routes,
+    with_safe_path,
+)
 
 JSON, SVG = "application/json", "image/svg+xml"
 
@@ -55,6 +63,18 @@ class TestEvents:
     def test_a_field_that_is_given_twice_is_seen(self) -> None:
         event = as_rest_event({**OF_AN_HTTP_API, "rawQueryString": "limit=5&limit=6"})
         assert event["multiValueQueryStringParameters"] == {"limit": ["5", "6"]}
+
+    def test_a_caller_is_named_by_signature_or_token(self) -> None:
+        assert caller(APIGatewayProxyEvent(as_rest_event(OF_AN_HTTP_API))) == "someone"
+        signed = {"requestContext": {"identity": {"userArn": "arn:aws:iam::123456789012:user/ann"}}}
+        assert caller(APIGatewayProxyEvent(signed)) == "arn:aws:iam::123456789012:user/ann"
+
+    def test_a_token_is_good_only_for_the_route_that_it_was_checked_for(self) -> None:
+        approve = "POST /restores/{restoreId}/approve"
+        stop_other_routes(APIGatewayProxyEvent({"requestContext": {"resourcePath": "/{path+}"}}), approve)
+        stop_other_routes(APIGatewayProxyEvent({"requestContext": {"routeKey": approve}}), approve)
+        with pytest.raises(AccessDeniedError, match="was taken for the route \\$default"):
+            stop_other_routes(APIGatewayProxyEvent({"requestContext": {"routeKey": "$default"}}), approve)
 
     def test_a_rest_apis_event_is_left_alone(self) -> None:
         event = {"path": "/restores", "httpMethod": "GET", "requestContext": {}}

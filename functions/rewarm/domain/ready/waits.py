@@ -124,6 +124,11 @@ def cancel_signal(restore_id: str, index: int) -> str:
     return f"cancel#{restore_id}#{index}"
 
 
+def approval_signal(restore_id: str) -> str:
+    """Somebody approved the restore, or wants it to stop, while it waits for an approval."""
+    return f"approval#{restore_id}"
+
+
 def signal_of(event: Mapping[str, Any]) -> str | None:
     """None for an event that nobody waits for, or that lacks what it should have."""
     reader = _READERS.get(str(event.get("detail-type")))

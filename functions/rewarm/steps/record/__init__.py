@@ -1,5 +1,6 @@
 """What a restore writes down and reads again: its items in the table and its objects in the bucket.
 
+- approvals: the approval that a restore waits for
 - bucket: every key of the bucket, and links to the page of a restore
 - learned_times: what finished restores of this account say about the next one
 - leftovers: what a failed restore removed and what it leaves behind, in words

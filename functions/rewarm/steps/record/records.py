@@ -22,6 +22,7 @@ class Status(StrEnum):
     ACCEPTED = "accepted"
     PLANNING = "planning"
     PLANNED = "planned"
+    AWAITING_APPROVAL = "awaiting-approval"
     RESTORING = "restoring"
     INITIALIZING = "initializing"
     READY = "ready"

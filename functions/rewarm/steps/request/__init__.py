@@ -1,7 +1,8 @@
-"""How a restore begins, is looked at, and is cancelled.
+"""How a restore begins, is looked at, approved and cancelled.
 
 State: Parse Request.
-Routes: start_restore, get_restore, cancel_restore (all in routes), runbooks, listing.
+Routes: start_restore, get_restore, cancel_restore (all in routes), approve_restore, runbooks, listing.
 
+- approval: approves the plan that a restore waits with
 - routes: begins a restore, shows it, and asks it to stop
 """

@@ -21,7 +21,7 @@ from rewarm.domain.errors import (
     RestoreNotFoundError,
     ServiceUnavailableError,
 )
-from rewarm.domain.ready.waits import cancel_signal
+from rewarm.domain.ready.waits import approval_signal, cancel_signal
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
@@ -170,7 +170,7 @@ def get_restore(restore_id: str, ports: GetRestorePorts, *, known: str | None = 
 
     Raises RestoreNotFoundError.
     """
-    record = _found(restore_id, ports.table.get_whole(restore_id), ports)
+    record = found_record(restore_id, ports.table.get_whole(restore_id), ports)
     version = _version(record)
     return None if version == known else _answer(restore_id, version, record, ports)
 
@@ -207,7 +207,7 @@ def _answer(restore_id: str, version: str, record: JsonObject, ports: GetRestore
     }
 
 
-def _found(
+def found_record(
     restore_id: str, record: JsonObject | None, ports: GetRestorePorts | CancelRestorePorts
 ) -> JsonObject:
     """The record, made again where it is lost. Raises RestoreNotFoundError."""
@@ -251,7 +251,7 @@ def cancel_restore(
     A volume that is at full speed is kept. Who comes first, the end of the last volume or this, the table
     decides.
     """
-    record = _found(restore_id, ports.table.get(restore_id), ports)
+    record = found_record(restore_id, ports.table.get(restore_id), ports)
     asked_before = bool(record.get("cancelRequested"))
     if not asked_before:
         _stop_if_ended(restore_id, record)
@@ -282,9 +282,9 @@ def mark_cancelled(restore_id: str, table: RestoreTable) -> bool:
 
 
 def wake_waiting(restore_id: str, record: JsonObject, *, waiters: Waiters, tasks: Tasks) -> int:
-    """How many of its volumes waited for an event of AWS, and now look."""
-    tokens = [token for index in indexes(record) for token in waiters.take(cancel_signal(restore_id, index))]
-    return sum(tasks.wake(token) for token in tokens)
+    """How many waited and now look: the restore for its approval, or volumes for an event of AWS."""
+    signals = [approval_signal(restore_id), *(cancel_signal(restore_id, at) for at in indexes(record))]
+    return sum(tasks.wake(token) for signal in signals for token in waiters.take(signal))
 
 
 def _stop_if_ended(restore_id: str, record: JsonObject) -> None:

@@ -1,0 +1,44 @@
+"""What a restore's record says of its approval: the question, who approved, or that nobody did in time.
+
+There is one question at a time. Whoever writes an answer replaces exactly the question that it answers, so of
+an approval, the end of the wait and a new question, the table accepts the one that comes first.
+"""
+
+from __future__ import annotations
+
+from rewarm.contracts import Approval, ApprovalQuestion
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
+from rewarm.steps.record.records import Status
+
+APPROVAL = "approval"
+"""Attribute of a restore that waits for an approval, or waited for it."""
+
+
+def approval_of(record: JsonObject | None) -> Approval | None:
+    """None where the restore never waited for an approval."""
+    found = (record or {}).get(APPROVAL)
+    return Approval.model_validate(found) if isinstance(found, dict) else None
+
+
+def ask(restore_id: str, question: ApprovalQuestion, table: RestoreTable) -> Approval:
+    """Notes that the restore waits for the answer to this question; returns what is known of it.
+
+    Asking again changes nothing. A question that is lost with its record is asked again.
+    """
+    record = table.get(restore_id) or {}
+    known = approval_of(record)
+    if known is None or known.asked_at != question.asked_at:
+        table.replace_value(restore_id, APPROVAL, question.to_json(), was=record.get(APPROVAL))
+        known = approval_of(table.get(restore_id)) or Approval.model_validate(question)
+    if known.is_open and record.get("status") != Status.AWAITING_APPROVAL:
+        table.advance(restore_id, Status.AWAITING_APPROVAL.value)
+    return known
+
+
+def answer(restore_id: str, record: JsonObject, changes: JsonObject, table: RestoreTable) -> bool:
+    """Adds the answer to the question of the record; returns False where another answer came first, or where
+    the restore was cancelled.
+    """
+    asked = record[APPROVAL]
+    return table.replace_value(restore_id, APPROVAL, {**asked, **changes}, was=asked)

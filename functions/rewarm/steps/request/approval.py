@@ -1,0 +1,78 @@
+"""The route POST /restores/{id}/approve: somebody approves the plan that a restore waits with.
+
+Slack's button does the same. The approval is in the record before the restore is woken, and a restore that is
+about to wait leaves its token before it looks at the record. So one of both sees the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rewarm.contracts import Approval
+from rewarm.domain.errors import NotAwaitingApprovalError, RestoreEndedError
+from rewarm.domain.ready.waits import approval_signal
+from rewarm.domain.units import iso, price_text
+from rewarm.ports import JsonObject
+from rewarm.steps.record.approvals import answer, approval_of
+from rewarm.steps.record.records import FINISHED
+from rewarm.steps.request.routes import CancelRestorePorts, found_record
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproveRestorePorts(CancelRestorePorts):
+    """The ports that approve_restore needs."""
+
+
+def approve_restore(
+    restore_id: str,
+    *,
+    by: str,
+    now: datetime,
+    ports: ApproveRestorePorts,
+    asked_at: datetime | None = None,
+) -> JsonObject:
+    """Approves what the restore waits with; `asked_at` names the question that was shown, if one was.
+
+    Approving again changes nothing: the first approval counts, and who waits is woken once more. Raises
+    RestoreNotFoundError, RestoreEndedError, NotAwaitingApprovalError.
+    """
+    record = found_record(restore_id, ports.table.get(restore_id), ports)
+    approval = _meant(restore_id, record, asked_at)
+    if approval.approved_at is None:
+        given = {"approvedAt": iso(now), "by": by}
+        if answer(restore_id, record, given, ports.table):
+            ports.table.append_event(restore_id, _news(approval, by, now))
+        record = ports.table.get(restore_id) or {}
+        approval = _meant(restore_id, record, asked_at)
+    if approval.approved_at is None:
+        raise NotAwaitingApprovalError(f"{restore_id} is being cancelled")
+    for token in ports.waiters.take(approval_signal(restore_id)):
+        ports.tasks.wake(token)
+    return {"restoreId": restore_id, "status": record.get("status"), "approval": approval.to_json()}
+
+
+def _meant(restore_id: str, record: JsonObject, asked_at: datetime | None) -> Approval:
+    """The restore's approval, given or not. Raises RestoreEndedError, NotAwaitingApprovalError."""
+    status, approval = record.get("status"), approval_of(record)
+    if status in FINISHED:
+        raise RestoreEndedError(f"{restore_id} has ended: it is {status}; nothing is left to approve")
+    if approval is None:
+        raise NotAwaitingApprovalError(f"{restore_id} does not wait for an approval: it is {status}")
+    if approval.ended_at is not None:
+        raise NotAwaitingApprovalError(f"nobody approved {restore_id} in time: it is about to fail")
+    if asked_at is not None and asked_at != approval.asked_at:
+        raise NotAwaitingApprovalError(
+            f"{restore_id} has another plan by now, for {price_text(approval.usd)}; look at it first"
+        )
+    return approval
+
+
+def _news(approval: Approval, by: str, now: datetime) -> JsonObject:
+    """For the history of the restore."""
+    return {
+        "event": "approved",
+        "at": iso(now),
+        "title": f"Approved by {by}",
+        "text": f"{by} approved the plan for {price_text(approval.usd)}. {approval.reason}",
+    }

@@ -1,0 +1,139 @@
+"""POST /restores/{id}/approve: who comes first, and who is woken."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from rewarm.contracts import ApprovalQuestion
+from rewarm.domain.errors import NotAwaitingApprovalError, RestoreEndedError, RestoreNotFoundError
+from rewarm.domain.ready.waits import approval_signal
+from rewarm.steps.record.approvals import answer, ask
+from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
+from rewarm.steps.request.routes import cancel_restore
+from tests.support.builders import NOW, RESTORE_ID
+from tests.support.fakes import FakeTable
+from tests.support.holds import FakeHolds
+from tests.support.signals import FakeTasks, FakeWaiters
+
+ALICE = "arn:aws:iam::123456789012:user/alice"
+LATER = NOW + timedelta(minutes=3)
+
+
+def question(usd="3.20", asked_at=NOW):
+    until = asked_at + timedelta(hours=1)
+    return ApprovalQuestion(asked_at=asked_at, until=until, usd=usd, reason="It costs more than $1.00.")
+
+
+@pytest.fixture
+def ports():
+    """Of a restore that waits."""
+    table = FakeTable()
+    table.put_new(RESTORE_ID, {"status": "planned", "request": {}, "volumeCount": 1})
+    ask(RESTORE_ID, question(), table)
+    waiters = FakeWaiters()
+    waiters.replace(approval_signal(RESTORE_ID), "token-1", seconds=900)
+    return ApproveRestorePorts(
+        table=table, waiters=waiters, tasks=FakeTasks({"token-1", "token-2"}), holds=FakeHolds()
+    )
+
+
+def approve(ports, by=ALICE, **more):
+    return approve_restore(RESTORE_ID, by=by, now=LATER, ports=ports, **more)
+
+
+def record(ports):
+    return ports.table.records[RESTORE_ID]
+
+
+def test_wakes_the_restore_and_says_who_approved(ports):
+    answered = approve(ports)
+    assert ports.tasks.woken == ["token-1"]
+    assert answered["status"] == "awaiting-approval"
+    assert answered["approval"]["by"] == record(ports)["approval"]["by"] == ALICE
+    assert answered["approval"]["approvedAt"] == "2026-11-21T03:03:00Z"
+    (news,) = record(ports)["events"]
+    assert news["event"] == "approved"
+    assert "for $3.20" in news["text"]
+
+
+def test_the_first_approval_counts_and_the_second_wakes_again(ports):
+    first = approve(ports)
+    ports.waiters.replace(approval_signal(RESTORE_ID), "token-2", seconds=900)
+    assert approve(ports, by="bob") == first
+    assert ports.tasks.woken == ["token-1", "token-2"]
+    assert len(record(ports)["events"]) == 1
+
+
+def test_of_two_at_once_one_is_told_that_the_other_approved(ports, monkeypatch):
+    table, read = ports.table, ports.table.get
+
+    def read_and_overtaken(restore_id):
+        found = read(restore_id)
+        monkeypatch.undo()
+        approve(ports, by="bob")
+        return found
+
+    monkeypatch.setattr(table, "get", read_and_overtaken)
+    assert approve(ports)["approval"]["by"] == "bob"
+    assert len(record(ports)["events"]) == 1
+
+
+@pytest.mark.parametrize("status", ["ready", "failed", "cancelled"])
+def test_what_has_ended_cannot_be_approved(ports, status):
+    ports.table.update(RESTORE_ID, {"status": status})
+    with pytest.raises(RestoreEndedError, match=status):
+        approve(ports)
+    assert "approvedAt" not in record(ports)["approval"]
+
+
+def test_what_never_waited_cannot_be_approved(ports):
+    ports.table.records[RESTORE_ID] = {"status": "initializing", "request": {}}
+    with pytest.raises(NotAwaitingApprovalError, match="it is initializing"):
+        approve(ports)
+
+
+def test_it_is_too_late_once_the_wait_is_over(ports):
+    assert answer(RESTORE_ID, record(ports), {"endedAt": "2026-11-21T04:00:00Z"}, ports.table)
+    with pytest.raises(NotAwaitingApprovalError, match="in time"):
+        approve(ports)
+    assert ports.tasks.woken == []
+
+
+def test_another_plan_than_the_one_that_was_shown_is_not_approved(ports):
+    ask(RESTORE_ID, question(usd="9", asked_at=LATER), ports.table)
+    with pytest.raises(NotAwaitingApprovalError, match=r"another plan by now, for \$9.00"):
+        approve(ports, asked_at=NOW)
+    assert approve(ports, asked_at=LATER)["approval"]["usd"] == "9"
+
+
+def test_what_is_being_cancelled_is_not_approved(ports):
+    cancel_restore(RESTORE_ID, ports)
+    assert ports.tasks.woken == ["token-1"], "who cancels ends the wait"
+    with pytest.raises(NotAwaitingApprovalError, match="is being cancelled"):
+        approve(ports)
+
+
+def test_a_restore_that_nobody_knows(ports):
+    with pytest.raises(RestoreNotFoundError):
+        approve_restore("restore-other", by=ALICE, now=NOW, ports=ports)
+
+
+class TestAsk:
+    def test_asking_again_forgets_no_approval(self, ports):
+        approve(ports)
+        assert ask(RESTORE_ID, question(), ports.table).by == ALICE
+        assert record(ports)["approval"]["by"] == ALICE
+
+    def test_a_new_question_takes_the_place_of_the_one_before(self, ports):
+        approve(ports)
+        asked = ask(RESTORE_ID, question(usd="9", asked_at=LATER), ports.table)
+        assert asked.is_open
+        assert record(ports)["approval"] == question(usd="9", asked_at=LATER).to_json()
+
+    def test_what_is_lost_with_the_record_is_asked_again(self, ports):
+        ports.table.records[RESTORE_ID] = {"status": "restoring", "request": {}}
+        assert ask(RESTORE_ID, question(), ports.table).is_open
+        assert record(ports)["status"] == "awaiting-approval"
+        assert record(ports)["approval"] == question().to_json()
