@@ -27,7 +27,14 @@ def stale_prices(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) ->
 
 def plan_notes(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> list[str]:
     """Sentences; none where there is nothing out of the ordinary."""
-    notes = [*_replaced(plans), *_enlarged(plans), *_unmeasured(plans), *_sets(plans), *_passed_over(plans)]
+    notes = [
+        *_replaced(plans),
+        *_enlarged(plans),
+        *_of_unknown_size(plans),
+        *_unmeasured(plans),
+        *_sets(plans),
+        *_passed_over(plans),
+    ]
     stale = stale_prices(plans, book, now)
     if stale:
         notes.append(
@@ -108,6 +115,18 @@ def _enlarged(plans: Sequence[VolumePlan]) -> Iterator[str]:
         yield (
             f"{volume_type.noun.capitalize()} has at least {volume_type.min_size_gib} GiB, so the "
             f"{snapshot_gib} GiB snapshot gets one of {volume_type.min_size_gib} GiB."
+        )
+
+
+def _of_unknown_size(plans: Sequence[VolumePlan]) -> Iterator[str]:
+    """A restore lists the blocks before it plans; `POST /plans` lists none, so that it answers at once."""
+    unknown = sorted(
+        {plan.volume.snapshot_id for plan in plans if plan.volume.data_bytes_from == "volumeSize"}
+    )
+    if unknown:
+        yield (
+            f"EC2 does not say how much data {', '.join(unknown)} holds, so this plan counts the whole "
+            "volume. A restore lists the blocks first, so its plan may be quicker and cheaper."
         )
 
 

@@ -11,7 +11,7 @@ from rewarm.contracts.values import Boost, Candidate, NewVolume
 from rewarm.domain.model import PriceFigure, Strategy
 from rewarm.domain.volume.extents import Scope
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
-from tests.support.builders import NOW, assignment, volume_plan
+from tests.support.builders import NOW, SNAPSHOT_ID, assignment, volume_plan
 from tests.support.fakes import tokyo_prices
 
 
@@ -47,6 +47,15 @@ def test_a_volume_that_is_larger_than_its_snapshot_is_named():
     ]
     asked_for = NewVolume(volume_type="sc1", size_gib=200)
     assert plan_notes([planned(Strategy.BACKGROUND, volume=asked_for)], book(), NOW) == []
+
+
+def test_a_snapshot_of_unknown_size_is_named_once():
+    plans = [planned(Strategy.WARM_UP_AGENT, data_bytes_from="volumeSize")] * 2
+    (note,) = plan_notes(plans, book(), NOW)
+    assert note.startswith(
+        f"EC2 does not say how much data {SNAPSHOT_ID} holds, so this plan counts the whole"
+    )
+    assert plan_notes([planned(Strategy.WARM_UP_AGENT, data_bytes_from="writtenBlocks")], book(), NOW) == []
 
 
 class TestWarmUp:
