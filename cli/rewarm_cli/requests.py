@@ -34,6 +34,8 @@ FIELDS = {
     "unmount": "target.unmount",
     "ready_within": "objective.readyWithinMinutes",
     "max_cost": "objective.maxCostUsd",
+    "approve_above": "objective.approveAboveUsd",
+    "approve_replace": "objective.approveReplace",
     "strategy": "objective.strategy",
     "strict": "objective.strict",
 }
@@ -172,6 +174,10 @@ _OPTIONS = (
     click.option("--unmount", is_flag=True, help="With --replace: unmount that volume."),
     click.option("--ready-within", type=Minutes(), metavar="TIME", help="The deadline: minutes, or 2h, 1d."),
     click.option("--max-cost", type=float, metavar="USD", help="The budget for all volumes together."),
+    click.option(
+        "--approve-above", type=float, metavar="USD", help="Wait for approval where the plan costs more."
+    ),
+    click.option("--approve-replace", is_flag=True, help="With --replace: wait for approval anyway."),
     click.option(
         "--strategy", type=click.Choice(STRATEGIES), metavar="NAME",
         help="Default: auto, the cheapest that meets the deadline.",

@@ -148,6 +148,8 @@ def _facts(record: Json) -> Iterator[tuple[str, str]]:
             "expected",
             f"{words.clock(summary['readyP90At'])} (P90), for {words.usd(summary['totalCostUsd'])}",
         )
+    if approval := record.get("approval"):
+        yield "approval", _answered(approval)
     if record.get("finishedAt"):
         cost = f", for {words.usd(record['costUsd'])}" if record.get("costUsd") is not None else ""
         yield "finished", words.clock(record["finishedAt"]) + cost
@@ -158,6 +160,36 @@ def _facts(record: Json) -> Iterator[tuple[str, str]]:
     failure = record.get("failure") or {}
     if failure:
         yield "failure", " ".join(filter(None, [failure.get("error"), failure.get("cause")]))
+
+
+def _answered(approval: Json) -> str:
+    """Who approved what, or until when somebody may."""
+    price = words.usd(approval["usd"])
+    if approval.get("approvedAt"):
+        return f"{price}, by {approval['by']}, {words.clock(approval['approvedAt'])}"
+    if approval.get("endedAt"):
+        return f"{price}, by nobody until {words.clock(approval['until'])}"
+    return f"needed for {price} until {words.clock(approval['until'])}: {approval['reason']}"
+
+
+def is_awaiting(record: Json) -> bool:
+    """Whether it waits until somebody approves its plan."""
+    return status_of(record) == "awaiting-approval"
+
+
+def approval_lines(record: Json) -> Iterator[str]:
+    """What is to be approved: the plan of each volume, then price, reason and time."""
+    for planned in record.get("plans") or []:
+        plan = planned["plan"]
+        facts = [
+            _strategy(plan),
+            f"at full speed in {words.duration(plan['readyP90Seconds'])} (P90)",
+            words.usd(plan["costUsd"]),
+        ]
+        yield f"{planned['snapshotId']}: {', '.join(facts)}. {plan['why']}"
+    if approval := record.get("approval"):
+        yield f"{words.usd(approval['usd'])} in all. {approval['reason']}"
+        yield f"Until {words.clock(approval['until'])}; then the restore fails, and nothing was made."
 
 
 def _volume_row(volume: Json) -> list[str]:
@@ -200,6 +232,8 @@ def progress_text(volume: Json) -> str | None:
 
 def _next(record: Json) -> Iterator[str]:
     restore_id = record["restoreId"]
+    if is_awaiting(record):
+        yield f"Approve it: rewarm approve {restore_id}"
     if not is_over(record):
         yield f"Watch it: rewarm status {restore_id} --watch"
         yield f"Cancel it: rewarm cancel {restore_id}"

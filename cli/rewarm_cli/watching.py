@@ -11,7 +11,15 @@ import click
 
 from rewarm_cli import words
 from rewarm_cli.problems import NOT_READY, STILL_RUNNING, STOPPED, CommandFailedError
-from rewarm_cli.views import is_good, is_over, progress_of, progress_text, show_restore, status_of
+from rewarm_cli.views import (
+    is_awaiting,
+    is_good,
+    is_over,
+    progress_of,
+    progress_text,
+    show_restore,
+    status_of,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -138,6 +146,8 @@ class _View:
             self._move(record, status)
         else:
             self._print(record, status)
+        if is_awaiting(record) and status != self._status:
+            self._console.print(f"Approve it: rewarm approve {record['restoreId']}", soft_wrap=True)
         self._status = status
 
     def close(self) -> None:

@@ -289,3 +289,66 @@ class TestEnds:
         assert rewarm("report", "restore-1", "--url").out == f"{url}\n"
         assert rewarm("report", "restore-1", "--save", str(tmp_path / "page.html")).status == DONE
         assert (tmp_path / "page.html").read_text(encoding="utf-8") == "<html>"
+
+
+class TestApprove:
+    WAITS = {
+        "status": "awaiting-approval",
+        "approval": {
+            "askedAt": "2026-11-22T10:00:00Z",
+            "until": "2026-11-22T11:00:00Z",
+            "usd": "3.20",
+            "reason": "The plan costs $3.20; above $1.00 it needs approval (objective.approveAboveUsd).",
+        },
+        "plans": [
+            {
+                "index": 0,
+                "snapshotId": "snap-1",
+                "plan": {
+                    "strategy": "provisioned-rate",
+                    "initializationRateMibS": 300,
+                    "readyP90Seconds": 600,
+                    "costUsd": "3.20",
+                    "why": "It is the cheapest that meets the deadline.",
+                },
+            }
+        ],
+    }  # fmt: skip
+
+    def test_it_shows_plan_and_price_and_approves_just_that(self, rewarm, stack):
+        stack.put(restored(**self.WAITS))
+        shown = rewarm("approve", "restore-1")
+        assert shown.status == DONE
+        assert "snap-1: provisioned-rate 300 MiB/s, at full speed in 10 min (P90), $3.20." in shown.out
+        assert "$3.20 in all. The plan costs $3.20; above $1.00 it needs approval" in shown.out
+        assert "restore-1 is approved, by alice" in shown.out
+        assert stack.calls[-1].query == {"askedAt": "2026-11-22T10:00:00Z"}
+
+    def test_a_restore_that_does_not_wait_is_refused(self, rewarm, stack):
+        stack.put(restored(status="initializing"))
+        shown = rewarm("approve", "restore-1", "--yes")
+        assert shown.status == REFUSED
+        assert "NotAwaitingApprovalError" in shown.err
+        assert rewarm("approve", "restore-2").status == NOT_FOUND
+
+    def test_the_status_says_how_to_approve(self, rewarm, stack):
+        stack.put(restored(**self.WAITS))
+        shown = rewarm("status", "restore-1").out
+        assert "restore-1 is awaiting-approval" in shown
+        assert "needed for $3.20 until 2026-11-22 11:00 UTC: The plan costs $3.20" in shown
+        assert "Approve it: rewarm approve restore-1" in shown
+        rewarm("approve", "restore-1", "--yes")
+        assert "$3.20, by alice, 2026-11-22 10:02 UTC" in rewarm("status", "restore-1").out
+
+    def test_who_watches_is_told_how_to_approve(self, rewarm, stack):
+        stack.put(restored(**self.WAITS))
+        shown = rewarm("status", "restore-1", "--watch", "--timeout", "0m")
+        assert shown.status == STILL_RUNNING
+        assert shown.out.splitlines().count("Approve it: rewarm approve restore-1") == 1
+
+    def test_the_request_can_ask_for_it(self, rewarm, stack):
+        rewarm(
+            "restore", "--volume", "vol-1", "--instance", "i-1", "--approve-above", "1", "--approve-replace"
+        )
+        asked = stack.calls[-1].body["objective"]
+        assert asked == {"approveAboveUsd": 1.0, "approveReplace": True}

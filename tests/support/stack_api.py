@@ -77,10 +77,21 @@ class StackApi:
                 self.changed.wait_for(lambda: self.restores[name]["version"] != known, seconds)
             return 200, self.restores[name]
 
-    def _post_restores(self, call: Call, _name: str) -> tuple[int, Json]:
+    def _post_restores(self, call: Call, name: str) -> tuple[int, Json]:
+        if name.endswith("/approve"):
+            return self._approve(call, name.removesuffix("/approve"))
         restore_id = f"restore-{len(self.restores) + 1}"
         self.put({"restoreId": restore_id, "status": "accepted", "request": call.body, "volumes": []})
         return 202, {"restoreId": restore_id, "status": "accepted"}
+
+    def _approve(self, call: Call, name: str) -> tuple[int, Json]:
+        record = self.restores[name]
+        approval = record.get("approval") or {}
+        if not approval or call.query.get("askedAt") != approval["askedAt"]:
+            raise RefusedError(409, "NotAwaitingApprovalError", f"{name} does not wait for an approval")
+        approval = {**approval, "approvedAt": "2026-11-22T10:02:00Z", "by": "alice"}
+        self.put({**record, "approval": approval})
+        return 202, {"restoreId": name, "status": record["status"], "approval": approval}
 
     def _delete_restores(self, _call: Call, name: str) -> tuple[int, Json]:
         record = self.restores[name]

@@ -1,4 +1,4 @@
-"""`rewarm plan`, `restore`, `status`, `list`, `cancel` and `report`."""
+"""`rewarm plan`, `restore`, `status`, `list`, `approve`, `cancel` and `report`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 STATUSES = (
-    "accepted", "planning", "planned", "restoring", "initializing", "ready", "failed", "cancelled", "refused",
-    "duplicate", "suppressed",
+    "accepted", "planning", "planned", "awaiting-approval", "restoring", "initializing", "ready", "failed",
+    "cancelled", "refused", "duplicate", "suppressed",
 )  # fmt: skip
 MOST_ON_A_PAGE = 100
 
@@ -215,6 +215,35 @@ def _instant(option: str, text: str | None) -> str | None:
         raise click.UsageError(
             f"{option}: found {text!r}; allowed are 30m, 12h, 7d, or a time such as 2026-11-22T10:00:00Z"
         ) from None
+
+
+@click.command()
+@click.argument("restore_id", metavar="RESTORE")
+@click.option("-y", "--yes", is_flag=True, help="Approve without showing the plan and asking.")
+@takes_settings
+def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
+    """Approve the plan that a restore waits with. On a terminal it shows the plan first, and asks.
+
+    If another plan takes its place meanwhile, nothing is approved.
+    """
+    from rewarm_cli.views import approval_lines
+    from rewarm_cli.watching import path_of
+
+    api, path = settings.api(), path_of(restore_id)
+    record = api.insist(200, "GET", path)
+    asked_at = (record.get("approval") or {}).get("askedAt")
+    if settings.for_people:
+        for line in approval_lines(record):
+            click.echo(line)
+        if asked_at and sys.stdin.isatty() and sys.stdout.isatty() and not yes:
+            click.confirm("Approve this plan?", abort=True)
+    query = f"?{urlencode({'askedAt': asked_at})}" if asked_at else ""
+    answer = api.insist(202, "POST", f"{path}/approve{query}")
+    if settings.for_people:
+        click.echo(f"{restore_id} is approved, by {answer['approval']['by']}")
+        click.echo(f"Watch it: rewarm status {restore_id} --watch")
+    else:
+        settings.emit(answer)
 
 
 @click.command()
