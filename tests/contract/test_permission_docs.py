@@ -41,7 +41,7 @@ def call(method, path):
     return "execute-api:Invoke", f"{API}/{method}{path}"
 
 
-@pytest.mark.parametrize("name", ["operator", "viewer"])
+@pytest.mark.parametrize("name", ["operator", "viewer", "approver"])
 def test_aws_supports_every_statement_for_people(name):
     assert [said for one in policy(name) for said in problems(one)] == []
 
@@ -59,6 +59,15 @@ def test_aws_supports_every_statement_for_people(name):
         ("operator", ("execute-api:Invoke", f"{API.replace('/v1', '/v2')}/POST/restores"), False),
         ("operator", ("states:StopExecution", EXECUTION.replace("Restore", "Other")), False),
         ("operator", ("ec2:DescribeVolumes", "*"), False),
+        ("operator", call("POST", "/restores/1/approve"), True),
+        ("approver", call("POST", "/restores/1/approve"), True),
+        ("approver", call("GET", "/restores/1"), True),
+        ("approver", call("GET", "/restores"), True),
+        ("approver", FIND, True),
+        ("approver", call("POST", "/restores"), False),
+        ("approver", call("DELETE", "/restores/1"), False),
+        ("approver", STOP, False),
+        ("viewer", call("POST", "/restores/1/approve"), False),
         ("viewer", call("GET", "/restores/1"), True),
         ("viewer", call("POST", "/plans"), True),
         ("viewer", LOOK, True),

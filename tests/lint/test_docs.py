@@ -109,6 +109,8 @@ def test_the_picture_shows_states_that_exist(name):
         "No Fallback",
         "Announce Fallback",
         "Announce Unreported",
+        "Announce Approval",
+        "Check Approval",
         "Release Target",
         "Release Target After Failure",
     }

@@ -45,6 +45,7 @@ OTHER_ATTEMPTS = {
     # The state has no longer than the wait that it stands for.
     ("Await Signal", OF_LAMBDA): 2,
     ("Await Signal Of Snapshot", OF_LAMBDA): 2,
+    ("Await Signal Of Approval", OF_LAMBDA): 2,
     # EC2 needs its time to detach what is to be deleted.
     ("Clean Up", BUSY): 20,
     ("Clean Up Attempt", BUSY): 20,

@@ -77,6 +77,11 @@ def _dispatch() -> contracts.DispatchWarmerResult:
     )
 
 
+def _question() -> contracts.ApprovalQuestion:
+    reason = "The plan costs $3.20; above $1.00 it needs approval (objective.approveAboveUsd)."
+    return contracts.ApprovalQuestion(asked_at=NOW, until=DEADLINE, usd=Decimal("3.20"), reason=reason)
+
+
 def _failed_result() -> JsonObject:
     return {
         "verdict": "failed",
@@ -96,6 +101,7 @@ def _restore_events(request: contracts.RestoreRequest) -> list[Contract]:
         contracts.ChooseStrategyEvent(
             **COMMON, request=request, deadline_at=DEADLINE, volumes_key=f"restores/{RESTORE_ID}/volumes.json"
         ),
+        contracts.CheckApprovalEvent(**COMMON, question=_question()),
         contracts.LoadPlanEvent(**COMMON, index=0),
         contracts.KeepResultEvent(**COMMON, result=_failed_result()),
         contracts.AnnounceEvent(

@@ -20,12 +20,21 @@ from rewarm.contracts.results import (
     VerifyVolumeResult,
     WaitSeconds,
 )
-from rewarm.contracts.values import Confirmation, Failure, Plan, Trigger, VolumeAssignment
+from rewarm.contracts.values import (
+    Approval,
+    ApprovalQuestion,
+    Confirmation,
+    Failure,
+    Plan,
+    Trigger,
+    VolumeAssignment,
+)
 from rewarm.domain.model import Strategy
 from rewarm.domain.volume.extents import Scope
 
 Announcement = Literal[
     "plan",
+    "approval",
     "fallback",
     "attached",
     "available",
@@ -59,6 +68,15 @@ class ChooseStrategyEvent(StepEvent):
     request: RestoreRequest
     deadline_at: Instant | None = None
     volumes_key: str
+    approved: Approval | None = Field(
+        default=None, description="What was approved of an earlier plan; null before anything was."
+    )
+
+
+class CheckApprovalEvent(StepEvent):
+    """Asks whether somebody has approved the plan that the restore waits with."""
+
+    question: ApprovalQuestion
 
 
 class LoadPlanEvent(StepEvent):
@@ -179,9 +197,12 @@ class ChooseFallbackEvent(StepEvent):
 
 
 class AwaitSignalEvent(StepEvent):
-    """Asks to be woken by an event of AWS; the task with the token waits no longer than `wait_seconds`."""
+    """Asks to be woken by an event of AWS, or without a volume by an approval of the restore.
 
-    volume: VolumeAssignment
+    The task with the token waits no longer than `wait_seconds`.
+    """
+
+    volume: VolumeAssignment | None = None
     volume_id: str | None = None
     dispatch: DispatchWarmerResult | None = None
     task_token: str = Field(min_length=1, max_length=2_048)

@@ -52,6 +52,7 @@ MAX_COST = {
     ]
 }
 """pydantic's own pattern for a decimal number takes negative ones, which are refused."""
+CostLimit = Annotated[Usd, Field(le=1_000_000), WithJsonSchema(MAX_COST)]
 SELECTORS = ("snapshotId", "volumeId", "tags", "instanceId", "imageId", "alarm")
 
 
@@ -133,8 +134,17 @@ class Objective(Contract):
     """What matters: when it must be fast, what it may cost, and how."""
 
     ready_within_minutes: Annotated[StrictInt, Field(ge=1, le=10_080)] | None = None
-    max_cost_usd: Annotated[Usd, Field(le=1_000_000), WithJsonSchema(MAX_COST)] | None = Field(
+    max_cost_usd: CostLimit | None = Field(
         default=None, description="For all volumes of this restore together."
+    )
+    approve_above_usd: CostLimit | None = Field(
+        default=None,
+        description="A plan that costs more, all volumes together, waits until somebody approves it. What "
+        "was approved is then the most that other plans may cost, too.",
+    )
+    approve_replace: StrictBool = Field(
+        default=False,
+        description="With target.mode replace: whatever it costs, the plan waits until somebody approves it.",
     )
     strategy: Literal["auto"] | Strategy = "auto"
     strict: StrictBool = Field(

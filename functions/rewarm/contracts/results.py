@@ -11,6 +11,8 @@ from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
 from rewarm.contracts.benchmarks import BenchmarkRun, StartedBenchmark
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import (
+    Approval,
+    ApprovalQuestion,
     Confirmation,
     ExpectedReads,
     Failure,
@@ -73,9 +75,20 @@ class ChooseStrategyResult(Contract):
     plans_key: str
     indexes: list[int]
     summary: PlanSummary
+    question: ApprovalQuestion | None = Field(
+        default=None, description="What somebody must approve first; null where the restore goes on."
+    )
     plans: list[VolumePlan] = Field(
         default_factory=list, description="The same for readers, where they have at most 64 KiB."
     )
+
+
+class CheckApprovalResult(Contract):
+    """Whether the restore goes on, and if not, when to look again."""
+
+    approved: Approval | None = None
+    plan_again: bool = Field(description="The plan is so old that its times do not hold any more.")
+    wait_seconds: WaitSeconds
 
 
 class LoadPlanResult(Contract):

@@ -209,7 +209,8 @@ class VolumePlan(Contract):
     )
     budget_usd: Usd | None = Field(
         default=None,
-        description="What maxCostUsd leaves this volume: its price and an even part of what nobody needs.",
+        description="What maxCostUsd and approvals leave this volume: its price and an even part of what "
+        "nobody needs.",
     )
 
 
@@ -220,6 +221,10 @@ class PlanSummary(Contract):
     ready_p90_at: Instant
     deadline_missed: bool
     why: str
+    needs_approval: str | None = Field(
+        default=None,
+        description="Why somebody must approve it before anything is made; null where nobody must.",
+    )
     price_book_as_of: Instant
     price_book_stale: bool = Field(
         default=False, description="A price that the plans were reckoned with is more than 90 days old."

@@ -192,6 +192,10 @@ class NotAwaitingApprovalError(RestoreError):
     """The restore does not wait for an approval, or no longer for the one that was meant."""
 
 
+class ApprovalTimedOutError(RestoreError):
+    """Nobody approved the restore in time; nothing was made for it."""
+
+
 class RestoreNotFoundError(RestoreError):
     """No restore has this id."""
 

@@ -1,4 +1,4 @@
-"""Serves the states Await Signal and Await Signal Of Snapshot."""
+"""Serves the states Await Signal, Await Signal Of Snapshot and Await Signal Of Approval."""
 
 from __future__ import annotations
 

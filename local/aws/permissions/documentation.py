@@ -17,7 +17,8 @@ the reason beside each statement. The names of resources are those of the templa
 logs and X-Ray come on top.
 
 Policies for people are in [policies/](policies): [operator](policies/operator.json) may call the whole API
-and stop executions, [viewer](policies/viewer.json) may look and plan. Who deploys needs two:
+and stop executions, [viewer](policies/viewer.json) may look and plan, [approver](policies/approver.json) may
+look at restores and approve them. Who deploys needs two:
 [deployer](policies/deployer.json) and [deployer-services](policies/deployer-services.json). One policy could
 not hold them, because IAM allows it 6,144 characters.
 

@@ -256,3 +256,77 @@ def _boost_stopped(lab: FastLab) -> Ending:
         lab.states.stop(main.arn)
 
     return restored(lab, asked, stop)
+
+
+AWAITING = "Await Signal Of Approval"
+LATE_SECONDS = 600.0
+"""After this the times of a plan do not hold any more."""
+
+
+def awaiting(lab: FastLab, restore_id: str) -> bool:
+    """Until the restore waits for its approval; False where it never does."""
+
+    def there() -> bool:
+        main = lab.execution(RESTORE, restore_id)
+        return main is not None and (main.state == AWAITING or main.status != "RUNNING")
+
+    lab.run(there, most_seconds=LONGEST_SECONDS)
+    main = lab.execution(RESTORE, restore_id)
+    return main is not None and main.state == AWAITING
+
+
+def dear(lab: FastLab) -> Json:
+    """A request whose plan needs approval, whatever it costs."""
+    asked = request(lab, "provisioned-rate")
+    asked["objective"]["approveAboveUsd"] = 0
+    return asked
+
+
+@path("approved-late")
+def _approved_late(lab: FastLab) -> Ending:
+    """The plan is made again."""
+
+    def approve(restore_id: str) -> None:
+        awaiting(lab, restore_id)
+        lab.pass_time(LATE_SECONDS)
+        lab.api("POST", f"/restores/{restore_id}/approve")
+
+    return restored(lab, dear(lab), approve)
+
+
+@path("approved-at-once")
+def _approved(lab: FastLab) -> Ending:
+    """Before the restore has left its token."""
+
+    def approve(restore_id: str) -> None:
+        awaiting(lab, restore_id)
+        lab.api("POST", f"/restores/{restore_id}/approve")
+
+    return restored(lab, dear(lab), approve)
+
+
+@path("approved-by-nobody")
+def _not_approved(lab: FastLab) -> Ending:
+    asked = dear(lab)
+    asked["objective"]["readyWithinMinutes"] = 120
+    return restored(lab, asked)
+
+
+@path("cancelled-before-approval")
+def _cancelled_before_approval(lab: FastLab) -> Ending:
+    def cancel(restore_id: str) -> None:
+        awaiting(lab, restore_id)
+        lab.api("DELETE", f"/restores/{restore_id}")
+
+    return restored(lab, dear(lab), cancel)
+
+
+@path("stopped-before-approval")
+def _stopped_before_approval(lab: FastLab) -> Ending:
+    def stop(restore_id: str) -> None:
+        awaiting(lab, restore_id)
+        main = lab.execution(RESTORE, restore_id)
+        assert main is not None
+        lab.states.stop(main.arn)
+
+    return restored(lab, dear(lab), stop)

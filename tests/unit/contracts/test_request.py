@@ -163,6 +163,21 @@ class TestRefused:
             ({"objective": {"maxCostUsd": -1}}, "objective.maxCostUsd", "found -1; allowed is at least 0"),
             ({"objective": {"maxCostUsd": "NaN"}}, "objective.maxCostUsd", 'found "NaN"'),
             (
+                {"objective": {"approveAboveUsd": -0.01}},
+                "objective.approveAboveUsd",
+                "found -0.01; allowed is at least 0",
+            ),
+            (
+                {"objective": {"approveAboveUsd": "much"}},
+                "objective.approveAboveUsd",
+                'found "much"; allowed is a number',
+            ),
+            (
+                {"objective": {"approveReplace": 1}},
+                "objective.approveReplace",
+                "found 1; allowed is true or false",
+            ),
+            (
                 {"objective": {"strategy": "magic"}},
                 "objective.strategy",
                 "'auto' or 'background', 'warm-up-agent'",

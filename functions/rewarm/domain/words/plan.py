@@ -26,19 +26,22 @@ class PlanMessageFacts:
     deadline_missed: bool
     prices: str
     dry_run: bool
+    waits: bool = False
+    """Somebody must approve it first."""
     notes: Sequence[str] = ()
+
+    @property
+    def verb(self) -> str:
+        """What becomes of the plan."""
+        if self.dry_run:
+            return "Plan only, nothing is created"
+        return "Restore planned, it waits for approval" if self.waits else "Restore started"
 
 
 def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
     """The message before anything is created, or instead of it where the request is a dry run."""
-    first, many = facts.volumes[0], len(facts.volumes)
-    subject = f"{first.snapshot_id} to {first.where}" if many == 1 else f"{many} volumes"
-    verb = "Plan only, nothing is created" if facts.dry_run else "Restore started"
-    sentences = [f"{facts.started_by} {verb}: {subject}."]
-    sentences += [_plan_line(volume, numbered=many > 1) for volume in facts.volumes[:MOST_LINES]]
-    if many > MOST_LINES:
-        sentences.append(f"And {many - MOST_LINES} more volumes.")
-    sentences += facts.notes
+    first, subject = facts.volumes[0], subject_of(facts.volumes)
+    sentences = [f"{facts.started_by} {facts.verb}: {subject}.", *plan_lines(facts.volumes), *facts.notes]
     fields = [
         ("Full speed expected by", f"{clock_text(facts.ready_p90_at)} (P90)"),
         ("Extra cost", usd_text(facts.total_cost_usd)),
@@ -56,12 +59,25 @@ def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
     return Message(
         event="plan",
         restore_id=restore_id,
-        title=f"{'Plan' if facts.dry_run else 'Restoring'}: {subject}",
+        title=f"{'Plan' if facts.dry_run or facts.waits else 'Restoring'}: {subject}",
         text="\n".join(sentences),
         severity=Severity.WARNING if facts.deadline_missed else Severity.INFO,
         fields=tuple(fields),
         next_steps=steps,
     )
+
+
+def subject_of(volumes: Sequence[AnnouncedVolume]) -> str:
+    """Which snapshot goes where, or how many do."""
+    first = volumes[0]
+    return f"{first.snapshot_id} to {first.where}" if len(volumes) == 1 else f"{len(volumes)} volumes"
+
+
+def plan_lines(volumes: Sequence[AnnouncedVolume]) -> list[str]:
+    """The plan of each of the first volumes."""
+    many = len(volumes)
+    lines = [_plan_line(volume, numbered=many > 1) for volume in volumes[:MOST_LINES]]
+    return [*lines, f"And {many - MOST_LINES} more volumes."] if many > MOST_LINES else lines
 
 
 def _plan_line(volume: AnnouncedVolume, *, numbered: bool) -> str:

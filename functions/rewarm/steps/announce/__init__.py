@@ -6,6 +6,7 @@ Unreported of a restore, Announce Change and Failure of a change of performance.
 Each message has one module here, which reads the facts, and one of the same name in `domain/words`.
 
 - announce: the order of record and channels, and the table of messages
+- approval: the message of a plan that waits for somebody to approve it
 - ended: the messages of a restore that failed, was cancelled, or has no report
 - performance: the messages about a change of performance
 - plan: the messages of a plan, and of another plan that takes over

@@ -18,7 +18,7 @@ from rewarm.domain.words.message import Message
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.messages import Messages
 from rewarm.ports.restores import VOLUME_EVENTS, RestoreTable
-from rewarm.steps.announce import ended, performance, plan, ready, usable
+from rewarm.steps.announce import approval, ended, performance, plan, ready, usable
 from rewarm.steps.record.bucket import MESSAGE_SECONDS, page_url
 from rewarm.steps.record.payloads import with_plans
 from rewarm.steps.record.records import note, told_attribute
@@ -29,6 +29,7 @@ Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
 COMPOSERS = MappingProxyType[str, Composer](
     {
         "plan": plan.plan,
+        "approval": approval.approval,
         "fallback": plan.fallback,
         "attached": usable.attached,
         "available": usable.available,
@@ -44,7 +45,9 @@ OF_ONE_VOLUME = usable.USABLE | {"fallback", "ready"}
 TRANSIENT = (ServiceUnavailableError, ThrottledError)
 """Errors for which `Announce Ready` is tried again, so that the record gets its news in the end."""
 MUST_ARRIVE = frozenset({"ready", "failed"})
-"""Messages that are sent until a channel takes them."""
+"""Messages that are sent until a channel takes them; the record says that one did."""
+MUST_BE_TAKEN = MUST_ARRIVE | {"approval"}
+"""If no channel takes one, the state is tried again: somebody must know that a restore waits for them."""
 NOTIFY_ALL = {"slack": True, "email": True}
 
 
@@ -60,14 +63,19 @@ def announce(
         event = with_plans(event, artifacts)
     if event.event in usable.USABLE:
         usable.note_usable(event, table)
+    if event.event == "approval":
+        approval.note_asked(event, table)
     message = record_news(event, COMPOSERS[event.event], table)
     if message is None:
         return AnnounceResult(channels=[])
     key = event.details.get("pageKey")
     url = page_url(key, artifacts, seconds=MESSAGE_SECONDS) if artifacts is not None else None
-    channels = messages.send({**_as_json(message, event), "reportUrl": url})
+    asked = {"approval": event.details["question"]} if event.event == "approval" else {}
+    channels = messages.send({**_as_json(message, event), **asked, "reportUrl": url})
+    if event.event in MUST_BE_TAKEN and not channels:
+        raise ServiceUnavailableError(f"no channel took the message {event.event}")
     if event.event in MUST_ARRIVE:
-        _note_sent(event, channels, table)
+        _note_sent(event, table)
     return AnnounceResult(channels=channels)
 
 
@@ -137,14 +145,11 @@ def _append(
         table.append_volume_event(restore_id, index, news)
 
 
-def _note_sent(event: AnnounceEvent, channels: list[str], table: RestoreTable) -> None:
+def _note_sent(event: AnnounceEvent, table: RestoreTable) -> None:
     """Notes that a channel or the event bus took the message; until then the sweeper sends it.
 
-    Raises ServiceUnavailableError where none took it. A note of a volume that cannot be written is let go, as
-    the state goes on and nobody asks for it.
+    A note of a volume that cannot be written is let go, as the state goes on and nobody asks for it.
     """
-    if not channels:
-        raise ServiceUnavailableError(f"no channel took the message {event.event}")
     index = _index(event)
     if index is None:
         table.update(event.restore_id, {"toldAt": iso(event.now)})

@@ -45,6 +45,7 @@ def plan(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject
         prices=f"{summary.price_source}, {clock_text(summary.price_book_as_of)[:10]}"
         + (" (more than 90 days old)" if summary.price_book_stale else ""),
         dry_run=event.request is not None and event.request.dry_run,
+        waits=summary.needs_approval is not None,
         notes=summary.notes,
     )
     plans = {plan_attribute(each.volume.index): planned(each.volume, each.plan) for each in details.plans}

@@ -30,7 +30,7 @@ from rewarm.domain.units import ceil_seconds
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.plan.planning import Case, PlanningPorts, gather, plan_cases
+from rewarm.steps.plan.planning import Case, PlanningPorts, approval_rule, gather, plan_cases
 from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes, with_agent
 
@@ -73,7 +73,7 @@ def plan_answer(
     book = ports.prices.book(now=now)
     cases = gather(request, volumes, ports, deadline_at=deadline_at, now=now)
     facts = [case.facts for case in cases]
-    decided = plan_cases(cases, book, now=now)
+    decided = plan_cases(cases, book, approval_rule(request), now=now)
     return PlanResult(
         request=request,
         plans=[

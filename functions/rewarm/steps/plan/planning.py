@@ -23,6 +23,7 @@ from rewarm.contracts import (
 )
 from rewarm.domain.model import BLOCK_BYTES, PriceBook, Strategy, VolumeSettings
 from rewarm.domain.plan import cost
+from rewarm.domain.plan.approval import ApprovalRule
 from rewarm.domain.plan.estimates import Estimate
 from rewarm.domain.plan.facts import CloneSource, UnusedQuotas, VolumeFacts, beside_each_other
 from rewarm.domain.plan.strategy import Considered, Decision, PlannedEstimate, PlanObjective, choose_all
@@ -62,11 +63,20 @@ def plan_volumes(
     ports: PlanningPorts,
     *,
     deadline_at: datetime | None,
+    rule: ApprovalRule,
     now: datetime,
 ) -> PlannedVolumes:
     """Asks AWS for the facts and returns the plans. Raises NoStrategyFitsError."""
     book = ports.prices.book(now=now)
-    return plan_cases(gather(request, volumes, ports, deadline_at=deadline_at, now=now), book, now=now)
+    cases = gather(request, volumes, ports, deadline_at=deadline_at, now=now)
+    return plan_cases(cases, book, rule, now=now)
+
+
+def approval_rule(request: RestoreRequest, approved_usd: Decimal | None = None) -> ApprovalRule:
+    """What of the restore needs approval, after this much was approved."""
+    wanted = request.objective
+    replaces = wanted.approve_replace and request.target.mode == "replace"
+    return ApprovalRule(wanted.approve_above_usd, replaces, approved_usd)
 
 
 def gather(
@@ -91,11 +101,46 @@ def gather(
     ]
 
 
-def plan_cases(cases: Sequence[Case], book: PriceBook, *, now: datetime) -> PlannedVolumes:
+def plan_cases(
+    cases: Sequence[Case], book: PriceBook, rule: ApprovalRule, *, now: datetime
+) -> PlannedVolumes:
     """Returns the plan of each case, and their summary. Raises NoStrategyFitsError."""
     decisions = choose_all([case.facts for case in cases], cases[0].objective, book)
     plans = [_plan(case.volume, decision) for case, decision in zip(cases, decisions, strict=True)]
-    return PlannedVolumes(plans=plans, summary=_summary(cases, plans, book, now))
+    summary = _summary(cases, plans, book, now)
+    return PlannedVolumes(
+        plans=_limited(plans, rule.ceiling_usd(summary.total_cost_usd), summary.total_cost_usd),
+        summary=_with_approval(summary, plans, rule, book),
+    )
+
+
+def _limited(
+    plans: Sequence[VolumePlan], ceiling_usd: Decimal | None, total_usd: Decimal
+) -> list[VolumePlan]:
+    """With what an approval leaves each volume: its own price, and an even part of what nobody needs."""
+    if ceiling_usd is None:
+        return list(plans)
+    spare = (ceiling_usd - total_usd) / len(plans)
+    limits = [plan.plan.decidable_usd + spare for plan in plans]
+    return [
+        plan.model_copy(
+            update={"budget_usd": limit if plan.budget_usd is None else min(limit, plan.budget_usd)}
+        )
+        for plan, limit in zip(plans, limits, strict=True)
+    ]
+
+
+def _with_approval(
+    summary: PlanSummary, plans: Sequence[VolumePlan], rule: ApprovalRule, book: PriceBook
+) -> PlanSummary:
+    unpriced = book.clone_usd_per_gib is None and any(
+        plan.plan.strategy is Strategy.VOLUME_CLONE for plan in plans
+    )
+    reason = rule.reason(summary.total_cost_usd, unpriced=unpriced)
+    if reason is None:
+        return summary
+    told = f"{reason} Nothing is made before."
+    return summary.model_copy(update={"needs_approval": reason, "notes": [told, *summary.notes]})
 
 
 def _facts(

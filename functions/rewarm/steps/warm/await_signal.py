@@ -1,4 +1,4 @@
-"""States `Await Signal` and `Await Signal Of Snapshot`: who waits leaves its token where an event finds it.
+"""States `Await Signal …`: who waits leaves its token where an event, or who approves, finds it.
 
 The wait ends by an event, by DELETE /restores/{id} or by its time-out; all lead to the same look, so that
 lost, doubled and early events change nothing but the time.
@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rewarm.contracts import AwaitSignalEvent, AwaitSignalResult
-from rewarm.domain.ready.waits import cancel_signal, command_signal, fast_restore_signal, volume_signal
+from rewarm.contracts import AwaitSignalEvent, AwaitSignalResult, VolumeAssignment
+from rewarm.domain.errors import NotAwaitingApprovalError
+from rewarm.domain.ready.waits import (
+    approval_signal,
+    cancel_signal,
+    command_signal,
+    fast_restore_signal,
+    volume_signal,
+)
 from rewarm.ports.executions import Waiters
 from rewarm.ports.restores import RestoreTable
+from rewarm.steps.record.approvals import approval_of
 from rewarm.steps.record.records import stop_if_cancelled
 
 KEPT_SECONDS = 3_600
@@ -32,22 +40,35 @@ def await_signal(
 ) -> AwaitSignalResult:
     """The command's signal where an agent reads, the volume's where there is one, else the snapshot's.
 
-    Raises RestoreCancelledError: who cancels leaves the mark first and then takes the tokens; here it is the
-    other way round, so that one of both sees the other.
+    Without a volume it is that of the restore's approval.
+
+    Raises RestoreCancelledError, NotAwaitingApprovalError: who cancels or approves leaves the mark first and
+    then takes the tokens; here it is the other way round, so that one of both sees the other.
     """
-    signal = _signal(event)
     seconds = event.wait_seconds + KEPT_SECONDS
-    ports.waiters.add(signal, event.task_token, seconds=seconds)
-    ports.waiters.replace(
-        cancel_signal(event.restore_id, event.volume.index), event.task_token, seconds=seconds
-    )
+    if event.volume is None:
+        signal = approval_signal(event.restore_id)
+        ports.waiters.replace(signal, event.task_token, seconds=seconds)
+        _stop_if_approved(event.restore_id, ports.table)
+    else:
+        signal = _signal(event, event.volume)
+        ports.waiters.add(signal, event.task_token, seconds=seconds)
+        cancelling = cancel_signal(event.restore_id, event.volume.index)
+        ports.waiters.replace(cancelling, event.task_token, seconds=seconds)
     stop_if_cancelled(ports.table, event.restore_id)
     return AwaitSignalResult(signal=signal)
 
 
-def _signal(event: AwaitSignalEvent) -> str:
+def _stop_if_approved(restore_id: str, table: RestoreTable) -> None:
+    """Who approves writes it down and then takes the token, too."""
+    approval = approval_of(table.get(restore_id))
+    if approval is not None and not approval.is_open:
+        raise NotAwaitingApprovalError("the question has its answer")
+
+
+def _signal(event: AwaitSignalEvent, volume: VolumeAssignment) -> str:
     if event.dispatch is not None:
         return command_signal(event.dispatch.command_id)
     if event.volume_id is not None:
         return volume_signal(event.volume_id)
-    return fast_restore_signal(event.volume.snapshot_id, event.volume.availability_zone)
+    return fast_restore_signal(volume.snapshot_id, volume.availability_zone)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
-from rewarm.contracts import ChooseStrategyEvent
+from rewarm.contracts import Approval, ChooseStrategyEvent
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import GIB, FastSnapshotRestore, Strategy
 from rewarm.steps.plan.choose_strategy import ChooseStrategyPorts, choose_strategy
@@ -29,13 +30,14 @@ from tests.support.holds import FakePace
 from tests.support.wired import wired
 
 
-def choose(world, body=None, *, volumes=None, minutes=None, pace=None, **objective):
+def choose(world, body=None, *, volumes=None, minutes=None, pace=None, approved=None, **objective):
     event = ChooseStrategyEvent(
         restore_id=RESTORE_ID,
         now=NOW,
         request=request(body or TO_INSTANCE, objective=objective),
         deadline_at=at(minutes) if minutes else None,
         volumes_key=write_volumes(RESTORE_ID, volumes or [assignment()], world.artifacts),
+        approved=approved,
     )
     return choose_strategy(event, wired(ChooseStrategyPorts, world, pace=pace or FakePace()))
 
@@ -184,3 +186,58 @@ class TestChooseStrategy:
         )
         result = choose_strategy(event, wired(ChooseStrategyPorts, world, pace=FakePace()))
         assert result.plans[0].plan.ready_p50_seconds >= 40 * 1024 / 10
+
+
+class TestApproval:
+    """(40 + 80) GiB x 100 MiB/s x $0.0000144 = $0.1728, and $0.00001 for listing, whatever is chosen."""
+
+    DEAR = {"strategy": "provisioned-rate"}
+    REPLACE = {**TO_INSTANCE, "target": {**TO_INSTANCE["target"], "device": "/dev/sdf", "mode": "replace"}}
+
+    def two(self, **changes):
+        volumes = [zone_assignment(index=0), zone_assignment(index=1, data_bytes=80 * GIB)]
+        return choose(World(), TO_ZONE, volumes=volumes, **self.DEAR, **changes)
+
+    def test_what_costs_no_more_goes_on_and_nothing_dearer_takes_over(self):
+        result = self.two(approveAboveUsd="0.2")
+        assert result.question is None
+        budgets = [one.budget_usd for one in result.plans]
+        assert sum(budgets) == Decimal("0.2") - Decimal("0.00001")
+        assert budgets[0] == Decimal("0.0576") + (Decimal("0.2") - Decimal("0.17281")) / 2
+
+    def test_what_costs_more_waits_until_the_deadline_makes_that_pointless(self):
+        result = self.two(approveAboveUsd="0.1", minutes=600)
+        assert result.question.usd == Decimal("0.17281")
+        assert result.question.asked_at == NOW
+        slowest = max(one.plan.ready_p90_seconds for one in result.plans)
+        assert result.question.until == at(600) - timedelta(seconds=slowest) - timedelta(minutes=2)
+        assert "The plan costs $0.17281; above $0.10 it needs approval" in result.question.reason
+        assert result.summary.needs_approval == result.question.reason
+        assert result.summary.notes[0].startswith(result.question.reason)
+        assert sum(one.budget_usd for one in result.plans) == Decimal("0.1728"), "what will be approved"
+
+    def test_a_dry_run_says_so_and_never_waits(self):
+        body = {**TO_ZONE, "dryRun": True}
+        result = choose(World(), body, volumes=[zone_assignment()], approveAboveUsd=0, **self.DEAR)
+        assert result.question is None
+        assert "needs approval" in result.summary.needs_approval
+
+    @pytest.mark.parametrize(("usd", "asks"), [("0.17281", False), ("0.17", True)])
+    def test_only_what_costs_more_than_was_approved_is_asked_about_again(self, usd, asks):
+        approved = Approval(
+            asked_at=at(-30), until=at(30), usd=usd, reason="It is dear.", approved_at=at(-1), by="alice"
+        )
+        result = self.two(approveAboveUsd="0.1", approved=approved)
+        assert (result.question is not None) is asks
+        assert sum(one.budget_usd for one in result.plans) == Decimal("0.1728")
+
+    def test_the_requests_own_budget_stays_the_limit(self):
+        result = self.two(approveAboveUsd="1", maxCostUsd="0.18")
+        assert sum(one.budget_usd for one in result.plans) == Decimal("0.18")
+
+    def test_replacing_waits_whatever_it_costs(self):
+        result = choose(World(), self.REPLACE, approveReplace=True)
+        assert "replaces a volume" in result.question.reason
+        assert result.question.until == at(24 * 60)
+        assert choose(World(), self.REPLACE).question is None
+        assert choose(World(), approveReplace=True).question is None

@@ -45,6 +45,8 @@ class TestParseRequest:
         assert result.request.to_json()["objective"] == {
             "readyWithinMinutes": None,
             "maxCostUsd": None,
+            "approveAboveUsd": None,
+            "approveReplace": False,
             "strategy": "auto",
             "strict": False,
         }

@@ -1,12 +1,15 @@
-"""States Await Signal and Await Signal Of Snapshot."""
+"""States Await Signal, Await Signal Of Snapshot and Await Signal Of Approval."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
-from rewarm.contracts import AwaitSignalEvent
-from rewarm.domain.errors import RestoreCancelledError
+from rewarm.contracts import ApprovalQuestion, AwaitSignalEvent
+from rewarm.domain.errors import NotAwaitingApprovalError, RestoreCancelledError
 from rewarm.domain.ready.waits import cancel_signal
+from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
 from rewarm.steps.request.routes import CancelRestorePorts, cancel_restore
 from rewarm.steps.warm.await_signal import AwaitSignalPorts, await_signal
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, assignment, dispatch
@@ -15,11 +18,12 @@ from tests.support.holds import FakeHolds
 from tests.support.signals import FakeTasks, FakeWaiters
 
 CANCEL = cancel_signal(RESTORE_ID, 0)
+QUESTION = ApprovalQuestion(asked_at=NOW, until=NOW + timedelta(hours=1), usd="3.2", reason="It is dear.")
 
 
 def wait_for(waiters, table=None, **changes):
-    values = {"task_token": "token-1", "wait_seconds": 900, **changes}
-    event = AwaitSignalEvent(restore_id=RESTORE_ID, now=NOW, volume=assignment(), **values)
+    values = {"volume": assignment(), "task_token": "token-1", "wait_seconds": 900, **changes}
+    event = AwaitSignalEvent(restore_id=RESTORE_ID, now=NOW, **values)
     return await_signal(event, AwaitSignalPorts(waiters=waiters, table=table or FakeTable())).signal
 
 
@@ -69,3 +73,32 @@ def test_a_cancel_in_the_same_moment_is_seen():
     table.put_new(RESTORE_ID, {"cancelRequested": True})
     with pytest.raises(RestoreCancelledError):
         wait_for(waiters, table)
+
+
+class TestApproval:
+    def test_who_approves_ends_the_wait(self):
+        waiters, table, tasks = FakeWaiters(), FakeTable(), FakeTasks({"token-1"})
+        table.put_new(RESTORE_ID, {"request": {}, "approval": QUESTION.to_json()})
+        assert wait_for(waiters, table, volume=None) == f"approval#{RESTORE_ID}"
+        ports = ApproveRestorePorts(table=table, holds=FakeHolds(), waiters=waiters, tasks=tasks)
+        approve_restore(RESTORE_ID, by="alice", now=NOW, ports=ports)
+        assert tasks.woken == ["token-1"]
+
+    @pytest.mark.parametrize("answer", [{"approvedAt": "2026-11-21T03:01:00Z", "by": "alice"},
+                                        {"endedAt": "2026-11-21T04:00:00Z"}])  # fmt: skip
+    def test_an_answer_in_the_same_moment_is_seen(self, answer):
+        """It was there before the token."""
+        waiters, table = FakeWaiters(), FakeTable()
+        table.put_new(RESTORE_ID, {"approval": {**QUESTION.to_json(), **answer}})
+        with pytest.raises(NotAwaitingApprovalError):
+            wait_for(waiters, table, volume=None)
+
+    def test_who_cancels_ends_the_wait(self):
+        waiters, table, tasks = FakeWaiters(), FakeTable(), FakeTasks({"token-1"})
+        table.put_new(RESTORE_ID, {"request": {}, "status": "awaiting-approval"})
+        wait_for(waiters, table, volume=None)
+        ports = CancelRestorePorts(table=table, holds=FakeHolds(), waiters=waiters, tasks=tasks)
+        cancel_restore(RESTORE_ID, ports)
+        assert tasks.woken == ["token-1"]
+        with pytest.raises(RestoreCancelledError):
+            wait_for(waiters, table, volume=None)

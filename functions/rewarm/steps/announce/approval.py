@@ -1,0 +1,41 @@
+"""State `Announce Approval`: the restore waits with its plan until somebody approves it."""
+
+from __future__ import annotations
+
+from rewarm.contracts import AnnounceEvent, ApprovalQuestion, PlanSummary, VolumePlan
+from rewarm.contracts.base import Contract, Instant, JsonObject
+from rewarm.domain.words import approval as words
+from rewarm.domain.words.message import Message
+from rewarm.ports.restores import RestoreTable
+from rewarm.steps.announce.volume_facts import planned_volume
+from rewarm.steps.record.approvals import ask
+
+
+class ApprovalDetails(Contract):
+    """Details of `approval`."""
+
+    question: ApprovalQuestion
+    summary: PlanSummary
+    plans: list[VolumePlan]
+    deadline_at: Instant | None = None
+
+
+def note_asked(event: AnnounceEvent, table: RestoreTable) -> None:
+    """Before the message is sent: whoever reads it may approve at once."""
+    ask(event.restore_id, ApprovalDetails.model_validate(event.details).question, table)
+
+
+def approval(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+    """The message that asks for the approval."""
+    details = ApprovalDetails.model_validate(event.details)
+    question = details.question
+    facts = words.ApprovalFacts(
+        volumes=[planned_volume(planned.volume, planned.plan) for planned in details.plans],
+        usd=question.usd,
+        reason=question.reason,
+        asked_at=question.asked_at,
+        until=question.until,
+        ready_p90_at=details.summary.ready_p90_at,
+        deadline_at=details.deadline_at,
+    )
+    return words.approval(event.restore_id, facts), {}

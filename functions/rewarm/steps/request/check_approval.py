@@ -1,0 +1,50 @@
+"""State `Check Approval`: whether somebody approved the plan, or the time for it is over."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rewarm.contracts import Approval, CheckApprovalEvent, CheckApprovalResult
+from rewarm.domain.errors import ApprovalTimedOutError
+from rewarm.domain.plan.approval import STALE_AFTER
+from rewarm.domain.units import clock_text, iso
+from rewarm.ports.restores import RestoreTable
+from rewarm.steps.record.approvals import answer, approval_of, ask
+from rewarm.steps.record.records import Status, stop_if_cancelled
+from rewarm.steps.select.admission import seconds_until
+
+LOOK_SECONDS = 900
+"""At most until the next look: one that comes too early for an approval, or whose token is lost, is not the
+last. A week of them is far below the 25,000 events of an execution.
+"""
+
+
+def check_approval(event: CheckApprovalEvent, *, table: RestoreTable) -> CheckApprovalResult:
+    """Says so, and how long to wait for the next look. Raises RestoreCancelledError, ApprovalTimedOutError.
+
+    The question is written again where the message about it could not do so, or the record is lost.
+    """
+    stop_if_cancelled(table, event.restore_id)
+    approval = ask(event.restore_id, event.question, table)
+    if approval.is_open and event.now >= approval.until:
+        approval = _ended(event.restore_id, approval, event.now, table)
+    if approval.ended_at is not None:
+        raise ApprovalTimedOutError(
+            f"nobody approved the restore until {clock_text(approval.until)}; nothing was made for it, and "
+            "nothing costs money"
+        )
+    is_approved = approval.approved_at is not None
+    if is_approved:
+        table.advance(event.restore_id, Status.PLANNED.value)
+    return CheckApprovalResult(
+        approved=approval if is_approved else None,
+        plan_again=is_approved and event.now - approval.asked_at > STALE_AFTER,
+        wait_seconds=max(1, min(LOOK_SECONDS, seconds_until(approval.until, event.now))),
+    )
+
+
+def _ended(restore_id: str, approval: Approval, now: datetime, table: RestoreTable) -> Approval:
+    """Of an approval and the end that come at once, the table takes one."""
+    record = table.get(restore_id) or {}
+    answer(restore_id, record, {"endedAt": iso(now)}, table)
+    return approval_of(table.get(restore_id)) or approval
