@@ -59,6 +59,15 @@ def template():
     return yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
 
 
+APPROVAL = {
+    "askedAt": "2026-11-22T10:00:00Z",
+    "until": "2026-11-22T11:00:00Z",
+    "usd": "3.20",
+    "reason": "The plan costs $3.20.",
+}
+RECORD = {"restoreId": "restore-1", "status": "initializing", "volumes": [], "approval": APPROVAL}
+
+
 @pytest.fixture
 def answering(stack, monkeypatch, tmp_path):
     """An API with everything that the documents' commands name, and a folder with their files."""
@@ -92,7 +101,7 @@ def shell(answering, rewarm, tmp_path):
     folder = tmp_path / "shell"
     folder.mkdir()
     outputs = {name: f"arn:aws:x:eu-west-1:123456789012:{name}" for name in template()["Outputs"]}
-    return Shell(folder, {**outputs, "ApiUrl": rewarm.url})
+    return Shell(folder, {**outputs, "ApiUrl": rewarm.url, "JwtApiUrl": rewarm.url})
 
 
 @pytest.fixture
@@ -107,7 +116,7 @@ def check(answering, rewarm, tmp_path):
 
     def checks_rewarm(*words):
         if "restore-1" in words:
-            answering.put({"restoreId": "restore-1", "status": "initializing", "volumes": []})
+            answering.put(RECORD)
         answering.before = proceed
         ended = rewarm(*words)
         assert ended.status == DONE, ended.err
@@ -152,7 +161,7 @@ def checks_make(target, *more):
 
 @pytest.mark.parametrize("shown", blocks(), ids=str)
 def test_a_block_does_what_it_shows(shown, shell, check, answering):
-    answering.put({"restoreId": "restore-1", "status": "initializing", "volumes": []})
+    answering.put(RECORD)
     for words in shell.run(shown.script):
         check(*words)
     for call in answering.calls:

@@ -46,6 +46,8 @@ PLACES = {
     "<restoreId>": "restore-1",
     "restore-…": "restore-1",
     "<version>": "known",
+    "<askedAt>": "2026-11-22T10:00:00Z",
+    "TOKEN=…": "TOKEN=x.y.z",
 }
 """What a reader fills in, the longer ones first."""
 _ANSWERS = """\
