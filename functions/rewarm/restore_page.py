@@ -16,3 +16,11 @@ def drawn(account: JsonObject) -> str | None:
     except Exception:
         logger.exception("the page could not be made")
         return None
+
+
+def drawn_live(account: JsonObject) -> str:
+    """The page of a restore that has no report yet."""
+    # Loaded here: only who looks at a page waits for what draws it.
+    from rewarm.page import live  # noqa: PLC0415
+
+    return live.render(account)

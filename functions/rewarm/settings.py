@@ -133,6 +133,43 @@ class Settings:
         return self.environment.get("SLACK_WEBHOOK_SECRET_ARN") or None
 
     @property
+    def slack_bot_secret_arn(self) -> str | None:
+        """Secrets Manager secret with the token of Slack's bot; None where there is none."""
+        return self.environment.get("SLACK_BOT_SECRET_ARN") or None
+
+    @property
+    def slack_channel(self) -> str | None:
+        """The channel in which the bot posts; None where there is none."""
+        return self.environment.get("SLACK_CHANNEL") or None
+
+    @property
+    def slack_buttons(self) -> bool:
+        """Whether clicks can be checked, so that messages have buttons."""
+        return bool(self.environment.get("SLACK_BUTTONS"))
+
+    @property
+    def slack_signing_secret_arn(self) -> str | None:
+        """Secrets Manager secret by which Slack signs clicks; None where there is none."""
+        return self.environment.get("SLACK_SIGNING_SECRET_ARN") or None
+
+    @property
+    def slack_team_id(self) -> str | None:
+        """The workspace whose clicks count; None for any that has the app."""
+        return self.environment.get("SLACK_TEAM_ID") or None
+
+    @property
+    def slack_approvers(self) -> list[str]:
+        """Users whose clicks count; empty for everybody who sees the message."""
+        return [
+            user.strip() for user in self.environment.get("SLACK_APPROVERS", "").split(",") if user.strip()
+        ]
+
+    @property
+    def pages_url(self) -> str:
+        """The API without signatures, which opens the pages of restores; empty for who links none."""
+        return self.environment.get("PAGES_URL", "")
+
+    @property
     def event_bus_name(self) -> str:
         """EventBridge bus of Rewarm's own events."""
         return self.environment.get("EVENT_BUS_NAME") or "default"

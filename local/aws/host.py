@@ -24,7 +24,7 @@ from local.aws.emulator.deploy import DeploymentError, Source, deploy
 from local.aws.front.addresses import Addresses, NameServer
 from local.aws.front.authorization import AccessKeys, Authorization, session_of
 from local.aws.front.front import Front
-from local.aws.front.listener import Authority, Listener
+from local.aws.front.listener import Authority, HttpAnswer, HttpRequest, Listener
 from local.aws.front.signatures import AccessKey
 from local.aws.machines.dataplane import DataPlaneError
 from local.aws.machines.first_touch_process import FirstTouchSettings
@@ -34,6 +34,7 @@ from local.aws.permissions.requests import Place
 from local.aws.permissions.service_calls import ServiceCalls
 from local.aws.region import Region, RegionSettings
 from local.aws.slack_sink import SlackSink
+from local.aws.slack_workspace import HOSTS as SLACK_HOSTS
 from local.aws.state_dir import MARKER, StateDir, StateDirError
 
 DEFAULT_STATE_DIR = ROOT / ".local" / "run"
@@ -199,12 +200,21 @@ class Host:
         self._close.callback(self._ended.set)
 
     def _listen(self, authority: Authority, authorization: Authorization) -> None:
-        names = NameServer(self.addresses)
+        names = NameServer(self.addresses, others=SLACK_HOSTS)
         self._close.callback(names.close)
         self.front = Front(self.addresses, self.region, self.emulator, self.access_keys)
         self.front.authorize, self.front.unlisted = authorization.refusal, authorization.unlisted
+        self.front.others = dict.fromkeys(SLACK_HOSTS, self._by_slack)
         listener = Listener(self.front, authority)
         self._close.callback(listener.close)
+
+    def _by_slack(self, request: HttpRequest) -> HttpAnswer:
+        """A function's call of Slack's Web API, or of a response URL."""
+        answer = self.slack.workspace.take(request.path, request.body, request.header("authorization"))
+        if answer is None:
+            return HttpAnswer(502, (), b"")
+        status, body, headers = answer
+        return HttpAnswer(status, tuple(headers.items()), body.encode())
 
     def _function_keys(self, role: str, name: str) -> dict[str, str]:
         key = self.keys.of(session_of(role, name))

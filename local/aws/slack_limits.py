@@ -22,6 +22,8 @@ _MAX_ACTION_ELEMENTS = 25
 _BUTTON_CHARS = 75
 _BLOCK_ID_CHARS = 255
 _URL_CHARS = 3_000
+_VALUE_CHARS = 2_000
+_CONFIRM_CHARS = {"title": 100, "text": 300, "confirm": 30, "deny": 30}
 
 
 def problems(message: Any) -> list[str]:
@@ -91,7 +93,18 @@ def _actions(block: Json) -> Iterator[str]:
         return
     for index, element in enumerate(elements):
         if isinstance(element, dict) and element.get("type") == "button":
-            yield from _text(element.get("text"), f"elements[{index}].text", _BUTTON_CHARS, only="plain_text")
+            yield from (f"elements[{index}].{said}" for said in _button(element))
+
+
+def _button(button: Json) -> Iterator[str]:
+    yield from _text(button.get("text"), "text", _BUTTON_CHARS, only="plain_text")
+    for name, limit in (("action_id", _BLOCK_ID_CHARS), ("url", _URL_CHARS), ("value", _VALUE_CHARS)):
+        if len(str(button.get(name, ""))) > limit:
+            yield f"{name} longer than {limit}"
+    if button.get("style") not in (None, "primary", "danger"):
+        yield f"style is {button['style']!r}"
+    for name, limit in _CONFIRM_CHARS.items() if "confirm" in button else ():
+        yield from _text(button["confirm"].get(name), f"confirm.{name}", limit)
 
 
 def _image(block: Json) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Slack's end of an incoming webhook: takes messages on loopback, checks and keeps them."""
+"""Slack on loopback: takes messages of an incoming webhook, checks and keeps them, and has a workspace."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from typing import Any
 
 from local import Json
 from local.aws.slack_limits import problems
-
-Answer = tuple[int, str, dict[str, str]]
+from local.aws.slack_workspace import Answer, SlackWorkspace
 
 MAX_BODY_BYTES = 1_000_000
 
@@ -32,6 +31,8 @@ class SlackSink:
         self._file = keep_in / "slack-messages.jsonl"
         team, channel, token = secrets.token_hex(4), secrets.token_hex(4), secrets.token_hex(12)
         self._path = f"/services/T{team.upper()}/B{channel.upper()}/{token}"
+        self.workspace = SlackWorkspace()
+        """What the Web API of a bot reaches."""
         self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler_for(self))
         self._thread = threading.Thread(target=self._server.serve_forever, name="slack-sink", daemon=True)
         self._thread.start()
@@ -39,7 +40,12 @@ class SlackSink:
     @property
     def url(self) -> str:
         """The webhook's URL. As with Slack's, its path is the secret."""
-        return f"http://127.0.0.1:{self._server.server_port}{self._path}"
+        return f"{self.address}{self._path}"
+
+    @property
+    def address(self) -> str:
+        """Where the workspace's Web API and its response URLs are, too."""
+        return f"http://127.0.0.1:{self._server.server_port}"
 
     def answer_next(self, status: int, body: str = "", headers: dict[str, str] | None = None) -> None:
         """Give this answer to the next message, instead of taking it (429 with Retry-After, 500, ...)."""
@@ -58,8 +64,10 @@ class SlackSink:
                         f"none of {len(self.messages)} messages was the one, in {timeout_seconds:.0f} s"
                     )
 
-    def take(self, path: str, body: bytes) -> Answer:
-        """Slack's answer to a POST."""
+    def take(self, path: str, body: bytes, authorization: str = "") -> Answer | None:
+        """Slack's answer to a POST; None where it is lost on the way."""
+        if path.startswith(("/api/", "/actions/")):
+            return self.workspace.take(path, body, authorization)
         if path != self._path:
             return 404, "no_service", {}
         if self._planned:
@@ -96,14 +104,19 @@ def _handler_for(sink: SlackSink) -> type[BaseHTTPRequestHandler]:
             if length > MAX_BODY_BYTES:
                 self.close_connection = True
                 return self._send((413, "payload_too_large", {}))
-            return self._send(sink.take(self.path, self.rfile.read(length)))
+            body = self.rfile.read(length)
+            answer = sink.take(self.path, body, self.headers.get("Authorization") or "")
+            if answer is None:
+                self.close_connection = True
+                return None
+            return self._send(answer)
 
         def _send(self, answer: Answer) -> None:
             status, body, headers = answer
             content = body.encode()
             self.send_response(status)
             for name, value in {
-                "Content-Type": "text/html",
+                "Content-Type": "application/json" if self.path.startswith("/api/") else "text/html",
                 "Content-Length": str(len(content)),
                 **headers,
             }.items():

@@ -201,30 +201,32 @@ class TestReportLink:
         "https://rewarm-artifacts-123456789012.s3.ap-northeast-1.amazonaws.com/restores/restore-1/report.html"
         f"?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Security-Token={'t%2F' * 400}&X-Amz-Signature={'a' * 64}"
     )
-    LONG = {**MESSAGE, "text": "x" * 9_000, "reportUrl": URL}
+    UNTIL = "2026-11-28 03:00 UTC"
+    LONG = {**MESSAGE, "text": "x" * 9_000, "reportUrl": URL, "reportUntil": "2026-11-28T03:00:00Z"}
 
     def test_slack_links_it(self) -> None:
         message = rendered(self.LONG)
         assert problems(message) == []
         (link,) = [
-            block["text"]["text"]
-            for block in message["blocks"]
-            if "Report with pictures" in json.dumps(block)
+            block["text"]["text"] for block in message["blocks"] if "Page of the restore" in json.dumps(block)
         ]
-        address, _, words = link.strip("<>").partition("|")
-        assert (address.replace("&amp;", "&"), words) == (self.URL, "Report with pictures")
+        address, _, words = link.removeprefix("<").partition("|")
+        said = f"Page of the restore>, until {self.UNTIL}"
+        assert (address.replace("&amp;", "&"), words) == (self.URL, said)
 
     def test_one_too_long_for_slack_is_left_out(self) -> None:
-        message = rendered({**MESSAGE, "reportUrl": f"{self.URL}{'t' * 3_000}"})
+        message = rendered({**self.LONG, "reportUrl": f"{self.URL}{'t' * 3_000}"})
         assert problems(message) == []
-        assert "Report with pictures" not in json.dumps(message)
+        assert "Page of the restore" not in json.dumps(message)
 
     def test_mail_has_it_on_a_line(self) -> None:
-        assert f"Report (the link ends by itself): {self.URL}\n" in plain_text(self.LONG)
+        assert f"Page of the restore (the link lasts until {self.UNTIL}): {self.URL}\n" in plain_text(
+            self.LONG
+        )
 
     def test_chat_has_it_whole_however_long_the_text_is(self) -> None:
         description = custom_notification(self.LONG)["content"]["description"]
-        assert description.endswith(f"\nReport: {self.URL}")
+        assert description.endswith(f"\nPage of the restore, until {self.UNTIL}: {self.URL}")
         assert len(description) <= 8_000
 
     def test_programs_have_it_in_the_detail(self) -> None:
@@ -235,7 +237,7 @@ class TestReportLink:
     def test_without_one_there_is_no_word_of_it(self) -> None:
         message = {**MESSAGE, "reportUrl": None}
         told = [rendered(message), plain_text(message), custom_notification(message)]
-        assert "Report" not in json.dumps(told)
+        assert "Page" not in json.dumps(told)
 
 
 class TestFanOut:

@@ -33,6 +33,11 @@ GATEWAY_RESPONSES = get_session().get_service_model("apigateway").shape_for("Gat
 DEFINITION = json.loads((ROOT / "api.json").read_text(encoding="utf-8"))
 
 
+PUBLIC_ROUTES = {("GET", "/pages/{token}"), ("POST", "/slack/interactions")}
+PUBLIC_ACTIONS = {
+    "dynamodb:GetItem", "dynamodb:BatchGetItem", "s3:GetObject", "s3:ListBucket", "dynamodb:UpdateItem",
+    "dynamodb:DeleteItem", "states:SendTaskSuccess", "secretsmanager:GetSecretValue",
+}  # fmt: skip
 NAME_LIMITS = {
     "AWS::DynamoDB::Table": 255, "AWS::S3::Bucket": 63, "AWS::SSM::Document": 128, "AWS::SNS::Topic": 256,
     "AWS::Serverless::StateMachine": 80, "AWS::SecretsManager::Secret": 512,
@@ -158,7 +163,7 @@ class TestPermissions:
                 "s3:GetObject",
                 {"SelectSnapshot", "ChooseStrategy", "Announce", "LoadPlan", "Report", "DispatchWarmer",
                  "VerifyVolume", "PollInitialization", "ConfirmReadiness", "Api", "PublishAgent", "Sweep",
-                 "Replace", "CleanUp"},
+                 "Replace", "CleanUp", "Public"},
             ),
             ("cloudwatch:GetMetricData",
              {"ChooseStrategy", "PrepareSnapshot", "DispatchWarmer", "PollInitialization", "Api",
@@ -171,13 +176,14 @@ class TestPermissions:
             ("ssm:SendCommand", {"DispatchWarmer", "VerifyVolume", "Api", "Replace", "CleanUp", "Sweep"}),
             ("ssm:ListCommands", {"DispatchWarmer", "VerifyVolume", "CleanUp", "Sweep"}),
             ("ec2:ModifyInstanceAttribute", {"AttachVolume", "CleanUp", "Sweep"}),
+            ("secretsmanager:GetSecretValue", {"Announce", "Sweep", "Public"}),
             ("dynamodb:PutItem", {"ParseRequest", "SelectSnapshot", "ReleaseTarget", "Sweep", "Api"}),
             ("dynamodb:UpdateItem",
              {"ParseRequest", "SelectSnapshot", "ChooseStrategy", "CheckApproval", "ChooseFallback",
               "Announce", "Report",
               "ReleaseTarget", "PrepareSnapshot", "CreateVolume", "Replace", "DispatchWarmer", "VerifyVolume",
               "PollInitialization", "AwaitSignal", "Release", "CleanUp", "ChangePerformance",
-              "CheckPerformance", "Sweep", "Api"}),
+              "CheckPerformance", "Sweep", "Api", "Public"}),
             ("ec2:DescribeInstances",
              {"SelectSnapshot", "AttachVolume", "Replace", "DispatchWarmer", "PollInitialization",
               "VerifyVolume", "CleanUp", "Sweep", "Api"}),
@@ -219,7 +225,9 @@ class TestPermissions:
         for number, line in enumerate(lines):
             if line.strip() == "- Effect: Allow":
                 above = [lines[number - 1].strip(), lines[number - 2].strip()]
-                assert any(text.startswith("#") for text in above) or above[0] == "- HasSlack", number + 1
+                assert any(text.startswith("#") for text in above) or above[0].startswith("- HasSlack"), (
+                    number + 1
+                )
 
     def test_what_a_handler_is_wired_to_it_may_use(self) -> None:
         needed = {
@@ -235,6 +243,8 @@ class TestPermissions:
             "device_look": "ssm:SendCommand", "put_back": "ec2:AttachVolume",
             "clean_up": "ec2:DeleteVolume", "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
+            "page_links": "dynamodb:",
+            "slack_requests": "secretsmanager:",
         }  # fmt: skip
         for name, properties in functions().items():
             source = ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")
@@ -345,19 +355,39 @@ class TestFunctions:
                 ).read_text(encoding="utf-8"),
             )
         }
-        assert users == drawing == {"ApiFunction", "ReportFunction", "SweepFunction"}
+        assert users == drawing == {"ApiFunction", "PublicFunction", "ReportFunction", "SweepFunction"}
         for name in users:
             assert functions()[name]["Environment"]["Variables"]["MPLCONFIGDIR"] == "/tmp/matplotlib"
             assert functions()[name]["MemorySize"] >= 1_024
 
-    def test_a_link_to_a_page_may_read_pages_and_plans_only(self) -> None:
-        allowed = [
-            one for one in statements(functions()["AnnounceFunction"]) if "s3:GetObject" in actions(one)
-        ]
+    @pytest.mark.parametrize(
+        ("name", "files"),
+        [("AnnounceFunction", ["plans.json"]), ("PublicFunction", ["report.html", "progress*.json"])],
+    )
+    def test_who_sends_and_opens_links_may_read_these_files_only(self, name: str, files: list[str]) -> None:
+        allowed = [one for one in statements(functions()[name]) if "s3:GetObject" in actions(one)]
         assert [one["Resource"] for one in allowed] == [
-            {"Fn::Sub": "${ArtifactsBucket.Arn}/restores/*/plans.json"},
-            {"Fn::Sub": "${ArtifactsBucket.Arn}/restores/*/report.html"},
+            {"Fn::Sub": f"${{ArtifactsBucket.Arn}}/restores/*/{file}"} for file in files
         ]
+
+    def test_everybody_can_call_two_routes_only_and_slowly(self) -> None:
+        """They are in an API of their own, so all routes of the other one ask for a signature."""
+        routes = {
+            (event["Properties"]["Method"], event["Properties"]["Path"])
+            for name, properties in functions().items()
+            for event in properties.get("Events", {}).values()
+            if event["Type"] == "Api"
+        }
+        assert routes == PUBLIC_ROUTES
+        apis = repository.resources("AWS::Serverless::Api")
+        assert set(apis) == {"RestApi", "PublicApi"}
+        (limits,) = apis["PublicApi"]["MethodSettings"]
+        assert (limits["HttpMethod"], limits["ResourcePath"]) == ("*", "/*")
+        assert limits["ThrottlingRateLimit"] <= 10
+
+    def test_what_everybody_can_call_may_write_nothing_but_what_its_routes_need(self) -> None:
+        granted = {action for one in statements(functions()["PublicFunction"]) for action in actions(one)}
+        assert granted == PUBLIC_ACTIONS
 
     def test_the_layers_of_packages_have_a_recipe_and_a_list(self) -> None:
         recipes = (ROOT / "functions" / "Makefile").read_text(encoding="utf-8")

@@ -32,7 +32,9 @@ def say(world, kind, details, the_request=None):
     event = AnnounceEvent(
         restore_id=RESTORE_ID, now=at(9), event=kind, request=the_request or request(), details=details
     )
-    return announce(event, table=world.table, messages=world.messages, artifacts=world.artifacts)
+    return announce(
+        event, table=world.table, messages=world.messages, artifacts=world.artifacts, links=world.links
+    )
 
 
 def plan_details(**changes):

@@ -32,6 +32,7 @@ from tests.support.fakes import (
     FakeMessages,
     FakeMetrics,
     FakeModifications,
+    FakePageLinks,
     FakePrices,
     FakeQuotas,
     FakeSnapshots,
@@ -70,6 +71,7 @@ class World:
     table: FakeTable = field(default_factory=FakeTable)
     history: FakeHistory = field(default_factory=FakeHistory)
     messages: FakeMessages = field(default_factory=FakeMessages)
+    links: FakePageLinks = field(default_factory=FakePageLinks)
     executions: FakeExecutions = field(default_factory=FakeExecutions)
     holds: FakeHolds = field(default_factory=FakeHolds)
     stack_name: str = "rewarm"

@@ -47,6 +47,7 @@ from rewarm.domain.volume.extents import Runs
 from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG, Performance, VolumeModification
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG
+from rewarm.ports.messages import LinkedPage
 from rewarm.ports.restores import OVER, RUNBOOK, VOLUME_COUNT, Listed, Standing
 from rewarm.steps.record.records import volume_of
 
@@ -741,6 +742,29 @@ class FakeMessages:
     def send(self, message: JsonObject) -> list[str]:
         self.sent.append(_copy(message))
         return list(self.channels)
+
+
+@dataclass
+class FakePageLinks:
+    """Port PageLinks."""
+
+    made: dict[str, tuple[LinkedPage, datetime]] = field(default_factory=dict)
+    failure: Exception | None = None
+
+    def link(self, page: LinkedPage, *, until: datetime) -> str:
+        if self.failure is not None:
+            raise self.failure
+        token = f"token-{len(self.made)}"
+        self.made[token] = page, until
+        return f"https://public.example/v1/pages/{token}"
+
+    def page_of(self, token: str, *, now: datetime) -> LinkedPage | None:
+        page, until = self.made.get(token, (None, now))
+        return page if now < until else None
+
+    def behind(self, url: str) -> LinkedPage:
+        """The page that a link leads to."""
+        return self.made[url.rpartition("/")[2]][0]
 
 
 @dataclass

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Json = dict[str, Any]
-_LINK = re.compile(r"<(https?://[^|>]+)\|Report with pictures>")
+_LINK = re.compile(r"<(https?://[^|>]+)\|Page of the restore>")
 _FIGURE = re.compile(r'<data value="([^"]*)" data-of="([^"]+)">')
 
 

@@ -32,6 +32,7 @@ from tests.support.fakes import (
     FakeHistory,
     FakeMessages,
     FakeModifications,
+    FakePageLinks,
     FakeTable,
     FakeVolumes,
 )
@@ -68,6 +69,7 @@ class SweepWorld:
     history: FakeHistory = field(default_factory=FakeHistory)
     counted: list[ReportResult] = field(default_factory=list)
     pauses: int = 0
+    links: FakePageLinks = field(default_factory=FakePageLinks)
     seconds_left: int | None = None
     """Each restore that is looked at takes one."""
 

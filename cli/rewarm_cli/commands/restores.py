@@ -276,7 +276,7 @@ def cancel(settings: Settings, restore_id: str, *, wait: bool, timeout: int | No
 )
 @takes_settings
 def report(settings: Settings, restore_id: str, *, url: bool, save: Path | None) -> None:
-    """Open the page of a restore: verdict, timeline, cost, latency. The link lasts an hour at most."""
+    """Open the page of a restore: progress while it runs, then the report. The link lasts an hour at most."""
     from rewarm_cli.views import status_of
     from rewarm_cli.watching import path_of
 

@@ -11,9 +11,11 @@ import json
 import logging
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from rewarm.adapters.aws_errors import meaning, naming_errors
+from rewarm.domain.units import clock_text
 from rewarm.ports import JsonObject
 
 if TYPE_CHECKING:
@@ -163,9 +165,15 @@ def plain_text(message: JsonObject) -> str:
         else []
     )
     parts += ["\n".join(f"- {step}" for step in message.get("nextSteps", []))]
-    parts += [f"Report (the link ends by itself): {message['reportUrl']}"] if message.get("reportUrl") else []
+    if message.get("reportUrl"):
+        parts += [f"Page of the restore (the link lasts until {link_end(message)}): {message['reportUrl']}"]
     parts += [f"{message.get('kind', 'Restore')}: {message['restoreId']}"]
     return "\n\n".join(part for part in parts if part)
+
+
+def link_end(message: JsonObject) -> str:
+    """When the link of the message ends, for people."""
+    return clock_text(datetime.fromisoformat(message["reportUntil"]))
 
 
 def custom_notification(message: JsonObject) -> JsonObject:
@@ -177,7 +185,7 @@ def custom_notification(message: JsonObject) -> JsonObject:
     lines = [message["text"], *(f"*{field['name']}*: {field['value']}" for field in message["fields"])]
     # The link comes last and is never cut, because half an address is useless.
     url = message.get("reportUrl")
-    link = f"\nReport: {url}" if url else ""
+    link = f"\nPage of the restore, until {link_end(message)}: {url}" if url else ""
     return {
         "version": "1.0",
         "source": "custom",

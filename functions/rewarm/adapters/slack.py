@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import urllib3
 
 from rewarm.adapters.aws_errors import naming_errors
-from rewarm.adapters.messages import Audience, shortened
+from rewarm.adapters.messages import Audience, link_end, shortened
 from rewarm.domain.errors import RequestRefusedError, ServiceUnavailableError, ThrottledError
 from rewarm.ports import JsonObject
 
@@ -26,8 +26,8 @@ _HEADER = 150
 _SECTION = 3_000
 _FIELDS = 10
 _LONGEST_PAUSE_SECONDS = 10.0
-_TIMEOUT = urllib3.Timeout(connect=3.0, read=5.0)
-REPORT = "Report with pictures"
+TIMEOUT = urllib3.Timeout(connect=3.0, read=5.0)
+PAGE = "Page of the restore"
 _MARKS = {"good": "✅", "warning": "⚠️", "error": "❌"}
 
 
@@ -46,7 +46,7 @@ class SlackWebhook:
     ) -> None:
         self._secrets = secrets
         self._secret_arn = secret_arn
-        self._http = http or urllib3.PoolManager(timeout=_TIMEOUT, retries=False)
+        self._http = http or urllib3.PoolManager(timeout=TIMEOUT, retries=False)
         self._sleep = sleep
 
     def send(self, message: JsonObject) -> None:
@@ -57,7 +57,7 @@ class SlackWebhook:
         url, body = self._url(), rendered(message)
         answer = self._post(url, body)
         if answer.status == 429:
-            self._sleep(_pause(answer))
+            self._sleep(pause_of(answer))
             answer = self._post(url, body)
         _check(answer)
 
@@ -80,30 +80,30 @@ def rendered(message: JsonObject) -> JsonObject:
     title = f"{mark} {message['title']}".strip()
     blocks: list[JsonObject] = [
         {"type": "header", "text": {"type": "plain_text", "text": shortened(title, _HEADER), "emoji": True}},
-        _section(escaped(message["text"], _SECTION)),
+        section(escaped(message["text"], _SECTION)),
     ]
     fields = [_field(field) for field in message["fields"]]
     starts = range(0, len(fields), _FIELDS)
     blocks += [{"type": "section", "fields": fields[start : start + _FIELDS]} for start in starts]
     if message.get("nextSteps"):
         steps = "\n".join(f"• {escaped(step, 700)}" for step in message["nextSteps"][:4])
-        blocks.append(_section(steps))
+        blocks.append(section(steps))
     if message.get("reportUrl"):
-        blocks += _link(str(message["reportUrl"]))
+        blocks += _link(str(message["reportUrl"]), link_end(message))
     blocks.append(
         {
             "type": "context",
-            "elements": [_markdown(f"{message.get('kind', 'Restore')} `{message['restoreId']}`")],
+            "elements": [markdown(f"{message.get('kind', 'Restore')} `{message['restoreId']}`")],
         }
     )
     # It is markup too: an alarm's name must not call a whole channel.
     return {"text": escaped(title, _SECTION), "blocks": blocks}
 
 
-def _link(url: str) -> list[JsonObject]:
+def _link(url: str, until: str) -> list[JsonObject]:
     """An address that is cut leads nowhere: one that is too long for a section is left out."""
-    text = f"<{url.replace('&', '&amp;')}|{REPORT}>"
-    return [_section(text)] if len(text) <= _SECTION else []
+    text = f"<{url.replace('&', '&amp;')}|{PAGE}>, until {until}"
+    return [section(text)] if len(text) <= _SECTION else []
 
 
 def escaped(text: str, limit: int) -> str:
@@ -116,18 +116,20 @@ def escaped(text: str, limit: int) -> str:
 
 def _field(field: JsonObject) -> JsonObject:
     """Name and value together stay below the 2,000 characters of a field."""
-    return _markdown(f"*{escaped(field['name'], 200)}*\n{escaped(field['value'], 1_700)}")
+    return markdown(f"*{escaped(field['name'], 200)}*\n{escaped(field['value'], 1_700)}")
 
 
-def _section(text: str) -> JsonObject:
-    return {"type": "section", "text": _markdown(text)}
+def section(text: str) -> JsonObject:
+    """A block of text."""
+    return {"type": "section", "text": markdown(text)}
 
 
-def _markdown(text: str) -> JsonObject:
+def markdown(text: str) -> JsonObject:
+    """A text in Slack's mark-up."""
     return {"type": "mrkdwn", "text": text}
 
 
-def _pause(answer: urllib3.BaseHTTPResponse) -> float:
+def pause_of(answer: urllib3.BaseHTTPResponse) -> float:
     """Retry-After in seconds, bounded by what a Lambda may spend on a message."""
     try:
         seconds = float(answer.headers.get("Retry-After", "1"))

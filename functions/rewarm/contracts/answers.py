@@ -146,7 +146,9 @@ class RestoreRecord(Contract):
     approval: JsonObject | None = Field(
         default=None, description="What it waits for somebody to approve, and who approved it."
     )
-    report_url: str | None = Field(description="Of its page, once it has ended; good for an hour at most.")
+    report_url: str | None = Field(
+        description="Of its page, which refreshes itself while the restore runs; good for an hour at most."
+    )
     volumes: list[RestoreVolume]
 
 

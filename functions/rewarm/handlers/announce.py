@@ -11,6 +11,7 @@ from rewarm.steps.announce.ended import is_reported
 _TABLE = wiring.table()
 _MESSAGES = wiring.messages()
 _ARTIFACTS = wiring.artifacts()
+_LINKS = wiring.page_links()
 
 
 @step_handler(AnnounceEvent)
@@ -18,6 +19,6 @@ def lambda_handler(event: AnnounceEvent) -> AnnounceResult:
     """The channels that took the message."""
     if is_reported(event, _TABLE):
         return AnnounceResult(channels=[])
-    result = announce(event, table=_TABLE, messages=_MESSAGES, artifacts=_ARTIFACTS)
+    result = announce(event, table=_TABLE, messages=_MESSAGES, artifacts=_ARTIFACTS, links=_LINKS)
     announced(event)
     return result

@@ -113,6 +113,7 @@ _PORTS = _Ports(
     tasks=wiring.tasks(),
     witness=wiring.stack_executions(),
     holds=wiring.holds(),
+    links=wiring.page_links(),
 )
 _IDEMPOTENCY = IdempotencyConfig(
     event_key_jmespath="key",
@@ -201,7 +202,7 @@ def _get_restore(restore_id: str) -> JsonObject:
     last_look = now() + timedelta(seconds=asked.wait)
     while True:
         is_last = now() >= last_look
-        found = get_restore(restore_id, _PORTS, known=None if is_last else asked.version)
+        found = get_restore(restore_id, _PORTS, known=None if is_last else asked.version, now=now())
         if found is not None:
             return found
         pause(LOOK_SECONDS)

@@ -42,6 +42,7 @@ _WAITERS = wiring.waiters()
 _TASKS = wiring.tasks()
 _ARTIFACTS = wiring.artifacts()
 _HISTORY = wiring.history()
+_LINKS = wiring.page_links()
 ANSWER_SECONDS = 20
 """So much of its time is kept to answer CloudFormation."""
 
@@ -140,6 +141,7 @@ def _ports(context: LambdaContext, executions: RestoreExecutions) -> SweepPorts:
         table=_REMOVAL.table,
         history=_HISTORY,
         draw=partial(_page, context=context),
+        links=_LINKS,
         counted=figures_reported,
     )
     return SweepPorts(

@@ -24,6 +24,7 @@ from rewarm.adapters.history import DynamoHistory
 from rewarm.adapters.holds import DynamoHolds, DynamoPace
 from rewarm.adapters.instances import Ec2Instances, SsmCommands
 from rewarm.adapters.messages import Channel, ChatTopic, EventBus, MessageFanOut, NotificationTopic
+from rewarm.adapters.page_links import DynamoPageLinks
 from rewarm.adapters.performance import (
     CloudTrailCalls,
     CloudWatchMetrics,
@@ -34,6 +35,8 @@ from rewarm.adapters.prices import AwsPrices
 from rewarm.adapters.quotas import ServiceQuotas
 from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.adapters.slack import SlackWebhook
+from rewarm.adapters.slack_bot import SlackBot, SlackPlace
+from rewarm.adapters.slack_requests import SlackRequests
 from rewarm.adapters.snapshot_blocks import THREADS
 from rewarm.adapters.snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
@@ -230,11 +233,25 @@ def trail() -> CloudTrailCalls:
     return CloudTrailCalls(_client("cloudtrail"))
 
 
+def page_links() -> DynamoPageLinks:
+    """Port PageLinks."""
+    return DynamoPageLinks(_client("dynamodb"), settings.restores_table, settings.pages_url)
+
+
+def slack_requests() -> SlackRequests | None:
+    """What checks the clicks in Slack; None where there is no app."""
+    arn = settings.slack_signing_secret_arn
+    return SlackRequests(_client("secretsmanager"), arn) if arn else None
+
+
 def messages() -> MessageFanOut:
     """Port Messages, with every channel that the stack has."""
     channels: list[Channel] = [EventBus(_client("events"), settings.event_bus_name)]
     if settings.slack_webhook_secret_arn:
         channels.append(SlackWebhook(_client("secretsmanager"), settings.slack_webhook_secret_arn))
+    if settings.slack_bot_secret_arn and settings.slack_channel:
+        place = SlackPlace(settings.slack_bot_secret_arn, settings.slack_channel, settings.slack_buttons)
+        channels.append(SlackBot(_client("secretsmanager"), place, table()))
     if settings.notification_topic_arn:
         channels.append(NotificationTopic(_client("sns"), settings.notification_topic_arn))
     if settings.chat_topic_arn:

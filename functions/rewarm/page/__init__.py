@@ -1,5 +1,6 @@
 """The page of a restore: one file that needs nothing else, for a phone as for a screen."""
 
-from rewarm.page.render import STYLE, render
+from rewarm.page.live import STYLE
+from rewarm.page.render import render
 
 __all__ = ["STYLE", "render"]

@@ -6,17 +6,13 @@ Part of it is the log of decisions, by time: what was chosen and why, what took 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from rewarm.page import text
+from rewarm.page.live import STYLE, environment, started_by
 from rewarm.page.pictures import MOST_DRAWN
 from rewarm.page.volumes import Figure, view
 
-HERE = Path(__file__).parent
-STYLE = HERE / "style.css"
 Json = dict[str, Any]
 Row = tuple[str, str, list[str]]
 """(when, what, in words)."""
@@ -24,14 +20,6 @@ Row = tuple[str, str, list[str]]
 
 def render(account: Json) -> str:
     """The page. Everything is escaped but our own style sheet and pictures."""
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update({"money": text.money, "seconds": text.seconds_text, "clock": text.clock_text})
     volumes = [view(account, place, is_drawn=place < MOST_DRAWN) for place in range(len(account["volumes"]))]
     facts = {
         "style": STYLE.read_text(encoding="utf-8"),
@@ -45,7 +33,7 @@ def render(account: Json) -> str:
         "left": _left(account),
         "request": json.dumps(account["request"], indent=2, ensure_ascii=False) if account["request"] else "",
     }
-    return environment.get_template("page.html.j2").render(facts)
+    return environment().get_template("page.html.j2").render(facts)
 
 
 def verdict(account: Json) -> str:
@@ -106,18 +94,13 @@ def _deadline_card(account: Json) -> Json:
 
 def _facts(account: Json) -> list[tuple[str, str]]:
     trigger, summary = account.get("trigger") or {}, account.get("summary") or {}
-    started_by = {
-        "alarm": f"the alarm {trigger.get('alarmName')}",
-        "schedule": f"the schedule {trigger.get('scheduleName') or ''}".strip(),
-        "api": "a call of the API",
-    }
     prices = ""
     if summary.get("priceSource"):
         old = ", more than 90 days old" if summary.get("priceBookStale") else ""
         prices = f"{summary['priceSource']}, of {str(summary.get('priceBookAsOf'))[:10]}{old}"
     found = [
         ("Restore", account["restoreId"]),
-        ("Started by", started_by.get(str(trigger.get("kind")), "")),
+        ("Started by", started_by(trigger)),
         ("Started", text.clock_text(account["startedAt"])),
         ("This page is of", text.clock_text(account["finishedAt"])),
         ("Prices", prices),

@@ -1,8 +1,9 @@
-"""The port of the channels that carry messages to people and programs."""
+"""The ports of what reaches people: the channels that carry messages, and the links to pages in them."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from datetime import datetime
+from typing import NamedTuple, Protocol
 
 from rewarm.ports import JsonObject
 
@@ -17,3 +18,21 @@ class Messages(Protocol):
         Its `notify` says which channels the request wants. A channel that fails is left out, and raises
         nothing.
         """
+
+
+class LinkedPage(NamedTuple):
+    """What a link leads to."""
+
+    restore_id: str
+    volume_index: int | None
+    """The volume whose page it is; None for the page of the whole restore."""
+
+
+class PageLinks(Protocol):
+    """Links that open the page of a restore without an AWS account, each until the time that it says."""
+
+    def link(self, page: LinkedPage, *, until: datetime) -> str:
+        """Returns the page's address. Raises an error of domain/errors.py where it cannot be made."""
+
+    def page_of(self, token: str, *, now: datetime) -> LinkedPage | None:
+        """Returns the page that a link with this token opens; None where the token is wrong or over."""

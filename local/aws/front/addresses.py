@@ -8,6 +8,7 @@ not exist.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from dnslib import QTYPE, RCODE, RR, A, DNSRecord
@@ -94,11 +95,14 @@ class Addresses:
 
 
 class NameServer:
-    """Answers AWS's names with loopback, and any other name with NXDOMAIN."""
+    """Answers AWS's names and `others` with loopback, and any other name with NXDOMAIN."""
 
-    def __init__(self, addresses: Addresses, port: int = DNS_PORT) -> None:
+    def __init__(self, addresses: Addresses, port: int = DNS_PORT, others: Collection[str] = ()) -> None:
         self._server = DNSServer(
-            _Resolver(addresses), address=LOOPBACK, port=port, logger=DNSLogger(logf=lambda _line: None)
+            _Resolver(addresses, others),
+            address=LOOPBACK,
+            port=port,
+            logger=DNSLogger(logf=lambda _line: None),
         )
         self._server.start_thread()
 
@@ -109,12 +113,14 @@ class NameServer:
 
 
 class _Resolver(BaseResolver):  # type: ignore[misc]
-    def __init__(self, addresses: Addresses) -> None:
+    def __init__(self, addresses: Addresses, others: Collection[str]) -> None:
         self._addresses = addresses
+        self._others = others
 
     def resolve(self, request: DNSRecord, _handler: object) -> DNSRecord:
         reply = request.reply()
-        if self._addresses.place(str(request.q.qname)) is None:
+        name = str(request.q.qname)
+        if self._addresses.place(name) is None and name.lower().rstrip(".") not in self._others:
             reply.header.rcode = RCODE.NXDOMAIN
         elif request.q.qtype == QTYPE.A:
             reply.add_answer(RR(request.q.qname, QTYPE.A, rdata=A(LOOPBACK), ttl=SECONDS_TO_LIVE))

@@ -78,8 +78,13 @@ class Front:
         self.unlisted: Callable[[Call], HttpAnswer | None] = lambda _call: None
         """Called where S3 has no such object; returns an answer in place of S3's, or None."""
 
+        self.others: Mapping[str, Callable[[HttpRequest], HttpAnswer]] = {}
+        """Who answers at names that are not AWS's."""
+
     def answer(self, request: HttpRequest) -> HttpAnswer:
         """The answer to one request, errors included."""
+        if request.host in self.others:
+            return self.others[request.host](request)
         place = self._addresses.place(request.host)
         if place is None:
             return HttpAnswer(421, (), f"AWS has nothing at {request.host} in this Region.\n".encode())

@@ -39,6 +39,21 @@ def _plans(lab: FastLab) -> None:
     lab.api("POST", "/plans", {**asked, "source": source})
 
 
+@scene("somebody opens the page of a restore")
+def _page(lab: FastLab) -> None:
+    restore_id = lab.start(request(lab, "warm-up-agent"))
+    statuses = []
+    for _ in range(40):
+        lab.pass_time(5)
+        path = str(lab.api("GET", f"/restores/{restore_id}")[1]["reportUrl"]).partition("/v1")[2]
+        statuses.append(lab.public("GET", path)["statusCode"] if path else 302)
+    assert statuses[0] == 200, statuses
+    link = str(lab.events.sent[-1]["detail"]["reportUrl"])
+    answer = lab.public("GET", link.partition("/v1")[2])
+    assert answer["statusCode"] == 302, answer
+    assert lab.data_plane.store.get(answer["headers"]["Location"])
+
+
 @scene("an encrypted snapshot")
 def _encrypted(lab: FastLab) -> None:
     encrypted = snapshot(lab, encrypted=True, kms_key_id=KEY)

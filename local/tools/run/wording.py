@@ -207,7 +207,7 @@ def _block_lines(block: Json) -> Iterator[str]:
 
 def _link(found: re.Match[str]) -> str:
     """A signed address is longer than a screen is wide, and no one types it."""
-    return f"{found[2]} ({'a signed link' if '?' in found[1] else found[1]})"
+    return f"{found[2]} ({'a signed link' if '?' in found[1] or '/pages/' in found[1] else found[1]})"
 
 
 def _plain(text: str) -> str:

@@ -35,6 +35,7 @@ ENVIRONMENT = {
     "MAX_RESTORES_PER_INSTANCE": "10",
     "MAX_RESTORES_IN_FLIGHT": "2000",
     "DESCRIBE_CALLS_PER_SECOND": "16",
+    "PAGES_URL": "https://public.example/v1",
     "POWERTOOLS_TRACE_DISABLED": "true",
 }
 

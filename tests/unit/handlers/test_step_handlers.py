@@ -19,7 +19,7 @@ from tests.support.wired import use
 from tests.unit.handlers.conftest import Context
 
 HANDLERS = Path(__file__).parents[3] / "functions/rewarm/handlers"
-NO_STEPS = {"__init__", "wiring", "http", "publish_agent", "wake_up", "sweep"}
+NO_STEPS = {"__init__", "wiring", "http", "public", "publish_agent", "wake_up", "sweep"}
 STEPS = sorted({path.stem for path in HANDLERS.glob("*.py") if not path.stem.startswith("api")} - NO_STEPS)
 NOW = "2026-11-21T03:00:00Z"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 from types import MappingProxyType
 
 from rewarm.contracts import AnnounceEvent, AnnounceResult, VolumeAssignment
@@ -16,10 +17,10 @@ from rewarm.domain.errors import RestoreError, ServiceUnavailableError, Throttle
 from rewarm.domain.units import iso
 from rewarm.domain.words.message import Message
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.messages import Messages
+from rewarm.ports.messages import LinkedPage, Messages, PageLinks
 from rewarm.ports.restores import VOLUME_EVENTS, RestoreTable
 from rewarm.steps.announce import approval, ended, performance, plan, ready, usable
-from rewarm.steps.record.bucket import MESSAGE_SECONDS, page_url
+from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.payloads import with_plans
 from rewarm.steps.record.records import note, told_attribute
 
@@ -49,10 +50,17 @@ MUST_ARRIVE = frozenset({"ready", "failed"})
 MUST_BE_TAKEN = MUST_ARRIVE | {"approval"}
 """If no channel takes one, the state is tried again: somebody must know that a restore waits for them."""
 NOTIFY_ALL = {"slack": True, "email": True}
+LINK_LASTS = timedelta(days=7)
+"""So that a message of a holiday still has its link afterwards."""
 
 
 def announce(
-    event: AnnounceEvent, *, table: RestoreTable, messages: Messages, artifacts: Artifacts | None = None
+    event: AnnounceEvent,
+    *,
+    table: RestoreTable,
+    messages: Messages,
+    artifacts: Artifacts | None = None,
+    links: PageLinks | None = None,
 ) -> AnnounceResult:
     """Writes the record, so that it has the news even where no channel takes them, and sends the message.
 
@@ -68,15 +76,28 @@ def announce(
     message = record_news(event, COMPOSERS[event.event], table)
     if message is None:
         return AnnounceResult(channels=[])
-    key = event.details.get("pageKey")
-    url = page_url(key, artifacts, seconds=MESSAGE_SECONDS) if artifacts is not None else None
     asked = {"approval": event.details["question"]} if event.event == "approval" else {}
-    channels = messages.send({**_as_json(message, event), **asked, "reportUrl": url})
+    channels = messages.send({**_as_json(message, event), **asked, **_link(event, links)})
     if event.event in MUST_BE_TAKEN and not channels:
         raise ServiceUnavailableError(f"no channel took the message {event.event}")
     if event.event in MUST_ARRIVE:
         _note_sent(event, table)
     return AnnounceResult(channels=channels)
+
+
+def _link(event: AnnounceEvent, links: PageLinks | None) -> JsonObject:
+    """The link to the page of the restore, or of the volume where it has its own, and when the link ends."""
+    until = event.now + LINK_LASTS
+    with suppress(RestoreError):
+        if links is not None and not event.event.startswith("performance-"):
+            return {"reportUrl": links.link(_page(event), until=until), "reportUntil": iso(until)}
+    return {"reportUrl": None, "reportUntil": None}
+
+
+def _page(event: AnnounceEvent) -> LinkedPage:
+    index = _index(event)
+    is_own = index is not None and event.details.get("pageKey") == report_keys(event.restore_id, index)[1]
+    return LinkedPage(event.restore_id, index if is_own else None)
 
 
 def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) -> Message | None:

@@ -17,6 +17,7 @@ from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.messages import PageLinks
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.bucket import plans_key, result_key
 from rewarm.steps.record.payloads import LARGEST_BYTES
@@ -40,6 +41,7 @@ PATIENCE = timedelta(days=1)
 class PagePorts(ReportPorts):
     """The ports that the account of a restore needs."""
 
+    links: PageLinks | None = None
     counted: Callable[[ReportEvent, ReportResult], None] = lambda _event, _result: None
     """Told of a report that was written late: its deadline and its costs are figures, too."""
 

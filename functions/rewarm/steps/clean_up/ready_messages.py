@@ -68,7 +68,7 @@ def send_ready(
     event = AnnounceEvent(
         restore_id=restore_id, now=now, event="ready", request=request_of(record), details=details
     )
-    announce(event, table=pages.table, messages=messages, artifacts=pages.artifacts)
+    announce(event, table=pages.table, messages=messages, artifacts=pages.artifacts, links=pages.links)
 
 
 def request_of(record: JsonObject) -> RestoreRequest | None:

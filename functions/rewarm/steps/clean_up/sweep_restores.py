@@ -281,7 +281,8 @@ def _tell(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled
     event = AnnounceEvent(
         restore_id=restore_id, now=ports.now, event="failed", request=request_of(record), details=details
     )
-    announce(event, table=table, messages=ports.messages, artifacts=ports.pages.artifacts)
+    pages = ports.pages
+    announce(event, table=table, messages=ports.messages, artifacts=pages.artifacts, links=pages.links)
     return True
 
 

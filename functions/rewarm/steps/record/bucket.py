@@ -12,11 +12,9 @@ from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import Instance
 from rewarm.ports.artifacts import Artifacts
 
-MESSAGE_SECONDS = 43_200
-"""Twelve hours, so that a message of the night still has its link in the morning. A link ends earlier where
-the credentials of the function that signed it do (S3 user guide, "Sharing objects with presigned URLs");
-GET /restores/{id} answers a new one."""
 ANSWER_SECONDS = 3_600
+"""At most: a link ends earlier where the credentials of the function that signed it do (S3 user guide,
+"Sharing objects with presigned URLs"). GET /restores/{id} answers a new one."""
 
 
 def agent_parameters(instance: Instance, artifacts: Artifacts, *, expires_seconds: int) -> dict[str, str]:

@@ -1,8 +1,10 @@
-"""How a restore begins, is looked at, approved and cancelled.
+"""How a restore begins, is looked at, approved and cancelled, with a signature or by what a message links.
 
 States: Parse Request, Check Approval.
 Routes: start_restore, get_restore, cancel_restore (all in routes), approve_restore, runbooks, listing.
 
 - approval: approves the plan that a restore waits with
+- buttons: what somebody pressed in Slack
+- pages: the page that a message links
 - routes: begins a restore, shows it, and asks it to stop
 """

@@ -27,6 +27,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.executions import Executions, RestoreExecutions, Tasks, Waiters
 from rewarm.ports.holds import Holds
+from rewarm.ports.messages import LinkedPage, PageLinks
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
 from rewarm.steps.record.lost_records import is_lost, recovered
@@ -163,16 +164,24 @@ class GetRestorePorts:
     holds: Holds
     witness: RestoreExecutions | None = None
     """Step Functions, which knows a restore whose record is lost."""
+    links: PageLinks | None = None
 
 
-def get_restore(restore_id: str, ports: GetRestorePorts, *, known: str | None = None) -> JsonObject | None:
+def get_restore(
+    restore_id: str, ports: GetRestorePorts, *, known: str | None = None, now: datetime | None = None
+) -> JsonObject | None:
     """Returns the record of the restore and its volumes as JSON; None where it still has the `known` version.
 
-    Raises RestoreNotFoundError.
+    With the time it has a link also where the page is drawn at each look. Raises RestoreNotFoundError.
     """
     record = found_record(restore_id, ports.table.get_whole(restore_id), ports)
     version = _version(record)
-    return None if version == known else _answer(restore_id, version, record, ports)
+    if version == known:
+        return None
+    answer = _answer(restore_id, version, record, ports)
+    if answer["reportUrl"] is None and now is not None:
+        answer["reportUrl"] = _live_url(restore_id, now, ports.links)
+    return answer
 
 
 def _version(record: JsonObject) -> str:
@@ -223,6 +232,13 @@ def found_record(
 def _url(holder: JsonObject, artifacts: Artifacts) -> str | None:
     """A fresh link, for an hour at most."""
     return page_url(holder.get("pageKey"), artifacts, seconds=ANSWER_SECONDS)
+
+
+def _live_url(restore_id: str, now: datetime, links: PageLinks | None) -> str | None:
+    until = now + timedelta(seconds=ANSWER_SECONDS)
+    with suppress(RestoreError):
+        return links.link(LinkedPage(restore_id, None), until=until) if links is not None else None
+    return None
 
 
 def _agent(volume: JsonObject, artifacts: Artifacts) -> JsonObject | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -16,6 +17,7 @@ from rewarm.domain.errors import (
     ServiceUnavailableError,
     ThrottledError,
 )
+from rewarm.domain.units import iso
 from rewarm.domain.words.message import Message, Severity
 from rewarm.steps.announce import announce as announcing
 from tests.support.announcing import FAILURE, plan_details, ready_details, say
@@ -25,38 +27,31 @@ from tests.support.builders import (
     World,
     at,
 )
-from tests.support.fakes import FakeArtifacts
+from tests.support.fakes import FakePageLinks
 
 
 class TestReportLink:
-    PAGE = f"restores/{RESTORE_ID}/report.html"
-
-    def test_a_message_links_the_page_that_is_there(self):
-        world = World()
-        say(world, "ready", ready_details(pageKey=self.PAGE))
-        url = world.messages.sent[0]["reportUrl"]
-        assert url == world.artifacts.download_url(self.PAGE, expires_seconds=43_200)
-        assert url not in json.dumps(world.table.records), "whoever reads the record needs no link that ends"
-
-    def test_a_failure_links_it_too(self):
-        world = World()
-        say(world, "failed", {"failure": FAILURE, "results": [], "pageKey": self.PAGE})
-        assert self.PAGE in world.messages.sent[0]["reportUrl"]
-
-    def test_a_message_before_there_is_a_page_links_none(self):
+    def test_every_message_links_the_page_from_the_plan_on_for_seven_days(self):
         world = World()
         say(world, "plan", plan_details())
-        say(world, "ready", ready_details())
-        assert [message["reportUrl"] for message in world.messages.sent] == [None, None]
+        say(world, "ready", ready_details(pageKey=f"restores/{RESTORE_ID}/report.html"))
+        say(world, "failed", {"failure": FAILURE, "results": [], "pageKey": None})
+        sent = world.messages.sent
+        pages = [world.links.behind(message["reportUrl"]) for message in sent]
+        assert pages == [(RESTORE_ID, None)] * 3
+        assert {message["reportUntil"] for message in sent} == {iso(at(9) + timedelta(days=7))}
+        links = [message["reportUrl"] for message in sent]
+        assert not any(url in json.dumps(world.table.records) for url in links), "the record has no links"
+
+    def test_a_volume_that_has_its_own_page_is_linked_to_it(self):
+        world = World()
+        say(world, "ready", ready_details(pageKey=f"restores/{RESTORE_ID}/0/report.html"))
+        assert world.links.behind(world.messages.sent[0]["reportUrl"]) == (RESTORE_ID, 0)
 
     def test_without_a_link_the_news_are_told_all_the_same(self):
-        class Unsigned(FakeArtifacts):
-            def download_url(self, key, *, expires_seconds):
-                raise ServiceUnavailableError("no credentials")
-
-        world = World(artifacts=Unsigned())
-        say(world, "ready", ready_details(pageKey=self.PAGE))
-        assert world.messages.sent[0]["reportUrl"] is None
+        world = World(links=FakePageLinks(failure=ServiceUnavailableError("no table")))
+        say(world, "ready", ready_details())
+        assert (world.messages.sent[0]["reportUrl"], world.messages.sent[0]["reportUntil"]) == (None, None)
 
 
 TRANSIENT = [ThrottledError("UpdateItem: throttled"), ServiceUnavailableError("UpdateItem: no answer")]

@@ -1,0 +1,87 @@
+"""Answers the API without IAM's signatures: pages of restores, and buttons that are pressed in Slack.
+
+Everybody can call it, so each route checks what it is sent before it does anything, and says nothing of why
+it refuses.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from rewarm.adapters.slack_requests import SlackRequests, body_of
+from rewarm.domain.errors import RestoreError, RestoreNotFoundError
+from rewarm.handlers import wiring
+from rewarm.handlers.wiring import now
+from rewarm.observability import logger, tracer
+from rewarm.ports import JsonObject
+from rewarm.restore_page import drawn_live
+from rewarm.steps.request.approval import ApproveRestorePorts
+from rewarm.steps.request.buttons import Clickers, Reply, press_button
+from rewarm.steps.request.pages import show_page
+from rewarm.steps.request.routes import GetRestorePorts
+
+PAGES, INTERACTIONS = "/pages/", "/slack/interactions"
+HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
+NO_PAGE = "This link is wrong, or its time is over. A newer message, or `rewarm report`, has a new one.\n"
+
+_LINKS = wiring.page_links()
+_SLACK = wiring.slack_requests()
+_CLICKERS = Clickers(wiring.settings.slack_team_id, wiring.settings.slack_approvers)
+_CLICK_PORTS = ApproveRestorePorts(
+    table=wiring.table(), waiters=wiring.waiters(), tasks=wiring.tasks(), holds=wiring.holds()
+)
+_PORTS = GetRestorePorts(table=wiring.table(), artifacts=wiring.artifacts(), holds=wiring.holds())
+
+
+@tracer.capture_lambda_handler(capture_response=False)
+@logger.inject_lambda_context(clear_state=True)
+def lambda_handler(event: JsonObject, _context: LambdaContext) -> JsonObject:
+    """One HTTP request."""
+    method, path = str(event.get("httpMethod")), str(event.get("path"))
+    if method == "GET" and path.startswith(PAGES):
+        return _page(unquote(path.removeprefix(PAGES)))
+    if method == "POST" and path == INTERACTIONS and _SLACK is not None:
+        return _click(event, _SLACK)
+    return _answer(404, TEXT, "")
+
+
+def _page(token: str) -> JsonObject:
+    try:
+        shown = show_page(token, now=now(), links=_LINKS, ports=_PORTS)
+        if shown.url is not None:
+            return _answer(302, TEXT, "", Location=shown.url)
+        return _answer(200, HTML, drawn_live(shown.account))
+    except RestoreNotFoundError:
+        return _answer(404, TEXT, NO_PAGE)
+    except RestoreError as error:
+        logger.warning("no page", error=type(error).__name__, reason=str(error))
+        return _answer(503, TEXT, "The page cannot be shown now. Try again in a minute.\n")
+
+
+def _click(event: JsonObject, slack: SlackRequests) -> JsonObject:
+    """Slack gets 200 for everything that it has signed; who clicked reads what came of it in Slack."""
+    body = body_of(event)
+    payload = slack.payload(event.get("headers") or {}, body) if body is not None else None
+    if payload is None:
+        return _answer(413 if body is None else 401, TEXT, "")
+    try:
+        reply = press_button(payload, now=now(), clickers=_CLICKERS, ports=_CLICK_PORTS)
+    except RestoreError as error:
+        logger.warning("a click came to nothing", error=type(error).__name__, reason=str(error))
+        reply = Reply("Nothing was done: AWS did not answer. Press it again.", is_done=False)
+    if reply is not None:
+        logger.info("clicked", done=reply.is_done, reply=reply.sentence)
+        (slack.change if reply.is_done else slack.tell)(payload, reply.sentence)
+    return _answer(200, TEXT, "")
+
+
+def _answer(status: int, content_type: str, body: str, **headers: str) -> JsonObject:
+    """No page and no link to one may be kept, or tell another site its address."""
+    fixed = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+    return {
+        "statusCode": status,
+        "headers": {"Content-Type": content_type, "X-Content-Type-Options": "nosniff", **fixed, **headers},
+        "body": body,
+    }

@@ -1,0 +1,127 @@
+"""The page of a restore that has no report yet: plan, prices, progress and news, drawn from its record.
+
+It loads itself again while the restore runs, and holds no script and no picture. So it needs no matplotlib,
+which takes seconds to load.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from rewarm.page import text
+
+HERE = Path(__file__).parent
+STYLE = HERE / "style.css"
+REFRESH_SECONDS = 30
+MOST_VOLUMES = 100
+"""So many volumes have a line each."""
+Json = dict[str, Any]
+
+
+def render(account: Json) -> str:
+    """The page. Everything is escaped but our own style sheet."""
+    facts = {
+        "style": STYLE.read_text(encoding="utf-8"),
+        "account": account,
+        "failure": account.get("failure"),
+        "title": _title(account),
+        "refresh": REFRESH_SECONDS if account["running"] else None,
+        "cards": _cards(account),
+        "volumes": [_volume(account, plan) for plan in account["plans"][:MOST_VOLUMES]],
+        "more": max(0, len(account["plans"]) - MOST_VOLUMES),
+        "facts": _facts(account),
+        "news": [
+            (text.clock_text(news.get("at")), news.get("title"), str(news.get("text") or "").splitlines())
+            for news in reversed(account["events"])
+        ],
+    }
+    return environment().get_template("live.html.j2").render(facts)
+
+
+def environment() -> Environment:
+    """Where the templates are, and what they may call."""
+    found = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.globals.update({"money": text.money, "seconds": text.seconds_text, "clock": text.clock_text})
+    return found
+
+
+def started_by(trigger: Json) -> str:
+    """Who or what asked for the restore."""
+    words = {
+        "alarm": f"the alarm {trigger.get('alarmName')}",
+        "schedule": f"the schedule {trigger.get('scheduleName') or ''}".strip(),
+        "api": "a call of the API",
+    }
+    return words.get(str(trigger.get("kind")), "")
+
+
+def _title(account: Json) -> str:
+    """What the restore does now."""
+    if account["running"] and account.get("cancelRequested"):
+        return "Being cancelled"
+    return str(account.get("status") or "accepted").replace("-", " ")
+
+
+def _cards(account: Json) -> list[tuple[str, str, str]]:
+    """Label, figure and note of what most readers look for first."""
+    summary = account.get("summary") or {}
+    started, now = text.parsed(account.get("startedAt")), text.parsed(account["at"])
+    seconds = (now - started).total_seconds() if started and now else None
+    label = "Running for" if account["running"] else "Started before"
+    cards = [(label, text.seconds_text(seconds), f"since {text.clock_text(account.get('startedAt'))}")]
+    if summary:
+        late = "after the deadline" if summary.get("deadlineMissed") else ""
+        cards.append(("Full speed expected by (P90)", text.clock_text(summary.get("readyP90At")), late))
+        prices = f"{summary.get('priceSource')}, of {str(summary.get('priceBookAsOf'))[:10]}"
+        cards.append(("Extra cost, as planned", text.money(summary.get("totalCostUsd")), prices))
+    if account.get("deadlineAt"):
+        cards.append(("Deadline", text.clock_text(account["deadlineAt"]), ""))
+    return cards
+
+
+def _volume(account: Json, planned: Json) -> Json:
+    """One line: how the volume is restored, and how far it is."""
+    plan, index = planned["plan"], planned["index"]
+    known: Json = next((one for one in account["volumes"] if one["index"] == index), {})
+    made = {**(known.get("volume") or {}), **(known.get("attached") or {})}
+    return {
+        "index": index,
+        "what": made.get("volumeId") or planned["snapshotId"],
+        "strategy": plan["strategy"],
+        "why": plan["why"],
+        "usable": text.estimate_text(plan["usableSeconds"]),
+        "p50": text.estimate_text(plan["readyP50Seconds"]),
+        "p90": text.estimate_text(plan["readyP90Seconds"]),
+        "cost": text.money(plan["costUsd"]),
+        "progress": "at full speed" if known.get("settled") else _progress(known),
+    }
+
+
+def _progress(volume: Json) -> str:
+    """The agent's own figures, seconds old, or else those of the last look."""
+    agent, polled = volume.get("agent") or {}, volume.get("initialization") or {}
+    total, done = agent.get("bytesTotal"), agent.get("bytesDone")
+    if isinstance(total, int) and isinstance(done, int) and total > 0:
+        return f"{text.percent(100 * done / total)}, {text.size(done)} of {text.size(total)}"
+    if polled.get("progressPercent") is not None:
+        return text.percent(float(polled["progressPercent"]))
+    return text.NONE
+
+
+def _facts(account: Json) -> list[tuple[str, str]]:
+    found = [
+        ("Restore", str(account["restoreId"])),
+        ("Started by", started_by(account.get("trigger") or {})),
+        ("Started", text.clock_text(account.get("startedAt"))),
+        ("This page is of", text.clock_text(account["at"])),
+    ]
+    return [(name, value) for name, value in found if value]

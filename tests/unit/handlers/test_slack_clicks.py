@@ -1,0 +1,237 @@
+"""POST /slack/interactions: only what Slack has signed does anything, and a click does what the API does."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from json import dumps
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from local.aws.slack_workspace import HOSTS, SlackWorkspace
+from rewarm.adapters.slack_bot import card
+from rewarm.adapters.slack_requests import MOST_BODY_CHARS, SlackRequests
+from rewarm.steps.request.buttons import Clickers
+from tests.contract.answers import Aws
+from tests.support.builders import NOW, RESTORE_ID, World
+from tests.support.signals import FakeTasks, FakeWaiters
+from tests.support.wired import use
+from tests.unit.handlers.conftest import Context
+
+Json = dict[str, Any]
+AT = NOW.timestamp()
+APPROVAL = {
+    "askedAt": "2026-11-21T02:50:00Z",
+    "until": "2026-11-21T03:30:00Z",
+    "usd": "12.5",
+    "reason": "The plan costs more than approveAboveUsd allows.",
+}
+NEWS = {
+    "event": "approval", "restoreId": RESTORE_ID, "at": "2026-11-21T02:50:00Z", "title": "Approve?",
+    "text": "x", "fields": [],
+    "reportUrl": "https://public.example/v1/pages/t", "reportUntil": "2026-11-28T03:00:00Z",
+}  # fmt: skip
+RECORD = {"status": "awaiting-approval", "startedAt": "2026-11-21T02:49:00Z", "approval": APPROVAL}
+
+
+class ResponseUrls:
+    """urllib3 for response URLs: the workspace behind them."""
+
+    def __init__(self, slack: SlackWorkspace) -> None:
+        self.slack = slack
+
+    def request(self, _method: str, url: str, *, json: Json) -> None:
+        host, _, path = url.removeprefix("https://").partition("/")
+        assert host == HOSTS[1]
+        self.slack.take(f"/{path}", dumps(json).encode(), "")
+
+
+class Team:
+    """People in a Slack channel with the message of a restore that waits."""
+
+    def __init__(self, module: ModuleType, slack: SlackWorkspace, world: World, context: Context) -> None:
+        self._module, self.slack, self.world, self._context = module, slack, world, context
+        world.table.put_new(RESTORE_ID, {**RECORD, "slack": {"channel": slack.channel}})
+        body = {"channel": slack.channel, **card(NEWS, RECORD)}
+        answer = slack.take("/api/chat.postMessage", json.dumps(body).encode(), f"Bearer {slack.token}")
+        assert answer is not None
+        self.ts = json.loads(answer[1])["ts"]
+
+    @property
+    def record(self) -> Json:
+        return dict(self.world.table.records[RESTORE_ID])
+
+    @property
+    def buttons(self) -> list[str]:
+        (message,) = self.slack.shown()
+        found = [block["elements"] for block in message["blocks"] if block["type"] == "actions"]
+        return [button["action_id"].removeprefix("rewarm-") for elements in found for button in elements]
+
+    def send(self, headers: dict[str, str], body: str, **event: Any) -> Json:
+        call = {
+            "httpMethod": "POST",
+            "path": "/slack/interactions",
+            "headers": headers,
+            "body": body,
+            **event,
+        }
+        answer: Json = self._module.lambda_handler(call, self._context)
+        assert answer["body"] == ""
+        return answer
+
+    def press(self, name: str, *, at: float = AT, **changes: Any) -> int:
+        headers, body = self.slack.click(self.ts, f"rewarm-{name}", at=at, **changes)
+        return int(self.send(headers, body)["statusCode"])
+
+
+@pytest.fixture
+def team(warm: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, context: Context) -> Team:
+    world, module, slack = World(), warm("public"), SlackWorkspace()
+    world.waiters, world.tasks = FakeWaiters(), FakeTasks()  # type: ignore[attr-defined]
+    secrets = Aws("secretsmanager").on("GetSecretValue", {"SecretString": slack.signing_secret})
+    requests = SlackRequests(secrets.client, "arn", ResponseUrls(slack), clock=lambda: AT)  # type: ignore[arg-type]
+    use(monkeypatch, module, table=world.table, waiters=world.waiters, tasks=world.tasks, slack=requests)  # type: ignore[attr-defined]
+    monkeypatch.setattr(module, "now", lambda: NOW)
+    return Team(module, slack, world, context)
+
+
+def test_approve_approves_and_says_who(team: Team) -> None:
+    assert team.press("approve") == 200
+    assert team.record["approval"]["by"] == "ann (U0ANN) in Slack"
+    assert team.buttons == ["report"]
+    assert "Approved by ann (U0ANN) in Slack" in json.dumps(team.slack.shown())
+
+
+def test_cancel_cancels_and_says_who(team: Team) -> None:
+    assert team.press("cancel") == 200
+    assert team.record["cancelRequested"] is True
+    assert team.record["events"][-1]["title"] == "Cancelled by ann (U0ANN) in Slack"
+    assert team.buttons == ["report"]
+
+
+def test_the_same_click_again_does_nothing_twice(team: Team) -> None:
+    clicks = [team.slack.click(team.ts, f"rewarm-{name}", at=AT) for name in ("approve", "cancel")]
+    for headers, body in clicks * 3:
+        assert team.send(headers, body)["statusCode"] == 200
+    titles = [news["title"] for news in team.record["events"]]
+    assert sorted(titles) == ["Approved by ann (U0ANN) in Slack", "Cancelled by ann (U0ANN) in Slack"]
+
+
+def test_approving_an_earlier_question_approves_nothing(team: Team) -> None:
+    later = {**APPROVAL, "askedAt": "2026-11-21T02:58:00Z", "usd": "99"}
+    team.world.table.update(RESTORE_ID, {"approval": later})
+    assert team.press("approve") == 200
+    assert "approvedAt" not in team.record["approval"]
+    assert "another plan" in team.slack.ephemeral[-1]["text"]
+    assert team.buttons == ["approve", "cancel", "report"]
+
+
+def test_one_that_ended_is_not_cancelled(team: Team) -> None:
+    team.world.table.update(RESTORE_ID, {"status": "ready"})
+    assert team.press("cancel") == 200
+    assert "cancelRequested" not in team.record
+    assert "has ended" in team.slack.ephemeral[-1]["text"]
+
+
+def test_report_is_a_link_and_needs_nothing_done(team: Team) -> None:
+    before = json.dumps(team.record)
+    assert team.press("report") == 200
+    assert json.dumps(team.record) == before
+
+
+def test_what_slack_has_not_signed_is_answered_without_a_word(team: Team) -> None:
+    headers, body = team.slack.click(team.ts, "rewarm-cancel", at=AT)
+    signature = headers["X-Slack-Signature"]
+    wrong = [
+        {},
+        {**headers, "X-Slack-Signature": ""},
+        {**headers, "X-Slack-Signature": signature[:-1] + ("0" if signature[-1] != "0" else "1")},
+        {**headers, "X-Slack-Signature": signature.upper()},
+        {**headers, "X-Slack-Signature": signature.replace("v0", "v1")},
+        {**headers, "X-Slack-Request-Timestamp": str(int(AT) + 1)},
+        {**headers, "X-Slack-Request-Timestamp": "now"},
+        {**headers, "X-Slack-Request-Timestamp": "١٢٣"},
+    ]
+    for each in wrong:
+        assert team.send(each, body)["statusCode"] == 401, each
+    assert team.send(headers, body + "&")["statusCode"] == 401
+    assert team.send(headers, "")["statusCode"] == 401
+    assert "cancelRequested" not in team.record
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(-301, 401), (-300, 200), (300, 200), (301, 401)])
+def test_a_request_is_good_for_five_minutes(team: Team, seconds: int, status: int) -> None:
+    assert team.press("cancel", at=AT + seconds) == status
+
+
+def test_names_of_headers_and_base64_are_api_gateways(team: Team) -> None:
+    headers, body = team.slack.click(team.ts, "rewarm-cancel", at=AT)
+    small = {name.lower(): value for name, value in headers.items()}
+    coded = base64.b64encode(body.encode()).decode()
+    assert team.send(small, coded, isBase64Encoded=True)["statusCode"] == 200
+    assert team.record["cancelRequested"] is True
+    assert team.send(small, "%", isBase64Encoded=True)["statusCode"] == 413
+
+
+def test_a_body_that_slack_never_sends_is_not_read(team: Team) -> None:
+    body = "payload=" + "x" * MOST_BODY_CHARS
+    assert team.send(team.slack.signed(body, at=AT), body)["statusCode"] == 413
+
+
+@pytest.mark.parametrize(
+    "body", ["", "payload=", "payload=[]", "payload=%7B", "a=b", "payload=" + "[" * 50_000, "payload={}"]
+)
+def test_what_is_signed_and_no_click_does_nothing(team: Team, body: str) -> None:
+    assert team.send(team.slack.signed(body, at=AT), body)["statusCode"] == 200
+
+
+@pytest.mark.parametrize(
+    ("clickers", "changes"),
+    [
+        (Clickers(user_ids=["U0BOB"]), {}),
+        (Clickers(team_id="T0OTHER"), {}),
+        (Clickers(team_id="T0OURS"), {"team": {"id": "T0OURS"}, "user": {"id": "U1", "team_id": "T0THEIRS"}}),
+        (Clickers(), {"user": {"username": "nobody"}}),
+        (Clickers(), {"channel": {"id": "C0ELSEWHERE"}}),
+    ],
+)
+def test_only_who_may_can_click(
+    team: Team, monkeypatch: pytest.MonkeyPatch, clickers: Clickers, changes: Json
+) -> None:
+    monkeypatch.setattr(team._module, "_CLICKERS", clickers)
+    for name in ("approve", "cancel"):
+        assert team.press(name, **changes) == 200
+    assert "cancelRequested" not in team.record
+    assert "approvedAt" not in team.record["approval"]
+    assert len(team.slack.ephemeral) == 2
+    assert team.buttons == ["approve", "cancel", "report"]
+
+
+def test_who_is_listed_may_click(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = Clickers(team_id=team.slack.team, user_ids=["U0BOB", "U0ANN"])
+    monkeypatch.setattr(team._module, "_CLICKERS", allowed)
+    team.press("approve")
+    assert team.record["approval"]["approvedAt"]
+
+
+def test_an_answer_goes_to_slack_only(team: Team) -> None:
+    """ResponseUrls would fail for any other host."""
+    assert team.press("cancel", response_url="https://hooks.slack.com.example.org/actions/x") == 200
+    assert team.press("cancel", response_url="http://169.254.169.254/actions/x") == 200
+    assert team.slack.ephemeral == []
+
+
+def test_without_an_app_the_route_is_not_there(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(team._module, "_SLACK", None)
+    assert team.press("cancel") == 404
+
+
+def test_the_signing_secret_is_in_no_log(team: Team, caplog: pytest.LogCaptureFixture) -> None:
+    team.press("cancel")
+    team.press("report", at=AT - 999)
+    logged = [str(vars(record)) for record in caplog.records]
+    assert any("clicked" in line for line in logged)
+    assert not any(team.slack.signing_secret in line for line in logged)
