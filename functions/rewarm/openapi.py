@@ -25,6 +25,7 @@ from rewarm import __version__
 from rewarm.contracts import PerformanceRequest, RestoreRequest, answers
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkResult
+from rewarm.contracts.calibration import Calibration, StoredCalibration
 from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.schemas import WithoutFieldTitles, request_examples
 
@@ -156,6 +157,15 @@ OPERATIONS = (
         method="get", path="/benchmarks/{benchmarkId}", name="getBenchmark",
         says="Show a benchmark's figures.",
         answer=BenchmarkResult, parameters=_BENCHMARK,
+    ),
+    Operation(
+        method="put", path="/calibration", name="putCalibration",
+        says="Store what `rewarm calibrate` measured; estimates use it from then on.",
+        answer=StoredCalibration, body=Calibration,
+    ),
+    Operation(
+        method="get", path="/calibration", name="getCalibration",
+        says="Show the calibration that estimates use.", answer=StoredCalibration,
     ),
 )  # fmt: skip
 

@@ -15,10 +15,12 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json
 from rewarm import contracts
 from rewarm.contracts.base import Contract, JsonObject, StepEvent
 from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkResult, BenchmarkTarget
+from rewarm.contracts.calibration import Calibration, MeasuredFigure
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.performance import PerformanceRequest
 from rewarm.contracts.plans import PlanResult
 from rewarm.domain.benchmark.benchmarks import PatternName
+from rewarm.domain.time.calibration import FigureName
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 SNAPSHOT_ID = "snap-0123456789abcdef0"
@@ -64,6 +66,15 @@ def request_examples() -> dict[str, Contract]:
                 BenchmarkTarget(mount="/efs", iops=5_000, throughput_mib_s=488),
             ],
             patterns=[PatternName.CACHE, PatternName.UPLOAD],
+        ),
+        "calibration": Calibration(
+            measured_on="2026-11-23",
+            region="ap-northeast-1",
+            instance_type="m7g.large",
+            volume_type="gp3",
+            size_gib=4,
+            figures={FigureName.CREATE: MeasuredFigure(value=2.1, low=1.6, high=2.6, observations=3)},
+            reads_advance_progress=True,
         ),
     }
 

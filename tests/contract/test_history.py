@@ -55,6 +55,14 @@ def item(dynamodb: Any, strategy: Strategy = Strategy.WARM_UP_AGENT) -> dict[str
     return dict(dynamodb.get_item(TableName=TABLE, Key=key)["Item"])
 
 
+def test_a_calibration_is_no_record_and_the_next_one_takes_its_place(history: DynamoHistory) -> None:
+    assert history.calibration() is None
+    for value in (2.5, 3.25):
+        history.keep_calibration({"calibration": {"figures": {"createSeconds": {"value": value}}}})
+    assert history.calibration() == {"calibration": {"figures": {"createSeconds": {"value": 3.25}}}}
+    assert history.records() == []
+
+
 def test_there_is_none_at_first(history: DynamoHistory) -> None:
     assert history.records() == []
 

@@ -93,7 +93,6 @@ SMALL_FOR_A_REASON = {
     "ports/messages.py": "no other port speaks to people",
     "ports/prices.py": "no other port is about the account's prices and quotas",
     "restore_page.py": "only functions that draw may import it",
-    "steps/record/learned_times.py": "planning and report share it; the rest of the room is no estimate",
 }
 """Module -> why it stands alone though it is short."""
 SHARED_BY_STATES = {"clean_up": {"remove"}}

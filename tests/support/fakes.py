@@ -719,6 +719,7 @@ class FakeHistory:
     """Port History."""
 
     kept: list[Measured] = field(default_factory=list)
+    calibrated: JsonObject | None = None
     failure: Exception | None = None
 
     def records(self) -> list[Measured]:
@@ -730,6 +731,14 @@ class FakeHistory:
         if self.failure is not None:
             raise self.failure
         self.kept.extend(records)
+
+    def calibration(self) -> JsonObject | None:
+        if self.failure is not None:
+            raise self.failure
+        return self.calibrated
+
+    def keep_calibration(self, calibration: JsonObject) -> None:
+        self.calibrated = calibration
 
 
 @dataclass

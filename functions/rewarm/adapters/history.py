@@ -1,5 +1,7 @@
 """What finished restores measured, in the table: one item a strategy, `history#<strategy>`.
 
+What `rewarm calibrate` measured is an item beside them.
+
 A record is appended by one atomic update, and the oldest ones are taken off by updates that hold only while
 the list is too long, so that writers at the same time lose nothing. The item expires when no restore of the
 strategy has finished for as long as reports are kept.
@@ -30,6 +32,8 @@ LOG = logging.getLogger(__name__)
 MOST_RECORDS = 60
 """Three times what an estimate takes; with all its points a record has about a kilobyte, an item up to 400
 (DynamoDB developer guide, "Constraints")."""
+CALIBRATION_KEY = "history#calibration"
+"""Nothing expires it: the next calibration takes its place."""
 MOST_ATTEMPTS = 5
 """DynamoDB may leave keys unanswered under load (botocore: BatchGetItem UnprocessedKeys)."""
 
@@ -46,7 +50,7 @@ class DynamoHistory:
         """Of every strategy; what cannot be read, because another version wrote it, is left out."""
         found = [
             record
-            for item in self._items()
+            for item in self._items([_key(strategy) for strategy in Strategy])
             for written in item.get("records", [])
             for record in _read(written)
         ]
@@ -59,6 +63,22 @@ class DynamoHistory:
             self._append(key, of_strategy[-MOST_RECORDS:])
             while self._drop_oldest(key):
                 pass
+
+    def calibration(self) -> JsonObject | None:
+        for item in self._items([CALIBRATION_KEY]):
+            kept = item.get("calibration")
+            if isinstance(kept, dict):
+                return kept
+        return None
+
+    def keep_calibration(self, calibration: JsonObject) -> None:
+        with naming_errors():
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=key_of(CALIBRATION_KEY),
+                UpdateExpression="SET calibration = :new",
+                ExpressionAttributeValues={":new": to_attribute(calibration)},
+            )
 
     def _append(self, key: dict[str, Any], records: list[JsonObject]) -> None:
         with naming_errors():
@@ -90,10 +110,8 @@ class DynamoHistory:
                 raise
         return True
 
-    def _items(self) -> Iterator[JsonObject]:
-        wanted: Mapping[str, Any] = {
-            self._table: {"Keys": [{"pk": {"S": _key(strategy)}} for strategy in Strategy]}
-        }
+    def _items(self, keys: Sequence[str]) -> Iterator[JsonObject]:
+        wanted: Mapping[str, Any] = {self._table: {"Keys": [{"pk": {"S": key}} for key in keys]}}
         for _attempt in range(MOST_ATTEMPTS):
             with naming_errors():
                 answer = self._dynamodb.batch_get_item(RequestItems=wanted)

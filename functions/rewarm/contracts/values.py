@@ -122,9 +122,9 @@ class Boost(Contract):
 
 
 class Basis(Contract):
-    """What an estimate rests on: shipped priors, or so many finished restores of this account."""
+    """What an estimate rests on: shipped priors, `rewarm calibrate`, or so many restores of this account."""
 
-    source: Literal["priors", "history"] = "priors"
+    source: Literal["priors", "calibration", "history"] = "priors"
     restores: int = Field(default=0, ge=0)
 
 

@@ -45,6 +45,7 @@ from rewarm.handlers.wiring import now, pause
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
+from rewarm.steps.record.learned_times import get_calibration, put_calibration
 from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
 from rewarm.steps.request.listing import list_restores, list_runbooks
 from rewarm.steps.request.routes import (
@@ -240,6 +241,16 @@ def _get_runbook(alarm_name: str) -> JsonObject:
 @app.delete("/runbooks/<alarm_name>")
 def _delete_runbook(alarm_name: str) -> JsonObject:
     return delete_runbook(unquote(alarm_name), table=_PORTS.table)
+
+
+@app.put("/calibration")
+def _put_calibration() -> JsonObject:
+    return put_calibration(_body(), _PORTS.history, now=now()).to_json()
+
+
+@app.get("/calibration")
+def _get_calibration() -> JsonObject:
+    return get_calibration(_PORTS.history).to_json()
 
 
 @app.exception_handler(errors.RestoreError)  # type: ignore[untyped-decorator]

@@ -184,3 +184,9 @@ class History(Protocol):
 
     def add(self, records: Sequence[Measured]) -> None:
         """Adds the records. The oldest ones of a strategy are dropped when it has too many."""
+
+    def calibration(self) -> JsonObject | None:
+        """Returns the calibration of this account, as it was kept; None where there is none."""
+
+    def keep_calibration(self, calibration: JsonObject) -> None:
+        """Keeps a calibration in the place of the one before."""

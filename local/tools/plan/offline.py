@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, cast
 
 from local.tools.plan.options import Options
@@ -17,12 +18,15 @@ from local.tools.plan.request import DEFAULT_REGION, NO_INSTANCE, SNAPSHOT_ID, b
 from rewarm.adapters import prices
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.contracts import NewVolume, RestoreRequest, VolumeAssignment
+from rewarm.contracts.calibration import Calibration
+from rewarm.contracts.parsing import parsed
 from rewarm.contracts.plans import PlanResult
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import BLOCK_BYTES, GIB, FastSnapshotRestore, InstanceEbsLimits, PriceBook
 from rewarm.domain.plan.facts import UnusedQuotas, VolumeFacts
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.volume_types import WantedVolume, settle
+from rewarm.ports import JsonObject
 from rewarm.steps.plan.plan_restore import plan_answer
 from rewarm.steps.plan.planning import PlanningPorts, gather
 
@@ -111,9 +115,16 @@ class InstanceTypes:
 class NoHistory:
     """The port History of an account that has restored nothing yet."""
 
+    def __init__(self, calibration: JsonObject | None = None) -> None:
+        self._calibration = calibration
+
     def records(self) -> list[Measured]:
         """None."""
         return []
+
+    def calibration(self) -> JsonObject | None:
+        """That of the option."""
+        return self._calibration
 
 
 def place(options: Options, request: RestoreRequest) -> Place:
@@ -174,6 +185,18 @@ def facts(options: Options, now: datetime) -> tuple[list[VolumeFacts], PriceBook
     return [case.facts for case in cases], sources.prices.book(now=now)
 
 
+def _calibration(path: Path | None) -> JsonObject | None:
+    """As an account keeps it. Raises InvalidRequestError."""
+    if path is None:
+        return None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InvalidRequestError(f"{path} is not JSON: {error}", field="calibration") from error
+    parsed(Calibration, content)
+    return {"calibration": content, "storedAt": None}
+
+
 def _wanted(options: Options) -> tuple[RestoreRequest, Place]:
     request = build(options)
     return request, place(options, request)
@@ -186,5 +209,5 @@ def _sources(options: Options, where: Place) -> PlanningPorts:
         instances=cast("Any", InstanceTypes()),
         prices=Prices(where.region),
         quotas=Quotas(),
-        history=cast("Any", NoHistory()),
+        history=cast("Any", NoHistory(_calibration(options.calibration))),
     )

@@ -34,6 +34,7 @@ class Options:
 
     request: Path | None = None
     aws: bool = False
+    calibration: Path | None = None
     size_gib: int | None = None
     written_percent: int | None = None
     volume_type: str | None = None
@@ -74,7 +75,16 @@ def parse(arguments: list[str] | None = None) -> Options:
     return Options(**{name: value for name, value in given.items() if value is not None})
 
 
-_OF_FACTS = ("size_gib", "data_gib", "written_percent", "instance_type", "volumes", "fsr_state", "credits")
+_OF_FACTS = (
+    "size_gib",
+    "data_gib",
+    "written_percent",
+    "instance_type",
+    "volumes",
+    "fsr_state",
+    "credits",
+    "calibration",
+)
 
 
 def _parser() -> Parser:
@@ -128,6 +138,12 @@ def _add_snapshot(group: Any) -> None:
     )
     group.add_argument(
         "--fsr-state", choices=FSR_STATES, help="of fast snapshot restore in the target's zone (disabled)"
+    )
+    group.add_argument(
+        "--calibration",
+        type=_file,
+        metavar="FILE",
+        help="times that `rewarm calibrate --save` measured, as in docs/calibrations (shipped priors)",
     )
     group.add_argument(
         "--credits", type=number(0, 10), help="of fast snapshot restore, where it is enabled (0)"

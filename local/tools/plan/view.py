@@ -107,12 +107,15 @@ def facts_lines(planned: PlannedVolume) -> list[tuple[str, str]]:
 
 
 def bases_text(candidates: Sequence[Candidate]) -> str:
-    """`shipped priors`; where an account has a history, how many restores for which strategy."""
+    """`shipped priors`; where an account has a history or a calibration, for which strategies."""
     learned = [
         f"{count_text(candidate.basis.restores, 'restore')} of this account ({candidate.strategy})"
         for candidate in candidates
         if candidate.basis.source == "history"
     ]
+    measured = [candidate.strategy for candidate in candidates if candidate.basis.source == "calibration"]
+    if measured:
+        learned.append(f"measured here ({', '.join(measured)})")
     return ", ".join(learned) or "shipped priors"
 
 

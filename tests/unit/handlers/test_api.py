@@ -24,6 +24,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from rewarm.domain import errors
 from rewarm.openapi import document
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, TO_INSTANCE, TO_ZONE, World
+from tests.support.tree import ROOT
 from tests.support.wired import use
 from tests.unit.handlers.conftest import Context
 
@@ -129,7 +130,7 @@ def api(warm: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, cont
 VOLUME_PERFORMANCE = "/volumes/vol-0123456789abcdef0/performance"
 BODY_ROUTES = [
     ("POST", "/restores"), ("POST", "/plans"), ("POST", "/benchmarks"), ("POST", VOLUME_PERFORMANCE),
-    ("PUT", "/runbooks/rewarm-orders"),
+    ("PUT", "/runbooks/rewarm-orders"), ("PUT", "/calibration"),
 ]  # fmt: skip
 
 
@@ -400,6 +401,36 @@ class TestLists:
         assert (
             api.call("GET", f"/restores?nextToken={token}&status=ready&until=2026-11-20T00:00:00Z")[0] == 400
         )
+
+    def test_a_calibration_is_kept_and_named_by_the_next_plan(self, api: Api) -> None:
+        assert api.call("GET", "/calibration")[1] == {"calibration": None, "storedAt": None}
+        calibration = json.loads((ROOT / "events" / "calibration.json").read_text())
+        calibration["figures"]["rateDelivered"] = {
+            "value": 0.95,
+            "low": 0.93,
+            "high": 0.97,
+            "observations": 1,
+        }
+        status, stored = api.call("PUT", "/calibration", calibration)
+        assert (status, stored["calibration"]) == (200, calibration)
+        assert api.call("GET", "/calibration")[1] == stored
+        plan = api.call("POST", "/plans", TO_INSTANCE)[1]
+        bases = {one["strategy"]: one["basis"]["source"] for one in plan["plans"][0]["candidates"]}
+        assert (bases["provisioned-rate"], bases["background"]) == ("calibration", "priors")
+        assert "Measured here (rewarm calibrate): the times of provisioned-rate." in plan["summary"]["notes"]
+
+    @pytest.mark.parametrize(
+        ("change", "field"),
+        [
+            ({"figures": {"createSeconds": {"value": 3, "low": 4, "high": 5, "observations": 1}}}, "figures"),
+            ({"figures": {"moonPhase": {"value": 3, "low": 3, "high": 3, "observations": 1}}}, "figures"),
+            ({"accountId": "123456789012"}, "accountId"),
+        ],
+    )
+    def test_a_wrong_calibration_is_refused(self, api: Api, change: Json, field: str) -> None:
+        calibration = json.loads((ROOT / "events" / "calibration.json").read_text()) | change
+        status, problem = api.call("PUT", "/calibration", calibration)
+        assert (status, problem["field"].partition(".")[0]) == (400, field)
 
     def test_runbooks_the_latest_written_first(self, api: Api) -> None:
         for name in ("rewarm-a", "rewarm-b", "rewarm-c"):

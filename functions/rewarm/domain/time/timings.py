@@ -36,13 +36,14 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class FigureBasis:
-    """What the figures rest on: priors, or so many restores of this account."""
+    """What the figures rest on: priors, a calibration of this account, or so many of its restores."""
 
-    source: Literal["priors", "history"] = "priors"
+    source: Literal["priors", "calibration", "history"] = "priors"
     restores: int = 0
 
 
 BY_PRIORS = FigureBasis()
+BY_CALIBRATION = FigureBasis("calibration")
 FIRST_TOUCH_SECONDS = 0.091
 """Measured: 11 random 4 KiB reads a second at depth 1 right after a restore (gp3, published 2025)."""
 FIRST_TOUCH_CONCURRENCY = 64
@@ -96,11 +97,15 @@ class Timings:
     """The same page: 24 hours above 16 TiB."""
     restores: Mapping[Strategy, int] = field(default_factory=dict)
     """Finished restores that the figures of a strategy rest on."""
+    measured_here: frozenset[Strategy] = frozenset()
+    """Strategies whose own figures a calibration of this account has measured."""
 
     def basis_of(self, strategy: Strategy) -> FigureBasis:
         """What an estimate of the strategy rests on."""
         count = self.restores.get(strategy, 0)
-        return FigureBasis("history", count) if count else BY_PRIORS
+        if count:
+            return FigureBasis("history", count)
+        return BY_CALIBRATION if strategy in self.measured_here else BY_PRIORS
 
 
 PRIORS = Timings()

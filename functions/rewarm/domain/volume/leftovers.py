@@ -17,6 +17,8 @@ REPLACED_TAG = "rewarm:replaced-by-restore"
 """On a volume whose place a restored one has taken; it is somebody's data, and never deleted."""
 SNAPSHOT_TAG, SOURCE_TAG = "rewarm:snapshot-id", "rewarm:source-volume-id"
 """What we made the volume of."""
+CALIBRATION_TAG, EXPIRES_TAG = "rewarm:calibration", "rewarm:expires-at"
+"""On what `rewarm calibrate` makes: which calibration, and from when on the sweeper ends it."""
 ATTEMPT_TAG = "rewarm:attempt"
 """Which plan of the restore made the volume: 0 for the first, 1 for the one that took over."""
 

@@ -34,6 +34,7 @@ def plan_notes(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> l
         *_unmeasured(plans),
         *_sets(plans),
         *_passed_over(plans),
+        *_calibrated(plans),
     ]
     stale = stale_prices(plans, book, now)
     if stale:
@@ -138,6 +139,13 @@ def _unmeasured(plans: Sequence[VolumePlan]) -> Iterator[str]:
             f"The warm-up agent does not work on this instance ({volume.instance_type}), and it is what "
             "measures: nothing is measured, and the verdict is unmeasured."
         )
+
+
+def _calibrated(plans: Sequence[VolumePlan]) -> Iterator[str]:
+    candidates = [candidate for plan in plans for candidate in plan.candidates if candidate.feasible]
+    names = dict.fromkeys(one.strategy.value for one in candidates if one.basis.source == "calibration")
+    if names:
+        yield f"Measured here (rewarm calibrate): the times of {', '.join(names)}."
 
 
 def _passed_over(plans: Sequence[VolumePlan]) -> Iterator[str]:

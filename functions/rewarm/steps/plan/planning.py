@@ -34,7 +34,7 @@ from rewarm.ports.prices import Prices, Quotas
 from rewarm.ports.restores import History
 from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
-from rewarm.steps.record.learned_times import known_records, timings_of
+from rewarm.steps.record.learned_times import known_priors, known_records, timings_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +88,11 @@ def gather(
     now: datetime,
 ) -> list[Case]:
     """Asks AWS for the facts of each volume once and returns them; plan and messages use the same facts."""
-    records = known_records(ports.history)
+    records, priors = known_records(ports.history), known_priors(ports.history)
     objective = _objective(request, deadline_at, now)
     left = ports.quotas.left(now=now)
     facts = [
-        replace(_facts(request, volume, ports, left, now), timings=timings_of(volume, records, now))
+        replace(_facts(request, volume, ports, left, now), timings=timings_of(volume, records, now, priors))
         for volume in volumes
     ]
     return [

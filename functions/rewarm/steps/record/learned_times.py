@@ -1,4 +1,4 @@
-"""How long the next restore takes, as far as finished restores of this account can tell."""
+"""How long the next restore takes, as far as this account's calibration and finished restores can tell."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from rewarm.contracts import VolumeAssignment
+from rewarm.contracts.calibration import Calibration, StoredCalibration
+from rewarm.contracts.parsing import parsed
 from rewarm.domain.errors import RestoreError
+from rewarm.domain.time.calibration import calibrated
 from rewarm.domain.time.history import learned
 from rewarm.domain.time.measured import Likeness, Measured
-from rewarm.domain.time.timings import Timings
+from rewarm.domain.time.timings import PRIORS, Timings
+from rewarm.ports import JsonObject
 from rewarm.ports.restores import History
 
 
@@ -24,9 +28,38 @@ def known_records(history: History) -> list[Measured]:
         return []
 
 
-def timings_of(volume: VolumeAssignment, records: Sequence[Measured], now: datetime) -> Timings:
-    """The shipped estimates, corrected by records of restores like this one."""
-    return learned(records, likeness(volume), now=now)
+def known_priors(history: History) -> Timings:
+    """The shipped estimates, with what a calibration of this account measured in their place.
+
+    A calibration that cannot be read, or that another version wrote, stops no restore.
+    """
+    try:
+        stored = get_calibration(history).calibration
+    except RestoreError:
+        return PRIORS
+    return PRIORS if stored is None else calibrated(stored.of_domain())
+
+
+def timings_of(
+    volume: VolumeAssignment, records: Sequence[Measured], now: datetime, priors: Timings = PRIORS
+) -> Timings:
+    """The estimates, corrected by records of restores like this one."""
+    return learned(records, likeness(volume), now=now, priors=priors)
+
+
+def get_calibration(history: History) -> StoredCalibration:
+    """GET /calibration. Raises InvalidRequestError where another version wrote what is kept."""
+    kept = history.calibration()
+    if kept is None:
+        return StoredCalibration(calibration=None, stored_at=None)
+    return parsed(StoredCalibration, kept)
+
+
+def put_calibration(body: JsonObject, history: History, *, now: datetime) -> StoredCalibration:
+    """PUT /calibration: the next estimates use it. Raises InvalidRequestError."""
+    stored = StoredCalibration(calibration=parsed(Calibration, body), stored_at=now)
+    history.keep_calibration(stored.to_json())
+    return stored
 
 
 def likeness(volume: VolumeAssignment) -> Likeness:
