@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rewarm.adapters.snapshots import Ec2CalibrationSnapshots
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
 from rewarm.domain.model import VolumeSettings
@@ -201,3 +202,23 @@ class TestVolumes:
         assert (found.state, found.initialization_type) == ("initializing", "provisioned-rate")
         assert (found.progress_percent, found.eta_seconds) == (75, 60)
         assert store.initialization_status(VOLUME).state is None
+
+
+class TestCalibrationSnapshots:
+    def test_they_are_found_by_their_tags_and_deleted_once(self) -> None:
+        tags = [{"Key": "rewarm:stack", "Value": "rewarm"}, {"Key": "rewarm:calibration", "Value": "c-1"}]
+        shown = {"Snapshots": [{"SnapshotId": "snap-0123456789abcdef0", "Tags": tags}]}
+        ec2 = (
+            Aws("ec2")
+            .on("DescribeSnapshots", shown)
+            .on("DeleteSnapshot", {}, ApiError("InvalidSnapshot.NotFound"))
+        )
+        port = Ec2CalibrationSnapshots(ec2.client)
+        (found,) = port.of_stack("rewarm").items()
+        assert found == (
+            "snap-0123456789abcdef0", {"rewarm:stack": "rewarm", "rewarm:calibration": "c-1"},
+        )  # fmt: skip
+        (asked,) = ec2.params("DescribeSnapshots")
+        assert asked["Filters"][0] == {"Name": "tag:rewarm:stack", "Values": ["rewarm"]}
+        port.delete("snap-0123456789abcdef0")
+        port.delete("snap-0123456789abcdef0")

@@ -241,6 +241,7 @@ class TestPermissions:
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
             "benchmark_commands": "ssm:SendCommand", "sending_commands": "ssm:SendCommand",
             "device_look": "ssm:SendCommand", "put_back": "ec2:AttachVolume",
+            "calibration_snapshots": "ec2:DeleteSnapshot",
             "clean_up": "ec2:DeleteVolume", "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
             "page_links": "dynamodb:",

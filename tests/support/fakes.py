@@ -56,6 +56,22 @@ CANCELLING = timedelta(seconds=20)
 
 
 @dataclass
+class FakeCalibrationSnapshots:
+    """Port CalibrationSnapshots."""
+
+    tags: dict[str, dict[str, str]] = field(default_factory=dict)
+    failure: Exception | None = None
+
+    def of_stack(self, stack_name: str) -> dict[str, dict[str, str]]:
+        return {name: tags for name, tags in self.tags.items() if tags["rewarm:stack"] == stack_name}
+
+    def delete(self, snapshot_id: str) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.tags.pop(snapshot_id, None)
+
+
+@dataclass
 class FakeSnapshots:
     """Port SnapshotCatalog."""
 

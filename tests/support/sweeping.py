@@ -27,6 +27,7 @@ from tests.support.builders import (
 )
 from tests.support.fakes import (
     FakeArtifacts,
+    FakeCalibrationSnapshots,
     FakeCommands,
     FakeFastRestores,
     FakeHistory,
@@ -59,6 +60,7 @@ class SweepWorld:
     modifications: FakeModifications = field(init=False)
     commands: FakeCommands = field(default_factory=FakeCommands)
     fast_restores: FakeFastRestores = field(default_factory=FakeFastRestores)
+    calibration_snapshots: FakeCalibrationSnapshots = field(default_factory=FakeCalibrationSnapshots)
     table: FakeTable = field(default_factory=FakeTable)
     executions: FakeRestoreExecutions = field(default_factory=FakeRestoreExecutions)
     holds: FakeHolds = field(default_factory=FakeHolds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from botocore.exceptions import ClientError
@@ -25,6 +26,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, Snapshot
 from rewarm.domain.units import clock_text
 from rewarm.domain.volume.extents import Runs
+from rewarm.domain.volume.leftovers import CALIBRATION_TAG, STACK_TAG
 
 if TYPE_CHECKING:
     from mypy_boto3_ebs.client import EBSClient
@@ -40,6 +42,29 @@ _PAGE = 1_000
 _RESTORING_STATUSES = frozenset({"temporary-restore-in-progress", "permanent-restore-in-progress"})
 """botocore: ec2 TieringOperationStatus."""
 _USABLE_KEY_STATES = frozenset({"Enabled", "Updating"})
+
+
+class Ec2CalibrationSnapshots:
+    """The port CalibrationSnapshots."""
+
+    def __init__(self, ec2: EC2Client) -> None:
+        self._ec2 = ec2
+
+    def of_stack(self, stack_name: str) -> dict[str, dict[str, str]]:
+        filters: list[FilterTypeDef] = [
+            {"Name": f"tag:{STACK_TAG}", "Values": [stack_name]},
+            {"Name": "tag-key", "Values": [CALIBRATION_TAG]},
+        ]
+        paginator = self._ec2.get_paginator("describe_snapshots")
+        with naming_errors():
+            pages = list(
+                paginator.paginate(OwnerIds=["self"], Filters=filters, PaginationConfig={"PageSize": _PAGE})
+            )
+        return {one["SnapshotId"]: tags_of(one.get("Tags")) for page in pages for one in page["Snapshots"]}
+
+    def delete(self, snapshot_id: str) -> None:
+        with suppress(SnapshotNotFoundError), naming_errors():
+            self._ec2.delete_snapshot(SnapshotId=snapshot_id)
 
 
 class Ec2SnapshotCatalog:

@@ -37,6 +37,7 @@ _EXECUTIONS = wiring.stack_executions()
 _INVENTORY = wiring.inventory()
 _PRICES = wiring.prices()
 _HOLDS = wiring.holds()
+_CALIBRATION_SNAPSHOTS = wiring.calibration_snapshots()
 _MESSAGES = wiring.messages()
 _WAITERS = wiring.waiters()
 _TASKS = wiring.tasks()
@@ -149,6 +150,7 @@ def _ports(context: LambdaContext, executions: RestoreExecutions) -> SweepPorts:
         now=now(),
         owner=context.aws_request_id,
         executions=executions,
+        calibration_snapshots=_CALIBRATION_SNAPSHOTS,
         holds=_HOLDS,
         messages=_MESSAGES,
         waiters=_WAITERS,

@@ -38,7 +38,7 @@ from rewarm.adapters.slack import SlackWebhook
 from rewarm.adapters.slack_bot import SlackBot, SlackPlace
 from rewarm.adapters.slack_requests import SlackRequests
 from rewarm.adapters.snapshot_blocks import THREADS
-from rewarm.adapters.snapshots import Ec2SnapshotCatalog
+from rewarm.adapters.snapshots import Ec2CalibrationSnapshots, Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.settings import Settings
 from rewarm.steps.clean_up.clean_up import CleanUpPorts
@@ -70,6 +70,11 @@ def _client(service: str) -> Any:
 def snapshots() -> Ec2SnapshotCatalog:
     """Port SnapshotCatalog."""
     return Ec2SnapshotCatalog(_client("ec2"), clients.block_list_client(THREADS), _client("kms"))
+
+
+def calibration_snapshots() -> Ec2CalibrationSnapshots:
+    """Port CalibrationSnapshots."""
+    return Ec2CalibrationSnapshots(_client("ec2"))
 
 
 def fast_restores() -> Ec2FastSnapshotRestores:

@@ -43,6 +43,16 @@ class SnapshotCatalog(Protocol):
         """Yields the written blocks in parts: ascending, disjoint, merged. Raises SnapshotNotFoundError."""
 
 
+class CalibrationSnapshots(Protocol):
+    """Snapshots that `rewarm calibrate` has made."""
+
+    def of_stack(self, stack_name: str) -> dict[str, dict[str, str]]:
+        """Returns the tags of each calibration's snapshot, by its id."""
+
+    def delete(self, snapshot_id: str) -> None:
+        """Deletes the snapshot. Does nothing where it is gone."""
+
+
 class FastSnapshotRestores(Protocol):
     """Fast snapshot restore of a snapshot in an Availability Zone."""
 

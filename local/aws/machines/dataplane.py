@@ -74,6 +74,12 @@ class DataPlane(Protocol):
     def copy_volume(self, volume_id: str, source_id: str, size_gib: int, limits: VolumeLimits) -> None:
         """Make the volume with the bytes that the other one has now; every block is local (CopyVolumes)."""
 
+    def snapshot_volume(self, volume_id: str, snapshot_id: str) -> SnapshotImage:
+        """Keep the bytes that the volume has now as a snapshot (CreateSnapshot)."""
+
+    def delete_snapshot(self, snapshot_id: str) -> None:
+        """Remove the bytes of a snapshot that was made here. Unknown ids are ignored."""
+
     def delete_volume(self, volume_id: str) -> None:
         """Remove the volume and its bytes. Unknown ids are ignored."""
 

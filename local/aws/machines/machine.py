@@ -22,9 +22,10 @@ from local.aws.machines.dataplane import (
 )
 from local.aws.machines.first_touch_process import FirstTouchSettings
 from local.aws.machines.instances import Instance
-from local.aws.machines.linux import ProcessIdentity, mounts_under, share_mounts, unmount
+from local.aws.machines.linux import ProcessIdentity, mounts_under, run_tool, share_mounts, unmount
 from local.aws.machines.loop_devices import attach_loop, detach_loop, leftover_loops, loop_traffic
-from local.aws.machines.volumes import Volume, VolumeRequest, delete_folder, make_volume
+from local.aws.machines.snapshot_image import written_extents
+from local.aws.machines.volumes import Volume, VolumeRequest, delete_folder, make_backing, make_volume
 
 MOUNT_POINTS = (Path("/dev/disk"), Path("/var/lib/rewarm"))
 """What each instance has of its own: its disks' names, and where the warm-up document keeps the agent."""
@@ -68,6 +69,10 @@ class Machine:
         return self.state_dir / "volumes"
 
     @property
+    def _snapshots_dir(self) -> Path:
+        return self.state_dir / "snapshots"
+
+    @property
     def _instances_dir(self) -> Path:
         return self.state_dir / "instances"
 
@@ -85,6 +90,23 @@ class Machine:
         self._make(
             VolumeRequest(volume_id=volume_id, size_gib=size_gib, image=image, limits=limits, warm=True)
         )
+
+    def snapshot_volume(self, volume_id: str, snapshot_id: str) -> SnapshotImage:
+        """Keep the bytes that the volume has now as a snapshot (CreateSnapshot)."""
+        volume = self._volume(volume_id)
+        with self._lock:
+            devices = [target for (attached, _), target in self._devices.items() if attached == volume_id]
+        for target in (*devices, os.fspath(volume.path)):
+            run_tool("sync", target)
+        folder = self._snapshots_dir / _safe(snapshot_id)
+        folder.mkdir(parents=True)
+        make_backing(folder / "bytes", volume.image, volume.image.size_gib)
+        extents = written_extents(folder / "bytes")
+        return SnapshotImage(snapshot_id, volume.image.size_gib, extents, folder / "bytes")
+
+    def delete_snapshot(self, snapshot_id: str) -> None:
+        """Remove the bytes of a snapshot that was made here. Unknown ids are ignored."""
+        delete_folder(self._snapshots_dir / _safe(snapshot_id))
 
     def delete_volume(self, volume_id: str) -> None:
         """Remove the volume and its bytes. Unknown ids are ignored."""
@@ -244,7 +266,7 @@ def sweep(state_dir: Path) -> None:
         detach_loop(device)
     for point in mounts_under(state_dir):
         unmount(point)
-    for folder in [*volumes.iterdir(), *instances.iterdir()]:
+    for folder in [*volumes.iterdir(), *instances.iterdir(), state_dir / "snapshots"]:
         delete_folder(folder)
 
 

@@ -74,6 +74,11 @@ class Place:
         """A volume that is to be created has no id."""
         return self.arn("ec2", "volume/*")
 
+    @property
+    def new_snapshot(self) -> str:
+        """A snapshot's ARN has no account (Service Authorization Reference)."""
+        return self.ec2("snap-*")
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -191,6 +196,17 @@ def _create_volume(asked: Asked) -> Iterator[Need]:
     yield from _encryption(asked, source)
 
 
+@_of("ec2", "CreateSnapshot")
+def _create_snapshot(asked: Asked) -> Iterator[Need]:
+    yield asked.tagged(asked.params["VolumeId"])
+    yield from _new(asked, asked.place.new_snapshot, "snapshot")
+
+
+@_of("ec2", "DeleteSnapshot")
+def _delete_snapshot(asked: Asked) -> Iterator[Need]:
+    yield asked.tagged(asked.params["SnapshotId"])
+
+
 @_of("ec2", "CopyVolumes")
 def _copy_volumes(asked: Asked) -> Iterator[Need]:
     """The tags of the request are those of the copy."""
@@ -201,17 +217,21 @@ def _copy_volumes(asked: Asked) -> Iterator[Need]:
 
 
 def _new_volume(asked: Asked) -> Iterator[Need]:
+    yield from _new(asked, asked.place.new_volume, "volume")
+
+
+def _new(asked: Asked, arn: str, kind: str) -> Iterator[Need]:
     tags = [
         tag
         for specification in asked.params.get("TagSpecifications", [])
-        if specification.get("ResourceType") == "volume"
+        if specification.get("ResourceType") == kind
         for tag in specification.get("Tags", [])
     ]
     context = _request_tags(tags)
-    yield Need(asked.action, asked.place.new_volume, context)
+    yield Need(asked.action, arn, context)
     if tags:
         # EC2 user guide, "Grant permission to tag Amazon EC2 resources during creation".
-        yield Need("ec2:CreateTags", asked.place.new_volume, context | {"ec2:createaction": asked.operation})
+        yield Need("ec2:CreateTags", arn, context | {"ec2:createaction": asked.operation})
 
 
 def _request_tags(tags: list[Json]) -> dict[str, str | tuple[str, ...]]:

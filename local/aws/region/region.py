@@ -28,6 +28,7 @@ from local.aws.region.snapshots.block_index import BlockIndex
 from local.aws.region.snapshots.fast_restore import FastRestores
 from local.aws.region.snapshots.keys import Keys
 from local.aws.region.snapshots.recycle_bin import RecycleBin
+from local.aws.region.snapshots.snapshot_making import SnapshotMaking
 from local.aws.region.snapshots.snapshots import Snapshots
 from local.aws.region.tables import Tables
 from local.aws.region.throttling import Throttle
@@ -66,6 +67,7 @@ class Region(Seeding):
         self.throttle = Throttle(clock, enabled=self.settings.throttling)
         self._initializations = Initializations(core, tables, self.faults)
         fast_restores = FastRestores(core, tables, self.faults)
+        self._fast_restores = fast_restores
         self._volumes = Volumes(core, tables, fast_restores, self._initializations, self.faults)
         self._attachments = Attachments(core, tables)
         self._commands = Commands(core, tables, documents := Documents(core), self.faults, output)
@@ -86,6 +88,7 @@ class Region(Seeding):
             self._commands,
             self._parameters,
             Snapshots(core, tables),
+            SnapshotMaking(core, tables, self._fast_restores),
             RecycleBin(core, tables),
             Keys(core, tables),
             trail := Trail(core),

@@ -80,6 +80,9 @@ class FastRestoreSettings:
 class SnapshotSettings:
     """The archive tier and the EBS direct APIs."""
 
+    creation_seconds: float = (
+        30.0  # UNVERIFIED: from CreateSnapshot to `completed`; AWS: it depends on the data
+    )
     archive_restore_seconds: float = 172_800.0  # AWS: up to 72 hours
     restores_in_progress: int = 5
     archive_state_error_code: str = "IncorrectState"  # UNVERIFIED

@@ -45,6 +45,8 @@ class Volume:
     limits: VolumeLimits
     fetched: int = 0
     counters: VolumeCounters = field(default_factory=VolumeCounters)
+    blocks_written: int = 0
+    """From its beginning, since it was made."""
     attached_to: dict[str, str] = field(default_factory=dict)
     reader: object | None = None
     """The agent's lock on the device."""
@@ -144,6 +146,17 @@ class MemoryDataPlane:
     def copy_volume(self, volume_id: str, source_id: str, size_gib: int, limits: VolumeLimits) -> None:
         """Every block is local."""
         self.create_volume(volume_id, size_gib, self.volume(source_id).image, limits, warm=True)
+
+    def snapshot_volume(self, volume_id: str, snapshot_id: str) -> SnapshotImage:
+        """What it was made of, and what was written since."""
+        volume = self.volume(volume_id)
+        extents = volume.image.extents if volume.image else ()
+        if volume.blocks_written:
+            extents = ((0, volume.blocks_written),)
+        return SnapshotImage(snapshot_id, volume.size_gib, extents, None)
+
+    def delete_snapshot(self, snapshot_id: str) -> None:
+        """Nothing is kept of one."""
 
     def delete_volume(self, volume_id: str) -> None:
         """Kept aside for the auditor."""

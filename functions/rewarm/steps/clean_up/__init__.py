@@ -9,5 +9,6 @@ Called by functions of their own: sweep, end_stack.
 - lost_claims: whose a fast snapshot restore is that the table knows nothing of
 - missing_reports: writes the report of a restore that has none
 - ready_messages: sends the message of a volume at full speed that nobody was sent
+- sweep_calibrations: ends what a calibration left that was killed
 - sweep_restores: ends a restore whose execution was stopped or lost
 """

@@ -36,6 +36,7 @@ from rewarm.ports.executions import RestoreExecutions
 from rewarm.steps.clean_up.clean_up_account import UNPROVEN
 from rewarm.steps.clean_up.lost_claims import holders
 from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
+from rewarm.steps.clean_up.sweep_calibrations import CALIBRATIONS, sweep_calibrations
 from rewarm.steps.clean_up.sweep_restores import SweepPorts, end_restore
 from rewarm.steps.record.records import (
     FINISHED,
@@ -346,6 +347,7 @@ SWEEPS = MappingProxyType[str, Sweep](
     {
         "fast-snapshot-restores": sweep_fast_restores,
         "boosts": sweep_boosts,
+        CALIBRATIONS: sweep_calibrations,
         "restores": sweep_restores,
         "volumes": sweep_volumes,
         "replaced-volumes": sweep_replaced,

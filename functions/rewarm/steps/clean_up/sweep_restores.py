@@ -24,6 +24,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions, Tasks, Waiters
 from rewarm.ports.holds import Holds
 from rewarm.ports.messages import Messages
+from rewarm.ports.snapshots import CalibrationSnapshots
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, remove
 from rewarm.steps.clean_up.clean_up_account import Remains
@@ -69,6 +70,7 @@ class SweepPorts(CleanUpPorts):
     owner: str
     """This run of the sweeper."""
     executions: RestoreExecutions
+    calibration_snapshots: CalibrationSnapshots
     holds: Holds
     messages: Messages
     waiters: Waiters

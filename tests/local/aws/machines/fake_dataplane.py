@@ -85,6 +85,15 @@ class FakeDataPlane:
         self._fail("copy_volume")
         self.create_volume(volume_id, size_gib, self._volume(source_id).image, limits, warm=True)
 
+    def snapshot_volume(self, volume_id: str, snapshot_id: str) -> SnapshotImage:
+        self._fail("snapshot_volume")
+        volume = self._volume(volume_id)
+        extents = volume.image.extents if volume.image else ()
+        return SnapshotImage(snapshot_id, volume.size_gib, extents, None)
+
+    def delete_snapshot(self, snapshot_id: str) -> None:
+        """Nothing is kept of one."""
+
     def delete_volume(self, volume_id: str) -> None:
         with self._lock:
             self.volumes.pop(volume_id, None)

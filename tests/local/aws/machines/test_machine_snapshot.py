@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from local.aws.machines.dataplane import BLOCK_BYTES, DataPlaneError, SnapshotImage, VolumeLimits
 from local.aws.machines.first_touch_process import FirstTouchSettings
+from local.aws.machines.instances import link_names
 from local.aws.machines.linux import run_tool
 from local.aws.machines.machine import Machine
 from local.aws.machines.snapshot_image import (
@@ -141,3 +143,22 @@ def _flip_a_byte_of_the_large_file(path: Path) -> None:
         place = data.find(start)
         assert place > 0
         data[place] ^= 1
+
+
+def test_a_snapshot_has_what_was_written_to_its_volume(machine: Machine) -> None:
+    machine.create_volume(SOURCE, 1, None, LIMITS, warm=True)
+    machine.attach_volume(SOURCE, INSTANCE, "/dev/sdf")
+    device = f"/dev/disk/by-id/{link_names(SOURCE)[0]}"
+    script = f"yes rewarm | dd of={device} bs=512k count=3 seek=4 iflag=fullblock conv=fsync"
+    command = machine.run_command(INSTANCE, script, environment={})
+    while command.poll() is None:
+        time.sleep(0.05)
+    made = machine.snapshot_volume(SOURCE, "snap-0000000000000cafe")
+    machine.detach_volume(SOURCE, INSTANCE)
+    machine.delete_volume(SOURCE)
+    assert made.extents == ((4, 3),)
+    machine.create_volume(VOLUME, 1, made, LIMITS, warm=False)
+    assert machine.counters(VOLUME).written_blocks == 3
+    machine.delete_snapshot(made.snapshot_id)
+    assert made.path is not None
+    assert not made.path.exists()

@@ -156,6 +156,10 @@ def walk_ec2(made: Recorded, lab: Lab, snapshot: str) -> None:
     made.ask("ec2", "create_tags", Resources=[volume], Tags=[{"Key": "a", "Value": "b"}])
     made.ask("ec2", "describe_tags", Filters=[{"Name": "resource-id", "Values": [volume]}])
     made.ask("ec2", "delete_tags", Resources=[volume], Tags=[{"Key": "a"}])
+    made.ask(
+        "ec2", "create_snapshot", VolumeId=volume, Description="of now",
+        TagSpecifications=[{"ResourceType": "snapshot", "Tags": [{"Key": "a", "Value": "b"}]}],
+    )  # fmt: skip
     made.ask("ec2", "detach_volume", VolumeId=volume, InstanceId=INSTANCE)
     lab.wait(2)
     made.ask("ec2", "delete_volume", VolumeId=volume)
@@ -172,6 +176,7 @@ def walk_fast_restore_and_archive(made: Recorded, lab: Lab, snapshot: str) -> No
     archived = lab.snapshot(storage_tier="archive")
     made.ask("ec2", "restore_snapshot_tier", SnapshotId=archived, TemporaryRestoreDays=3)
     made.ask("ec2", "describe_snapshot_tier_status")
+    made.ask("ec2", "delete_snapshot", SnapshotId=lab.snapshot())
     deleted = lab.snapshot()
     lab.region.delete_snapshot(deleted)
     made.ask("ec2", "list_snapshots_in_recycle_bin", MaxResults=5)
