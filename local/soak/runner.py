@@ -31,6 +31,7 @@ REFUSALS = frozenset(
 REFUSED_BY_LAMBDA = "refused 500"
 """API Gateway's answer where Lambda does not run the API's function, or its answer is lost."""
 CANCELLED = "RestoreCancelledError"
+NOT_APPROVED = "ApprovalTimedOutError"
 EVENT = "event-"
 """How the name of an execution begins that an alarm's event started."""
 
@@ -138,8 +139,13 @@ class _Play:
             lab.scheduler.after(plan.cancel_after[number], lambda: self._cancel(restore_id))
         if number in plan.stop_after:
             lab.scheduler.after(plan.stop_after[number], lambda: self._stop(number, restore_id))
+        for seconds in plan.approve_after.get(number, ()):
+            lab.scheduler.after(seconds, lambda: self._approve(restore_id))
         if number in plan.use_after:
             lab.scheduler.start(use(lab, restore_id, after_seconds=plan.use_after[number]))
+
+    def _approve(self, restore_id: str) -> None:
+        self._lab.begin_api("POST", f"/restores/{restore_id}/approve")
 
     def _cancel(self, restore_id: str) -> None:
         self._lab.begin_api("DELETE", f"/restores/{restore_id}")
@@ -205,6 +211,8 @@ def _verdict(number: int, ending: Ending, plan: Plan) -> list[str]:
     # A restore that is redriven after the sweeper has ended it, which marks it as cancelled, ends so, too.
     if ending.error == CANCELLED and number not in {*plan.cancel_after, *plan.redrive_after}:
         return [f"{about}, and nobody cancelled it"]
+    if ending.error == NOT_APPROVED and number not in plan.approve_after:
+        return [f"{about}, and no approval was wanted"]
     is_bad = ending.status != "ready" and ending.error not in REFUSALS
     if ending.status == REFUSED_BY_LAMBDA:
         return []

@@ -87,6 +87,7 @@ def answering(stack, monkeypatch, tmp_path):
         ("POST", "/plans"): (200, {"plans": [], "summary": SUMMARY, "frontier": []}),
         ("POST", "/volumes/vol-0123456789abcdef0/performance"): (202, {**change, "target": settings}),
         ("GET", "/volumes/vol-0123456789abcdef0/performance"): (200, facts),
+        ("POST", "/restores/restore-1/approve"): (202, {"approval": {"by": "alice"}}),
         ("POST", "/benchmarks"): (202, {"benchmarkId": "b"}),
         ("GET", "/benchmarks/b"): (200, {"status": "completed", "runs": [run], "copied": None}),
     }

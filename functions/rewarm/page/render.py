@@ -102,11 +102,22 @@ def _facts(account: Json) -> list[tuple[str, str]]:
         ("Restore", account["restoreId"]),
         ("Started by", started_by(trigger)),
         ("Started", text.clock_text(account["startedAt"])),
+        ("Approval", _approval(account.get("approval"))),
         ("This page is of", text.clock_text(account["finishedAt"])),
         ("Prices", prices),
         ("As JSON", account["reportKey"]),
     ]
     return [(name, value) for name, value in found if value]
+
+
+def _approval(approval: Json | None) -> str:
+    """Who approved the plan, when and for how much; empty where nobody was asked."""
+    if not approval:
+        return ""
+    price = text.money(approval["usd"])
+    if approval.get("approvedAt"):
+        return f"{price}, by {approval['by']}, {text.clock_text(approval['approvedAt'])}"
+    return f"needed for {price} until {text.clock_text(approval['until'])}; nobody approved it"
 
 
 def _left(account: Json) -> Json:

@@ -18,7 +18,7 @@ from local.soak.trouble.random_faults import CallFault
 if TYPE_CHECKING:
     from local.soak.trouble.scenarios import Plan
 
-SHARES = {"lambda": 0.3, "benchmark": 0.2, "long": 0.02, "old": 0.1, "redrive": 0.15}
+SHARES = {"lambda": 0.3, "benchmark": 0.2, "long": 0.02, "old": 0.1, "redrive": 0.15, "approval": 0.1}
 OUTAGES = {"throttled": (5.0, 60.0, 300.0), "internal": (5.0, 60.0), "lost": (5.0, 60.0)}
 """Kind -> for how long: no restore may fail for it."""
 CONCURRENCIES = (1, 2, 5, 10)
@@ -26,6 +26,8 @@ BENCHMARK_KINDS = (None, "no-fio", "hangs", "no-upload")
 LONG_GIB = (600, 1_024)
 """At the Region's 1.2 MiB/s five and ten days; a restore used to end after seven."""
 BLOCKS_A_GIB = 2_048
+APPROVALS = ((5.0,), (20.0, 21.0), (60.0, 60.0), (590.0, 900.0, 1_800.0), (40_000.0,), (90_000.0,), ())
+"""Seconds after the start; a restore without a deadline waits for a day."""
 
 
 class Further:
@@ -43,6 +45,7 @@ class Further:
             "long": self._long,
             "old": self._old,
             "redrive": self._redrive,
+            "approval": self._approval,
         }
         for name, share in SHARES.items():
             if self._chance.random() < share:
@@ -112,3 +115,15 @@ class Further:
             f"restore {restore} is stopped after {plan.stop_after[restore]:.0f} s and redriven "
             f"{plan.redrive_after[restore]:g} s later"
         )
+
+    def _approval(self, _lab: FastLab) -> None:
+        """A plan that waits: approved soon, late, several times, or by nobody."""
+        plan, restore = self._plan, self._chance.randrange(len(self._plan.requests))
+        if restore in plan.redrive_after:
+            return  # with its item lost, too, it would wait for a day after its end was told
+        plan.requests[restore]["objective"]["approveAboveUsd"] = self._chance.choice((0, 0, 1))
+        plan.approve_after[restore] = list(self._chance.choice(APPROVALS))
+        # A plan that waited may be dearer, and is asked about again.
+        plan.harmless = False
+        times = ", ".join(f"{seconds:g} s" for seconds in plan.approve_after[restore])
+        plan.told.append(f"restore {restore} is approved after {times or 'nothing: never'}")

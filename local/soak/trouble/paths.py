@@ -259,18 +259,20 @@ def _boost_stopped(lab: FastLab) -> Ending:
 
 
 AWAITING = "Await Signal Of Approval"
+TOKEN_SECONDS = 5.0
 LATE_SECONDS = 600.0
 """After this the times of a plan do not hold any more."""
 
 
 def awaiting(lab: FastLab, restore_id: str) -> bool:
-    """Until the restore waits for its approval; False where it never does."""
+    """Until the restore has left its token and waits for its approval; False where it never does."""
 
     def there() -> bool:
         main = lab.execution(RESTORE, restore_id)
         return main is not None and (main.state == AWAITING or main.status != "RUNNING")
 
     lab.run(there, most_seconds=LONGEST_SECONDS)
+    lab.pass_time(TOKEN_SECONDS)
     main = lab.execution(RESTORE, restore_id)
     return main is not None and main.state == AWAITING
 
@@ -296,8 +298,6 @@ def _approved_late(lab: FastLab) -> Ending:
 
 @path("approved-at-once")
 def _approved(lab: FastLab) -> Ending:
-    """Before the restore has left its token."""
-
     def approve(restore_id: str) -> None:
         awaiting(lab, restore_id)
         lab.api("POST", f"/restores/{restore_id}/approve")

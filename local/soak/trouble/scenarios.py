@@ -70,6 +70,8 @@ class Plan:
     stop_after: dict[int, float] = field(default_factory=dict)
     redrive_after: dict[int, float] = field(default_factory=dict)
     """Seconds after it was stopped."""
+    approve_after: dict[int, list[float]] = field(default_factory=dict)
+    """Restore whose plan may need approval -> when somebody approves it; empty where nobody does."""
     use_after: dict[int, float] = field(default_factory=dict)
     """Restore to a zone -> when somebody begins to look for its volumes, to write to them."""
     troubles: list[Trouble] = field(default_factory=list)

@@ -282,3 +282,17 @@ def test_progress_begins_with_nothing_read():
     assert pictures._nothing_read([(60.0, 71.0), (90.0, 100.0)], parts) == [(30.0, 0.0)]
     assert pictures._nothing_read([(60.0, 100.0)], parts) == [], "it was at full speed from the beginning"
     assert pictures._nothing_read([(60.0, 71.0)], parts[:1]) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"approvedAt": "2026-11-21T03:05:00Z", "by": "arn:aws:iam::123456789012:user/<b>alice</b>"},
+         "$3.20, by arn:aws:iam::123456789012:user/<b>alice</b>, 2026-11-21 03:05"),
+        ({"endedAt": "2026-11-21T04:00:00Z"}, "needed for $3.20 until 2026-11-21 04:00"),
+    ],
+)  # fmt: skip
+def test_the_page_says_who_approved_the_plan(account, answer, words):
+    question = {"askedAt": "2026-11-21T03:00:00Z", "until": "2026-11-21T04:00:00Z", "usd": "3.2"}
+    assert words in outline(render({**account, "approval": {**question, **answer}})).text
+    assert "Approval" not in outline(render(account)).text

@@ -20,6 +20,7 @@ from rewarm.domain.words.failures import explain
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import History, RestoreTable
 from rewarm.steps.record import samples
+from rewarm.steps.record.approvals import APPROVAL
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.leftovers import removed_and_kept
 from rewarm.steps.record.payloads import is_small, read_plan, read_plans, whole_result
@@ -220,6 +221,7 @@ def _document(facts: _Facts, result: ReportResult) -> JsonObject:
         "plans": [plan.to_json() for plan in facts.plans],
         "results": facts.results,
         "summary": record.get("summary"),
+        "approval": record.get(APPROVAL),
         "events": events(record),
         "removed": removed,
         "kept": kept,

@@ -88,10 +88,12 @@ class TestReport:
 
     def test_keeps_everything_in_the_bucket(self):
         world = World()
+        world.table.update(RESTORE_ID, {"approval": {"usd": "3.2", "by": "alice"}})
         result = account(world, [ready()])
         document = world.artifacts.objects[result.report_key]
         assert document["restoreId"] == RESTORE_ID
         assert document["results"][0]["volumeId"] == VOLUME_ID
+        assert document["approval"]["by"] == "alice"
 
     def test_turns_the_record_to_ready(self):
         world = World()
