@@ -27,7 +27,7 @@ SEED := $(or $(SEED),$(shell date +%s))
 # work; one for each where only some tests run, because each worker collects them all.
 WORKERS ?= $(if $(PYTEST_ARGS),2,4)
 
-.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs permissions-docs commands-docs schemas version build deploy undeploy clean
+.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs permissions-docs messages-docs commands-docs schemas version build deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ strategies-docs: ## write the tables and pictures of docs/strategies.md and docs
 
 permissions-docs: ## write docs/permissions.md from the template
 	@$(PYTHON) -m local.aws.permissions.documentation
+
+messages-docs: ## write the pictures of Slack's messages from what the product sends
+	@$(PYTHON) -m local.tools.messages
 
 commands-docs: ## write docs/commands.md from the commands' help
 	@PYTHONPATH=cli $(PYTHON) -m rewarm_cli.reference >docs/commands.md

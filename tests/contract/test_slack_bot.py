@@ -97,6 +97,17 @@ def test_late_news_do_not_change_the_card(channel: Channel) -> None:
     assert "It is attached" in channel.slack.thread(root["ts"])[-1]["text"]
 
 
+@pytest.mark.parametrize(("severity", "title"), [("info", "ready"), ("warning", "confirmed")])
+def test_a_confirmation_does_not_hide_that_the_volume_is_ready(
+    channel: Channel, severity: str, title: str
+) -> None:
+    for minute, event in enumerate(("plan", "ready", "confirmed")):
+        channel.bot.send(news(event, minute, severity=severity))
+    (root,) = channel.slack.shown()
+    assert f"It is {title}" in root["text"]
+    assert "It is confirmed" in channel.slack.thread(root["ts"])[-1]["text"]
+
+
 @pytest.mark.parametrize("code", ["message_not_found", "cant_update_message", "edit_window_closed"])
 def test_a_card_that_is_gone_is_posted_anew(channel: Channel, code: str) -> None:
     channel.bot.send(news("plan", 0))

@@ -80,6 +80,7 @@ LOCAL_MAY_USE = {
     "soak/audit": {"soak/lab"},
     "soak/trouble": {"soak/audit", "soak/lab"},
     "tools/bench": set(),
+    "tools/messages": set(),
     "tools/plan": set(),
     "tools/release": set(),
     "tools/run": set(),

@@ -121,7 +121,7 @@ class SlackBot:
         if not known.get("ts"):
             return {**self._post(self._card(message, record)), "at": message["at"]}
         place = {"channel": known["channel"], "ts": known["ts"], "at": known["at"]}
-        if message["at"] >= known["at"]:
+        if message["at"] >= known["at"] and not _is_only_for_the_thread(message):
             place["at"] = message["at"]
             try:
                 self._call("chat.update", {**_at(place), **self._card(message, record)})
@@ -191,6 +191,11 @@ def card(message: JsonObject, record: JsonObject, *, has_buttons: bool = True) -
     if message.get("reportUrl"):
         context["elements"].append(markdown(f"Report: link until {link_end(message)}"))
     return {"text": shown["text"], "blocks": [*blocks, context]}
+
+
+def _is_only_for_the_thread(message: JsonObject) -> bool:
+    """What confirms that a volume is at full speed must not hide that it is."""
+    return bool(message["event"] == "confirmed" and message["severity"] != "warning")
 
 
 def _actions(message: JsonObject, record: JsonObject) -> list[JsonObject]:

@@ -1,0 +1,107 @@
+"""The messages themselves: restores of the fast lab, told by the product's own Slack bot to a workspace.
+
+The fast lab plays the same restores for the same seed, so the pictures change only with the messages.
+"""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+from local import Json
+from local.aws.slack_workspace import SlackWorkspace
+from local.soak.lab.lab import FastLab
+from local.soak.trouble.paths import request, restored
+from local.tools.messages.picture import drawn
+from rewarm.adapters.slack_bot import SlackBot, SlackPlace
+
+SEED = 7
+GIB_BLOCKS = 2_048
+APPROVAL = {"askedAt": "2027-01-15T08:00:02Z", "usd": "14.40"}
+"""What a restore's record says while it waits; the price is that of the plan in the picture."""
+
+
+def pictures() -> dict[str, str]:
+    """Name of each file in docs/ -> SVG."""
+    ready, failed = _news("warm-up-agent"), _news("provisioned-rate", "rate-refused")
+    plan = _news("provisioned-rate", gib=1_000)[:1]
+    waiting = {"status": "awaiting-approval", "approval": {**APPROVAL, "usd": _price(plan[0])}}
+    return {
+        "messages-plan.svg": drawn(*_told(plan, [waiting])),
+        "messages-ready.svg": drawn(*_told(ready, _statuses(ready))),
+        "messages-failed.svg": drawn(*_told(failed, _statuses(failed))),
+    }
+
+
+def _news(strategy: str, fault: str | None = None, gib: int = 100) -> list[Json]:
+    """Every message of one restore, as programs get it on EventBridge."""
+    with FastLab(SEED) as lab:
+        if fault is not None:
+            lab.region.faults.inject(fault)
+        extents = ((0, gib * GIB_BLOCKS // 2),)
+        source = {"snapshotId": lab.region.add_snapshot(size_gib=gib, extents=extents)}
+        restored(lab, request(lab, strategy, source=source))
+        return [dict(sent["detail"]) for sent in lab.events.sent]
+
+
+def _price(plan: Json) -> str:
+    return next(str(field["value"]) for field in plan["fields"] if field["name"] == "Extra cost").lstrip("$")
+
+
+def _statuses(news: list[Json]) -> list[Json]:
+    """What the record says when each message goes out."""
+    found = {
+        "plan": {"status": "planned"},
+        "ready": {"status": "initializing", "settled0": True},
+        "confirmed": {"status": "ready", "settled0": True},
+        "failed": {"status": "failed"},
+    }
+    return [found.get(message["event"], {"status": "restoring"}) for message in news]
+
+
+def _told(news: list[Json], records: list[Json]) -> tuple[Json, list[Json]]:
+    """The message of the restore and its thread, as the channel's people see them."""
+    slack, table = SlackWorkspace(), _Record()
+    secrets: Any = SimpleNamespace(get_secret_value=lambda **_options: {"SecretString": slack.token})
+    where = SlackPlace("arn", slack.channel, has_buttons=True)
+    bot = SlackBot(secrets, where, table, http=_Wire(slack))  # type: ignore[arg-type]
+    for message, record in zip(news, records, strict=True):
+        kept = {name: message[name] for name in ("event", "at", "title", "text")}
+        table.record |= {"volumeCount": 1, "events": [*table.record.get("events", []), kept], **record}
+        bot.send(message)
+    (root,) = slack.shown()
+    return root, slack.thread(root["ts"])
+
+
+class _Record:
+    """The one record that the bot needs."""
+
+    def __init__(self) -> None:
+        self.record: Json = {}
+
+    def get(self, _restore_id: str) -> Json:
+        """Read it."""
+        return self.record
+
+    def update(self, _restore_id: str, changes: Json) -> None:
+        """Change it."""
+        self.record |= changes
+
+
+class _Wire:
+    """urllib3 with the workspace at its end."""
+
+    def __init__(self, slack: SlackWorkspace) -> None:
+        self._slack = slack
+
+    def request(self, _method: str, url: str, *, json: Json, headers: Json) -> SimpleNamespace:
+        """One call of the Web API."""
+        path = "/" + url.removeprefix("https://").partition("/")[2]
+        answer = self._slack.take(path, _encoded(json), headers["Authorization"])
+        assert answer is not None
+        return SimpleNamespace(status=answer[0], data=answer[1].encode(), headers=answer[2])
+
+
+def _encoded(body: Json) -> bytes:
+    return json.dumps(body).encode()
