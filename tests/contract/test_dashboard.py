@@ -18,6 +18,8 @@ import jsonschema
 import pytest
 from moto import mock_aws
 
+from rewarm.adapters.messages import MessageFanOut
+from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.model import RunningFastRestore
 from rewarm.steps.record.payloads import write_plans
 from tests.contract import repository
@@ -119,7 +121,7 @@ BODY = {
 }  # fmt: skip
 """CloudWatch API reference, "Dashboard Body Structure and Syntax"; only the widgets that are used here."""
 KINDS = {"metric": METRIC, "text": TEXT, "alarm": ALARMS}
-RUN_BY_EACH_RESTORE = {"DeadlinesMissed", "CostAbovePlanUsd"}
+RUN_BY_EACH_RESTORE = {"DeadlinesMissed", "CostAbovePlanUsd", "MessagesRefused"}
 
 
 def alarms() -> dict[str, Json]:
@@ -152,7 +154,7 @@ def emitted() -> Iterator[list[Datapoint]]:
     with mock_aws(), pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as text:
         for name, value in ENVIRONMENT.items():
             patch.setenv(name, value)
-        for run in (report_ready, report_failed, announce_failures, poll_agent, run_sweep):
+        for run in (report_ready, report_failed, announce_failures, refuse_a_message, poll_agent, run_sweep):
             run(patch)
         yield list(datapoints(text.getvalue().splitlines()))
 
@@ -206,6 +208,21 @@ def announce_failures(patch: pytest.MonkeyPatch) -> None:
         world = World()
         said = event(event=kind, request=request().to_json(), details={"failure": failure, **details})
         handle(patch, "announce", said, table=world.table, messages=world.messages)
+
+
+def refuse_a_message(patch: pytest.MonkeyPatch) -> None:
+    class Deaf:
+        name, audience = "slack", "slack"
+
+        def send(self, message: Json) -> None:
+            raise ServiceUnavailableError("Slack did not answer")
+
+    said = event(event="failed", request=request().to_json(), details={
+        "results": [], "failure": {"state": "Create Volume", "error": "QuotaExceededError", "cause": ""},
+    })  # fmt: skip
+    refused = importlib.import_module("rewarm.handlers.wiring").message_refused
+    with contextlib.suppress(ServiceUnavailableError):
+        handle(patch, "announce", said, table=World().table, messages=MessageFanOut([Deaf()], refused))
 
 
 def poll_agent(patch: pytest.MonkeyPatch) -> None:

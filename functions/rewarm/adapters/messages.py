@@ -10,7 +10,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -41,8 +41,10 @@ class Channel(Protocol):
 class MessageFanOut:
     """The port Messages."""
 
-    def __init__(self, channels: Sequence[Channel]) -> None:
+    def __init__(self, channels: Sequence[Channel], refused: Callable[[], None] = lambda: None) -> None:
         self._channels = channels
+        self._refused = refused
+        """Called for each message that a channel does not take."""
 
     def send(self, message: JsonObject) -> list[str]:
         notify = message.get("notify") or {}
@@ -55,6 +57,7 @@ class MessageFanOut:
         except Exception as error:  # a message must not fail a restore
             # No traceback, because it could show the address of a webhook.
             LOG.warning("%s did not take the message: %s: %s", channel.name, type(error).__name__, error)
+            self._refused()
             return False
         return True
 

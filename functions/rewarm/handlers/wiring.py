@@ -40,6 +40,7 @@ from rewarm.adapters.slack_requests import SlackRequests
 from rewarm.adapters.snapshot_blocks import THREADS
 from rewarm.adapters.snapshots import Ec2CalibrationSnapshots, Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
+from rewarm.observability import count
 from rewarm.settings import Settings
 from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.replace.device_look import LookPorts
@@ -249,6 +250,11 @@ def slack_requests() -> SlackRequests | None:
     return SlackRequests(_client("secretsmanager"), arn) if arn else None
 
 
+def message_refused() -> None:
+    """Counts a message that a channel did not take, for the alarm."""
+    count("MessagesRefused")
+
+
 def messages() -> MessageFanOut:
     """Port Messages, with every channel that the stack has."""
     channels: list[Channel] = [EventBus(_client("events"), settings.event_bus_name)]
@@ -261,4 +267,4 @@ def messages() -> MessageFanOut:
         channels.append(NotificationTopic(_client("sns"), settings.notification_topic_arn))
     if settings.chat_topic_arn:
         channels.append(ChatTopic(_client("sns"), settings.chat_topic_arn))
-    return MessageFanOut(channels)
+    return MessageFanOut(channels, message_refused)

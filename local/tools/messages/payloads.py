@@ -42,7 +42,8 @@ def _news(strategy: str, fault: str | None = None, gib: int = 100) -> list[Json]
         extents = ((0, gib * GIB_BLOCKS // 2),)
         source = {"snapshotId": lab.region.add_snapshot(size_gib=gib, extents=extents)}
         restored(lab, request(lab, strategy, source=source))
-        return [dict(sent["detail"]) for sent in lab.events.sent]
+        found: list[Json] = [sent["detail"] for sent in lab.events.sent]
+        return found
 
 
 def _price(plan: Json) -> str:
