@@ -25,7 +25,12 @@ PSEUDO = {
     "AWS::Partition": "aws",
     "AWS::URLSuffix": "amazonaws.com",
 }
-SLACK_URL = "https://hooks.slack.com/services/T000/B000/fast-lab"
+SLACK = {
+    "SlackWebhookUrl": "https://hooks.slack.com/services/T000/B000/fast-lab",
+    "SlackBotToken": "xoxb-fast-lab",
+    "SlackSigningSecret": "0123456789abcdef0123456789abcdef",
+}
+"""A webhook, and an app whose buttons can be pressed; without a channel its bot posts nothing."""
 DEFAULT_TIMEOUT_SECONDS = 60
 _NAME = re.compile(r"\$\{([^}]+)\}")
 _ARNS = {
@@ -93,7 +98,7 @@ def stack(root: Path = ROOT, **parameters: str) -> Stack:
     """The stack with Slack and with the template's defaults otherwise."""
     document = yaml_parse((root / "template.yaml").read_text(encoding="utf-8"))
     given = {name: str(one.get("Default", "")) for name, one in document["Parameters"].items()}
-    values = {**given, "SlackWebhookUrl": SLACK_URL, **parameters}
+    values = {**given, **SLACK, **parameters}
     resolver = Resolver(document, values, documents.contents(root))
     resources = document["Resources"]
     found: dict[str, Json] = {name: resolver.properties(name) for name in resources}

@@ -5,9 +5,13 @@ These are no paths, because their calls and faults are the same as on the paths;
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from urllib.parse import urlencode
 
+from local.aws.slack_workspace import SlackWorkspace
 from local.soak.lab.lab import FastLab
+from local.soak.lab.template import SLACK
 from local.soak.trouble.interrupted_paths import DEVICE, replacing
 from local.soak.trouble.paths import request, restored, snapshot
 
@@ -52,6 +56,21 @@ def _page(lab: FastLab) -> None:
     answer = lab.public("GET", link.partition("/v1")[2])
     assert answer["statusCode"] == 302, answer
     assert lab.data_plane.store.get(answer["headers"]["Location"])
+
+
+@scene("somebody presses Cancel in Slack while a restore waits")
+def _button(lab: FastLab) -> None:
+    restore_id = lab.start(request(lab, "background"))
+    lab.pass_time(120)
+    slack = SlackWorkspace()
+    slack.signing_secret = SLACK["SlackSigningSecret"]
+    action = {"action_id": "rewarm-cancel", "value": json.dumps({"restoreId": restore_id})}
+    payload = {"type": "block_actions", "user": {"id": "U1", "name": "ann"}, "actions": [action]}
+    body = urlencode({"payload": json.dumps(payload)})
+    answer = lab.public("POST", "/slack/interactions", body, **slack.signed(body, at=lab.scheduler.now))
+    assert answer["statusCode"] == 200, answer
+    lab.pass_time(60)
+    assert lab.api("GET", f"/restores/{restore_id}")[1]["status"] == "cancelled"
 
 
 @scene("an encrypted snapshot")

@@ -18,6 +18,7 @@ _BUCKET = f"arn:aws:s3:::{STACK}-artifactsbucket"
 _TABLE, _IDEMPOTENCY = (
     _PLACE.arn("dynamodb", f"table/{STACK}-{name}Table") for name in ("Restores", "Idempotency")
 )
+_SLACK_BOT = _PLACE.arn("secretsmanager", f"secret:{STACK}-SlackBotSecret")
 _GRANT: Context = {
     "kms:viaservice": f"ec2.{REGION}.amazonaws.com",
     "kms:grantisforawsresource": "true",
@@ -86,6 +87,9 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     ("a plan while volumes have rates or credits that other restores use", "ChooseStrategyFunctionRole",
      _PLAN_FACTS),
     ("a question about a file that is not there yet", "ApiFunctionRole", (("s3:ListBucket", _BUCKET),)),
+    *(("the fast lab's Slack app has no channel: tests/workflow/test_chat.py plays it on the embedded AWS",
+       f"{name}FunctionRole", (("secretsmanager:GetSecretValue", _SLACK_BOT),))
+      for name in ("Announce", "Sweep")),
     ("a page of a restore whose agent has written nothing yet", "PublicFunctionRole",
      (("s3:ListBucket", _BUCKET),)),
     ("a request that asks for a device of a restore whose execution may be over", "ApiFunctionRole",

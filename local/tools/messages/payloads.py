@@ -52,7 +52,7 @@ def _price(plan: Json) -> str:
 
 def _statuses(news: list[Json]) -> list[Json]:
     """What the record says when each message goes out."""
-    found = {
+    found: dict[str, Json] = {
         "plan": {"status": "planned"},
         "ready": {"status": "initializing", "settled0": True},
         "confirmed": {"status": "ready", "settled0": True},
