@@ -83,6 +83,28 @@ def test_one_message_accompanies_a_restore(chat: RestoreUser) -> None:
     assert "refresh" not in page.text
 
 
+def test_approve_is_pressed_in_slack(chat: RestoreUser) -> None:
+    slack = chat.lab.slack.workspace
+    objective = {"strategy": "provisioned-rate", "approveAboveUsd": 0}
+    restore_id = chat.start({**request_for(chat, "provisioned-rate"), **chat.to_zone, "objective": objective})
+    chat.wait_until(
+        lambda: (
+            "rewarm-approve" in json.dumps([one for one in slack.shown() if restore_id in json.dumps(one)])
+        ),
+        lambda: f"{restore_id} asked nobody",
+    )
+    message = message_of(slack, restore_id)
+    assert set(buttons(message)) == {"rewarm-approve", "rewarm-cancel", "rewarm-report"}
+    click = slack.click(message["ts"], "rewarm-approve", at=chat.lab.clock.now())
+    for _ in range(2):
+        assert posted(chat.lab.outputs["SlackInteractionsUrl"], *click) == 200
+    done = chat.finished(restore_id)
+    assert done.main.status == "SUCCEEDED", done.why
+    assert done.record["approval"]["by"] == "ann (U0ANN) in Slack"
+    assert [one["event"] for one in done.record["events"]].count("approved") == 1
+    assert not slack.refused
+
+
 def test_cancel_is_pressed_in_slack(chat: RestoreUser) -> None:
     slack, url = chat.lab.slack.workspace, chat.lab.outputs["SlackInteractionsUrl"]
     restore_id = start_slow_agent(chat)

@@ -55,6 +55,7 @@ _REMEDIES = {
     "restricted_action": "a setting of the workspace keeps the app from posting in the channel",
 }
 _MOST_PLAN = 1_500
+_HAVE_THE_PLAN = frozenset({"plan", "approval"})
 _URL_CHARS = 3_000
 
 
@@ -179,7 +180,7 @@ def card(message: JsonObject, record: JsonObject, *, has_buttons: bool = True) -
     shown = rendered({**message, "reportUrl": None})
     *blocks, context = shown["blocks"]
     plan = next((news for news in record.get("events") or [] if news.get("event") == "plan"), None)
-    if plan is not None and message["event"] != "plan":
+    if plan is not None and message["event"] not in _HAVE_THE_PLAN:
         blocks.append(section(f"*Plan*\n{escaped(str(plan.get('text', '')), _MOST_PLAN)}"))
     for news in record.get("events") or []:
         if news.get("event") in ("approved", "cancel-requested"):

@@ -18,17 +18,15 @@ from rewarm.adapters.slack_bot import SlackBot, SlackPlace
 
 SEED = 7
 GIB_BLOCKS = 2_048
-APPROVAL = {"askedAt": "2027-01-15T08:00:02Z", "usd": "14.40"}
-"""What a restore's record says while it waits; the price is that of the plan in the picture."""
 
 
 def pictures() -> dict[str, str]:
     """Name of each file in docs/ -> SVG."""
     ready, failed = _news("warm-up-agent"), _news("provisioned-rate", "rate-refused")
-    plan = _news("provisioned-rate", gib=1_000)[:1]
-    waiting = {"status": "awaiting-approval", "approval": {**APPROVAL, "usd": _price(plan[0])}}
+    asked = _asked()
+    waiting = {"status": "awaiting-approval", "approval": asked[-1]["approval"]}
     return {
-        "messages-plan.svg": drawn(*_told(plan, [waiting])),
+        "messages-plan.svg": drawn(_told(asked, [{"status": "planned"}, waiting])[0], []),
         "messages-ready.svg": drawn(*_told(ready, _statuses(ready))),
         "messages-failed.svg": drawn(*_told(failed, _statuses(failed))),
     }
@@ -46,8 +44,15 @@ def _news(strategy: str, fault: str | None = None, gib: int = 100) -> list[Json]
         return found
 
 
-def _price(plan: Json) -> str:
-    return next(str(field["value"]) for field in plan["fields"] if field["name"] == "Extra cost").lstrip("$")
+def _asked() -> list[Json]:
+    """The messages of a restore that waits for somebody."""
+    with FastLab(SEED) as lab:
+        source = {"snapshotId": lab.region.add_snapshot(size_gib=1_000, extents=((0, 500 * GIB_BLOCKS),))}
+        objective = {"strategy": "provisioned-rate", "approveAboveUsd": 0.5, "readyWithinMinutes": 240}
+        lab.start({**request(lab, "provisioned-rate", source=source), "objective": objective})
+        lab.run(lambda: len(lab.events.sent) == 2)
+        found: list[Json] = [sent["detail"] for sent in lab.events.sent]
+        return found
 
 
 def _statuses(news: list[Json]) -> list[Json]:
