@@ -27,7 +27,7 @@ SEED := $(or $(SEED),$(shell date +%s))
 # work; one for each where only some tests run, because each worker collects them all.
 WORKERS ?= $(if $(PYTEST_ARGS),2,4)
 
-.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs permissions-docs messages-docs commands-docs schemas version build deploy undeploy clean
+.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs permissions-docs messages-docs commands-docs schemas version terraform release build deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,7 +105,14 @@ schemas: ## write the schemas of events/, docs/openapi.json and api.json from th
 
 version: ## put VERSION="0.2.0" wherever a version stands
 	@$(PYTHON) -m local.tools.release.versions "$(VERSION)"
-	@$(MAKE) --no-print-directory schemas
+	@$(MAKE) --no-print-directory schemas terraform
+
+terraform: ## write the Terraform module's variables and outputs from the template
+	@$(PYTHON) -m local.tools.release.terraform
+
+release: ## everything that a release has, in dist/, from a commit; prints the checksums
+	@local/setup.sh release >&2
+	@$(PYTHON) -m local.tools.release
 
 build: ## the agent's release binaries, the SSM documents and what `sam deploy` uploads
 	@local/setup.sh deploy
@@ -123,4 +130,4 @@ undeploy: ## delete the stack from the AWS account of your credentials, and list
 clean: ## remove what was built and installed
 	@$(MAKE) --no-print-directory -C warmer clean
 	@$(MAKE) --no-print-directory -C local/aws/first_touch clean
-	rm -rf documents/build .aws-sam .local .mypy_cache .pytest_cache .ruff_cache .hypothesis .venv .venv-sam tests/lint/asl/node_modules
+	rm -rf dist documents/build .aws-sam .local .mypy_cache .pytest_cache .ruff_cache .hypothesis .venv .venv-sam tests/lint/asl/node_modules

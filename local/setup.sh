@@ -6,6 +6,7 @@ set -eu
 # usage: local/setup.sh cli       for `make plan` and ./rewarm: Python packages only, no root needed
 #        local/setup.sh undeploy  for `make undeploy`: SAM's command line too, no root needed
 #        local/setup.sh deploy    for `make build` and `make deploy`: SAM and the agent's compiler, no root needed
+#        local/setup.sh release   for `make release`: SAM's translator and the bill of materials, no root needed
 #        local/setup.sh soak      for `make soak`: the Python packages of the embedded AWS too, no root needed
 #        local/setup.sh run       for `make run` and `make scale`: what mounts and compiles, too
 #        local/setup.sh bench     for `make bench` and `make measurements`: fio and time, too
@@ -27,9 +28,10 @@ PURPOSE=${1:-}
 case $PURPOSE in
     cli | undeploy) PACKAGES=requirements/cli.txt ;;
     deploy) PACKAGES=requirements/deploy.txt ;;
+    release) PACKAGES=requirements/release.txt ;;
     soak | run | bench) PACKAGES=requirements/run.txt ;;
     test) PACKAGES=requirements/dev.txt ;;
-    *) fail "found '$PURPOSE'; cli, undeploy, deploy, soak, run, bench or test is allowed" ;;
+    *) fail "found '$PURPOSE'; cli, undeploy, deploy, release, soak, run, bench or test is allowed" ;;
 esac
 
 # command or file that must be there : Debian package that has it
@@ -175,7 +177,7 @@ case $PURPOSE in
     undeploy | deploy | test) make_environment "$SAM_VENV" requirements/sam.txt ;;
 esac
 case $PURPOSE in
-    cli | undeploy | deploy | soak) exit 0 ;;
+    cli | undeploy | deploy | release | soak) exit 0 ;;
     test) install_asl_validator ;;
 esac
 build warmer "the warm-up agent"

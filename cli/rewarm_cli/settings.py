@@ -52,8 +52,8 @@ class Settings:
             raise CommandFailedError(str(error)) from error
         if api.stack_version is not None and not _agree(__version__, api.stack_version):
             click.echo(
-                f"Warning: this is rewarm {__version__}, and the stack {self.stack} runs {api.stack_version}; "
-                "update the older one (docs/upgrade.md).",
+                f"Warning: this is rewarm {__version__}, and the stack {self.stack} runs "
+                f"{api.stack_version}; update the older one (docs/upgrade.md).",
                 err=True,
             )
         return api
@@ -81,7 +81,7 @@ class Commands(click.Group):
 
 
 def _agree(own: str, other: str) -> bool:
-    """Whether two versions promise the same (Semantic Versioning): the first number, and below 1.0 the second."""
+    """Whether two versions fit, by Semantic Versioning: the first number, and below 1.0 the second."""
     first, second = own.split("."), other.split(".")
     return first[:2] == second[:2] if first[0] == "0" else first[0] == second[0]
 

@@ -17,6 +17,7 @@ COPIES = {
     "cli/rewarm_cli/__init__.py": _ASSIGNED,
     "functions/rewarm/__init__.py": _ASSIGNED,
     "template.yaml": r"^(  Version:\n    Description: [^\n]+\n    Value: )(\S+)($)",
+    "terraform/main.tf": r'^(  release += ")([^"\n]+)(")$',
     "warmer/VERSION": r"\A()([^\n]+)(\n)\Z",
 }
 """File -> where the version stands in it, as the second group. docs/openapi.json and api.json follow by

@@ -1,0 +1,186 @@
+# `make terraform` writes this file from template.yaml.
+
+variable "code_bucket" {
+  description = "The bucket with the files of the release. It must be in the Region of the stack."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$", var.code_bucket))
+    error_message = "It must match ^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$."
+  }
+}
+
+variable "code_bucket_per_region" {
+  description = "Whether each Region has a bucket of its own, named CodeBucket, a hyphen and the Region. Then the same parameters do for every Region."
+  type        = string
+  default     = "no"
+  nullable    = false
+
+  validation {
+    condition     = contains(["no", "yes"], var.code_bucket_per_region)
+    error_message = "It must be one of no, yes."
+  }
+}
+
+variable "code_prefix" {
+  description = "What the keys of the files begin with: empty, or a folder with a slash at its end."
+  type        = string
+  default     = "rewarm-0.1.0/"
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^([A-Za-z0-9._/-]+/)?$", var.code_prefix))
+    error_message = "It must match ^([A-Za-z0-9._/-]+/)?$."
+  }
+}
+
+variable "slack_webhook_url" {
+  description = "Incoming webhook of a Slack channel; empty for none. It is kept in Secrets Manager."
+  type        = string
+  default     = ""
+  sensitive   = true
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^(https?://[^\\s]+)?$", var.slack_webhook_url))
+    error_message = "It must match ^(https?://[^\\s]+)?$."
+  }
+}
+
+variable "notification_email" {
+  description = "Address that gets every message by e-mail; empty for none. AWS sends a confirmation first."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^([^@\\s]+@[^@\\s]+)?$", var.notification_email))
+    error_message = "It must match ^([^@\\s]+@[^@\\s]+)?$."
+  }
+}
+
+variable "alarm_name_prefix" {
+  description = "Alarms whose names begin so start a restore (each needs a runbook, PUT /runbooks/{alarmName}). Each stack of an account and Region needs its own: another one's is refused, because both would restore for one alarm."
+  type        = string
+  default     = "rewarm-"
+  nullable    = false
+
+  validation {
+    condition     = length(var.alarm_name_prefix) <= 50
+    error_message = "It must have at most 50 characters."
+  }
+
+  validation {
+    condition     = can(regex("^[A-Za-z0-9][A-Za-z0-9_.-]*$", var.alarm_name_prefix)) && !can(regex("^(operations-of-|(o|op|ope|oper|opera|operat|operati|operatio|operation|operations|operations-|operations-o|operations-of)$)", var.alarm_name_prefix))
+    error_message = "It must be 1 to 50 letters, digits, dots, hyphens and underscores, and nothing that the stack's own alarms, whose names begin with operations-of-, begin with."
+  }
+}
+
+variable "alarm_cooldown_minutes" {
+  description = "So many minutes after a restore its alarm starts no other one, however often it goes off; while the restore runs, never. A runbook may say otherwise (alarmCooldownMinutes)."
+  type        = number
+  default     = 60
+  nullable    = false
+
+  validation {
+    condition     = var.alarm_cooldown_minutes >= 0 && var.alarm_cooldown_minutes <= 10080
+    error_message = "It must be 0 to 10080."
+  }
+}
+
+variable "max_restores_per_instance" {
+  description = "How many restores may work on one instance at the same time."
+  type        = number
+  default     = 10
+  nullable    = false
+
+  validation {
+    condition     = var.max_restores_per_instance >= 1 && var.max_restores_per_instance <= 100
+    error_message = "It must be 1 to 100."
+  }
+}
+
+variable "max_restores_in_flight" {
+  description = "How many restores of this stack may run at the same time. Beyond it POST /restores answers 429, and restores that alarms and schedules start wait."
+  type        = number
+  default     = 2000
+  nullable    = false
+
+  validation {
+    condition     = var.max_restores_in_flight >= 1 && var.max_restores_in_flight <= 10000
+    error_message = "It must be 1 to 10000."
+  }
+}
+
+variable "describe_calls_per_second" {
+  description = "How many describe calls a second restores may make, all together. EC2 answers 20 a second to an account in a Region, after a first 100; the default leaves some to others. Restores beyond it begin later, one after the other."
+  type        = number
+  default     = 16
+  nullable    = false
+
+  validation {
+    condition     = var.describe_calls_per_second >= 1 && var.describe_calls_per_second <= 1000
+    error_message = "It must be 1 to 1000."
+  }
+}
+
+variable "modification_rule" {
+  description = "How often EC2 lets a volume be modified: four times in 24 hours, or, as some partitions still have it, once in six hours."
+  type        = string
+  default     = "4-in-24-h"
+  nullable    = false
+
+  validation {
+    condition     = contains(["4-in-24-h", "6-h"], var.modification_rule)
+    error_message = "It must be one of 4-in-24-h, 6-h."
+  }
+}
+
+variable "log_retention_days" {
+  description = "Days that logs are kept."
+  type        = number
+  default     = 30
+  nullable    = false
+
+  validation {
+    condition     = contains([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653], var.log_retention_days)
+    error_message = "It must be one of 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653."
+  }
+}
+
+variable "log_level" {
+  description = "What the functions log. Metrics are written at every level."
+  type        = string
+  default     = "INFO"
+  nullable    = false
+
+  validation {
+    condition     = contains(["DEBUG", "INFO", "WARNING", "ERROR"], var.log_level)
+    error_message = "It must be one of DEBUG, INFO, WARNING, ERROR."
+  }
+}
+
+variable "price_overrides" {
+  description = "Your own prices, as a JSON object with the keys of functions/rewarm/prices.json; empty for none."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = length(var.price_overrides) <= 512
+    error_message = "It must have at most 512 characters."
+  }
+}
+
+variable "permissions_boundary_arn" {
+  description = "The policy that limits what the stack's roles may do, as their permissions boundary; empty for none."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^(arn:aws(-cn|-us-gov)?:iam::([0-9]{12}|aws):policy/[A-Za-z0-9+=,.@_/-]{1,640})?$", var.permissions_boundary_arn))
+    error_message = "It must be the ARN of a managed policy, as IAM shows it."
+  }
+}
