@@ -25,6 +25,7 @@ use which.
 
 ```
 pipx install ./cli                                    # in a clone
+pipx install dist/rewarm_cli-*.whl                    # from a release
 pipx install 'git+https://…#subdirectory=cli'         # from the repository's address, without a clone
 ```
 

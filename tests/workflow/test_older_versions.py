@@ -1,6 +1,6 @@
-"""What 0.1.0 has left behind is understood: requests, the events of running executions, and the table's items.
+"""What 0.1.0 has left behind is understood: requests, events of running executions, and the table's items.
 
-`version_0_1_0` holds them as that version wrote them: the examples of its events, and the table of its fast lab
+`version_0_1_0` holds them as that version wrote them: examples of its events, and the table of its fast lab
 with a restore that is ready, one that was still loading, a runbook and what was learned.
 """
 

@@ -107,6 +107,16 @@ def test_sam_writes_no_parameter_s_value_into_it(package, monkeypatch):
     assert template.package(layers).template["Resources"] == package.template["Resources"]
 
 
+def test_a_stack_of_make_deploy_can_be_updated_with_it(package):
+    """Its resources have the same logical ids, but for those that are made anew at each change."""
+    renewed = ("AWS::Lambda::LayerVersion", "AWS::ApiGateway::Deployment")
+    deployed, packaged = (
+        {name: one["Type"] for name, one in made.items() if one["Type"] not in renewed}
+        for made in (roles.resources(), package.template["Resources"])
+    )
+    assert deployed == packaged
+
+
 def test_it_asks_first_where_the_files_are(package):
     assert list(package.template["Parameters"])[:3] == ["CodeBucket", "CodeBucketPerRegion", "CodePrefix"]
     source = yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
