@@ -11,7 +11,8 @@ from tests.support.tree import ROOT, files
 TOP_LEVEL = (
     "functions", "statemachine", "documents", "warmer", "events", "tests", "local", "cli", "docs",
     "terraform", "template.yaml", "samconfig.toml", "Makefile", "README.md", "CONTRIBUTING.md",
-    "CHANGELOG.md", "SECURITY.md", "LICENSE", "pyproject.toml", ".editorconfig", ".pre-commit-config.yaml", ".ci/run",
+    "CHANGELOG.md", "SECURITY.md", "LICENSE", "pyproject.toml", ".editorconfig", ".pre-commit-config.yaml",
+    ".ci/run",
 )  # fmt: skip
 SHIPPED = [ROOT / "functions" / name for name in ("requirements.txt", "requirements-charts.txt")]
 LOCKS = [*files("*.txt", below="requirements"), *SHIPPED]

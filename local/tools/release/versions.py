@@ -61,7 +61,7 @@ def _place(root: Path, name: str) -> re.Match[str]:
 def main() -> int:
     """`python -m local.tools.release.versions 0.2.0`."""
     try:
-        write(*sys.argv[1:2] or [""])
+        write(sys.argv[1] if len(sys.argv) > 1 else "")
     except VersionError as error:
         sys.stderr.write(f"make version: {error}\n")
         return 2
