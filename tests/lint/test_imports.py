@@ -79,7 +79,7 @@ LOCAL_MAY_USE = {
     "soak/lab": set(),
     "soak/audit": {"soak/lab"},
     "soak/trouble": {"soak/audit", "soak/lab"},
-    "tools/bench": set(),
+    "tools/bench": {"tools/plan"},
     "tools/messages": set(),
     "tools/plan": set(),
     "tools/release": set(),

@@ -11,6 +11,7 @@ from local.aws.machines.dataplane import DataPlaneError
 from local.tools.bench import report
 from local.tools.bench.checks import is_check, run_check, tools_of_check
 from local.tools.bench.goals import evaluate
+from local.tools.bench.imports import measure
 from local.tools.bench.options import Options, parse
 from local.tools.bench.record import summarise
 from local.tools.bench.rounds import run_rounds
@@ -44,6 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _measure(options: Options, view: View) -> dict[str, Any]:
     if is_check(options):
         return _check(options, view)
+    if options.imports:
+        return {"imports": measure(view, options.rounds)}
     require_tools(options.agent, options.tools)
     with Session(options.state_dir / "state", options.agent) as session:
         facts = report.machine_facts(session.agent)

@@ -33,6 +33,7 @@ class Options:
     """The limit in MiB/s."""
     check_kill: int | None
     """How often."""
+    imports: bool
 
 
 def parse(arguments: list[str] | None = None) -> Options:
@@ -53,6 +54,7 @@ def parse(arguments: list[str] | None = None) -> Options:
         polite_latency_ms=given.polite_latency_ms,
         check_rate_limit=given.check_rate_limit,
         check_kill=given.check_kill,
+        imports=given.imports,
     )
 
 
@@ -91,6 +93,7 @@ def _add_checks(parser: Parser) -> None:
     add("--check-politeness", action="store_true", help="what a warm-up leaves to an application")
     add("--check-rate-limit", type=_positive, metavar="MIB_S", help="how closely --max-mib-s is kept")
     add("--check-kill", type=_whole, metavar="KILLS", help="kill the agent so often and let it go on")
+    add("--imports", action="store_true", help="how fast the handlers are imported, and `rewarm` answers")
     group.add_argument(
         "--polite-latency-ms", type=_positive, default=5.0, help="of --check-politeness (%(default)s)"
     )
