@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import click
 
-from rewarm_cli.words import duration
+from rewarm_cli.words import command, duration
 
 Json = dict[str, Any]
 
@@ -67,7 +67,7 @@ def words(call: str, status: int, body: Json) -> Iterator[str]:
     for error in errors:
         yield f"  {error.get('field') or 'request'}: {_wrong(error)}"
     if held_by := body.get("heldBy"):
-        yield f"  See it with `rewarm status {held_by}`; end it with `rewarm cancel {held_by}`."
+        yield f"  See it with `{command('status', held_by)}`; end it with `{command('cancel', held_by)}`."
     if status == 403:
         yield f"  {FORBIDDEN_HINT}"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rewarm_cli import __version__
+from rewarm_cli import __version__, words
 from rewarm_cli.problems import ApiProblemError, CommandFailedError
 
 if TYPE_CHECKING:
@@ -146,7 +146,8 @@ def _enter_embedded_aws(context: click.Context, _parameter: click.Parameter, val
         raise CommandFailedError("--local needs root, because the embedded AWS has its own network")
     for name in NOT_INSIDE:
         os.environ.pop(name, None)
-    arguments = [word for word in sys.argv[1:] if word != "--local"]
+    os.environ[words.LOCAL] = "1"
+    arguments = [typed for typed in sys.argv[1:] if typed != "--local"]
     os.execv(shell, [str(shell), sys.executable, "-m", "rewarm_cli", *arguments])  # noqa: S606
 
 

@@ -235,10 +235,10 @@ def _next(record: Json) -> Iterator[str]:
     if is_awaiting(record):
         yield f"Approve it: rewarm approve {restore_id}"
     if not is_over(record):
-        yield f"Watch it: rewarm status {restore_id} --watch"
-        yield f"Cancel it: rewarm cancel {restore_id}"
+        yield f"Watch it: {words.command('status', restore_id, '--watch')}"
+        yield f"Cancel it: {words.command('cancel', restore_id)}"
     elif record.get("reportUrl"):
-        yield f"Its page: rewarm report {restore_id}"
+        yield f"Its page: {words.command('report', restore_id)}"
 
 
 def show_restores(target: Console, restores: list[Json]) -> None:

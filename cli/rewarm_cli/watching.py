@@ -93,8 +93,9 @@ def follow(settings: Settings, api: Api, restore_id: str, *, watch: bool, minute
         if view is not None:
             view.close()
         click.echo(
-            f"Stopped looking. The restore continues.\n  Look again: rewarm status {restore_id} --watch\n"
-            f"  Cancel it:  rewarm cancel {restore_id}",
+            f"Stopped looking. The restore continues.\n"
+            f"  Look again: {words.command('status', restore_id, '--watch')}\n"
+            f"  Cancel it:  {words.command('cancel', restore_id)}",
             err=True,
         )
         raise click.exceptions.Exit(STOPPED) from None
@@ -104,7 +105,7 @@ def follow(settings: Settings, api: Api, restore_id: str, *, watch: bool, minute
     if not record or not is_over(record):
         raise CommandFailedError(
             f"{restore_id} still runs after {words.count(minutes or 0, 'minute')}; it continues. "
-            f"`rewarm status {restore_id} --watch` looks again.",
+            f"`{words.command('status', restore_id, '--watch')}` looks again.",
             STILL_RUNNING,
         )
     return record

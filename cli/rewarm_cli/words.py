@@ -1,13 +1,34 @@
-"""Times, sizes and prices as people read them."""
+"""Times, sizes, prices and commands as people read them."""
 
 from __future__ import annotations
 
+import os
+import shlex
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+import click
+from click.core import ParameterSource
+
 UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 LEAST_USD = Decimal("0.0001")
+LOCAL = "REWARM_LOCAL"
+"""In the environment of a command that --local has started again."""
+TYPED_AS = "REWARM_TYPED_AS"
+"""In the environment of ./rewarm: how it was called."""
+WHERE = {"profile": "--profile", "region": "--region", "stack": "--stack", "api_url": "--api-url"}
+"""The options that say which stack."""
+
+
+def command(*words: str) -> str:
+    """`rewarm <words>`, to be pasted: with the options that say which stack, where this command has them."""
+    context = click.get_current_context(silent=True)
+    typed = [os.environ.get(TYPED_AS, "rewarm"), *words]
+    for name, option in WHERE.items():
+        if context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            typed += [option, context.params[name]]
+    return shlex.join([*typed, "--local"] if os.environ.get(LOCAL) else typed)
 
 
 def duration(seconds: float | None) -> str:

@@ -21,7 +21,8 @@ def stack():
 @pytest.fixture
 def rewarm(stack, monkeypatch, tmp_path, capsys):
     """Runs a command on that API: its exit status and what it printed."""
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "REWARM_STACK", "REWARM_OUTPUT"):
+    settings = ("STACK", "OUTPUT", "LOCAL", "TYPED_AS")
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", *(f"REWARM_{setting}" for setting in settings)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "123456789012")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")

@@ -174,6 +174,28 @@ class TestRestore:
         assert "rewarm cancel restore-1" in shown.out
         assert list(stack.restores) == ["restore-1"]
 
+    def test_what_to_type_next_reaches_the_same_stack(self, rewarm, stack, monkeypatch):
+        where = ("--region", "eu-north-1", "--stack", "my stack")
+        assert (
+            "rewarm cancel restore-1 --region eu-north-1 --stack 'my stack'"
+            in rewarm("restore", *REQUEST, *where).out
+        )
+        assert (
+            f"rewarm status restore-1 --watch --api-url {rewarm.url}"
+            in rewarm("--api-url", rewarm.url, "status", "restore-1").out
+        )
+
+        def refuse(_call):
+            raise RefusedError(409, "TargetBusyError", "the device is taken", heldBy="restore-7")
+
+        stack.before = refuse
+        assert (
+            "`rewarm cancel restore-7 --stack other`" in rewarm("restore", *REQUEST, "--stack", "other").err
+        )
+        monkeypatch.setenv("REWARM_LOCAL", "1")
+        monkeypatch.setenv("REWARM_TYPED_AS", "./rewarm")
+        assert "`./rewarm cancel restore-7 --local`" in rewarm("restore", *REQUEST).err
+
     def test_the_id_alone_for_a_script(self, rewarm):
         assert rewarm("restore", *REQUEST, "--query", "restoreId").out == "restore-1\n"
 

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import click
 
+from rewarm_cli import words
 from rewarm_cli.problems import NOT_FOUND, STOPPED, CommandFailedError
 from rewarm_cli.requests import Minutes, put, takes_request
 from rewarm_cli.settings import Settings, examples, takes_settings
@@ -121,8 +122,8 @@ def _started(api: Api, request: Json, key: str) -> Json:
         return api.insist(202, "POST", "/restores", request, {"Idempotency-Key": key})
     except KeyboardInterrupt:
         click.echo(
-            f"Stopped. The restore may have been started: `rewarm list` shows it. The same command with "
-            f"--idempotency-key {key} starts it only once.",
+            f"Stopped. The restore may have been started: `{words.command('list')}` shows it. The same "
+            f"command with --idempotency-key {key} starts it only once.",
             err=True,
         )
         raise click.exceptions.Exit(STOPPED) from None
@@ -139,8 +140,8 @@ def _followed(
         end(settings, follow(settings, api, restore_id, watch=watch, minutes=timeout), events=not watch)
     elif settings.for_people:
         click.echo(f"{restore_id} was accepted")
-        click.echo(f"Watch it: rewarm status {restore_id} --watch")
-        click.echo(f"Cancel it: rewarm cancel {restore_id}")
+        click.echo(f"Watch it: {words.command('status', restore_id, '--watch')}")
+        click.echo(f"Cancel it: {words.command('cancel', restore_id)}")
     else:
         settings.emit(started)
 
@@ -263,7 +264,7 @@ def cancel(settings: Settings, restore_id: str, *, wait: bool, timeout: int | No
         end(settings, record, good=status_of(record) == "cancelled")
     elif settings.for_people:
         click.echo(f"{restore_id} ends as cancelled; it is {status_of(answer)} now")
-        click.echo(f"Watch it: rewarm status {restore_id} --watch")
+        click.echo(f"Watch it: {words.command('status', restore_id, '--watch')}")
     else:
         settings.emit(answer)
 

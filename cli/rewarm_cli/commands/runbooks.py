@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import click
 
+from rewarm_cli import words
 from rewarm_cli.commands.restores import pages
 from rewarm_cli.problems import NOT_READY
 from rewarm_cli.requests import Minutes, plain, takes_request
@@ -40,7 +41,8 @@ def put_runbook(settings: Settings, alarm_name: str, request: Json) -> None:
         raise click.UsageError("say what to restore and where to, with --volume and --instance, or -f")
     answer = settings.api().insist(200, "PUT", _path(alarm_name), request)
     if settings.for_people:
-        click.echo(f"The runbook of {alarm_name} is stored. `rewarm runbook check {alarm_name}` plans it.")
+        check = words.command("runbook", "check", alarm_name)
+        click.echo(f"The runbook of {alarm_name} is stored. `{check}` plans it.")
     else:
         settings.emit(answer)
 
