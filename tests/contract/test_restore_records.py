@@ -14,7 +14,7 @@ from rewarm.adapters.table_items import MOST_ATTEMPTS, MOST_KEYS, to_item
 from rewarm.contracts.answers import STATUS_NAMES
 from rewarm.domain import errors
 from rewarm.ports.restores import LISTED, OVER, RUNBOOK, VOLUME_COUNT, Listed
-from rewarm.steps.record.records import Status
+from rewarm.steps.record.records import Status, stop_if_cancelled
 from tests.contract import repository
 from tests.contract.answers import ApiError, Aws
 
@@ -144,19 +144,28 @@ class TestReads:
         assert all(one["ConsistentRead"] for one in asked), "as of the restore's own item"
         assert [params["ConsistentRead"] for name, params in calls if name == "GetItem"] == [True]
 
-    def test_a_step_reads_two_attributes_to_see_whether_it_may_go_on(
+    def test_a_step_reads_three_attributes_to_see_whether_it_may_go_on(
         self, table: DynamoRestoreTable, dynamodb: Any
     ) -> None:
         table.put_new("r1", {"status": "restoring", "request": {"big": "x" * 1_000}})
         calls = recorded(dynamodb)
-        assert table.standing("r1") == (False, "restoring")
-        assert table.standing("unknown") == (False, None)
+        assert table.standing("r1") == (False, "restoring", False)
+        assert table.standing("unknown") == (False, None, False)
         (_, params), _ = calls
         names = params["ExpressionAttributeNames"]
         asked = [names[one] for one in params["ProjectionExpression"].split(", ")]
-        assert (asked, params["ConsistentRead"]) == (["cancelRequested", "status"], True)
+        assert (asked, params["ConsistentRead"]) == (["cancelRequested", "status", "cancelAsked"], True)
         table.request_cancel("r1")
         assert table.standing("r1").is_cancelled
+
+    def test_a_restore_that_the_sweeper_ended_was_not_cancelled_by_anybody(
+        self, table: DynamoRestoreTable
+    ) -> None:
+        for asked, said in ((False, "its execution was stopped"), (True, "cancelled, as asked for")):
+            table.put_new(f"r-{asked}", {"status": "failed", "cancelAsked": asked})
+            table.request_cancel(f"r-{asked}")
+            with pytest.raises(errors.RestoreCancelledError, match=said):
+                stop_if_cancelled(table, f"r-{asked}")
 
     def test_what_dynamodb_leaves_out_is_asked_for_again_and_later_each_time(self) -> None:
         item = to_item({"pk": "restore#r1", VOLUME_COUNT: 3})

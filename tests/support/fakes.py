@@ -587,7 +587,9 @@ class FakeTable:
         self.records[restore_id] = {name: one for name, one in record.items() if volume_of(name) is not None}
 
     def standing(self, restore_id: str) -> Standing:
-        return Standing(self.is_cancelled(restore_id), self.records.get(restore_id, {}).get("status"))
+        record = self.records.get(restore_id, {})
+        swept = record.get("cancelAsked") is False
+        return Standing(self.is_cancelled(restore_id), record.get("status"), was_swept=swept)
 
     def update(self, restore_id: str, changes: JsonObject) -> None:
         assert all(volume_of(name) is None for name in changes), f"of a volume: {sorted(changes)}"

@@ -70,9 +70,11 @@ class DynamoRestoreTable(TableItems):
         return _joined({**(found or {}), VOLUME_COUNT: len(volumes)}, volumes) if volumes else found
 
     def standing(self, restore_id: str) -> Standing:
-        """Reads two attributes, and not the item with all its events."""
-        found = self._get(_restore(restore_id), names=("cancelRequested", "status")) or {}
-        return Standing(bool(found.get("cancelRequested", False)), found.get("status"))
+        """Reads three attributes, and not the item with all its events."""
+        names = ("cancelRequested", "status", "cancelAsked")
+        found = self._get(_restore(restore_id), names=names) or {}
+        swept = found.get("cancelAsked") is False
+        return Standing(bool(found.get("cancelRequested", False)), found.get("status"), was_swept=swept)
 
     def update(self, restore_id: str, changes: JsonObject) -> None:
         self._set(_restore(restore_id), changes)

@@ -30,8 +30,10 @@ class Standing(NamedTuple):
     """What a step asks of a restore before it does anything."""
 
     is_cancelled: bool
-    """Somebody asked for it to be cancelled."""
+    """Somebody asked for it to be cancelled, or the sweeper ended what its execution had left."""
     status: str | None
+    was_swept: bool = False
+    """It was the sweeper, and nobody had asked."""
 
 
 class Listed(NamedTuple):

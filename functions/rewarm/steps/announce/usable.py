@@ -10,7 +10,7 @@ from rewarm.domain.words import usable as words
 from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.announce.volume_facts import planned_volume, replacement_changes
-from rewarm.steps.record.records import Status, attached_attribute
+from rewarm.steps.record.records import ENDED, Status, attached_attribute
 
 USABLE = frozenset({"attached", "available"})
 
@@ -41,7 +41,7 @@ def note_usable(event: AnnounceEvent, table: RestoreTable) -> None:
         place = {"device": details.device}
     mark = {"volumeId": details.volume_id, **place, "at": iso(event.now)}
     if not table.set_unless_cancelled(event.restore_id, attached_attribute(details.volume.index), mark):
-        raise RestoreCancelledError("the restore was cancelled, as asked for")
+        raise RestoreCancelledError(ENDED)
 
 
 def attached(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:

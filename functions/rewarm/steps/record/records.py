@@ -44,6 +44,9 @@ FINISHED = frozenset(
     }
 )
 
+SWEPT = "the restore had already been ended and cleaned up, because its execution was stopped or timed out"
+ENDED = "the restore had already been ended: somebody cancelled it, or its execution was stopped"
+"""Where a step learns only that it came too late."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 ALARM_HELD_UNTIL = "alarmHeldUntil"
 """Attribute of a restore that an alarm started: until this time the alarm starts no other restore."""
@@ -242,7 +245,9 @@ def stop_if_cancelled(table: RestoreTable, restore_id: str) -> str | None:
     """Returns the restore's status. Raises RestoreCancelledError."""
     standing = table.standing(restore_id)
     if standing.is_cancelled:
-        raise RestoreCancelledError("the restore was cancelled, as asked for")
+        raise RestoreCancelledError(
+            SWEPT if standing.was_swept else "the restore was cancelled, as asked for"
+        )
     return standing.status
 
 

@@ -18,6 +18,7 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import (
+    ENDED,
     boost_attribute,
     settled_attribute,
 )
@@ -45,7 +46,7 @@ def release(
 ) -> ReleaseResult:
     """Idempotent; does nothing for strategies that leave nothing running. Raises RestoreCancelledError."""
     if not ports.table.set_unless_cancelled(event.restore_id, settled_attribute(event.volume.index), True):
-        raise RestoreCancelledError("the restore was cancelled, as asked for")
+        raise RestoreCancelledError(ENDED)
     earlier = event.previous.released if event.previous else []
     place = (event.volume.snapshot_id, event.volume.availability_zone)
     returned = release_fast_restore(
