@@ -10,9 +10,24 @@ output "api_url" {
   value       = aws_cloudformation_stack.rewarm.outputs["ApiUrl"]
 }
 
+output "jwt_api_url" {
+  description = "Base URL of the API for callers with a JSON Web Token."
+  value       = aws_cloudformation_stack.rewarm.outputs["JwtApiUrl"]
+}
+
 output "rest_api_id" {
   description = "Id of the REST API."
   value       = aws_cloudformation_stack.rewarm.outputs["RestApiId"]
+}
+
+output "pages_url" {
+  description = "The API without IAM's signatures, which opens the pages that messages link."
+  value       = aws_cloudformation_stack.rewarm.outputs["PagesUrl"]
+}
+
+output "slack_interactions_url" {
+  description = "The request URL of the Slack app, under Interactivity."
+  value       = aws_cloudformation_stack.rewarm.outputs["SlackInteractionsUrl"]
 }
 
 output "restore_state_machine_arn" {

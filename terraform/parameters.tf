@@ -6,9 +6,17 @@ locals {
     CodeBucketPerRegion    = var.code_bucket_per_region
     CodePrefix             = var.code_prefix
     SlackWebhookUrl        = var.slack_webhook_url
+    SlackBotToken          = var.slack_bot_token
+    SlackChannel           = var.slack_channel
+    SlackSigningSecret     = var.slack_signing_secret
+    SlackTeamId            = var.slack_team_id
+    SlackApprovers         = var.slack_approvers
     NotificationEmail      = var.notification_email
     AlarmNamePrefix        = var.alarm_name_prefix
     AlarmCooldownMinutes   = tostring(var.alarm_cooldown_minutes)
+    JwtIssuer              = var.jwt_issuer
+    JwtAudience            = var.jwt_audience
+    JwtScopePrefix         = var.jwt_scope_prefix
     MaxRestoresPerInstance = tostring(var.max_restores_per_instance)
     MaxRestoresInFlight    = tostring(var.max_restores_in_flight)
     DescribeCallsPerSecond = tostring(var.describe_calls_per_second)

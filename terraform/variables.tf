@@ -48,6 +48,83 @@ variable "slack_webhook_url" {
   }
 }
 
+variable "slack_bot_token" {
+  description = "Token of a Slack app's bot, xoxb-\u2026; empty for none. With it and SlackChannel there is one message for each restore, kept up to date, with a thread. It is kept in Secrets Manager."
+  type        = string
+  default     = ""
+  sensitive   = true
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^(xox[a-z]-[A-Za-z0-9-]+)?$", var.slack_bot_token))
+    error_message = "It must match ^(xox[a-z]-[A-Za-z0-9-]+)?$."
+  }
+}
+
+variable "slack_channel" {
+  description = "Id of the channel in which the bot posts, C\u2026 or G\u2026; empty for none."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = length(var.slack_channel) <= 32
+    error_message = "It must have at most 32 characters."
+  }
+
+  validation {
+    condition     = can(regex("^([CDG][A-Z0-9]{1,31})?$", var.slack_channel))
+    error_message = "It must match ^([CDG][A-Z0-9]{1,31})?$."
+  }
+}
+
+variable "slack_signing_secret" {
+  description = "Signing secret of the Slack app; empty for messages without the buttons Approve and Cancel. It is kept in Secrets Manager."
+  type        = string
+  default     = ""
+  sensitive   = true
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^([0-9a-f]{16,64})?$", var.slack_signing_secret))
+    error_message = "It must match ^([0-9a-f]{16,64})?$."
+  }
+}
+
+variable "slack_team_id" {
+  description = "Id of the Slack workspace whose people may press buttons, T\u2026; empty for any that has the app."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = length(var.slack_team_id) <= 32
+    error_message = "It must have at most 32 characters."
+  }
+
+  validation {
+    condition     = can(regex("^(T[A-Z0-9]{1,31})?$", var.slack_team_id))
+    error_message = "It must match ^(T[A-Z0-9]{1,31})?$."
+  }
+}
+
+variable "slack_approvers" {
+  description = "Ids of the Slack users who may press Approve and Cancel, U\u2026 or W\u2026, with commas between them; empty for everybody in the channel."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = length(var.slack_approvers) <= 255
+    error_message = "It must have at most 255 characters."
+  }
+
+  validation {
+    condition     = can(regex("^([UW][A-Z0-9]{1,31}(,[UW][A-Z0-9]{1,31})*)?$", var.slack_approvers))
+    error_message = "It must match ^([UW][A-Z0-9]{1,31}(,[UW][A-Z0-9]{1,31})*)?$."
+  }
+}
+
 variable "notification_email" {
   description = "Address that gets every message by e-mail; empty for none. AWS sends a confirmation first."
   type        = string
@@ -86,6 +163,37 @@ variable "alarm_cooldown_minutes" {
   validation {
     condition     = var.alarm_cooldown_minutes >= 0 && var.alarm_cooldown_minutes <= 10080
     error_message = "It must be 0 to 10080."
+  }
+}
+
+variable "jwt_issuer" {
+  description = "Address of an OpenID Connect issuer whose tokens (JSON Web Tokens) callers may send instead of a signature; empty for none."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^(https://[^\\s]+)?$", var.jwt_issuer))
+    error_message = "It must match ^(https://[^\\s]+)?$."
+  }
+}
+
+variable "jwt_audience" {
+  description = "Audiences (`aud`, or else `client_id`) of these tokens, with commas between them; needed with JwtIssuer."
+  type        = string
+  default     = ""
+  nullable    = false
+}
+
+variable "jwt_scope_prefix" {
+  description = "What the scopes of these tokens begin with. The scope read looks and plans, write does everything but approve, and approve approves."
+  type        = string
+  default     = "rewarm/"
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[!-~]*$", var.jwt_scope_prefix))
+    error_message = "It must match ^[!-~]*$."
   }
 }
 
