@@ -52,7 +52,7 @@ def transformed(monkeypatch):
         properties |= dict.fromkeys(packaged, "s3://bucket/key")
         if resource["Type"] == "AWS::SSM::Document":
             properties["Content"] = documents.contents()[name]
-        if resource["Type"] == "AWS::Serverless::Api":
+        if "Fn::Transform" in properties.get("DefinitionBody", {}):
             properties["DefinitionBody"] = included(ROOT, properties["DefinitionBody"])
     return transform(template, {}, ManagedPolicyLoader(None))
 
