@@ -64,14 +64,18 @@ def test_cfn_lint_of_what_sam_makes_of_it(transformed, tmp_path):
     assert complaints([BIN / "cfn-lint", path]) == ""
 
 
-def test_the_api_has_one_stage(transformed):
+def test_each_api_has_one_stage(transformed):
     """A deployment that names a stage makes one, without the throttling of the stage that is declared."""
     resources = transformed["Resources"].values()
-    deployments = [one for one in resources if one["Type"] == "AWS::ApiGateway::Deployment"]
-    assert len(deployments) == 1
-    assert "StageName" not in deployments[0]["Properties"]
-    stages = [one["Properties"]["StageName"] for one in resources if one["Type"] == "AWS::ApiGateway::Stage"]
-    assert stages == ["v1"]
+    apis = [
+        name for name, one in transformed["Resources"].items() if one["Type"] == "AWS::ApiGateway::RestApi"
+    ]
+    deployments = [one["Properties"] for one in resources if one["Type"] == "AWS::ApiGateway::Deployment"]
+    assert sorted(one["RestApiId"]["Ref"] for one in deployments) == sorted(apis)
+    assert not any("StageName" in one for one in deployments)
+    stages = [one["Properties"] for one in resources if one["Type"] == "AWS::ApiGateway::Stage"]
+    assert sorted(one["RestApiId"]["Ref"] for one in stages) == sorted(apis)
+    assert {one["StageName"] for one in stages} == {"v1"}
 
 
 def test_every_role_has_the_permissions_boundary(transformed):
