@@ -26,7 +26,7 @@ int command_device_use(const struct options *options, struct diag *diag) {
     if (options->action == ACTION_UNMOUNT) {
         use_end(path);
     }
-    int status = options->action == ACTION_ONLINE ? use_begin(path, diag) : 0;
+    int status = options->action == ACTION_ONLINE ? use_begin(path, options->mount, diag) : 0;
     if (status != 0) {
         return status;
     }

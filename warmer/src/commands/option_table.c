@@ -1,6 +1,7 @@
 /** The options: their names, who takes them, and where their values go. */
 #include "commands/option_table.h"
 
+#include "device/mount_point.h"
 #include "engines/engine.h"
 #include "loop/depth.h"
 
@@ -152,6 +153,12 @@ static bool store_action(struct options *options, const char *value) {
 }
 
 /** vol- and 17 hexadecimal digits. */
+/** Empty: none, because a document of Systems Manager names every option. */
+static bool store_mount(struct options *options, const char *value) {
+    options->mount = *value == '\0' ? NULL : value;
+    return *value == '\0' || mount_point_is_valid(value);
+}
+
 static bool store_volume(struct options *options, const char *value) {
     options->volume = value;
     return strlen(value) == 21 && strncmp(value, "vol-", 4) == 0 &&
@@ -217,6 +224,7 @@ static const struct option option_table[] = {
     {"--action", FOR_RUN | FOR_DEVICE_USE, "warm or verify, or of device-use check, unmount or online",
      store_action},
     {"--volume", FOR_RUN | FOR_DEVICE_USE, "vol- and 17 hexadecimal digits", store_volume},
+    {"--mount", FOR_DEVICE_USE, "a drive letter, or a folder on one: E: or E:\\data", store_mount},
     {"--home", FOR_RUN | FOR_BENCH, "a folder", store_home},
     {"--targets", FOR_BENCH, "folders and volumes", store_targets},
     {"--jobs", FOR_BENCH, "patterns of fio", store_jobs},

@@ -95,6 +95,9 @@ static int check_unattended(const struct options *options, struct diag *diag) {
     const char *missing = options->action == ACTION_NONE ? "--action"
                           : options->volume == NULL      ? "--volume"
                                                          : NULL;
+    if (missing == NULL && options->mount != NULL && options->action != ACTION_ONLINE) {
+        return diag_refuse(diag, WARMER_USAGE, "--mount only goes with --action=online");
+    }
     if (missing == NULL) {
         return 0;
     }

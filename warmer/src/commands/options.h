@@ -48,6 +48,7 @@ struct options {
     uint64_t seed;
     enum action action;
     const char *volume;    /**< NULL or vol-… */
+    const char *mount;     /**< Of `device-use --action=online`: NULL, a drive letter or a folder. */
     const char *home;      /**< Where `run` keeps states. */
     const char *arguments; /**< What `run` hands on, with blanks between. */
     const char *targets;   /**< Of `bench`: folders and volumes, with blanks between. */

@@ -20,9 +20,10 @@ void use_find(const char *path, struct device_use *use);
 void use_end(const char *path);
 
 /**
- * Bring a disk of Windows online and writable, and wait until its file systems are mounted. Linux has no such
- * state. Returns 0, or a refusal's status.
+ * Bring a disk of Windows online and writable, and wait until its file systems are mounted. Then its volume
+ * gets the drive letter or folder `point`; NULL: what Windows gives it. Where it cannot be had, standard
+ * error says why. Linux has no such state. Returns 0, or a refusal's status.
  */
-int use_begin(const char *path, struct diag *diag);
+int use_begin(const char *path, const char *point, struct diag *diag);
 
 #endif

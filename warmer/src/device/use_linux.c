@@ -269,6 +269,7 @@ void use_end(const char *path) {
     }
 }
 
-int use_begin(const char *path, struct diag *diag) {
+int use_begin(const char *path, const char *point, struct diag *diag) {
+    (void)point;
     return diag_refuse(diag, WARMER_USAGE, "%s: only disks of Windows are brought online", path);
 }

@@ -1,6 +1,7 @@
 /** What uses a disk of Windows: it is in use while it is online. */
 #include "device/use.h"
 
+#include "device/mount_point.h"
 #include "system/clock.h"
 #include "system/windows_error.h"
 
@@ -84,36 +85,52 @@ static bool lies_on(const wchar_t *volume, DWORD number) {
     return found;
 }
 
-/** The drive letters and folders of a volume, by its name with the last backslash. */
-static void add_points(const wchar_t *volume, struct texts *mounts) {
-    wchar_t points[NAME_LETTERS];
-    DWORD length = 0;
-    if (!GetVolumePathNamesForVolumeNameW(volume, points, NAME_LETTERS, &length)) {
-        return;
-    }
-    for (const wchar_t *point = points; *point != L'\0'; point += wcslen(point) + 1) {
-        char text[TEXT_BYTES];
-        if (WideCharToMultiByte(CP_UTF8, 0, point, -1, text, sizeof text, NULL, NULL) > 0) {
-            texts_add(mounts, "%s", text);
-        }
+static void add_text(const wchar_t *wide, struct texts *texts) {
+    char text[TEXT_BYTES];
+    if (WideCharToMultiByte(CP_UTF8, 0, wide, -1, text, sizeof text, NULL, NULL) > 0) {
+        texts_add(texts, "%s", text);
     }
 }
 
-static void find_mounts(DWORD number, struct texts *mounts) {
+static void find_points(void *context, const char *volume, struct texts *found) {
+    wchar_t points[NAME_LETTERS];
+    DWORD length = 0;
+    wchar_t *wide = windows_path(volume);
+    (void)context;
+    if (wide != NULL && GetVolumePathNamesForVolumeNameW(wide, points, NAME_LETTERS, &length)) {
+        for (const wchar_t *point = points; *point != L'\0'; point += wcslen(point) + 1) {
+            add_text(point, found);
+        }
+    }
+    free(wide);
+}
+
+/** The volumes of the disk whose number `context` is. */
+static void find_volumes(void *context, struct texts *volumes) {
+    const DWORD *number = context;
     wchar_t volume[NAME_LETTERS];
     HANDLE search = FindFirstVolumeW(volume, NAME_LETTERS);
     for (BOOL more = search != INVALID_HANDLE_VALUE; more;
          more = FindNextVolumeW(search, volume, NAME_LETTERS)) {
         size_t last = wcslen(volume) - 1;
         volume[last] = L'\0';
-        bool is_here = lies_on(volume, number);
+        bool is_here = lies_on(volume, *number);
         volume[last] = L'\\';
         if (is_here) {
-            add_points(volume, mounts);
+            add_text(volume, volumes);
         }
     }
     if (search != INVALID_HANDLE_VALUE) {
         FindVolumeClose(search);
+    }
+}
+
+static void find_mounts(DWORD number, struct texts *mounts) {
+    static struct texts volumes;
+    volumes.count = 0;
+    find_volumes(&number, &volumes);
+    for (size_t i = 0; i < volumes.count; i++) {
+        find_points(NULL, volumes.items[i], mounts);
     }
 }
 
@@ -160,27 +177,64 @@ void use_end(const char *path) {
 }
 
 /** Windows says of no disk that it has no more to mount, so this takes its time for a disk without any. */
-static void wait_for_mounts(const char *path) {
+static void wait_for_mounts(DWORD number) {
     static struct texts mounts;
     uint64_t due_ns = clock_now_ns() + MOUNT_SECONDS * NS_PER_SECOND;
-    STORAGE_DEVICE_NUMBER number = {0};
-    HANDLE disk = open_disk(path, GENERIC_READ);
-    bool is_known = ask(disk, IOCTL_STORAGE_GET_DEVICE_NUMBER, &number, sizeof number);
-    while (is_known && mounts.count == 0 && clock_now_ns() < due_ns) {
+    while (mounts.count == 0 && clock_now_ns() < due_ns) {
         clock_pause_ms(200);
-        find_mounts(number.DeviceNumber, &mounts);
-    }
-    if (disk != INVALID_HANDLE_VALUE) {
-        CloseHandle(disk);
+        find_mounts(number, &mounts);
     }
 }
 
-int use_begin(const char *path, struct diag *diag) {
+/** Returns 0 or an errno. */
+static int add_point(void *context, const char *point, const char *volume) {
+    wchar_t *wide_point = windows_path(point);
+    wchar_t *wide_volume = windows_path(volume);
+    (void)context;
+    bool is_done = wide_point != NULL && wide_volume != NULL && SetVolumeMountPointW(wide_point, wide_volume);
+    int failure = is_done ? 0 : windows_errno(GetLastError());
+    free(wide_point);
+    free(wide_volume);
+    return failure;
+}
+
+/** Returns 0 or an errno. */
+static int remove_point(void *context, const char *point) {
+    wchar_t *wide = windows_path(point);
+    (void)context;
+    int failure = wide != NULL && DeleteVolumeMountPointW(wide) ? 0 : windows_errno(GetLastError());
+    free(wide);
+    return failure;
+}
+
+/** The number of the disk. Returns false where it does not answer. */
+static bool find_number(const char *path, DWORD *found) {
+    STORAGE_DEVICE_NUMBER number = {0};
+    HANDLE disk = open_disk(path, GENERIC_READ);
+    bool is_known =
+        disk != INVALID_HANDLE_VALUE && ask(disk, IOCTL_STORAGE_GET_DEVICE_NUMBER, &number, sizeof number);
+    if (disk != INVALID_HANDLE_VALUE) {
+        CloseHandle(disk);
+    }
+    *found = number.DeviceNumber;
+    return is_known;
+}
+
+int use_begin(const char *path, const char *point, struct diag *diag) {
+    DWORD number = 0;
+    struct mount_table table = {&number, find_volumes, find_points, add_point, remove_point};
+    struct diag refusal = {{0}};
     /* What Windows keeps offline when it first sees it, it keeps read-only too. */
     int failure = change(path, 0, ATTRIBUTE_OFFLINE | ATTRIBUTE_READ_ONLY);
     if (failure != 0) {
         return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot bring %s online: %s", path, strerror(failure));
     }
-    wait_for_mounts(path);
+    if (!find_number(path, &number)) {
+        return diag_refuse(diag, WARMER_CANNOT_OPEN, "%s is online and does not answer", path);
+    }
+    wait_for_mounts(number);
+    if (point != NULL && mount_point_give(&table, point, &refusal) != 0) {
+        fprintf(stderr, "warmer: %s\n", refusal.text);
+    }
     return 0;
 }

@@ -159,9 +159,13 @@ run "$WARMER" device-use --action=online --volume=$volume
 expect_true nor_can_it_come_online sh -c \
     "test $status -eq 66 && grep -q 'no disk with the serial number of $volume' err"
 cp disk before
-run "$WARMER" device-use disk --action=online --volume=$volume
+run "$WARMER" device-use disk --action=online --volume=$volume --mount='E:\data'
 expect_true what_is_no_disk_is_not_brought_online sh -c \
     "test $status -eq 3 && grep -q 'cannot bring disk online: ' err && cmp -s disk before"
+
+run "$WARMER" device-use --action=online --volume=$volume --mount=/data
+expect_true a_place_that_windows_does_not_have_is_refused sh -c \
+    "test $status -eq 2 && grep -q 'mount /data: allowed is a drive letter' err"
 
 mkdir target
 run "$WARMER" bench --file=disk --folder=target

@@ -74,6 +74,15 @@ static void what_a_document_starts_names_everything(void) {
     CHECK_EQ(parse(WORDS("device-use", "--action=online", "--volume=vol-0123456789abcdef0"), &options, &diag),
              0);
     CHECK_EQ(options.action, ACTION_ONLINE);
+    CHECK(options.mount == NULL);
+    CHECK_EQ(parse(WORDS("device-use", "--action=online", "--volume=vol-0123456789abcdef0", "--mount=E:"),
+                   &options, &diag),
+             0);
+    CHECK_TEXT(options.mount, "E:");
+    CHECK_EQ(parse(WORDS("device-use", "--action=check", "--volume=vol-0123456789abcdef0", "--mount="),
+                   &options, &diag),
+             0);
+    CHECK(options.mount == NULL);
     CHECK_EQ(parse(WORDS("bench", "--targets=/a /b", "--jobs=r 1 --rw=read", "--install-fio=yes"), &options,
                    &diag),
              0);
@@ -118,6 +127,8 @@ static const struct refusal refusals[] = {
     {{NULL}, "no command: try warmer --help"},
     {{"heat", "d"},
      "unknown command heat: allowed are warm, verify, inspect, extents, run, device-use and bench"},
+    {{"device-use", "--action=check", "--volume=vol-0123456789abcdef0", "--mount=E:"},
+     "--mount only goes with --action=online"},
     {{"warm"}, "which device? `warmer warm DEVICE`"},
     {{"warm", ""}, "the device's name is empty"},
     {{"warm", "a", "b"}, "one device at a time: a and b were given"},
