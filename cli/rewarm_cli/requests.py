@@ -32,6 +32,8 @@ FIELDS = {
     "device": "target.device",
     "replace": "target.mode",
     "unmount": "target.unmount",
+    "bring_online": "target.bringOnline",
+    "mount_path": "target.mountPath",
     "ready_within": "objective.readyWithinMinutes",
     "max_cost": "objective.maxCostUsd",
     "approve_above": "objective.approveAboveUsd",
@@ -172,6 +174,8 @@ _OPTIONS = (
     click.option("--device", metavar="NAME", help="Device name; default: the first free one."),
     click.option("--replace", is_flag=True, help="Take the place of the volume at the device."),
     click.option("--unmount", is_flag=True, help="With --replace: unmount that volume."),
+    click.option("--bring-online", is_flag=True, help="On Windows: bring the disk online (writable)."),
+    click.option("--mount-path", metavar="E:", help="With --bring-online: its drive letter or empty folder."),
     click.option("--ready-within", type=Minutes(), metavar="TIME", help="The deadline: minutes, or 2h, 1d."),
     click.option("--max-cost", type=float, metavar="USD", help="The budget for all volumes together."),
     click.option(

@@ -21,5 +21,23 @@ class TestEachDocument:
         head = script(name).partition("\n# ")[0]
         assert "'--action={{ action }}'" in head
         assert "'--volume={{ volumeId }}'" in head
+        assert "'--mount={{ mountPath }}'" in head
         assert re.search(r"\bdevice-use\b", head)
         assert "REWARM_" not in head, "nothing else is loaded"
+
+    def test_a_mount_path_is_no_command(self, name: str) -> None:
+        pattern = document(name)["parameters"]["mountPath"]["allowedPattern"]
+        for path in ("", "E:", "e:\\", "E:\\data", "E:\\My data\\a.b-c_d"):
+            assert re.search(pattern, path), path
+        for path in (
+            "E",
+            "/data",
+            "E:data",
+            "E:\\a'b",
+            "E:\\$x",
+            "E:\\a;b",
+            "E:\\a`b",
+            "\\\\server\\x",
+            "E:\\\\",
+        ):
+            assert not re.search(pattern, path), path

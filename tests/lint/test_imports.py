@@ -60,7 +60,7 @@ ROOM_MAY_USE = {
         "request": {"record", "select"},
         "select": {"record"},
         "verify": {"record", "warm"},
-        "volume": {"record"},
+        "volume": {"record", "replace"},
         "warm": {"record"},
     },
 }

@@ -152,7 +152,7 @@ def _volume_events(request: contracts.RestoreRequest) -> list[Contract]:
             volume_id=VOLUME_ID,
             phase="detach",
         ),
-        contracts.AttachVolumeEvent(**one),
+        contracts.AttachVolumeEvent(**one, request=request),
         contracts.DispatchWarmerEvent(**one, request=request),
         contracts.VerifyVolumeEvent(**one, request=request, phase="after"),
         contracts.PollInitializationEvent(

@@ -12,6 +12,7 @@ from pydantic import Field
 from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent, Usd
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import (
+    AttachVolumeResult,
     ConfirmReadinessResult,
     DispatchWarmerResult,
     PollInitializationResult,
@@ -126,10 +127,12 @@ class CheckVolumeEvent(StepEvent):
 
 
 class AttachVolumeEvent(StepEvent):
-    """Asks for the volume on its instance."""
+    """Asks for the volume on its instance; `previous` is the result of the call before, if there was one."""
 
+    request: RestoreRequest
     volume: VolumeAssignment
     volume_id: str
+    previous: AttachVolumeResult | None = None
 
 
 class DispatchWarmerEvent(StepEvent):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from rewarm.contracts.base import Contract, JsonObject
@@ -109,11 +110,13 @@ def _check_target(request: RestoreRequest) -> None:
         raise InvalidRequestError(
             f"{found}; exactly one of instanceId, availabilityZone is allowed", field="target"
         )
-    for name in ("device", "mode", "unmount"):
+    for name in ("device", "mode", "unmount", "bring_online", "mount_path"):
         if target.instance_id is None and getattr(target, name) is not None:
-            raise InvalidRequestError("only goes with target.instanceId", field=f"target.{name}")
+            raise InvalidRequestError("only goes with target.instanceId", field=f"target.{to_camel(name)}")
     if target.unmount is not None and target.mode != "replace":
         raise InvalidRequestError("only goes with target.mode replace", field="target.unmount")
+    if target.mount_path is not None and not target.bring_online:
+        raise InvalidRequestError("only goes with target.bringOnline true", field="target.mountPath")
 
 
 def _check_tags(tags: dict[str, str]) -> None:

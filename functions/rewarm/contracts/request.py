@@ -25,12 +25,14 @@ from rewarm.domain.ready.reads import (
     StableRule,
 )
 from rewarm.domain.volume.extents import Scope
+from rewarm.domain.volume.replacing import MOUNT_PATH
 
 SnapshotId = Annotated[StrictStr, Field(pattern=r"^snap-([0-9a-f]{8}|[0-9a-f]{17})$")]
 VolumeId = Annotated[StrictStr, Field(pattern=r"^vol-([0-9a-f]{8}|[0-9a-f]{17})$")]
 InstanceId = Annotated[StrictStr, Field(pattern=r"^i-([0-9a-f]{8}|[0-9a-f]{17})$")]
 ImageId = Annotated[StrictStr, Field(pattern=r"^ami-([0-9a-f]{8}|[0-9a-f]{17})$")]
 ZoneName = Annotated[StrictStr, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
+MountPath = Annotated[StrictStr, Field(pattern=MOUNT_PATH, max_length=200)]
 AlarmName = Annotated[StrictStr, Field(min_length=1, max_length=255)]
 TagKey = Annotated[StrictStr, Field(min_length=1, max_length=128)]
 TagValue = Annotated[StrictStr, Field(max_length=256)]
@@ -114,6 +116,17 @@ class Target(Contract):
         default=None,
         description="With mode replace: unmount the volume that leaves its place. Default: a volume that is "
         "mounted is not touched, and the restore is refused.",
+    )
+    bring_online: StrictBool | None = Field(
+        default=None,
+        description="On Windows: bring the disk online once it is attached. Windows may write to a disk that "
+        "is online. Default: it stays as Windows finds it.",
+    )
+    mount_path: MountPath | None = Field(
+        default=None,
+        description="With bringOnline: the drive letter (E:) or empty folder (E:\\data) that the volume "
+        "gets. Default: with mode replace that of the replaced volume, if it had just one; else what Windows "
+        "gives it.",
     )
     availability_zone: ZoneName | None = None
 

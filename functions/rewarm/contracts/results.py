@@ -151,11 +151,19 @@ class CheckVolumeResult(Contract):
 
 
 class AttachVolumeResult(Contract):
-    """Whether the volume is attached."""
+    """Whether the volume is attached, and on Windows, where that is asked for, online."""
 
-    attached: bool
+    attached: Annotated[bool, Field(description="All is done: then the volume is announced.")]
     wait_seconds: WaitSeconds
     device: str
+    command_id: Annotated[str | None, Field(description="The command that brings the disk online.")] = None
+    asked_at: Instant | None = None
+    mount_points: Annotated[
+        list[str], Field(description="Drive letters and folders of a disk that was brought online.")
+    ] = Field(default_factory=list)
+    online_problem: Annotated[
+        str | None, Field(description="Why the disk is not online, or not where it was to be.")
+    ] = None
 
 
 class DispatchWarmerResult(Contract):
@@ -341,6 +349,10 @@ class VolumeReport(Contract):
         Field(description="Why not all was given back, and something may go on costing money."),
     ] = None
     replaced: Replacement | None = None
+    mount_points: Annotated[
+        list[str],
+        Field(description="Drive letters and folders that Windows gave it, with target.bringOnline."),
+    ] = Field(default_factory=list)
     failure: Failure | None = None
 
 

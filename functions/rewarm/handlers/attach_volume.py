@@ -11,6 +11,7 @@ _PORTS = AttachVolumePorts(
     volumes=wiring.volumes(),
     instances=wiring.instances(),
     table=wiring.table(),
+    look=wiring.device_look(),
 )
 
 

@@ -288,6 +288,7 @@ def _all_facts(volume: Json, planned: Json | None, result: Json) -> Iterator[tup
     yield "Tags", ", ".join(f"{key}={value}" for key, value in sorted((new.get("tags") or {}).items()))
     yield "Instance", " ".join(filter(None, [assigned.get("instanceId"), assigned.get("instanceType")]))
     yield "Device", assigned.get("device")
+    yield "Drive", ", ".join(volume.get("mountPoints") or [])
     yield "Zone", assigned.get("availabilityZone")
     yield "Bytes read or loaded", text.size(volume.get("bytesRead"))
     yield "Warmed up again", "once" if volume.get("warmUps") == 1 else str(volume.get("warmUps") or "")

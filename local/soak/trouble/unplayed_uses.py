@@ -74,6 +74,12 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     (LINUX_ONLY, "DispatchWarmerFunctionRole", (("ssm:SendCommand", _document("WarmerWindows")),)),
     (LINUX_ONLY, "VerifyVolumeFunctionRole", (("ssm:SendCommand", _document("WarmerWindows")),)),
     (LINUX_ONLY, "ReplaceFunctionRole", (("ssm:SendCommand", _document("DeviceUseWindows")),)),
+    (LINUX_ONLY, "AttachVolumeFunctionRole", (
+        ("ssm:SendCommand", _document("DeviceUseWindows")),
+        ("ssm:SendCommand", _INSTANCE),
+        ("ssm:GetCommandInvocation", "*"),
+        ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
+    )),
     (SHARED_POLICY, "DispatchWarmerFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),
     (SHARED_POLICY, "VerifyVolumeFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),
     (PUT_BACK, "SweepFunctionRole", _LOOKS),

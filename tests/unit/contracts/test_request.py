@@ -146,6 +146,16 @@ class TestRefused:
                 "only goes with target.instanceId",
             ),
             (
+                {"target": {"availabilityZone": "ap-northeast-1a", "bringOnline": True}},
+                "target.bringOnline",
+                "only goes with target.instanceId",
+            ),
+            (
+                {"target": {"instanceId": INSTANCE_ID, "mountPath": "E:"}},
+                "target.mountPath",
+                "only goes with target.bringOnline true",
+            ),
+            (
                 {"objective": {"readyWithinMinutes": 0}},
                 "objective.readyWithinMinutes",
                 "found 0; allowed is at least 1",

@@ -20,6 +20,7 @@ REPLACED_STACK_TAG = "rewarm:replaced-by-stack"
 REPLACED_FROM_TAG = "rewarm:replaced-from"
 __all__ = [
     "LEAVING",
+    "MOUNT_PATH",
     "REPLACED_FROM_TAG",
     "REPLACED_STACK_TAG",
     "REPLACED_TAG",
@@ -34,6 +35,8 @@ __all__ = [
 TAGS = (REPLACED_TAG, REPLACED_STACK_TAG, REPLACED_FROM_TAG)
 LEAVING = frozenset({"detaching", "busy"})
 
+MOUNT_PATH = r"^[A-Za-z]:(\\[A-Za-z0-9 ._-]+)*\\?$"
+"""A drive letter of Windows, or a folder on one; the SSM document takes no other characters."""
 MOST_SHOWN = 5
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
@@ -150,11 +153,22 @@ class DeviceUse:
 
     mounts: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    problem: str = ""
+    """What the agent could not do about it."""
 
     @property
     def is_free(self) -> bool:
         """Nothing would lose data, and a detachment would not hang."""
         return not self.mounts and not self.others
+
+    @property
+    def mount_paths(self) -> tuple[str, ...]:
+        """Drive letters and folders of Windows."""
+        return tuple(point for point in self.mounts if re.match(MOUNT_PATH, point))
+
+    def is_mounted_at(self, path: str) -> bool:
+        """Case and a backslash at the end do not count."""
+        return path.rstrip("\\").lower() in {point.rstrip("\\").lower() for point in self.mounts}
 
     @property
     def is_open_only(self) -> bool:

@@ -40,13 +40,13 @@ def check_instance(instance: Instance, *, field: str = "target.instanceId") -> N
         )
 
 
-def check_tells_volumes(instance: Instance, limits: InstanceEbsLimits) -> None:
+def check_tells_volumes(instance: Instance, limits: InstanceEbsLimits, *, field: str = "target.mode") -> None:
     """Raises TargetNotUsableError where nobody on the instance can tell whether a volume is in use."""
     if not limits.nvme:
         raise TargetNotUsableError(
             f"{instance.instance_id} is a {instance.instance_type}, which has no NVMe: no program on it can "
             "tell which volume a device is, and whether the old one is in use; allowed is attach",
-            field="target.mode",
+            field=field,
         )
 
 

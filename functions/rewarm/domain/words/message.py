@@ -64,6 +64,9 @@ class AnnouncedVolume:
     why: str
     source_volume_id: str | None = None
     replaced: DetachedVolume | None = None
+    mount_points: tuple[str, ...] = ()
+    """Drive letters and folders of a disk that was brought online on Windows."""
+    online_problem: str | None = None
 
     @property
     def is_fast_at_once(self) -> bool:

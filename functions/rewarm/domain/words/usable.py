@@ -13,16 +13,19 @@ def attached(
 ) -> Message:
     """The message of a volume that is attached, perhaps in the place of another one."""
     at_once = "It should be at full speed at once; that is measured now."
-    text = f"{volume_id}, {_origin(volume)}, is {device} on {instance_id}. {_speed(volume, at_once)}"
+    speed = f"{_online(volume)}{_speed(volume, at_once)}"
+    text = f"{volume_id}, {_origin(volume)}, is {device} on {instance_id}. {speed}"
     fields = [("Device", device), ("Data as of", _data_as_of(volume))]
-    steps = ["Mount it if you need the data now.", YOURS]
+    steps = [*_mounting(volume), YOURS]
     replaced = volume.replaced
     if replaced is not None:
         text += f"\n{_replacement(volume_id, replaced)}"
         fields.append(("Replaced", replaced.volume_id))
-        if replaced.mount_points:
+        if replaced.mount_points and not volume.mount_points:
             mounts = ", ".join(replaced.mount_points)
             steps.insert(0, f"Mount {volume_id} where {replaced.volume_id} was: {mounts}.")
+    if volume.mount_points:
+        fields.append(("Drive", ", ".join(volume.mount_points)))
     return Message(
         event="attached",
         restore_id=restore_id,
@@ -46,6 +49,18 @@ def available(restore_id: str, volume_id: str, availability_zone: str, volume: A
         fields=(("Availability Zone", availability_zone), ("Data as of", _data_as_of(volume))),
         next_steps=(f"Attach it to an instance in {availability_zone} if you need the data now.", YOURS),
     )
+
+
+def _online(volume: AnnouncedVolume) -> str:
+    mounted = f"Windows has it online at {', '.join(volume.mount_points)}. " if volume.mount_points else ""
+    problem = f"It is not as asked for on Windows: {volume.online_problem}. " if volume.online_problem else ""
+    return mounted + problem
+
+
+def _mounting(volume: AnnouncedVolume) -> list[str]:
+    if volume.online_problem is not None:
+        return ["See to the disk in Disk Management (diskmgmt.msc) if you need the data now."]
+    return [] if volume.mount_points else ["Mount it if you need the data now."]
 
 
 def _speed(volume: AnnouncedVolume, at_once: str) -> str:

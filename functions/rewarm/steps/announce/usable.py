@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from pydantic import Field
+
 from rewarm.contracts import AnnounceEvent, Plan, VolumeAssignment
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.domain.errors import RestoreCancelledError
@@ -27,6 +31,8 @@ class AttachedDetails(AvailableDetails):
     """Details of `attached`."""
 
     device: str
+    mount_points: list[str] = Field(default_factory=list)
+    online_problem: str | None = None
 
 
 def note_usable(event: AnnounceEvent, table: RestoreTable) -> None:
@@ -36,9 +42,11 @@ def note_usable(event: AnnounceEvent, table: RestoreTable) -> None:
     """
     is_attached = event.event == "attached"
     details = (AttachedDetails if is_attached else AvailableDetails).model_validate(event.details)
-    place = {"availabilityZone": details.volume.availability_zone}
+    place: JsonObject = {"availabilityZone": details.volume.availability_zone}
     if isinstance(details, AttachedDetails):
         place = {"device": details.device}
+        if details.mount_points:
+            place["mountPoints"] = details.mount_points
     mark = {"volumeId": details.volume_id, **place, "at": iso(event.now)}
     if not table.set_unless_cancelled(event.restore_id, attached_attribute(details.volume.index), mark):
         raise RestoreCancelledError(ENDED)
@@ -52,7 +60,11 @@ def attached(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObj
         details.volume_id,
         details.device,
         details.volume.instance_id or "",
-        planned_volume(details.volume, details.plan, record),
+        replace(
+            planned_volume(details.volume, details.plan, record),
+            mount_points=tuple(details.mount_points),
+            online_problem=details.online_problem,
+        ),
     )
     changes = replacement_changes(details.volume, record)
     return message, {"status": Status.INITIALIZING.value, **changes}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -41,8 +41,9 @@ class Look:
 def ask(
     volume_id: str,
     instance_id: str,
-    action: Literal["check", "unmount"],
+    action: Literal["check", "unmount", "online"],
     *,
+    mount_path: str = "",
     now: datetime,
     ports: LookPorts,
 ) -> Look:
@@ -56,6 +57,7 @@ def ask(
     parameters = {
         "action": action,
         "volumeId": volume_id,
+        "mountPath": mount_path,
         "executionTimeout": str(EXECUTION_SECONDS),
         **agent_parameters(instance, ports.artifacts, expires_seconds=DELIVERY_SECONDS + EXECUTION_SECONDS),
     }
@@ -71,16 +73,24 @@ def ask(
 
 def answer(look: Look, *, now: datetime, commands: Commands) -> DeviceUse | None:
     """None while there is none yet. Raises AgentUnreachableError where none can be had."""
+    try:
+        return reply(look, now=now, commands=commands)
+    except AgentUnreachableError as error:
+        raise AgentUnreachableError(_untold(look, str(error))) from error
+
+
+def reply(look: Look, *, now: datetime, commands: Commands) -> DeviceUse | None:
+    """As `answer`, but the error has the reason alone."""
     status = commands.status(look.command_id, look.instance_id)
     if status is None or not status.finished:
         if now - look.asked_at > PATIENCE:
-            raise AgentUnreachableError(_untold(look, "no answer came"))
+            raise AgentUnreachableError("no answer came")
         return None
     use = device_use(status.stdout) if status.status == "Success" else None
+    why = status.stderr.strip().splitlines()
     if use is None:
-        why = status.stderr.strip().splitlines()
-        raise AgentUnreachableError(_untold(look, why[-1] if why else status.status_details))
-    return use
+        raise AgentUnreachableError(why[-1] if why else status.status_details)
+    return replace(use, problem=why[-1] if why else "")
 
 
 def _untold(look: Look, why: str) -> str:

@@ -22,6 +22,7 @@ from rewarm.domain.model import Strategy
 from rewarm.domain.plan.cost import billed
 from rewarm.domain.words.failures import explain
 from rewarm.steps.record.records import (
+    attached_attribute,
     command_attribute,
     initialization_attribute,
     parsed_time,
@@ -104,6 +105,7 @@ def volume_report(
         boost=part_of(result, "released").get("boost"),
         release_failure=_release_failure(carried_out, result),
         replaced=_replaced(plan.volume, record, ready=ready),
+        mount_points=part_of(record, attached_attribute(plan.volume.index)).get("mountPoints") or [],
         failure=None if ready else _failure(result),
     )
 

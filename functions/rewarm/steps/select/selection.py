@@ -83,6 +83,7 @@ def assign_volumes(
         made = _assignment(index, block_map_key(restore_id, index), choice, new_volume, place, device)
         assignments.append(made.model_copy(update={"living_source": living, "replaces": replaces}))
     _check_first(request, assignments)
+    _check_online(request, place, assignments, ports.instances)
     return assignments
 
 
@@ -125,6 +126,27 @@ def _check_first(request: RestoreRequest, assignments: list[VolumeAssignment]) -
                 f"the volume has {blocks:,} blocks",
                 field=f"warmUp.first.{index}",
             )
+
+
+def _check_online(
+    request: RestoreRequest, place: _Place, assignments: list[VolumeAssignment], instances: Instances
+) -> None:
+    """Only Windows has disks that are offline, and a drive letter is one volume's."""
+    target, instance = request.target, place.instance
+    if not target.bring_online or instance is None:
+        return
+    if instance.platform != "windows":
+        raise InvalidRequestError(
+            f"only goes with an instance of Windows; {instance.instance_id} is {instance.platform}",
+            field="target.bringOnline",
+        )
+    check_tells_volumes(instance, instances.ebs_limits(instance.instance_type), field="target.bringOnline")
+    if target.mount_path is not None and len(assignments) > 1:
+        raise InvalidRequestError(
+            f"found {target.mount_path} for {len(assignments)} volumes; leave it out, and Windows gives each "
+            "volume a letter",
+            field="target.mountPath",
+        )
 
 
 def _check_key(request: RestoreRequest, snapshots: SnapshotCatalog) -> None:

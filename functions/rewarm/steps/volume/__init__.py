@@ -2,5 +2,6 @@
 
 States: Prepare Snapshot, Create Volume, Check Volume, Attach Volume, Release.
 
+- bring_online: brings the disk of an attached volume online on Windows
 - extras: gives back what costs extra: a boost and fast snapshot restore
 """

@@ -15,6 +15,8 @@ from rewarm.ports.instances import Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import stop_if_cancelled
+from rewarm.steps.replace.device_look import LookPorts
+from rewarm.steps.volume.bring_online import bring_online
 
 WAIT_SECONDS = 2
 PATIENCE = timedelta(minutes=15)
@@ -28,6 +30,7 @@ class AttachVolumePorts:
     volumes: VolumeStore
     instances: Instances
     table: RestoreTable
+    look: LookPorts
 
 
 def attach_volume(
@@ -57,9 +60,12 @@ def attach_volume(
         return AttachVolumeResult(attached=False, wait_seconds=WAIT_SECONDS, device=device)
     _stop_if_stuck(ours, event.volume_id, event.now)
     _keep_on_termination(event.volume, ours, ports.volumes)
-    return AttachVolumeResult(
+    result = AttachVolumeResult(
         attached=ours.state == "attached", wait_seconds=WAIT_SECONDS, device=ours.device
     )
+    if result.attached and event.request.target.bring_online:
+        return bring_online(event, result, ports.look, ports.table)
+    return result
 
 
 def _is_free(old: str, device: str, instance: Instance, volumes: VolumeStore) -> bool:

@@ -44,6 +44,22 @@ class TestAttached:
         assert "Full speed in about 8 min by warm-up-agent." in message["text"]
         assert world.table.records[RESTORE_ID]["status"] == "initializing"
 
+    def test_says_where_windows_has_it_online(self):
+        world = World()
+        say(world, "attached", {**self.details(), "mountPoints": ["E:\\"]})
+        message = world.messages.sent[0]
+        assert "Windows has it online at E:\\. It is still slow" in message["text"]
+        assert {"name": "Drive", "value": "E:\\"} in message["fields"]
+        assert not [step for step in message["nextSteps"] if "ount it" in step]
+        assert world.table.records[RESTORE_ID]["attached0"]["mountPoints"] == ["E:\\"]
+
+    def test_says_what_windows_did_not_do(self):
+        world = World()
+        say(world, "attached", {**self.details(), "onlineProblem": "no answer came"})
+        message = world.messages.sent[0]
+        assert "It is not as asked for on Windows: no answer came. It is still slow" in message["text"]
+        assert message["nextSteps"][0].startswith("See to the disk in Disk Management")
+
     def test_says_that_fast_snapshot_restore_is_fast_at_once(self):
         world = World()
         say(world, "attached", self.details(Strategy.FAST_SNAPSHOT_RESTORE))

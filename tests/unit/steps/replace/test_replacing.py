@@ -34,10 +34,12 @@ from tests.support.builders import (
     NOW,
     RESTORE_ID,
     SNAPSHOT_ID,
+    SOURCE_VOLUME_ID,
     VOLUME_ID,
     ZONE,
     World,
     assignment,
+    instance,
     plan,
     request,
     snapshot,
@@ -106,6 +108,26 @@ class TestSelectSnapshot:
         with pytest.raises(TargetNotUsableError, match=r"^target\.mode: .* has no NVMe.*allowed is attach$"):
             self.select(world)
 
+    def test_only_disks_of_windows_are_brought_online(self, world):
+        target = {"instanceId": INSTANCE_ID, "bringOnline": True}
+        with pytest.raises(
+            InvalidRequestError, match=r"^target\.bringOnline: only .* of Windows; .* is linux$"
+        ):
+            self.select(world, target=target)
+        world.instances.add(instance(platform="windows", devices={}))
+        assert self.select(world, target=target)
+        world.instances.limits = changed(world.instances.limits, nvme=False)
+        with pytest.raises(TargetNotUsableError, match=r"^target\.bringOnline: .* has no NVMe"):
+            self.select(world, target=target)
+
+    def test_a_drive_letter_is_that_of_one_volume(self, world):
+        world.snapshots.add(snapshot("snap-0ccccccccccccccccc"[:22], volume_id=OLD))
+        source = {"instanceId": INSTANCE_ID}
+        target = {"instanceId": INSTANCE_ID, "bringOnline": True, "mountPath": "E:"}
+        world.instances.add(instance(platform="windows", devices={DEVICE: OLD, "xvdg": SOURCE_VOLUME_ID}))
+        with pytest.raises(InvalidRequestError, match=r"^target\.mountPath: found E: for 2 volumes"):
+            self.select(world, source=source, target=target)
+
     def test_a_device_is_needed_otherwise(self, world):
         with pytest.raises(InvalidRequestError, match=r"^target\.device: is missing"):
             self.select(world, target={"instanceId": INSTANCE_ID, "mode": "replace"})
@@ -131,9 +153,13 @@ class TestSelectSnapshot:
 class TestAttachVolume:
     def attach(self, world):
         event = AttachVolumeEvent(
-            restore_id=RESTORE_ID, now=NOW, volume=world.assignment, volume_id=VOLUME_ID
+            restore_id=RESTORE_ID,
+            now=NOW,
+            request=request(),
+            volume=world.assignment,
+            volume_id=VOLUME_ID,
         )
-        return attach_volume(event, wired(AttachVolumePorts, world))
+        return attach_volume(event, wired(AttachVolumePorts, world, look=world.look_ports))
 
     def test_the_new_volume_keeps_what_the_place_had(self, world):
         take_out(world)

@@ -9,6 +9,7 @@ import pytest
 from rewarm.contracts import AttachVolumeEvent
 from rewarm.domain.errors import DeviceInUseError, TargetNotUsableError, VolumeFailedError
 from rewarm.domain.model import Attachment
+from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.volume.attach_volume import AttachVolumePorts, attach_volume
 from tests.support.builders import (
     DEVICE,
@@ -22,6 +23,7 @@ from tests.support.builders import (
     assignment,
     at,
     instance,
+    request,
     zone_assignment,
 )
 from tests.support.wired import wired
@@ -29,9 +31,14 @@ from tests.support.wired import wired
 
 def attach(world, volume=None, *, minute=0.0):
     event = AttachVolumeEvent(
-        restore_id=RESTORE_ID, now=at(minute), volume=volume or assignment(), volume_id=VOLUME_ID
+        restore_id=RESTORE_ID,
+        now=at(minute),
+        request=request(),
+        volume=volume or assignment(),
+        volume_id=VOLUME_ID,
     )
-    return attach_volume(event, wired(AttachVolumePorts, world))
+    look = LookPorts(world.instances, world.commands, world.artifacts)
+    return attach_volume(event, wired(AttachVolumePorts, world, look=look))
 
 
 @pytest.fixture
