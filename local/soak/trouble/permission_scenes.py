@@ -58,19 +58,21 @@ def _page(lab: FastLab) -> None:
     assert lab.data_plane.store.get(answer["headers"]["Location"])
 
 
-@scene("somebody presses Cancel in Slack while a restore waits")
+@scene("somebody presses Approve in Slack, for which a restore waits")
 def _button(lab: FastLab) -> None:
-    restore_id = lab.start(request(lab, "background"))
-    lab.pass_time(120)
+    objective = {"strategy": "provisioned-rate", "approveAboveUsd": 0}
+    restore_id = lab.start({**request(lab, "provisioned-rate"), "objective": objective})
+    lab.pass_time(60)
     slack = SlackWorkspace()
     slack.signing_secret = SLACK["SlackSigningSecret"]
-    action = {"action_id": "rewarm-cancel", "value": json.dumps({"restoreId": restore_id})}
+    action = {"action_id": "rewarm-approve", "value": json.dumps({"restoreId": restore_id})}
     payload = {"type": "block_actions", "user": {"id": "U1", "name": "ann"}, "actions": [action]}
     body = urlencode({"payload": json.dumps(payload)})
     answer = lab.public("POST", "/slack/interactions", body, **slack.signed(body, at=lab.scheduler.now))
     assert answer["statusCode"] == 200, answer
-    lab.pass_time(60)
-    assert lab.api("GET", f"/restores/{restore_id}")[1]["status"] == "cancelled"
+    lab.pass_time(1_800)
+    found = lab.api("GET", f"/restores/{restore_id}")[1]
+    assert (found["status"], found["approval"]["by"]) == ("ready", "ann (U1) in Slack"), found
 
 
 @scene("an encrypted snapshot")
