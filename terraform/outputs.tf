@@ -100,6 +100,11 @@ output "warmer_windows_document_name" {
   value       = aws_cloudformation_stack.rewarm.outputs["WarmerWindowsDocumentName"]
 }
 
+output "calibration_document_name" {
+  description = "The SSM document that `rewarm calibrate` sends."
+  value       = aws_cloudformation_stack.rewarm.outputs["CalibrationDocumentName"]
+}
+
 output "drills_role_arn" {
   description = "Role for EventBridge Scheduler to start restores with."
   value       = aws_cloudformation_stack.rewarm.outputs["DrillsRoleArn"]

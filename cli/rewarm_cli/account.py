@@ -34,9 +34,9 @@ def api_of(stack: str, api_url: str | None, region: str | None, profile: str | N
         frozen = credentials.get_frozen_credentials()
     if frozen.access_key is None or frozen.secret_key is None:
         raise StackUnreachableError("the AWS credentials are not whole: log in again")
-    outputs = {"ApiUrl": api_url} if api_url else _outputs(session, stack, region)
+    outputs = {"ApiUrl": api_url} if api_url else outputs_of(session, stack, region)
     return Api(
-        url=outputs["ApiUrl"].rstrip("/"),
+        url=_named(outputs, stack, region, "ApiUrl").rstrip("/"),
         region=region,
         access_key_id=frozen.access_key,
         secret_access_key=frozen.secret_key,
@@ -55,13 +55,24 @@ def _said_plainly() -> Iterator[None]:
         raise StackUnreachableError(f"the AWS credentials cannot be used: {error}") from error
 
 
-def _outputs(session: botocore.session.Session, stack: str, region: str) -> dict[str, str]:
+def output_of(session: botocore.session.Session, stack: str, region: str, name: str) -> str:
+    """An output of the stack. Raises StackUnreachableError."""
+    return _named(outputs_of(session, stack, region), stack, region, name)
+
+
+def outputs_of(session: botocore.session.Session, stack: str, region: str) -> dict[str, str]:
+    """All outputs of the stack. Raises StackUnreachableError."""
     try:
         client: Any = session.create_client("cloudformation", region_name=region)
         found = client.describe_stacks(StackName=stack)["Stacks"][0]
     except (BotoCoreError, ClientError) as error:
         raise StackUnreachableError(f"the stack {stack} cannot be read in {region}: {error}") from error
-    outputs = {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", [])}
-    if "ApiUrl" not in outputs:
-        raise StackUnreachableError(f"the stack {stack} in {region} has no output ApiUrl; is it Rewarm's?")
-    return outputs
+    return {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", [])}
+
+
+def _named(outputs: dict[str, str], stack: str, region: str, name: str) -> str:
+    if name not in outputs:
+        raise StackUnreachableError(
+            f"the stack {stack} in {region} has no output {name}; is it Rewarm's, and of this version?"
+        )
+    return outputs[name]

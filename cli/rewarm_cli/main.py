@@ -10,6 +10,7 @@ import click
 
 from rewarm_cli import __version__
 from rewarm_cli.bench.command import bench
+from rewarm_cli.calibrate.command import calibrate
 from rewarm_cli.commands.restores import approve, cancel, list_restores, plan, report, restore, status
 from rewarm_cli.commands.runbooks import runbook
 from rewarm_cli.commands.volumes import volume
@@ -31,7 +32,9 @@ def rewarm() -> None:
     """
 
 
-for command in (plan, restore, status, list_restores, approve, cancel, report, runbook, volume, bench):
+for command in (
+    plan, restore, status, list_restores, approve, cancel, report, runbook, volume, bench, calibrate,
+):  # fmt: skip
     rewarm.add_command(command)
 
 

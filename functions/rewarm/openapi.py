@@ -25,7 +25,7 @@ from rewarm import __version__
 from rewarm.contracts import PerformanceRequest, RestoreRequest, answers
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkResult
-from rewarm.contracts.calibration import Calibration, StoredCalibration
+from rewarm.contracts.calibration import Calibration, CalibrationAnswer, StoredCalibration
 from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.schemas import WithoutFieldTitles, request_examples
 
@@ -165,7 +165,8 @@ OPERATIONS = (
     ),
     Operation(
         method="get", path="/calibration", name="getCalibration",
-        says="Show the calibration that estimates use.", answer=StoredCalibration,
+        says="Show the calibration that estimates use, and what the next one needs to know.",
+        answer=CalibrationAnswer,
     ),
 )  # fmt: skip
 

@@ -18,6 +18,11 @@ STOP = "states:StopExecution", EXECUTION
 LOOK = "states:DescribeExecution", EXECUTION
 STACK = "arn:aws:cloudformation:eu-west-1:123456789012:stack/rewarm/5f8b"
 FIND = "cloudformation:DescribeStacks", STACK
+VOLUME = "arn:aws:ec2:eu-west-1:123456789012:volume/vol-0123456789abcdef0"
+SNAPSHOT = "arn:aws:ec2:eu-west-1::snapshot/snap-0123456789abcdef0"
+DOCUMENT = "arn:aws:ssm:eu-west-1:123456789012:document/rewarm-CalibrationDocument-1234"
+MARKED = {"aws:resourcetag/rewarm:calibration": "calibration-1"}
+ASKED = {"aws:requesttag/rewarm:calibration": "calibration-1"}
 
 
 def test_the_page_is_what_the_template_says():
@@ -41,7 +46,7 @@ def call(method, path):
     return "execute-api:Invoke", f"{API}/{method}{path}"
 
 
-@pytest.mark.parametrize("name", ["operator", "viewer", "approver"])
+@pytest.mark.parametrize("name", ["operator", "viewer", "approver", "calibrator"])
 def test_aws_supports_every_statement_for_people(name):
     assert [said for one in policy(name) for said in problems(one)] == []
 
@@ -76,6 +81,19 @@ def test_aws_supports_every_statement_for_people(name):
         ("viewer", call("DELETE", "/restores/1"), False),
         ("viewer", call("PUT", "/runbooks/rewarm-orders"), False),
         ("viewer", STOP, False),
+        ("calibrator", call("PUT", "/calibration"), True),
+        ("calibrator", call("POST", "/restores"), False),
+        ("calibrator", FIND, True),
+        ("calibrator", ("ec2:DeleteVolume", VOLUME), False),
+        ("calibrator", ("ec2:DeleteVolume", VOLUME, MARKED), True),
+        ("calibrator", ("ec2:CreateVolume", VOLUME), False),
+        ("calibrator", ("ec2:CreateVolume", VOLUME, ASKED), True),
+        ("calibrator", ("ec2:CreateSnapshot", VOLUME), False),
+        ("calibrator", ("ec2:CreateTags", VOLUME, ASKED), False),
+        ("calibrator", ("ec2:EnableFastSnapshotRestores", SNAPSHOT), False),
+        ("calibrator", ("ec2:EnableFastSnapshotRestores", SNAPSHOT, MARKED), True),
+        ("calibrator", ("ssm:SendCommand", DOCUMENT), True),
+        ("calibrator", ("ssm:SendCommand", DOCUMENT.replace("rewarm-Calibration", "AWS-RunShell")), False),
     ],
 )
 def test_a_policy_for_people_allows_what_it_promises(name, asked, expected):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 from pydantic_core import PydanticCustomError
 
-from rewarm.contracts.base import Contract, Instant
+from rewarm.contracts.base import Contract, Instant, Usd
 from rewarm.domain.time.calibration import CalibratedFigure, FigureName
 
 FORMAT = 1
@@ -69,7 +69,17 @@ class Calibration(Contract):
 
 
 class StoredCalibration(Contract):
-    """GET and PUT /calibration: what estimates use; null before anybody has calibrated."""
+    """PUT /calibration: what estimates use; null before anybody has calibrated."""
 
     calibration: Calibration | None
     stored_at: Instant | None
+
+
+class CalibrationAnswer(StoredCalibration):
+    """GET /calibration: also what `rewarm calibrate` needs to know before it begins."""
+
+    stack: str = Field(description="The value of the tag `rewarm:stack`.")
+    fsr_usd_per_hour: Usd
+    rate_usd_per_gib_mib_s: Usd
+    storage_usd_per_gib_month: Usd = Field(description="Of gp3.")
+    prices_as_of: Instant

@@ -250,7 +250,8 @@ def _put_calibration() -> JsonObject:
 
 @app.get("/calibration")
 def _get_calibration() -> JsonObject:
-    return get_calibration(_PORTS.history).to_json()
+    book = _PORTS.prices.book(now=now())
+    return get_calibration(_PORTS.history, book, stack=wiring.settings.stack_name).to_json()
 
 
 @app.exception_handler(errors.RestoreError)  # type: ignore[untyped-decorator]

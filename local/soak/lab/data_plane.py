@@ -22,6 +22,7 @@ from local.aws.region.snapshots.block_lists import block_count
 from local.soak.lab import device_use
 from local.soak.lab.agent import AgentRun, Trouble, given
 from local.soak.lab.benchmark import BENCHMARK, COMMAND, benchmark
+from local.soak.lab.calibration import FirstTouchModel, calibrate, is_calibration
 from local.soak.lab.scheduler import Process, Scheduler
 
 
@@ -45,6 +46,10 @@ class Volume:
     limits: VolumeLimits
     fetched: int = 0
     counters: VolumeCounters = field(default_factory=VolumeCounters)
+    background: int = 0
+    """Blocks that EBS has loaded, from the first."""
+    touched: set[int] = field(default_factory=set)
+    """Units that a calibration has read."""
     blocks_written: int = 0
     """From its beginning, since it was made."""
     attached_to: dict[str, str] = field(default_factory=dict)
@@ -134,14 +139,19 @@ class MemoryDataPlane:
         self.active = 0.0
         """Until when something is read, or was a short while ago."""
         self.scheduler, self.store, self.chance = scheduler, store, chance
+        self.first_touch = FirstTouchModel()
         self._changed = changed
+
+    def region_may_look(self) -> None:
+        """Something has been read: the Region takes note of it."""
+        self._changed()
 
     def create_volume(
         self, volume_id: str, size_gib: int, image: SnapshotImage | None, limits: VolumeLimits, *, warm: bool
     ) -> None:
         """Cold, unless it is warm from the start."""
         volume = self.volumes[volume_id] = Volume(volume_id, size_gib, image, limits)
-        volume.fetched = volume.written if warm else 0
+        volume.fetched = volume.background = volume.written if warm else 0
 
     def copy_volume(self, volume_id: str, source_id: str, size_gib: int, limits: VolumeLimits) -> None:
         """Every block is local."""
@@ -181,6 +191,7 @@ class MemoryDataPlane:
     def set_initialized_fraction(self, volume_id: str, fraction: float) -> None:
         """Loaded by EBS."""
         volume = self.volume(volume_id)
+        volume.background = max(volume.background, int(fraction * volume.written))
         volume.fetched = max(volume.fetched, int(fraction * volume.written))
 
     def counters(self, volume_id: str) -> VolumeCounters:
@@ -207,6 +218,9 @@ class MemoryDataPlane:
             raise DataPlaneError(f"no instance {instance_id}")
         command = Command(self._changed)
         self.commands.setdefault(instance_id, []).append(command)
+        if is_calibration(script):
+            command.process = self.scheduler.start(calibrate(self, instance_id, script, command.end))
+            return command
         started = given(script)
         if started["command"] == device_use.COMMAND:
             steps = device_use.look(self, instance_id, started, command.end)

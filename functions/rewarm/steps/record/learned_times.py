@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from rewarm.contracts import VolumeAssignment
-from rewarm.contracts.calibration import Calibration, StoredCalibration
+from rewarm.contracts.calibration import Calibration, CalibrationAnswer, StoredCalibration
 from rewarm.contracts.parsing import parsed
 from rewarm.domain.errors import RestoreError
+from rewarm.domain.model import PriceBook
 from rewarm.domain.time.calibration import calibrated
 from rewarm.domain.time.history import learned
 from rewarm.domain.time.measured import Likeness, Measured
@@ -34,7 +35,7 @@ def known_priors(history: History) -> Timings:
     A calibration that cannot be read, or that another version wrote, stops no restore.
     """
     try:
-        stored = get_calibration(history).calibration
+        stored = stored_calibration(history).calibration
     except RestoreError:
         return PRIORS
     return PRIORS if stored is None else calibrated(stored.of_domain())
@@ -47,12 +48,24 @@ def timings_of(
     return learned(records, likeness(volume), now=now, priors=priors)
 
 
-def get_calibration(history: History) -> StoredCalibration:
-    """GET /calibration. Raises InvalidRequestError where another version wrote what is kept."""
+def stored_calibration(history: History) -> StoredCalibration:
+    """What was kept last. Raises InvalidRequestError where another version wrote it."""
     kept = history.calibration()
     if kept is None:
         return StoredCalibration(calibration=None, stored_at=None)
     return parsed(StoredCalibration, kept)
+
+
+def get_calibration(history: History, book: PriceBook, *, stack: str) -> CalibrationAnswer:
+    """GET /calibration. Raises InvalidRequestError where another version wrote what is kept."""
+    return CalibrationAnswer(
+        **vars(stored_calibration(history)),
+        stack=stack,
+        fsr_usd_per_hour=book.fsr_usd_per_hour,
+        rate_usd_per_gib_mib_s=book.rate_usd_per_gib_mib_s,
+        storage_usd_per_gib_month=book.storage_usd_per_gib_month["gp3"],
+        prices_as_of=book.as_of,
+    )
 
 
 def put_calibration(body: JsonObject, history: History, *, now: datetime) -> StoredCalibration:

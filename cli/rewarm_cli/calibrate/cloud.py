@@ -1,0 +1,393 @@
+"""What a calibration makes in the account, how it is tagged, and how all of it is removed again.
+
+Each thing is tagged by the call that makes it. So the sweeper finds it although this program was killed in
+the same moment.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from rewarm_cli.calibrate.figures import Seen
+
+Json = dict[str, Any]
+
+STACK_TAG, CALIBRATION_TAG, EXPIRES_TAG = "rewarm:stack", "rewarm:calibration", "rewarm:expires-at"
+LEASE = timedelta(minutes=20)
+"""The sweeper ends what has not been renewed for so long. So a killed calibration costs little more."""
+RENEW_SECONDS = 300.0
+DEVICES = [f"/dev/sd{letter}" for letter in "pomnlkjihgf"]
+POLL_SECONDS = 0.5
+REMOVAL_SECONDS = 300.0
+GONE = ("InvalidVolume.NotFound", "InvalidSnapshot.NotFound")
+
+
+class CalibrationError(RuntimeError):
+    """Nothing more can be measured; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """The AWS services that a calibration uses, with the user's credentials."""
+
+    ec2: Any
+    ssm: Any
+    cloudwatch: Any
+    pricing: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time, which a test may let pass faster."""
+
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The instance that attaches and reads the volumes."""
+
+    instance_id: str
+    instance_type: str
+    zone: str
+    region: str
+    stack: str
+    document: str
+
+
+@dataclass(slots=True)
+class Cloud:
+    """The account, for one calibration."""
+
+    clients: Clients
+    clock: Clock
+    where: Where
+    calibration: str
+    volumes: list[str] = field(default_factory=list)
+    snapshots: list[str] = field(default_factory=list)
+    fast_restores: list[str] = field(default_factory=list)
+    renewed: float = 0.0
+
+    # ------------------------------------------------------------------------------------------ making
+    def create_volume(self, **settings: Any) -> tuple[str, Seen, float]:
+        """A volume, how long it took to be available, and when it was."""
+        began = self.clock.now()
+        made = self.clients.ec2.create_volume(
+            AvailabilityZone=self.where.zone,
+            VolumeType="gp3",
+            TagSpecifications=self.tags("volume"),
+            **settings,
+        )
+        name = str(made["VolumeId"])
+        self.volumes.append(name)
+        seen = self.until(lambda: self._volume_state(name) == "available", began, f"{name} to be available")
+        return name, seen, began + seen.middle
+
+    def create_snapshot(self, volume_id: str) -> tuple[str, Seen]:
+        """A snapshot, and how long it took to be completed."""
+        began = self.clock.now()
+        made = self.clients.ec2.create_snapshot(
+            VolumeId=volume_id, TagSpecifications=self.tags("snapshot"), Description="rewarm calibrate"
+        )
+        name = str(made["SnapshotId"])
+        self.snapshots.append(name)
+        return name, self.until(
+            lambda: self._snapshot_state(name) == "completed",
+            began,
+            f"{name} to be completed",
+            most=3_600,
+            poll=2.0,
+        )
+
+    def attach(self, volume_id: str) -> Seen:
+        """Attaches at the first device name that is free, and returns how long it took."""
+        for device in DEVICES:
+            began = self.clock.now()
+            try:
+                self.clients.ec2.attach_volume(
+                    VolumeId=volume_id, InstanceId=self.where.instance_id, Device=device
+                )
+            except ClientError as error:
+                if code_of(error) != "InvalidParameterValue" or device == DEVICES[-1]:
+                    raise
+                continue
+            return self.until(
+                lambda: self._attachment(volume_id) == "attached", began, f"{volume_id} to be attached"
+            )
+        raise AssertionError("a device was tried")
+
+    def detach(self, volume_id: str) -> Seen:
+        """How long it took until the volume was available again."""
+        began = self.clock.now()
+        self.clients.ec2.detach_volume(VolumeId=volume_id, InstanceId=self.where.instance_id)
+        return self.until(
+            lambda: self._volume_state(volume_id) == "available", began, f"{volume_id} to be detached"
+        )
+
+    def delete_volume(self, volume_id: str) -> None:
+        """At once; the record goes a little later."""
+        self.clients.ec2.delete_volume(VolumeId=volume_id)
+        self.volumes.remove(volume_id)
+
+    def enable_fast_restore(self, snapshot_id: str) -> str | None:
+        """Why it was refused; None where it begins."""
+        self.fast_restores.append(snapshot_id)
+        answer = self.clients.ec2.enable_fast_snapshot_restores(
+            AvailabilityZones=[self.where.zone], SourceSnapshotIds=[snapshot_id]
+        )
+        if answer.get("Successful"):
+            return None
+        self.fast_restores.remove(snapshot_id)
+        errors = [one["FastSnapshotRestoreStateErrors"][0]["Error"] for one in answer["Unsuccessful"]]
+        return str(errors[0]["Code"])
+
+    def disable_fast_restore(self, snapshot_id: str) -> None:
+        """Begins to."""
+        self.clients.ec2.disable_fast_snapshot_restores(
+            AvailabilityZones=[self.where.zone], SourceSnapshotIds=[snapshot_id]
+        )
+        self.fast_restores.remove(snapshot_id)
+
+    def run(self, volume_id: str, size_gib: int, action: str, plan: str) -> tuple[str, float]:
+        """What the document printed, and when the command was sent. Raises CalibrationError."""
+        sent = self.clock.now()
+        command = self.clients.ssm.send_command(
+            InstanceIds=[self.where.instance_id],
+            DocumentName=self.where.document,
+            Parameters={
+                "volumeId": [volume_id],
+                "sizeBytes": [str(size_gib << 30)],
+                "action": [action],
+                "plan": [plan],
+            },
+            Comment=self.calibration,
+        )["Command"]["CommandId"]
+        found: Json = {}
+
+        def is_over() -> bool:
+            found.update(self._invocation(command))
+            return found.get("Status") not in (None, "Pending", "InProgress", "Delayed", "Cancelling")
+
+        self.until(is_over, sent, f"the command on {self.where.instance_id}", most=1_900, poll=2.0)
+        if found["Status"] != "Success":
+            said = " ".join(str(found.get("StandardErrorContent", "")).split())
+            raise CalibrationError(
+                f"the command on {self.where.instance_id} ended as {found['Status']}: {said}"
+            )
+        return str(found["StandardOutputContent"]), sent
+
+    # --------------------------------------------------------------------------------------- looking
+    def initialization(self, volume_id: str) -> tuple[int | None, bool]:
+        """Progress, and whether the initialization is shown as completed."""
+        (status,) = self.clients.ec2.describe_volume_status(VolumeIds=[volume_id])["VolumeStatuses"]
+        states = {one["Name"]: one["Status"] for one in status["VolumeStatus"].get("Details", [])}
+        progress = status.get("InitializationStatusDetails", {}).get("Progress")
+        return progress, states.get("initialization-state") == "completed"
+
+    def is_fast_restored(self, volume_id: str) -> bool:
+        """Whether the volume was made with a credit."""
+        return bool(self._volume(volume_id).get("FastRestored"))
+
+    def fast_restore(self, snapshot_id: str) -> Json:
+        """Its state and times; empty where there is none."""
+        filters = [
+            {"Name": "snapshot-id", "Values": [snapshot_id]},
+            {"Name": "availability-zone", "Values": [self.where.zone]},
+        ]
+        found = self.clients.ec2.describe_fast_snapshot_restores(Filters=filters)["FastSnapshotRestores"]
+        return dict(found[0]) if found else {}
+
+    def read_minutes(self, volume_id: str, since: float) -> set[float]:
+        """The minutes of which CloudWatch has VolumeReadOps, by their beginning."""
+        metric = {
+            "Namespace": "AWS/EBS",
+            "MetricName": "VolumeReadOps",
+            "Dimensions": [{"Name": "VolumeId", "Value": volume_id}],
+        }
+        asked = [{"Id": "reads", "MetricStat": {"Metric": metric, "Period": 60, "Stat": "Sum"}}]
+        (answer,) = self.clients.cloudwatch.get_metric_data(
+            MetricDataQueries=asked,
+            StartTime=datetime.fromtimestamp(since // 60 * 60, UTC),
+            EndTime=datetime.fromtimestamp(self.clock.now() + 60, UTC),
+        )["MetricDataResults"]
+        return {at.timestamp() if hasattr(at, "timestamp") else float(at) for at in answer["Timestamps"]}
+
+    def until(
+        self,
+        is_so: Callable[[], bool],
+        began: float,
+        what: str,
+        *,
+        most: float = 600.0,
+        poll: float = POLL_SECONDS,
+    ) -> Seen:
+        """Polls, and returns the bounds of how long it took. Raises CalibrationError after `most` seconds."""
+        last_no = 0.0
+        while True:
+            asked = self.clock.now() - began
+            self.renew()
+            if is_so():
+                return Seen(last_no, self.clock.now() - began)
+            if asked > most:
+                raise CalibrationError(f"waited {most:.0f} s for {what}")
+            last_no = asked
+            self.clock.sleep(poll)
+
+    def renew(self) -> None:
+        """Tells the sweeper from time to time that this calibration lives."""
+        things = [*self.volumes, *self.snapshots]
+        if not self.renewed:
+            self.renewed = self.clock.now()
+        if not things or self.clock.now() - self.renewed < RENEW_SECONDS:
+            return
+        self.renewed = self.clock.now()
+        self.clients.ec2.create_tags(Resources=things, Tags=[{"Key": EXPIRES_TAG, "Value": self._lease()}])
+
+    def _volume(self, volume_id: str) -> Json:
+        (found,) = self.clients.ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"]
+        return dict(found)
+
+    def _volume_state(self, volume_id: str) -> str:
+        state = str(self._volume(volume_id)["State"])
+        if state == "error":
+            raise CalibrationError(
+                f"{volume_id} is in error: the key of encrypted volumes may be out of reach"
+            )
+        return state
+
+    def _attachment(self, volume_id: str) -> str | None:
+        return next((str(one["State"]) for one in self._volume(volume_id)["Attachments"]), None)
+
+    def _snapshot_state(self, snapshot_id: str) -> str:
+        (found,) = self.clients.ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"]
+        if found["State"] == "error":
+            raise CalibrationError(f"{snapshot_id} failed: {found.get('StateMessage', '')}")
+        return str(found["State"])
+
+    def _invocation(self, command_id: str) -> Json:
+        try:
+            return dict(
+                self.clients.ssm.get_command_invocation(
+                    CommandId=command_id, InstanceId=self.where.instance_id
+                )
+            )
+        except ClientError as error:
+            if code_of(error) != "InvocationDoesNotExist":
+                raise
+            return {}
+
+    def tags(self, kind: str) -> list[Json]:
+        """TagSpecifications of what is made now."""
+        tags = {
+            STACK_TAG: self.where.stack,
+            CALIBRATION_TAG: self.calibration,
+            EXPIRES_TAG: self._lease(),
+            "Name": "rewarm calibrate",
+        }
+        return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]
+
+    def _lease(self) -> str:
+        ends = datetime.fromtimestamp(self.clock.now(), UTC) + LEASE
+        return ends.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    # ------------------------------------------------------------------------------------------ removing
+    def remove_all(self, say: Callable[[str], None]) -> list[str]:
+        """Removes what this calibration made, and returns what could not be removed."""
+        volumes, snapshots = list(self.volumes), list(self.snapshots)
+        for leftover in leftovers(self.clients, self.where.stack):
+            if leftover.calibration == self.calibration:
+                known = volumes if leftover.name.startswith("vol-") else snapshots
+                known += [leftover.name] if leftover.name not in known else []
+        left = remove(self.clients, self.clock, volumes, snapshots, say)
+        self.volumes, self.snapshots, self.fast_restores = [], [], []
+        return left
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """Something that a calibration made and that is still there."""
+
+    name: str
+    calibration: str
+    expires_at: str
+
+
+def leftovers(clients: Clients, stack: str) -> list[Leftover]:
+    """What calibrations of this stack have left, or what one that runs now has made."""
+    filters = [
+        {"Name": f"tag:{STACK_TAG}", "Values": [stack]},
+        {"Name": "tag-key", "Values": [CALIBRATION_TAG]},
+    ]
+    volumes = clients.ec2.describe_volumes(Filters=filters)["Volumes"]
+    snapshots = clients.ec2.describe_snapshots(OwnerIds=["self"], Filters=filters)["Snapshots"]
+    found = [(one["VolumeId"], one) for one in volumes if one["State"] not in ("deleting", "deleted")]
+    found += [(one["SnapshotId"], one) for one in snapshots]
+    return [_leftover(name, one) for name, one in found]
+
+
+def _leftover(name: str, one: Json) -> Leftover:
+    tags = {tag["Key"]: tag["Value"] for tag in one.get("Tags", [])}
+    return Leftover(str(name), tags[CALIBRATION_TAG], tags.get(EXPIRES_TAG, ""))
+
+
+def remove(
+    clients: Clients, clock: Clock, volumes: list[str], snapshots: list[str], say: Callable[[str], None]
+) -> list[str]:
+    """Removes volumes, snapshots and their fast snapshot restores; what is left is returned."""
+    for snapshot_id, zone in _fast_restores(clients, snapshots):
+        say(f"disabling fast snapshot restore of {snapshot_id}")
+        place = {"AvailabilityZones": [zone], "SourceSnapshotIds": [snapshot_id]}
+        _tried(clients.ec2.disable_fast_snapshot_restores, **place)
+    left = [name for name in volumes if not _gone_volume(clients, clock, name, say)]
+    for name in snapshots:
+        say(f"deleting {name}")
+        if not _tried(clients.ec2.delete_snapshot, SnapshotId=name):
+            left.append(name)
+    return left
+
+
+def _fast_restores(clients: Clients, snapshots: list[str]) -> Iterator[tuple[str, str]]:
+    if not snapshots:
+        return
+    filters = [{"Name": "snapshot-id", "Values": snapshots}]
+    try:
+        found = clients.ec2.describe_fast_snapshot_restores(Filters=filters)["FastSnapshotRestores"]
+    except (BotoCoreError, ClientError):
+        return  # A snapshot that is deleted takes its fast snapshot restore along.
+    for one in found:
+        if one["State"] in ("enabling", "optimizing", "enabled"):
+            yield str(one["SnapshotId"]), str(one["AvailabilityZone"])
+
+
+def _gone_volume(clients: Clients, clock: Clock, name: str, say: Callable[[str], None]) -> bool:
+    say(f"deleting {name}")
+    _tried(clients.ec2.detach_volume, VolumeId=name)
+    until = clock.now() + REMOVAL_SECONDS
+    while not _tried(clients.ec2.delete_volume, VolumeId=name):
+        if clock.now() > until:
+            return False
+        clock.sleep(2.0)
+    return True
+
+
+def _tried(call: Callable[..., object], **params: Any) -> bool:
+    """Whether it is done, or was done before."""
+    try:
+        call(**params)
+    except ClientError as error:
+        return code_of(error) in GONE
+    except BotoCoreError:
+        return False
+    return True
+
+
+def code_of(error: ClientError) -> str:
+    """EC2's error code."""
+    return str(error.response.get("Error", {}).get("Code", ""))

@@ -1,0 +1,41 @@
+# Writes random data to a volume that is new and empty, or times reads of one. The lines before this set volume,
+# bytes, action and plan. Exit status: 66 no device, 69 a tool failed, 75 not the volume, or not empty.
+# shellcheck shell=sh disable=SC2016,SC2154
+set -u
+export LC_ALL=C
+name=vol${volume#vol-}
+device=/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_$name
+give_up() { # STATUS REASON
+  printf 'rewarm: %s\n' "$2" >&2
+  exit "$1"
+}
+now() { date +%s%3N; }
+tries=0
+until [ -e "$device" ]; do
+  [ $((tries += 1)) -le 60 ] || give_up 66 "no $device after 60 s"
+  sleep 1
+done
+real=$(readlink -f "$device")
+serial=$(cat "/sys/block/${real##*/}/device/serial" 2>/dev/null) || serial=$name
+case $serial in "$name"*) ;; *) give_up 75 "$real has the serial $serial" ;; esac
+found=$(blockdev --getsize64 "$real" 2>/dev/null || stat -c %s "$real")
+[ "$found" = "$bytes" ] || give_up 75 "$real has $found bytes, not $bytes"
+if [ "$action" = write ]; then
+  holders=$(ls "/sys/block/${real##*/}/holders" 2>/dev/null; grep "^$real" /proc/mounts /proc/swaps)
+  [ -z "$holders" ] || give_up 75 "$real is in use"
+  [ "$(dd if="$real" bs=1M count=64 status=none | tr -d '\000' | wc -c)" = 0 ] || give_up 75 "$real is not empty"
+  now
+  dd if=/dev/urandom of="$real" bs=1M count="$plan" iflag=fullblock oflag=direct conv=fsync,nocreat,notrunc \
+    status=none || give_up 69 "could not write to $real"
+fi
+one='dd if=$0 of=/dev/null bs=4096 iflag=direct skip=$1 count=$2 2>&1 | sed -n "s/.*copied, \([^ ]*\) s.*/\1/p"'
+[ "$action" = write ] || for phase in $plan; do # NAME:DEPTH:FIRST:STEP:COUNT:MODULUS:PAGES, in pages of 4 KiB
+  IFS=: read -r name depth first step count modulus pages <<END
+$phase
+END
+  printf 'phase %s %s\n' "$name" "$(now)"
+  seq 0 $((count - 1)) | while read -r index; do echo $(((first + index * step) % modulus)); done | if [ "$depth" = 1 ]; then
+    while read -r place; do echo "$(now) $(sh -c "$one" "$real" "$place" "$pages")"; done
+  else xargs -P "$depth" -I{} sh -c "$one" "$real" {} "$pages" >/dev/null; fi
+  now
+done
