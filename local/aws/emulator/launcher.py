@@ -12,7 +12,7 @@ import threading
 import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 from local.aws.clock import LabClock
@@ -38,6 +38,7 @@ from local.aws.emulator.patches import (
     compat_rule_name,
     compat_secret_ref,
     compat_service_roles,
+    compat_simulation,
     compat_ssm_document,
     compat_start_execution,
     compat_state_timeouts,
@@ -50,7 +51,6 @@ ACCOUNT_ID = "123456789012"
 """AWS documentation's example account. The emulator takes a 12-digit access key id as the account."""
 
 START_TIMEOUT_SECONDS, END_TIMEOUT_SECONDS = 60.0, 15.0
-ServiceRoles = compat_service_roles.ServiceRoles
 FunctionKeys = compat_lambda_environment.FunctionKeys
 Headers = tuple[tuple[str, str], ...]
 
@@ -92,6 +92,10 @@ def environment(state_dir: Path, region: str) -> dict[str, str]:
     }
 
 
+class Iam(compat_service_roles.ServiceRoles, compat_simulation.Simulator, Protocol):
+    """IAM, as the emulator's services and its simulator ask it."""
+
+
 class Emulator:
     """The running emulator. Only one at a time in a process: its state is in its modules."""
 
@@ -112,7 +116,7 @@ class Emulator:
         self._loop = asyncio.new_event_loop()
         self._thread: threading.Thread | None = None
 
-    def start(self, roles: ServiceRoles) -> None:
+    def start(self, roles: Iam) -> None:
         """Mend, and return once it can answer. `environment` must be in os.environ already."""
         tempfile.tempdir = None  # the module keeps the folder of its first use
         Path(tempfile.gettempdir()).mkdir(parents=True, exist_ok=True)
@@ -120,6 +124,7 @@ class Emulator:
         seam.settle_in(self._region)
         self._mend()
         compat_service_roles.apply(roles)
+        compat_simulation.apply(roles)
         self._thread = threading.Thread(target=self._run, name="emulator", daemon=True)
         self._thread.start()
         if not self._started.wait(START_TIMEOUT_SECONDS) or self._failure is not None:

@@ -115,6 +115,7 @@ _ARN_PARAMETERS = {
     ("sns", "Publish"): "TopicArn",
     ("secretsmanager", "GetSecretValue"): "SecretId",
     ("cloudformation", "DescribeStacks"): "StackName",
+    ("iam", "SimulatePrincipalPolicy"): "PolicySourceArn",
 }
 """Operations on one resource, with the parameter that has its ARN."""
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
 from local.aws.permissions import policies
-from local.aws.permissions.authorizer import Authorizer
+from local.aws.permissions.authorizer import Authorizer, decide
+from local.aws.permissions.conditions import Context, normal
 from local.aws.permissions.policies import Need, Statement
 from local.aws.permissions.requests import Place
 from rewarm.adapters.executions import execution_arn
@@ -58,6 +59,16 @@ class ServiceCalls:
         """The function's own policy allows the service, for what happens at the source."""
         source = {"aws:sourcearn": source_arn}
         return self._by_resource(service, Need("lambda:InvokeFunction", function_arn, source))
+
+    def simulated(self, principal: str, action: str, resource: str, context: Context) -> str:
+        """The decision of SimulatePrincipalPolicy (botocore, PolicyEvaluationDecisionType)."""
+        held = tuple(_statements_of(self._held(principal)))
+        decision = decide(
+            held, Need(action, resource, {normal(key): value for key, value in context.items()})
+        )
+        if decision.allowed:
+            return "allowed"
+        return "explicitDeny" if decision.by else "implicitDeny"
 
     def reason(self, principal: str, wanted: Iterable[Need]) -> str | None:
         """Why a principal with these policies may not; None where it may."""

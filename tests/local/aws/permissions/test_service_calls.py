@@ -67,3 +67,21 @@ def test_a_machine_runs_another_one_only_if_it_may_watch_it():
 
 def test_an_explicit_denial_counts():
     assert "explicit deny" in str(calls(allow("*") | {"Effect": "Deny"}).invoked(ROLE, FUNCTION))
+
+
+@pytest.mark.parametrize(
+    ("effect", "context", "decision"),
+    [
+        ("Allow", {"aws:RequestTag/rewarm:stack": "rewarm"}, "allowed"),
+        ("Allow", {"aws:RequestTag/rewarm:stack": "another"}, "implicitDeny"),
+        ("Allow", {}, "implicitDeny"),
+        ("Deny", {"aws:RequestTag/rewarm:stack": "rewarm"}, "explicitDeny"),
+    ],
+)
+def test_the_simulator_decides_by_the_context_that_it_is_given(
+    effect: str, context: dict[str, str], decision: str
+):
+    only = {"StringEquals": {"aws:RequestTag/rewarm:stack": "rewarm"}}
+    held = {**allow("ec2:CreateVolume", Condition=only), "Effect": effect}
+    volume = PLACE.arn("ec2", "volume/vol-0123456789abcdef0")
+    assert calls(held).simulated(ROLE, "ec2:CreateVolume", volume, context) == decision
