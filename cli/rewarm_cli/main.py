@@ -11,6 +11,7 @@ import click
 from rewarm_cli import __version__
 from rewarm_cli.bench.command import bench
 from rewarm_cli.calibrate.command import calibrate
+from rewarm_cli.commands.doctor import doctor
 from rewarm_cli.commands.restores import approve, cancel, list_restores, plan, report, restore, status
 from rewarm_cli.commands.runbooks import runbook
 from rewarm_cli.commands.volumes import volume
@@ -33,7 +34,7 @@ def rewarm() -> None:
 
 
 for command in (
-    plan, restore, status, list_restores, approve, cancel, report, runbook, volume, bench, calibrate,
+    doctor, plan, restore, status, list_restores, approve, cancel, report, runbook, volume, bench, calibrate,
 ):  # fmt: skip
     rewarm.add_command(command)
 

@@ -14,7 +14,8 @@ Json = dict[str, Any]
 DONE, FAILED, USAGE, REFUSED, NOT_FOUND, NOT_READY, STILL_RUNNING, STOPPED = 0, 1, 2, 3, 4, 5, 6, 130
 STATUSES = {
     DONE: "done; with `--wait` or `--watch`: the restore is ready",
-    FAILED: "the API, AWS or the network failed, or there are no credentials; `bench`: nothing was measured",
+    FAILED: "the API, AWS or the network failed, or there are no credentials; `bench`: nothing was measured; "
+    "`doctor`: there is a problem",
     USAGE: "an option or argument is wrong; nothing was sent",
     REFUSED: "the API refused the request (4xx); the message says why",
     NOT_FOUND: "there is no such restore, runbook or volume (404)",

@@ -44,6 +44,8 @@ PARSERS = {
 ELSEWHERE = {
     "--local": "needs the embedded AWS, on which tests/workflow/test_command_line.py runs it",
     "git+https://git.example/rewarm.git#subdirectory=cli": "the repository has no address of its own",
+    "doctor": "asks AWS; tests/workflow/test_command_line.py runs it on the embedded AWS",
+    "calibrate": "asks AWS; tests/workflow/test_calibration.py runs it on the embedded AWS",
     "inject": "installs matplotlib, with which tests/cli/test_compare.py draws",
 }
 """Words of commands that are not run here, and why."""

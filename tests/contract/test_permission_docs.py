@@ -46,7 +46,7 @@ def call(method, path):
     return "execute-api:Invoke", f"{API}/{method}{path}"
 
 
-@pytest.mark.parametrize("name", ["operator", "viewer", "approver", "calibrator"])
+@pytest.mark.parametrize("name", ["operator", "viewer", "approver", "doctor", "calibrator"])
 def test_aws_supports_every_statement_for_people(name):
     assert [said for one in policy(name) for said in problems(one)] == []
 
@@ -54,6 +54,9 @@ def test_aws_supports_every_statement_for_people(name):
 @pytest.mark.parametrize(
     ("name", "asked", "expected"),
     [
+        ("doctor", call("GET", "/restores"), True),
+        ("doctor", call("POST", "/restores"), False),
+        ("doctor", FIND, True),
         ("operator", call("POST", "/restores"), True),
         ("operator", call("DELETE", "/restores/1"), True),
         ("operator", call("PUT", "/runbooks/rewarm-orders"), True),

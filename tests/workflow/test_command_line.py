@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -114,3 +116,37 @@ def test_local_reaches_the_embedded_aws_from_the_folder_of_its_clone(
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (DONE, "warm-up-agent\n"), ended.stderr
+
+
+def test_the_doctor_finds_the_embedded_aws_fit_for_a_restore(user: RestoreUser, rewarm: Rewarm) -> None:
+    volume_id = user.region.add_volume(size_gib=1)
+    instance_id, snapshot_id = user.instance(), user.snapshot(volume_id=volume_id)
+    named = ["--instance", instance_id, "--on-instance", "--volume", volume_id, "--snapshot", snapshot_id]
+    status, shown, errors = rewarm("doctor", *named, "--output", "json")
+    assert status == DONE, shown
+    assert f"Running a command on {instance_id}" in errors
+    others = {
+        finding["check"]: finding["status"]
+        for finding in json.loads(shown)["findings"]
+        # Lambda's concurrency is what this machine has.
+        if finding["status"] != "ok" and finding["check"] != "Lambda"
+    }
+    assert others == {
+        "caller": "unknown",  # the root user
+        "Price List": "warning",  # it has no row of the initialization rate, and none at all in China
+        "subnet": "unknown",  # the Region has no VPC
+        "EBS volumes": "warning",  # the root volume holds no data
+    }, shown
+
+
+def test_the_doctors_commands_run_as_the_documents_show_them(user: RestoreUser, rewarm: Rewarm) -> None:
+    places = {"i-…": user.instance(), "vol-…": user.region.add_volume(size_gib=1)}
+    user.snapshot(volume_id=places["vol-…"])
+    documents = [path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *ROOT.glob("docs/*.md"))]
+    shown = {
+        line for text in documents for line in re.findall(r"^ *(rewarm doctor[^#\n]*)", text, re.MULTILINE)
+    }
+    assert len(shown) >= 3
+    for line in shown:
+        status, _, errors = rewarm(*[places.get(word, word) for word in shlex.split(line)[1:]])
+        assert status == DONE, f"{line}: {errors}"

@@ -1,0 +1,74 @@
+"""`rewarm doctor`: is everything there that a restore needs?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rewarm_cli.problems import FAILED
+from rewarm_cli.settings import Settings, examples, takes_settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rewarm_cli.doctor.findings import Finding
+
+COLOURS = {"ok": "green", "warning": "yellow", "problem": "bold red", "unknown": "cyan"}
+
+
+@click.command(
+    epilog=examples(
+        "rewarm doctor",
+        "rewarm doctor --instance i-… --volume vol-…",
+        "rewarm doctor --instance i-… --on-instance",
+    )
+)
+@click.option("--instance", metavar="I", help="Look at this instance too, and at its network.")
+@click.option("--volume", metavar="VOL", help="Look at this volume, its snapshots and its key.")
+@click.option("--snapshot", metavar="SNAP", help="Look at this snapshot and its key.")
+@click.option(
+    "--on-instance", is_flag=True, help="Also run a command on the instance, which reads and writes no file."
+)
+@takes_settings
+def doctor(settings: Settings, **options: Any) -> None:
+    """Check what a restore needs: permissions, network, quotas, keys, prices. It changes nothing.
+
+    Each finding is ok, warning, problem or unknown, with what to do. The exit status is 1 if there is a
+    problem, and 0 otherwise.
+    """
+    if options["on_instance"] and not options["instance"]:
+        raise click.UsageError("--on-instance needs --instance")
+    from rewarm_cli.doctor.account import Wanted
+    from rewarm_cli.doctor.examination import examine
+    from rewarm_cli.doctor.findings import PROBLEM, counted, document
+    from rewarm_cli.output import console
+
+    target = console() if settings.for_people else None
+    found: list[Finding] = []
+    for name, findings in examine(settings, Wanted(**options)):
+        found += findings
+        if target is not None and findings:
+            _show(target, name, findings)
+    if target is None:
+        settings.emit(document(found))
+    else:
+        target.print(", ".join(f"{number} {status}" for status, number in counted(found).items()))
+    if any(finding.status == PROBLEM for finding in found):
+        raise click.exceptions.Exit(FAILED)
+
+
+def _show(target: Console, name: str, findings: list[Finding]) -> None:
+    """A heading, and below it each finding; what to do stands on a line of its own."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    for finding in findings:
+        state = Text("  ").append(finding.status, style=COLOURS[finding.status])
+        table.add_row(state, finding.check, finding.found)
+        if finding.todo:
+            table.add_row("", "", f"→ {finding.todo}")
+    target.print(name, style="bold")
+    target.print(table)
+    target.print()

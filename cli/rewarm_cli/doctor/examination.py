@@ -1,0 +1,95 @@
+"""All checks in their order. None stops another, and none ends in a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from botocore.exceptions import BotoCoreError
+
+from rewarm_cli.doctor import (
+    clock,
+    identity,
+    instance,
+    keys,
+    network,
+    on_instance,
+    permissions,
+    prices,
+    quotas,
+    snapshots,
+)
+from rewarm_cli.doctor.account import Account, NotToldError, Wanted
+from rewarm_cli.doctor.findings import Finding, problem, unknown
+from rewarm_cli.settings import Settings
+
+Check = Callable[[Account], Iterator[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Checks under one heading."""
+
+    name: str
+    checks: tuple[Check, ...]
+    needs_caller: bool = True
+
+
+QUOTAS = (
+    quotas.fast_snapshot_restores,
+    quotas.initialization_rate,
+    quotas.volume_copies,
+    quotas.lambda_concurrency,
+)
+ALWAYS = (
+    Group("identity", (identity.credentials,), needs_caller=False),
+    Group("clock", (clock.clock,), needs_caller=False),
+    Group("stack", (identity.stack, identity.api, identity.messages)),
+    Group("permissions", (permissions.caller, permissions.roles, permissions.dry_runs)),
+    Group("quotas", QUOTAS),
+    Group("prices", (prices.prices,)),
+)
+OF_INSTANCE = (
+    Group("instance", (instance.state, instance.devices, instance.systems_manager)),
+    Group("network", (network.path, network.security_groups, network.network_acl)),
+    Group("on the instance", (on_instance.look,)),
+)
+OF_DATA = (Group("snapshots", (snapshots.snapshot, snapshots.lineage)), Group("keys", (keys.keys,)))
+
+
+def examine(settings: Settings, wanted: Wanted) -> Iterator[tuple[str, list[Finding]]]:
+    """The heading and the findings of each group, as soon as they are there."""
+    try:
+        account = Account(settings, wanted)
+        _ = account.region
+    except BotoCoreError as error:
+        finding = problem("profile", str(error), "name another one with --profile")
+        yield "identity", [replace(finding, group="identity")]
+        return
+    for group in _groups(wanted):
+        if group.needs_caller and account.caller is None:
+            findings = [unknown(group.name, "not looked at, for want of credentials", "mend identity first")]
+        else:
+            findings = [finding for check in group.checks for finding in _guarded(account, check)]
+        yield group.name, [replace(finding, group=group.name) for finding in findings]
+
+
+def _groups(wanted: Wanted) -> Iterator[Group]:
+    """Those that there is something for."""
+    yield from ALWAYS
+    if wanted.instance:
+        yield from OF_INSTANCE
+    if wanted.snapshot or wanted.volume:
+        yield from OF_DATA
+
+
+def _guarded(account: Account, check: Check) -> Iterator[Finding]:
+    """What a check finds; where it cannot look, the reason."""
+    name = check.__name__.replace("_", " ")
+    try:
+        yield from check(account)
+    except NotToldError as error:
+        yield unknown(name, str(error), error.todo)
+    except Exception as error:
+        found = f"AWS's answer could not be read: {type(error).__name__}: {error}"
+        yield unknown(name, found, "report it, with what rewarm doctor --output json prints")
