@@ -167,7 +167,7 @@ CASES = [
     ("DescribeInstanceTypes", types(NvmeSupport="unsupported"), WITH_INSTANCE, "NVMe", "warning", "has none"),
     ("DescribeInstanceTypes", types(), WITH_INSTANCE, "NVMe", "unknown", "does not tell"),
     ("DescribeInstanceTypes", types(), WITH_INSTANCE, "attachments", "unknown", "does not tell"),
-    ("DescribeInstanceTypes", types(MaximumEbsAttachments=2), WITH_INSTANCE, "attachments", "problem", "1 volume and 1 network interface"),
+    ("DescribeInstanceTypes", types(MaximumEbsAttachments=2), WITH_INSTANCE, "attachments", "problem", "1 volume and 1 network interfaces and disks"),
     ("DescribeInstanceTypes", types(MaximumEbsAttachments=2, AttachmentLimitType="dedicated"), WITH_INSTANCE, "attachments",
      "ok", "1 volume, of 2 attachments for volumes alone"),
     ("DescribeInstanceInformation", {"InstanceInformationList": []}, WITH_INSTANCE, "Systems Manager", "problem", "not know"),
@@ -550,3 +550,10 @@ def test_a_volume_in_use_is_not_attached_by_a_dry_run(account, examined):
     account.answers["DescribeVolumes"] = {"Volumes": [aws.volume(State="in-use")]}
     examined(*WITH_INSTANCE, *WITH_DATA)
     assert "AttachVolume" not in {call.operation for call in account.calls}
+
+
+def test_disks_of_the_instances_own_take_places_too(account, examined):
+    answer = types(MaximumEbsAttachments=4)
+    answer["InstanceTypes"][0]["InstanceStorageInfo"] = {"Disks": [{"Count": 2, "SizeInGB": 900}]}
+    account.answers["DescribeInstanceTypes"] = answer
+    assert examined(*WITH_INSTANCE).of["attachments"][0]["status"] == "problem"

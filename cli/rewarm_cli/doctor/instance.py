@@ -93,7 +93,8 @@ def devices(account: Account) -> Iterator[Finding]:
     kinds = account.ask("ec2", "DescribeInstanceTypes", InstanceTypes=[kind])["InstanceTypes"]
     ebs: Json = kinds[0].get("EbsInfo", {}) if kinds else {}
     yield _nvme(kind, ebs.get("NvmeSupport"))
-    yield _places(instance, ebs, len(used))
+    disks = (kinds[0].get("InstanceStorageInfo") or {}).get("Disks", []) if kinds else []
+    yield _places(instance, ebs, len(used), sum(disk.get("Count", 0) for disk in disks))
 
 
 def _nvme(kind: str, support: str | None) -> Finding:
@@ -105,17 +106,17 @@ def _nvme(kind: str, support: str | None) -> Finding:
     return ok("NVMe", f"{kind} has it ({support})")
 
 
-def _places(instance: Json, ebs: Json, volumes: int) -> Finding:
-    """EC2 user guide, "Amazon EBS volume limits": shared places are also taken by network interfaces."""
+def _places(instance: Json, ebs: Json, volumes: int, disks: int) -> Finding:
+    """EC2 user guide, "Amazon EBS volume limits": interfaces and instance store take shared places."""
     most = ebs.get("MaximumEbsAttachments")
     if most is None:
         found = f"{words.count(volumes, 'volume')}; EC2 does not tell how many fit"
         return unknown("attachments", found, "nothing, while device names are free")
     is_shared = ebs.get("AttachmentLimitType", "shared") == "shared"
-    others = len(instance.get("NetworkInterfaces", [])) if is_shared else 0
+    others = len(instance.get("NetworkInterfaces", [])) + disks if is_shared else 0
     taken = words.count(volumes, "volume")
-    taken += f" and {words.count(others, 'network interface')}" if others else ""
-    found = f"{taken}, of {most} attachments {'shared by both' if is_shared else 'for volumes alone'}"
+    taken += f" and {others} network interfaces and disks of its own" if others else ""
+    found = f"{taken}, of {most} attachments {'shared by all' if is_shared else 'for volumes alone'}"
     if volumes + others >= most:
         return problem("attachments", found, "detach a volume, or take a larger instance")
     return ok("attachments", found)
