@@ -46,6 +46,8 @@ ELSEWHERE = {
     "git+https://git.example/rewarm.git#subdirectory=cli": "the repository has no address of its own",
     "doctor": "asks AWS; tests/workflow/test_command_line.py runs it on the embedded AWS",
     "calibrate": "asks AWS; tests/workflow/test_calibration.py runs it on the embedded AWS",
+    "dist/rewarm_cli-*.whl": "tests/local/tools/release installs what a release has",
+    "--force": "replaces what is installed; tests/local/tools/release installs",
     "inject": "installs matplotlib, with which tests/cli/test_compare.py draws",
 }
 """Words of commands that are not run here, and why."""
@@ -137,7 +139,7 @@ def checks_aws(*words):
     assert complaints_about(words) == ""
 
 
-def checks_pipx(command, package):
+def checks_pipx(command, package="cli"):
     assert command == "install"
     assert (ROOT / package / "pyproject.toml").exists()
 
@@ -157,7 +159,7 @@ def checks_make(target, *more):
         assert set(json.loads(read.stdout)) <= set(template()["Parameters"])
     for option in more:
         name, _, value = option.partition("=")
-        assert name in {"ARGS", "PYTEST_ARGS", "SEED", "SYSTEMS"}
+        assert name in {"ARGS", "PYTEST_ARGS", "SEED", "SYSTEMS", "VERSION"}
         paths = [word for word in shlex.split(value) if "/" in word]
         assert all((ROOT / word).exists() for word in paths if name == "PYTEST_ARGS")
 
@@ -192,6 +194,8 @@ def names_something(program, *names):
     else:
         command = command_line.rewarm
         for name in names:
+            if not name.startswith("-") and not isinstance(command, click.Group):
+                break  # A value of an option, or an argument.
             if name.startswith("-"):
                 assert name in {flag for parameter in command.params for flag in parameter.opts} | {"--help"}
             else:
@@ -204,4 +208,4 @@ def test_every_document_with_commands_is_among_them():
     assert shown >= {"README.md", "cli/README.md", "docs/api.md", "docs/commands.md", "docs/operations.md"}
     marked = re.compile(r"^```(\w+)$", re.MULTILINE)
     kinds = {kind for path in DOCUMENTS for kind in marked.findall(path.read_text(encoding="utf-8"))}
-    assert kinds <= {"text", "json", "yaml"}, "a block of commands has no mark, so that it is run"
+    assert kinds <= {"text", "json", "yaml", "hcl"}, "a block of commands has no mark, so that it is run"

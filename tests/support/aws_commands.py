@@ -19,6 +19,8 @@ NOT_OPERATIONS = {
     ("configure", "export-credentials"): "prints credentials",
     ("logs", "tail"): "asks filter-log-events again and again",
     ("s3", "cp"): "copies with several operations",
+    ("s3", "mb"): "makes a bucket, with the Region as S3 wants it",
+    ("s3", "sync"): "compares and copies with several operations",
     ("s3", "rb"): "empties a bucket with several operations",
 }
 """Commands that the AWS CLI itself has, and what they do: no model says which options they take."""
