@@ -140,9 +140,10 @@ def _where(clients: Clients, instance_id: str, region: str, stack: str, document
 # ----------------------------------------------------------------------------------------- before it begins
 def _offer(clients: Clients, old: Sequence[Leftover], *, yes: bool, wanted: bool) -> None:
     """Removes what earlier calibrations have left, unless one may be running."""
-    from rewarm_cli.calibrate.cloud import Clock, remove
+    from rewarm_cli.calibrate.cloud import clock_of, remove
 
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    clock = clock_of(clients)
+    now = datetime.fromtimestamp(clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     over = [one for one in old if one.expires_at <= now or wanted]
     for one in old:
         state = "is left" if one in over else f"is in use, or left until {one.expires_at}"
@@ -150,7 +151,7 @@ def _offer(clients: Clients, old: Sequence[Leftover], *, yes: bool, wanted: bool
     if over and (yes or click.confirm("Remove what is left?", err=True)):
         volumes = [one.name for one in over if one.name.startswith("vol-")]
         snapshots = [one.name for one in over if one.name.startswith("snap-")]
-        left = remove(clients, Clock(), volumes, snapshots, _say)
+        left = remove(clients, clock, volumes, snapshots, _say)
         if left:
             raise CommandFailedError(f"could not remove {', '.join(left)}", FAILED)
 
@@ -186,10 +187,10 @@ def _line(way: Way) -> str:
 # -------------------------------------------------------------------------------------------- the measuring
 def _measure(clients: Clients, where: Where, size_gib: int, ways: Sequence[str]) -> Json:
     """The findings; what was made is removed, however this ends."""
-    from rewarm_cli.calibrate.cloud import Clock, Cloud
+    from rewarm_cli.calibrate.cloud import Cloud, clock_of
     from rewarm_cli.calibrate.findings import document
 
-    clock = Clock()
+    clock = clock_of(clients)
     cloud = Cloud(clients, clock, where, f"calibration-{uuid.uuid4().hex[:16]}")
     _say(f"{cloud.calibration} begins")
     measured = _measured(cloud, size_gib, ways)
