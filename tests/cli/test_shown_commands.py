@@ -8,6 +8,7 @@ it starts.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import re
 import shlex
@@ -27,8 +28,11 @@ from local.tools.scale import __main__ as scale
 from rewarm.contracts import parse_restore_request
 from rewarm_cli import main as command_line
 from rewarm_cli import undeploy
+from rewarm_cli.calibrate import cloud
+from rewarm_cli.calibrate import command as calibration
 from rewarm_cli.commands import volumes
 from rewarm_cli.problems import DONE
+from tests.support import calibrating
 from tests.support.aws_commands import complaints_about, operation_of
 from tests.support.shown import DOCUMENTS, Shell, blocks, in_prose, is_whole, made
 from tests.support.tree import ROOT
@@ -45,7 +49,6 @@ ELSEWHERE = {
     "--local": "needs the embedded AWS, on which tests/workflow/test_command_line.py runs it",
     "git+https://git.example/rewarm.git#subdirectory=cli": "the repository has no address of its own",
     "doctor": "asks AWS; tests/workflow/test_command_line.py runs it on the embedded AWS",
-    "calibrate": "asks AWS; tests/workflow/test_calibration.py runs it on the embedded AWS",
     "dist/rewarm_cli-*.whl": "tests/local/tools/release installs what a release has",
     "--force": "replaces what is installed; tests/local/tools/release installs",
     "inject": "installs matplotlib, with which tests/cli/test_compare.py draws",
@@ -95,6 +98,13 @@ def answering(stack, monkeypatch, tmp_path):
         ("POST", "/benchmarks"): (202, {"benchmarkId": "b"}),
         ("GET", "/benchmarks/b"): (200, {"status": "completed", "runs": [run], "copied": None}),
     }
+    stack.answers |= {(method, "/calibration"): (200, calibrating.TOLD) for method in ("GET", "PUT")}
+    lab = calibrating.CalibrationLab(calibrating.Hidden.drawn(0))
+    monkeypatch.setattr(
+        calibration, "_account", lambda _settings, _region: (lab.clients, calibrating.DOCUMENT)
+    )
+    monkeypatch.setattr(cloud, "clock_of", lambda _clients: lab.clock)
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     for alarm in ("rewarm-orders-database", "rewarm-game-day"):
         stack.runbooks[alarm] = STORED
     return stack

@@ -27,6 +27,12 @@ from rewarm_cli.calibrate.measuring import Measured, Measuring
 
 INSTANCE, ZONE, DOCUMENT, STACK = "i-0123456789abcdef0", "us-east-1a", "rewarm-calibration", "rewarm"
 SIZE_GIB = 8
+TOLD = {
+    "calibration": None, "storedAt": None, "stack": STACK,
+    "fsrUsdPerHour": "0.75", "rateUsdPerGibMibS": "0.000012", "storageUsdPerGibMonth": "0.08",
+    "pricesAsOf": "2026-09-13T00:00:00Z",
+}  # fmt: skip
+"""What GET /calibration answers at first."""
 
 
 @dataclass(frozen=True, slots=True)

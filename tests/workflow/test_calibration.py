@@ -21,7 +21,7 @@ from rewarm_cli.calibrate import cloud as accounts
 from rewarm_cli.calibrate import command
 from rewarm_cli.calibrate.measuring import Measured, Measuring
 from rewarm_cli.main import run
-from tests.support.calibrating import DOCUMENT, INSTANCE, STACK, ZONE, CalibrationLab, Hidden
+from tests.support.calibrating import DOCUMENT, INSTANCE, STACK, TOLD, ZONE, CalibrationLab, Hidden
 from tests.support.stack_api import Served, StackApi
 
 REGIONS = 20
@@ -74,11 +74,6 @@ def test_each_hidden_parameter_is_found_in_18_of_20_regions() -> None:
 
 # --------------------------------------------------------------------------------------------- the command
 HIDDEN = replace(Hidden.drawn(9), create=2, attach=2, detach=2, snapshot=20, lag=60)
-TOLD = {
-    "calibration": None, "storedAt": None, "stack": STACK,
-    "fsrUsdPerHour": "0.75", "rateUsdPerGibMibS": "0.000012", "storageUsdPerGibMonth": "0.08",
-    "pricesAsOf": "2026-09-13T00:00:00Z",
-}  # fmt: skip
 
 
 class Desk:
