@@ -35,6 +35,7 @@ MOST_LAG_SECONDS = 330.0
 ENOUGH_CHANGES, ENOUGH_PERCENT, ENOUGH_MINUTES = 3, 10, 12
 UNIT_BASES, UNIT_REACHES = 12, (1, 32, 64, 128, 256, 512, 1024)
 """Pages between a place that was read and one that may be warm by that: 4 KiB to 4 MiB."""
+LEAST_AGREEING = 6
 FAR_PAGES = 2_048
 """8 MiB: no unit is larger."""
 ROW, ROW_PAGES = 96, MIB_PAGES // 4
@@ -187,12 +188,13 @@ class Measuring:
         self._say("reading it: how slow a first touch is, what it loads, and how many go on at once")
         places = Places(self._size)
         places.take("margin", 1, every=FAR_PAGES)
+        bases = places.take("base", UNIT_BASES, every=FAR_PAGES)
+        reaches = [again(bases, f"reach-{pages}", offset=pages) for pages in reversed(UNIT_REACHES)]
         first = places.take("first", 160, every=FAR_PAGES // 2)
         warm = again(first, "warm")
         same = again(first, "same", offset=BLOCK_PAGES // 2, count=48)
-        bases = places.take("base", UNIT_BASES, every=FAR_PAGES)
-        reaches = [again(bases, f"reach-{pages}", offset=pages) for pages in reversed(UNIT_REACHES)]
-        found = {one.name: one for one in self._reads(volume, [first, warm, same, bases, *reaches])}
+        # What lies side by side comes first: EBS loads the volume meanwhile.
+        found = {one.name: one for one in self._reads(volume, [bases, *reaches, first, warm, same])}
         cold = self._first_touch(found)
         if cold is None:
             return
@@ -215,14 +217,18 @@ class Measuring:
             keep("fetchUnitKib", None, few)
             keep("readAheadKib", None, few)
             return None
-        self.measured.answers["readWarmsBlock"] = _agreed(found["same"].milliseconds, limit)
+        self.measured.answers["readWarmsBlock"] = _agreed(found["first"], found["same"], limit)
         return limit
 
     def _unit(self, found: Mapping[str, PhaseResult], limit: float) -> None:
         """The farthest place that a read has made warm says how much it loads."""
-        warm = {pages: _agreed(found[f"reach-{pages}"].milliseconds, limit) for pages in UNIT_REACHES}
+        warm = {pages: _agreed(found["base"], found[f"reach-{pages}"], limit) for pages in UNIT_REACHES}
         if None in warm.values():
-            self.measured.keep("fetchUnitKib", None, "some reads loaded more than others")
+            self.measured.keep(
+                "fetchUnitKib",
+                None,
+                "some reads loaded more than others, or EBS had loaded these places before",
+            )
             return
         unit = 1
         for pages in UNIT_REACHES:
@@ -536,12 +542,18 @@ def _is_enough(alone: Watched) -> bool:
     return len(changes) >= ENOUGH_CHANGES and changes[-1][1] - changes[0][1] >= ENOUGH_PERCENT
 
 
-def _agreed(milliseconds: Sequence[float], limit: float) -> bool | None:
-    """Whether nearly all reads were warm, or nearly none; None for something between."""
-    warm = sum(taken < limit for taken in milliseconds) / max(1, len(milliseconds))
-    if warm >= 0.8:
+def _agreed(before: PhaseResult, after: PhaseResult, limit: float) -> bool | None:
+    """Whether nearly all reads after a first touch were warm, or nearly none; None for something between.
+
+    Places that were warm before say nothing.
+    """
+    pairs = zip(before.milliseconds, after.milliseconds, strict=False)
+    warm = [later < limit for earlier, later in pairs if earlier >= limit]
+    if len(warm) < LEAST_AGREEING:
+        return None
+    if sum(warm) >= 0.8 * len(warm):
         return True
-    return False if warm <= 0.2 else None
+    return False if sum(warm) <= 0.2 * len(warm) else None
 
 
 def _divisor(left: int, right: int) -> int:
