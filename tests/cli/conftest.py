@@ -22,7 +22,12 @@ def stack():
 def rewarm(stack, monkeypatch, tmp_path, capsys):
     """Runs a command on that API: its exit status and what it printed."""
     settings = ("STACK", "OUTPUT", "LOCAL", "TYPED_AS")
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", *(f"REWARM_{setting}" for setting in settings)):
+    for name in (
+        "AWS_PROFILE",
+        "AWS_SESSION_TOKEN",
+        "AWS_SHARED_CREDENTIALS_FILE",
+        *(f"REWARM_{setting}" for setting in settings),
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "123456789012")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")

@@ -36,6 +36,7 @@ POLICY = ROOT / "docs" / "policies" / "doctor.json"
 def account(stack, rewarm, monkeypatch):
     """A sound account, whose stack has the API of `stack`."""
     url = os.environ["REWARM_API_URL"]
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
     monkeypatch.delenv("REWARM_API_URL")
     monkeypatch.setattr(on_instance, "PAUSE_SECONDS", 0.0)
     made = AwsAccount(url)
@@ -314,7 +315,8 @@ def test_a_clock_that_is_wrong_is_seen_in_a_refusal_too(account, examined):
 
 
 def test_without_a_region_nothing_else_is_looked_at(account, examined, monkeypatch):
-    monkeypatch.delenv("AWS_REGION")
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
     found = examined()
     assert found.of["Region"][0]["status"] == "problem"
     assert account.calls == []

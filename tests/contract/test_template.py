@@ -376,15 +376,17 @@ class TestFunctions:
 
     def test_everybody_can_call_two_routes_only_and_slowly(self) -> None:
         """They are in an API of their own, so all routes of the other one ask for a signature."""
-        routes = {
-            (event["Properties"]["Method"], event["Properties"]["Path"])
-            for name, properties in functions().items()
-            for event in properties.get("Events", {}).values()
-            if event["Type"] == "Api"
-        }
-        assert routes == PUBLIC_ROUTES
         apis = repository.resources("AWS::Serverless::Api")
         assert set(apis) == {"RestApi", "PublicApi"}
+        paths = apis["PublicApi"]["DefinitionBody"]["paths"]
+        assert {
+            (method.upper(), path) for path, methods in paths.items() for method in methods
+        } == PUBLIC_ROUTES
+        for operation in (operation for methods in paths.values() for operation in methods.values()):
+            uri = operation["x-amazon-apigateway-integration"]["uri"]["Fn::Sub"]
+            assert uri.endswith("functions/${PublicFunction.Arn}/invocations")
+        events = [event for one in functions().values() for event in one.get("Events", {}).values()]
+        assert not [event for event in events if event["Type"] in ("Api", "HttpApi")]
         (limits,) = apis["PublicApi"]["MethodSettings"]
         assert (limits["HttpMethod"], limits["ResourcePath"]) == ("*", "/*")
         assert limits["ThrottlingRateLimit"] <= 10

@@ -31,7 +31,7 @@ class MeasuredFigure(Contract):
     @model_validator(mode="after")
     def _in_order(self) -> MeasuredFigure:
         if not self.low <= self.value <= self.high:
-            raise PydanticCustomError("greater_than_equal", "in order", {"ge": "low, and at most high"})
+            raise PydanticCustomError("out_of_order", "low, value and high are out of order")
         return self
 
 

@@ -127,9 +127,12 @@ class CheckVolumeEvent(StepEvent):
 
 
 class AttachVolumeEvent(StepEvent):
-    """Asks for the volume on its instance; `previous` is the result of the call before, if there was one."""
+    """Asks for the volume on its instance; `previous` is the result of the call before, if there was one.
 
-    request: RestoreRequest
+    Executions that began before an upgrade send no request.
+    """
+
+    request: RestoreRequest | None = None
     volume: VolumeAssignment
     volume_id: str
     previous: AttachVolumeResult | None = None

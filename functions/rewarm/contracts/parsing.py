@@ -32,6 +32,7 @@ LIMITS = {
     "greater_than": "more than {gt}",
     "less_than_equal": "at most {le}",
     "less_than": "less than {lt}",
+    "out_of_order": "low, value and high in this order",
     "too_short": "a number of entries from {min_length}",
     "too_long": "a number of entries up to {max_length}",
     "string_too_short": "a number of characters from {min_length}",

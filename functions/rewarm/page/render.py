@@ -41,7 +41,7 @@ def verdict(account: Json) -> str:
     count = len(account["volumes"])
     what = "the volume" if count == 1 else f"{count} volumes"
     if account["verdict"] == "ready":
-        took = text.seconds_text(float(account["slowestSeconds"]))
+        took = text.seconds_text(account["slowestSeconds"])
         return f"Ready: {what} at full speed {took} after the request"
     failure = account.get("failure") or {}
     if failure.get("error") == "RestoreCancelledError":
@@ -73,11 +73,11 @@ def _time_card(account: Json) -> Json:
     ended, planned = account["actualSeconds"], account["estimatedP90Seconds"]
     estimate = f"estimate (P90): {text.estimate_text(planned)}" if planned else ""
     if account["verdict"] != "ready":
-        figure = Figure(text.seconds_text(float(ended)), ended, "actualSeconds")
+        figure = Figure(text.seconds_text(ended), ended, "actualSeconds")
         return {"label": "Ended, after the request", "figure": figure, "note": estimate, "kind": ""}
     seconds = account["slowestSeconds"]
-    figure = Figure(text.seconds_text(float(seconds)), seconds, "slowestSeconds")
-    note = f"{estimate}; report written after {text.seconds_text(float(ended))}"
+    figure = Figure(text.seconds_text(seconds), seconds, "slowestSeconds")
+    note = f"{estimate}; report written after {text.seconds_text(ended)}"
     return {"label": "At full speed, after the request", "figure": figure, "note": note, "kind": ""}
 
 

@@ -26,10 +26,10 @@ def clock_text(value: Any) -> str:
 
 
 def seconds_text(seconds: float | None) -> str:
-    """A duration that was measured: `7.3 s`, `4 min 05 s`, `1 h 02 min`."""
+    """A duration that was measured: `7.3 s`, `4 min 05 s`, `1 h 02 min`; whole seconds as messages: `7 s`."""
     if seconds is None:
         return NONE
-    return f"{seconds:.1f} s" if seconds < 100 else elapsed_text(seconds)
+    return elapsed_text(seconds) if isinstance(seconds, int) or seconds >= 100 else f"{seconds:.1f} s"
 
 
 def offset_text(seconds: float | None) -> str:

@@ -128,7 +128,7 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
      (("pricing:GetProducts", "*"),)),
     ("a calibration that was killed: tests/workflow/test_calibration.py", "SweepFunctionRole",
      (("ec2:DeleteSnapshot", _PLACE.ec2("snap-0123456789abcdef0"),
-       _OURS | {"aws:resourcetag/rewarm:calibration": "calibration-1"}),)),
+       {**_OURS, "aws:resourcetag/rewarm:calibration": "calibration-1"}),)),
     ("a volume's execution that has outlived its restore and waits", "SweepFunctionRole",
      (("states:SendTaskSuccess", "*"),)),
     ("EventBridge Scheduler could not start a drill", "DrillsRole",
@@ -136,6 +136,10 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     ("EventBridge could not start a restore for an alarm", "events.amazonaws.com",
      (("sqs:SendMessage", _PLACE.arn("sqs", f"{STACK}-AlarmEventsDeadLetterQueue"),
        {"aws:sourceaccount": ACCOUNT}),)),
+    ("the fast lab has no API for tokens: tests/workflow/test_tokens.py plays it on the embedded AWS",
+     "apigateway.amazonaws.com",
+     (("lambda:InvokeFunction", _PLACE.arn("lambda", f"function:{STACK}-ApiFunction"),
+       {"aws:sourcearn": _PLACE.arn("execute-api", f"{STACK}-JwtApi/$default/GET/restores")}),)),
 )  # fmt: skip
 
 

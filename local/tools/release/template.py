@@ -97,7 +97,7 @@ def package(layers: Mapping[str, bytes], root: Path = ROOT) -> Package:
         elif "DefinitionUri" in properties:
             text = (root / properties["DefinitionUri"]).read_text(encoding="utf-8")
             properties["DefinitionUri"] = made.put(json.dumps(yaml.safe_load(text)).encode(), ".json")
-        elif "DefinitionBody" in properties:
+        elif "Fn::Transform" in properties.get("DefinitionBody", {}):
             properties["DefinitionBody"] = included(root, properties["DefinitionBody"])
         elif resource["Type"] == "AWS::SSM::Document":
             properties["Content"] = contents[name]

@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 
-from local import Json
+from local import ROOT, Json
 from local.tools.run.lab import ALARM
 from local.tools.run.recording import RunRecord
 from rewarm_cli.api import SERVICE
@@ -24,18 +24,22 @@ id_of() {{ sed -n "s/.*\\"$1\\": *\\"\\([^\\"]*\\)\\".*/\\1/p"; }}"""
 def script(run: RunRecord, environment: Mapping[str, str], api_url: str) -> str:
     """Lines to paste in another shell (curl 7.88 or newer); the settings come first, then the calls."""
     exports = [f"export {name}={shlex.quote(value)}" for name, value in sorted(environment.items())]
-    return "\n".join([*exports, f"API_URL={shlex.quote(api_url)}", _AWSCURL, *_calls(run)])
+    return "\n".join(
+        [*exports, f"API_URL={shlex.quote(api_url)}", _AWSCURL, *_calls(run, environment["AWS_REGION"])]
+    )
 
 
-def _calls(run: RunRecord) -> Iterator[str]:
+def _calls(run: RunRecord, region: str) -> Iterator[str]:
     first, request = run.restores[0], {**run.restores[-1].request, "dryRun": False}
     yield "\n# All restores, and the first one"
     yield _call("GET", "/restores")
     yield _call("GET", f"/restores/{first.restore_id}")
-    yield "# A plan only, then the same restore, how far it is, and its cancel"
+    yield "# A plan only, then the same restore, which asks before it begins; its approval and its cancel"
     yield _call("POST", "/plans", request)
-    yield _call_for_id("restoreId", "/restores", request)
+    asking = {**request, "objective": {**request.get("objective", {}), "approveAboveUsd": 0}}
+    yield _call_for_id("restoreId", "/restores", asking)
     yield _call("GET", "/restores/$id")
+    yield _call("POST", "/restores/$id/approve")
     yield _call("DELETE", "/restores/$id")
     for volume_id in run.delivered[:1]:
         yield "# The restored volume's performance, and fio on it"
@@ -44,6 +48,10 @@ def _calls(run: RunRecord) -> Iterator[str]:
         benchmark = {"instanceId": request["target"]["instanceId"], "targets": [{"volumeId": volume_id}]}
         yield _call_for_id("benchmarkId", "/benchmarks", benchmark)
         yield _call("GET", "/benchmarks/$id")
+    yield "# What estimates rest on, and a calibration that changes it"
+    yield _call("GET", "/calibration")
+    calibration = json.loads((ROOT / "events" / "calibration.json").read_text(encoding="utf-8"))
+    yield _call("PUT", "/calibration", {**calibration, "region": region})
     yield "# All runbooks, and the alarm's"
     yield _call("GET", "/runbooks")
     yield _call("GET", f"/runbooks/{ALARM}")

@@ -51,7 +51,7 @@ def filled(document: str, values: dict[str, str]) -> str:
 
 
 def look(machine: Machine, action: str = "check", volume: str = VOLUME) -> tuple[int, str, str]:
-    return run(machine, filled("DeviceUseDocument", {"action": action, "volumeId": volume}))
+    return run(machine, filled("DeviceUseDocument", {"action": action, "volumeId": volume, "mountPath": ""}))
 
 
 def use(machine: Machine, action: str = "check") -> tuple[list[str], list[str]]:
