@@ -5,10 +5,16 @@ boto3 tries only a few times: the long waiting is done by Step Functions, which 
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
 
 import boto3
+from botocore import session
 from botocore.config import Config
+from botocore.loaders import JSONFileLoader, Loader
+from pydantic_core import from_json
 
 from rewarm import __version__
 from rewarm.adapters.snapshot_blocks import keep_indices
@@ -19,6 +25,27 @@ READ_SECONDS = 15
 
 _PRICE_LIST_REGION = "us-east-1"
 """The Price List Query API has few endpoints, and each answers for every Region (botocore endpoints)."""
+
+
+class _ModelFiles(JSONFileLoader):
+    """Reads a model into plain dictionaries; botocore makes ordered ones, which takes twice as long."""
+
+    def _load_file(self, full_path: str, open_method: Callable[[str, str], IO[bytes]]) -> Any:
+        if not Path(full_path).is_file():
+            return None
+        with open_method(full_path, "rb") as file:
+            return from_json(file.read())
+
+
+class _Models(Loader):
+    """Finds a service's model by its folder's name; botocore looks into the folders of all services first."""
+
+    def list_available_services(self, type_name: str) -> list[str]:
+        """All services that have a folder, whether it has this type of model or not."""
+        del type_name
+        return [
+            folder.name for path in self.search_paths if Path(path).is_dir() for folder in os.scandir(path)
+        ]
 
 
 def config(**options: Any) -> Config:
@@ -34,15 +61,24 @@ def config(**options: Any) -> Config:
     )
 
 
+def _made(service: str, **options: Any) -> Any:
+    """All clients share a session, which reads what they have in common once."""
+    if boto3.DEFAULT_SESSION is None:
+        own = session.get_session()
+        own.register_component("data_loader", _Models(file_loader=_ModelFiles()))
+        boto3.setup_default_session(botocore_session=own)
+    return boto3.client(service, **options)  # type: ignore[call-overload]
+
+
 def client(service: str) -> Any:
     """A client of the function's own Region; typed where it is taken."""
-    return boto3.client(service, config=config())  # type: ignore[call-overload]
+    return _made(service, config=config())
 
 
 def client_that_tries_once(service: str) -> Any:
     """For calls that must not be made twice where only their answer is lost."""
     once = config(retries={"mode": "standard", "total_max_attempts": 1})
-    return boto3.client(service, config=once)  # type: ignore[call-overload]
+    return _made(service, config=once)
 
 
 def s3_client() -> Any:
@@ -53,18 +89,18 @@ def s3_client() -> Any:
     other Region than us-east-1. A presigned URL does not survive that, because the host is signed.
     """
     addresses = {"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"}
-    return boto3.client("s3", config=config(signature_version="s3v4", s3=addresses))
+    return _made("s3", config=config(signature_version="s3v4", s3=addresses))
 
 
 def price_list_client() -> Any:
     """Gives up soon: without an answer the shipped prices do."""
     quick = config(retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=2, read_timeout=5)
-    return boto3.client("pricing", region_name=_PRICE_LIST_REGION, config=quick)
+    return _made("pricing", region_name=_PRICE_LIST_REGION, config=quick)
 
 
 def block_list_client(threads: int) -> Any:
     """One connection for each thread that lists blocks; trying again and the pace are theirs."""
     once = {"mode": "standard", "total_max_attempts": 1}
-    ebs: Any = boto3.client("ebs", config=config(max_pool_connections=threads, retries=once))
+    ebs = _made("ebs", config=config(max_pool_connections=threads, retries=once))
     ebs.meta.events.register("before-parse.ebs.ListSnapshotBlocks", keep_indices)
     return ebs
