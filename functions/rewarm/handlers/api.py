@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -44,6 +45,7 @@ from rewarm.handlers.http import (
 from rewarm.handlers.wiring import now, pause
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
+from rewarm.ports.prices import Prices
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
 from rewarm.steps.record.learned_times import get_calibration, put_calibration
 from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
@@ -94,28 +96,50 @@ APPROVE_ROUTE = "POST /restores/{restoreId}/approve"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Ports(StartRestorePorts, PlanRestorePorts, GetRestorePorts, ApproveRestorePorts):
-    """The ports of the routes in this module."""
+class _Ports(GetRestorePorts, ApproveRestorePorts):
+    """The ports of the routes that ask nothing of EC2."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ec2Ports(StartRestorePorts, PlanRestorePorts):
+    """The ports of the routes that start or plan a restore."""
 
 
 _PORTS = _Ports(
-    snapshots=wiring.snapshots(),
-    instances=wiring.instances(),
-    volumes=wiring.volumes(),
-    artifacts=wiring.artifacts(),
-    fast_restores=wiring.fast_restores(),
-    prices=wiring.prices(),
-    quotas=wiring.quotas(),
     table=wiring.table(),
-    history=wiring.history(),
-    executions=wiring.executions(),
-    keeper=wiring.watching_keeper(),
+    artifacts=wiring.artifacts(),
+    holds=wiring.holds(),
+    witness=wiring.stack_executions(),
+    links=wiring.page_links(),
     waiters=wiring.waiters(),
     tasks=wiring.tasks(),
-    witness=wiring.stack_executions(),
-    holds=wiring.holds(),
-    links=wiring.page_links(),
 )
+_HISTORY = wiring.history()
+
+
+@cache
+def _ec2_ports() -> _Ec2Ports:
+    """Made at the first use: whoever looks at a restore does not wait for EC2's client."""
+    return _Ec2Ports(
+        snapshots=wiring.snapshots(),
+        instances=wiring.instances(),
+        volumes=wiring.volumes(),
+        artifacts=_PORTS.artifacts,
+        fast_restores=wiring.fast_restores(),
+        prices=_prices(),
+        quotas=wiring.quotas(),
+        table=_PORTS.table,
+        history=_HISTORY,
+        executions=wiring.executions(),
+        keeper=wiring.watching_keeper(),
+    )
+
+
+@cache
+def _prices() -> Prices:
+    return wiring.prices()
+
+
 _IDEMPOTENCY = IdempotencyConfig(
     event_key_jmespath="key",
     payload_validation_jmespath="body",
@@ -162,7 +186,7 @@ def _started_once(call: JsonObject) -> JsonObject:
 
 def _started(body: JsonObject, restore_id: str) -> JsonObject:
     logger.append_keys(restore_id=restore_id)
-    started = start_restore(body, restore_id=restore_id, now=now(), ports=_PORTS)
+    started = start_restore(body, restore_id=restore_id, now=now(), ports=_ec2_ports())
     count("RestoresStarted", trigger="api")
     return started
 
@@ -180,7 +204,7 @@ def _plan_restore() -> Response[str]:
             f"found {shown(drawn)}; allowed is {' or '.join(PICTURES)}", field="picture"
         )
     plan_id = f"plan-{uuid4().hex[:16]}"
-    result = plan_restore(_body(), restore_id=plan_id, now=now(), ports=_PORTS)
+    result = plan_restore(_body(), restore_id=plan_id, now=now(), ports=_ec2_ports())
     body = _drawn(result, drawn) if kind == SVG else json.dumps(result.to_json())
     return Response(status_code=200, content_type=kind, body=body, headers={"Vary": "Accept"})
 
@@ -245,13 +269,13 @@ def _delete_runbook(alarm_name: str) -> JsonObject:
 
 @app.put("/calibration")
 def _put_calibration() -> JsonObject:
-    return put_calibration(_body(), _PORTS.history, now=now()).to_json()
+    return put_calibration(_body(), _HISTORY, now=now()).to_json()
 
 
 @app.get("/calibration")
 def _get_calibration() -> JsonObject:
-    book = _PORTS.prices.book(now=now())
-    return get_calibration(_PORTS.history, book, stack=wiring.settings.stack_name).to_json()
+    book = _prices().book(now=now())
+    return get_calibration(_HISTORY, book, stack=wiring.settings.stack_name).to_json()
 
 
 @app.exception_handler(errors.RestoreError)  # type: ignore[untyped-decorator]

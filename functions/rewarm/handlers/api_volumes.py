@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from uuid import uuid4
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
@@ -19,22 +20,31 @@ from rewarm.steps.performance.routes import (
 from rewarm.steps.verify.benchmarks import get_benchmark
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts, start_benchmark
 
-_CHANGES = StartPerformanceChangePorts(
-    stack_name=wiring.settings.stack_name,
-    rule=wiring.settings.modification_rule,
-    volumes=wiring.volumes(),
-    modifications=wiring.modifications(),
-    trail=wiring.trail(),
-    log=wiring.performance_log(),
-    table=wiring.table(),
-    executions=wiring.performance_changes(),
-)
-_BENCHMARKS = BenchmarkPorts(
-    commands=wiring.benchmark_commands(),
-    instances=wiring.instances(),
-    volumes=wiring.volumes(),
-    artifacts=wiring.artifacts(),
-)
+
+@cache
+def _changes() -> StartPerformanceChangePorts:
+    """Made at the first use, because only these routes need them."""
+    return StartPerformanceChangePorts(
+        stack_name=wiring.settings.stack_name,
+        rule=wiring.settings.modification_rule,
+        volumes=wiring.volumes(),
+        modifications=wiring.modifications(),
+        trail=wiring.trail(),
+        log=wiring.performance_log(),
+        table=wiring.table(),
+        executions=wiring.performance_changes(),
+    )
+
+
+@cache
+def _benchmarks() -> BenchmarkPorts:
+    return BenchmarkPorts(
+        commands=wiring.benchmark_commands(),
+        instances=wiring.instances(),
+        volumes=wiring.volumes(),
+        artifacts=wiring.artifacts(),
+    )
+
 
 router = Router()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped
 
@@ -45,14 +55,14 @@ def _change_performance(volume_id: str) -> tuple[JsonObject, int]:
     change_id = f"performance-{uuid4().hex[:16]}"
     logger.append_keys(restore_id=change_id, volume_id=volume_id)
     body = json_body(router.current_event)
-    started = start_performance_change(volume_id, body, change_id=change_id, now=now(), ports=_CHANGES)
+    started = start_performance_change(volume_id, body, change_id=change_id, now=now(), ports=_changes())
     count("PerformanceChangesStarted")
     return started, 202
 
 
 @router.get("/volumes/<volume_id>/performance")
 def _get_performance(volume_id: str) -> JsonObject:
-    return get_performance(volume_id, now=now(), ports=_CHANGES)
+    return get_performance(volume_id, now=now(), ports=_changes())
 
 
 @router.post("/benchmarks")
@@ -61,10 +71,10 @@ def _start_benchmark() -> tuple[JsonObject, int]:
         json_body(router.current_event),
         benchmark_id=f"benchmark-{uuid4().hex[:16]}",
         now=now(),
-        ports=_BENCHMARKS,
+        ports=_benchmarks(),
     ), 202
 
 
 @router.get("/benchmarks/<benchmark_id>")
 def _get_benchmark(benchmark_id: str) -> JsonObject:
-    return get_benchmark(benchmark_id, now=now(), ports=_BENCHMARKS)
+    return get_benchmark(benchmark_id, now=now(), ports=_benchmarks())

@@ -22,7 +22,7 @@ def api(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, con
     routes = fresh("api_volumes")  # first: the API includes them when it is loaded
     module, world = fresh("api"), World()
     ports = BenchmarkPorts(world.commands, world.instances, world.volumes, world.artifacts)
-    monkeypatch.setattr(routes, "_BENCHMARKS", ports)
+    monkeypatch.setattr(routes, "_benchmarks", lambda: ports)
     return Api(module, world, context)
 
 
