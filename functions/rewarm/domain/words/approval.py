@@ -30,7 +30,7 @@ def approval(restore_id: str, facts: ApprovalFacts) -> Message:
     until = clock_text(facts.until)
     fields = [
         ("Price", usd_text(facts.usd)),
-        ("Approve until", until),
+        ("Approve by", until),
         ("Full speed expected by", f"{clock_text(facts.ready_p90_at)} (P90), if it is approved now"),
     ]
     if facts.deadline_at is not None:
@@ -46,7 +46,7 @@ def approval(restore_id: str, facts: ApprovalFacts) -> Message:
         next_steps=(
             f"To approve: rewarm approve {restore_id} (or POST {path}/approve).",
             f"To cancel: rewarm cancel {restore_id} (or DELETE {path}).",
-            f"If nobody approves it until {until}, the restore fails. Nothing was made so far.",
+            f"If nobody approves it by {until}, the restore fails. Nothing was made so far.",
         ),
         links=(("restore", path), ("approve", f"{path}/approve?askedAt={iso(facts.asked_at)}")),
     )

@@ -30,7 +30,7 @@ def test_says_what_waits_for_how_much_until_when_and_how_to_approve_it():
     assert message["text"].startswith(QUESTION["reason"])
     fields = {field["name"]: field["value"] for field in message["fields"]}
     assert fields["Price"] == "$3.20"
-    assert fields["Approve until"] == "2026-11-21 03:22 UTC"
+    assert fields["Approve by"] == "2026-11-21 03:22 UTC"
     assert fields["Deadline"] == "2026-11-21 03:30 UTC"
     approving, cancelling, _ = message["nextSteps"]
     assert f"rewarm approve {RESTORE_ID} (or POST /restores/{RESTORE_ID}/approve)" in approving
