@@ -46,6 +46,12 @@ def test_what_nobody_signed_opens_nothing(links: DynamoPageLinks, token: str) ->
     assert links.page_of(token, now=NOW) is None
 
 
+def test_a_letter_that_no_signature_has_opens_nothing(links: DynamoPageLinks) -> None:
+    """hmac.compare_digest takes only ASCII text."""
+    token = token_of(links.link(PAGE, until=UNTIL))
+    assert links.page_of(token[:-1] + "é", now=NOW) is None
+
+
 def test_another_restores_key_does_not_fit(links: DynamoPageLinks) -> None:
     links.link(LinkedPage("restore-other", None), until=UNTIL)
     token = token_of(links.link(PAGE, until=UNTIL))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 _TOKEN = re.compile(
-    r"(?P<restore>.{1,80})\.(?P<index>[0-9]{0,4})\.(?P<until>[0-9]{1,12})\.(?P<mac>[\w-]{43})"
+    r"(?P<restore>.{1,80})\.(?P<index>[0-9]{0,4})\.(?P<until>[0-9]{1,12})\.(?P<mac>[A-Za-z0-9_-]{43})"
 )
 """Restore, volume, end as seconds of Unix time, HMAC-SHA256. Names of executions have 80 characters."""
 
