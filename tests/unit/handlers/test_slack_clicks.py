@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import hmac
 import json
 from collections.abc import Callable
 from json import dumps
@@ -129,6 +131,14 @@ def test_approving_an_earlier_question_approves_nothing(team: Team) -> None:
     assert team.buttons == ["approve", "cancel", "report"]
 
 
+@pytest.mark.parametrize("changes", [{}, {"askedAt": None}])
+def test_a_button_that_names_no_plan_approves_nothing(team: Team, changes: Json) -> None:
+    action = {"action_id": "rewarm-approve", "value": dumps({"restoreId": RESTORE_ID, **changes})}
+    assert team.press("approve", actions=[action]) == 200
+    assert "approvedAt" not in team.record["approval"]
+    assert "names no plan" in team.slack.ephemeral[-1]["text"]
+
+
 def test_one_that_ended_is_not_cancelled(team: Team) -> None:
     team.world.table.update(RESTORE_ID, {"status": "ready"})
     assert team.press("cancel") == 200
@@ -222,6 +232,15 @@ def test_an_answer_goes_to_slack_only(team: Team) -> None:
     assert team.press("cancel", response_url="https://hooks.slack.com.example.org/actions/x") == 200
     assert team.press("cancel", response_url="http://169.254.169.254/actions/x") == 200
     assert team.slack.ephemeral == []
+
+
+def test_a_signing_secret_that_was_emptied_signs_nothing() -> None:
+    """Everybody could sign with it."""
+    secrets = Aws("secretsmanager").on("GetSecretValue", {"SecretString": "\n"})
+    requests = SlackRequests(secrets.client, "arn", clock=lambda: AT)
+    signature = hmac.new(b"", f"v0:{AT:.0f}:payload={{}}".encode(), hashlib.sha256).hexdigest()
+    headers = {"X-Slack-Request-Timestamp": f"{AT:.0f}", "X-Slack-Signature": f"v0={signature}"}
+    assert requests.payload(headers, "payload={}") is None
 
 
 def test_without_an_app_the_route_is_not_there(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:

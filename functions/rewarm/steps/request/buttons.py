@@ -61,6 +61,8 @@ def press_button(
         if name == CANCEL:
             return _cancel(restore_id, by, now, ports)
         asked_at = parsed_time(value.get("askedAt"))
+        if asked_at is None:
+            return Reply("Nothing was done: the button names no plan.", is_done=False)
         answer = approve_restore(restore_id, by=f"{by} in Slack", now=now, asked_at=asked_at, ports=ports)
         return Reply(f"Approved by {answer['approval']['by']}.", is_done=True)
     except RestoreError as error:
