@@ -78,8 +78,13 @@ def _click(event: JsonObject, slack: SlackRequests) -> JsonObject:
 
 
 def _answer(status: int, content_type: str, body: str, **headers: str) -> JsonObject:
-    """No page and no link to one may be kept, or tell another site its address."""
-    fixed = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+    """No page and no link to one may be kept, listed, framed, or tell another site its address."""
+    fixed = {
+        "Cache-Control": "no-store",
+        "Referrer-Policy": "no-referrer",
+        "X-Robots-Tag": "noindex",
+        "Content-Security-Policy": "frame-ancestors 'none'",
+    }
     return {
         "statusCode": status,
         "headers": {"Content-Type": content_type, "X-Content-Type-Options": "nosniff", **fixed, **headers},

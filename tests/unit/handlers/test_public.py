@@ -63,6 +63,13 @@ def test_before_the_plan_it_says_so(visitor: Visitor) -> None:
     assert "being planned" in visitor.open(LinkedPage(RESTORE_ID, None))["body"]
 
 
+def test_no_search_engine_lists_it_and_no_page_frames_it(visitor: Visitor) -> None:
+    """A policy in the page itself cannot forbid frames (CSP Level 3, "frame-ancestors")."""
+    headers = visitor.open(LinkedPage(RESTORE_ID, None))["headers"]
+    assert headers["X-Robots-Tag"] == "noindex"
+    assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+
+
 def test_one_that_ended_leads_to_its_report(visitor: Visitor) -> None:
     key = f"restores/{RESTORE_ID}/report.html"
     visitor.world.table.update(RESTORE_ID, {"status": "ready", "pageKey": key})
