@@ -12,7 +12,7 @@ output "api_url" {
 
 output "jwt_api_url" {
   description = "Base URL of the API for callers with a JSON Web Token."
-  value       = aws_cloudformation_stack.rewarm.outputs["JwtApiUrl"]
+  value       = lookup(aws_cloudformation_stack.rewarm.outputs, "JwtApiUrl", null)
 }
 
 output "rest_api_id" {

@@ -106,7 +106,9 @@ def _validation(condition: str, message: str) -> str:
 
 
 def _output(name: str, output: Json) -> str:
-    value = f'aws_cloudformation_stack.rewarm.outputs["{name}"]'
+    outputs = "aws_cloudformation_stack.rewarm.outputs"
+    # A stack has no output whose condition is false, and Terraform refuses a key that is not there.
+    value = f'lookup({outputs}, "{name}", null)' if "Condition" in output else f'{outputs}["{name}"]'
     shown = _attributes({"description": quoted(output["Description"]), "value": value})
     return f'output "{variable_name(name)}" {{\n{shown}}}\n'
 

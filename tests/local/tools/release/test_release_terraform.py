@@ -65,6 +65,13 @@ def test_each_output_of_the_stack_is_one_of_the_module(package):
     assert shown == [terraform.variable_name(name) for name in package.template["Outputs"]]
 
 
+def test_an_output_that_a_stack_may_lack_is_null_without_it(package):
+    """Terraform refuses a map's key that is not there (its documentation, "lookup")."""
+    shown = {name: one["value"] for block in parsed("outputs.tf")["output"] for name, one in block.items()}
+    for name, output in package.template["Outputs"].items():
+        assert ("lookup(" in shown[terraform.variable_name(name)]) is ("Condition" in output), name
+
+
 def test_the_stack_is_the_packaged_template():
     (block,) = parsed("main.tf")["resource"]
     stack = block["aws_cloudformation_stack"]["rewarm"]
