@@ -96,12 +96,14 @@ def caller(event: BaseProxyEvent) -> str:
 
 
 def stop_other_routes(event: BaseProxyEvent, route: str) -> None:
-    """Raise AccessDeniedError for a token whose scopes API Gateway has checked for another route.
+    """Raise AccessDeniedError for a caller whom API Gateway has let in by another route.
 
-    AWS does not document what an HTTP API makes of an encoded path when it chooses the route.
+    AWS does not document what its APIs make of an encoded path when they choose the route. An HTTP API names
+    method and path of the route, a REST API only the path.
     """
-    chosen = (event.get("requestContext") or {}).get("routeKey")
-    if chosen is not None and chosen != route:
+    context = event.get("requestContext") or {}
+    chosen = context.get("routeKey") or context.get("resourcePath")
+    if chosen is not None and chosen not in (route, route.partition(" ")[2]):
         raise AccessDeniedError(f"the path was taken for the route {chosen}; write it as {route}")
 
 

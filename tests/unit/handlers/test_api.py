@@ -114,7 +114,8 @@ def event(method: str, path: str, body: str | None, headers: dict[str, str]) -> 
             "accountId": "123456789012", "apiId": "api", "httpMethod": method, "path": f"/v1{path}",
             "stage": "v1",
             "requestId": "request", "extendedRequestId": "JKJaXmPLvHcESHA=",
-            "resourcePath": path, "identity": {"sourceIp": "192.0.2.1", "userArn": CALLER},
+            "resourcePath": re.sub("(?<=^/restores/)[^/]+", "{restoreId}", path),
+            "identity": {"sourceIp": "192.0.2.1", "userArn": CALLER},
         },
     }  # fmt: skip
 

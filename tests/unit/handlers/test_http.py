@@ -71,10 +71,17 @@ class TestEvents:
 
     def test_a_token_is_good_only_for_the_route_that_it_was_checked_for(self) -> None:
         approve = "POST /restores/{restoreId}/approve"
-        stop_other_routes(APIGatewayProxyEvent({"requestContext": {"resourcePath": "/{path+}"}}), approve)
+        stop_other_routes(APIGatewayProxyEvent({"requestContext": {}}), approve)
         stop_other_routes(APIGatewayProxyEvent({"requestContext": {"routeKey": approve}}), approve)
         with pytest.raises(AccessDeniedError, match="was taken for the route \\$default"):
             stop_other_routes(APIGatewayProxyEvent({"requestContext": {"routeKey": "$default"}}), approve)
+
+    def test_a_signature_is_good_only_for_the_route_that_iam_has_allowed(self) -> None:
+        path = "/restores/{restoreId}/approve"
+        stop_other_routes(APIGatewayProxyEvent({"requestContext": {"resourcePath": path}}), f"POST {path}")
+        other = APIGatewayProxyEvent({"requestContext": {"resourcePath": "/{path+}"}})
+        with pytest.raises(AccessDeniedError, match=r"was taken for the route /{path\+}"):
+            stop_other_routes(other, f"POST {path}")
 
     def test_a_rest_apis_event_is_left_alone(self) -> None:
         event = {"path": "/restores", "httpMethod": "GET", "requestContext": {}}
