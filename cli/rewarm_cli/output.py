@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rewarm_cli.problems import USAGE, CommandFailedError
+from rewarm_cli.words import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 WIDE = 10_000
 """Columns of what is not a terminal: a program reads it, and nothing is cut or wrapped."""
@@ -21,7 +23,7 @@ WIDE = 10_000
 def document(value: Any, output: str) -> str:
     """The value as JSON or YAML."""
     if output != "yaml":
-        return json.dumps(value, indent=2, ensure_ascii=False)
+        return visible(json.dumps(value, indent=2, ensure_ascii=False))
     import yaml
 
     text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=110)
@@ -45,11 +47,15 @@ def _searched(value: Any, query: str) -> Any:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where people read; colours and width are the terminal's."""
+    """Where people read; colours and width are the terminal's, and control characters can be seen."""
     from rich.console import Console
 
+    class VisibleConsole(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(visible(text), **options)
+
     stream = sys.stderr if stderr else sys.stdout
-    return Console(
+    return VisibleConsole(
         file=stream, width=None if stream.isatty() else WIDE, highlight=False, markup=False, emoji=False
     )
 

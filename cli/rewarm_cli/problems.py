@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import click
 
-from rewarm_cli.words import command, duration
+from rewarm_cli.words import command, duration, visible
 
 Json = dict[str, Any]
 
@@ -31,7 +31,7 @@ class CommandFailedError(click.ClickException):
     """Ends the command with a message and an exit status."""
 
     def __init__(self, message: str, status: int = FAILED) -> None:
-        super().__init__(message)
+        super().__init__(visible(message))
         self.exit_code = status  # type: ignore[misc]  # of the class, in click
 
 

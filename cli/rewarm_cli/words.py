@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -19,6 +20,15 @@ TYPED_AS = "REWARM_TYPED_AS"
 """In the environment of ./rewarm: how it was called."""
 WHERE = {"profile": "--profile", "region": "--region", "stack": "--stack", "api_url": "--api-url"}
 """The options that say which stack."""
+
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What moves or colours a terminal, or turns the direction of text; a tab and a new line do no harm."""
+
+
+def visible(text: str) -> str:
+    """The text with its control characters as JSON escapes them: names from outside may have any."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def command(*words: str) -> str:
