@@ -46,7 +46,9 @@ def call(method, path):
     return "execute-api:Invoke", f"{API}/{method}{path}"
 
 
-@pytest.mark.parametrize("name", ["operator", "viewer", "approver", "doctor", "calibrator"])
+@pytest.mark.parametrize(
+    "name", ["operator", "viewer", "approver", "doctor", "doctor-on-instance", "calibrator"]
+)
 def test_aws_supports_every_statement_for_people(name):
     assert [said for one in policy(name) for said in problems(one)] == []
 

@@ -65,7 +65,9 @@ def _button(lab: FastLab) -> None:
     lab.pass_time(60)
     slack = SlackWorkspace()
     slack.signing_secret = SLACK["SlackSigningSecret"]
-    action = {"action_id": "rewarm-approve", "value": json.dumps({"restoreId": restore_id})}
+    asked_at = lab.api("GET", f"/restores/{restore_id}")[1]["approval"]["askedAt"]
+    value = json.dumps({"restoreId": restore_id, "askedAt": asked_at})
+    action = {"action_id": "rewarm-approve", "value": value}
     payload = {"type": "block_actions", "user": {"id": "U1", "name": "ann"}, "actions": [action]}
     body = urlencode({"payload": json.dumps(payload)})
     answer = lab.public("POST", "/slack/interactions", body, **slack.signed(body, at=lab.scheduler.now))
