@@ -15,8 +15,9 @@ LEAST_SHOWN_USD = Decimal("0.0001")
 
 
 def iso(instant: datetime) -> str:
-    """UTC, ending in Z; fractions of a second only where there are some."""
-    text = instant.astimezone(UTC).isoformat(timespec="milliseconds" if instant.microsecond else "seconds")
+    """UTC, ending in Z; milliseconds only where there are some, so that the text read again gives itself."""
+    has_fraction = instant.microsecond >= 1_000
+    text = instant.astimezone(UTC).isoformat(timespec="milliseconds" if has_fraction else "seconds")
     return text.replace("+00:00", "Z")
 
 
