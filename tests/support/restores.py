@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -264,7 +265,9 @@ class RestoreUser:
     def _stop_executions(self, machine: str) -> None:
         running = self._states.list_executions(stateMachineArn=machine, statusFilter="RUNNING")["executions"]
         for one in running:
-            self._states.stop_execution(executionArn=one["executionArn"])
+            # It may have ended since the list; the embedded AWS refuses to stop what does not run.
+            with suppress(self._states.exceptions.ValidationException):
+                self._states.stop_execution(executionArn=one["executionArn"])
 
     def _end_commands(self) -> None:
         ssm = self.lab.client("ssm")
