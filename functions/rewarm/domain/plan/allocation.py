@@ -1,13 +1,10 @@
 """Which estimate each volume of a restore gets, so that all together are cheapest and within the budget.
 
-A volume's own limit is the deadline, or its own fastest where that is later. The cheapest way for every
-volume within its limit is the answer, if the budget allows it. If not, the limit is moved back for all,
-to the first time at which the budget suffices: the slowest volume is then as early as the money can make
-it. So a longer deadline never costs more, and a larger budget is never slower.
-
-Only fast snapshot restore couples volumes in price: one price for all of a snapshot in a zone. It is taken
-there by every volume that it serves in time, or by none. What the volumes share otherwise (instance, quotas,
-credits) is in their facts, as if all took the same road; see rewarm.domain.plan.facts.
+A volume's own limit is the deadline, or its own fastest where that is later. Where volumes that share an
+instance or a snapshot cannot all keep their limits, the limit of these is the earliest that all of them can
+keep. The cheapest mix within these limits is the answer, if the budget and the Region's quotas allow it. If
+not, the limit is moved back for all, to the first time at which they do. So a longer deadline never costs
+more, and a larger budget is never slower. The mix itself is found by rewarm.domain.plan.joint.
 
 The what-if over deadlines is made of the same: what all volumes together cost at least, for every deadline
 that can be met.
@@ -16,207 +13,113 @@ that can be met.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
 
 from rewarm.domain.model import PriceBook, Strategy
-from rewarm.domain.plan import cost
-from rewarm.domain.plan.estimates import Estimate, EstimateLimits, Outcome, PlanObjective
-from rewarm.domain.plan.estimators import ESTIMATORS, MIN_RATE_MIB_S, most_rate, rate_p90
+from rewarm.domain.plan.estimates import Estimate, PlanObjective
+from rewarm.domain.plan.estimators import MIN_RATE_MIB_S, most_rate, rate_p90
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
+from rewarm.domain.plan.joint import MOST_SEARCHED, Mix, SharedQuotas, Ways, cheapest, sharing, ways_of
 from rewarm.domain.plan.warm_up import boosts_of
 
-GRADED = (Strategy.PROVISIONED_RATE, Strategy.BOOSTED_WARM_UP)
-"""Strategies with a setting that trades price for time; the others have one estimate."""
-ORDER = {name: place for place, name in enumerate(ESTIMATORS)}
-
-POINTS = 48
+POINTS, POINTS_OF_MANY = 48, 12
 """Looked at evenly; where the strategies of two neighbours differ, the change between them is sought too."""
+EXACT_SECONDS, ROUGH_SHARE = 1e-3, 0.02
+"""How near the earliest time is sought: of a few volumes to a millisecond, of many to two percent."""
+UNLIMITED = SharedQuotas(rate_mib_s=10**9, fast_restores=10**9)
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationCandidate:
-    """A volume with what can be had for it, before any limit."""
-
-    facts: VolumeFacts
-    book: PriceBook
-    single: tuple[Estimate, ...]
-    """Of the strategies with one estimate, but fast snapshot restore."""
-    graded: tuple[Strategy, ...]
-    fast_restore: Estimate | None
-    fastest: float
-
-    def within(self, seconds: float) -> Estimate | None:
-        """The cheapest but fast snapshot restore; None where nothing is as early."""
-        limits = EstimateLimits(seconds)
-        found = [*self.single, *(_estimate(name, self.facts, self.book, limits) for name in self.graded)]
-        in_time = [
-            estimate for estimate in found if estimate is not None and estimate.times.ready_p90 <= seconds
-        ]
-        return min(in_time, key=rank, default=None)
-
-
-def rank(estimate: Estimate) -> tuple[Decimal, float, float, int]:
-    """Price first; ties by the earlier P90, the earlier P50, the order of ESTIMATORS."""
-    times = estimate.times
-    return (estimate.decidable_usd, times.ready_p90, times.ready_p50, ORDER[estimate.strategy])
-
-
-def allocate(
-    volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook
-) -> list[Estimate] | None:
+def allocate(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> Mix | None:
     """One estimate for each volume; None where some volume has none, or the budget is too small for any."""
-    all_of_them = candidates(volumes, objective, book)
-    if any(math.isinf(candidate.fastest) for candidate in all_of_them):
+    if not volumes:
         return None
-    deadline = math.inf if objective.deadline_seconds is None else objective.deadline_seconds
-    chosen = all_within(all_of_them, deadline)
-    budget = objective.budget_usd
-    if budget is None or usd(chosen) <= budget:
-        return chosen
-    times = [time for time in turning_times(all_of_them) if time > deadline]
-    later = bisect_left(times, -budget, key=lambda time: -usd(all_within(all_of_them, time)))
-    return all_within(all_of_them, times[later]) if later < len(times) else None
+    return _Allocation(volumes, objective, book).best()
 
 
-def usd(estimates: Iterable[Estimate]) -> Decimal:
-    """What the choice can change of their price."""
-    return sum((estimate.decidable_usd for estimate in estimates), Decimal(0))
+class _Allocation:
+    """The volumes of a restore with what can be had for them."""
+
+    def __init__(self, volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> None:
+        self._ways = ways_of(volumes, objective, book)
+        self._fastest = [ways.fastest() for ways in self._ways]
+        self._quotas = SharedQuotas.of(volumes)
+        self._deadline = math.inf if objective.deadline_seconds is None else objective.deadline_seconds
+        self._budget = objective.budget_usd
+
+    def best(self) -> Mix | None:
+        """Within the deadline, or as early as possible."""
+        if any(map(math.isinf, self._fastest)):
+            return None
+        found = self.at(self._deadline)
+        if found is None:
+            self._fastest = self._fastest_together()
+            found = self.at(self._deadline)
+        if self._affordable(found):
+            return found
+        return _earliest(self.at, self._affordable, self._deadline, few=len(self._ways) <= MOST_SEARCHED)
+
+    def at(self, seconds: float) -> Mix | None:
+        """The cheapest, each volume within the time or its own fastest where that is later."""
+        limits = [max(seconds, fastest) for fastest in self._fastest]
+        return cheapest(self._ways, limits, self._quotas)
+
+    def _affordable(self, mix: Mix | None) -> bool:
+        return mix is not None and (self._budget is None or mix.usd <= self._budget)
+
+    def _fastest_together(self) -> list[float]:
+        """Of each volume beside those that share an instance or a snapshot with it."""
+        found = list(self._fastest)
+        for group in sharing(self._ways):
+            ways, fastest = [self._ways[place] for place in group], [self._fastest[place] for place in group]
+
+            def at(
+                seconds: float, ways: Sequence[Ways] = ways, fastest: Sequence[float] = fastest
+            ) -> Mix | None:
+                return cheapest(ways, [max(seconds, own) for own in fastest], UNLIMITED)
+
+            if at(self._deadline) is None:
+                mix = _earliest(
+                    at, lambda mix: mix is not None, self._deadline, few=len(group) <= MOST_SEARCHED
+                )
+                together = math.inf if mix is None else mix.seconds
+                for place in group:
+                    found[place] = max(found[place], together)
+        return found
 
 
-def candidates(
-    volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook
-) -> list[AllocationCandidate]:
-    """One for each volume; volumes that are alike share it."""
-    known: list[AllocationCandidate] = []
-    found = []
-    for facts in volumes:
-        alike = next((other for other in known if other.facts == facts), None)
-        if alike is None:
-            alike = candidate(facts, objective, book)
-            known.append(alike)
-        found.append(alike)
-    return found
+def _earliest(
+    at: Callable[[float], Mix | None], serves: Callable[[Mix | None], bool], after: float, *, few: bool
+) -> Mix | None:
+    """The mix with the earliest last volume, by halves of the time; None where none serves at any time."""
+    best = at(math.inf)
+    if best is None or not serves(best):
+        return None
+    early, late = max(0.0, after if math.isfinite(after) else 0.0), best.seconds
+    while late - early > (EXACT_SECONDS if few else max(1.0, ROUGH_SHARE * late)):
+        middle = (early + late) / 2
+        mix = at(middle)
+        if mix is None or not serves(mix):
+            early = middle
+        else:
+            best, late = mix, min(middle, max(early, mix.seconds))
+    return best
 
 
-def candidate(facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> AllocationCandidate:
-    """The estimates that the objective lets us choose from."""
-    allowed = [name for name in ESTIMATORS if objective.allows(name)]
-    hurry = EstimateLimits(0.0, objective.budget_usd if objective.fixed is Strategy.VOLUME_CLONE else None)
-    first = {name: _estimate(name, facts, book, hurry) for name in allowed}
-    known = {name: estimate for name, estimate in first.items() if estimate is not None}
-    return AllocationCandidate(
-        facts,
-        book,
-        single=tuple(
-            estimate
-            for name, estimate in known.items()
-            if name not in {*GRADED, Strategy.FAST_SNAPSHOT_RESTORE}
-        ),
-        graded=tuple(name for name in known if name in GRADED),
-        fast_restore=known.get(Strategy.FAST_SNAPSHOT_RESTORE),
-        fastest=min((estimate.times.ready_p90 for estimate in known.values()), default=math.inf),
-    )
-
-
-def _estimate(name: Strategy, facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Estimate | None:
-    outcome: Outcome = ESTIMATORS[name](facts, book, limits)
-    return outcome if isinstance(outcome, Estimate) else None
-
-
-def all_within(volumes: Sequence[AllocationCandidate], seconds: float) -> list[Estimate]:
-    """The cheapest for all together, each within the time or its own fastest where that is later."""
-    groups: dict[tuple[str, str], list[int]] = {}
-    alone: dict[int, Estimate | None] = {}
-    for index, volume in enumerate(volumes):
-        groups.setdefault(volume.facts.place, []).append(index)
-        if id(volume) not in alone:
-            alone[id(volume)] = volume.within(max(seconds, volume.fastest))
-    chosen: dict[int, Estimate] = {}
-    for indices in groups.values():
-        group = {index: volumes[index] for index in indices}
-        chosen.update(
-            _group_within(group, {index: alone[id(candidate)] for index, candidate in group.items()}, seconds)
-        )
-    return [chosen[index] for index in range(len(volumes))]
-
-
-def _group_within(
-    group: Mapping[int, AllocationCandidate], others: Mapping[int, Estimate | None], seconds: float
-) -> dict[int, Estimate]:
-    """Volumes of one snapshot in one zone: fast snapshot restore for all that it serves, or for none."""
-    alone = {index: other for index, other in others.items() if other is not None}
-    fast = {
-        index: candidate.fast_restore
-        for index, candidate in group.items()
-        if candidate.fast_restore is not None
-        and candidate.fast_restore.times.ready_p90 <= max(seconds, candidate.fastest)
-        and _better(candidate.fast_restore, alone.get(index))
-    }
-    if not fast:
-        return alone
-    together = {**alone, **(_shared(group, fast) if usd(fast.values()) else fast)}
-    if len(alone) < len(group):
-        return together
-    return min(together, alone, key=_way_rank)
-
-
-def _way_rank(way: Mapping[int, Estimate]) -> tuple[Decimal, float]:
-    return usd(way.values()), max(estimate.times.ready_p90 for estimate in way.values())
-
-
-def _better(fast: Estimate, other: Estimate | None) -> bool:
-    """Whether a volume gains by fast snapshot restore once its price is paid."""
-    if other is None:
-        return True
-    if not fast.decidable_usd:
-        return rank(fast) < rank(other)
-    return other.decidable_usd > 0 or fast.times.ready_p90 < other.times.ready_p90
-
-
-def _shared(group: Mapping[int, AllocationCandidate], fast: Mapping[int, Estimate]) -> dict[int, Estimate]:
-    """One price until the group's last volume is ready, in parts that add up.
-
-    It is the last of all that could take it, so that the price does not depend on who does. Who gets the odd
-    millionth of a dollar follows from the volumes, not from their order.
-    """
-    able = [candidate.fast_restore for candidate in group.values() if candidate.fast_restore is not None]
-    seconds = max(estimate.times.ready_p90 for estimate in able)
-    ordered = sorted(fast, key=lambda index: group[index].facts.written_bytes)
-    return {
-        index: replace(
-            fast[index],
-            parts=(
-                *(part for part in fast[index].parts if part.sunk),
-                cost.fast_snapshot_restore(group[index].book, seconds, len(ordered), position),
-            ),
-        )
-        for position, index in enumerate(ordered)
-    }
-
-
-def turning_times(volumes: Sequence[AllocationCandidate]) -> list[float]:
-    """Every P90 that a volume can have, ascending: where the cheapest choice may change."""
-    alike = {id(volume): volume for volume in volumes}
-    return sorted({time for candidate in alike.values() for time in _times(candidate)})
-
-
-def _times(one: AllocationCandidate) -> list[float]:
-    """Every P90 that a volume can have: where the cheapest choice may change."""
-    facts = one.facts
-    times = [estimate.times.ready_p90 for estimate in one.single]
-    if one.fast_restore is not None:
-        times.append(one.fast_restore.times.ready_p90)
-    if Strategy.PROVISIONED_RATE in one.graded:
-        rates = range(MIN_RATE_MIB_S, most_rate(facts) + 1)
-        times += map(rate_p90(facts), rates)
-    boosts = boosts_of(facts, one.book) if Strategy.BOOSTED_WARM_UP in one.graded else ""
-    if not isinstance(boosts, str):
-        times += map(boosts.ready_p90, boosts.steps_mib_s)
-    return times
+def turning_times(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[float]:
+    """P90s that volumes can have, alone and where all take the same strategy, ascending."""
+    times: set[float] = set()
+    for facts in {repr(facts): facts for facts in (*volumes, *beside_each_other(volumes))}.values():
+        times.update(Ways(facts, objective, book).times())
+        if objective.allows(Strategy.PROVISIONED_RATE):
+            rates = range(MIN_RATE_MIB_S, most_rate(facts) + 1)
+            times.update(map(rate_p90(facts), rates))
+        boosts = boosts_of(facts, book) if objective.allows(Strategy.BOOSTED_WARM_UP) else ""
+        if not isinstance(boosts, str):
+            times.update(map(boosts.ready_p90, boosts.steps_mib_s))
+    return sorted(times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +130,12 @@ class FrontierStep:
     cost_usd: Decimal
     estimates: tuple[Estimate, ...]
     """One for each volume, in the order of the volumes."""
+
+    @classmethod
+    def of(cls, mix: Mix) -> FrontierStep:
+        """What the mix costs, all included."""
+        cost_usd = sum((estimate.cost_usd for estimate in mix.estimates), Decimal(0))
+        return cls(mix.seconds, cost_usd, mix.estimates)
 
     @property
     def strategies(self) -> tuple[Strategy, ...]:
@@ -242,27 +151,32 @@ def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
     the strategies change.
     """
     asked = PlanObjective(fixed=objective.fixed)
-    found = candidates(beside_each_other(volumes), asked, book)
-    first = max((candidate.fastest for candidate in found), default=0.0)
-    times = [time for time in turning_times(found) if time >= first]
-    if not times:
+    first = allocate(volumes, PlanObjective(0.0, fixed=objective.fixed), book)
+    if first is None:
         return []
-    looked_at: dict[int, FrontierStep] = {}
-    for index in sorted({round(place * (len(times) - 1) / POINTS) for place in range(POINTS + 1)}):
-        looked_at[index] = _step(found, times[index])
+    allocation = _Allocation(volumes, asked, book)
+    times = [
+        first.seconds,
+        *(time for time in turning_times(volumes, asked, book) if time > first.seconds),
+    ]
+    looked_at: dict[int, FrontierStep] = {0: FrontierStep.of(first)}
+    points = POINTS if len(volumes) <= MOST_SEARCHED else POINTS_OF_MANY
+    for index in sorted({round(place * (len(times) - 1) / points) for place in range(points + 1)} - {0}):
+        _look(allocation, times, looked_at, index)
     for earlier, later in pairwise(sorted(looked_at)):
-        _seek_change(found, times, looked_at, earlier, later)
+        _seek_change(allocation, times, looked_at, earlier, later)
     return _falling(looked_at[index] for index in sorted(looked_at))
 
 
-def _step(found: Sequence[AllocationCandidate], seconds: float) -> FrontierStep:
-    chosen = all_within(found, seconds)
-    cost_usd = sum((estimate.cost_usd for estimate in chosen), Decimal(0))
-    return FrontierStep(max(estimate.times.ready_p90 for estimate in chosen), cost_usd, tuple(chosen))
+def _look(
+    allocation: _Allocation, times: Sequence[float], looked_at: dict[int, FrontierStep], index: int
+) -> None:
+    mix = allocation.at(times[index])
+    looked_at[index] = looked_at[max(looked_at)] if mix is None else FrontierStep.of(mix)
 
 
 def _seek_change(
-    found: Sequence[AllocationCandidate],
+    allocation: _Allocation,
     times: Sequence[float],
     looked_at: dict[int, FrontierStep],
     earlier: int,
@@ -271,7 +185,7 @@ def _seek_change(
     """By halves, until the two steps on both sides of the change are known."""
     while later - earlier > 1 and looked_at[earlier].strategies != looked_at[later].strategies:
         middle = (earlier + later) // 2
-        looked_at[middle] = _step(found, times[middle])
+        _look(allocation, times, looked_at, middle)
         if looked_at[middle].strategies == looked_at[earlier].strategies:
             earlier = middle
         else:

@@ -76,6 +76,8 @@ class VolumeFacts:
     volumes_of_restore: int = 1
     clones_of_restore: int = 1
     """Volumes of this restore that could be clones."""
+    queue_seconds: float = 0.0
+    """How long it waits until other volumes of this restore have left it the rate's quota."""
     read_beside: tuple[int, ...] = ()
     """What the agent reads of this restore's other volumes on the same instance, in bytes, ascending."""
 

@@ -53,7 +53,7 @@ def _rank(best: Estimate, others: Sequence[Estimate], objective: PlanObjective) 
     """For one volume alone another may be cheaper, as the other volumes pay for what all share."""
     in_time = " that meets the deadline" if objective.deadline_seconds is not None else ""
     if any(other.decidable_usd < best.decidable_usd and not is_late(other, objective) for other in others):
-        return f"the cheapest{in_time} for all volumes of the snapshot together"
+        return f"the cheapest{in_time} for all volumes together"
     if any(other.decidable_usd == best.decidable_usd for other in others):
         return f"the cheapest{in_time}, and the fastest at that price"
     return f"the cheapest{in_time}"
@@ -87,7 +87,7 @@ def why_not(estimate: Estimate, best: Estimate, objective: PlanObjective) -> str
         more = usd_text(estimate.decidable_usd - best.decidable_usd)
         return f"Costs {more} more; full speed within {ready}."
     if estimate.decidable_usd < best.decidable_usd:
-        return f"Cheaper alone, but not if the snapshot's volumes share one price; full speed within {ready}."
+        return f"Cheaper alone, but not for all volumes together; full speed within {ready}."
     if estimate.times.ready_p90 > best.times.ready_p90:
         return f"Slower at the same price: {_against(estimate, best)}."
     return f"No better: {ready} at the same price."

@@ -13,10 +13,11 @@ from decimal import Decimal
 
 from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan import reasons
-from rewarm.domain.plan.allocation import allocate, rank, usd
+from rewarm.domain.plan.allocation import allocate
 from rewarm.domain.plan.estimates import Estimate, Outcome, PlanObjective, is_late, over_budget
 from rewarm.domain.plan.estimators import ESTIMATORS
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
+from rewarm.domain.plan.joint import rank
 
 __all__ = ["Considered", "Decision", "PlanObjective", "PlannedEstimate", "choose", "choose_all"]
 
@@ -62,7 +63,8 @@ def choose_all(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: P
 
 
 def _choose(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[Decision]:
-    chosen = allocate(volumes, objective, book)
+    mix = allocate(volumes, objective, book)
+    chosen = mix.estimates if mix is not None else None
     if chosen is None or (objective.strict and any(is_late(best, objective) for best in chosen)):
         raise _refusal(volumes, objective, book)
     return [
@@ -141,5 +143,5 @@ def _refusal(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
         if not fitting:
             return reasons.nothing_fits(outcomes, objective)
     wanted = PlanObjective(objective.deadline_seconds if objective.strict else None, fixed=objective.fixed)
-    least = allocate(volumes, wanted, book) or []
-    return reasons.too_dear_together(len(volumes), usd(least), objective)
+    least = allocate(volumes, wanted, book)
+    return reasons.too_dear_together(len(volumes), least.usd if least else Decimal(0), objective)

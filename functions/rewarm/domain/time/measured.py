@@ -29,6 +29,8 @@ MOST_SAMPLES = 240
 class Phase(StrEnum):
     """The parts of a restore, in the order in which they happen; each strategy has some of them."""
 
+    QUEUE = "queue"
+    """Until other volumes of the restore have left it what they share."""
     PREPARE = "prepare"
     """Until fast snapshot restore is enabled and has a credit."""
     CREATE = "create"

@@ -92,7 +92,7 @@ class TestFrontier:
     def test_tells_what_the_engine_would_choose_for_that_deadline(self, volumes, place):
         steps = frontier(volumes, PlanObjective(), TOKYO)
         step = steps[place % len(steps)]
-        chosen = allocate(beside_each_other(volumes), PlanObjective(step.deadline_seconds), TOKYO)
+        chosen = allocate(beside_each_other(volumes), PlanObjective(step.deadline_seconds), TOKYO).estimates
         assert max(one.times.ready_p90 for one in chosen) <= step.deadline_seconds
         assert total(chosen) == step.cost_usd
 
@@ -104,12 +104,12 @@ class TestFrontier:
         steps = frontier([the_facts], PlanObjective(), TOKYO)
         for earlier, later in pairwise(steps):
             deadline = earlier.deadline_seconds + share * (later.deadline_seconds - earlier.deadline_seconds)
-            (chosen,) = allocate(beside_each_other([the_facts]), PlanObjective(deadline), TOKYO)
+            (chosen,) = allocate(beside_each_other([the_facts]), PlanObjective(deadline), TOKYO).estimates
             assert later.cost_usd <= chosen.cost_usd <= earlier.cost_usd
 
     @a_few
     @given(any_facts())
     def test_nothing_meets_an_earlier_deadline_than_the_first(self, the_facts):
         first = frontier([the_facts], PlanObjective(), TOKYO)[0].deadline_seconds
-        (chosen,) = allocate(beside_each_other([the_facts]), PlanObjective(first - 0.001), TOKYO)
+        (chosen,) = allocate(beside_each_other([the_facts]), PlanObjective(first - 0.001), TOKYO).estimates
         assert chosen.times.ready_p90 > first - 0.001

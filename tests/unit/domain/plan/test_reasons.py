@@ -33,16 +33,15 @@ def test_a_volume_that_waits_for_the_last_is_not_told_that_nothing_is_in_time():
 
 
 def test_what_is_paid_for_the_others_sake_is_not_called_the_cheapest_alone():
-    # Seven rates of 100 GiB are $1.01; fast snapshot restore for all eight is at least $0.90.
-    with_agent = facts(instance_limits=InstanceEbsLimits(20.0, 20.0, None, None), **of_gib(100))
-    without = replace(with_agent, agent_available=False)
-    decisions = choose_all([with_agent, *[without] * 7], PlanObjective(2 * 3_600), BOOK)
+    # Four rates of 200 GiB would be $1.15, and fast snapshot restore for all is $0.90. The small one's part of
+    # it is $0.18, and a rate for it alone would be $0.0144.
+    large = facts(agent_available=False, **of_gib(200))
+    small = facts(agent_available=False, **of_gib(10))
+    decisions = choose_all([small, *[large] * 4], PlanObjective(2 * 3_600), BOOK)
     shared = decisions[0]
     assert shared.plan.estimate.strategy is Strategy.FAST_SNAPSHOT_RESTORE
-    assert (
-        "is the cheapest that meets the deadline for all volumes of the snapshot together" in shared.plan.why
-    )
-    assert reason(shared, Strategy.WARM_UP_AGENT).startswith("Cheaper alone")
+    assert "is the cheapest that meets the deadline for all volumes together" in shared.plan.why
+    assert reason(shared, Strategy.PROVISIONED_RATE).startswith("Cheaper alone")
 
 
 def test_a_price_just_over_the_budget_reads_as_more_than_it():

@@ -16,7 +16,7 @@ from hypothesis import given
 
 from rewarm.domain.model import BoostSettings, Strategy
 from rewarm.domain.plan import cost
-from rewarm.domain.plan.allocation import allocate, usd
+from rewarm.domain.plan.allocation import allocate
 from rewarm.domain.plan.estimates import NEVER_BY_ITSELF, Estimate, EstimateLimits, PlanObjective
 from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
 from rewarm.domain.plan.facts import beside_each_other
@@ -92,7 +92,7 @@ def test_no_plan_for_one_volume_is_cheaper_in_time_nor_faster_when_late(facts, d
     found, fast = everything(facts), fast_restore(facts)
     if fast is not None:
         found.append((fast.decidable_usd, fast.times.ready_p90))
-    (chosen,) = allocate([facts], PlanObjective(deadline, budget), TOKYO)
+    (chosen,) = allocate([facts], PlanObjective(deadline, budget), TOKYO).estimates
     in_time = within(found, deadline, budget)
     if in_time:
         assert chosen.decidable_usd <= min(in_time)[0]
@@ -142,7 +142,7 @@ def price_of(volumes, place):
 @given(any_restore(most=2), deadlines, budgets)
 def test_no_combination_for_two_volumes_is_cheaper_in_time_nor_faster_when_late(volumes, deadline, budget):
     chosen = allocate(volumes, PlanObjective(deadline, budget), TOKYO)
-    price, slowest = usd(chosen), max(one.times.ready_p90 for one in chosen)
+    price, slowest = chosen.usd, max(one.times.ready_p90 for one in chosen.estimates)
     combinations = [
         (other, max(readies)) for other, readies in all_together(volumes) if budget is None or other <= budget
     ]
@@ -160,7 +160,7 @@ def test_a_lower_quota_or_price_is_seen_by_both(facts, deadline):
     """The search itself finds what is there: without it an oracle that never objects would prove nothing."""
     (facts,) = beside_each_other([replace(facts, rate_quota_left_mib_s=5_000)])
     best = min(within(everything(facts), deadline, None), default=None)
-    (chosen,) = allocate([facts], PlanObjective(deadline), TOKYO)
+    (chosen,) = allocate([facts], PlanObjective(deadline), TOKYO).estimates
     late = deadline is not None and chosen.times.ready_p90 > deadline
     if best is None:
         assert late or chosen.strategy is Strategy.FAST_SNAPSHOT_RESTORE

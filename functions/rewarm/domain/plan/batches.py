@@ -1,0 +1,136 @@
+"""Volumes at a provisioned rate share the Region's quota: all at once if it suffices, else one after another.
+
+A volume holds its rate from CreateVolume until EBS has loaded it. A volume that waits has less time left, so
+it may need a higher rate, which costs more.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, permutations
+from operator import neg
+
+from rewarm.domain.plan.estimators import MAX_RATE_MIB_S, MIN_RATE_MIB_S, rate_p90
+from rewarm.domain.plan.facts import VolumeFacts
+
+MOST_ORDERS = 120
+"""So many orders of a few volumes are tried, where the usual ones do not give the lowest price."""
+
+
+RATES = range(MIN_RATE_MIB_S, MAX_RATE_MIB_S + 1)
+
+
+def seconds_by_rate(facts: VolumeFacts) -> tuple[float, ...]:
+    """P90 of full speed in seconds with each of RATES, for a volume that does not wait."""
+    return tuple(map(rate_p90(facts), RATES))
+
+
+@dataclass(frozen=True, slots=True)
+class RateJob:
+    """A volume that is to be loaded at a rate, and until when it must be ready."""
+
+    data_bytes: int
+    limit_seconds: float
+    seconds: tuple[float, ...]
+    """As `seconds_by_rate` gives it."""
+
+    def least_rate(self, waited_seconds: float) -> int:
+        """The lowest rate, in MiB/s, that is in time after the wait; above MAX_RATE_MIB_S where none is."""
+        left = self.limit_seconds - waited_seconds
+        return MIN_RATE_MIB_S + bisect_left(self.seconds, -left, key=neg)
+
+    def ready_p90(self, rate_mib_s: int) -> float:
+        """Seconds from its beginning."""
+        return self.seconds[rate_mib_s - MIN_RATE_MIB_S]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """When a volume is created, in seconds from now, and its rate."""
+
+    start_seconds: float
+    rate_mib_s: int
+
+
+def turns(jobs: Sequence[RateJob], quota_mib_s: int) -> list[Turn] | None:
+    """When each of the volumes begins and at which rate; None where no order was found that is in time.
+
+    The order of the result is that of the jobs. The lowest sum of data x rate among the orders and rates that
+    are tried is taken: it is the lowest price, since the price is per GiB and MiB/s.
+    """
+    needed = [job.least_rate(0.0) for job in jobs]
+    if any(rate > min(MAX_RATE_MIB_S, quota_mib_s) for rate in needed):
+        return None
+    if sum(needed) <= quota_mib_s:
+        return [Turn(0.0, rate) for rate in needed]
+    if not _could_fit(jobs, quota_mib_s):
+        return None
+    least = sum(job.data_bytes * rate for job, rate in zip(jobs, needed, strict=True))
+    best: tuple[int, list[Turn]] | None = None
+    for floor in _floors(quota_mib_s):
+        if best is not None and _weight(jobs, [Turn(0.0, max(floor, rate)) for rate in needed]) >= best[0]:
+            break
+        for order in _orders(jobs):
+            taken = _in_order(jobs, order, quota_mib_s, floor)
+            if taken is None:
+                continue
+            weight = _weight(jobs, taken)
+            if best is None or weight < best[0]:
+                best = weight, taken
+            if weight == least:
+                return taken
+    return best[1] if best is not None else None
+
+
+def _could_fit(jobs: Sequence[RateJob], quota_mib_s: int) -> bool:
+    """Whether what the volumes hold at least, in MiB/s x seconds, is there before the last limit."""
+    held = math.fsum(MIN_RATE_MIB_S * job.ready_p90(MIN_RATE_MIB_S) for job in jobs)
+    return held <= quota_mib_s * max(job.limit_seconds for job in jobs)
+
+
+def _weight(jobs: Iterable[RateJob], taken: Iterable[Turn]) -> int:
+    return sum(job.data_bytes * turn.rate_mib_s for job, turn in zip(jobs, taken, strict=True))
+
+
+def _floors(quota_mib_s: int) -> list[int]:
+    """Rates with which a whole number of volumes fills the quota: a faster batch frees it earlier."""
+    counts = range(math.ceil(quota_mib_s / MAX_RATE_MIB_S), quota_mib_s // MIN_RATE_MIB_S + 1)
+    return sorted({MIN_RATE_MIB_S, MAX_RATE_MIB_S, *(quota_mib_s // count for count in counts if count)})
+
+
+def _orders(jobs: Sequence[RateJob]) -> Iterator[Sequence[int]]:
+    """Most urgent first, longest first, shortest first; of a few volumes every order."""
+    places = range(len(jobs))
+    at_least = [job.ready_p90(MIN_RATE_MIB_S) for job in jobs]
+    yield sorted(places, key=lambda place: jobs[place].limit_seconds - at_least[place])
+    yield sorted(places, key=lambda place: -at_least[place])
+    yield sorted(places, key=lambda place: at_least[place])
+    if len(jobs) <= 6:
+        yield from islice(permutations(places), MOST_ORDERS)
+
+
+def _in_order(
+    jobs: Sequence[RateJob], order: Sequence[int], quota_mib_s: int, floor_mib_s: int
+) -> list[Turn] | None:
+    """Each as soon as its rate is free; None where a volume comes too late."""
+    taken: dict[int, Turn] = {}
+    running: list[tuple[float, int]] = []
+    now, free = 0.0, quota_mib_s
+    for place in order:
+        job = jobs[place]
+        while True:
+            rate = max(floor_mib_s, job.least_rate(now))
+            if rate > MAX_RATE_MIB_S or (rate > free and not running):
+                return None
+            if rate <= free:
+                break
+            now, freed = heapq.heappop(running)
+            free += freed
+        taken[place] = Turn(now, rate)
+        heapq.heappush(running, (now + job.ready_p90(rate), rate))
+        free -= rate
+    return [taken[place] for place in range(len(jobs))]

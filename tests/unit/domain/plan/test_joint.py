@@ -1,0 +1,148 @@
+"""Plans of several volumes against an exact solver, and against the limits that they share."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from itertools import groupby
+
+import pytest
+
+from rewarm.domain.model import BLOCK_BYTES, GIB, FastSnapshotRestore, InstanceEbsLimits, VolumeSettings
+from rewarm.domain.plan.allocation import allocate
+from rewarm.domain.plan.estimates import Estimate, PlanObjective
+from rewarm.domain.plan.facts import VolumeFacts
+from rewarm.domain.time.measured import Phase
+from rewarm.domain.volume.volume_types import speed
+from tests.support.amount import LONG
+from tests.support.builders import NOW
+from tests.support.exact_plan import ExactPlan
+from tests.support.facts import TOKYO
+
+CASES = 2_000 if LONG else 60
+MOST = 6
+INSTANCES = (
+    InstanceEbsLimits(156.25, 593.75, 6_000, 20_000),
+    InstanceEbsLimits(593.75, 593.75, 20_000, 20_000),
+    InstanceEbsLimits(43.0, 260.0, 2_000, 11_800),
+)
+SNAPSHOTS = (
+    None,
+    FastSnapshotRestore("enabled", NOW, 0.0),
+    FastSnapshotRestore("enabled", NOW, 2.5),
+    FastSnapshotRestore("optimizing", NOW, 0.0),
+)
+SIZES_GIB = (8, 50, 100, 200, 500, 1_024, 2_048, 4_096)
+SETTINGS = (("gp3", 3_000, 125), ("gp3", 4_000, 250), ("gp3", 16_000, 1_000))
+
+
+def restore(seed: int) -> tuple[list[VolumeFacts], float]:
+    """One to six volumes on at most three instances, of at most three snapshots, and a deadline."""
+    draw = random.Random(seed)
+    quotas = {
+        "rate_quota_left_mib_s": draw.choice((0, 100, 150, 200, 300, 450, 600, 1_000, 5_000)),
+        "fast_restore_quota_left": draw.choice((0, 1, 2, 5)),
+    }
+    snapshots = [(draw.choice(SIZES_GIB), draw.choice(SNAPSHOTS)) for _ in range(3)]
+    instances = [draw.choice(INSTANCES) for _ in range(3)]
+    volumes = []
+    for _ in range(draw.randint(1, MOST)):
+        snapshot, instance = draw.randrange(3), draw.randrange(-1, 3)
+        size_gib, fast_restore = snapshots[snapshot]
+        kind, iops, throughput = draw.choice(SETTINGS)
+        settings = VolumeSettings(kind, size_gib, iops, throughput)
+        blocks = int(size_gib * GIB * draw.choice((0.3, 0.7, 1.0))) // BLOCK_BYTES
+        volumes.append(
+            VolumeFacts(
+                data_bytes=blocks * BLOCK_BYTES,
+                written_bytes=blocks * BLOCK_BYTES,
+                written_blocks=blocks,
+                snapshot_size_gib=size_gib,
+                speed=speed(settings),
+                settings=settings,
+                instance_limits=instances[instance] if instance >= 0 else None,
+                instance_id=f"i-{instance}" if instance >= 0 else None,
+                agent_available=instance >= 0,
+                verified=True,
+                snapshot_id=f"snap-{snapshot}",
+                availability_zone="ap-northeast-1a",
+                fast_restore=fast_restore,
+                **quotas,
+            )
+        )
+    return volumes, 600 * (100_000 / 600) ** draw.random()
+
+
+@pytest.mark.parametrize("first", range(0, CASES, 20))
+def test_no_exact_solver_is_cheaper_by_more_than_two_percent_or_in_time_where_we_are_late(first):
+    for seed in range(first, first + 20):
+        volumes, deadline = restore(seed)
+        mix = allocate(volumes, PlanObjective(deadline), TOKYO)
+        try:
+            least = ExactPlan(volumes, deadline, TOKYO).least_usd()
+        except TimeoutError:
+            continue
+        if least is None:
+            assert mix is None or mix.seconds > deadline - 6, seed
+            continue
+        assert mix is not None and mix.seconds <= deadline, seed
+        assert mix.usd <= least * Decimal("1.02") + Decimal("0.000010"), (seed, mix.usd, least)
+        if mix.usd == mix.least_usd:
+            assert mix.usd <= least + Decimal("0.000010"), (seed, mix.usd, least)
+
+
+@pytest.mark.parametrize("first", range(0, 10 * CASES, 200))
+def test_no_quota_is_passed_and_what_is_said_to_be_the_least_is_no_more_than_the_price(first):
+    for seed in range(first, first + 200):
+        volumes, deadline = restore(seed)
+        mix = allocate(volumes, PlanObjective(deadline), TOKYO)
+        if mix is None:
+            continue
+        assert mix.least_usd <= mix.usd, seed
+        assert _most_rate(mix.estimates) <= volumes[0].rate_quota_left_mib_s, seed
+        assert _enabled(volumes, mix.estimates) <= volumes[0].fast_restore_quota_left, seed
+
+
+def _most_rate(estimates: Sequence[Estimate]) -> int:
+    """MiB/s at the busiest moment."""
+    changes = []
+    for estimate in estimates:
+        if estimate.rate_mib_s is not None:
+            start = sum(part.p90 for phase, part in estimate.times.phases if phase is Phase.QUEUE)
+            changes += [(start, estimate.rate_mib_s), (estimate.times.ready_p90, -estimate.rate_mib_s)]
+    most = now = 0
+    for _, together in groupby(sorted(changes), key=lambda change: change[0]):
+        now += sum(rate for _, rate in together)
+        most = max(most, now)
+    return most
+
+
+def _enabled(volumes: Sequence[VolumeFacts], estimates: Sequence[Estimate]) -> int:
+    taken = {
+        facts.place
+        for facts, estimate in zip(volumes, estimates, strict=True)
+        if estimate.strategy == "fast-snapshot-restore" and not facts.fast_restore_runs
+    }
+    return len(taken)
+
+
+def test_ten_thousand_volumes_are_planned():
+    draw = random.Random(1)
+    volumes = []
+    for number in range(10_000):
+        (first, *_), _ = restore(draw.randrange(10**6))
+        volumes.append(
+            replace(
+                first,
+                instance_id=None if first.instance_id is None else f"i-{number // 10}",
+                snapshot_id=f"snap-{number}",
+                rate_quota_left_mib_s=5_000,
+                fast_restore_quota_left=5,
+            )
+        )
+    mix = allocate(volumes, PlanObjective(7 * 86_400.0), TOKYO)
+    assert mix is not None and mix.seconds <= 7 * 86_400
+    assert _most_rate(mix.estimates) <= 5_000
+    assert _enabled(volumes, mix.estimates) <= 5
