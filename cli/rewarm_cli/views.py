@@ -233,7 +233,7 @@ def progress_text(volume: Json) -> str | None:
 def _next(record: Json) -> Iterator[str]:
     restore_id = record["restoreId"]
     if is_awaiting(record):
-        yield f"Approve it: rewarm approve {restore_id}"
+        yield f"Approve it: {words.command('approve', restore_id)}"
     if not is_over(record):
         yield f"Watch it: {words.command('status', restore_id, '--watch')}"
         yield f"Cancel it: {words.command('cancel', restore_id)}"

@@ -368,6 +368,15 @@ class TestApprove:
         assert shown.status == STILL_RUNNING
         assert shown.out.splitlines().count("Approve it: rewarm approve restore-1") == 1
 
+    def test_what_it_says_to_type_names_the_same_stack(self, rewarm, stack):
+        stack.put(restored(**self.WAITS))
+        where = ("--api-url", rewarm.url)
+        approve = f"rewarm approve restore-1 --api-url {rewarm.url}\n"
+        assert approve in rewarm("status", "restore-1", *where).out
+        assert approve in rewarm("status", "restore-1", "--watch", "--timeout", "0m", *where).out
+        watch = f"rewarm status restore-1 --watch --api-url {rewarm.url}\n"
+        assert watch in rewarm("approve", "restore-1", "--yes", *where).out
+
     def test_the_request_can_ask_for_it(self, rewarm, stack):
         rewarm(
             "restore", "--volume", "vol-1", "--instance", "i-1", "--approve-above", "1", "--approve-replace"

@@ -242,7 +242,7 @@ def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
     answer = api.insist(202, "POST", f"{path}/approve{query}")
     if settings.for_people:
         click.echo(f"{restore_id} is approved, by {answer['approval']['by']}")
-        click.echo(f"Watch it: rewarm status {restore_id} --watch")
+        click.echo(f"Watch it: {words.command('status', restore_id, '--watch')}")
     else:
         settings.emit(answer)
 
