@@ -257,7 +257,7 @@ def show_restores(target: Console, restores: list[Json]) -> None:
         for restore in restores
     ]
     columns = ("id", "status", "started", "finished", "by", "instance", "volumes", "step")
-    print_table(target, columns, rows, right=("volumes",))
+    print_table(target, columns, rows, right=("volumes",), whole=("id", "status"))
 
 
 def _started_by(trigger: Any) -> str:
@@ -277,7 +277,7 @@ def show_runbooks(target: Console, runbooks: list[Json]) -> None:
         ]
         for runbook in runbooks
     ]
-    print_table(target, ("alarm", "updated", "restores", "to"), rows)
+    print_table(target, ("alarm", "updated", "restores", "to"), rows, whole=("alarm",))
 
 
 def _selected(place: Json) -> str:
