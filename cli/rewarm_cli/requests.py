@@ -119,11 +119,13 @@ def read(file: str) -> Json:
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailedError(f"{file} cannot be read: {error}", USAGE) from error
+        raise CommandFailedError(
+            f"{file} cannot be read: {getattr(error, 'strerror', None) or error}", USAGE
+        ) from error
     found = parse(text, file)
     if not isinstance(found, dict):
         raise CommandFailedError(
-            f"{file}: found {type(found).__name__}; a request with source and target is needed", USAGE
+            f"{file} has no request; one with the fields source and target is needed", USAGE
         )
     return found
 

@@ -86,6 +86,14 @@ class TestPlan:
         assert (tmp_path / "plan.svg").read_text(encoding="utf-8") == "<svg/>"
         assert stack.calls[-1].query == {"picture": "plan"}
 
+    def test_a_file_that_cannot_be_written_is_named(self, rewarm, stack, tmp_path):
+        stack.before = lambda call: stack.answers.update(
+            {("POST", "/plans"): (200, "<svg/>" if call.headers.get("accept") == "image/svg+xml" else PLAN)}
+        )
+        file = tmp_path / "none" / "plan.svg"
+        shown = rewarm("plan", *REQUEST, "--picture", str(file))
+        assert (shown.status, shown.err) == (FAILED, f"Error: {file}: No such file or directory\n")
+
     def test_without_a_request_nothing_is_sent(self, rewarm, stack):
         shown = rewarm("plan")
         assert (shown.status, stack.calls) == (USAGE, [])
@@ -312,6 +320,13 @@ class TestEnds:
         assert rewarm("report", "restore-1", "--save", str(tmp_path / "page.html")).status == DONE
         assert (tmp_path / "page.html").read_text(encoding="utf-8") == "<html>"
 
+    def test_the_link_is_printed_where_there_is_no_browser(self, rewarm, stack, monkeypatch):
+        stack.put(restored(reportUrl="https://bucket/page"))
+        monkeypatch.setattr("webbrowser.open", lambda _url: False)
+        assert rewarm("report", "restore-1").out == "https://bucket/page\n"
+        monkeypatch.setattr("webbrowser.open", lambda _url: True)
+        assert rewarm("report", "restore-1").out == ""
+
 
 class TestApprove:
     WAITS = {
@@ -367,6 +382,18 @@ class TestApprove:
         shown = rewarm("status", "restore-1", "--watch", "--timeout", "0m")
         assert shown.status == STILL_RUNNING
         assert shown.out.splitlines().count("Approve it: rewarm approve restore-1") == 1
+
+    def test_a_restore_that_has_ended_shows_no_plan_to_approve(self, rewarm, stack):
+        stack.put(restored(**{**self.WAITS, "status": "failed"}))
+
+        def refuse(call):
+            if call.method == "POST":
+                raise RefusedError(409, "RestoreEndedError", "it is failed")
+
+        stack.before = refuse
+        shown = rewarm("approve", "restore-1")
+        assert (shown.status, shown.out) == (REFUSED, "")
+        assert shown.err.startswith("Error: POST /restores/restore-1/approve answered 409 ")
 
     def test_what_it_says_to_type_names_the_same_stack(self, rewarm, stack):
         stack.put(restored(**self.WAITS))

@@ -227,13 +227,13 @@ def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
 
     If another plan takes its place meanwhile, nothing is approved.
     """
-    from rewarm_cli.views import approval_lines
+    from rewarm_cli.views import approval_lines, is_awaiting
     from rewarm_cli.watching import path_of
 
     api, path = settings.api(), path_of(restore_id)
     record = api.insist(200, "GET", path)
     asked_at = (record.get("approval") or {}).get("askedAt")
-    if settings.for_people:
+    if settings.for_people and is_awaiting(record):
         for line in approval_lines(record):
             click.echo(line)
         if asked_at and sys.stdin.isatty() and sys.stdout.isatty() and not yes:
@@ -291,8 +291,15 @@ def report(settings: Settings, restore_id: str, *, url: bool, save: Path | None)
         settings.emit({"restoreId": restore_id, "status": status_of(record), "reportUrl": link})
     elif save is not None:
         click.echo(f"{save} has the page of {restore_id}")
-    elif url or click.launch(link) != 0:
+    elif url or not _opened(link):
         click.echo(link)
+
+
+def _opened(link: str) -> bool:
+    """Whether there is a browser that takes it; click.launch says so of a machine without one, too."""
+    import webbrowser
+
+    return webbrowser.open(link)
 
 
 def _save(link: str, file: Path) -> None:
