@@ -73,10 +73,11 @@ def print_table(
 
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for column in columns:
-        justify = "right" if column in right else "left"
         longest = max((len(row[len(table.columns)]) for row in rows), default=0)
         least = max(longest, len(column)) if column in whole else None
-        table.add_column(column, justify=justify, overflow="fold", min_width=least)
+        table.add_column(
+            column, justify="right" if column in right else "left", overflow="fold", min_width=least
+        )
     for row in rows:
         table.add_row(*row)
     target.print(table)
