@@ -62,6 +62,7 @@ def _run(options: Options, view: View) -> tuple[int, Json]:
 
 def _keep_running(lab: Lab, story: Story, view: View) -> int:
     """Leave the embedded AWS to the user, until a signal ends it; the run's result stands all the same."""
+    lab.clock.people_are_there = True
     view.heading("The embedded AWS stays up until Ctrl-C")
     view.say("Every command of rewarm reaches it with --local, such as `./rewarm list --local`.")
     view.say(f"{lab.host.shell} opens a shell in which the AWS CLI, curl and the commands of")
