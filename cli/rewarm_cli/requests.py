@@ -81,7 +81,7 @@ def takes_request(command: Callable[..., Any]) -> Callable[..., Any]:
 def build(file: str | None, options: Json, tags: tuple[str, ...], sets: tuple[str, ...]) -> Json:
     """A file's request, with the options above it; `--set` wins over both."""
     request = read(file) if file is not None else {}
-    given = {name: value for name, value in options.items() if value not in (None, False)}
+    given = {name: value for name, value in options.items() if value is not None and value is not False}
     if given.pop("replace", False):
         given["replace"] = "replace"
     if tags or any(FIELDS[name].startswith("source.") for name in given if name != "at"):

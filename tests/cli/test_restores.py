@@ -410,3 +410,7 @@ class TestApprove:
         )
         asked = stack.calls[-1].body["objective"]
         assert asked == {"approveAboveUsd": 1.0, "approveReplace": True}
+
+    def test_a_limit_of_nothing_is_a_limit(self, rewarm, stack):
+        rewarm("restore", *REQUEST, "--approve-above", "0", "--max-cost", "0")
+        assert stack.calls[-1].body["objective"] == {"approveAboveUsd": 0.0, "maxCostUsd": 0.0}
