@@ -235,9 +235,9 @@ class TestPlanRestore:
         deadlines = [offer["deadlineSeconds"] for offer in offers]
         assert costs == sorted(costs, reverse=True)
         assert deadlines == sorted(deadlines)
-        for offer in (offers[0], offers[-1]):
-            minutes = -(-offer["deadlineSeconds"] // 60)
+        for minutes in (-(-deadline // 60) for deadline in (deadlines[0], deadlines[-1])):
             answer = dry_run(World(), {**TO_INSTANCE, "objective": {"readyWithinMinutes": minutes}})
+            offer = next(one for one in reversed(offers) if one["deadlineSeconds"] <= 60 * minutes)
             assert Decimal(answer["summary"]["totalCostUsd"]) <= Decimal(offer["costUsd"])
             (choice,) = offer["choices"]
             assert answer["plans"][0]["plan"]["strategy"] == choice["strategy"]
