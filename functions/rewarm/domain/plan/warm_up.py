@@ -186,6 +186,8 @@ def no_agent(facts: VolumeFacts) -> str | None:
         return "the instance type has no NVMe, so no program on it can tell which volume a device is"
     if not facts.agent_available:
         return "there is no agent for the instance's platform and architecture"
+    if facts.instance_limits.baseline_throughput_mib_s is None:
+        return "AWS names no EBS throughput of the instance type, so no time can be promised"
     return None
 
 

@@ -131,6 +131,14 @@ class TestAgent:
         # 200 IOPS of 256 KiB are 50 MiB/s.
         assert reading(facts(instance_limits=limits)).p50 == pytest.approx(40_960 / 50)
 
+    @pytest.mark.parametrize("estimator", [warm_up_agent, boosted_warm_up])
+    @pytest.mark.parametrize("known", [{}, {"maximum_throughput_mib_s": 500.0}, {"baseline_iops": 4_000}])
+    def test_an_instance_whose_throughput_aws_does_not_name_is_promised_nothing(self, estimator, known):
+        limits = replace(InstanceEbsLimits(None, None, None, None), **known)
+        outcome = estimator(facts(instance_limits=limits, settings=GP3), TOKYO, EstimateLimits(1e9))
+        assert isinstance(outcome, Infeasible)
+        assert "AWS names no EBS throughput of the instance type" in outcome.reason
+
     def test_two_on_one_instance_take_as_long_as_it_has_throughput_for(self):
         limits = InstanceEbsLimits(100.0, 100.0, 20_000, 20_000)
         found = reading(facts(instance_limits=limits, read_beside=(40 * GIB,)))
@@ -144,7 +152,7 @@ class TestAgent:
     def test_blocks_that_were_never_written_come_at_the_volumes_rate(self):
         fast = {
             "speed": VolumeSpeed(16_000, 1_000.0, 1_000.0),
-            "instance_limits": InstanceEbsLimits(*[None] * 4),
+            "instance_limits": InstanceEbsLimits(7_500.0, 7_500.0, 260_000, 260_000),
         }
         timings = replace(S3_ALONE, first_touch_mib_s=Quantiles(200.0, 100.0))
         written, whole = (
