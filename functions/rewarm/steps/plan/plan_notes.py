@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from decimal import Decimal
 
 from rewarm.contracts import VolumePlan
 from rewarm.domain.model import PriceBook, Strategy
-from rewarm.domain.units import clock_text
+from rewarm.domain.plan.cost import more_by_steps
+from rewarm.domain.units import clock_text, usd_text
 from rewarm.domain.volume.extents import Scope
 from rewarm.domain.volume.volume_types import VOLUME_TYPES
 
+CENT = Decimal("0.01")
 MOST_PASSED_OVER = 5
 _OLDER = "older than "
 
@@ -31,6 +34,7 @@ def plan_notes(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> l
         *_replaced(plans),
         *_enlarged(plans),
         *_of_unknown_size(plans),
+        *_by_price_steps(plans, book),
         *_unmeasured(plans),
         *_sets(plans),
         *_passed_over(plans),
@@ -129,6 +133,21 @@ def _of_unknown_size(plans: Sequence[VolumePlan]) -> Iterator[str]:
             f"EC2 does not say how much data {', '.join(unknown)} holds, so this plan counts the whole "
             "volume. A restore lists the blocks first, so its plan may be quicker and cheaper."
         )
+
+
+def _by_price_steps(plans: Sequence[VolumePlan], book: PriceBook) -> Iterator[str]:
+    """Where a rate is taken that such steps would make dearer by a cent at least."""
+    rates = [(plan.volume.data_bytes, plan.plan.initialization_rate_mib_s) for plan in plans]
+    more = sum((more_by_steps(book, data, rate) for data, rate in rates if rate is not None), Decimal(0))
+    if more < CENT:
+        return
+    whole = usd_text(sum((plan.plan.cost_usd for plan in plans), Decimal(0)) + more)
+    spare = [plan.budget_usd - plan.plan.decidable_usd for plan in plans if plan.budget_usd is not None]
+    over = ", over the budget" if spare and more > sum(spare) else ""
+    yield (
+        "AWS's guide prices a rate by the MiB/s, published articles in two steps (to 200 and to 300 MiB/s). "
+        f"Should AWS bill the steps, this plan costs {usd_text(more)} more: {whole}{over}."
+    )
 
 
 def _unmeasured(plans: Sequence[VolumePlan]) -> Iterator[str]:

@@ -6,12 +6,14 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
+import pytest
+
 from rewarm.contracts import PassedOverSnapshot
-from rewarm.contracts.values import Boost, Candidate, NewVolume
+from rewarm.contracts.values import Boost, Candidate, CostPart, NewVolume
 from rewarm.domain.model import PriceFigure, Strategy
 from rewarm.domain.volume.extents import Scope
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
-from tests.support.builders import NOW, SNAPSHOT_ID, assignment, volume_plan
+from tests.support.builders import NOW, SNAPSHOT_ID, assignment, plan, volume_plan
 from tests.support.fakes import tokyo_prices
 
 
@@ -56,6 +58,46 @@ def test_a_snapshot_of_unknown_size_is_named_once():
         f"EC2 does not say how much data {SNAPSHOT_ID} holds, so this plan counts the whole"
     )
     assert plan_notes([planned(Strategy.WARM_UP_AGENT, data_bytes_from="writtenBlocks")], book(), NOW) == []
+
+
+class TestPriceInSteps:
+    def at_rate(self, rate, *volumes, budget=None):
+        """40 GiB each, at $0.0000144 for a GiB and MiB/s."""
+        usd = Decimal(40 * rate) * Decimal("0.0000144")
+        part = CostPart(item="Provisioned initialization rate", usd=usd, arithmetic="")
+        made = plan(
+            Strategy.PROVISIONED_RATE, initialization_rate_mib_s=rate, cost_usd=usd, cost_parts=[part]
+        )
+        return [volume_plan(plan=made, budget_usd=budget) for _ in volumes or [0]]
+
+    @pytest.mark.parametrize(
+        ("rate", "words"),
+        [
+            # 40 x 200 x 0.0000144 = 0.1152, and at 100 half of it
+            (100, "costs $0.058 more: $0.115."),
+            # 40 x 300 x 0.0000144 = 0.1728; at 201 0.115776
+            (201, "costs $0.057 more: $0.17."),
+        ],
+    )
+    def test_the_plan_says_how_much_more_it_could_be(self, rate, words):
+        (note,) = plan_notes(self.at_rate(rate), book(), NOW)
+        assert note.endswith(words)
+
+    @pytest.mark.parametrize("rate", [199, 200, 299, 300])
+    def test_at_the_top_of_a_step_there_is_nothing_to_say(self, rate):
+        assert plan_notes(self.at_rate(rate), book(), NOW) == []
+
+    def test_all_volumes_are_counted_together(self):
+        (note,) = plan_notes(self.at_rate(100, 0, 1, 2), book(), NOW)
+        assert note.endswith("costs $0.17 more: $0.35.")
+
+    @pytest.mark.parametrize(("budget", "over"), [("0.2", False), ("0.1", True)])
+    def test_it_says_so_where_that_is_over_the_budget(self, budget, over):
+        (note,) = plan_notes(self.at_rate(100, budget=Decimal(budget)), book(), NOW)
+        assert note.endswith(", over the budget.") == over
+
+    def test_where_no_rate_is_taken_there_is_nothing_to_say(self):
+        assert plan_notes([planned(Strategy.PROVISIONED_RATE)], book(), NOW) == []
 
 
 class TestWarmUp:
