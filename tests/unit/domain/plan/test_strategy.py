@@ -103,6 +103,19 @@ class TestReferenceCases:
         assert isinstance(outcome, Infeasible)
         assert reason in outcome.reason
 
+    @pytest.mark.parametrize(
+        "speed", [VolumeSpeed(64_001, 1_000.0, 1_000.0), VolumeSpeed(8_000, 2_000.0, 2_000.0)]
+    )
+    def test_fast_snapshot_restore_that_is_paid_already_is_taken_as_far_as_it_goes(self, speed):
+        enabled = FastSnapshotRestore("enabled", NOW, 1.0)
+        plan = decide(no_instance(speed=speed, fast_restore=enabled), 600.0).plan
+        assert plan.estimate.strategy is Strategy.FAST_SNAPSHOT_RESTORE
+        assert plan.estimate.decidable_usd == 0
+        assert not plan.deadline_missed
+        assert "the full benefit ends at 64,000 IOPS and 1,000 MiB/s" in plan.estimate.note
+        slower = no_instance(speed=VolumeSpeed(64_000, 1_000.0, 1_000.0), fast_restore=enabled)
+        assert decide(slower, 600.0).plan.estimate.note == ""
+
     def test_an_empty_snapshot_is_at_full_speed_at_once(self):
         empty = no_instance(data_bytes=0, written_bytes=0, written_blocks=0)
         assert decide(empty, 70.0).plan.estimate.strategy is Strategy.BACKGROUND
