@@ -144,17 +144,20 @@ def _from_s3(history: SimilarRestores, prior: Quantiles, *, provisioned_iops: bo
     """What S3 gives a volume of this kind; volumes of the other kind say nothing of it.
 
     A reader that met another limit says only that S3 gives no less. Above what is expected of S3 that is an
-    observation. Below it, and where there is no observation, it can only make the promise better.
+    observation. Below it, and where there is no observation, it can only make the promise better. A slow
+    reader on another instance type may have met that type's baseline, and says nothing.
     """
 
-    def seen(record: Measured) -> float | None:
+    def rate_of(record: Measured) -> float:
         alike = (record.likeness.volume_type in PROVISIONED_IOPS) is provisioned_iops
-        rate = record.read_mib_s if alike and record.read_limit_mib_s else None
-        return rate if rate and (rate > prior.p50 or _share_of_limit(record) is None) else None
+        return (record.read_mib_s or 0.0) if alike and record.read_limit_mib_s else 0.0
+
+    def seen(record: Measured) -> float | None:
+        rate, same = rate_of(record), record.likeness.instance_type == history.wanted.instance_type
+        return rate if rate > prior.p50 or (same and _share_of_limit(record) is None) else None
 
     def held_back(record: Measured) -> float | None:
-        alike = (record.likeness.volume_type in PROVISIONED_IOPS) is provisioned_iops
-        return record.read_mib_s if alike and _share_of_limit(record) is not None else None
+        return rate_of(record) if _share_of_limit(record) is not None else None
 
     observations = history.inverses(seen)
     if observations:

@@ -189,6 +189,18 @@ class TestLearned:
         slow = [self.read_at(120, number) for number in range(9)]
         assert self.of_io2(*slow).first_touch_io_mib_s == PRIORS.first_touch_io_mib_s
 
+    def test_a_slow_reader_on_another_instance_type_says_nothing_of_s3(self):
+        """It may have met the baseline of that type. A fast one cannot have."""
+        slow, fast = (
+            [
+                replace(self.read_at(mib_s, number), likeness=replace(HERE, instance_type="t3.medium"))
+                for number in range(4)
+            ]
+            for mib_s in (43, 250)
+        )
+        assert timings(*slow).first_touch_mib_s == PRIORS.first_touch_mib_s
+        assert timings(*fast).first_touch_mib_s.p50 == pytest.approx(250)
+
     def test_ten_restores_promise_the_slowest_of_them(self):
         found = timings(*(self.read_at(200 + number, number) for number in range(10))).first_touch_mib_s
         assert found.p90 == pytest.approx(200)
