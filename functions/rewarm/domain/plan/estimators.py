@@ -197,8 +197,8 @@ def fast_restore_limit(speed: VolumeSpeed) -> str | None:
     if speed.iops <= FSR_MAX_IOPS and speed.sustained_mib_s <= FSR_MAX_MIB_S:
         return None
     return (
-        f"the volume has {speed.iops:,} IOPS and {speed.sustained_mib_s:,.0f} MiB/s; "
-        f"the full benefit ends at {FSR_MAX_IOPS:,} IOPS and {FSR_MAX_MIB_S:,} MiB/s"
+        f"its full benefit ends at {FSR_MAX_IOPS:,} IOPS and {FSR_MAX_MIB_S:,} MiB/s, and the volume has "
+        f"{speed.iops:,} IOPS and {speed.sustained_mib_s:,.0f} MiB/s"
     )
 
 

@@ -112,7 +112,7 @@ class TestReferenceCases:
         assert plan.estimate.strategy is Strategy.FAST_SNAPSHOT_RESTORE
         assert plan.estimate.decidable_usd == 0
         assert not plan.deadline_missed
-        assert "the full benefit ends at 64,000 IOPS and 1,000 MiB/s" in plan.estimate.note
+        assert "its full benefit ends at 64,000 IOPS and 1,000 MiB/s" in plan.estimate.note
         slower = no_instance(speed=VolumeSpeed(64_000, 1_000.0, 1_000.0), fast_restore=enabled)
         assert decide(slower, 600.0).plan.estimate.note == ""
 

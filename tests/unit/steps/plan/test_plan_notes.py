@@ -94,7 +94,9 @@ def test_what_fast_snapshot_restore_leaves_of_a_faster_volume_is_said_once():
     )
     plans = [volume_plan(plan=plan(Strategy.FAST_SNAPSHOT_RESTORE), volume=fast)] * 2
     (note,) = plan_notes(plans, book(), NOW)
-    assert "16,000 IOPS and 2,000 MiB/s; the full benefit ends at 64,000 IOPS and 1,000 MiB/s." in note
+    assert (
+        "but its full benefit ends at 64,000 IOPS and 1,000 MiB/s, and the volume has 16,000 IOPS and" in note
+    )
     assert plan_notes([volume_plan(plan=plan(Strategy.BACKGROUND), volume=fast)], book(), NOW) == []
 
 
