@@ -24,6 +24,8 @@ BASE_IOPS = {"gp3": 3_000}
 BASE_THROUGHPUT_MIB_S = 125
 """EBS user guide, "General Purpose SSD volumes": what each gp3 volume has at no extra price."""
 LIST_BLOCKS = "ListSnapshotBlocks requests"
+RATE_STEPS_MIB_S = (200, 300)
+"""Published articles of 2025: one price for 100 to 200 MiB/s, and one for 201 to 300."""
 FSR_MINIMUM_MINUTES = 60
 """EBS user guide, "Fast snapshot restore": billed by the minute, with a minimum of one hour."""
 
@@ -69,6 +71,16 @@ def provisioned_rate(book: PriceBook, data_bytes: int, rate_mib_s: int) -> CostL
 def provisioned_rate_usd(book: PriceBook, data_bytes: int, rate_mib_s: int) -> Decimal:
     """The sum alone, for those who compare many rates."""
     return round_usd(gib(data_bytes) * rate_mib_s * book.rate_usd_per_gib_mib_s)
+
+
+def more_by_steps(book: PriceBook, data_bytes: int, rate_mib_s: int) -> Decimal:
+    """What the rate costs more if two steps are billed, each at the price of its highest rate.
+
+    Articles of 2025 publish the price as steps, EBS's user guide as a product with the rate.
+    """
+    step = min(top for top in RATE_STEPS_MIB_S if rate_mib_s <= top)
+    linear = provisioned_rate_usd(book, data_bytes, rate_mib_s)
+    return provisioned_rate_usd(book, data_bytes, step) - linear
 
 
 def fast_snapshot_restore(

@@ -81,7 +81,7 @@ def plan_answer(
             for plan, case in zip(decided.plans, cases, strict=True)
         ],
         summary=decided.summary,
-        frontier=[_offer(step) for step in frontier(facts, cases[0].objective, book)],
+        frontier=_offers(frontier(facts, cases[0].objective, book)),
         prices=_prices(book, cases, now),
     )
 
@@ -125,6 +125,12 @@ def _fast_restore(found: FastSnapshotRestore | None) -> FastSnapshotRestoreFacts
     if found is None:
         return FastSnapshotRestoreFacts(state="disabled")
     return FastSnapshotRestoreFacts(state=found.state, enabled_at=found.enabled_at, credits=found.credits)
+
+
+def _offers(steps: Sequence[FrontierStep]) -> list[FrontierOffer]:
+    """One for each whole second: of the steps that come within one, the last is the cheapest."""
+    offers = {offer.deadline_seconds: offer for offer in map(_offer, steps)}
+    return list(offers.values())
 
 
 def _offer(step: FrontierStep) -> FrontierOffer:

@@ -235,12 +235,21 @@ class TestPlanRestore:
         deadlines = [offer["deadlineSeconds"] for offer in offers]
         assert costs == sorted(costs, reverse=True)
         assert deadlines == sorted(deadlines)
-        for offer in (offers[0], offers[-1]):
-            minutes = -(-offer["deadlineSeconds"] // 60)
+        for minutes in (-(-deadline // 60) for deadline in (deadlines[0], deadlines[-1])):
             answer = dry_run(World(), {**TO_INSTANCE, "objective": {"readyWithinMinutes": minutes}})
+            offer = next(one for one in reversed(offers) if one["deadlineSeconds"] <= 60 * minutes)
             assert Decimal(answer["summary"]["totalCostUsd"]) <= Decimal(offer["costUsd"])
             (choice,) = offer["choices"]
             assert answer["plans"][0]["plan"]["strategy"] == choice["strategy"]
+
+    def test_the_price_of_a_deadline_is_given_once(self):
+        """Of a snapshot of 1 GiB, the rates of 100 to 300 MiB/s are 8 seconds apart."""
+        world = World()
+        world.snapshots.add(snapshot(full_size_bytes=GIB))
+        offers = dry_run(world, {**TO_ZONE, "objective": {"strategy": "provisioned-rate"}})["frontier"]
+        deadlines = [offer["deadlineSeconds"] for offer in offers]
+        assert len(deadlines) == len(set(deadlines)) > 5
+        assert offers[-1]["choices"][0]["initializationRateMibS"] == 100
 
     def test_plans_what_the_runbook_of_an_alarm_says(self):
         world = World()
