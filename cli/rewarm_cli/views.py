@@ -284,4 +284,5 @@ def _selected(place: Json) -> str:
     names = ("snapshotId", "volumeId", "instanceId", "imageId", "availabilityZone")
     found = next((str(place[name]) for name in names if place.get(name)), None)
     tags = ", ".join(f"{key}={value}" for key, value in (place.get("tags") or {}).items())
-    return found or tags or "-"
+    listed = f"{len(place.get('volumes') or [])} volumes" if place.get("volumes") else None
+    return found or tags or listed or "-"

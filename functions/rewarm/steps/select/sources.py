@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rewarm.contracts.request import Source
+from rewarm.contracts.request import ListedVolume, Source
 from rewarm.domain.errors import InvalidRequestError, RestoreError, SnapshotNotFoundError
 from rewarm.domain.model import Snapshot
 from rewarm.domain.snapshots import (
@@ -34,6 +34,8 @@ class Chosen:
     device: str | None = None
     consistent_set: bool | None = None
     """Whether the snapshots of all volumes belong together; None where there is only one volume."""
+    asked: ListedVolume | None = None
+    """What a list of volumes says of this one."""
 
 
 def choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Instances) -> list[Chosen]:
@@ -53,10 +55,27 @@ def choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Instan
         return _sources_of_instance(source.instance_id, source.devices, snapshots, instances)
     if source.image_id is not None:
         return _sources_of_image(source.image_id, source.devices, snapshots)
+    if source.volumes is not None:
+        return [
+            _listed(listed, f"source.volumes.{index}", snapshots, instances)
+            for index, listed in enumerate(source.volumes)
+        ]
     raise InvalidRequestError(
         f'the runbook of "{source.alarm}" is not known here; send the request that it holds',
         field="source.alarm",
     )
+
+
+def _listed(listed: ListedVolume, field: str, snapshots: SnapshotCatalog, instances: Instances) -> Chosen:
+    """As if it were asked for alone; an error names its place in the list."""
+    alone = Source(snapshot_id=listed.snapshot_id, volume_id=listed.volume_id, at=listed.at)
+    try:
+        (chosen,) = choose_sources(alone, snapshots, instances)
+    except RestoreError as error:
+        raise type(error)(
+            str(error).removeprefix(f"{error.field}: "), field=(error.field or "").replace("source", field, 1)
+        ) from error
+    return replace(chosen, asked=listed)
 
 
 def at_field(error: RestoreError, field: str) -> RestoreError:
