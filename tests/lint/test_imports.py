@@ -51,7 +51,18 @@ ROOM_MAY_USE = {
     },
     "steps": {
         "announce": {"performance", "record", "report"},
-        "clean_up": {"announce", "record", "replace", "report", "request", "select", "volume", "warm"},
+        "clean_up": {
+            "announce",
+            "fleet",
+            "record",
+            "replace",
+            "report",
+            "request",
+            "select",
+            "volume",
+            "warm",
+        },
+        "fleet": {"record"},
         "performance": {"record"},
         "plan": {"record", "request", "select"},
         "record": set(),
@@ -91,6 +102,7 @@ LOCAL_MAY_USE = {
 MOST_MODULES_IN_A_ROOM = 14
 FEWEST_LINES = 40
 SMALL_FOR_A_REASON = {
+    "steps/fleet/sources.py": "each kind of source is found here",
     "ports/messages.py": "no other port speaks to people",
     "ports/prices.py": "no other port is about the account's prices and quotas",
     "restore_page.py": "only functions that draw may import it",

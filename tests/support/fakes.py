@@ -44,7 +44,7 @@ from rewarm.domain.plan.facts import UnusedQuotas
 from rewarm.domain.ready.agent_output import SentCommand
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.extents import Runs
-from rewarm.domain.volume.leftovers import FastRestoreClaim
+from rewarm.domain.volume.leftovers import ExecutionEnd, FastRestoreClaim
 from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG, Performance, VolumeModification
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG
 from rewarm.ports.messages import LinkedPage
@@ -507,7 +507,7 @@ class FakeArtifacts:
         }
     )
 
-    def put_json(self, key: str, value: JsonObject) -> None:
+    def put_json(self, key: str, value: Any) -> None:
         self.objects[key] = json.loads(json.dumps(value))
 
     def put_page(self, key: str, html: str) -> None:
@@ -590,6 +590,12 @@ class FakeTable:
         record = self.records.get(restore_id, {})
         swept = record.get("cancelAsked") is False
         return Standing(self.is_cancelled(restore_id), record.get("status"), was_swept=swept)
+
+    def get_each(self, restore_ids: Sequence[str], names: Sequence[str]) -> dict[str, JsonObject]:
+        known = {one: self.records[one] for one in restore_ids if one in self.records}
+        return {
+            one: _copy({name: found[name] for name in names if name in found}) for one, found in known.items()
+        }
 
     def update(self, restore_id: str, changes: JsonObject) -> None:
         assert all(volume_of(name) is None for name in changes), f"of a volume: {sorted(changes)}"
@@ -807,6 +813,23 @@ class FakeExecutions:
         if self.started.setdefault(restore_id, _copy(execution_input)) != execution_input:
             raise RequestRefusedError("ExecutionAlreadyExists")
         return f"arn:aws:states:ap-northeast-1:123456789012:execution:restore:{restore_id}"
+
+
+@dataclass
+class FakeFleets(FakeExecutions):
+    """Port FleetExecutions; each execution runs until a test says how it ended."""
+
+    ends: dict[str, ExecutionEnd] = field(default_factory=dict)
+    stopped: dict[str, str] = field(default_factory=dict)
+
+    def arn_of(self, name: str) -> str:
+        return f"arn:aws:states:ap-northeast-1:123456789012:execution:fleet:{name}"
+
+    def ending(self, arn: str) -> ExecutionEnd:
+        return self.ends.get(arn, ExecutionEnd("RUNNING"))
+
+    def stop(self, arn: str, cause: str) -> None:
+        self.stopped[arn] = cause
 
 
 def tokyo_prices(as_of: datetime) -> PriceBook:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from urllib.parse import urlencode
 
+from local import Json
 from local.aws.slack_workspace import SlackWorkspace
 from local.soak.lab.lab import FastLab
 from local.soak.lab.template import SLACK
@@ -75,6 +76,30 @@ def _button(lab: FastLab) -> None:
     lab.pass_time(1_800)
     found = lab.api("GET", f"/restores/{restore_id}")[1]
     assert (found["status"], found["approval"]["by"]) == ("ready", "ann (U1) in Slack"), found
+
+
+@scene("a fleet with a volume that fails, its redrive, and one that is cancelled")
+def _fleet(lab: FastLab) -> None:
+    missing = "snap-0ffffffffffffffff"
+    items = [_item(lab, snapshot(lab)), _item(lab, missing)]
+    asked = {"source": {"items": items}, "objective": {"strategy": "warm-up-agent"}}
+    fleet_id = str(lab.api("POST", "/fleets", asked, Idempotency_Key="fleet")[1]["fleetId"])
+    lab.pass_time(3_600)
+    lab.region.add_snapshot(snapshot_id=missing, size_gib=8, extents=((0, 150),))
+    assert lab.api("POST", f"/fleets/{fleet_id}/redrive")[0] == 202
+    lab.pass_time(3_600)
+    assert lab.api("GET", f"/fleets/{fleet_id}")[1]["status"] == "ready"
+    slow = lab.region.add_snapshot(size_gib=500, extents=((0, 900_000),))
+    asked["source"] = {"items": [_item(lab, snapshot(lab)), _item(lab, slow)]}
+    fleet_id = str(lab.api("POST", "/fleets", asked)[1]["fleetId"])
+    lab.pass_time(1_800)
+    assert lab.api("DELETE", f"/fleets/{fleet_id}")[0] == 202
+    lab.pass_time(3_600)
+    assert lab.api("GET", "/fleets")[1]["fleets"][0]["status"] == "cancelled"
+
+
+def _item(lab: FastLab, snapshot_id: str) -> Json:
+    return {"source": {"snapshotId": snapshot_id}, "target": {"instanceId": lab.region.add_instance()}}
 
 
 @scene("an encrypted snapshot")
