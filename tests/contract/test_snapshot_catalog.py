@@ -71,7 +71,7 @@ class TestSnapshots:
 
     def test_asks_for_every_tag(self) -> None:
         ec2 = Aws("ec2").on("DescribeSnapshots", {"Snapshots": []})
-        assert catalog(ec2.client).with_tags({"a": "1", "b": "2"}) == []
+        assert list(catalog(ec2.client).with_tags({"a": "1", "b": "2"})) == []
         names = [one["Name"] for one in ec2.params("DescribeSnapshots")[0]["Filters"]]
         assert names == ["tag:a", "tag:b"]
 

@@ -107,8 +107,15 @@ class FakeSnapshots:
     def of_volume(self, volume_id: str) -> list[Snapshot]:
         return [one for one in self.snapshots.values() if one.volume_id == volume_id]
 
-    def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
-        return [one for one in self.snapshots.values() if tags.items() <= one.tags.items()]
+    def of_volumes(self, volume_ids: Sequence[str]) -> Iterator[Snapshot]:
+        wanted = frozenset(volume_ids)
+        return (one for one in self.snapshots.values() if one.volume_id in wanted)
+
+    def restorable(self, snapshot_ids: Sequence[str]) -> Iterator[Snapshot]:
+        return (self.snapshots[one] for one in snapshot_ids if one in self.snapshots)
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
+        return (one for one in self.snapshots.values() if tags.items() <= one.tags.items())
 
     def of_image(self, image_id: str) -> dict[str, str]:
         if image_id not in self.images:
@@ -239,6 +246,12 @@ class FakeVolumes:
         if volume_id not in self.volumes:
             raise VolumeNotFoundError(f"there is no volume {volume_id}")
         return self.volumes[volume_id]
+
+    def existing(self, volume_ids: Sequence[str]) -> Iterator[Volume]:
+        return (self.volumes[one] for one in volume_ids if one in self.volumes)
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Volume]:
+        return (one for one in self.volumes.values() if tags.items() <= one.settings.tags.items())
 
     def created_by(self, restore_id: str) -> list[Volume]:
         return [

@@ -68,6 +68,8 @@ class Snapshot:
     tags: dict[str, str]
     description: str = ""
     """Given to every snapshot of one CreateSnapshots call alike (botocore: ec2 CreateSnapshots)."""
+    is_copy: bool = False
+    """Its volume id is "an arbitrary volume ID that you should not use" (botocore: ec2 Snapshot)."""
 
 
 @dataclass(frozen=True, slots=True)
