@@ -52,6 +52,7 @@ ROOM_MAY_USE = {
     "steps": {
         "announce": {"performance", "record", "report"},
         "clean_up": {"announce", "record", "replace", "report", "request", "select", "volume", "warm"},
+        "fleet": {"select"},
         "performance": {"record"},
         "plan": {"record", "request", "select"},
         "record": set(),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
@@ -171,9 +172,16 @@ def _field_model(model: type[BaseModel] | None, part: int | str) -> type[BaseMod
         return model
     for field in (model.model_fields if model else {}).values():
         if field.alias == part:
-            kind = get_args(field.annotation)[0] if get_origin(field.annotation) is list else field.annotation
-            return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+            return _model_in(field.annotation)
     return None
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model that an annotation names: itself, in a list, or beside None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    inner = get_args(annotation) if get_origin(annotation) in {list, Union, UnionType, Annotated} else ()
+    return next((found for kind in inner if (found := _model_in(kind)) is not None), None)
 
 
 def _sentence(errors: list[ErrorDetails], root: type[BaseModel]) -> str:
