@@ -88,7 +88,9 @@ def test_an_image_and_its_recovery_point_are_one(lab: Lab) -> None:
     snapshots = [lab.snapshot() for _ in DEVICES]
     devices = [ImageDevice(device, one, 8) for device, one in zip(DEVICES, snapshots, strict=True)]
     image_id = lab.region.add_image(name="backup", devices=devices)
-    assert ids(lab, {"image": {"imageId": image_id}}) == snapshots
+    items = resolve(lab, {"image": {"imageId": image_id}})
+    assert [item.snapshot["snapshotId"] for item in items] == snapshots
+    assert items[0].volume == {"volumeType": "gp3", "sizeGib": 8}
     arn = f"arn:aws:ec2:{lab.settings.region}::image/{image_id}"
     assert ids(lab, {"recoveryPoint": {"arn": arn}}) == snapshots
 

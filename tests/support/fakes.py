@@ -31,6 +31,7 @@ from rewarm.domain.model import (
     CommandStatus,
     Extent,
     FastSnapshotRestore,
+    ImageVolume,
     InitializationStatus,
     Instance,
     InstanceEbsLimits,
@@ -77,6 +78,8 @@ class FakeSnapshots:
 
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
     images: dict[str, dict[str, str]] = field(default_factory=dict)
+    image_volumes: dict[str, ImageVolume] = field(default_factory=dict)
+    """By snapshot, what an image says of the volume beside it."""
     extents: dict[str, list[Extent]] = field(default_factory=dict)
     listed: list[str] = field(default_factory=list)
     binned: list[BinnedSnapshot] = field(default_factory=list)
@@ -117,10 +120,11 @@ class FakeSnapshots:
     def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
         return (one for one in self.snapshots.values() if tags.items() <= one.tags.items())
 
-    def of_image(self, image_id: str) -> dict[str, str]:
+    def of_image(self, image_id: str) -> dict[str, ImageVolume]:
         if image_id not in self.images:
             raise SnapshotNotFoundError(f"there is no image {image_id}")
-        return dict(self.images[image_id])
+        found = self.images[image_id]
+        return {device: self.image_volumes.get(found[device], ImageVolume(found[device])) for device in found}
 
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         found = self.get(snapshot_id)

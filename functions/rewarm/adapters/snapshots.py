@@ -23,7 +23,7 @@ from rewarm.domain.errors import (
     SnapshotNotFoundError,
     SnapshotNotUsableError,
 )
-from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, Snapshot
+from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, ImageVolume, Snapshot
 from rewarm.domain.units import clock_text
 from rewarm.domain.volume.extents import Runs
 from rewarm.domain.volume.leftovers import CALIBRATION_TAG, STACK_TAG
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mypy_boto3_ebs.client import EBSClient
     from mypy_boto3_ec2.client import EC2Client
     from mypy_boto3_ec2.type_defs import (
+        EbsBlockDeviceTypeDef,
         FilterTypeDef,
         SnapshotRecycleBinInfoTypeDef,
         SnapshotTypeDef,
@@ -130,13 +131,13 @@ class Ec2SnapshotCatalog:
     def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
         return self._pages(*tag_filters(tags), OwnerIds=["self"])
 
-    def of_image(self, image_id: str) -> dict[str, str]:
+    def of_image(self, image_id: str) -> dict[str, ImageVolume]:
         with naming_errors():
             images = self._ec2.describe_images(ImageIds=[image_id])["Images"]
         if not images:
             raise SnapshotNotFoundError(f"there is no image {image_id} that this account may use")
         return {
-            mapping["DeviceName"]: mapping["Ebs"]["SnapshotId"]
+            mapping["DeviceName"]: _image_volume(mapping["Ebs"])
             for mapping in images[0].get("BlockDeviceMappings", [])
             if "SnapshotId" in mapping.get("Ebs", {})
         }
@@ -173,6 +174,16 @@ def _snapshot(found: SnapshotTypeDef) -> Snapshot:
         description=found.get("Description", ""),
         is_copy=found.get("VolumeId", _VOLUME_OF_COPIES) == _VOLUME_OF_COPIES
         or found.get("TransferType") == "time-based",
+    )
+
+
+def _image_volume(found: EbsBlockDeviceTypeDef) -> ImageVolume:
+    return ImageVolume(
+        snapshot_id=found["SnapshotId"],
+        volume_type=found.get("VolumeType"),
+        size_gib=found.get("VolumeSize"),
+        iops=found.get("Iops"),
+        throughput_mib_s=found.get("Throughput"),
     )
 
 

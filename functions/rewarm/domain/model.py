@@ -83,6 +83,17 @@ class BinnedSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class ImageVolume:
+    """A volume in the block device mapping of an AMI; None where EC2 does not say."""
+
+    snapshot_id: str
+    volume_type: str | None = None
+    size_gib: int | None = None
+    iops: int | None = None
+    throughput_mib_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ArchiveRestore:
     """RestoreSnapshotTier at work, as DescribeSnapshotTierStatus shows it."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, FastSnapshotRestore, Snapshot
+from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, FastSnapshotRestore, ImageVolume, Snapshot
 from rewarm.domain.volume.extents import Runs
 
 
@@ -42,8 +42,11 @@ class SnapshotCatalog(Protocol):
     def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
         """Yields all snapshots of this account that carry every one of the tags, in any state."""
 
-    def of_image(self, image_id: str) -> dict[str, str]:
-        """Returns the snapshot's id by the device's name of an AMI. Raises SnapshotNotFoundError."""
+    def of_image(self, image_id: str) -> dict[str, ImageVolume]:
+        """Returns the volumes with a snapshot in an AMI's block device mapping, by the device's name.
+
+        Raises SnapshotNotFoundError.
+        """
 
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         """Yields the written blocks in parts: ascending, disjoint, merged. Raises SnapshotNotFoundError."""

@@ -37,12 +37,12 @@ from rewarm.domain.fleet_members import (
     spread_seconds,
     together,
 )
-from rewarm.domain.model import Snapshot, Volume
+from rewarm.domain.model import ImageVolume, Snapshot, Volume
 from rewarm.domain.snapshots import Refusal, SetSelection, newest_set, newest_usable
 from rewarm.domain.units import iso
 from rewarm.domain.volume.replacing import living
 from rewarm.ports.snapshots import SnapshotCatalog
-from rewarm.steps.fleet.targets import places_of
+from rewarm.steps.fleet.targets import Origin, places_of
 from rewarm.steps.select.selection import SelectionPorts
 from rewarm.steps.select.sources import (
     Chosen,
@@ -88,10 +88,12 @@ def resolve_fleet(source: JsonObject, ports: FleetSourcePorts) -> list[FleetItem
     parts = {name: source[name] for name in ("target", "volume") if source.get(name) is not None}
     selector = {name: value for name, value in source.items() if name not in ("target", "volume")}
     members = parse_fleet_members({**parts, "source": selector})
-    chosen = _Choice(members.source, ports).made()
+    choice_of = _Choice(members.source, ports)
+    chosen, images = choice_of.made(), choice_of.images
     snapshots = [choice.snapshot for choice in chosen]
     check_spread(snapshots, members.source.max_spread_seconds, field="source.maxSpreadSeconds")
-    places = places_of(members, [choice.device for choice in chosen], ports.instances)
+    origins = [Origin(choice.device, images.get(choice.device or "")) for choice in chosen]
+    places = places_of(members, origins, ports.instances)
     return [
         FleetItem(
             snapshot={"snapshotId": choice.snapshot.snapshot_id},
@@ -118,6 +120,8 @@ class _Choice:
         self._ports = ports
         self._snapshots = ports.snapshots
         self._refusal = refusal_now(ports.snapshots)
+        self.images: dict[str, ImageVolume] = {}
+        """By device name, what an AMI says of its volumes, once the choice is made."""
 
     def made(self) -> list[Chosen]:
         """In the order of the fleet. Raises every error that names a field of the source."""
@@ -151,10 +155,12 @@ class _Choice:
     def _of_image(self, source: ImageSource, field: str) -> list[Chosen]:
         """One image's snapshots are taken together (botocore: ec2 CreateImage NoReboot: crash-consistent)."""
         try:
-            mapping = self._snapshots.of_image(source.image_id)
+            volumes = self._snapshots.of_image(source.image_id)
         except RestoreError as error:
             raise at_field(error, field) from error
+        mapping = {device: volume.snapshot_id for device, volume in volumes.items()}
         wanted = wanted_devices(mapping, source.devices, source.image_id, field, "source.image.devices")
+        self.images = volumes
         snapshots = self._named(dict.fromkeys(wanted.values(), field))
         return [
             Chosen(

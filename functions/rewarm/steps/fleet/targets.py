@@ -10,11 +10,20 @@ from rewarm.contracts.fleet_source import FleetMembers
 from rewarm.contracts.request import Target, VolumeRequest
 from rewarm.domain.errors import InvalidRequestError, RestoreError
 from rewarm.domain.fleet_members import check_devices
-from rewarm.domain.model import Instance
+from rewarm.domain.model import ImageVolume, Instance
 from rewarm.domain.volume.replacing import device_to_replace
 from rewarm.domain.volume.targets import check_instance, check_zone, choose_device
+from rewarm.domain.volume.volume_types import VOLUME_TYPES
 from rewarm.ports.instances import Instances
 from rewarm.steps.select.sources import at_field
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What is known of where a volume's data comes from: its device name, and what an AMI says of it."""
+
+    device: str | None
+    image: ImageVolume | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +34,8 @@ class FleetPlace:
     volume: JsonObject
 
 
-def places_of(members: FleetMembers, own: Sequence[str | None], instances: Instances) -> list[FleetPlace]:
-    """Returns the place of each volume; `own` are the device names that their data had.
+def places_of(members: FleetMembers, origins: Sequence[Origin], instances: Instances) -> list[FleetPlace]:
+    """Returns the place of each volume.
 
     Raises every error that names a field of a target.
     """
@@ -40,8 +49,11 @@ def places_of(members: FleetMembers, own: Sequence[str | None], instances: Insta
         shared = members.target if any(item.target is None for item in items) else None
         _checked_instance(shared, instances)
     else:
-        targets = _shared(members.target, own, instances)
-        places = [FleetPlace(target, _json(members.volume)) for target in targets]
+        targets = _shared(members.target, [origin.device for origin in origins], instances)
+        places = [
+            FleetPlace(target, _settings(origin.image, _json(members.volume)))
+            for target, origin in zip(targets, origins, strict=True)
+        ]
         fields = ["target.device"] * len(places)
     check_devices(
         (field, place.target.get("instanceId"), place.target.get("device"))
@@ -91,6 +103,18 @@ def _checked_instance(target: Target | None, instances: Instances) -> Instance |
         raise at_field(error, "target.instanceId") from error
     check_instance(instance)
     return instance
+
+
+def _settings(image: ImageVolume | None, asked: JsonObject) -> JsonObject:
+    """What the AMI says of the volume, where nothing else is asked for."""
+    if image is None or image.volume_type not in VOLUME_TYPES:
+        return asked
+    volume_type = VOLUME_TYPES[image.volume_type]
+    own: JsonObject = {"volumeType": volume_type.name, "sizeGib": image.size_gib}
+    if asked.get("volumeType", volume_type.name) == volume_type.name:
+        own["iops"] = None if volume_type.min_iops is None else image.iops
+        own["throughputMibS"] = None if volume_type.min_throughput_mib_s is None else image.throughput_mib_s
+    return {name: value for name, value in own.items() if value is not None} | asked
 
 
 def _json(part: Target | VolumeRequest | None) -> JsonObject:

@@ -154,9 +154,10 @@ def _sources_of_image(image_id: str, devices: list[str] | None, snapshots: Snaps
     """One image's snapshots are taken together (botocore: ec2 CreateImage NoReboot: crash-consistent)."""
     field = "source.imageId"
     try:
-        mapping = snapshots.of_image(image_id)
+        volumes = snapshots.of_image(image_id)
     except RestoreError as error:
         raise at_field(error, field) from error
+    mapping = {device: volume.snapshot_id for device, volume in volumes.items()}
     wanted = wanted_devices(mapping, devices, image_id, field)
     return [
         Chosen(

@@ -15,7 +15,7 @@ from rewarm.domain.errors import (
     TargetNotFoundError,
     TargetNotUsableError,
 )
-from rewarm.domain.model import Attachment, Volume, VolumeSettings
+from rewarm.domain.model import Attachment, ImageVolume, Volume, VolumeSettings
 from rewarm.domain.snapshots import BinnedSnapshot
 from rewarm.steps.fleet.sources import FleetItem, FleetSourcePorts, resolve_fleet, spread_seconds_of
 from tests.support.builders import INSTANCE_ID, NOW, ZONE, instance, snapshot
@@ -155,6 +155,30 @@ class TestImage:
         ]
         assert [item.consistent_set for item in items] == [True, True]
         assert items[1].because == f"{IMAGE_ID} has it for /dev/xvda"
+
+    @pytest.mark.parametrize(
+        ("settings", "asked", "volume"),
+        [
+            (("gp3", 200, 4_000, 250), {}, ("gp3", 200, 4_000, 250)),
+            (("gp3", 200, 4_000, 250), {"iops": 5_000}, ("gp3", 200, 5_000, 250)),
+            (("gp3", 200, 4_000, 250), {"volumeType": "io2", "iops": 900}, ("io2", 200, 900, None)),
+            (("gp2", 200, 600, None), {}, ("gp2", 200, None, None)),
+            (("io1", 200, 600, None), {"sizeGib": 300}, ("io1", 300, 600, None)),
+            (("standard", 200, None, None), {"iops": 3_000}, (None, None, 3_000, None)),
+            ((None, None, None, None), {}, (None, None, None, None)),
+        ],
+    )
+    def test_a_volume_is_what_the_image_says_unless_the_request_says_otherwise(
+        self, world, settings, asked, volume
+    ):
+        one = world.take(None, 5)
+        world.snapshots.images[IMAGE_ID] = {"/dev/sdf": one}
+        world.snapshots.image_volumes[one] = ImageVolume(one, *settings)
+        (item,) = world.resolve({"image": {"imageId": IMAGE_ID}}, volume=asked)
+        names = ("volumeType", "sizeGib", "iops", "throughputMibS")
+        assert item.volume == {
+            name: value for name, value in zip(names, volume, strict=True) if value is not None
+        }
 
     def test_a_recovery_point_of_an_instance_is_an_image_and_one_of_a_volume_a_snapshot(self, world):
         one = world.take(None, 5)
