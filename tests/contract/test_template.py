@@ -189,7 +189,7 @@ class TestPermissions:
               "CheckPerformance", "Sweep", "Api", "Public", "PrepareFleet"}),
             ("ec2:DescribeInstances",
              {"SelectSnapshot", "AttachVolume", "Replace", "DispatchWarmer", "PollInitialization",
-              "VerifyVolume", "CleanUp", "Sweep", "Api"}),
+              "VerifyVolume", "CleanUp", "Sweep", "Api", "PrepareFleet"}),
             ("ec2:DescribeInstanceTypes", {"SelectSnapshot", "ChooseStrategy", "VerifyVolume", "Api"}),
             ("servicequotas:GetAWSDefaultServiceQuota", set()),
         ],

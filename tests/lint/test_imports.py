@@ -62,7 +62,7 @@ ROOM_MAY_USE = {
             "volume",
             "warm",
         },
-        "fleet": {"record"},
+        "fleet": {"record", "select"},
         "performance": {"record"},
         "plan": {"record", "request", "select"},
         "record": set(),
@@ -102,7 +102,6 @@ LOCAL_MAY_USE = {
 MOST_MODULES_IN_A_ROOM = 14
 FEWEST_LINES = 40
 SMALL_FOR_A_REASON = {
-    "steps/fleet/sources.py": "each kind of source is found here",
     "ports/messages.py": "no other port speaks to people",
     "ports/prices.py": "no other port is about the account's prices and quotas",
     "restore_page.py": "only functions that draw may import it",

@@ -31,6 +31,7 @@ from rewarm.domain.model import (
     CommandStatus,
     Extent,
     FastSnapshotRestore,
+    ImageVolume,
     InitializationStatus,
     Instance,
     InstanceEbsLimits,
@@ -77,6 +78,8 @@ class FakeSnapshots:
 
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
     images: dict[str, dict[str, str]] = field(default_factory=dict)
+    image_volumes: dict[str, ImageVolume] = field(default_factory=dict)
+    """By snapshot, what an image says of the volume beside it."""
     extents: dict[str, list[Extent]] = field(default_factory=dict)
     listed: list[str] = field(default_factory=list)
     binned: list[BinnedSnapshot] = field(default_factory=list)
@@ -107,13 +110,21 @@ class FakeSnapshots:
     def of_volume(self, volume_id: str) -> list[Snapshot]:
         return [one for one in self.snapshots.values() if one.volume_id == volume_id]
 
-    def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
-        return [one for one in self.snapshots.values() if tags.items() <= one.tags.items()]
+    def of_volumes(self, volume_ids: Sequence[str]) -> Iterator[Snapshot]:
+        wanted = frozenset(volume_ids)
+        return (one for one in self.snapshots.values() if one.volume_id in wanted)
 
-    def of_image(self, image_id: str) -> dict[str, str]:
+    def restorable(self, snapshot_ids: Sequence[str]) -> Iterator[Snapshot]:
+        return (self.snapshots[one] for one in snapshot_ids if one in self.snapshots)
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
+        return (one for one in self.snapshots.values() if tags.items() <= one.tags.items())
+
+    def of_image(self, image_id: str) -> dict[str, ImageVolume]:
         if image_id not in self.images:
             raise SnapshotNotFoundError(f"there is no image {image_id}")
-        return dict(self.images[image_id])
+        found = self.images[image_id]
+        return {device: self.image_volumes.get(found[device], ImageVolume(found[device])) for device in found}
 
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         found = self.get(snapshot_id)
@@ -239,6 +250,12 @@ class FakeVolumes:
         if volume_id not in self.volumes:
             raise VolumeNotFoundError(f"there is no volume {volume_id}")
         return self.volumes[volume_id]
+
+    def existing(self, volume_ids: Sequence[str]) -> Iterator[Volume]:
+        return (self.volumes[one] for one in volume_ids if one in self.volumes)
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Volume]:
+        return (one for one in self.volumes.values() if tags.items() <= one.settings.tags.items())
 
     def created_by(self, restore_id: str) -> list[Volume]:
         return [

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from local.aws.region.faults import FaultRule
 from local.soak.lab.lab import FastLab
 
 Json = dict[str, Any]
-BROKEN = "snap-0ffffffffffffffff"
 FLEET, RESTORE = "FleetStateMachine", "RestoreStateMachine"
 
 
@@ -24,6 +24,14 @@ def item(lab: FastLab, instance_id: str, **parts: Any) -> Json:
     """One volume to the instance."""
     snapshot_id = lab.region.add_snapshot(size_gib=2, extents=((0, 50),))
     return {"source": {"snapshotId": snapshot_id}, "target": {"instanceId": instance_id}, **parts}
+
+
+def broken(lab: FastLab) -> Json:
+    """One volume that EC2 does not make, to an instance of its own."""
+    found = item(lab, lab.region.add_instance())
+    when = {"SnapshotId": found["source"]["snapshotId"]}
+    lab.region.faults.add(FaultRule("CreateVolume", code="UnauthorizedOperation", when=when, times=None))
+    return found
 
 
 def fleet_of(items: list[Json], **parts: Any) -> Json:
@@ -60,18 +68,18 @@ def restores(lab: FastLab) -> list[str]:
 
 def test_one_of_three_restores_fails_and_a_redrive_brings_it_back_alone(lab: FastLab) -> None:
     shared, alone = lab.region.add_instance(), lab.region.add_instance()
-    broken = {"source": {"snapshotId": BROKEN}, "target": {"instanceId": lab.region.add_instance()}}
-    items = [item(lab, shared), broken, item(lab, alone), item(lab, shared)]
+    refused = broken(lab)
+    items = [item(lab, shared), refused, item(lab, alone), item(lab, shared)]
     fleet_id = started(lab, fleet_of(items, volume={"volumeType": "gp3"}))
     record = finished(lab, fleet_id)
     assert (record["status"], record["progress"]["counts"]) == ("incomplete", {"failed": 1, "ready": 3})
     (failed,) = record["progress"]["failed"]
-    assert failed["snapshot"]["snapshotId"] == BROKEN
-    assert BROKEN in failed["cause"]
+    assert failed["snapshot"] == refused["source"]
+    assert "UnauthorizedOperation" in failed["cause"]
     first = restores(lab)
     assert len(first) == record["restoreCount"] == 3, "two volumes to one instance are one restore"
 
-    lab.region.add_snapshot(snapshot_id=BROKEN, size_gib=2, extents=((0, 50),))
+    lab.region.faults.clear()
     status, body = lab.api("POST", f"/fleets/{fleet_id}/redrive")
     assert (status, body["run"]) == (202, 2), body
     record = finished(lab, fleet_id, run=2)
@@ -83,8 +91,11 @@ def test_one_of_three_restores_fails_and_a_redrive_brings_it_back_alone(lab: Fas
 
 
 def test_more_failures_than_are_tolerated_stop_the_others_and_nothing_is_left(lab: FastLab) -> None:
-    broken = {"source": {"snapshotId": BROKEN}, "target": {"instanceId": lab.region.add_instance()}}
-    items = [item(lab, lab.region.add_instance()), broken]
+    slow = lab.region.add_snapshot(size_gib=500, extents=((0, 900_000),))
+    items = [
+        {"source": {"snapshotId": slow}, "target": item(lab, lab.region.add_instance())["target"]},
+        broken(lab),
+    ]
     fleet_id = started(lab, fleet_of(items, toleratedFailureCount=0))
     record = finished(lab, fleet_id)
     assert record["status"] == "incomplete"
@@ -153,7 +164,7 @@ def test_the_list_has_the_newest_first_and_the_same_key_starts_one_fleet(lab: Fa
 
 def test_what_is_wrong_with_an_item_is_said_at_once(lab: FastLab) -> None:
     bad = {
-        "source": {"snapshotId": BROKEN},
+        **item(lab, "i-0ffffffffffffffff"),
         "target": {"availabilityZone": "us-east-1a", "device": "/dev/sdf"},
     }
     status, problem = lab.api("POST", "/fleets", fleet_of([item(lab, lab.region.add_instance()), bad]))
@@ -172,3 +183,31 @@ def test_a_fleet_that_is_stopped_by_hand_is_reported_by_the_sweeper(lab: FastLab
     record = shown(lab, fleet_id)
     assert (record["status"], record["progress"]["counts"]) == ("failed", {"failed": 1})
     assert "execution was stopped" in record["failure"]["cause"]
+
+
+def test_a_source_that_is_refused_makes_nothing_and_says_why(lab: FastLab) -> None:
+    missing = {
+        "source": {"snapshotId": "snap-0ffffffffffffffff"},
+        "target": {"instanceId": lab.region.add_instance()},
+    }
+    fleet_id = started(lab, fleet_of([item(lab, lab.region.add_instance()), missing]))
+    record = finished(lab, fleet_id)
+    assert (record["status"], record["progress"]) == ("failed", None)
+    assert "snap-0ffffffffffffffff" in record["failure"]["cause"]
+    assert restores(lab) == []
+
+
+def test_an_instance_is_restored_by_one_restore(lab: FastLab) -> None:
+    source, target = lab.region.add_instance(), lab.region.add_instance()
+    for device in ("/dev/sdf", "/dev/sdg"):
+        volume_id = lab.region.add_volume(size_gib=2, attach_to=source, device=device)
+        lab.region.add_snapshot(size_gib=2, extents=((0, 50),), volume_id=volume_id)
+    request = {"source": {"instance": {"instanceId": source, "devices": ["/dev/sdf", "/dev/sdg"]}}}
+    objective = {"strategy": "warm-up-agent"}
+    fleet_id = started(lab, {**request, "target": {"instanceId": target}, "objective": objective})
+    record = finished(lab, fleet_id)
+    assert (record["status"], record["progress"]["counts"], record["restoreCount"]) == (
+        "ready",
+        {"ready": 2},
+        1,
+    )

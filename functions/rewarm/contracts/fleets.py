@@ -8,56 +8,14 @@ from pydantic import ConfigDict, Field, StrictInt
 
 from rewarm.contracts.answers import Limit, Links, NextToken
 from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent
-from rewarm.contracts.request import (
-    Notify,
-    ReadinessRules,
-    SnapshotId,
-    Tags,
-    Target,
-    Verify,
-    VolumeId,
-    VolumeRequest,
-    WarmUp,
-    given,
-)
+from rewarm.contracts.fleet_source import FleetSource
+from rewarm.contracts.request import Notify, ReadinessRules, Target, Verify, VolumeRequest, WarmUp
 from rewarm.contracts.values import Failure
+from rewarm.domain.fleet_members import MOST_VOLUMES
 from rewarm.domain.model import OnFailure, Strategy
 
-MOST_VOLUMES = 10_000
-"""Of a fleet: so many children of a Distributed Map run at once (Step Functions developer guide)."""
 FleetStatusName = Literal["accepted", "restoring", "ready", "incomplete", "failed", "cancelled"]
 FleetVerdict = Literal["ready", "incomplete", "failed", "cancelled"]
-SELECTORS_OF_ITEM = ("snapshotId", "volumeId", "tags")
-
-
-class ItemSource(Contract):
-    """The snapshot of one volume: exactly one of the selectors."""
-
-    model_config = ConfigDict(json_schema_extra={"oneOf": [given(name) for name in SELECTORS_OF_ITEM]})
-
-    snapshot_id: SnapshotId | None = None
-    volume_id: VolumeId | None = None
-    at: Literal["latest"] | Instant | None = Field(
-        default=None,
-        description="With volumeId: the newest snapshot not later than this time; default latest.",
-    )
-    tags: Annotated[Tags, Field(min_length=1, max_length=50)] | None = Field(
-        default=None, description="The newest snapshot that carries every one of these tags."
-    )
-
-
-class ListedItem(Contract):
-    """One volume of a fleet, as POST /restores takes it."""
-
-    source: ItemSource
-    target: Target | None = Field(default=None, description="Default: the target of the fleet.")
-    volume: VolumeRequest | None = Field(default=None, description="Default: the volume of the fleet.")
-
-
-class FleetSource(Contract):
-    """What the fleet is made of."""
-
-    items: Annotated[list[ListedItem], Field(min_length=1, max_length=MOST_VOLUMES)]
 
 
 class FleetObjective(Contract):

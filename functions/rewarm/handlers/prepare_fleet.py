@@ -9,7 +9,12 @@ from rewarm.steps.fleet.prepare_fleet import PrepareFleetPorts, prepare_fleet
 from rewarm.steps.fleet.sources import FleetSourcePorts
 
 _PORTS = PrepareFleetPorts(
-    sources=FleetSourcePorts(),
+    sources=FleetSourcePorts(
+        snapshots=wiring.snapshots(),
+        instances=wiring.instances(),
+        volumes=wiring.volumes(),
+        region=wiring.settings.region,
+    ),
     artifacts=wiring.artifacts(),
     table=wiring.table(),
     bucket=wiring.settings.artifacts_bucket,

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts.fleets import MOST_VOLUMES, FleetRequest, PrepareFleetEvent, PrepareFleetResult
+from rewarm.contracts.fleets import FleetRequest, PrepareFleetEvent, PrepareFleetResult
 from rewarm.domain.errors import RestoreCancelledError, RestoreNotFoundError
+from rewarm.domain.fleet_members import MOST_VOLUMES
 from rewarm.domain.fleets import READY, FleetStatus, FleetVolume
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject

@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import Any
 
 from rewarm.contracts import RestoreRequest, Trigger, parse_restore_request
-from rewarm.contracts.fleets import FleetRequest, FleetSource
+from rewarm.contracts.fleet_source import parse_fleet_members
+from rewarm.contracts.fleets import FleetRequest
 from rewarm.contracts.parsing import parsed
 from rewarm.contracts.request import MOST_LISTED
 from rewarm.domain.errors import InvalidRequestError
@@ -48,6 +49,7 @@ class FleetRestore:
 def parse_fleet_request(body: object) -> FleetRequest:
     """Returns the checked request. Raises InvalidRequestError."""
     request = parsed(FleetRequest, body)
+    parse_fleet_members(source_and_places(request))
     if request.warm_up.first:
         raise InvalidRequestError("block numbers are those of one volume", field="warmUp.first")
     return request
@@ -55,9 +57,14 @@ def parse_fleet_request(body: object) -> FleetRequest:
 
 def source_of(request: FleetRequest) -> JsonObject:
     """What resolve_fleet takes: the source, and what the request says of all volumes."""
-    shared = {"target": request.target, "volume": request.volume}
-    source: FleetSource = request.source
-    return source.to_json() | {name: part.to_json() for name, part in shared.items() if part is not None}
+    parts = source_and_places(request)
+    return {**parts.pop("source"), **parts}
+
+
+def source_and_places(request: FleetRequest) -> JsonObject:
+    """The part of the request that says which volumes there are, and where they go."""
+    parts = {"source": request.source, "target": request.target, "volume": request.volume}
+    return {name: part.to_json() for name, part in parts.items() if part is not None}
 
 
 def listed_items(source: JsonObject) -> list[JsonObject]:

@@ -28,7 +28,11 @@ def world(*items, **parts):
 def prepare(world, run=1, most_in_stack=2_000):
     event = PrepareFleetEvent(restore_id=FLEET_ID, now=NOW, run=run, started_at=NOW)
     ports = wired(
-        PrepareFleetPorts, world, sources=FleetSourcePorts(), bucket="artifacts", most_in_stack=most_in_stack
+        PrepareFleetPorts,
+        world,
+        sources=wired(FleetSourcePorts, world, region="ap-northeast-1"),
+        bucket="artifacts",
+        most_in_stack=most_in_stack,
     )
     return prepare_fleet(event, ports)
 
