@@ -109,7 +109,7 @@ class _MapRun:
             status = "ABORTED" if error.error == STOPPED else "FAILED"
             child.update(status=status, error=error.error, cause=error.cause)
         child["stopDate"] = states.now_iso()
-        return child["status"] == "SUCCEEDED"
+        return bool(child["status"] == "SUCCEEDED")
 
 
 def _in_context(work: Callable[[Any], bool], stop: Event) -> Callable[[Any], bool]:
