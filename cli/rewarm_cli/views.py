@@ -266,6 +266,42 @@ def _started_by(trigger: Any) -> str:
     return str(trigger.get("alarmName") or trigger.get("scheduleName") or trigger.get("kind") or "-")
 
 
+def show_fleets(target: Console, fleets: list[Json]) -> None:
+    """A line for each fleet, the newest first."""
+    rows = [
+        [
+            fleet["fleetId"],
+            fleet["status"],
+            words.clock(fleet.get("startedAt")),
+            words.clock(fleet.get("finishedAt")),
+            str(fleet.get("volumeCount") or "-"),
+        ]
+        for fleet in fleets
+    ]
+    print_table(target, ("id", "status", "started", "finished", "volumes"), rows, right=("volumes",))
+
+
+def fleet_lines(record: Json) -> Iterator[str]:
+    """How far a fleet is, what is slow, and what failed."""
+    run = f", run {record['run']}" if record["run"] > 1 else ""
+    yield f"{record['fleetId']} is {record['status']}{run}, since {words.clock(record['startedAt'])}"
+    progress = record.get("progress")
+    if progress is None:
+        yield "Its volumes are not known yet."
+        return
+    counts = ", ".join(f"{count} {state}" for state, count in progress["counts"].items())
+    yield f"{progress['volumeCount']} volumes by {record['restoreCount']} restores: {counts}"
+    if progress["eta"]:
+        yield f"At this pace all have ended by {words.clock(progress['eta'])}"
+    for slow in progress["slowest"]:
+        yield f"  {slow['restoreId']} is {slow['status']} since {words.clock(slow['startedAt'])}"
+    for failed in progress["failed"]:
+        where = f"{failed['restoreId']} volume {failed['index']} ({_selected(failed['snapshot'])})"
+        yield f"  {where} {failed['state']}: {failed['cause']}"
+    if record.get("failure"):
+        yield f"The fleet itself: {record['failure'].get('cause')}"
+
+
 def show_runbooks(target: Console, runbooks: list[Json]) -> None:
     """A line for each runbook."""
     rows = [
@@ -284,4 +320,5 @@ def _selected(place: Json) -> str:
     names = ("snapshotId", "volumeId", "instanceId", "imageId", "availabilityZone")
     found = next((str(place[name]) for name in names if place.get(name)), None)
     tags = ", ".join(f"{key}={value}" for key, value in (place.get("tags") or {}).items())
-    return found or tags or "-"
+    listed = f"{len(place.get('volumes') or [])} volumes" if place.get("volumes") else None
+    return found or tags or listed or "-"

@@ -25,7 +25,7 @@ from tests.contract.repository import ROOT, Json, actions, functions, listed, st
 STACK_TAG = "aws:ResourceTag/rewarm:stack"
 MANAGED_TAG = "aws:ResourceTag/rewarm:managed"
 REPLACED_TAG = "aws:ResourceTag/rewarm:replaced-by-stack"
-NO_HANDLERS = {"__init__", "wiring", "http", "api_volumes"}
+NO_HANDLERS = {"__init__", "wiring", "http", "api_volumes", "api_fleets"}
 """Parts of handlers."""
 EVENTS = ROOT / "events/aws"
 OWN_ALARM = "operations-of-rewarm-restore-failed"
@@ -157,13 +157,13 @@ class TestPermissions:
             (
                 "s3:PutObject",
                 {"SelectSnapshot", "ChooseStrategy", "KeepResult", "Report", "DispatchWarmer", "PublishAgent",
-                 "Api", "VerifyVolume", "PollInitialization", "Sweep"},
+                 "Api", "VerifyVolume", "PollInitialization", "Sweep", "PrepareFleet", "ReportFleet"},
             ),
             (
                 "s3:GetObject",
                 {"SelectSnapshot", "ChooseStrategy", "Announce", "LoadPlan", "Report", "DispatchWarmer",
                  "VerifyVolume", "PollInitialization", "ConfirmReadiness", "Api", "PublishAgent", "Sweep",
-                 "AttachVolume", "Replace", "CleanUp", "Public"},
+                 "AttachVolume", "Replace", "CleanUp", "Public", "PrepareFleet", "ReportFleet"},
             ),
             ("cloudwatch:GetMetricData",
              {"ChooseStrategy", "PrepareSnapshot", "DispatchWarmer", "PollInitialization", "Api",
@@ -186,10 +186,10 @@ class TestPermissions:
               "Announce", "Report",
               "ReleaseTarget", "PrepareSnapshot", "CreateVolume", "Replace", "DispatchWarmer", "VerifyVolume",
               "PollInitialization", "AwaitSignal", "Release", "CleanUp", "ChangePerformance",
-              "CheckPerformance", "Sweep", "Api", "Public"}),
+              "CheckPerformance", "Sweep", "Api", "Public", "PrepareFleet"}),
             ("ec2:DescribeInstances",
              {"SelectSnapshot", "AttachVolume", "Replace", "DispatchWarmer", "PollInitialization",
-              "VerifyVolume", "CleanUp", "Sweep", "Api"}),
+              "VerifyVolume", "CleanUp", "Sweep", "Api", "PrepareFleet"}),
             ("ec2:DescribeInstanceTypes", {"SelectSnapshot", "ChooseStrategy", "VerifyVolume", "Api"}),
             ("servicequotas:GetAWSDefaultServiceQuota", set()),
         ],
@@ -244,7 +244,7 @@ class TestPermissions:
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
             "benchmark_commands": "ssm:SendCommand", "sending_commands": "ssm:SendCommand",
             "device_look": "ssm:SendCommand", "put_back": "ec2:AttachVolume",
-            "calibration_snapshots": "ec2:DeleteSnapshot",
+            "calibration_snapshots": "ec2:DeleteSnapshot", "fleets": "states:StopExecution",
             "clean_up": "ec2:DeleteVolume", "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
             "page_links": "dynamodb:",
@@ -327,7 +327,11 @@ class TestFunctions:
             "detail-type": ["Step Functions Execution Status Change"],
             "detail": {
                 "status": ["ABORTED", "TIMED_OUT", "FAILED"],
-                "stateMachineArn": [{"Ref": "RestoreStateMachine"}, {"Ref": "RestoreVolumeStateMachine"}],
+                "stateMachineArn": [
+                    {"Ref": "RestoreStateMachine"},
+                    {"Ref": "RestoreVolumeStateMachine"},
+                    {"Ref": "FleetStateMachine"},
+                ],
             },
         }
 
@@ -359,7 +363,8 @@ class TestFunctions:
                 ).read_text(encoding="utf-8"),
             )
         }
-        assert users == drawing == {"ApiFunction", "PublicFunction", "ReportFunction", "SweepFunction"}
+        wanted = {"ApiFunction", "PublicFunction", "ReportFunction", "ReportFleetFunction", "SweepFunction"}
+        assert users == drawing == wanted
         for name in users:
             assert functions()[name]["Environment"]["Variables"]["MPLCONFIGDIR"] == "/tmp/matplotlib"
             assert functions()[name]["MemorySize"] >= 1_024
@@ -486,6 +491,7 @@ class TestApi:
         )
         names = {
             "restore_id": "restoreId",
+            "fleet_id": "fleetId",
             "alarm_name": "alarmName",
             "volume_id": "volumeId",
             "benchmark_id": "benchmarkId",

@@ -31,6 +31,7 @@ from rewarm.domain.model import (
     CommandStatus,
     Extent,
     FastSnapshotRestore,
+    ImageVolume,
     InitializationStatus,
     Instance,
     InstanceEbsLimits,
@@ -44,7 +45,7 @@ from rewarm.domain.plan.facts import UnusedQuotas
 from rewarm.domain.ready.agent_output import SentCommand
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.extents import Runs
-from rewarm.domain.volume.leftovers import FastRestoreClaim
+from rewarm.domain.volume.leftovers import ExecutionEnd, FastRestoreClaim
 from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG, Performance, VolumeModification
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG
 from rewarm.ports.messages import LinkedPage
@@ -77,6 +78,8 @@ class FakeSnapshots:
 
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
     images: dict[str, dict[str, str]] = field(default_factory=dict)
+    image_volumes: dict[str, ImageVolume] = field(default_factory=dict)
+    """By snapshot, what an image says of the volume beside it."""
     extents: dict[str, list[Extent]] = field(default_factory=dict)
     listed: list[str] = field(default_factory=list)
     binned: list[BinnedSnapshot] = field(default_factory=list)
@@ -107,13 +110,21 @@ class FakeSnapshots:
     def of_volume(self, volume_id: str) -> list[Snapshot]:
         return [one for one in self.snapshots.values() if one.volume_id == volume_id]
 
-    def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
-        return [one for one in self.snapshots.values() if tags.items() <= one.tags.items()]
+    def of_volumes(self, volume_ids: Sequence[str]) -> Iterator[Snapshot]:
+        wanted = frozenset(volume_ids)
+        return (one for one in self.snapshots.values() if one.volume_id in wanted)
 
-    def of_image(self, image_id: str) -> dict[str, str]:
+    def restorable(self, snapshot_ids: Sequence[str]) -> Iterator[Snapshot]:
+        return (self.snapshots[one] for one in snapshot_ids if one in self.snapshots)
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
+        return (one for one in self.snapshots.values() if tags.items() <= one.tags.items())
+
+    def of_image(self, image_id: str) -> dict[str, ImageVolume]:
         if image_id not in self.images:
             raise SnapshotNotFoundError(f"there is no image {image_id}")
-        return dict(self.images[image_id])
+        found = self.images[image_id]
+        return {device: self.image_volumes.get(found[device], ImageVolume(found[device])) for device in found}
 
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         found = self.get(snapshot_id)
@@ -239,6 +250,12 @@ class FakeVolumes:
         if volume_id not in self.volumes:
             raise VolumeNotFoundError(f"there is no volume {volume_id}")
         return self.volumes[volume_id]
+
+    def existing(self, volume_ids: Sequence[str]) -> Iterator[Volume]:
+        return (self.volumes[one] for one in volume_ids if one in self.volumes)
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Volume]:
+        return (one for one in self.volumes.values() if tags.items() <= one.settings.tags.items())
 
     def created_by(self, restore_id: str) -> list[Volume]:
         return [
@@ -507,7 +524,7 @@ class FakeArtifacts:
         }
     )
 
-    def put_json(self, key: str, value: JsonObject) -> None:
+    def put_json(self, key: str, value: Any) -> None:
         self.objects[key] = json.loads(json.dumps(value))
 
     def put_page(self, key: str, html: str) -> None:
@@ -590,6 +607,12 @@ class FakeTable:
         record = self.records.get(restore_id, {})
         swept = record.get("cancelAsked") is False
         return Standing(self.is_cancelled(restore_id), record.get("status"), was_swept=swept)
+
+    def get_each(self, restore_ids: Sequence[str], names: Sequence[str]) -> dict[str, JsonObject]:
+        known = {one: self.records[one] for one in restore_ids if one in self.records}
+        return {
+            one: _copy({name: found[name] for name in names if name in found}) for one, found in known.items()
+        }
 
     def update(self, restore_id: str, changes: JsonObject) -> None:
         assert all(volume_of(name) is None for name in changes), f"of a volume: {sorted(changes)}"
@@ -807,6 +830,23 @@ class FakeExecutions:
         if self.started.setdefault(restore_id, _copy(execution_input)) != execution_input:
             raise RequestRefusedError("ExecutionAlreadyExists")
         return f"arn:aws:states:ap-northeast-1:123456789012:execution:restore:{restore_id}"
+
+
+@dataclass
+class FakeFleets(FakeExecutions):
+    """Port FleetExecutions; each execution runs until a test says how it ended."""
+
+    ends: dict[str, ExecutionEnd] = field(default_factory=dict)
+    stopped: dict[str, str] = field(default_factory=dict)
+
+    def arn_of(self, name: str) -> str:
+        return f"arn:aws:states:ap-northeast-1:123456789012:execution:fleet:{name}"
+
+    def ending(self, arn: str) -> ExecutionEnd:
+        return self.ends.get(arn, ExecutionEnd("RUNNING"))
+
+    def stop(self, arn: str, cause: str) -> None:
+        self.stopped[arn] = cause
 
 
 def tokyo_prices(as_of: datetime) -> PriceBook:

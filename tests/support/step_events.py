@@ -197,7 +197,16 @@ def _performance_events() -> list[Contract]:
     ]
 
 
+FLEET: dict[str, Any] = {"restore_id": "fleet-0123456789abcdef", "now": NOW}
+
+
 def step_events() -> list[Contract]:
     """Returns a valid event of each step of every state machine."""
     request = contracts.parse_restore_request(REQUEST)
-    return [*_restore_events(request), *_volume_events(request), *_performance_events()]
+    return [
+        *_restore_events(request),
+        *_volume_events(request),
+        *_performance_events(),
+        contracts.PrepareFleetEvent(**FLEET, run=1, started_at=STARTED),
+        contracts.ReportFleetEvent(**FLEET, run=1, started_at=STARTED),
+    ]

@@ -30,6 +30,7 @@ from tests.support.fakes import (
     FakeCalibrationSnapshots,
     FakeCommands,
     FakeFastRestores,
+    FakeFleets,
     FakeHistory,
     FakeMessages,
     FakeModifications,
@@ -60,6 +61,7 @@ class SweepWorld:
     modifications: FakeModifications = field(init=False)
     commands: FakeCommands = field(default_factory=FakeCommands)
     fast_restores: FakeFastRestores = field(default_factory=FakeFastRestores)
+    fleets: FakeFleets = field(default_factory=FakeFleets)
     calibration_snapshots: FakeCalibrationSnapshots = field(default_factory=FakeCalibrationSnapshots)
     table: FakeTable = field(default_factory=FakeTable)
     executions: FakeRestoreExecutions = field(default_factory=FakeRestoreExecutions)

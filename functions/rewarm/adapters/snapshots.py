@@ -8,7 +8,7 @@ fails"). States of keys: KMS developer guide, "Key states of AWS KMS keys".
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,14 +16,14 @@ from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, in_our_words, naming_errors
 from rewarm.adapters.snapshot_blocks import BlockLister
-from rewarm.adapters.volumes import tags_of
+from rewarm.adapters.volumes import in_batches, tag_filters, tags_of
 from rewarm.domain.errors import (
     AccessDeniedError,
     RequestRefusedError,
     SnapshotNotFoundError,
     SnapshotNotUsableError,
 )
-from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, Snapshot
+from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, ImageVolume, Snapshot
 from rewarm.domain.units import clock_text
 from rewarm.domain.volume.extents import Runs
 from rewarm.domain.volume.leftovers import CALIBRATION_TAG, STACK_TAG
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mypy_boto3_ebs.client import EBSClient
     from mypy_boto3_ec2.client import EC2Client
     from mypy_boto3_ec2.type_defs import (
+        EbsBlockDeviceTypeDef,
         FilterTypeDef,
         SnapshotRecycleBinInfoTypeDef,
         SnapshotTypeDef,
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 _PAGE = 1_000
+_VOLUME_OF_COPIES = "vol-ffffffff"
+"""What EC2 shows of copies in published outputs; AWS documents only that their volume id is arbitrary."""
 _RESTORING_STATUSES = frozenset({"temporary-restore-in-progress", "permanent-restore-in-progress"})
 """botocore: ec2 TieringOperationStatus."""
 _USABLE_KEY_STATES = frozenset({"Enabled", "Updating"})
@@ -114,21 +117,27 @@ class Ec2SnapshotCatalog:
         return self._keys.problem(kms_key_id)
 
     def of_volume(self, volume_id: str) -> list[Snapshot]:
-        return self._own({"Name": "volume-id", "Values": [volume_id]})
+        return list(self.of_volumes([volume_id]))
 
-    def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
-        filters: list[FilterTypeDef] = [
-            {"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()
-        ]
-        return self._own(*filters)
+    def of_volumes(self, volume_ids: Sequence[str]) -> Iterator[Snapshot]:
+        for batch in in_batches(volume_ids):
+            yield from self._pages({"Name": "volume-id", "Values": batch}, OwnerIds=["self"])
 
-    def of_image(self, image_id: str) -> dict[str, str]:
+    def restorable(self, snapshot_ids: Sequence[str]) -> Iterator[Snapshot]:
+        """RestorableByUserIds keeps EC2 from looking through all public snapshots."""
+        for batch in in_batches(snapshot_ids):
+            yield from self._pages({"Name": "snapshot-id", "Values": batch}, RestorableByUserIds=["self"])
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
+        return self._pages(*tag_filters(tags), OwnerIds=["self"])
+
+    def of_image(self, image_id: str) -> dict[str, ImageVolume]:
         with naming_errors():
             images = self._ec2.describe_images(ImageIds=[image_id])["Images"]
         if not images:
             raise SnapshotNotFoundError(f"there is no image {image_id} that this account may use")
         return {
-            mapping["DeviceName"]: mapping["Ebs"]["SnapshotId"]
+            mapping["DeviceName"]: _image_volume(mapping["Ebs"])
             for mapping in images[0].get("BlockDeviceMappings", [])
             if "SnapshotId" in mapping.get("Ebs", {})
         }
@@ -136,14 +145,14 @@ class Ec2SnapshotCatalog:
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         return self._blocks.extents(snapshot_id, size_gib=size_gib, full_size_bytes=full_size_bytes)
 
-    def _own(self, *filters: FilterTypeDef) -> list[Snapshot]:
+    def _pages(self, *filters: FilterTypeDef, **scope: Any) -> Iterator[Snapshot]:
         # Unpaginated calls share a tighter request limit (EC2 API reference, request throttling).
         paginator = self._ec2.get_paginator("describe_snapshots")
         with naming_errors():
-            pages = paginator.paginate(
-                OwnerIds=["self"], Filters=list(filters), PaginationConfig={"PageSize": _PAGE}
-            )
-            return [_snapshot(found) for page in pages for found in page["Snapshots"]]
+            for page in paginator.paginate(
+                **scope, Filters=list(filters), PaginationConfig={"PageSize": _PAGE}
+            ):
+                yield from map(_snapshot, page["Snapshots"])
 
 
 def _snapshot(found: SnapshotTypeDef) -> Snapshot:
@@ -163,6 +172,18 @@ def _snapshot(found: SnapshotTypeDef) -> Snapshot:
         progress_percent=_percent(found.get("Progress", "")),
         tags=tags_of(found.get("Tags")),
         description=found.get("Description", ""),
+        is_copy=found.get("VolumeId", _VOLUME_OF_COPIES) == _VOLUME_OF_COPIES
+        or found.get("TransferType") == "time-based",
+    )
+
+
+def _image_volume(found: EbsBlockDeviceTypeDef) -> ImageVolume:
+    return ImageVolume(
+        snapshot_id=found["SnapshotId"],
+        volume_type=found.get("VolumeType"),
+        size_gib=found.get("VolumeSize"),
+        iops=found.get("Iops"),
+        throughput_mib_s=found.get("Throughput"),
     )
 
 

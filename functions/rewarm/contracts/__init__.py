@@ -25,6 +25,13 @@ from rewarm.contracts.events import (
     SelectSnapshotEvent,
     VerifyVolumeEvent,
 )
+from rewarm.contracts.fleets import (
+    FleetRequest,
+    PrepareFleetEvent,
+    PrepareFleetResult,
+    ReportFleetEvent,
+    ReportFleetResult,
+)
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.performance import (
     ChangePerformanceEvent,
@@ -129,6 +136,7 @@ __all__ = [
     "DispatchWarmerResult",
     "ExpectedReads",
     "Failure",
+    "FleetRequest",
     "HistogramBin",
     "InitializationSignals",
     "KeepResultEvent",
@@ -150,6 +158,8 @@ __all__ = [
     "PlannedVolumes",
     "PollInitializationEvent",
     "PollInitializationResult",
+    "PrepareFleetEvent",
+    "PrepareFleetResult",
     "PrepareSnapshotEvent",
     "PrepareSnapshotResult",
     "ReleaseEvent",
@@ -161,6 +171,8 @@ __all__ = [
     "ReplacedVolume",
     "Replacement",
     "ReportEvent",
+    "ReportFleetEvent",
+    "ReportFleetResult",
     "ReportResult",
     "RestoreRequest",
     "SelectSnapshotEvent",

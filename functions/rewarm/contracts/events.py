@@ -45,6 +45,9 @@ Announcement = Literal[
     "failed",
     "performance-changed",
     "performance-failed",
+    "fleet-planned",
+    "fleet-progress",
+    "fleet-ended",
 ]
 Phase = Literal["before", "after"]
 ReplacePhase = Literal["check", "detach"]

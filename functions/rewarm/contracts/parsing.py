@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from rewarm.contracts.base import Contract, JsonObject
-from rewarm.contracts.request import SELECTORS, RestoreRequest, Source
+from rewarm.contracts.request import SELECTORS, ListedVolume, RestoreRequest, Source
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.units import cut, shown
 from rewarm.domain.volume.volume_types import RESERVED_TAG_PREFIXES
@@ -97,6 +98,8 @@ def _check_source(source: Source) -> None:
         raise InvalidRequestError(
             f"only goes with source.volumeId, not with source.{given[0]}", field="source.at"
         )
+    for index, listed in enumerate(source.volumes or []):
+        _check_listed(listed, f"source.volumes.{index}")
     if source.devices is not None and source.instance_id is None and source.image_id is None:
         raise InvalidRequestError(
             f"only goes with source.instanceId or source.imageId, not with source.{given[0]}",
@@ -104,8 +107,21 @@ def _check_source(source: Source) -> None:
         )
 
 
+def _check_listed(listed: ListedVolume, field: str) -> None:
+    if (listed.snapshot_id is None) == (listed.volume_id is None):
+        found = "found neither" if listed.snapshot_id is None else "found both"
+        raise InvalidRequestError(f"{found}; exactly one of snapshotId, volumeId is allowed", field=field)
+    if listed.at is not None and listed.volume_id is None:
+        raise InvalidRequestError("only goes with volumeId, not with snapshotId", field=f"{field}.at")
+
+
 def _check_target(request: RestoreRequest) -> None:
     target = request.target
+    for index, listed in enumerate(request.source.volumes or []):
+        if target.instance_id is None and listed.device is not None:
+            raise InvalidRequestError(
+                "only goes with target.instanceId", field=f"source.volumes.{index}.device"
+            )
     if (target.instance_id is None) == (target.availability_zone is None):
         found = "found neither" if target.instance_id is None else "found both"
         raise InvalidRequestError(
@@ -171,9 +187,16 @@ def _field_model(model: type[BaseModel] | None, part: int | str) -> type[BaseMod
         return model
     for field in (model.model_fields if model else {}).values():
         if field.alias == part:
-            kind = get_args(field.annotation)[0] if get_origin(field.annotation) is list else field.annotation
-            return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+            return _model_in(field.annotation)
     return None
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model that an annotation names: itself, in a list, or beside None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    inner = get_args(annotation) if get_origin(annotation) in {list, Union, UnionType, Annotated} else ()
+    return next((found for kind in inner if (found := _model_in(kind)) is not None), None)
 
 
 def _sentence(errors: list[ErrorDetails], root: type[BaseModel]) -> str:

@@ -55,7 +55,9 @@ MAX_COST = {
 }
 """pydantic's own pattern for a decimal number takes negative ones, which are refused."""
 CostLimit = Annotated[Usd, Field(le=1_000_000), WithJsonSchema(MAX_COST)]
-SELECTORS = ("snapshotId", "volumeId", "tags", "instanceId", "imageId", "alarm")
+SELECTORS = ("snapshotId", "volumeId", "tags", "instanceId", "imageId", "volumes", "alarm")
+MOST_LISTED = 40
+"""Volumes of one request: like the extents, they are in the payload of every state."""
 
 
 def given(name: str, **schema: JsonValue) -> dict[str, JsonValue]:
@@ -65,6 +67,35 @@ def given(name: str, **schema: JsonValue) -> dict[str, JsonValue]:
 
 def _exactly_one(names: tuple[str, ...]) -> ConfigDict:
     return ConfigDict(json_schema_extra={"oneOf": [given(name) for name in names]})
+
+
+class WantedSettings(Contract):
+    """Type, size, performance and key of a volume to make."""
+
+    volume_type: Literal["gp3", "gp2", "io2", "io1", "st1", "sc1"] | None = None
+    size_gib: Annotated[StrictInt, Field(ge=1, le=65_536)] | None = None
+    iops: Annotated[StrictInt, Field(ge=100, le=256_000)] | None = None
+    throughput_mib_s: Annotated[StrictInt, Field(ge=125, le=2_000)] | None = None
+    kms_key_id: Annotated[StrictStr, Field(min_length=1, max_length=2_048)] | None = None
+
+
+class ListedVolume(Contract):
+    """One of several volumes: its snapshot, or the volume whose newest one is taken."""
+
+    model_config = _exactly_one(("snapshotId", "volumeId"))
+
+    snapshot_id: SnapshotId | None = None
+    volume_id: VolumeId | None = None
+    at: Literal["latest"] | Instant | None = Field(
+        default=None,
+        description="With volumeId: the newest snapshot not later than this time; default latest.",
+    )
+    device: StrictStr | None = Field(
+        default=None, description="Its device name on target.instanceId, as target.device of one volume."
+    )
+    volume: WantedSettings | None = Field(
+        default=None, description="In place of type, size, performance and key in the request's volume."
+    )
 
 
 class Source(Contract):
@@ -90,6 +121,9 @@ class Source(Contract):
         default=None, description="With instanceId or imageId: only these device names."
     )
     image_id: ImageId | None = None
+    volumes: Annotated[list[ListedVolume], Field(min_length=1, max_length=MOST_LISTED)] | None = Field(
+        default=None, description="Several volumes for one target, which are planned together."
+    )
     alarm: AlarmName | None = Field(
         default=None, description="The runbook of this CloudWatch alarm says the rest."
     )
@@ -131,14 +165,9 @@ class Target(Contract):
     availability_zone: ZoneName | None = None
 
 
-class VolumeRequest(Contract):
+class VolumeRequest(WantedSettings):
     """The volume to make; what is left out comes from the source volume where it still exists, else gp3."""
 
-    volume_type: Literal["gp3", "gp2", "io2", "io1", "st1", "sc1"] | None = None
-    size_gib: Annotated[StrictInt, Field(ge=1, le=65_536)] | None = None
-    iops: Annotated[StrictInt, Field(ge=100, le=256_000)] | None = None
-    throughput_mib_s: Annotated[StrictInt, Field(ge=125, le=2_000)] | None = None
-    kms_key_id: Annotated[StrictStr, Field(min_length=1, max_length=2_048)] | None = None
     tags: Annotated[Tags, Field(max_length=40)] = Field(default_factory=dict)
     multi_attach: StrictBool = False
 

@@ -14,7 +14,7 @@ from rewarm.domain.model import Strategy, VolumeSettings
 from rewarm.domain.ready.reads import Opinion
 from rewarm.domain.time.measured import Phase
 
-TriggerKind = Literal["api", "alarm", "schedule"]
+TriggerKind = Literal["api", "alarm", "schedule", "fleet"]
 DataBytesFrom = Literal["fullSnapshotSize", "writtenBlocks", "volumeSize"]
 
 
@@ -29,6 +29,10 @@ class Trigger(Contract):
     schedule_name: str | None = None
     scheduled_at: str | None = Field(
         default=None, description="The time of the schedule's run: only the first start for it restores."
+    )
+    fleet_id: str | None = None
+    deadline_at: Instant | None = Field(
+        default=None, description="The deadline of the fleet: a restore that begins late has less time."
     )
 
 

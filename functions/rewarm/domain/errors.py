@@ -90,6 +90,14 @@ class InvalidRequestError(RestoreError):
         self.faults = tuple(faults)
 
 
+class FleetNotFoundError(RestoreError):
+    """There is no fleet of this id."""
+
+
+class FleetBusyError(RestoreError):
+    """Restores of the fleet still run, so nothing can be restored again yet."""
+
+
 class RunbookNotFoundError(RestoreError):
     """An alarm fired for which no runbook says what to restore."""
 

@@ -68,6 +68,8 @@ class Snapshot:
     tags: dict[str, str]
     description: str = ""
     """Given to every snapshot of one CreateSnapshots call alike (botocore: ec2 CreateSnapshots)."""
+    is_copy: bool = False
+    """Its volume id is "an arbitrary volume ID that you should not use" (botocore: ec2 Snapshot)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,17 @@ class BinnedSnapshot:
     volume_id: str | None
     entered_at: datetime
     leaves_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ImageVolume:
+    """A volume in the block device mapping of an AMI; None where EC2 does not say."""
+
+    snapshot_id: str
+    volume_type: str | None = None
+    size_gib: int | None = None
+    iops: int | None = None
+    throughput_mib_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from rewarm.adapters.executions import (
     AwsInventory,
     DynamoWaiters,
     StepFunctionsExecutions,
+    StepFunctionsFleets,
     StepFunctionsStackExecutions,
     StepFunctionsTasks,
 )
@@ -216,6 +217,11 @@ def stack_executions() -> StepFunctionsStackExecutions:
         settings.restore_state_machine_arn,
         settings.restore_volume_state_machine_arn,
     )
+
+
+def fleets() -> StepFunctionsFleets:
+    """Port FleetExecutions."""
+    return StepFunctionsFleets(_client("stepfunctions"), settings.fleet_state_machine_arn)
 
 
 def inventory() -> AwsInventory:

@@ -78,6 +78,9 @@ class RestoreTable(Protocol):
     def standing(self, restore_id: str) -> Standing:
         """Returns status and cancellation without the rest of the record; neither where it is not known."""
 
+    def get_each(self, restore_ids: Sequence[str], names: Sequence[str]) -> dict[str, JsonObject]:
+        """Returns these attributes of each restore that is known, by its id."""
+
     def update(self, restore_id: str, changes: JsonObject) -> None:
         """Sets the given attributes of the restore, and creates the record where it is missing."""
 

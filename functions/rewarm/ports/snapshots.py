@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, FastSnapshotRestore, Snapshot
+from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, FastSnapshotRestore, ImageVolume, Snapshot
 from rewarm.domain.volume.extents import Runs
 
 
@@ -33,11 +33,20 @@ class SnapshotCatalog(Protocol):
     def of_volume(self, volume_id: str) -> list[Snapshot]:
         """Returns all snapshots of a volume that this account owns, in any state."""
 
-    def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
-        """Returns all snapshots of this account that carry every one of the tags, in any state."""
+    def of_volumes(self, volume_ids: Sequence[str]) -> Iterator[Snapshot]:
+        """Yields all snapshots of these volumes that this account owns, in any state and order."""
 
-    def of_image(self, image_id: str) -> dict[str, str]:
-        """Returns the snapshot's id by the device's name of an AMI. Raises SnapshotNotFoundError."""
+    def restorable(self, snapshot_ids: Sequence[str]) -> Iterator[Snapshot]:
+        """Yields those of the snapshots that this account owns, or that are shared with it."""
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
+        """Yields all snapshots of this account that carry every one of the tags, in any state."""
+
+    def of_image(self, image_id: str) -> dict[str, ImageVolume]:
+        """Returns the volumes with a snapshot in an AMI's block device mapping, by the device's name.
+
+        Raises SnapshotNotFoundError.
+        """
 
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         """Yields the written blocks in parts: ascending, disjoint, merged. Raises SnapshotNotFoundError."""

@@ -9,6 +9,9 @@ import json
 from collections.abc import Callable
 from urllib.parse import urlencode
 
+from local import Json
+from local.aws.region.faults import FaultRule
+from local.aws.region.resources import ImageDevice
 from local.aws.slack_workspace import SlackWorkspace
 from local.soak.lab.lab import FastLab
 from local.soak.lab.template import SLACK
@@ -75,6 +78,54 @@ def _button(lab: FastLab) -> None:
     lab.pass_time(1_800)
     found = lab.api("GET", f"/restores/{restore_id}")[1]
     assert (found["status"], found["approval"]["by"]) == ("ready", "ann (U1) in Slack"), found
+
+
+@scene("a fleet with a volume that fails, its redrive, and one that is cancelled")
+def _fleet(lab: FastLab) -> None:
+    refused = snapshot(lab)
+    when = {"SnapshotId": refused}
+    lab.region.faults.add(FaultRule("CreateVolume", code="UnauthorizedOperation", when=when, times=None))
+    items = [_item(lab, snapshot(lab)), _item(lab, refused)]
+    asked = {"source": {"items": items}, "objective": {"strategy": "warm-up-agent"}}
+    fleet_id = str(lab.api("POST", "/fleets", asked, Idempotency_Key="fleet")[1]["fleetId"])
+    lab.pass_time(3_600)
+    lab.region.faults.clear()
+    assert lab.api("POST", f"/fleets/{fleet_id}/redrive")[0] == 202
+    lab.pass_time(3_600)
+    assert lab.api("GET", f"/fleets/{fleet_id}")[1]["status"] == "ready"
+    slow = lab.region.add_snapshot(size_gib=500, extents=((0, 900_000),))
+    asked["source"] = {"items": [_item(lab, snapshot(lab)), _item(lab, slow)]}
+    fleet_id = str(lab.api("POST", "/fleets", asked)[1]["fleetId"])
+    lab.pass_time(1_800)
+    assert lab.api("DELETE", f"/fleets/{fleet_id}")[0] == 202
+    lab.pass_time(3_600)
+    assert lab.api("GET", "/fleets")[1]["fleets"][0]["status"] == "cancelled"
+
+
+@scene("fleets of an instance, of an image, of an encrypted snapshot and of one that is gone")
+def _sources_of_fleets(lab: FastLab) -> None:
+    source = lab.region.add_instance()
+    volume_id = lab.region.add_volume(size_gib=8, attach_to=source, device="/dev/sdf")
+    snapshot(lab, volume_id=volume_id)
+    image_id = lab.region.add_image(name="fleet", devices=[ImageDevice("/dev/sdf", snapshot(lab), 8)])
+    encrypted = snapshot(lab, encrypted=True, kms_key_id=KEY)
+    zone = {"availabilityZone": "us-east-1a"}
+    for place, of in (
+        (
+            {"instanceId": lab.region.add_instance()},
+            {"instance": {"instanceId": source, "devices": ["/dev/sdf"]}},
+        ),
+        (zone, {"image": {"imageId": image_id}}),
+        (zone, {"items": [{"source": {"snapshotId": encrypted}}]}),
+        (zone, {"items": [{"source": {"snapshotId": "snap-0ffffffffffffffff"}}]}),
+        (zone, {"tags": {"volumes": {"app": "shop"}}}),
+    ):
+        assert lab.api("POST", "/fleets", {"source": of, "target": place})[0] == 202
+    lab.pass_time(60)
+
+
+def _item(lab: FastLab, snapshot_id: str) -> Json:
+    return {"source": {"snapshotId": snapshot_id}, "target": {"instanceId": lab.region.add_instance()}}
 
 
 @scene("an encrypted snapshot")

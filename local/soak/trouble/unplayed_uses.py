@@ -122,8 +122,11 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     (DEPLOYMENT, "SweepFunctionRole", (
         ("states:StopExecution", _execution("Restore")),
         ("states:StopExecution", _execution("RestoreVolume")),
+        ("states:StopExecution", _execution("Fleet")),
         ("cloudformation:DescribeStacks", _PLACE.arn("cloudformation", f"stack/{STACK}/1")),
     )),
+    ("a snapshot that is being restored from the archive", "PrepareFleetFunctionRole",
+     (("ec2:DescribeSnapshotTierStatus", "*"),)),
     ("fast snapshot restore that went on after a restore: what does it cost?", "SweepFunctionRole",
      (("pricing:GetProducts", "*"),)),
     ("a calibration that was killed: tests/workflow/test_calibration.py", "SweepFunctionRole",

@@ -41,7 +41,7 @@ class LeftVolume:
 class Start:
     """What started the restore; an alarm starts no other one before `held_until`."""
 
-    kind: Literal["alarm", "api", "schedule"] = "api"
+    kind: Literal["alarm", "api", "schedule", "fleet"] = "api"
     alarm_name: str | None = None
     held_until: datetime | None = None
 
@@ -110,6 +110,8 @@ def _again(ending: Ending) -> tuple[str, ...]:
     if start.kind == "schedule":
         now = "POST /restores with its request tries now"
         return (f"Fix the cause above. The schedule tries again at its next time; {now}.",)
+    if start.kind == "fleet":
+        return ("Fix the cause above. POST /fleets/{fleetId}/redrive restores what is not ready yet.",)
     if start.kind != "alarm":
         return ("Fix the cause above and send the request again; the restore starts from the beginning.",)
     source = json.dumps({"source": {"alarm": start.alarm_name}}, ensure_ascii=False)

@@ -19,7 +19,7 @@ from rewarm.domain.words.message import Message
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.messages import LinkedPage, Messages, PageLinks
 from rewarm.ports.restores import VOLUME_EVENTS, RestoreTable
-from rewarm.steps.announce import approval, ended, performance, plan, ready, usable
+from rewarm.steps.announce import approval, ended, fleet, performance, plan, ready, usable
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.payloads import with_plans
 from rewarm.steps.record.records import note, told_attribute
@@ -40,6 +40,9 @@ COMPOSERS = MappingProxyType[str, Composer](
         "failed": ended.failed,
         "performance-changed": performance.changed,
         "performance-failed": performance.failed,
+        "fleet-planned": fleet.planned,
+        "fleet-progress": fleet.progress,
+        "fleet-ended": fleet.ended,
     }
 )
 OF_ONE_VOLUME = usable.USABLE | {"fallback", "ready"}
@@ -47,9 +50,11 @@ TRANSIENT = (ServiceUnavailableError, ThrottledError)
 """Errors for which `Announce Ready` is tried again, so that the record gets its news in the end."""
 MUST_ARRIVE = frozenset({"ready", "failed"})
 """Messages that are sent until a channel takes them; the record says that one did."""
-MUST_BE_TAKEN = MUST_ARRIVE | {"approval"}
+MUST_BE_TAKEN = MUST_ARRIVE | {"approval", "fleet-ended"}
 """If no channel takes one, the state is tried again: somebody must know that a restore waits for them."""
 NOTIFY_ALL = {"slack": True, "email": True}
+WITHOUT_PAGE = ("performance-", "fleet-planned", "fleet-progress")
+"""How messages begin that link no page: a fleet has one when it has ended."""
 LINK_LASTS = timedelta(days=7)
 """So that a message of a holiday still has its link afterwards."""
 
@@ -89,7 +94,7 @@ def _link(event: AnnounceEvent, links: PageLinks | None) -> JsonObject:
     """The link to the page of the restore, or of the volume where it has its own, and when the link ends."""
     until = event.now + LINK_LASTS
     with suppress(RestoreError):
-        if links is not None and not event.event.startswith("performance-"):
+        if links is not None and not event.event.startswith(WITHOUT_PAGE):
             return {"reportUrl": links.link(_page(event), until=until), "reportUntil": iso(until)}
     return {"reportUrl": None, "reportUntil": None}
 

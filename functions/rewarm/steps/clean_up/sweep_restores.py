@@ -21,7 +21,7 @@ from rewarm.domain.model import OnFailure
 from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
-from rewarm.ports.executions import RestoreExecutions, Tasks, Waiters
+from rewarm.ports.executions import FleetExecutions, RestoreExecutions, Tasks, Waiters
 from rewarm.ports.holds import Holds
 from rewarm.ports.messages import Messages
 from rewarm.ports.snapshots import CalibrationSnapshots
@@ -70,6 +70,7 @@ class SweepPorts(CleanUpPorts):
     owner: str
     """This run of the sweeper."""
     executions: RestoreExecutions
+    fleets: FleetExecutions
     calibration_snapshots: CalibrationSnapshots
     holds: Holds
     messages: Messages

@@ -12,6 +12,7 @@ from typing import Any
 
 from rewarm.contracts import Plan, VolumeAssignment
 from rewarm.domain.errors import RestoreCancelledError
+from rewarm.domain.fleets import status_of_fleet
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import VOLUME_COUNT, VOLUME_EVENTS, RestoreTable
 
@@ -232,7 +233,8 @@ def note(table: RestoreTable, restore_id: str, changes: JsonObject) -> None:
     for index, values in of_volumes.items():
         table.update_volume(restore_id, index, values)
     status = own.get("status")
-    under_way = status is not None and status not in FINISHED
+    # What a fleet writes of its status is final: nothing of it goes on beside its execution.
+    under_way = status is not None and status not in FINISHED and status_of_fleet(status) is None
     if under_way:
         del own["status"]
     if own:

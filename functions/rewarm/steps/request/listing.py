@@ -1,4 +1,4 @@
-"""GET /restores and GET /runbooks: newest first, a page at a time.
+"""GET /restores, GET /runbooks and GET /fleets: newest first, a page at a time.
 
 The table lists restores by status. A list of all of them merges the lists of the statuses by time; who asks
 for an instance or an alarm gets those of a stretch of the list that fit. So a page may be short or even empty
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +17,10 @@ from datetime import datetime
 from typing import Any
 
 from rewarm.contracts.answers import MOST_ON_A_PAGE, RestoresQuery, RunbooksQuery
+from rewarm.contracts.fleets import FleetsQuery
 from rewarm.contracts.parsing import parsed
 from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.fleets import FleetStatus, status_of_fleet
 from rewarm.domain.units import iso, shown
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RUNBOOK, VOLUME_COUNT, Listed, RestoreTable
@@ -116,6 +119,32 @@ def list_runbooks(query: JsonObject, table: RestoreTable) -> JsonObject:
         if len(page) == asked.limit:
             break
     return {"runbooks": page, "nextToken": _token(lanes)}
+
+
+def list_fleets(query: JsonObject, table: RestoreTable) -> JsonObject:
+    """Returns one page. Raises InvalidRequestError."""
+    asked = parsed(FleetsQuery, query)
+    statuses = [FleetStatus(asked.status)] if asked.status else [*FleetStatus]
+    places = _places(asked.next_token, [status.recorded for status in statuses], FIRST, LAST)
+
+    def read(status: str, after: Place | None) -> tuple[list[Listed], bool]:
+        return table.listed(status, since=FIRST, until=LAST, after=after, limit=asked.limit)
+
+    lanes = [_Lane(status, after, read) for status, after in places.items()]
+    page = [_fleet(entry) for entry in itertools.islice(_merged(lanes), asked.limit)]
+    return {"fleets": page, "nextToken": _token(lanes)}
+
+
+def _fleet(entry: Listed) -> JsonObject:
+    record = entry.record
+    return {
+        "fleetId": entry.name,
+        "status": status_of_fleet(record["status"]),
+        "startedAt": entry.at,
+        "finishedAt": record.get("finishedAt"),
+        "deadlineAt": record.get("deadlineAt"),
+        "volumeCount": record.get(VOLUME_COUNT),
+    }
 
 
 def _merged(lanes: Sequence[_Lane]) -> Iterator[Listed]:

@@ -75,10 +75,9 @@ def assign_volumes(
     assignments: list[VolumeAssignment] = []
     for index, choice in enumerate(chosen):
         reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
-        preferred = kept.get(index, choice.device)
-        device, replaces = _device(request, place, choice.device, preferred, reserved, ports)
+        device, replaces = _device(request, place, choice, kept.get(index), reserved, ports)
         source = _source_volume(choice.snapshot, ports.volumes)
-        new_volume = _settle(request, choice.snapshot, source)
+        new_volume = _settle(request, choice, source)
         living = _living_source(source, place.zone)
         made = _assignment(index, block_map_key(restore_id, index), choice, new_volume, place, device)
         assignments.append(made.model_copy(update={"living_source": living, "replaces": replaces}))
@@ -90,13 +89,14 @@ def assign_volumes(
 def _device(
     request: RestoreRequest,
     place: _Place,
-    own: str | None,
-    preferred: str | None,
+    choice: Chosen,
+    kept: str | None,
     reserved: Collection[str],
     ports: SelectionPorts,
 ) -> tuple[str | None, ReplacedVolume | None]:
-    """The name, and the volume that has it where that is to be replaced; `own` is the source's."""
-    asked, instance = request.target.device, place.instance
+    """The name, and the volume that has it where that is to be replaced; `kept` is the name that it has."""
+    instance, own, preferred = place.instance, choice.device, kept or choice.device
+    asked = choice.asked.device if choice.asked is not None else request.target.device
     if instance is None:
         return None, None
     if request.target.mode != "replace":
@@ -105,9 +105,9 @@ def _device(
     device, volume_id = device_to_replace(asked, own, instance)
     old = ports.volumes.get(volume_id)
     check_replaceable(old, instance.instance_id, device)
-    kept = any(attachment.delete_on_termination for attachment in old.attachments)
+    deletes = any(attachment.delete_on_termination for attachment in old.attachments)
     size_gib = old.settings.size_gib
-    return device, ReplacedVolume(volume_id=volume_id, size_gib=size_gib, delete_on_termination=kept)
+    return device, ReplacedVolume(volume_id=volume_id, size_gib=size_gib, delete_on_termination=deletes)
 
 
 def _check_first(request: RestoreRequest, assignments: list[VolumeAssignment]) -> None:
@@ -151,10 +151,14 @@ def _check_online(
 
 def _check_key(request: RestoreRequest, snapshots: SnapshotCatalog) -> None:
     """CreateVolume takes any key, and fails later without a word (botocore: ec2 CreateVolume KmsKeyId)."""
-    key = request.volume.kms_key_id
-    problem = snapshots.key_problem(key) if key is not None else None
-    if problem is not None:
-        raise InvalidRequestError(f'found "{key}": {problem}', field="volume.kmsKeyId")
+    keys = {"volume.kmsKeyId": request.volume.kms_key_id}
+    for index, listed in enumerate(request.source.volumes or []):
+        if listed.volume is not None and listed.volume.kms_key_id not in keys.values():
+            keys[f"source.volumes.{index}.volume.kmsKeyId"] = listed.volume.kms_key_id
+    for field, key in keys.items():
+        problem = snapshots.key_problem(key) if key is not None else None
+        if problem is not None:
+            raise InvalidRequestError(f'found "{key}": {problem}', field=field)
 
 
 def _place(request: RestoreRequest, instances: Instances) -> _Place:
@@ -171,18 +175,19 @@ def _place(request: RestoreRequest, instances: Instances) -> _Place:
     return _Place(instance.availability_zone, instance)
 
 
-def _settle(request: RestoreRequest, snapshot: Snapshot, source: Volume | None) -> VolumeSettings:
-    asked = request.volume
+def _settle(request: RestoreRequest, choice: Chosen, source: Volume | None) -> VolumeSettings:
+    listed = choice.asked.volume if choice.asked is not None else None
+    asked = listed or request.volume
     wanted = WantedVolume(
         volume_type=asked.volume_type,
         size_gib=asked.size_gib,
         iops=asked.iops,
         throughput_mib_s=asked.throughput_mib_s,
         kms_key_id=asked.kms_key_id,
-        multi_attach=asked.multi_attach,
-        tags=asked.tags,
+        multi_attach=request.volume.multi_attach,
+        tags=request.volume.tags,
     )
-    return settle(wanted, source.settings if source else None, snapshot.size_gib)
+    return settle(wanted, source.settings if source else None, choice.snapshot.size_gib)
 
 
 def _source_volume(snapshot: Snapshot, volumes: VolumeStore) -> Volume | None:

@@ -331,3 +331,50 @@ class TestLivingSource:
 
     def test_is_none_where_the_source_is_gone(self):
         assert select(World())[0].living_source is None
+
+
+class TestListedVolumes:
+    """`source.volumes`: several volumes for one target."""
+
+    def world(self):
+        world = World()
+        world.snapshots.add(snapshot(OTHER, size_gib=8, full_size_bytes=GIB))
+        return world
+
+    def listed(self, world, *volumes, **changes):
+        return select(world, {**TO_INSTANCE, "source": {"volumes": list(volumes)}, **changes})
+
+    def test_each_gets_its_own_device_and_settings(self):
+        first = {
+            "snapshotId": SNAPSHOT_ID,
+            "device": "/dev/sdh",
+            "volume": {"volumeType": "io2", "iops": 900},
+        }
+        one, other = self.listed(self.world(), first, {"snapshotId": OTHER}, volume={"tags": {"app": "shop"}})
+        assert (one.snapshot_id, one.device) == (SNAPSHOT_ID, "/dev/sdh")
+        assert (one.volume.volume_type, one.volume.iops) == ("io2", 900)
+        assert (other.snapshot_id, other.device, other.volume.volume_type) == (OTHER, "/dev/sdf", "gp3")
+        assert [volume.volume.tags for volume in (one, other)] == [{"app": "shop"}] * 2
+
+    def test_the_newest_snapshot_of_a_volume_is_found(self):
+        (found,) = self.listed(self.world(), {"volumeId": SOURCE_VOLUME_ID})
+        assert found.snapshot_id in {SNAPSHOT_ID, OTHER}
+
+    def test_an_error_names_the_place_in_the_list(self):
+        with pytest.raises(SnapshotNotFoundError, match=r"^source.volumes.1.snapshotId: there is no"):
+            self.listed(self.world(), {"snapshotId": OTHER}, {"snapshotId": "snap-0ccccccccccccccc0"})
+
+    def test_one_device_for_two_volumes_is_refused(self):
+        both = [
+            {"snapshotId": SNAPSHOT_ID, "device": "/dev/sdh"},
+            {"snapshotId": OTHER, "device": "/dev/xvdh"},
+        ]
+        with pytest.raises(DeviceInUseError):
+            self.listed(self.world(), *both)
+
+    def test_a_key_that_cannot_be_used_is_named_once(self):
+        world = self.world()
+        world.snapshots.key_problems["alias/gone"] = "it is disabled"
+        volume = {"snapshotId": OTHER, "volume": {"kmsKeyId": "alias/gone"}}
+        with pytest.raises(InvalidRequestError, match=r"^source.volumes.0.volume.kmsKeyId: .*disabled"):
+            self.listed(world, volume, volume)
