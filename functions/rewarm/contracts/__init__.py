@@ -23,6 +23,7 @@ from rewarm.contracts.events import (
     ReplaceResult,
     ReportEvent,
     SelectSnapshotEvent,
+    StartInstanceEvent,
     VerifyVolumeEvent,
 )
 from rewarm.contracts.parsing import parse_restore_request
@@ -61,6 +62,7 @@ from rewarm.contracts.results import (
     Replacement,
     ReportResult,
     SelectSnapshotResult,
+    StartInstanceResult,
     VerifyVolumeResult,
     VolumeReport,
 )
@@ -165,6 +167,8 @@ __all__ = [
     "RestoreRequest",
     "SelectSnapshotEvent",
     "SelectSnapshotResult",
+    "StartInstanceEvent",
+    "StartInstanceResult",
     "Timeline",
     "Trigger",
     "VerifyVolumeEvent",

@@ -18,6 +18,7 @@ from rewarm.contracts.results import (
     PollInitializationResult,
     PrepareSnapshotResult,
     ReleaseResult,
+    StartInstanceResult,
     VerifyVolumeResult,
     WaitSeconds,
 )
@@ -136,6 +137,17 @@ class AttachVolumeEvent(StepEvent):
     volume: VolumeAssignment
     volume_id: str
     previous: AttachVolumeResult | None = None
+
+
+class StartInstanceEvent(StepEvent):
+    """Asks for the instance with all its volumes (`start`), or whether it passes its status checks (`check`).
+
+    `pending` is the result of the call before, if there was one.
+    """
+
+    volume: VolumeAssignment
+    phase: Literal["start", "check"]
+    pending: StartInstanceResult | None = None
 
 
 class DispatchWarmerEvent(StepEvent):
