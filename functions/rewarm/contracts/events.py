@@ -247,6 +247,9 @@ class CleanUpEvent(StepEvent):
     story: JsonObject = Field(
         default_factory=dict, description="What is known of the volume by now; kept for the report."
     )
+    failure: Failure | None = Field(
+        default=None, description="For the other volumes of an instance that is therefore not started."
+    )
     fallback: Literal["same-volume", "new-volume"] | None = Field(
         default=None, description="Another plan takes over: on the volume that is there, or on a new one."
     )

@@ -98,14 +98,14 @@ def _replace_stopped(lab: FastLab) -> Ending:
     )
 
 
-def whole_instance(lab: FastLab, strategy: str) -> Json:
-    """A stopped instance with a root volume and another one, and a snapshot of each."""
+def whole_instance(lab: FastLab, strategy: str, **fields: Any) -> Json:
+    """A stopped instance with a root volume and another one, and a snapshot of each with these fields."""
     instance_id = lab.region.add_instance(root_size_gib=0)
     for device in ("/dev/xvda", DEVICE):
         old = lab.region.add_volume(
             size_gib=8, attach_to=instance_id, device=device, delete_on_termination=device != DEVICE
         )
-        made_snapshot(lab, volume_id=old)
+        made_snapshot(lab, volume_id=old, **fields)
     lab.region.call("ec2", "StopInstances", {"InstanceIds": [instance_id]})
     target = {"instanceId": instance_id, "mode": "replace", "start": True}
     return request(lab, strategy, source={"instanceId": instance_id}, target=target)

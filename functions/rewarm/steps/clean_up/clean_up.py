@@ -24,6 +24,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.volume.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, own_volumes, untouchable
 from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
+from rewarm.domain.words.failures import explain
 from rewarm.ports import JsonObject
 from rewarm.ports.instances import Commands
 from rewarm.ports.performance import VolumeModifications
@@ -85,6 +86,7 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
         on_failure=OnFailure.CLEAN_UP if event.fallback else event.request.on_failure,
         fallback=event.fallback is not None,
         commands=frozenset({(sent.command_id, sent.instance_id)} if sent else ()),
+        failed_by=_failed_by(event),
         starts_instance=event.volume.starts_instance,
         in_place=event.fallback == "same-volume",
     )
@@ -120,8 +122,8 @@ def _stop_instance(remains: Remains, ports: StartedPorts | None) -> Undone:
     if ports is None or remains.instance_id is None or not remains.starts_instance or remains.fallback:
         return Undone("down")
     why = (
-        f"volume {remains.index} of this restore has failed, and an instance gets all of its volumes or "
-        f"none; so {remains.instance_id} was not started, or was stopped again"
+        f"volume {remains.index} of this restore has failed{remains.failed_by}, and an instance gets all of "
+        f"its volumes or none; so {remains.instance_id} was not started, or was stopped again"
     )
     return stop_again(remains.restore_id, remains.instance_id, why, ports)
 
@@ -134,6 +136,13 @@ def _exchange(
         if not _remove_volume(remains, volume, ports.volumes, account):
             _lower_boost(volume, _boost_target(volume, noted or {}, remains.index), ports, account)
     _put_back(remains, ports.put_back, account, now)
+
+
+def _failed_by(event: CleanUpEvent) -> str:
+    if event.failure is None:
+        return ""
+    reason = explain(event.failure.error, event.failure.cause)
+    return f" ({reason.error}: {reason.sentence})"
 
 
 def _noted(remains: Remains, table: RestoreTable, account: CleanUpAccount) -> JsonObject | None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import CleanUpEvent, CreateVolumeEvent, PrepareSnapshotEvent
+from rewarm.contracts import CleanUpEvent, CreateVolumeEvent, Failure, PrepareSnapshotEvent
 from rewarm.domain.errors import (
     AccessDeniedError,
     IncompleteCleanUpError,
@@ -336,6 +336,7 @@ class TestStartedInstance:
             request=request(),
             volume=assignment(starts_instance=True),
             volume_id=VOLUME_ID,
+            failure=Failure(error="QuotaExceededError", cause="no volumes left"),
         )
         return clean_up(
             event, wired(CleanUpPorts, world, started=wired(StartedPorts, world, states=world.instances))
@@ -368,4 +369,7 @@ class TestStartedInstance:
         self.clean(started)
         noted = started.table.records[RESTORE_ID]["instance"]
         assert noted["state"] == "given-up"
-        assert "volume 0 of this restore has failed" in noted["reason"]
+        why = (
+            "volume 0 of this restore has failed (QuotaExceededError: no volumes left), and an instance gets"
+        )
+        assert noted["reason"].startswith(why)
