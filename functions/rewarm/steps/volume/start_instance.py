@@ -26,7 +26,7 @@ from rewarm.steps.record.records import (
     parsed_time,
     stop_if_cancelled,
 )
-from rewarm.steps.replace.started import StartedPorts, untag
+from rewarm.steps.replace.started import StartedPorts, started, untag
 
 WAIT_SECONDS = (3, 30)
 UP_PATIENCE = timedelta(minutes=20)
@@ -67,6 +67,8 @@ def start_instance(event: StartInstanceEvent, ports: StartInstancePorts) -> Star
         missing = _missing(record, event, ports)
         if missing:
             return _waiting(event, missing)
+        if instance.state != "stopped" and started(ports.table, event.restore_id):
+            return _result(event, "waiting", {})  # another volume's execution has started it meanwhile
         check_stopped(instance)
         noted = {"instanceId": instance.instance_id, "state": "started", "startedAt": iso(event.now)}
         if not ports.table.replace_value(event.restore_id, INSTANCE, noted, was=None):

@@ -138,6 +138,19 @@ class TestStart:
             ask(attached)
         assert noted(attached) is None
 
+    def test_an_instance_that_another_volume_starts_meanwhile_is_waited_for(self, attached):
+        """Between the look at the record and the look at the instance, which may be retried for long."""
+        get = attached.instances.get
+
+        def started_meanwhile(instance_id):
+            attached.instances.get = get
+            ask(attached, 1)
+            return get(instance_id)
+
+        attached.instances.get = started_meanwhile
+        assert ask(attached).state == "waiting"
+        assert ask(attached).state == "starting"
+
     def test_a_start_that_failed_is_tried_again(self, attached):
         attached.instances.failure = ServiceUnavailableError("InsufficientInstanceCapacity")
         with pytest.raises(ServiceUnavailableError):
