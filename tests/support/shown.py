@@ -22,7 +22,6 @@ PLACES = {
     "AWS_PROFILE=… AWS_REGION=…": "AWS_PROFILE=night AWS_REGION=eu-west-1",
     "hooks.slack.com/services/…": "hooks.slack.com/services/T0/B0/x",
     "git+https://…#": "git+https://git.example/rewarm.git#",
-    "--launch-template …": "--launch-template LaunchTemplateName=app-server",
     "--execution-arn …": f"--execution-arn {EXECUTION}",
     "rewarm:restore-id,Values=…": "rewarm:restore-id,Values=restore-1",
     "--volume-id …": f"--volume-id {VOLUME}",

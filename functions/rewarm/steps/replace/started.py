@@ -10,7 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from rewarm.domain.errors import RestoreError, ServiceUnavailableError, ThrottledError
+from rewarm.domain.errors import (
+    RestoreError,
+    ServiceUnavailableError,
+    TargetNotFoundError,
+    ThrottledError,
+)
 from rewarm.domain.model import Instance
 from rewarm.domain.volume.replacing import STARTED_TAG
 from rewarm.ports import JsonObject
@@ -59,21 +64,26 @@ def stop_again(restore_id: str, instance_id: str, why: str, ports: StartedPorts)
         given_up = {**noted, "instanceId": instance_id, "state": "given-up", "reason": why}
         ports.table.replace_value(restore_id, INSTANCE, given_up, was=noted or None)
         noted = started(ports.table, restore_id)
-    if noted.get("state") == "up":
-        return Undone("up")
     if "startedAt" not in noted:
         return Undone("down")
     try:
-        instance = ports.instances.get(instance_id)
-        if instance.state in {"pending", "running"}:
-            ports.states.stop(instance_id)
-        elif instance.state == "stopped":
-            untag(instance, ports.states)
-            return Undone("down")
-        elif instance.is_gone:
-            return Undone("down")
+        return _undone(
+            ports.instances.get(instance_id), is_up=noted.get("state") == "up", states=ports.states
+        )
     except (ThrottledError, ServiceUnavailableError) as error:
         return Undone("pending", str(error))
+    except TargetNotFoundError:
+        return Undone("down")
     except RestoreError as error:
         return Undone("pending", f"{instance_id} could not be stopped: {error}")
-    return Undone("pending", f"{instance_id} is being stopped, to put its old volumes back")
+
+
+def _undone(instance: Instance, *, is_up: bool, states: InstanceStates) -> Undone:
+    if is_up or instance.state == "stopped":
+        untag(instance, states)
+        return Undone("up" if is_up else "down")
+    if instance.is_gone:
+        return Undone("down")
+    if instance.state in {"pending", "running"}:
+        states.stop(instance.instance_id)
+    return Undone("pending", f"{instance.instance_id} is being stopped, to put its old volumes back")

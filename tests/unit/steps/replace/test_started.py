@@ -51,7 +51,7 @@ def test_the_other_volumes_learn_that_it_is_given_up(world):
 def test_what_is_up_is_left_alone(world):
     world.table.records[RESTORE_ID][INSTANCE]["state"] = "up"
     assert undo(world).state == "up"
-    assert state(world)[0] == "running"
+    assert state(world) == ("running", {"Name": "app"})
 
 
 def test_an_instance_that_was_never_started_is_left_alone_and_never_will_be(world):
