@@ -66,14 +66,13 @@ def stop_again(restore_id: str, instance_id: str, why: str, ports: StartedPorts)
         noted = started(ports.table, restore_id)
     if "startedAt" not in noted:
         return Undone("down")
+    is_up = noted.get("state") == "up"
     try:
-        return _undone(
-            ports.instances.get(instance_id), is_up=noted.get("state") == "up", states=ports.states
-        )
+        return _undone(ports.instances.get(instance_id), is_up=is_up, states=ports.states)
     except (ThrottledError, ServiceUnavailableError) as error:
         return Undone("pending", str(error))
     except TargetNotFoundError:
-        return Undone("down")
+        return Undone("up" if is_up else "down")
     except RestoreError as error:
         return Undone("pending", f"{instance_id} could not be stopped: {error}")
 

@@ -70,6 +70,14 @@ def test_a_cancelled_restore_stops_it_too(world):
 def test_an_instance_that_is_gone_keeps_nothing_waiting(world):
     world.instances.add(instance(state="terminated"))
     assert undo(world).state == "down"
+    del world.instances.instances[INSTANCE_ID]
+    assert undo(world).state == "down"
+
+
+def test_volumes_that_an_instance_worked_with_are_kept_though_it_is_gone(world):
+    world.table.records[RESTORE_ID][INSTANCE]["state"] = "up"
+    del world.instances.instances[INSTANCE_ID]
+    assert undo(world).state == "up"
 
 
 @pytest.mark.parametrize("error", [ThrottledError("slower"), AccessDeniedError("no StopInstances")])
