@@ -41,6 +41,8 @@ from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import block_map_key
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
 
+MOST_STARTED = 40
+"""So many volumes are restored side by side (state `Restore Volumes`)."""
 MAX_PASSED_OVER = 10
 """So many are named; a payload of Step Functions holds 256 KiB."""
 
@@ -83,6 +85,7 @@ def assign_volumes(
             "each gets a name of its own",
             field="target.device",
         )
+    _check_count(request, len(chosen))
     _check_key(request, ports.snapshots)
     place = _place(request, ports.instances)
     assignments: list[VolumeAssignment] = []
@@ -141,6 +144,15 @@ def _check_alone(device: str, reserved: Collection[str], instance: Instance) -> 
             f"two volumes would be {device} on {instance.instance_id}; name in source.devices what is to be "
             "restored",
             field="target.device",
+        )
+
+
+def _check_count(request: RestoreRequest, count: int) -> None:
+    if request.target.start and count > MOST_STARTED:
+        raise InvalidRequestError(
+            f"found {count} volumes; allowed with target.start are {MOST_STARTED}, because all wait for each "
+            "other before the instance starts",
+            field="source",
         )
 
 

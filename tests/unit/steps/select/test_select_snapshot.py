@@ -18,6 +18,8 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Attachment, Extent, Volume, VolumeSettings
 from rewarm.steps.select.select_snapshot import SelectSnapshotPorts, select_snapshot
+from rewarm.steps.select.selection import MOST_STARTED
+from tests.contract import repository
 from tests.support.builders import (
     INSTANCE_ID,
     NOW,
@@ -373,6 +375,17 @@ class TestStart:
     def test_an_instance_that_is_not_stopped_is_refused(self, state):
         with pytest.raises(TargetNotUsableError, match=rf"is {state}; allowed with target\.start"):
             self.select(self.world(["/dev/xvda"], state=state))
+
+    def test_more_volumes_than_are_restored_side_by_side_are_refused(self):
+        """They would wait for each other before the instance starts, and some would never begin."""
+        states = repository.machine("RestoreStateMachine")["States"]
+        assert states["Restore Volumes"]["MaxConcurrency"] == MOST_STARTED
+        devices = [f"/dev/xvdb{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+        devices += [f"/dev/sd{letter}" for letter in "bcdefghijklmnop"]
+        with pytest.raises(
+            InvalidRequestError, match=r"source: found 41 volumes; allowed with target\.start"
+        ):
+            self.select(self.world(devices))
 
     def test_two_volumes_for_one_place_are_refused(self):
         with pytest.raises(DeviceInUseError, match="two volumes would be /dev/xvda"):
