@@ -31,6 +31,7 @@ FIELDS = {
     "zone": "target.availabilityZone",
     "device": "target.device",
     "replace": "target.mode",
+    "start": "target.start",
     "unmount": "target.unmount",
     "bring_online": "target.bringOnline",
     "mount_path": "target.mountPath",
@@ -82,7 +83,7 @@ def build(file: str | None, options: Json, tags: tuple[str, ...], sets: tuple[st
     """A file's request, with the options above it; `--set` wins over both."""
     request = read(file) if file is not None else {}
     given = {name: value for name, value in options.items() if value is not None and value is not False}
-    if given.pop("replace", False):
+    if given.pop("replace", False) or "start" in given:
         given["replace"] = "replace"
     if tags or any(FIELDS[name].startswith("source.") for name in given if name != "at"):
         request["source"] = {}  # a request has one source: the option's, in place of the file's
@@ -175,6 +176,9 @@ _OPTIONS = (
     click.option("--zone", metavar="AZ", help="Or only make it in this Availability Zone."),
     click.option("--device", metavar="NAME", help="Device name; default: the first free one."),
     click.option("--replace", is_flag=True, help="Take the place of the volume at the device."),
+    click.option(
+        "--start", is_flag=True, help="Replace on a stopped --instance, the root volume too, and start it."
+    ),
     click.option("--unmount", is_flag=True, help="With --replace: unmount that volume."),
     click.option("--bring-online", is_flag=True, help="On Windows: bring the disk online (writable)."),
     click.option("--mount-path", metavar="E:", help="With --bring-online: its drive letter or empty folder."),

@@ -224,6 +224,13 @@ class TestRestore:
             "dryRun": True,
         }
 
+    def test_start_replaces_on_a_stopped_instance(self, rewarm, stack):
+        rewarm("restore", "--source-instance", "i-1", "--instance", "i-2", "--start", "--yes")
+        assert stack.calls[-1].body == {
+            "source": {"instanceId": "i-1"},
+            "target": {"instanceId": "i-2", "mode": "replace", "start": True},
+        }
+
     def test_a_time_in_a_file_of_yaml_stays_text(self, rewarm, stack, tmp_path):
         file = tmp_path / "request.yaml"
         file.write_text("source: {volumeId: vol-1, at: 2026-11-22T10:00:00Z}\n", encoding="utf-8")

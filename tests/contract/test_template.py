@@ -148,8 +148,25 @@ class TestPermissions:
                     replacing = set(keys) == set(REPLACING_TAGS) and condition == {
                         "aws:RequestTag/rewarm:replaced-by-stack": {"Ref": "AWS::StackName"}
                     }
+                    # On an instance that is to be started only the tag that allows that.
+                    starting = keys == ["rewarm:started-by-stack"] and condition == {
+                        "aws:RequestTag/rewarm:started-by-stack": {"Ref": "AWS::StackName"}
+                    }
                     made = creating == {"CreateVolume", "CopyVolumes"}
-                    assert STACK_TAG in condition or made or replacing
+                    assert STACK_TAG in condition or made or replacing or starting
+
+    def test_only_instances_with_our_tag_are_started_stopped_or_untagged(self) -> None:
+        ours = {"aws:ResourceTag/rewarm:started-by-stack": {"Ref": "AWS::StackName"}}
+        found = 0
+        for properties in functions().values():
+            for statement in statements(properties):
+                on_instances = "instance/*" in str(statement.get("Resource"))
+                if on_instances and {"ec2:StartInstances", "ec2:StopInstances", "ec2:DeleteTags"} & set(
+                    actions(statement)
+                ):
+                    assert statement["Condition"]["StringEquals"] == ours
+                    found += 1
+        assert found == 6
 
     @pytest.mark.parametrize(
         ("action", "users"),
@@ -186,10 +203,12 @@ class TestPermissions:
               "Announce", "Report",
               "ReleaseTarget", "PrepareSnapshot", "CreateVolume", "Replace", "DispatchWarmer", "VerifyVolume",
               "PollInitialization", "AwaitSignal", "Release", "CleanUp", "ChangePerformance",
-              "CheckPerformance", "Sweep", "Api", "Public", "PrepareFleet"}),
+              "CheckPerformance", "Sweep", "Api", "Public", "PrepareFleet", "StartInstance"}),
+            ("ec2:StartInstances", {"StartInstance"}),
+            ("ec2:StopInstances", {"CleanUp", "Sweep"}),
             ("ec2:DescribeInstances",
-             {"SelectSnapshot", "AttachVolume", "Replace", "DispatchWarmer", "PollInitialization",
-              "VerifyVolume", "CleanUp", "Sweep", "Api", "PrepareFleet"}),
+             {"SelectSnapshot", "AttachVolume", "StartInstance", "Replace", "DispatchWarmer",
+              "PollInitialization", "VerifyVolume", "CleanUp", "Sweep", "Api", "PrepareFleet"}),
             ("ec2:DescribeInstanceTypes", {"SelectSnapshot", "ChooseStrategy", "VerifyVolume", "Api"}),
             ("servicequotas:GetAWSDefaultServiceQuota", set()),
         ],
@@ -245,6 +264,7 @@ class TestPermissions:
             "benchmark_commands": "ssm:SendCommand", "sending_commands": "ssm:SendCommand",
             "device_look": "ssm:SendCommand", "put_back": "ec2:AttachVolume",
             "calibration_snapshots": "ec2:DeleteSnapshot", "fleets": "states:StopExecution",
+            "instance_states": "ec2:StartInstances",
             "clean_up": "ec2:DeleteVolume", "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
             "page_links": "dynamodb:",

@@ -101,6 +101,8 @@ def test_the_picture_shows_states_that_exist(name):
     rare = {
         "Replace Check",
         "Replace Detachment",
+        "Start Instance",
+        "Start Instance Check",
         "Announce Available",
         "Duplicate Ignored",
         "Dry Run Completed",

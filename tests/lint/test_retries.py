@@ -105,14 +105,14 @@ def test_a_function_is_asked_again_after_whatever_passes(name: str, state: Json)
 
 
 def test_only_what_a_new_tag_allows_is_tried_again_where_it_is_denied() -> None:
-    """IAM sees the tag that DetachVolume needs a little later; elsewhere a denial stays one."""
+    """IAM sees the tag that DetachVolume or StartInstances needs a little later; else a denial stays."""
     denied = ("AccessDeniedError",)
     found = [
         one.values[0]
         for one in TASKS
         if denied in {tuple(block["ErrorEquals"]) for block in one.values[1]["Retry"]}
     ]
-    assert found == ["Replace Detachment"]
+    assert found == ["Replace Detachment", "Start Instance"]
 
 
 def test_every_exception_is_in_use() -> None:

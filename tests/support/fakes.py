@@ -38,6 +38,7 @@ from rewarm.domain.model import (
     PriceBook,
     ReadActivity,
     Snapshot,
+    StatusChecks,
     Volume,
     VolumeSettings,
 )
@@ -371,7 +372,7 @@ class FakeModifications:
 
 @dataclass
 class FakeInstances:
-    """Port Instances."""
+    """Ports Instances and InstanceStates; a started instance runs at once, and is silent until `hear`."""
 
     instances: dict[str, Instance] = field(default_factory=dict)
     zones: list[str] = field(default_factory=lambda: ["ap-northeast-1a", "ap-northeast-1c"])
@@ -379,9 +380,42 @@ class FakeInstances:
         default_factory=lambda: InstanceEbsLimits(593.75, 593.75, 20_000, 20_000)
     )
 
+    checks: StatusChecks = field(default_factory=lambda: StatusChecks("ok", "initializing", "ok"))
+    failure: Exception | None = None
+    """Of start and stop."""
+    stops_slowly: bool = False
+    starts: list[str] = field(default_factory=list)
+
     def add(self, instance: Instance) -> Instance:
         self.instances[instance.instance_id] = instance
         return instance
+
+    def hear(self, instance_id: str, at: datetime) -> None:
+        """Systems Manager hears from it."""
+        self._change(instance_id, ssm_online=True, heard_at=at)
+
+    def start(self, instance_id: str, tags: Mapping[str, str]) -> None:
+        found = self._change(instance_id, tags={**self.get(instance_id).tags, **tags})
+        if self.failure is not None:
+            raise self.failure
+        if found.state == "stopped":
+            self.starts.append(instance_id)
+            self._change(instance_id, state="running")
+
+    def stop(self, instance_id: str) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self._change(instance_id, state="stopping" if self.stops_slowly else "stopped")
+
+    def untag(self, instance_id: str, *keys: str) -> None:
+        tags = self.get(instance_id).tags
+        self._change(instance_id, tags={name: value for name, value in tags.items() if name not in keys})
+
+    def status_checks(self, instance_id: str) -> StatusChecks | None:
+        return self.checks if self.get(instance_id).state == "running" else None
+
+    def _change(self, instance_id: str, **changes: Any) -> Instance:
+        return self.add(replace(self.instances[instance_id], **changes))
 
     def get(self, instance_id: str) -> Instance:
         if instance_id not in self.instances:

@@ -153,6 +153,7 @@ def _volume_events(request: contracts.RestoreRequest) -> list[Contract]:
             phase="detach",
         ),
         contracts.AttachVolumeEvent(**one, request=request),
+        contracts.StartInstanceEvent(**COMMON, volume=volume, phase="start"),
         contracts.DispatchWarmerEvent(**one, request=request),
         contracts.VerifyVolumeEvent(**one, request=request, phase="after"),
         contracts.PollInitializationEvent(

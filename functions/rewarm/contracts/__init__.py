@@ -23,6 +23,7 @@ from rewarm.contracts.events import (
     ReplaceResult,
     ReportEvent,
     SelectSnapshotEvent,
+    StartInstanceEvent,
     VerifyVolumeEvent,
 )
 from rewarm.contracts.fleets import (
@@ -68,6 +69,7 @@ from rewarm.contracts.results import (
     Replacement,
     ReportResult,
     SelectSnapshotResult,
+    StartInstanceResult,
     VerifyVolumeResult,
     VolumeReport,
 )
@@ -177,6 +179,8 @@ __all__ = [
     "RestoreRequest",
     "SelectSnapshotEvent",
     "SelectSnapshotResult",
+    "StartInstanceEvent",
+    "StartInstanceResult",
     "Timeline",
     "Trigger",
     "VerifyVolumeEvent",

@@ -146,6 +146,10 @@ class RestoreRecord(Contract):
     approval: JsonObject | None = Field(
         default=None, description="What it waits for somebody to approve, and who approved it."
     )
+    instance: JsonObject | None = Field(
+        default=None,
+        description="With target.start: the instance, its state (started, up or given-up) and its times.",
+    )
     report_url: str | None = Field(
         description="Of its page, which refreshes itself while the restore runs; good for an hour at most."
     )

@@ -18,6 +18,7 @@ from rewarm.contracts.results import (
     PollInitializationResult,
     PrepareSnapshotResult,
     ReleaseResult,
+    StartInstanceResult,
     VerifyVolumeResult,
     WaitSeconds,
 )
@@ -141,6 +142,17 @@ class AttachVolumeEvent(StepEvent):
     previous: AttachVolumeResult | None = None
 
 
+class StartInstanceEvent(StepEvent):
+    """Asks for the instance with all its volumes (`start`), or whether it passes its status checks (`check`).
+
+    `pending` is the result of the call before, if there was one.
+    """
+
+    volume: VolumeAssignment
+    phase: Literal["start", "check"]
+    pending: StartInstanceResult | None = None
+
+
 class DispatchWarmerEvent(StepEvent):
     """Asks for the warm-up agent on the instance; `warm_ups` is how often the volume was warmed up again."""
 
@@ -237,6 +249,9 @@ class CleanUpEvent(StepEvent):
     attached_announced: bool = False
     story: JsonObject = Field(
         default_factory=dict, description="What is known of the volume by now; kept for the report."
+    )
+    failure: Failure | None = Field(
+        default=None, description="For the other volumes of an instance that is therefore not started."
     )
     fallback: Literal["same-volume", "new-volume"] | None = Field(
         default=None, description="Another plan takes over: on the volume that is there, or on a new one."

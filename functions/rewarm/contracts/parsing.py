@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.request import SELECTORS, ListedVolume, RestoreRequest, Source
 from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.model import OnFailure
 from rewarm.domain.units import cut, shown
 from rewarm.domain.volume.volume_types import RESERVED_TAG_PREFIXES
 
@@ -127,13 +128,34 @@ def _check_target(request: RestoreRequest) -> None:
         raise InvalidRequestError(
             f"{found}; exactly one of instanceId, availabilityZone is allowed", field="target"
         )
-    for name in ("device", "mode", "unmount", "bring_online", "mount_path"):
+    for name in ("device", "mode", "unmount", "bring_online", "mount_path", "start"):
         if target.instance_id is None and getattr(target, name) is not None:
             raise InvalidRequestError("only goes with target.instanceId", field=f"target.{to_camel(name)}")
     if target.unmount is not None and target.mode != "replace":
         raise InvalidRequestError("only goes with target.mode replace", field="target.unmount")
     if target.mount_path is not None and not target.bring_online:
         raise InvalidRequestError("only goes with target.bringOnline true", field="target.mountPath")
+    if target.start:
+        _check_start(request)
+
+
+def _check_start(request: RestoreRequest) -> None:
+    target = request.target
+    if target.mode != "replace":
+        raise InvalidRequestError("only goes with target.mode replace", field="target.start")
+    for name in ("unmount", "bring_online"):
+        if getattr(target, name):
+            raise InvalidRequestError(
+                "does not go with target.start: on a stopped instance nothing is mounted, and its operating "
+                "system mounts its disks when it starts",
+                field=f"target.{to_camel(name)}",
+            )
+    if request.on_failure is OnFailure.KEEP:
+        raise InvalidRequestError(
+            "found keep; with target.start allowed is clean-up: an instance with some volumes from snapshots "
+            "and others from before is of no use",
+            field="onFailure",
+        )
 
 
 def _check_tags(tags: dict[str, str]) -> None:

@@ -162,6 +162,12 @@ class Target(Contract):
         "gets. Default: with mode replace that of the replaced volume, if it had just one; else what Windows "
         "gives it.",
     )
+    start: StrictBool | None = Field(
+        default=None,
+        description="With mode replace, for a stopped instance: each volume of the source takes its own "
+        "place, the root volume too, and the instance is started once all are attached. If it does not come "
+        "up, it is stopped and its old volumes go back. Default: the instance must be running.",
+    )
     availability_zone: ZoneName | None = None
 
 

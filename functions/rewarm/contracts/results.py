@@ -166,6 +166,21 @@ class AttachVolumeResult(Contract):
     ] = None
 
 
+class StartInstanceResult(Contract):
+    """How far the instance is that is started with its new volumes."""
+
+    finished: bool
+    wait_seconds: WaitSeconds
+    state: Annotated[
+        Literal["waiting", "starting", "up", "checked"],
+        Field(description="waiting: for other volumes; checked: it has passed its status checks."),
+    ]
+    since: Annotated[Instant, Field(description="When this was asked for the first time.")]
+    started_at: Instant | None = None
+    up_at: Instant | None = None
+    checked_at: Instant | None = None
+
+
 class DispatchWarmerResult(Contract):
     """The command that warms the volume up."""
 

@@ -92,6 +92,9 @@ class VolumeAssignment(Contract):
     agent_available: bool = False
     device: str | None = None
     replaces: ReplacedVolume | None = None
+    starts_instance: bool = Field(
+        default=False, description="The instance is stopped, and started once all volumes are attached."
+    )
     volume: NewVolume
     chosen_because: str = Field(default="", description="Why it is this snapshot.")
     consistent_set: bool | None = Field(
@@ -151,6 +154,8 @@ class Timeline(Contract):
     asked: Instant | None = None
     available: Instant | None = None
     attached: Instant | None = None
+    starting: Annotated[Instant | None, Field(description="EC2 was asked to start the instance.")] = None
+    started: Annotated[Instant | None, Field(description="The instance that was started is up.")] = None
     measured_before: Instant | None = None
     initialized: Instant | None = None
     verified: Instant | None = None

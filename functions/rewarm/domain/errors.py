@@ -144,6 +144,10 @@ class VolumeInUseError(RestoreError):
     """The volume to be replaced is mounted, or something else on its instance uses it."""
 
 
+class InstanceNotUpError(RestoreError):
+    """The instance was not started with its new volumes, does not come up, or fails its status checks."""
+
+
 class NoStrategyFitsError(RestoreError):
     """A strict request, and no strategy meets its deadline and budget."""
 

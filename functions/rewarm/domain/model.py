@@ -168,6 +168,11 @@ class Instance:
     """Device name to volume id."""
     ssm_online: bool
     root_device: str | None = None
+    heard_at: datetime | None = None
+    """When Systems Manager last heard from the agent on it; None where it never did."""
+    state_reason: str | None = None
+    """What EC2 says of the last change of its state."""
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_gone(self) -> bool:
@@ -180,6 +185,27 @@ class Instance:
         if self.state != "running":
             return f"{self.instance_id} is {self.state}"
         return f"{self.instance_id} is not online in Systems Manager"
+
+
+@dataclass(frozen=True, slots=True)
+class StatusChecks:
+    """EC2's status checks of a running instance, as DescribeInstanceStatus shows them."""
+
+    system: str
+    """`ok`, `impaired`, `initializing`, `insufficient-data` or `not-applicable`; the others alike."""
+    instance: str
+    attached_ebs: str
+
+    @property
+    def passed(self) -> bool:
+        """EC2 may not apply the check of the volumes."""
+        required = {self.system, self.instance} == {"ok"}
+        return required and self.attached_ebs in {"ok", "not-applicable"}
+
+    @property
+    def in_words(self) -> str:
+        """For a sentence."""
+        return f"system {self.system}, instance {self.instance}, attached EBS {self.attached_ebs}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ from rewarm.settings import Settings
 from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.replace.put_back import PutBackPorts
+from rewarm.steps.replace.started import StartedPorts
 from rewarm.steps.select.admission import Keeper
 
 settings = Settings()
@@ -99,6 +100,11 @@ def instances() -> Ec2Instances:
     return Ec2Instances(_client("ec2"), _client("ssm"))
 
 
+def instance_states() -> Ec2Instances:
+    """Port InstanceStates."""
+    return instances()
+
+
 def commands() -> SsmCommands:
     """Port Commands."""
     return SsmCommands(_client("ssm"), settings.warmer_documents)
@@ -137,6 +143,7 @@ def clean_up() -> CleanUpPorts:
         table=table(),
         stack_name=settings.stack_name,
         put_back=put_back(),
+        started=StartedPorts(instances(), instance_states(), table()),
     )
 
 

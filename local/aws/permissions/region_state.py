@@ -35,6 +35,11 @@ class RegionState:
                 return volume_id
         return None
 
+    def volumes_of(self, instance_id: str) -> list[str]:
+        """By the attachments."""
+        volumes = self._tables.volumes.items()
+        return [volume_id for volume_id, volume in volumes if instance_id in volume.attachments]
+
     def instance_of(self, volume_id: str) -> str | None:
         """The first one; a volume with Multi-Attach may have more."""
         volume = self._tables.volumes.get(volume_id)

@@ -47,6 +47,9 @@ class State(Protocol):
     def volume_at(self, instance_id: str, device: str) -> str | None:
         """The volume at a device."""
 
+    def volumes_of(self, instance_id: str) -> list[str]:
+        """The volumes that are attached to an instance."""
+
     def instance_of(self, volume_id: str) -> str | None:
         """The instance that a volume is attached to."""
 
@@ -160,6 +163,16 @@ def _detach(asked: Asked) -> Iterator[Need]:
     instance_id = asked.params.get("InstanceId") or asked.state.instance_of(volume_id)
     if instance_id:
         yield asked.tagged(instance_id)
+
+
+@_of("ec2", "StartInstances", "StopInstances")
+def _instances(asked: Asked) -> Iterator[Need]:
+    for instance_id in asked.params["InstanceIds"]:
+        yield asked.tagged(instance_id)
+        volumes = asked.state.volumes_of(instance_id) if asked.operation == "StartInstances" else ()
+        for key in dict.fromkeys(asked.state.key(volume_id) for volume_id in volumes):
+            # EBS user guide, "How Amazon EBS encryption works": whoever starts the instance grants the key.
+            yield from _through_ec2(asked, key, ("kms:CreateGrant",))
 
 
 @_of("ec2", "ModifyInstanceAttribute")

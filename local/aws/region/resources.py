@@ -206,6 +206,10 @@ class Instance:
     reachable: bool = True
     online_at: float = 0.0
     """When its SSM agent listens again after a start."""
+    checked_at: float = 0.0
+    """When its status checks have a result after a start."""
+    impaired: str = ""
+    """The status check that fails: `system`, `instance` or `volumes`."""
     private_ip: str = "10.0.0.10"
     tags: dict[str, str] = field(default_factory=dict)
 

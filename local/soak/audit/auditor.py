@@ -11,6 +11,7 @@ from local.soak.lab.endings import RESTORE, Ending
 from local.soak.lab.lab import FastLab
 from local.soak.lab.services import backend
 from rewarm.domain.volume.performance import Performance, parse_performance
+from rewarm.domain.volume.replacing import STARTED_TAG
 
 STOOD_STILL_SECONDS = 1_000.0
 """One sweep. What is billed by the hour at least is found by its being there."""
@@ -30,6 +31,7 @@ class Auditor:
             *self._stuck(),
             *self._outside.findings(ending.ready),
             *self._volumes(ending),
+            *self._started(),
             *self._fast_restores(),
             *self._commands(),
             *TableItems(self._lab).findings(),
@@ -92,6 +94,12 @@ class Auditor:
         """The volume was at full speed when its restore was stopped, and a message says that it stays."""
         told = [str(one) for one in (*self._lab.slack, *self._lab.events.sent)]
         return any("Left behind: " in one and f"volume {volume_id} (ready)" in one for one in told)
+
+    def _started(self) -> list[str]:
+        """Instances on their way up: none is, once the restore is over."""
+        filters = [{"Name": "tag-key", "Values": [STARTED_TAG]}]
+        shown = self._lab.region.call("ec2", "DescribeInstances", {"Filters": filters})["Reservations"]
+        return [f"{one['Instances'][0]['InstanceId']} has the tag {STARTED_TAG}" for one in shown]
 
     def _fast_restores(self) -> list[str]:
         return [

@@ -15,7 +15,7 @@ from local.aws.region.resources import ImageDevice
 from local.aws.slack_workspace import SlackWorkspace
 from local.soak.lab.lab import FastLab
 from local.soak.lab.template import SLACK
-from local.soak.trouble.interrupted_paths import DEVICE, replacing
+from local.soak.trouble.interrupted_paths import DEVICE, replacing, whole_instance
 from local.soak.trouble.paths import request, restored, snapshot
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
@@ -133,6 +133,11 @@ def _encrypted(lab: FastLab) -> None:
     encrypted = snapshot(lab, encrypted=True, kms_key_id=KEY)
     restored(lab, request(lab, "warm-up-agent", source={"snapshotId": encrypted}))
     lab.api("POST", "/plans", request(lab, "auto", source={"snapshotId": encrypted}))
+
+
+@scene("encrypted volumes of an instance that is started")
+def _starts_encrypted(lab: FastLab) -> None:
+    restored(lab, whole_instance(lab, "warm-up-agent", encrypted=True, kms_key_id=KEY))
 
 
 @scene("a volume that goes with its instance is replaced")

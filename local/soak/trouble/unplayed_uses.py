@@ -58,8 +58,6 @@ _LOOKS: tuple[Call, ...] = (
     ("ssm:SendCommand", _INSTANCE),
     ("ssm:GetCommandInvocation", "*"),
     ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
-    ("ec2:ModifyInstanceAttribute", _INSTANCE),
-    ("ec2:ModifyInstanceAttribute", _VOLUME),
     ("kms:CreateGrant", _KEY, _GRANT),
 )
 _PLAN_FACTS: tuple[Call, ...] = (("cloudwatch:GetMetricData", "*"), ("ec2:DescribeVolumeStatus", "*"))
@@ -85,8 +83,6 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     (PUT_BACK, "SweepFunctionRole", _LOOKS),
     (PUT_BACK, "CleanUpFunctionRole", (
         *_LOOKS,
-        ("ec2:DetachVolume", _VOLUME, _OURS),
-        ("ec2:DetachVolume", _INSTANCE),
         ("ec2:DeleteTags", _VOLUME, _OURS),
     )),
     ("a plan while volumes have rates or credits that other restores use", "ApiFunctionRole", _PLAN_FACTS),

@@ -16,6 +16,10 @@ REGIONS = ("us-east-1", "ap-northeast-1")
 PRIORS_FROM = {
     "create_seconds": ("CreateVolume until `available`", "measured; UNVERIFIED, AWS names no time"),
     "attach_seconds": ("AttachVolume until `attached`", "measured; UNVERIFIED, AWS names no time"),
+    "boot_seconds": (
+        "StartInstances until Systems Manager hears from the instance, with target.start",
+        "UNVERIFIED, AWS names no time",
+    ),
     "measure_seconds": (
         "the measurement of the cold volume, where EBS loads it",
         "measured on the embedded AWS; UNVERIFIED on AWS",

@@ -142,6 +142,41 @@ class TestRefused:
                 "only goes with target.mode replace",
             ),
             (
+                {"target": {"availabilityZone": "ap-northeast-1a", "start": True}},
+                "target.start",
+                "only goes with target.instanceId",
+            ),
+            (
+                {"target": {"instanceId": INSTANCE_ID, "start": True}},
+                "target.start",
+                "only goes with target.mode replace",
+            ),
+            (
+                {"target": {"instanceId": INSTANCE_ID, "mode": "replace", "start": True, "unmount": True}},
+                "target.unmount",
+                "does not go with target.start",
+            ),
+            (
+                {
+                    "target": {
+                        "instanceId": INSTANCE_ID,
+                        "mode": "replace",
+                        "start": True,
+                        "bringOnline": True,
+                    }
+                },
+                "target.bringOnline",
+                "does not go with target.start",
+            ),
+            (
+                {
+                    "target": {"instanceId": INSTANCE_ID, "mode": "replace", "start": True},
+                    "onFailure": "keep",
+                },
+                "onFailure",
+                "with target.start allowed is clean-up",
+            ),
+            (
                 {"target": {"availabilityZone": "ap-northeast-1a", "unmount": False}},
                 "target.unmount",
                 "only goes with target.instanceId",

@@ -108,7 +108,8 @@ def timed(facts: VolumeFacts, loading: Parts, lead: Parts = ()) -> Times:
     """The lead before the volume is made, creation, attachment, loading, and the measurement at the end."""
     timings, attached = facts.timings, facts.instance_limits is not None
     attach: Parts = ((Phase.ATTACH, timings.attach_seconds),) if attached else ()
-    until_usable: Parts = (*lead, (Phase.CREATE, timings.create_seconds), *attach)
+    boot: Parts = ((Phase.BOOT, timings.boot_seconds),) if facts.starts_instance else ()
+    until_usable: Parts = (*lead, (Phase.CREATE, timings.create_seconds), *attach, *boot)
     verify: Parts = ((Phase.VERIFY, timings.verify_seconds),) if measured(facts) else ()
     phases = (*until_usable, *loading, *verify)
     return Times(

@@ -60,6 +60,8 @@ class VolumeFacts:
     max_warm_up_mib_s: int | None = None
     scope: Scope = Scope.WRITTEN
     polite_latency_ms: float | None = None
+    starts_instance: bool = False
+    """Its instance is stopped, and started with it."""
     fast_restore: FastSnapshotRestore | None = None
     fast_restore_quota_left: int = 5
     """Snapshots that may still be enabled in this Region."""

@@ -112,6 +112,7 @@ def _common(history: SimilarRestores, priors: Timings) -> Timings:
         priors,
         create_seconds=history.duration(_phase(Phase.CREATE), priors.create_seconds),
         attach_seconds=history.duration(_phase(Phase.ATTACH), priors.attach_seconds),
+        boot_seconds=history.duration(_phase(Phase.BOOT), priors.boot_seconds),
         measure_seconds=history.duration(_phase(Phase.MEASURE), priors.measure_seconds),
         verify_seconds=history.duration(_phase(Phase.VERIFY), priors.verify_seconds),
     )

@@ -35,6 +35,8 @@ class Phase(StrEnum):
     """From CreateVolume until the volume is available."""
     ATTACH = "attach"
     """Until it is attached."""
+    BOOT = "boot"
+    """Until the instance that is started with its new volumes is up."""
     MEASURE = "measure"
     """A few dozen reads of the cold volume, where EBS loads it; elsewhere the agent makes them."""
     DELIVER = "deliver"

@@ -73,6 +73,8 @@ class Timings:
     """CreateVolume until `available`: seconds, though botocore's waiter allows for 10 minutes."""
     attach_seconds: Quantiles = Quantiles(5, 30)
     """AttachVolume until `attached`."""
+    boot_seconds: Quantiles = Quantiles(60, 300)
+    """StartInstances until Systems Manager hears from the instance. AWS names no time (unverified)."""
     delivery_seconds: Quantiles = Quantiles(5, 60)
     """SendCommand until the agent reads, with the download of a binary of less than 1 MiB and two dozen reads
     of the cold volume."""

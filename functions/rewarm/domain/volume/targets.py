@@ -16,6 +16,8 @@ from rewarm.domain.units import shown
 
 FREE_LETTERS = "fghijklmnop"
 """EC2 user guide, "Device names for volumes": /dev/sd[f-p] are recommended for EBS volumes."""
+ROOT_SLOTS = frozenset({"a", "a1"})
+"""The same page: /dev/sda1 and /dev/xvda are reserved for the root volume; the image says which it is."""
 DEVICE_NAMES = {
     "linux": (
         re.compile(r"/dev/(sd[b-z]|xvd[b-z]|xvdb[b-z])"),
@@ -36,6 +38,16 @@ def check_instance(instance: Instance, *, field: str = "target.instanceId") -> N
             f"{instance.instance_id} is not online in Systems Manager, so the volume could be neither warmed "
             "up nor measured; allowed is an instance with a running SSM agent and the policy "
             "AmazonSSMManagedInstanceCore, or target.availabilityZone alone",
+            field=field,
+        )
+
+
+def check_stopped(instance: Instance, *, field: str = "target.instanceId") -> None:
+    """Raises TargetNotUsableError where target.start cannot be done."""
+    if instance.state != "stopped":
+        raise TargetNotUsableError(
+            f"{instance.instance_id} is {instance.state}; allowed with target.start is an instance that is "
+            f"stopped (aws ec2 stop-instances --instance-ids {instance.instance_id})",
             field=field,
         )
 

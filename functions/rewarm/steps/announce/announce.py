@@ -22,7 +22,7 @@ from rewarm.ports.restores import VOLUME_EVENTS, RestoreTable
 from rewarm.steps.announce import approval, ended, fleet, performance, plan, ready, usable
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.payloads import with_plans
-from rewarm.steps.record.records import note, told_attribute
+from rewarm.steps.record.records import note, told_attribute, with_volume
 
 Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
 """From the event and the record to the message and what changes in the record."""
@@ -151,6 +151,8 @@ def _index(event: AnnounceEvent) -> int | None:
 
 def _record(event: AnnounceEvent, index: int | None, table: RestoreTable) -> JsonObject:
     """As much of the record as the message needs: only the message of a failure needs every volume."""
+    if index is not None and event.details["volume"].get("startsInstance"):
+        return with_volume(table, event.restore_id, index)
     if index is not None:
         return table.get_volume(event.restore_id, index)
     whole = event.event == "failed"

@@ -24,6 +24,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.volume.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, own_volumes, untouchable
 from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
+from rewarm.domain.words.failures import explain
 from rewarm.ports import JsonObject
 from rewarm.ports.instances import Commands
 from rewarm.ports.performance import VolumeModifications
@@ -43,6 +44,7 @@ from rewarm.steps.record.records import (
     story_attribute,
 )
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
+from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
 from rewarm.steps.volume.extras import lower, release_fast_restore
 from rewarm.steps.warm.agent_command import sent_before
 
@@ -62,6 +64,7 @@ class CleanUpPorts:
     table: RestoreTable
     stack_name: str
     put_back: PutBackPorts | None = None
+    started: StartedPorts | None = None
 
 
 def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
@@ -83,6 +86,8 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
         on_failure=OnFailure.CLEAN_UP if event.fallback else event.request.on_failure,
         fallback=event.fallback is not None,
         commands=frozenset({(sent.command_id, sent.instance_id)} if sent else ()),
+        failed_by=_failed_by(event),
+        starts_instance=event.volume.starts_instance,
         in_place=event.fallback == "same-volume",
     )
     # Only where the plan replaces a volume it is worth a call; the sweeper, which knows no plan, always asks.
@@ -102,12 +107,42 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
     earlier = record.get(clean_up_attribute(remains.index)) or {}
     account.kept_volumes |= {str(volume_id) for volume_id in earlier.get("keptVolumes") or ()}
     _cancel_commands(remains, record, ports, account)
-    for volume in _volumes_made(remains, noted, ports, account):
-        if not _remove_volume(remains, volume, ports.volumes, account):
-            _lower_boost(volume, _boost_target(volume, record, remains.index), ports, account)
-    _put_back(remains, ports.put_back, account, now)
+    undone = _stop_instance(remains, ports.started)
+    if undone.state == "pending":
+        account.busy.append(undone.reason)
+    else:
+        remains = replace(remains, announced=remains.announced or undone.state == "up")
+        _exchange(remains, noted, ports, account, now)
     _release(remains, ports.fast_restores, ports.table, account)
     return _settle(remains, account, ports.table)
+
+
+def _stop_instance(remains: Remains, ports: StartedPorts | None) -> Undone:
+    """An instance that was started and is not up is stopped before volumes leave it; else they stay."""
+    if ports is None or remains.instance_id is None or not remains.starts_instance or remains.fallback:
+        return Undone("down")
+    why = (
+        f"volume {remains.index} of this restore has failed{remains.failed_by}, and an instance gets all of "
+        f"its volumes or none; so {remains.instance_id} was not started, or was stopped again"
+    )
+    return stop_again(remains.restore_id, remains.instance_id, why, ports)
+
+
+def _exchange(
+    remains: Remains, noted: JsonObject | None, ports: CleanUpPorts, account: CleanUpAccount, now: datetime
+) -> None:
+    """The volumes that were made go, and the one whose place they were to take comes back."""
+    for volume in _volumes_made(remains, noted, ports, account):
+        if not _remove_volume(remains, volume, ports.volumes, account):
+            _lower_boost(volume, _boost_target(volume, noted or {}, remains.index), ports, account)
+    _put_back(remains, ports.put_back, account, now)
+
+
+def _failed_by(event: CleanUpEvent) -> str:
+    if event.failure is None:
+        return ""
+    reason = explain(event.failure.error, event.failure.cause)
+    return f" ({reason.error}: {reason.sentence})"
 
 
 def _noted(remains: Remains, table: RestoreTable, account: CleanUpAccount) -> JsonObject | None:

@@ -99,6 +99,10 @@ class Remains:
     """The restore continues: a volume that stays is not marked as failed."""
     commands: frozenset[tuple[str, str]] = frozenset()
     """Command and instance, beside those of the record."""
+    failed_by: str = ""
+    """Why, for the other volumes of its instance."""
+    starts_instance: bool = False
+    """Its instance is started with all volumes of the restore."""
     in_place: bool = False
     """The restore continues with this volume: the volume that it replaced does not go back."""
 

@@ -259,6 +259,7 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
         announced=bool(told) or bool(shown) or settled or bool(record.get(RECOVERED)),
         on_failure=OnFailure(request.get("onFailure", OnFailure.CLEAN_UP)),
         fallback=settled,
+        starts_instance=bool((request.get("target") or {}).get("start")),
         in_place=settled,
     )
 

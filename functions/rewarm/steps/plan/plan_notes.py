@@ -34,6 +34,7 @@ def plan_notes(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> l
     """Sentences; none where there is nothing out of the ordinary."""
     notes = [
         *_replaced(plans),
+        *_started(plans),
         *_enlarged(plans),
         *_of_unknown_size(plans),
         *_by_price_steps(plans, book),
@@ -109,6 +110,15 @@ def _replaced(plans: Sequence[VolumePlan]) -> Iterator[str]:
                 f"{old.volume_id} ({old.size_gib:,} GiB), now {volume.device} on {volume.instance_id}, is "
                 "replaced: detached once the new volume is there, and kept."
             )
+
+
+def _started(plans: Sequence[VolumePlan]) -> Iterator[str]:
+    started = sorted({plan.volume.instance_id or "" for plan in plans if plan.volume.starts_instance})
+    for instance_id in started:
+        yield (
+            f"{instance_id} is stopped. It is started once its volumes are attached; if it does not come up, "
+            "it is stopped again and its old volumes go back. Its boot is part of the times."
+        )
 
 
 def _enlarged(plans: Sequence[VolumePlan]) -> Iterator[str]:

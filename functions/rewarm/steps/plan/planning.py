@@ -171,6 +171,7 @@ def _facts(
         max_warm_up_mib_s=request.warm_up.max_mib_per_second,
         scope=request.warm_up.scope,
         polite_latency_ms=request.warm_up.polite_latency_ms,
+        starts_instance=volume.starts_instance,
         fast_restore=ports.fast_restores.describe(*place, now=now),
         fast_restore_quota_left=left.fast_snapshot_restores,
         rate_quota_left_mib_s=left.initialization_rate_mib_s,

@@ -61,6 +61,8 @@ VOLUME_ATTRIBUTES = (
     VOLUME_EVENTS,
 )  # fmt: skip
 MARKS = ("attached", "settled")
+INSTANCE = "instance"
+"""The instance that is started with its new volumes: instanceId, state, times; see steps/replace/started."""
 
 
 def plan_attribute(index: int) -> str:

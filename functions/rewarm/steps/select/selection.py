@@ -15,11 +15,24 @@ from rewarm.contracts import (
     RestoreRequest,
     VolumeAssignment,
 )
-from rewarm.domain.errors import InvalidRequestError, RestoreError, TargetNotUsableError, VolumeNotFoundError
+from rewarm.domain.errors import (
+    DeviceInUseError,
+    InvalidRequestError,
+    RestoreError,
+    TargetNotUsableError,
+    VolumeNotFoundError,
+)
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
 from rewarm.domain.snapshots import PassedOver
-from rewarm.domain.volume.replacing import check_replaceable, device_to_replace
-from rewarm.domain.volume.targets import check_instance, check_tells_volumes, check_zone, choose_device
+from rewarm.domain.volume.replacing import check_replaceable, device_to_replace, holder_of, place_on_stopped
+from rewarm.domain.volume.targets import (
+    check_instance,
+    check_stopped,
+    check_tells_volumes,
+    check_zone,
+    choose_device,
+    device_slot,
+)
 from rewarm.domain.volume.volume_types import WantedVolume, settle
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
@@ -28,6 +41,8 @@ from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import block_map_key
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
 
+MOST_STARTED = 40
+"""So many volumes are restored side by side (state `Restore Volumes`)."""
 MAX_PASSED_OVER = 10
 """So many are named; a payload of Step Functions holds 256 KiB."""
 
@@ -70,6 +85,7 @@ def assign_volumes(
             "each gets a name of its own",
             field="target.device",
         )
+    _check_count(request, len(chosen))
     _check_key(request, ports.snapshots)
     place = _place(request, ports.instances)
     assignments: list[VolumeAssignment] = []
@@ -80,8 +96,11 @@ def assign_volumes(
         new_volume = _settle(request, choice, source)
         living = _living_source(source, place.zone)
         made = _assignment(index, block_map_key(restore_id, index), choice, new_volume, place, device)
-        assignments.append(made.model_copy(update={"living_source": living, "replaces": replaces}))
+        starts = bool(request.target.start)
+        update = {"living_source": living, "replaces": replaces, "starts_instance": starts}
+        assignments.append(made.model_copy(update=update))
     _check_first(request, assignments)
+    _check_root(request, place, assignments)
     _check_online(request, place, assignments, ports.instances)
     return assignments
 
@@ -101,13 +120,62 @@ def _device(
         return None, None
     if request.target.mode != "replace":
         return choose_device(asked, instance, reserved=reserved, preferred=preferred), None
-    check_tells_volumes(instance, ports.instances.ebs_limits(instance.instance_type))
-    device, volume_id = device_to_replace(asked, own, instance)
-    old = ports.volumes.get(volume_id)
+    if request.target.start:
+        device, holder = place_on_stopped(asked, own, instance)
+        _check_alone(device, reserved, instance)
+    else:
+        check_tells_volumes(instance, ports.instances.ebs_limits(instance.instance_type))
+        device, holder = device_to_replace(asked, own, instance)
+    return device, None if holder is None else _replaced(holder, device, instance, ports.volumes)
+
+
+def _replaced(volume_id: str, device: str, instance: Instance, volumes: VolumeStore) -> ReplacedVolume:
+    old = volumes.get(volume_id)
     check_replaceable(old, instance.instance_id, device)
     deletes = any(attachment.delete_on_termination for attachment in old.attachments)
     size_gib = old.settings.size_gib
-    return device, ReplacedVolume(volume_id=volume_id, size_gib=size_gib, delete_on_termination=deletes)
+    return ReplacedVolume(volume_id=volume_id, size_gib=size_gib, delete_on_termination=deletes)
+
+
+def _check_alone(device: str, reserved: Collection[str], instance: Instance) -> None:
+    """The root volume may have changed its device name, so two volumes may want one place."""
+    if device_slot(device) in map(device_slot, reserved):
+        raise DeviceInUseError(
+            f"two volumes would be {device} on {instance.instance_id}; name in source.devices what is to be "
+            "restored",
+            field="target.device",
+        )
+
+
+def _check_count(request: RestoreRequest, count: int) -> None:
+    if request.target.start and count > MOST_STARTED:
+        raise InvalidRequestError(
+            f"found {count} volumes; allowed with target.start are {MOST_STARTED}, because all wait for each "
+            "other before the instance starts",
+            field="source",
+        )
+
+
+def _check_root(request: RestoreRequest, place: _Place, assignments: list[VolumeAssignment]) -> None:
+    """EC2 user guide, "Root volumes for your Amazon EC2 instances": no st1 and no sc1."""
+    instance = place.instance
+    if not request.target.start or instance is None or instance.root_device is None:
+        return
+    for assignment in assignments:
+        is_root = assignment.device == instance.root_device
+        if is_root and assignment.volume.volume_type in {"st1", "sc1"}:
+            raise InvalidRequestError(
+                f"found {assignment.volume.volume_type} for the root device {assignment.device}; allowed "
+                "is an SSD type",
+                field="volume.volumeType",
+            )
+    holds_root = holder_of(instance.root_device, instance.devices) is not None
+    if not holds_root and all(assignment.device != instance.root_device for assignment in assignments):
+        raise TargetNotUsableError(
+            f"{instance.instance_id} has no volume at its root device {instance.root_device}, and this "
+            "restore makes none, so it could not be started",
+            field="target.start",
+        )
 
 
 def _check_first(request: RestoreRequest, assignments: list[VolumeAssignment]) -> None:
@@ -171,7 +239,10 @@ def _place(request: RestoreRequest, instances: Instances) -> _Place:
         instance = instances.get(target.instance_id)
     except RestoreError as error:
         raise at_field(error, "target.instanceId") from error
-    check_instance(instance)
+    if target.start:
+        check_stopped(instance)
+    else:
+        check_instance(instance)
     return _Place(instance.availability_zone, instance)
 
 

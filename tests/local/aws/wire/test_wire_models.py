@@ -184,9 +184,10 @@ def walk_fast_restore_and_archive(made: Recorded, lab: Lab, snapshot: str) -> No
 
 
 def walk_instances(made: Recorded) -> None:
-    other = made.lab.region.add_instance(root_size_gib=0, platform="Windows")
-    for method in ("stop_instances", "start_instances", "reboot_instances", "terminate_instances"):
+    other = made.lab.region.add_instance(platform="Windows")
+    for method in ("stop_instances", "start_instances", "reboot_instances", "describe_instance_status"):
         made.ask("ec2", method, InstanceIds=[other])
+    made.ask("ec2", "terminate_instances", InstanceIds=[other])
 
 
 def walk_ssm(made: Recorded, lab: Lab) -> None:

@@ -42,6 +42,11 @@ class TestReferenceCases:
         # P90: three quarters of the 125 MiB/s; 60 + 30 + 60 + 60.
         assert estimate.times.ready_p90 == pytest.approx(437 + 210, abs=1)
 
+    def test_an_instance_that_is_started_takes_its_boot_too(self):
+        times = warm_up.warm_up_agent(facts(), BOOK, EstimateLimits()).times
+        started = warm_up.warm_up_agent(facts(starts_instance=True), BOOK, EstimateLimits()).times
+        assert (started.ready_p50 - times.ready_p50, started.usable_p90 - times.usable_p90) == (60, 300)
+
     def test_one_tib_of_data_at_300_takes_58_minutes_and_at_100_175(self):
         full = no_instance(data_bytes=1024 * GIB)
         slow = estimators.provisioned_rate(full, BOOK, EstimateLimits())

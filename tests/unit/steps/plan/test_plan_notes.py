@@ -52,6 +52,14 @@ def test_a_volume_that_is_larger_than_its_snapshot_is_named():
     assert plan_notes([planned(Strategy.BACKGROUND, volume=asked_for)], book(), NOW) == []
 
 
+def test_an_instance_that_is_started_is_named_once():
+    plans = [planned(Strategy.WARM_UP_AGENT, starts_instance=True)] * 2
+    (note,) = plan_notes(plans, book(), NOW)
+    assert note.startswith(
+        "i-0123456789abcdef0 is stopped. It is started once its volumes are attached; if it"
+    )
+
+
 def test_a_snapshot_of_unknown_size_is_named_once():
     plans = [planned(Strategy.WARM_UP_AGENT, data_bytes_from="volumeSize")] * 2
     (note,) = plan_notes(plans, book(), NOW)
