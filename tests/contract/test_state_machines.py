@@ -64,9 +64,15 @@ def leaves() -> set[str]:
 
 
 def function_of(state: Json) -> str:
-    """CreateVolume for ${CreateVolumeFunctionArn}."""
-    name: str = state["Arguments"]["FunctionName"]
-    return name.removeprefix("${").removesuffix("FunctionArn}")
+    """CreateVolume for ${CreateVolumeFunctionArn}; a drill runs its twin, DrillCreateVolume."""
+    names = functions_of(state)
+    assert names[:-1] in ([], [f"Drill{names[-1]}"]), names
+    return names[-1].removeprefix("Drill")
+
+
+def functions_of(state: Json) -> list[str]:
+    """The functions among which a state chooses, the ordinary one last."""
+    return re.findall(r"\$\{(\w+)FunctionArn\}", state["Arguments"]["FunctionName"])
 
 
 class TestErrors:

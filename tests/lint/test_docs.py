@@ -106,6 +106,7 @@ def test_the_picture_shows_states_that_exist(name):
         "Dry Run Completed",
         "Choose Fallback",
         "Clean Up Attempt",
+        "Clean Up Drill",
         "No Fallback",
         "Announce Fallback",
         "Announce Unreported",

@@ -99,6 +99,7 @@ def _instance(found: InstanceTypeDef, *, ssm_online: bool) -> Instance:
         },
         ssm_online=ssm_online,
         root_device=found.get("RootDeviceName"),
+        tags={tag["Key"]: tag["Value"] for tag in found.get("Tags", [])},
     )
 
 

@@ -155,6 +155,7 @@ class Instance:
     """Device name to volume id."""
     ssm_online: bool
     root_device: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_gone(self) -> bool:

@@ -78,7 +78,8 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
         volume_id=event.volume_id,
         instance_id=event.volume.instance_id,
         place=(event.volume.snapshot_id, event.volume.availability_zone),
-        announced=event.attached_announced,
+        # Nobody keeps data on the volume of a drill, which is deleted also where it is ready.
+        announced=event.attached_announced and not event.request.is_drill,
         # The volume of a plan that failed is of no use to anybody once the next one makes its own.
         on_failure=OnFailure.CLEAN_UP if event.fallback else event.request.on_failure,
         fallback=event.fallback is not None,

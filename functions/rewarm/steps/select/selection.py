@@ -19,7 +19,13 @@ from rewarm.domain.errors import InvalidRequestError, RestoreError, TargetNotUsa
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
 from rewarm.domain.snapshots import PassedOver
 from rewarm.domain.volume.replacing import check_replaceable, device_to_replace
-from rewarm.domain.volume.targets import check_instance, check_tells_volumes, check_zone, choose_device
+from rewarm.domain.volume.targets import (
+    check_instance,
+    check_takes_drills,
+    check_tells_volumes,
+    check_zone,
+    choose_device,
+)
 from rewarm.domain.volume.volume_types import WantedVolume, settle
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
@@ -168,6 +174,8 @@ def _place(request: RestoreRequest, instances: Instances) -> _Place:
     except RestoreError as error:
         raise at_field(error, "target.instanceId") from error
     check_instance(instance)
+    if request.is_drill:
+        check_takes_drills(instance)
     return _Place(instance.availability_zone, instance)
 
 

@@ -123,6 +123,11 @@ class TestCleanUp:
         assert volume.attachments == (Attachment(INSTANCE_ID, DEVICE, "attached"),)
         assert volume.settings.tags["rewarm:failed"] == RESTORE_ID
 
+    def test_deletes_the_volume_of_a_drill_although_it_was_announced(self, world):
+        world.volumes.attach(VOLUME_ID, INSTANCE_ID, DEVICE)
+        result = clean(world, announced=True, drill={"runbook": "rewarm-orders"})
+        assert result.removed == [f"volume {VOLUME_ID}"]
+
     def test_keeps_the_volume_where_the_request_says_so(self, world):
         result = clean(world, onFailure="keep")
         assert "the request says onFailure keep" in result.kept[0]
