@@ -266,6 +266,26 @@ def _started_by(trigger: Any) -> str:
     return str(trigger.get("alarmName") or trigger.get("scheduleName") or trigger.get("kind") or "-")
 
 
+def show_drills(target: Console, drills: list[Json]) -> None:
+    """A line for each drill."""
+    rows = [
+        [
+            words.clock(drill.get("at")),
+            drill["outcome"],
+            *(_against(drill, what) for what in ("recovery", "point")),
+            drill["restoreId"],
+        ]
+        for drill in drills
+    ]
+    print_table(target, ("drill of", "outcome", "recovery time", "recovery point", "id"), rows)
+
+
+def _against(drill: Json, what: str) -> str:
+    took, objective = drill.get(f"{what}Seconds"), drill.get(f"{what}ObjectiveSeconds")
+    found = "-" if took is None else words.duration(took)
+    return found if objective is None else f"{found} of {words.duration(objective)}"
+
+
 def show_runbooks(target: Console, runbooks: list[Json]) -> None:
     """A line for each runbook."""
     rows = [

@@ -37,6 +37,7 @@ GOES_ON = {
     ("RestoreStateMachine", "Release Target"), ("RestoreStateMachine", "Load Plan"),
     ("RestoreStateMachine", "Keep Result"), ("RestoreStateMachine", "Confirm Readiness"),
     ("RestoreStateMachine", "Report Confirmation"), ("RestoreStateMachine", "Announce Confirmation"),
+    ("RestoreStateMachine", "Announce Drill"),
     ("RestoreStateMachine", "Announce Approval"), ("RestoreStateMachine", "Await Signal Of Approval"),
     ("RestoreVolumeStateMachine", "Await Signal"), ("RestoreVolumeStateMachine", "Await Signal Of Snapshot"),
 }  # fmt: skip

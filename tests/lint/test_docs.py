@@ -107,6 +107,7 @@ def test_the_picture_shows_states_that_exist(name):
         "Choose Fallback",
         "Clean Up Attempt",
         "Clean Up Drill",
+        "Announce Drill",
         "No Fallback",
         "Announce Fallback",
         "Announce Unreported",

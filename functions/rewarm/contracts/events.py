@@ -41,6 +41,7 @@ Announcement = Literal[
     "available",
     "ready",
     "confirmed",
+    "drill",
     "unreported",
     "failed",
     "performance-changed",

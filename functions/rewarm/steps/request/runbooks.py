@@ -11,7 +11,7 @@ from rewarm.contracts.parsing import as_drill, with_runbook
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
 from rewarm.domain.units import shown
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import RestoreTable
+from rewarm.ports.restores import History, RestoreTable
 
 MAX_ALARM_NAME = 255
 """botocore: cloudwatch PutMetricAlarm AlarmName, at most 255 characters, and no ASCII control characters."""
@@ -56,12 +56,12 @@ def _check_name(alarm_name: str, prefix: str) -> None:
         )
 
 
-def get_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
-    """Returns the stored request. Raises RunbookNotFoundError."""
+def get_runbook(alarm_name: str, *, table: RestoreTable, history: History) -> JsonObject:
+    """Returns the stored request, and what drills of it have shown. Raises RunbookNotFoundError."""
     request = table.runbook(alarm_name)
     if request is None:
         raise RunbookNotFoundError(f"the alarm {shown(alarm_name)} has no runbook", field="alarmName")
-    return {"alarmName": alarm_name, "request": request}
+    return {"alarmName": alarm_name, "request": request, "drills": history.drills(alarm_name)}
 
 
 def delete_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
