@@ -153,6 +153,7 @@ def test_a_drill_is_played_by_these_roles_alone_and_leaves_nothing() -> None:
         assert callers == {f"Drill{name}" for name in (
             "CreateVolume", "AttachVolume", "DispatchWarmer", "VerifyVolume", "CleanUp",
         )}  # fmt: skip
+        lab.pass_time(60)  # EC2 shows a deleted volume for a moment
         volumes = lab.region.call("ec2", "DescribeVolumes", {})["Volumes"]
         assert not [
             one for one in volumes if any(tag["Key"] == "rewarm:drill" for tag in one.get("Tags", []))
