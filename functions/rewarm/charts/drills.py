@@ -72,6 +72,6 @@ def _axes(axes: Axes, drills: Sequence[DrillMark], size: str) -> None:
     axes.set(xlim=(-0.5, len(drills) - 0.5), ylim=(0, 1.15 * most), ylabel="recovery time")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _position: duration_text(seconds)))
     axes.yaxis.set_major_locator(MultipleLocator(tick_seconds(most, 6)))
-    step = max(1, -(-len(drills) // (8 if size == "wide" else 3)))
+    step = max(1, -(-len(drills) // (6 if size == "wide" else 2)))
     places = range(len(drills) - 1, -1, -step)
     axes.set_xticks(list(places), [drills[place].day for place in places])

@@ -142,7 +142,7 @@ def _drills(name: str, past: list[Json]) -> Pictures:
 
     marks = [
         drills.DrillMark(
-            str(one["at"])[:10],
+            str(one["at"])[:16].replace("T", " "),
             one["outcome"],
             one.get("recoverySeconds"),
             one.get("recoveryObjectiveSeconds"),

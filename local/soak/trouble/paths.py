@@ -173,7 +173,13 @@ def alarmed(lab: FastLab, **fields: str) -> Ending:
     return ended(lab, *[execution.name for execution in lab.states.executions.values()])
 
 
-def drilled(lab: FastLab, strategy: str, target: Json | None = None, **parts: Any) -> Ending:
+def drilled(
+    lab: FastLab,
+    strategy: str,
+    target: Json | None = None,
+    during: Callable[[str], None] | None = None,
+    **parts: Any,
+) -> Ending:
     """A runbook whose own target is no business of drills, and a drill of it."""
     source = lab.region.add_volume(size_gib=8, snapshot_id=snapshot(lab))
     snapshot(
@@ -182,7 +188,7 @@ def drilled(lab: FastLab, strategy: str, target: Json | None = None, **parts: An
     runbook = request(lab, strategy, source={"volumeId": source}, **parts)
     lab.api("PUT", f"/runbooks/{ALARM}", runbook)
     isolated = target or {"instanceId": lab.region.add_instance(tags={"rewarm:drills": "true"})}
-    return restored(lab, {"source": {"alarm": ALARM}, "target": isolated, "drill": {}})
+    return restored(lab, {"source": {"alarm": ALARM}, "target": isolated, "drill": {}}, during)
 
 
 @path("drill")
