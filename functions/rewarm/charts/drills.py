@@ -9,9 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
-from rewarm.charts.restore import SIZES, Pictures, tick_seconds
+from rewarm.charts.restore import SIZES, Pictures, clock, tick_seconds
 from rewarm.charts.svg import COLOURS, style, to_svg
-from rewarm.domain.units import duration_text
 
 MARKS = {"passed": ("o", "after"), "late": ("D", "bad"), "failed": ("X", "bad")}
 """Marker and colour by the outcome; the marker says the same where colours are not seen."""
@@ -70,7 +69,7 @@ def _axes(axes: Axes, drills: Sequence[DrillMark], size: str) -> None:
         default=60.0,
     )
     axes.set(xlim=(-0.5, len(drills) - 0.5), ylim=(0, 1.15 * most), ylabel="recovery time")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _position: duration_text(seconds)))
+    axes.yaxis.set_major_formatter(FuncFormatter(clock))
     axes.yaxis.set_major_locator(MultipleLocator(tick_seconds(most, 6)))
     step = max(1, -(-len(drills) // (6 if size == "wide" else 2)))
     places = range(len(drills) - 1, -1, -step)

@@ -25,7 +25,7 @@ def render(account: Json) -> str:
         "style": STYLE.read_text(encoding="utf-8"),
         "account": account,
         "verdict": verdict(account),
-        "ready": account["verdict"] == "ready",
+        "good": account["verdict"] == "ready" and (account.get("drill") or {}).get("outcome") != "late",
         "volumes": volumes,
         "cards": _cards(account),
         "facts": _facts(account),

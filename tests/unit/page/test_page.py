@@ -310,6 +310,7 @@ def test_a_drill_is_shown_beside_those_before_it(account):
     past = [drill(19, "passed", 450), drill(20, "failed", None), drill(21, "late", 700)]
     found = outline(render({**account, "drill": past[-1], "drills": past}))
     assert "Drill late: the volume at full speed" in found.text
+    assert '<h1 class="bad">' in render({**account, "drill": past[-1], "drills": past})
     assert "Drills of rewarm-<orders>" in found.text
     assert "2026-11-21 03:00:00 UTC late 11 min 40 s, objective 10 min 00 s" in found.text
     picture = pictures.drills_picture(past)
