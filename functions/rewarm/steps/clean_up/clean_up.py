@@ -242,8 +242,20 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
     except (*TEMPORARY, RequestRefusedError, DeviceInUseError) as error:
         account.busy.append(f"volume {volume.volume_id}: {error}")
     except RestoreError as error:
-        account.left.append(f"volume {volume.volume_id}: {error}")
+        name = f"volume {volume.volume_id}"
+        # Where only the answer of an earlier call was lost: a volume that is gone has no tag that allows it.
+        if _is_gone(volume.volume_id, volumes):
+            account.removed.append(name)
+        else:
+            account.left.append(f"{name}: {error}")
     return reason is None
+
+
+def _is_gone(volume_id: str, volumes: VolumeStore) -> bool:
+    try:
+        return volumes.get(volume_id).state in GONE
+    except RestoreError as error:
+        return isinstance(error, VolumeNotFoundError)
 
 
 def _delete_volume(volume: Volume, volumes: VolumeStore, account: CleanUpAccount) -> None:

@@ -283,6 +283,16 @@ class TestCleanUp:
         with pytest.raises(IncompleteCleanUpError, match=r"to be gp3 iops=3000.*ec2:ModifyVolume"):
             clean(world, volume_id=boosted, announced=True)
 
+    def test_a_volume_that_is_gone_is_removed_whatever_the_answer_was(self, world, monkeypatch):
+        """The answer of the first call was lost; the second is refused, as the tag that allows it is gone."""
+
+        def refused(volume_id):
+            del world.volumes.volumes[volume_id]
+            raise AccessDeniedError("ec2:DeleteVolume")
+
+        monkeypatch.setattr(world.volumes, "delete", refused)
+        assert clean(world).removed == [f"volume {VOLUME_ID}"]
+
     def test_one_failure_keeps_nothing_else_from_being_removed(self, world):
         world.commands.failure = AccessDeniedError("ssm:CancelCommand")
         with pytest.raises(IncompleteCleanUpError, match="command command-1: ssm:CancelCommand"):
