@@ -302,6 +302,26 @@ def fleet_lines(record: Json) -> Iterator[str]:
         yield f"The fleet itself: {record['failure'].get('cause')}"
 
 
+def show_drills(target: Console, drills: list[Json]) -> None:
+    """A line for each drill."""
+    rows = [
+        [
+            words.clock(drill.get("at")),
+            drill["outcome"],
+            *(_against(drill, what) for what in ("recovery", "point")),
+            drill["restoreId"],
+        ]
+        for drill in drills
+    ]
+    print_table(target, ("drill of", "outcome", "recovery time", "recovery point", "id"), rows)
+
+
+def _against(drill: Json, what: str) -> str:
+    took, objective = drill.get(f"{what}Seconds"), drill.get(f"{what}ObjectiveSeconds")
+    found = "-" if took is None else words.duration(took)
+    return found if objective is None else f"{found} of {words.duration(objective)}"
+
+
 def show_runbooks(target: Console, runbooks: list[Json]) -> None:
     """A line for each runbook."""
     rows = [

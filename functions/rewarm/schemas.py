@@ -97,7 +97,7 @@ def input_examples() -> dict[str, JsonObject]:
         "minimal-request": {"source": {"snapshotId": SNAPSHOT_ID}, "target": {"instanceId": INSTANCE_ID}},
         "cloudwatch-alarm": ALARM,
         "scheduled-drill": {
-            "request": {**REQUEST, "onFailure": "clean-up", "notify": {"slack": True, "email": False}},
+            "request": {"source": {"alarm": "rewarm-orders-database"}, "drill": {}},
             # EventBridge Scheduler fills the time in; a run that it starts twice restores once.
             "trigger": {
                 "kind": "schedule",

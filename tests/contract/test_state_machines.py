@@ -37,6 +37,7 @@ GOES_ON = {
     ("RestoreStateMachine", "Release Target"), ("RestoreStateMachine", "Load Plan"),
     ("RestoreStateMachine", "Keep Result"), ("RestoreStateMachine", "Confirm Readiness"),
     ("RestoreStateMachine", "Report Confirmation"), ("RestoreStateMachine", "Announce Confirmation"),
+    ("RestoreStateMachine", "Announce Drill"),
     ("RestoreStateMachine", "Announce Approval"), ("RestoreStateMachine", "Await Signal Of Approval"),
     ("FleetStateMachine", "Prepare Fleet"), ("FleetStateMachine", "Announce Fleet Plan"),
     ("FleetStateMachine", "Announce Fleet End"),
@@ -66,9 +67,15 @@ def leaves() -> set[str]:
 
 
 def function_of(state: Json) -> str:
-    """CreateVolume for ${CreateVolumeFunctionArn}."""
-    name: str = state["Arguments"]["FunctionName"]
-    return name.removeprefix("${").removesuffix("FunctionArn}")
+    """CreateVolume for ${CreateVolumeFunctionArn}; a drill runs its twin, DrillCreateVolume."""
+    names = functions_of(state)
+    assert names[:-1] in ([], [f"Drill{names[-1]}"]), names
+    return names[-1].removeprefix("Drill")
+
+
+def functions_of(state: Json) -> list[str]:
+    """The functions among which a state chooses, the ordinary one last."""
+    return re.findall(r"\$\{(\w+)FunctionArn\}", state["Arguments"]["FunctionName"])
 
 
 class TestErrors:

@@ -108,6 +108,8 @@ def test_the_picture_shows_states_that_exist(name):
         "Dry Run Completed",
         "Choose Fallback",
         "Clean Up Attempt",
+        "Clean Up Drill",
+        "Announce Drill",
         "No Fallback",
         "Announce Fallback",
         "Announce Unreported",

@@ -49,6 +49,7 @@ OTHER_ATTEMPTS = {
     # EC2 needs its time to detach what is to be deleted.
     ("Clean Up", BUSY): 20,
     ("Clean Up Attempt", BUSY): 20,
+    ("Clean Up Drill", BUSY): 20,
     # The message does not wait for a page.
     ("Report Volume", ("ThrottledError",)): 2,
     ("Report Volume", BUSY): 2,

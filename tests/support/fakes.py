@@ -796,6 +796,18 @@ class FakeHistory:
     kept: list[Measured] = field(default_factory=list)
     calibrated: JsonObject | None = None
     failure: Exception | None = None
+    drilled: dict[str, list[JsonObject]] = field(default_factory=dict)
+
+    def drills(self, runbook: str) -> list[JsonObject]:
+        if self.failure is not None:
+            raise self.failure
+        return list(self.drilled.get(runbook, []))
+
+    def add_drill(self, runbook: str, result: JsonObject) -> None:
+        if self.failure is not None:
+            raise self.failure
+        others = [one for one in self.drilled.get(runbook, []) if one["restoreId"] != result["restoreId"]]
+        self.drilled[runbook] = [*others, result]
 
     def records(self) -> list[Measured]:
         if self.failure is not None:

@@ -112,7 +112,15 @@ def restore(
     if sys.stdin.isatty() and sys.stdout.isatty() and settings.for_people and not options["yes"]:
         _show_plan(api.insist(200, "POST", "/plans", {**request, "dryRun": False}))
         click.confirm("Start this restore?", abort=True)
-    started = _started(api, request, options["idempotency_key"] or f"rewarm-{uuid.uuid4()}")
+    start(settings, request, key=options["idempotency_key"] or "", watch=watch, wait=wait, timeout=timeout)
+
+
+def start(
+    settings: Settings, request: Json, *, key: str = "", watch: bool, wait: bool, timeout: int | None
+) -> None:
+    """Start the restore once, and follow it where that is asked for."""
+    api = settings.api()
+    started = _started(api, request, key or f"rewarm-{uuid.uuid4()}")
     _followed(settings, api, started, watch=watch, wait=wait, timeout=timeout)
 
 
@@ -278,6 +286,11 @@ def cancel(settings: Settings, restore_id: str, *, wait: bool, timeout: int | No
 @takes_settings
 def report(settings: Settings, restore_id: str, *, url: bool, save: Path | None) -> None:
     """Open the page of a restore: progress while it runs, then the report. The link lasts an hour at most."""
+    open_page(settings, restore_id, url=url, save=save)
+
+
+def open_page(settings: Settings, restore_id: str, *, url: bool, save: Path | None) -> None:
+    """Open, print or keep the page of a restore."""
     from rewarm_cli.views import status_of
     from rewarm_cli.watching import path_of
 

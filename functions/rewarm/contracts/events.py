@@ -42,6 +42,7 @@ Announcement = Literal[
     "available",
     "ready",
     "confirmed",
+    "drill",
     "unreported",
     "failed",
     "performance-changed",

@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.request import SELECTORS, ListedVolume, RestoreRequest, Source
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.model import OnFailure
+from rewarm.domain.model import OnFailure, Strategy
 from rewarm.domain.units import cut, shown
 from rewarm.domain.volume.volume_types import RESERVED_TAG_PREFIXES
 
@@ -41,6 +41,8 @@ LIMITS = {
     "string_too_long": "a number of characters up to {max_length}",
 }
 """Pydantic's type of an error -> what is allowed, filled in from the error's context."""
+NOT_IN_DRILLS = frozenset({Strategy.FAST_SNAPSHOT_RESTORE, Strategy.VOLUME_CLONE})
+"""Strategies that work on the source's own snapshot or volume."""
 _TIME = "a time with its zone, such as 2026-11-20T03:00:00Z"
 KINDS = {
     "bool": "true or false",
@@ -65,6 +67,7 @@ def parse_restore_request(value: object) -> RestoreRequest:
     _check_target(request)
     _check_tags(request.volume.tags)
     _check_multi_attach(request)
+    _check_drill(request)
     return _with_defaults(request)
 
 
@@ -175,6 +178,20 @@ def _check_multi_attach(request: RestoreRequest) -> None:
         )
 
 
+def _check_drill(request: RestoreRequest) -> None:
+    """A drill leaves alone what it is a drill of: the source's snapshot and volume, and any other volume."""
+    if not request.is_drill:
+        return
+    if request.target.mode == "replace":
+        raise InvalidRequestError("found replace; a drill replaces no volume", field="drill.target.mode")
+    if request.objective.strategy in NOT_IN_DRILLS:
+        raise InvalidRequestError(
+            f"found {request.objective.strategy}; a drill may not change the snapshot or copy the source "
+            'volume. Send "objective": {"strategy": "auto"} with the drill',
+            field="objective.strategy",
+        )
+
+
 def _refusal(error: ValidationError, root: type[BaseModel]) -> InvalidRequestError:
     """The first fault names the field; the others follow, so that one answer is enough to mend them all."""
     faults = _one_per_field(error.errors(include_url=False), root)
@@ -264,3 +281,22 @@ def with_runbook(request: JsonObject, runbook: JsonObject) -> JsonObject:
         both_objects = name != "target" and isinstance(value, dict) and isinstance(merged.get(name), dict)
         merged[name] = {**merged[name], **value} if both_objects else value
     return merged
+
+
+def as_drill(runbook: JsonObject, request: JsonObject, name: str) -> JsonObject:
+    """The runbook as its drill, to the target of the request or of the runbook's `drill`.
+
+    Raises InvalidRequestError where neither names one: a drill never goes to the runbook's own target.
+    """
+    drill = runbook["drill"]
+    if not isinstance(drill, dict):
+        return runbook
+    target = request.get("target") or drill.get("target")
+    if target is None:
+        raise InvalidRequestError(
+            "is missing; a drill goes to an instance with the tag rewarm:drills, or to a zone, and "
+            "not to the runbook's own target",
+            field="drill.target",
+        )
+    own = {"onFailure": "clean-up", "target": target, "drill": {**drill, "target": None, "runbook": name}}
+    return {**runbook, **own}

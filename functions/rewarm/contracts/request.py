@@ -44,6 +44,8 @@ MAX_FIRST_EXTENTS = 1_000
 """About 40 KiB of JSON: the request is in the payload of every state, which holds 256 KiB."""
 MAX_COOLDOWN_MINUTES = 10_080
 """Seven days."""
+MAX_OBJECTIVE_MINUTES = 525_600
+"""A year."""
 DevicePattern = Literal[PatternName.RANDOM_READ, PatternName.INIT]
 """Benchmarks that write to nothing."""
 
@@ -282,6 +284,31 @@ class Notify(Contract):
     email: StrictBool = True
 
 
+class Drill(Contract):
+    """A drill: the runbook is restored to another target, measured against its objectives, and deleted.
+
+    In a runbook it says how the runbook is drilled; an alarm's restore leaves it out.
+    """
+
+    target: Target | None = Field(
+        default=None,
+        description="Where drills go: an instance with the tag rewarm:drills (value true), or a zone alone. "
+        "A drill never goes to the runbook's own target.",
+    )
+    recovery_time_minutes: Annotated[StrictInt, Field(ge=1, le=MAX_OBJECTIVE_MINUTES)] | None = Field(
+        default=None,
+        description="Recovery time objective: from the trigger to the last volume at full speed. Default: "
+        "objective.readyWithinMinutes.",
+    )
+    recovery_point_minutes: Annotated[StrictInt, Field(ge=1, le=MAX_OBJECTIVE_MINUTES)] | None = Field(
+        default=None,
+        description="Recovery point objective: the age of the oldest snapshot at the trigger.",
+    )
+    runbook: AlarmName | None = Field(
+        default=None, description="The runbook that is drilled; Rewarm fills it in from source.alarm."
+    )
+
+
 class RestoreRequest(Contract):
     """One restore."""
 
@@ -299,4 +326,13 @@ class RestoreRequest(Contract):
         description="In a runbook: so long after a restore its alarm starts no other. Default: the stack's "
         "parameter AlarmCooldownMinutes.",
     )
+    drill: Drill | None = Field(
+        default=None,
+        description="With source.alarm: this restore is a drill. In a runbook: how it is drilled.",
+    )
     dry_run: StrictBool = Field(default=False, description="Plan only: nothing is created.")
+
+    @property
+    def is_drill(self) -> bool:
+        """Whether this restore is a drill; a runbook that says how it is drilled is none."""
+        return self.drill is not None and self.drill.runbook is not None

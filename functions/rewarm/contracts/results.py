@@ -14,6 +14,7 @@ from rewarm.contracts.values import (
     Approval,
     ApprovalQuestion,
     Confirmation,
+    DrillResult,
     ExpectedReads,
     Failure,
     InitializationSignals,
@@ -391,6 +392,7 @@ class ReportResult(Contract):
     cost_usd: Usd
     billed_usd: Usd | None = None
     failure: Failure | None = None
+    drill: Annotated[DrillResult | None, Field(description="Of a drill only.")] = None
     report_key: str
     page_key: Annotated[
         str | None, Field(description="The same for people, as HTML; null where it could not be made.")

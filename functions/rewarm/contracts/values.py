@@ -279,6 +279,30 @@ class Failure(Contract):
     cause: str = ""
 
 
+DrillOutcome = Literal["passed", "late", "failed"]
+
+
+class DrillResult(Contract):
+    """What a drill has shown, against its objectives."""
+
+    restore_id: str
+    runbook: str
+    at: Annotated[Instant, Field(description="The trigger: when the restore was started.")]
+    outcome: Annotated[
+        DrillOutcome, Field(description="late: ready, but an objective was missed. failed: not ready.")
+    ]
+    recovery_seconds: Annotated[
+        int | None,
+        Field(description="From the trigger to the last volume at full speed; null where it failed."),
+    ] = None
+    recovery_objective_seconds: int | None = None
+    point_seconds: Annotated[
+        int | None,
+        Field(description="How old the oldest snapshot was at the trigger, by the time it was started."),
+    ] = None
+    point_objective_seconds: int | None = None
+
+
 class LatencyMs(Contract):
     """Percentiles of read latency in milliseconds."""
 

@@ -296,7 +296,7 @@ def _put_runbook(alarm_name: str) -> JsonObject:
 
 @app.get("/runbooks/<alarm_name>")
 def _get_runbook(alarm_name: str) -> JsonObject:
-    return get_runbook(unquote(alarm_name), table=_PORTS.table)
+    return get_runbook(unquote(alarm_name), table=_PORTS.table, history=_HISTORY)
 
 
 @app.delete("/runbooks/<alarm_name>")

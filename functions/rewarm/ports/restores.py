@@ -190,6 +190,12 @@ class History(Protocol):
     def add(self, records: Sequence[Measured]) -> None:
         """Adds the records. The oldest ones of a strategy are dropped when it has too many."""
 
+    def drills(self, runbook: str) -> list[JsonObject]:
+        """Returns the results of the runbook's latest drills, the oldest first."""
+
+    def add_drill(self, runbook: str, result: JsonObject) -> None:
+        """Adds the result of a drill; one with the same `restoreId` is added once. The oldest are dropped."""
+
     def calibration(self) -> JsonObject | None:
         """Returns the calibration of this account, as it was kept; None where there is none."""
 

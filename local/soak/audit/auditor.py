@@ -10,6 +10,7 @@ from local.soak.audit.table_items import TableItems, records
 from local.soak.lab.endings import RESTORE, Ending
 from local.soak.lab.lab import FastLab
 from local.soak.lab.services import backend
+from rewarm.domain.volume.leftovers import DRILL_TAG
 from rewarm.domain.volume.performance import Performance, parse_performance
 from rewarm.domain.volume.replacing import STARTED_TAG
 
@@ -80,15 +81,21 @@ class Auditor:
                 found.append(f"volume {name} still has its boost")
             restore_id = tags["rewarm:restore-id"]
             has_reason = "rewarm:failed" in tags or self._outside.is_told_to_stay(name, restore_id)
-            if name not in ending.ready and not has_reason and not self._came_in_time(name):
+            if DRILL_TAG in tags and not has_reason:
+                found.append(f"volume {name} of the drill {restore_id} stays")
+            elif name not in ending.ready and not has_reason and not self._came_in_time(name):
                 found.append(f"volume {name} of {restore_id} stays without a reason")
         known = {one["VolumeId"] for one in self._made()}
         found += [
             f"volume {name} is reported as ready and does not exist"
             for name in ending.ready
-            if name not in known and not self._outside.is_untagged(name)
+            if name not in known and not self._outside.is_untagged(name) and not self._was_of_drill(name)
         ]
         return found
+
+    def _was_of_drill(self, volume_id: str) -> bool:
+        gone = self._lab.region._tables.gone_volumes
+        return volume_id in gone and DRILL_TAG in gone[volume_id].tags
 
     def _came_in_time(self, volume_id: str) -> bool:
         """The volume was at full speed when its restore was stopped, and a message says that it stays."""

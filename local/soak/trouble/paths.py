@@ -173,6 +173,29 @@ def alarmed(lab: FastLab, **fields: str) -> Ending:
     return ended(lab, *[execution.name for execution in lab.states.executions.values()])
 
 
+def drilled(
+    lab: FastLab,
+    strategy: str,
+    target: Json | None = None,
+    during: Callable[[str], None] | None = None,
+    **parts: Any,
+) -> Ending:
+    """A runbook whose own target is no business of drills, and a drill of it."""
+    source = lab.region.add_volume(size_gib=8, snapshot_id=snapshot(lab))
+    snapshot(
+        lab, volume_id=source, encrypted=parts.pop("encrypted", False), kms_key_id=parts.pop("key", None)
+    )
+    runbook = request(lab, strategy, source={"volumeId": source}, **parts)
+    lab.api("PUT", f"/runbooks/{ALARM}", runbook)
+    isolated = target or {"instanceId": lab.region.add_instance(tags={"rewarm:drills": "true"})}
+    return restored(lab, {"source": {"alarm": ALARM}, "target": isolated, "drill": {}}, during)
+
+
+@path("drill")
+def _drill(lab: FastLab) -> Ending:
+    return drilled(lab, "warm-up-agent")
+
+
 @path("several-volumes-of-an-image")
 def _image(lab: FastLab) -> Ending:
     from local.aws.region import ImageDevice  # noqa: PLC0415

@@ -16,7 +16,7 @@ from local.aws.slack_workspace import SlackWorkspace
 from local.soak.lab.lab import FastLab
 from local.soak.lab.template import SLACK
 from local.soak.trouble.interrupted_paths import DEVICE, replacing, whole_instance
-from local.soak.trouble.paths import request, restored, snapshot
+from local.soak.trouble.paths import FAST_INSTANCE, drilled, request, restored, snapshot
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 SCENES: dict[str, Callable[[FastLab], None]] = {}
@@ -158,10 +158,22 @@ def _own_performance(lab: FastLab) -> None:
     lab.pass_time(600)
 
 
-@scene("a drill")
-def _drill(lab: FastLab) -> None:
+@scene("a drill of an encrypted volume")
+def _encrypted_drill(lab: FastLab) -> None:
+    drilled(lab, "warm-up-agent", encrypted=True, key=KEY)
+
+
+@scene("a drill with a boost")
+def _boosted_drill(lab: FastLab) -> None:
+    tags = {"rewarm:drills": "true"}
+    target = {"instanceId": lab.region.add_instance(instance_type=FAST_INSTANCE, tags=tags)}
+    drilled(lab, "boosted-warm-up", target, volume={"throughputMibS": 125})
+
+
+@scene("a schedule starts a restore")
+def _schedule(lab: FastLab) -> None:
     assert lab.permissions.drill() is None
     execution = lab.begin(
-        "drill", {"request": request(lab, "provisioned-rate"), "trigger": {"kind": "schedule"}}
+        "schedule", {"request": request(lab, "provisioned-rate"), "trigger": {"kind": "schedule"}}
     )
     lab.finish(execution)

@@ -24,6 +24,8 @@ _GRANT: Context = {
     "kms:grantisforawsresource": "true",
 }
 _OURS: Context = {"aws:resourcetag/rewarm:stack": STACK}
+_OF_DRILL: Context = {**_OURS, "aws:resourcetag/rewarm:drill": "true"}
+_FOR_DRILLS: Context = {"aws:resourcetag/rewarm:drills": "true"}
 
 
 def _document(name: str) -> str:
@@ -46,6 +48,7 @@ DEPLOYMENT = (
     "CloudFormation calls it: tests/contract/test_storage_adapters.py, tests/contract/test_end_of_stack.py"
 )
 SHARED_POLICY = "others need the policy whole; here only after an answer that was lost"
+NO_DRILL = "the paths play it in the function of the same name that is not for drills"
 PUT_BACK = "a clean-up that puts a replaced volume back itself, or that the state Replace could not finish"
 _BENCHMARK_CALLS: tuple[Call, ...] = (
     ("ssm:SendCommand", _document("Benchmark")),
@@ -77,6 +80,32 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
         ("ssm:SendCommand", _INSTANCE),
         ("ssm:GetCommandInvocation", "*"),
         ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
+    )),
+    (LINUX_ONLY, "DrillAttachVolumeFunctionRole", (
+        ("ssm:SendCommand", _document("DeviceUseWindows")),
+        ("ssm:SendCommand", _INSTANCE, _FOR_DRILLS),
+        ("ssm:GetCommandInvocation", "*"),
+        ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
+    )),
+    (LINUX_ONLY, "DrillDispatchWarmerFunctionRole", (("ssm:SendCommand", _document("WarmerWindows")),)),
+    (LINUX_ONLY, "DrillVerifyVolumeFunctionRole", (("ssm:SendCommand", _document("WarmerWindows")),)),
+    (BENCHMARKS, "DrillVerifyVolumeFunctionRole", (*_BENCHMARK_CALLS, ("ec2:DescribeVolumes", "*"))),
+    (NO_DRILL, "DrillCreateVolumeFunctionRole", (("ec2:DescribeVolumes", "*"),)),
+    (NO_DRILL, "DrillCleanUpFunctionRole", (
+        ("ec2:CreateTags", _VOLUME, _OF_DRILL),
+        ("ssm:GetCommandInvocation", "*"),
+        ("ssm:ListCommands", "*"),
+    )),
+    (NO_DRILL, "DrillDispatchWarmerFunctionRole", (
+        ("ssm:CancelCommand", "*"),
+        ("ssm:GetCommandInvocation", "*"),
+        ("ssm:ListCommands", "*"),
+        ("s3:ListBucket", _BUCKET),
+    )),
+    (NO_DRILL, "DrillVerifyVolumeFunctionRole", (
+        ("ssm:CancelCommand", "*"),
+        ("ssm:ListCommands", "*"),
+        ("s3:ListBucket", _BUCKET),
     )),
     (SHARED_POLICY, "DispatchWarmerFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),
     (SHARED_POLICY, "VerifyVolumeFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),

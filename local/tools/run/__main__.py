@@ -10,6 +10,7 @@ import time
 from local import ROOT, Json
 from local.aws.host import HOST_ERRORS, Host
 from local.aws.region import RegionSettings
+from local.tools.run.drills import DrillStory
 from local.tools.run.examples import script
 from local.tools.run.lab import Lab
 from local.tools.run.options import Options, parse
@@ -46,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(options: Options, view: View) -> tuple[int, Json]:
     view.title()
-    story = Story(options, view)
+    story = DrillStory(options, view) if options.scenario == "drill" else Story(options, view)
     host = Host(options.state_dir, region_settings=RegionSettings(region=options.region))
     try:
         report = story.tell(host)

@@ -82,7 +82,9 @@ PHASES = {
         "Report Failure",
         "Release Target After Failure",
         "Clean Up",
+        "Clean Up Drill",
         "Announce Failure",
+        "Announce Drill",
         "Announce Unreported",
     },
     "Start instance": {

@@ -231,6 +231,8 @@ def fsr_credits_per_hour(size_gib: int) -> float:
 
 
 def _refusal(facts: VolumeFacts) -> str | None:
+    if facts.of_drill:
+        return "a drill changes nothing of the snapshot, which is the source's"
     if facts.snapshot_size_gib > FSR_MAX_SIZE_GIB:
         return (
             f"the snapshot has {facts.snapshot_size_gib:,} GiB; at most {FSR_MAX_SIZE_GIB:,} GiB are possible"

@@ -1,4 +1,4 @@
-"""The words of `failed` and `unreported`: why the restore ended so, what is left behind, and what is next."""
+"""The words of `failed`, `drill` and `unreported`: why it ended so, what is left behind, and what is next."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 from textwrap import shorten
 from typing import Literal
 
-from rewarm.domain.units import clock_text
+from rewarm.domain.units import clock_text, duration_text, elapsed_text
 from rewarm.domain.words.message import TRIES_AGAIN, Message, Severity
 
 MOST_COMMANDS = 2
@@ -80,6 +80,49 @@ def cancelled(restore_id: str, *, ending: Ending) -> Message:
         severity=Severity.WARNING,
         next_steps=_deleting(ending),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class DrillEnd:
+    """A drill that is over: what it took, and its objective, both in seconds."""
+
+    runbook: str
+    passed: bool
+    recovery: tuple[float, float | None]
+    point: tuple[float, float | None]
+
+
+def drilled(restore_id: str, end: DrillEnd) -> Message:
+    """The message of a drill that is over; one that failed has that of the failure."""
+    how = "passed" if end.passed else "late"
+    return Message(
+        event="drill",
+        restore_id=restore_id,
+        title=f"Drill {how}: {end.runbook} was back at full speed after {elapsed_text(end.recovery[0])}",
+        text="\n".join(
+            [
+                _against("Recovery time", *end.recovery),
+                _against(
+                    "Recovery point: the oldest snapshot was started", *end.point, before=" before the drill"
+                ),
+                "The volumes of the drill are deleted.",
+            ]
+        ),
+        severity=Severity.GOOD if end.passed else Severity.WARNING,
+        next_steps=()
+        if end.passed
+        else ("The report sets each part beside its estimate, and this drill beside those before.",),
+    )
+
+
+def _against(what: str, seconds: float, objective: float | None, *, before: str = "") -> str:
+    """`Recovery time: 5 min 09 s, objective 10 min.`"""
+    colon = "" if before else ":"
+    if objective is None:
+        return f"{what}{colon} {elapsed_text(seconds)}{before}; there is no objective for it."
+    kept = "missed" if seconds > objective else "met"
+    took = f"{what}{colon} {elapsed_text(seconds)}{before}"
+    return f"{took}; the objective of {duration_text(objective)} is {kept}."
 
 
 def unreported(restore_id: str, reason: str, *, volume_count: int) -> Message:

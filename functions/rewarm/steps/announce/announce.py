@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from types import MappingProxyType
 
@@ -36,6 +37,7 @@ COMPOSERS = MappingProxyType[str, Composer](
         "available": usable.available,
         "ready": ready.ready,
         "confirmed": ready.confirmed,
+        "drill": ended.drilled,
         "unreported": ended.unreported,
         "failed": ended.failed,
         "performance-changed": performance.changed,
@@ -117,6 +119,7 @@ def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) ->
         if _is_sent(event, index, record):
             return None
         message, changes = compose(event, record)
+        message = _of_drill(event, message)
         news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": message.text}
         _append(event.restore_id, index, news, record, table)
         note(table, event.restore_id, changes)
@@ -124,8 +127,16 @@ def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) ->
         if not _is_sent_unrecorded(event, error):
             raise
         # Where only a write failed, the message says what was read.
-        return message or compose(event, {})[0]
+        return message or _of_drill(event, compose(event, {})[0])
     return message
+
+
+def _of_drill(event: AnnounceEvent, message: Message) -> Message:
+    """So that nobody takes a drill for the real thing, or its volume for one that stays."""
+    if event.request is None or not event.request.is_drill or event.event == "drill":
+        return message
+    text = f"{message.text}\nThis is a drill: its volumes are deleted at its end."
+    return replace(message, title=f"Drill: {message.title}", text=text)
 
 
 def _is_sent(event: AnnounceEvent, index: int | None, record: JsonObject) -> bool:

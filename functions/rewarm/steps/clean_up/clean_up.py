@@ -81,7 +81,8 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
         volume_id=event.volume_id,
         instance_id=event.volume.instance_id,
         place=(event.volume.snapshot_id, event.volume.availability_zone),
-        announced=event.attached_announced,
+        # Nobody keeps data on the volume of a drill, which is deleted also where it is ready.
+        announced=event.attached_announced and not event.request.is_drill,
         # The volume of a plan that failed is of no use to anybody once the next one makes its own.
         on_failure=OnFailure.CLEAN_UP if event.fallback else event.request.on_failure,
         fallback=event.fallback is not None,
@@ -276,8 +277,20 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
     except (*TEMPORARY, RequestRefusedError, DeviceInUseError) as error:
         account.busy.append(f"volume {volume.volume_id}: {error}")
     except RestoreError as error:
-        account.left.append(f"volume {volume.volume_id}: {error}")
+        name = f"volume {volume.volume_id}"
+        # Where only the answer of an earlier call was lost: a volume that is gone has no tag that allows it.
+        if _is_gone(volume.volume_id, volumes):
+            account.removed.append(name)
+        else:
+            account.left.append(f"{name}: {error}")
     return reason is None
+
+
+def _is_gone(volume_id: str, volumes: VolumeStore) -> bool:
+    try:
+        return volumes.get(volume_id).state in GONE
+    except RestoreError as error:
+        return isinstance(error, VolumeNotFoundError)
 
 
 def _delete_volume(volume: Volume, volumes: VolumeStore, account: CleanUpAccount) -> None:

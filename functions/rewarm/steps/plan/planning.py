@@ -176,6 +176,7 @@ def _facts(
         fast_restore_quota_left=left.fast_snapshot_restores,
         rate_quota_left_mib_s=left.initialization_rate_mib_s,
         clone_quota_left=left.volume_copies,
+        of_drill=request.is_drill,
     )
 
 

@@ -70,7 +70,7 @@ def list_restores(query: JsonObject, table: RestoreTable) -> JsonObject:
     asked = parsed(RestoresQuery, query)
     since, until = _bounds(asked)
     # A filter may leave out all of a small page, and each page of the table is a call.
-    size = MOST_ON_A_PAGE if asked.instance_id or asked.alarm_name else asked.limit
+    size = MOST_ON_A_PAGE if asked.instance_id or asked.alarm_name or asked.drill else asked.limit
     statuses = [asked.status] if asked.status else [status.value for status in Status]
     places = _places(asked.next_token, statuses, since, until)
 
@@ -165,6 +165,7 @@ def _fits(entry: Listed, asked: RestoresQuery) -> bool:
         and (asked.since or at) <= at <= (asked.until or at)
         and asked.instance_id in (None, _instance(record))
         and asked.alarm_name in (None, _trigger(record).get("alarmName"))
+        and asked.drill in (None, _drilled(record))
     )
 
 
@@ -186,6 +187,11 @@ def _summary(entry: Listed) -> JsonObject:
 def _instance(record: JsonObject) -> str | None:
     instance_id = ((record.get("request") or {}).get("target") or {}).get("instanceId")
     return None if instance_id is None else str(instance_id)
+
+
+def _drilled(record: JsonObject) -> str | None:
+    """The runbook whose drill it was."""
+    return ((record.get("request") or {}).get("drill") or {}).get("runbook")
 
 
 def _trigger(record: JsonObject) -> JsonObject:

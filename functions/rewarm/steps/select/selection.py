@@ -28,6 +28,7 @@ from rewarm.domain.volume.replacing import check_replaceable, device_to_replace,
 from rewarm.domain.volume.targets import (
     check_instance,
     check_stopped,
+    check_takes_drills,
     check_tells_volumes,
     check_zone,
     choose_device,
@@ -243,6 +244,8 @@ def _place(request: RestoreRequest, instances: Instances) -> _Place:
         check_stopped(instance)
     else:
         check_instance(instance)
+    if request.is_drill:
+        check_takes_drills(instance)
     return _Place(instance.availability_zone, instance)
 
 

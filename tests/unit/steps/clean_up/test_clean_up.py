@@ -124,6 +124,11 @@ class TestCleanUp:
         assert volume.attachments == (Attachment(INSTANCE_ID, DEVICE, "attached"),)
         assert volume.settings.tags["rewarm:failed"] == RESTORE_ID
 
+    def test_deletes_the_volume_of_a_drill_although_it_was_announced(self, world):
+        world.volumes.attach(VOLUME_ID, INSTANCE_ID, DEVICE)
+        result = clean(world, announced=True, drill={"runbook": "rewarm-orders"})
+        assert result.removed == [f"volume {VOLUME_ID}"]
+
     def test_keeps_the_volume_where_the_request_says_so(self, world):
         result = clean(world, onFailure="keep")
         assert "the request says onFailure keep" in result.kept[0]
@@ -278,6 +283,16 @@ class TestCleanUp:
         world.modifications.failure = AccessDeniedError("ec2:ModifyVolume")
         with pytest.raises(IncompleteCleanUpError, match=r"to be gp3 iops=3000.*ec2:ModifyVolume"):
             clean(world, volume_id=boosted, announced=True)
+
+    def test_a_volume_that_is_gone_is_removed_whatever_the_answer_was(self, world, monkeypatch):
+        """The answer of the first call was lost; the second is refused, as the tag that allows it is gone."""
+
+        def refused(volume_id):
+            del world.volumes.volumes[volume_id]
+            raise AccessDeniedError("ec2:DeleteVolume")
+
+        monkeypatch.setattr(world.volumes, "delete", refused)
+        assert clean(world).removed == [f"volume {VOLUME_ID}"]
 
     def test_one_failure_keeps_nothing_else_from_being_removed(self, world):
         world.commands.failure = AccessDeniedError("ssm:CancelCommand")

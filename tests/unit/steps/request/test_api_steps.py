@@ -43,7 +43,7 @@ from tests.support.builders import (
     instance,
     snapshot,
 )
-from tests.support.fakes import FakePrices
+from tests.support.fakes import FakeHistory, FakePrices
 from tests.support.performance import FakeRestoreExecutions
 from tests.support.signals import FakeTasks, FakeWaiters
 from tests.support.wired import wired
@@ -464,7 +464,14 @@ class TestRunbooks:
     def test_keeps_the_complete_request(self):
         table = World().table
         put_runbook("rewarm-db down", TO_INSTANCE, prefix="rewarm-", table=table)
-        assert get_runbook("rewarm-db down", table=table)["request"]["verify"]["samples"] == 256
+        found = get_runbook("rewarm-db down", table=table, history=FakeHistory())
+        assert found["request"]["verify"]["samples"] == 256
+
+    def test_shows_what_its_drills_have_shown(self):
+        table, drills = World().table, [{"restoreId": RESTORE_ID}]
+        put_runbook("rewarm-a", TO_INSTANCE, prefix="rewarm-", table=table)
+        history = FakeHistory(drilled={"rewarm-a": drills})
+        assert get_runbook("rewarm-a", table=table, history=history)["drills"] == drills
 
     def test_refuses_a_bad_request_on_a_good_day(self):
         with pytest.raises(InvalidRequestError, match=r"^target"):
@@ -508,6 +515,6 @@ class TestRunbooks:
             "deleted": True,
         }
         with pytest.raises(RunbookNotFoundError):
-            get_runbook("rewarm-db down", table=table)
+            get_runbook("rewarm-db down", table=table, history=FakeHistory())
         with pytest.raises(RunbookNotFoundError):
             delete_runbook("rewarm-db down", table=table)
