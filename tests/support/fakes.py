@@ -104,8 +104,10 @@ class FakeSnapshots:
         self.keys_asked.append(kms_key_id)
         return self.key_problems.get(kms_key_id)
 
-    def of_volume(self, volume_id: str) -> list[Snapshot]:
-        return [one for one in self.snapshots.values() if one.volume_id == volume_id]
+    def of_volume(self, volume_id: str, owner_id: str | None = None) -> list[Snapshot]:
+        owner = owner_id or "123456789012"
+        found = self.snapshots.values()
+        return [one for one in found if (one.volume_id, one.owner_id) == (volume_id, owner)]
 
     def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
         return [one for one in self.snapshots.values() if tags.items() <= one.tags.items()]

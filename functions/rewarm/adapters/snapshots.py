@@ -41,6 +41,8 @@ LOG = logging.getLogger(__name__)
 _PAGE = 1_000
 _RESTORING_STATUSES = frozenset({"temporary-restore-in-progress", "permanent-restore-in-progress"})
 """botocore: ec2 TieringOperationStatus."""
+_KEY_ACTIONS = "kms:DescribeKey, kms:Decrypt, kms:GenerateDataKey*, kms:ReEncrypt* and kms:CreateGrant"
+"""EBS user guide, "Share the KMS key used to encrypt a shared Amazon EBS snapshot"."""
 _USABLE_KEY_STATES = frozenset({"Enabled", "Updating"})
 
 
@@ -113,14 +115,14 @@ class Ec2SnapshotCatalog:
     def key_problem(self, kms_key_id: str) -> str | None:
         return self._keys.problem(kms_key_id)
 
-    def of_volume(self, volume_id: str) -> list[Snapshot]:
-        return self._own({"Name": "volume-id", "Values": [volume_id]})
+    def of_volume(self, volume_id: str, owner_id: str | None = None) -> list[Snapshot]:
+        return self._of_owner(owner_id or "self", {"Name": "volume-id", "Values": [volume_id]})
 
     def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
         filters: list[FilterTypeDef] = [
             {"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()
         ]
-        return self._own(*filters)
+        return self._of_owner("self", *filters)
 
     def of_image(self, image_id: str) -> dict[str, str]:
         with naming_errors():
@@ -136,12 +138,12 @@ class Ec2SnapshotCatalog:
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         return self._blocks.extents(snapshot_id, size_gib=size_gib, full_size_bytes=full_size_bytes)
 
-    def _own(self, *filters: FilterTypeDef) -> list[Snapshot]:
+    def _of_owner(self, owner: str, *filters: FilterTypeDef) -> list[Snapshot]:
         # Unpaginated calls share a tighter request limit (EC2 API reference, request throttling).
         paginator = self._ec2.get_paginator("describe_snapshots")
         with naming_errors():
             pages = paginator.paginate(
-                OwnerIds=["self"], Filters=list(filters), PaginationConfig={"PageSize": _PAGE}
+                OwnerIds=[owner], Filters=list(filters), PaginationConfig={"PageSize": _PAGE}
             )
             return [_snapshot(found) for page in pages for found in page["Snapshots"]]
 
@@ -203,7 +205,10 @@ class KmsKeys:
                 if code_of(error) in ("NotFoundException", "InvalidArnException"):
                     return f"there is no KMS key {key_id} (any more)"
                 if isinstance(in_our_words(error), AccessDeniedError):
-                    return f"its KMS key {key_id} may not be used from here; the key's policy must allow it"
+                    return (
+                        f"its KMS key {key_id} may not be used from here; its policy must allow this account "
+                        f"{_KEY_ACTIONS}"
+                    )
                 raise
         return _state_problem(key_id, found)
 

@@ -97,6 +97,11 @@ def _check_source(source: Source) -> None:
         raise InvalidRequestError(
             f"only goes with source.volumeId, not with source.{given[0]}", field="source.at"
         )
+    if source.owner_id is not None and source.volume_id is None and source.snapshot_id is None:
+        raise InvalidRequestError(
+            f"only goes with source.volumeId or source.snapshotId, not with source.{given[0]}",
+            field="source.ownerId",
+        )
     if source.devices is not None and source.instance_id is None and source.image_id is None:
         raise InvalidRequestError(
             f"only goes with source.instanceId or source.imageId, not with source.{given[0]}",

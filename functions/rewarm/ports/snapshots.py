@@ -30,8 +30,8 @@ class SnapshotCatalog(Protocol):
     def key_problem(self, kms_key_id: str) -> str | None:
         """Returns why no volume can be encrypted or decrypted with the KMS key now; None where one can."""
 
-    def of_volume(self, volume_id: str) -> list[Snapshot]:
-        """Returns all snapshots of a volume that this account owns, in any state."""
+    def of_volume(self, volume_id: str, owner_id: str | None = None) -> list[Snapshot]:
+        """Returns all snapshots of a volume, in any state: this account's, or those that the owner shares."""
 
     def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
         """Returns all snapshots of this account that carry every one of the tags, in any state."""
