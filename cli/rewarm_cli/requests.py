@@ -23,6 +23,7 @@ STRATEGIES = (
 FIELDS = {
     "alarm": "source.alarm",
     "snapshot": "source.snapshotId",
+    "snapshot_region": "source.region",
     "volume": "source.volumeId",
     "at": "source.at",
     "owner": "source.ownerId",
@@ -167,6 +168,7 @@ _OPTIONS = (
     click.option("--at", metavar="TIME", help="With --volume: the newest snapshot not later than this time."),
     click.option("--owner", metavar="ACCOUNT", help="With --volume: the newest that this account shares."),
     click.option("--snapshot", metavar="SNAP", help="Restore this snapshot."),
+    click.option("--snapshot-region", metavar="REGION", help="The snapshot is there, and is copied first."),
     click.option("--tag", multiple=True, metavar="KEY=VALUE", help="Restore the newest snapshot with it."),
     click.option("--source-instance", metavar="I", help="Restore every volume of this instance."),
     click.option("--image", metavar="AMI", help="Restore every volume of this image."),

@@ -148,7 +148,7 @@ class TestPermissions:
                     replacing = set(keys) == set(REPLACING_TAGS) and condition == {
                         "aws:RequestTag/rewarm:replaced-by-stack": {"Ref": "AWS::StackName"}
                     }
-                    made = creating == {"CreateVolume", "CopyVolumes"}
+                    made = creating in ({"CreateVolume", "CopyVolumes"}, {"CopySnapshot"})
                     assert STACK_TAG in condition or made or replacing
 
     @pytest.mark.parametrize(
@@ -173,6 +173,8 @@ class TestPermissions:
             ("ec2:ModifyVolume", {"Release", "CleanUp", "ChangePerformance", "Sweep"}),
             ("cloudtrail:LookupEvents", {"CheckPerformance", "Api"}),
             ("ec2:CopyVolumes", {"CreateVolume"}),
+            ("ec2:CopySnapshot", {"PrepareSnapshot"}),
+            ("ec2:DeleteSnapshot", {"Release", "CleanUp", "Sweep"}),
             (
                 "ssm:SendCommand",
                 {"AttachVolume", "DispatchWarmer", "VerifyVolume", "Api", "Replace", "CleanUp", "Sweep"},
@@ -244,7 +246,7 @@ class TestPermissions:
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
             "benchmark_commands": "ssm:SendCommand", "sending_commands": "ssm:SendCommand",
             "device_look": "ssm:SendCommand", "put_back": "ec2:AttachVolume",
-            "calibration_snapshots": "ec2:DeleteSnapshot",
+            "calibration_snapshots": "ec2:DeleteSnapshot", "snapshot_copies": "ec2:DescribeSnapshots",
             "clean_up": "ec2:DeleteVolume", "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
             "page_links": "dynamodb:",

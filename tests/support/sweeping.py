@@ -34,6 +34,7 @@ from tests.support.fakes import (
     FakeMessages,
     FakeModifications,
     FakePageLinks,
+    FakeSnapshotCopies,
     FakeTable,
     FakeVolumes,
 )
@@ -60,6 +61,7 @@ class SweepWorld:
     modifications: FakeModifications = field(init=False)
     commands: FakeCommands = field(default_factory=FakeCommands)
     fast_restores: FakeFastRestores = field(default_factory=FakeFastRestores)
+    copies: FakeSnapshotCopies = field(default_factory=FakeSnapshotCopies)
     calibration_snapshots: FakeCalibrationSnapshots = field(default_factory=FakeCalibrationSnapshots)
     table: FakeTable = field(default_factory=FakeTable)
     executions: FakeRestoreExecutions = field(default_factory=FakeRestoreExecutions)

@@ -8,7 +8,7 @@ fails"). States of keys: KMS developer guide, "Key states of AWS KMS keys".
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,10 +23,11 @@ from rewarm.domain.errors import (
     SnapshotNotFoundError,
     SnapshotNotUsableError,
 )
-from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, Snapshot
+from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, CopyOrder, Snapshot
 from rewarm.domain.units import clock_text
 from rewarm.domain.volume.extents import Runs
-from rewarm.domain.volume.leftovers import CALIBRATION_TAG, STACK_TAG
+from rewarm.domain.volume.leftovers import CALIBRATION_TAG, COPY_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG
+from rewarm.ports.snapshots import SnapshotCatalog
 
 if TYPE_CHECKING:
     from mypy_boto3_ebs.client import EBSClient
@@ -69,13 +70,66 @@ class Ec2CalibrationSnapshots:
             self._ec2.delete_snapshot(SnapshotId=snapshot_id)
 
 
+class Ec2SnapshotCopies:
+    """The port SnapshotCopies. CopySnapshot has no idempotency token, so its client tries once (botocore)."""
+
+    def __init__(self, ec2: EC2Client, copying: EC2Client) -> None:
+        self._ec2 = ec2
+        self._copying = copying
+
+    def start(self, order: CopyOrder) -> str:
+        key: dict[str, Any] = {}
+        if order.kms_key_id is not None:
+            key = {"Encrypted": True, "KmsKeyId": order.kms_key_id}
+        with naming_errors():
+            answer = self._copying.copy_snapshot(
+                SourceRegion=order.region,
+                SourceSnapshotId=order.snapshot_id,
+                CompletionDurationMinutes=order.minutes,
+                Description=f"Copy of {order.snapshot_id} in {order.region} for a restore",
+                TagSpecifications=[
+                    {
+                        "ResourceType": "snapshot",
+                        "Tags": [{"Key": name, "Value": value} for name, value in order.tags.items()],
+                    }
+                ],
+                **key,
+            )
+        return answer["SnapshotId"]
+
+    def of_restore(self, restore_id: str, index: int) -> list[Snapshot]:
+        return _owned(
+            self._ec2,
+            "self",
+            {"Name": f"tag:{RESTORE_TAG}", "Values": [restore_id]},
+            {"Name": f"tag:{INDEX_TAG}", "Values": [str(index)]},
+            {"Name": "tag-key", "Values": [COPY_TAG]},
+        )
+
+    def delete(self, snapshot_id: str) -> None:
+        with suppress(SnapshotNotFoundError), naming_errors():
+            self._ec2.delete_snapshot(SnapshotId=snapshot_id)
+
+
 class Ec2SnapshotCatalog:
     """The port SnapshotCatalog."""
 
-    def __init__(self, ec2: EC2Client, ebs: EBSClient, kms: DescribesKeys) -> None:
+    def __init__(
+        self,
+        ec2: EC2Client,
+        ebs: EBSClient,
+        kms: DescribesKeys,
+        elsewhere: Callable[[str], SnapshotCatalog] | None = None,
+    ) -> None:
         self._ec2 = ec2
         self._blocks = BlockLister(ebs)
         self._keys = KmsKeys(kms)
+        self._elsewhere = elsewhere
+
+    def in_region(self, region: str | None) -> SnapshotCatalog:
+        if region is None or region == self._ec2.meta.region_name or self._elsewhere is None:
+            return self
+        return self._elsewhere(region)
 
     def get(self, snapshot_id: str) -> Snapshot:
         """EC2 refuses an id that does not exist, and only leaves out one "for which you do not have access"
@@ -116,13 +170,13 @@ class Ec2SnapshotCatalog:
         return self._keys.problem(kms_key_id)
 
     def of_volume(self, volume_id: str, owner_id: str | None = None) -> list[Snapshot]:
-        return self._of_owner(owner_id or "self", {"Name": "volume-id", "Values": [volume_id]})
+        return _owned(self._ec2, owner_id or "self", {"Name": "volume-id", "Values": [volume_id]})
 
     def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
         filters: list[FilterTypeDef] = [
             {"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()
         ]
-        return self._of_owner("self", *filters)
+        return _owned(self._ec2, "self", *filters)
 
     def of_image(self, image_id: str) -> dict[str, str]:
         with naming_errors():
@@ -138,14 +192,15 @@ class Ec2SnapshotCatalog:
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         return self._blocks.extents(snapshot_id, size_gib=size_gib, full_size_bytes=full_size_bytes)
 
-    def _of_owner(self, owner: str, *filters: FilterTypeDef) -> list[Snapshot]:
-        # Unpaginated calls share a tighter request limit (EC2 API reference, request throttling).
-        paginator = self._ec2.get_paginator("describe_snapshots")
-        with naming_errors():
-            pages = paginator.paginate(
-                OwnerIds=[owner], Filters=list(filters), PaginationConfig={"PageSize": _PAGE}
-            )
-            return [_snapshot(found) for page in pages for found in page["Snapshots"]]
+
+def _owned(ec2: EC2Client, owner: str, *filters: FilterTypeDef) -> list[Snapshot]:
+    # Unpaginated calls share a tighter request limit (EC2 API reference, request throttling).
+    paginator = ec2.get_paginator("describe_snapshots")
+    with naming_errors():
+        pages = paginator.paginate(
+            OwnerIds=[owner], Filters=list(filters), PaginationConfig={"PageSize": _PAGE}
+        )
+        return [_snapshot(found) for page in pages for found in page["Snapshots"]]
 
 
 def _snapshot(found: SnapshotTypeDef) -> Snapshot:

@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Protocol
 
-from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, FastSnapshotRestore, Snapshot
+from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, CopyOrder, FastSnapshotRestore, Snapshot
 from rewarm.domain.volume.extents import Runs
 
 
 class SnapshotCatalog(Protocol):
     """Snapshots and images that this account may use, and the KMS keys that encrypt them."""
+
+    def in_region(self, region: str | None) -> SnapshotCatalog:
+        """Returns the catalog of another Region; itself for None and for its own Region."""
 
     def get(self, snapshot_id: str) -> Snapshot:
         """Returns the snapshot.
@@ -41,6 +44,22 @@ class SnapshotCatalog(Protocol):
 
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         """Yields the written blocks in parts: ascending, disjoint, merged. Raises SnapshotNotFoundError."""
+
+
+class SnapshotCopies(Protocol):
+    """Copies of other Regions' snapshots that restores make in this Region."""
+
+    def start(self, order: CopyOrder) -> str:
+        """Starts a copy and returns its id. A second call makes a second copy.
+
+        Raises QuotaExceededError, and every error of CopySnapshot.
+        """
+
+    def of_restore(self, restore_id: str, index: int) -> list[Snapshot]:
+        """Returns the copies that carry the tags of this volume of the restore, in any state."""
+
+    def delete(self, snapshot_id: str) -> None:
+        """Deletes the copy. Does nothing where it is gone."""
 
 
 class CalibrationSnapshots(Protocol):

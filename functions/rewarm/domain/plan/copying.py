@@ -20,6 +20,7 @@ from itertools import pairwise
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import MIB, PriceBook
 from rewarm.domain.plan import cost, reasons
+from rewarm.domain.plan.allocation import FrontierStep, falling, frontier
 from rewarm.domain.plan.estimates import Estimate, PlanObjective, Times, is_late
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.plan.strategy import Considered, Decision, PlannedEstimate, choose_all
@@ -90,8 +91,7 @@ def choose_with_copies(
     """
     if source.transfer_usd_per_gib is None and objective.budget_usd is not None:
         raise NoStrategyFitsError(
-            f"the price of the transfer from {source.region} is not known here, so no budget can be kept; "
-            "PriceOverrides takes your own",
+            f"the price of the transfer from {source.region} is not known here, so no budget can be kept",
             field="objective.maxCostUsd",
         )
     plans: list[CopyPlan] = []
@@ -113,6 +113,26 @@ def choose_with_copies(
     if not plans:
         raise refusal
     return min(plans, key=_rank)
+
+
+def frontier_with_copies(
+    volumes: Sequence[VolumeFacts], source: CopySource, objective: PlanObjective, book: PriceBook
+) -> list[FrontierStep]:
+    """As allocation.frontier, over each duration of the copies."""
+    found: list[FrontierStep] = []
+    for minutes in durations(volumes):
+        lead = lead_of(volumes, minutes)
+        copies = [_Copy(lead, _parts(volume, source, minutes)) for volume in volumes]
+        usd = sum((cost.total(copy.parts) for copy in copies), Decimal(0))
+        found += [
+            FrontierStep(
+                step.deadline_seconds + lead.p90,
+                step.cost_usd + usd,
+                tuple(copy.added_to(one) for copy, one in zip(copies, step.estimates, strict=True)),
+            )
+            for step in frontier(volumes, objective, book)
+        ]
+    return falling(sorted(found, key=lambda step: (step.deadline_seconds, step.cost_usd)))
 
 
 def _rank(plan: CopyPlan) -> tuple[bool, float, Decimal, float]:

@@ -162,6 +162,7 @@ def volume_clone(book: PriceBook, size_gib: int) -> CostLine:
     return CostLine("Volume clone", round_usd(price * size_gib), f"{size_gib:,} GiB x {price_text(price)}")
 
 
+COPY, TRANSFER = "Time-based snapshot copy", "Data transfer from "
 COPY_USD_PER_GIB = {
     minutes: Decimal(usd)
     for minutes, usd in (
@@ -184,12 +185,12 @@ def timed_copy(data_bytes: int, minutes: int) -> CostLine:
         gib(data_bytes),
     )
     arithmetic = f"{data_gib:.3f} GiB x {price_text(price)} (within {duration_text(minutes * 60)})"
-    return CostLine("Time-based snapshot copy", round_usd(data_gib * price), arithmetic)
+    return CostLine(COPY, round_usd(data_gib * price), arithmetic)
 
 
 def transfer(usd_per_gib: Decimal | None, data_bytes: int, source_region: str) -> CostLine:
     """Between Regions, beside the copy itself (EBS user guide, "Time-based copies": Pricing and billing)."""
-    item, data_gib = f"Data transfer from {source_region}", gib(data_bytes)
+    item, data_gib = f"{TRANSFER}{source_region}", gib(data_bytes)
     if usd_per_gib is None:
         return CostLine(item, Decimal(0), "its price is not known here, so it is not counted")
     return CostLine(

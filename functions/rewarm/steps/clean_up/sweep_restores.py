@@ -259,6 +259,7 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
         on_failure=OnFailure(request.get("onFailure", OnFailure.CLEAN_UP)),
         fallback=settled,
         in_place=settled,
+        keeps_copy=bool((request.get("source") or {}).get("keepCopy")),
     )
 
 

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from rewarm.contracts import ChooseFallbackEvent, ChooseFallbackResult, Plan
 from rewarm.domain.model import Strategy
+from rewarm.domain.plan.cost import COPY, TRANSFER
 from rewarm.domain.plan.fallback import (
     AGENT_LOST,
     How,
@@ -15,6 +16,7 @@ from rewarm.domain.plan.fallback import (
     spent_usd,
     take_over,
 )
+from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import iso, round_usd
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import fallback_attribute
@@ -89,7 +91,11 @@ def _spent(event: ChooseFallbackEvent) -> Decimal:
 
 
 def _option(plan: Plan) -> Option:
-    return Option(plan.strategy, plan.usable_seconds, plan.ready_p90_seconds, plan.decidable_usd)
+    """A copy of a foreign snapshot is complete and paid: only what follows it is still to come."""
+    p50, p90 = plan.phases.get(Phase.COPY, (0.0, 0.0))
+    paid = sum((part.usd for part in plan.cost_parts if part.item.startswith((COPY, TRANSFER))), Decimal(0))
+    ready = max(0.0, plan.ready_p90_seconds - p90)
+    return Option(plan.strategy, max(0.0, plan.usable_seconds - p50), ready, plan.decidable_usd - paid)
 
 
 def _adjusted(plan: Plan, found: Takeover) -> Plan:
