@@ -70,13 +70,6 @@ def test_a_snapshot_of_another_region_is_copied_and_the_copy_deleted(lab: FastLa
     assert volume["Encrypted"]
 
 
-def test_a_copy_that_was_asked_for_stays(lab: FastLab) -> None:
-    _, done = restored(lab, request(lab, {"snapshotId": foreign(lab), "keepCopy": True}))
-    assert done["status"] == "ready", done
-    (copy,) = copies(lab)
-    assert (copy["State"], copy["TransferType"]) == ("completed", "time-based")
-
-
 def test_a_restore_that_is_cancelled_while_it_copies_leaves_nothing(lab: FastLab) -> None:
     body = request(lab, {"snapshotId": foreign(lab)})
     restore_id = lab.start(body)

@@ -24,6 +24,7 @@ _GRANT: Context = {
     "kms:grantisforawsresource": "true",
 }
 _OURS: Context = {"aws:resourcetag/rewarm:stack": STACK}
+_COPY: Context = {**_OURS, "aws:resourcetag/rewarm:copy-of": "snap-0aaaaaaaaaaaaaaaa"}
 
 
 def _document(name: str) -> str:
@@ -129,6 +130,12 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     ("a calibration that was killed: tests/workflow/test_calibration.py", "SweepFunctionRole",
      (("ec2:DeleteSnapshot", _PLACE.ec2("snap-0123456789abcdef0"),
        {**_OURS, "aws:resourcetag/rewarm:calibration": "calibration-1"}),)),
+    ("a restore that is stopped after its snapshot was copied: tests/unit/steps/volume/test_copy_snapshot.py",
+     "SweepFunctionRole",
+     (("ec2:DeleteSnapshot", _PLACE.ec2("snap-0123456789abcdef0"), _COPY),)),
+    ("a restore that fails after its snapshot was copied: tests/workflow/test_snapshot_copies.py",
+     "CleanUpFunctionRole",
+     (("ec2:DeleteSnapshot", _PLACE.ec2("snap-0123456789abcdef0"), _COPY), ("ec2:DescribeSnapshots", "*"))),
     ("a volume's execution that has outlived its restore and waits", "SweepFunctionRole",
      (("states:SendTaskSuccess", "*"),)),
     ("EventBridge Scheduler could not start a drill", "DrillsRole",
