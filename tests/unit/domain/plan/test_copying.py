@@ -11,7 +11,13 @@ from hypothesis import assume, given
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import GIB, MIB, VolumeSettings
 from rewarm.domain.plan import copying, cost
-from rewarm.domain.plan.copying import CopySource, choose_with_copies, durations, lead_of
+from rewarm.domain.plan.copying import (
+    CopySource,
+    choose_with_copies,
+    durations,
+    frontier_with_copies,
+    lead_of,
+)
 from rewarm.domain.plan.estimates import PlanObjective
 from rewarm.domain.time.measured import Phase
 from tests.support.amount import cases
@@ -142,3 +148,15 @@ def test_a_budget_below_the_cheapest_copy_names_the_copy():
         NoStrategyFitsError, match=r"after a copy from eu-west-1 that takes 16 h and costs \$2.50"
     ):
         planned([volume], budget=Decimal(1))
+
+
+def test_the_what_if_has_the_copies_in_it():
+    """At each step's deadline the plan costs what the step says, and no step is sooner than a copy."""
+    volume = sized(100 * GIB)
+    steps = frontier_with_copies([volume], IRELAND, PlanObjective(), TOKYO)
+    assert [step.cost_usd for step in steps] == sorted((step.cost_usd for step in steps), reverse=True)
+    assert steps[0].deadline_seconds > 15 * 60
+    for step in (steps[0], steps[len(steps) // 2], steps[-1]):
+        plan = planned([volume], step.deadline_seconds)
+        assert not plan.is_late
+        assert plan.decisions[0].plan.estimate.cost_usd <= step.cost_usd
