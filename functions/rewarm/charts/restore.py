@@ -19,7 +19,7 @@ SIZES = {"wide": 9.6, "narrow": 4.4}
 TICK_SECONDS = (1, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400)
 PHASE_TICKS = (0.1, 1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 10 * 86_400)
 LEAST_SHOWN_SECONDS = 0.1
-PHASES = ("plan", "copy", "prepare", "create", "attach", "measure", "initialize", "verify", "report")
+PHASES = ("plan", "prepare", "create", "attach", "measure", "initialize", "verify", "report")
 """The parts of a restore in their order, which gives each its colour on every page."""
 Pictures = dict[str, str]
 """By width of the page: `wide` and `narrow`."""

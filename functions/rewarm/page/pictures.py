@@ -34,7 +34,7 @@ PHASES = {
 Pictures = dict[str, str]
 NO_PICTURES: dict[str, Pictures] = {"progress": {}, "phases": {}, "latency": {}}
 STEPS = (
-    ("copy", "copied"),
+    ("prepare", "copied"),
     ("prepare", "prepared"),
     ("create", "available"),
     ("attach", "attached"),
