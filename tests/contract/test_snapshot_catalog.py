@@ -156,7 +156,10 @@ class TestKeys:
                 "is to be deleted at 2026-11-21 03:00 UTC; keep it: aws kms cancel-key-deletion",
             ),
             ({"state": "PendingImport"}, "cannot be used, its state is PendingImport"),
-            ({"allowed": False}, "may not be used from here; the key's policy must allow it"),
+            (
+                {"allowed": False},
+                "may not be used from here; its policy must allow this account kms:DescribeKey, kms:Decrypt",
+            ),
         ],
     )
     def test_says_what_is_wrong_with_a_key(self, fields: dict[str, Any], problem: str | None) -> None:

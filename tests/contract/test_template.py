@@ -152,7 +152,9 @@ class TestPermissions:
                     starting = keys == ["rewarm:started-by-stack"] and condition == {
                         "aws:RequestTag/rewarm:started-by-stack": {"Ref": "AWS::StackName"}
                     }
-                    made = bool(creating) and creating <= {"CreateVolume", "CopyVolumes"}
+                    made = bool(creating) and (
+                        creating <= {"CreateVolume", "CopyVolumes"} or creating == {"CopySnapshot"}
+                    )
                     assert STACK_TAG in condition or made or replacing or starting
 
     def test_only_instances_with_our_tag_are_started_stopped_or_untagged(self) -> None:
@@ -190,6 +192,8 @@ class TestPermissions:
             ("ec2:ModifyVolume", {"Release", "CleanUp", "ChangePerformance", "Sweep"}),
             ("cloudtrail:LookupEvents", {"CheckPerformance", "Api"}),
             ("ec2:CopyVolumes", {"CreateVolume"}),
+            ("ec2:CopySnapshot", {"PrepareSnapshot"}),
+            ("ec2:DeleteSnapshot", {"Release", "CleanUp", "Sweep"}),
             (
                 "ssm:SendCommand",
                 {"AttachVolume", "DispatchWarmer", "VerifyVolume", "Api", "Replace", "CleanUp", "Sweep"},
@@ -265,7 +269,7 @@ class TestPermissions:
             "benchmark_commands": "ssm:SendCommand", "sending_commands": "ssm:SendCommand",
             "device_look": "ssm:SendCommand", "put_back": "ec2:AttachVolume",
             "calibration_snapshots": "ec2:DeleteSnapshot", "fleets": "states:StopExecution",
-            "instance_states": "ec2:StartInstances",
+            "instance_states": "ec2:StartInstances", "snapshot_copies": "ec2:DescribeSnapshots",
             "clean_up": "ec2:DeleteVolume", "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
             "page_links": "dynamodb:",

@@ -29,6 +29,7 @@ from rewarm.domain.model import (
     Attachment,
     BinnedSnapshot,
     CommandStatus,
+    CopyOrder,
     Extent,
     FastSnapshotRestore,
     ImageVolume,
@@ -87,11 +88,15 @@ class FakeSnapshots:
     archive_restores: dict[str, ArchiveRestore] = field(default_factory=dict)
     key_problems: dict[str, str] = field(default_factory=dict)
     keys_asked: list[str] = field(default_factory=list)
+    elsewhere: dict[str, FakeSnapshots] = field(default_factory=dict)
 
     def add(self, snapshot: Snapshot, extents: Iterable[Extent] = (Extent(0, 4),)) -> Snapshot:
         self.snapshots[snapshot.snapshot_id] = snapshot
         self.extents[snapshot.snapshot_id] = list(extents)
         return snapshot
+
+    def in_region(self, region: str | None) -> FakeSnapshots:
+        return self if region is None else self.elsewhere[region]
 
     def get(self, snapshot_id: str) -> Snapshot:
         if snapshot_id not in self.snapshots:
@@ -108,8 +113,10 @@ class FakeSnapshots:
         self.keys_asked.append(kms_key_id)
         return self.key_problems.get(kms_key_id)
 
-    def of_volume(self, volume_id: str) -> list[Snapshot]:
-        return [one for one in self.snapshots.values() if one.volume_id == volume_id]
+    def of_volume(self, volume_id: str, owner_id: str | None = None) -> list[Snapshot]:
+        owner = owner_id or "123456789012"
+        found = self.snapshots.values()
+        return [one for one in found if (one.volume_id, one.owner_id) == (volume_id, owner)]
 
     def of_volumes(self, volume_ids: Sequence[str]) -> Iterator[Snapshot]:
         wanted = frozenset(volume_ids)
@@ -132,6 +139,43 @@ class FakeSnapshots:
         assert (size_gib, full_size_bytes) == (found.size_gib, found.full_size_bytes)
         self.listed.append(snapshot_id)
         return iter([Runs(self.extents[snapshot_id])])
+
+
+@dataclass
+class FakeSnapshotCopies:
+    """Port SnapshotCopies."""
+
+    made: dict[str, Snapshot] = field(default_factory=dict)
+    orders: list[CopyOrder] = field(default_factory=list)
+    hidden: bool = False
+    """DescribeSnapshots does not show them yet."""
+    failure: Exception | None = None
+
+    def start(self, order: CopyOrder) -> str:
+        if self.failure is not None:
+            raise self.failure
+        self.orders.append(order)
+        name = f"snap-{len(self.orders):017x}"
+        self.made[name] = Snapshot(
+            name, "pending", None, "standard", None, 100, None, datetime(2026, 11, 21, 3, tzinfo=UTC), None,
+            encrypted=False, kms_key_id=None, owner_id="123456789012", progress_percent=0,
+            tags=dict(order.tags),
+        )  # fmt: skip
+        return name
+
+    def change(self, snapshot_id: str, **fields: Any) -> None:
+        self.made[snapshot_id] = replace(self.made[snapshot_id], **fields)
+
+    def of_restore(self, restore_id: str, index: int) -> list[Snapshot]:
+        if self.failure is not None:
+            raise self.failure
+        wanted = {"rewarm:restore-id": restore_id, "rewarm:volume-index": str(index)}
+        return (
+            [] if self.hidden else [one for one in self.made.values() if wanted.items() <= one.tags.items()]
+        )
+
+    def delete(self, snapshot_id: str) -> None:
+        self.made.pop(snapshot_id, None)
 
 
 @dataclass
@@ -525,6 +569,12 @@ class FakePrices:
     """Port Prices; figures of ap-northeast-1."""
 
     price_book: PriceBook
+    transfer: Decimal | None = Decimal("0.02")
+
+    def transfer_usd_per_gib(self, from_region: str, *, now: datetime) -> Decimal | None:
+        assert from_region
+        assert now.tzinfo is not None
+        return self.transfer
 
     def book(self, *, now: datetime) -> PriceBook:
         assert now.tzinfo is not None

@@ -35,6 +35,7 @@ from tests.support.fakes import (
     FakeMessages,
     FakeModifications,
     FakePageLinks,
+    FakeSnapshotCopies,
     FakeTable,
     FakeVolumes,
 )
@@ -62,6 +63,7 @@ class SweepWorld:
     commands: FakeCommands = field(default_factory=FakeCommands)
     fast_restores: FakeFastRestores = field(default_factory=FakeFastRestores)
     fleets: FakeFleets = field(default_factory=FakeFleets)
+    copies: FakeSnapshotCopies = field(default_factory=FakeSnapshotCopies)
     calibration_snapshots: FakeCalibrationSnapshots = field(default_factory=FakeCalibrationSnapshots)
     table: FakeTable = field(default_factory=FakeTable)
     executions: FakeRestoreExecutions = field(default_factory=FakeRestoreExecutions)

@@ -8,7 +8,7 @@ fails"). States of keys: KMS developer guide, "Key states of AWS KMS keys".
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,10 +23,11 @@ from rewarm.domain.errors import (
     SnapshotNotFoundError,
     SnapshotNotUsableError,
 )
-from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, ImageVolume, Snapshot
+from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, CopyOrder, ImageVolume, Snapshot
 from rewarm.domain.units import clock_text
 from rewarm.domain.volume.extents import Runs
-from rewarm.domain.volume.leftovers import CALIBRATION_TAG, STACK_TAG
+from rewarm.domain.volume.leftovers import CALIBRATION_TAG, COPY_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG
+from rewarm.ports.snapshots import SnapshotCatalog
 
 if TYPE_CHECKING:
     from mypy_boto3_ebs.client import EBSClient
@@ -44,6 +45,8 @@ _VOLUME_OF_COPIES = "vol-ffffffff"
 """What EC2 shows of copies in published outputs; AWS documents only that their volume id is arbitrary."""
 _RESTORING_STATUSES = frozenset({"temporary-restore-in-progress", "permanent-restore-in-progress"})
 """botocore: ec2 TieringOperationStatus."""
+_KEY_ACTIONS = "kms:DescribeKey, kms:Decrypt, kms:GenerateDataKey*, kms:ReEncrypt* and kms:CreateGrant"
+"""EBS user guide, "Share the KMS key used to encrypt a shared Amazon EBS snapshot"."""
 _USABLE_KEY_STATES = frozenset({"Enabled", "Updating"})
 
 
@@ -70,13 +73,67 @@ class Ec2CalibrationSnapshots:
             self._ec2.delete_snapshot(SnapshotId=snapshot_id)
 
 
+class Ec2SnapshotCopies:
+    """The port SnapshotCopies. CopySnapshot has no idempotency token, so its client tries once (botocore)."""
+
+    def __init__(self, ec2: EC2Client, copying: EC2Client) -> None:
+        self._ec2 = ec2
+        self._copying = copying
+
+    def start(self, order: CopyOrder) -> str:
+        key: dict[str, Any] = {}
+        if order.kms_key_id is not None:
+            key = {"Encrypted": True, "KmsKeyId": order.kms_key_id}
+        with naming_errors():
+            answer = self._copying.copy_snapshot(
+                SourceRegion=order.region,
+                SourceSnapshotId=order.snapshot_id,
+                CompletionDurationMinutes=order.minutes,
+                Description=f"Copy of {order.snapshot_id} in {order.region} for a restore",
+                TagSpecifications=[
+                    {
+                        "ResourceType": "snapshot",
+                        "Tags": [{"Key": name, "Value": value} for name, value in order.tags.items()],
+                    }
+                ],
+                **key,
+            )
+        return answer["SnapshotId"]
+
+    def of_restore(self, restore_id: str, index: int) -> list[Snapshot]:
+        ours = _pages(
+            self._ec2,
+            {"Name": f"tag:{RESTORE_TAG}", "Values": [restore_id]},
+            {"Name": f"tag:{INDEX_TAG}", "Values": [str(index)]},
+            {"Name": "tag-key", "Values": [COPY_TAG]},
+            OwnerIds=["self"],
+        )
+        return list(ours)
+
+    def delete(self, snapshot_id: str) -> None:
+        with suppress(SnapshotNotFoundError), naming_errors():
+            self._ec2.delete_snapshot(SnapshotId=snapshot_id)
+
+
 class Ec2SnapshotCatalog:
     """The port SnapshotCatalog."""
 
-    def __init__(self, ec2: EC2Client, ebs: EBSClient, kms: DescribesKeys) -> None:
+    def __init__(
+        self,
+        ec2: EC2Client,
+        ebs: EBSClient,
+        kms: DescribesKeys,
+        elsewhere: Callable[[str], SnapshotCatalog] | None = None,
+    ) -> None:
         self._ec2 = ec2
         self._blocks = BlockLister(ebs)
         self._keys = KmsKeys(kms)
+        self._elsewhere = elsewhere
+
+    def in_region(self, region: str | None) -> SnapshotCatalog:
+        if region is None or region == self._ec2.meta.region_name or self._elsewhere is None:
+            return self
+        return self._elsewhere(region)
 
     def get(self, snapshot_id: str) -> Snapshot:
         """EC2 refuses an id that does not exist, and only leaves out one "for which you do not have access"
@@ -116,20 +173,23 @@ class Ec2SnapshotCatalog:
     def key_problem(self, kms_key_id: str) -> str | None:
         return self._keys.problem(kms_key_id)
 
-    def of_volume(self, volume_id: str) -> list[Snapshot]:
-        return list(self.of_volumes([volume_id]))
+    def of_volume(self, volume_id: str, owner_id: str | None = None) -> list[Snapshot]:
+        owner = owner_id or "self"
+        return list(_pages(self._ec2, {"Name": "volume-id", "Values": [volume_id]}, OwnerIds=[owner]))
 
     def of_volumes(self, volume_ids: Sequence[str]) -> Iterator[Snapshot]:
         for batch in in_batches(volume_ids):
-            yield from self._pages({"Name": "volume-id", "Values": batch}, OwnerIds=["self"])
+            yield from _pages(self._ec2, {"Name": "volume-id", "Values": batch}, OwnerIds=["self"])
 
     def restorable(self, snapshot_ids: Sequence[str]) -> Iterator[Snapshot]:
         """RestorableByUserIds keeps EC2 from looking through all public snapshots."""
         for batch in in_batches(snapshot_ids):
-            yield from self._pages({"Name": "snapshot-id", "Values": batch}, RestorableByUserIds=["self"])
+            yield from _pages(
+                self._ec2, {"Name": "snapshot-id", "Values": batch}, RestorableByUserIds=["self"]
+            )
 
     def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
-        return self._pages(*tag_filters(tags), OwnerIds=["self"])
+        return _pages(self._ec2, *tag_filters(tags), OwnerIds=["self"])
 
     def of_image(self, image_id: str) -> dict[str, ImageVolume]:
         with naming_errors():
@@ -145,14 +205,13 @@ class Ec2SnapshotCatalog:
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         return self._blocks.extents(snapshot_id, size_gib=size_gib, full_size_bytes=full_size_bytes)
 
-    def _pages(self, *filters: FilterTypeDef, **scope: Any) -> Iterator[Snapshot]:
-        # Unpaginated calls share a tighter request limit (EC2 API reference, request throttling).
-        paginator = self._ec2.get_paginator("describe_snapshots")
-        with naming_errors():
-            for page in paginator.paginate(
-                **scope, Filters=list(filters), PaginationConfig={"PageSize": _PAGE}
-            ):
-                yield from map(_snapshot, page["Snapshots"])
+
+def _pages(ec2: EC2Client, *filters: FilterTypeDef, **scope: Any) -> Iterator[Snapshot]:
+    # Unpaginated calls share a tighter request limit (EC2 API reference, request throttling).
+    paginator = ec2.get_paginator("describe_snapshots")
+    with naming_errors():
+        for page in paginator.paginate(**scope, Filters=list(filters), PaginationConfig={"PageSize": _PAGE}):
+            yield from map(_snapshot, page["Snapshots"])
 
 
 def _snapshot(found: SnapshotTypeDef) -> Snapshot:
@@ -224,7 +283,10 @@ class KmsKeys:
                 if code_of(error) in ("NotFoundException", "InvalidArnException"):
                     return f"there is no KMS key {key_id} (any more)"
                 if isinstance(in_our_words(error), AccessDeniedError):
-                    return f"its KMS key {key_id} may not be used from here; the key's policy must allow it"
+                    return (
+                        f"its KMS key {key_id} may not be used from here; its policy must allow this account "
+                        f"{_KEY_ACTIONS}"
+                    )
                 raise
         return _state_problem(key_id, found)
 

@@ -106,7 +106,10 @@ class AnnounceEvent(StepEvent):
 
 
 class PrepareSnapshotEvent(StepEvent):
-    """Asks for fast snapshot restore with a credit; `previous` is the result of the call before."""
+    """Asks for the copy of a snapshot of another Region, and for fast snapshot restore with a credit.
+
+    `previous` is the result of the call before.
+    """
 
     volume: VolumeAssignment
     plan: Plan
@@ -237,6 +240,7 @@ class ReleaseEvent(StepEvent):
     volume: VolumeAssignment
     volume_id: str | None = None
     plan: Plan | None = None
+    keep_copy: bool = Field(default=False, description="The snapshot's copy stays.")
     previous: ReleaseResult | None = None
 
 

@@ -104,6 +104,18 @@ def _check_source(source: Source) -> None:
         )
     for index, listed in enumerate(source.volumes or []):
         _check_listed(listed, f"source.volumes.{index}")
+    if source.owner_id is not None and source.volume_id is None and source.snapshot_id is None:
+        raise InvalidRequestError(
+            f"only goes with source.volumeId or source.snapshotId, not with source.{given[0]}",
+            field="source.ownerId",
+        )
+    if source.region is not None and (source.snapshot_id or source.volume_id or source.tags) is None:
+        raise InvalidRequestError(
+            f"only goes with source.snapshotId, source.volumeId or source.tags, not with source.{given[0]}",
+            field="source.region",
+        )
+    if source.keep_copy and source.region is None:
+        raise InvalidRequestError("only goes with source.region", field="source.keepCopy")
     if source.devices is not None and source.instance_id is None and source.image_id is None:
         raise InvalidRequestError(
             f"only goes with source.instanceId or source.imageId, not with source.{given[0]}",

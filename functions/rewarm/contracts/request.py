@@ -31,8 +31,10 @@ SnapshotId = Annotated[StrictStr, Field(pattern=r"^snap-([0-9a-f]{8}|[0-9a-f]{17
 VolumeId = Annotated[StrictStr, Field(pattern=r"^vol-([0-9a-f]{8}|[0-9a-f]{17})$")]
 InstanceId = Annotated[StrictStr, Field(pattern=r"^i-([0-9a-f]{8}|[0-9a-f]{17})$")]
 ImageId = Annotated[StrictStr, Field(pattern=r"^ami-([0-9a-f]{8}|[0-9a-f]{17})$")]
+RegionName = Annotated[StrictStr, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
 ZoneName = Annotated[StrictStr, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
 MountPath = Annotated[StrictStr, Field(pattern=MOUNT_PATH, max_length=200)]
+AccountId = Annotated[StrictStr, Field(pattern=r"^[0-9]{12}$")]
 AlarmName = Annotated[StrictStr, Field(min_length=1, max_length=255)]
 TagKey = Annotated[StrictStr, Field(min_length=1, max_length=128)]
 TagValue = Annotated[StrictStr, Field(max_length=256)]
@@ -110,6 +112,19 @@ class Source(Contract):
     at: Literal["latest"] | Instant | None = Field(
         default=None,
         description="With volumeId: the newest snapshot not later than this time; default latest.",
+    )
+    owner_id: AccountId | None = Field(
+        default=None,
+        description="With volumeId: take the newest snapshot that this account shares, instead of one of the "
+        "stack's account. With snapshotId: refuse a snapshot of another account.",
+    )
+    region: RegionName | None = Field(
+        default=None,
+        description="With snapshotId, volumeId or tags: the Region of the snapshot, which is copied first. "
+        "Default: the stack's Region.",
+    )
+    keep_copy: StrictBool = Field(
+        default=False, description="With region: the copy stays when the restore is over."
     )
     tags: Annotated[Tags, Field(min_length=1, max_length=50)] | None = Field(
         default=None, description="The newest snapshot that carries every one of these tags."

@@ -133,6 +133,7 @@ class PrepareSnapshotResult(Contract):
     state: str
     credits: float | None = None
     enabled_by_us: bool
+    snapshot_id: str | None = Field(default=None, description="The complete copy of a foreign snapshot.")
 
 
 class CreateVolumeResult(Contract):

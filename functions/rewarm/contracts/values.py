@@ -71,12 +71,20 @@ class ReplacedVolume(Contract):
     delete_on_termination: bool = False
 
 
+class CopiedSnapshot(Contract):
+    """A snapshot of another Region, which is copied before the volume is made."""
+
+    snapshot_id: str
+    region: str
+
+
 class VolumeAssignment(Contract):
     """Which snapshot becomes which volume, and where it goes."""
 
     index: int = Field(ge=0)
-    snapshot_id: str
+    snapshot_id: str = Field(description="Once a snapshot of another Region is copied: the copy.")
     snapshot_started_at: Instant
+    copy_of: CopiedSnapshot | None = None
     source_volume_id: str | None = None
     living_source: LivingSource | None = None
     snapshot_size_gib: int
@@ -150,6 +158,7 @@ class Timeline(Contract):
     model_config = {"extra": "ignore"}
 
     began: Instant
+    copied: Instant | None = None
     prepared: Instant | None = None
     asked: Instant | None = None
     available: Instant | None = None
@@ -167,6 +176,9 @@ class Plan(Contract):
     strategy: Strategy
     initialization_rate_mib_s: int | None = None
     boost: Boost | None = None
+    copy_minutes: Annotated[
+        int | None, Field(description="The completion duration that the snapshot's copy asks for.")
+    ] = None
     usable_seconds: int
     ready_p50_seconds: int
     ready_p90_seconds: int

@@ -288,6 +288,18 @@ class PriceFigure:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyOrder:
+    """A copy of another Region's snapshot, as CopySnapshot takes it."""
+
+    snapshot_id: str
+    region: str
+    minutes: int
+    kms_key_id: str | None
+    """Of the copy. None: that of an encrypted snapshot has the Region's default key."""
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class PriceBook:
     """Prices of one Region in US dollars; `as_of` dates the oldest figure."""
 

@@ -39,7 +39,7 @@ from rewarm.adapters.slack import SlackWebhook
 from rewarm.adapters.slack_bot import SlackBot, SlackPlace
 from rewarm.adapters.slack_requests import SlackRequests
 from rewarm.adapters.snapshot_blocks import THREADS
-from rewarm.adapters.snapshots import Ec2CalibrationSnapshots, Ec2SnapshotCatalog
+from rewarm.adapters.snapshots import Ec2CalibrationSnapshots, Ec2SnapshotCatalog, Ec2SnapshotCopies
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.observability import count
 from rewarm.settings import Settings
@@ -72,7 +72,20 @@ def _client(service: str) -> Any:
 
 def snapshots() -> Ec2SnapshotCatalog:
     """Port SnapshotCatalog."""
-    return Ec2SnapshotCatalog(_client("ec2"), clients.block_list_client(THREADS), _client("kms"))
+    return Ec2SnapshotCatalog(
+        _client("ec2"), clients.block_list_client(THREADS), _client("kms"), _foreign_snapshots
+    )
+
+
+@cache
+def _foreign_snapshots(region: str) -> Ec2SnapshotCatalog:
+    blocks = clients.block_list_client(THREADS, region)
+    return Ec2SnapshotCatalog(clients.client("ec2", region), blocks, clients.client("kms", region))
+
+
+def snapshot_copies() -> Ec2SnapshotCopies:
+    """Port SnapshotCopies."""
+    return Ec2SnapshotCopies(_client("ec2"), clients.client_that_tries_once("ec2"))
 
 
 def calibration_snapshots() -> Ec2CalibrationSnapshots:
@@ -140,6 +153,7 @@ def clean_up() -> CleanUpPorts:
         modifications=modifications(),
         commands=commands(),
         fast_restores=fast_restores(),
+        copies=snapshot_copies(),
         table=table(),
         stack_name=settings.stack_name,
         put_back=put_back(),

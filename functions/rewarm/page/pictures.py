@@ -20,6 +20,7 @@ MOST_DRAWN = 4
 """Volumes with pictures: a function has a minute for all of them. Each volume also has its own page."""
 Json = dict[str, Any]
 PHASES = {
+    "copy": "Copy snapshot",
     "prepare": "Prepare snapshot",
     "create": "Create volume",
     "attach": "Attach",
@@ -34,6 +35,7 @@ PHASES = {
 Pictures = dict[str, str]
 NO_PICTURES: dict[str, Pictures] = {"progress": {}, "phases": {}, "latency": {}}
 STEPS = (
+    ("prepare", "copied"),
     ("prepare", "prepared"),
     ("create", "available"),
     ("attach", "attached"),

@@ -6,12 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, FastSnapshotRestore, ImageVolume, Snapshot
+from rewarm.domain.model import (
+    ArchiveRestore,
+    BinnedSnapshot,
+    CopyOrder,
+    FastSnapshotRestore,
+    ImageVolume,
+    Snapshot,
+)
 from rewarm.domain.volume.extents import Runs
 
 
 class SnapshotCatalog(Protocol):
     """Snapshots and images that this account may use, and the KMS keys that encrypt them."""
+
+    def in_region(self, region: str | None) -> SnapshotCatalog:
+        """Returns the catalog of another Region; itself for None and for its own Region."""
 
     def get(self, snapshot_id: str) -> Snapshot:
         """Returns the snapshot.
@@ -30,8 +40,8 @@ class SnapshotCatalog(Protocol):
     def key_problem(self, kms_key_id: str) -> str | None:
         """Returns why no volume can be encrypted or decrypted with the KMS key now; None where one can."""
 
-    def of_volume(self, volume_id: str) -> list[Snapshot]:
-        """Returns all snapshots of a volume that this account owns, in any state."""
+    def of_volume(self, volume_id: str, owner_id: str | None = None) -> list[Snapshot]:
+        """Returns all snapshots of a volume, in any state: this account's, or those that the owner shares."""
 
     def of_volumes(self, volume_ids: Sequence[str]) -> Iterator[Snapshot]:
         """Yields all snapshots of these volumes that this account owns, in any state and order."""
@@ -50,6 +60,22 @@ class SnapshotCatalog(Protocol):
 
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         """Yields the written blocks in parts: ascending, disjoint, merged. Raises SnapshotNotFoundError."""
+
+
+class SnapshotCopies(Protocol):
+    """Copies of other Regions' snapshots that restores make in this Region."""
+
+    def start(self, order: CopyOrder) -> str:
+        """Starts a copy and returns its id. A second call makes a second copy.
+
+        Raises QuotaExceededError, and every error of CopySnapshot.
+        """
+
+    def of_restore(self, restore_id: str, index: int) -> list[Snapshot]:
+        """Returns the copies that carry the tags of this volume of the restore, in any state."""
+
+    def delete(self, snapshot_id: str) -> None:
+        """Deletes the copy. Does nothing where it is gone."""
 
 
 class CalibrationSnapshots(Protocol):

@@ -216,6 +216,13 @@ def _create_snapshot(asked: Asked) -> Iterator[Need]:
     yield from _new(asked, asked.place.new_snapshot, "snapshot")
 
 
+@_of("ec2", "CopySnapshot")
+def _copy_snapshot(asked: Asked) -> Iterator[Need]:
+    """Permissions are for the new snapshot, not for the source (Service Authorization Reference)."""
+    yield from _new(asked, asked.place.new_snapshot, "snapshot")
+    yield from _encryption(asked, asked.state.key(asked.params["SourceSnapshotId"]))
+
+
 @_of("ec2", "DeleteSnapshot")
 def _delete_snapshot(asked: Asked) -> Iterator[Need]:
     yield asked.tagged(asked.params["SnapshotId"])
@@ -266,7 +273,7 @@ def _through_ec2(asked: Asked, key: str | None, actions: tuple[str, ...]) -> Ite
     """EC2 calls KMS in the caller's name (KMS developer guide, "kms:ViaService")."""
     if key is None or key.endswith(AWS_MANAGED_KEY):
         return
-    via = {"kms:viaservice": f"ec2.{asked.place.region}.amazonaws.com"}
+    via = {"kms:viaservice": f"ec2.{key.split(':')[3]}.amazonaws.com"}
     for action in actions:
         grant = {"kms:grantisforawsresource": "true"} if action == "kms:CreateGrant" else {}
         yield Need(action, key, via | grant)

@@ -42,6 +42,9 @@ class Snapshot:
     archival_complete: float | None = None
     bin_entered: float | None = None
     bin_leaves: float | None = None
+    copied: bool = False
+    copy_minutes: int | None = None
+    """The completion duration of a time-based copy."""
 
     @property
     def written_bytes(self) -> int:

@@ -83,6 +83,7 @@ class SnapshotSettings:
     creation_seconds: float = (
         30.0  # UNVERIFIED: from CreateSnapshot to `completed`; AWS: it depends on the data
     )
+    copy_seconds: float = 3_600.0  # UNVERIFIED: AWS names no time for a copy without a duration
     archive_restore_seconds: float = 172_800.0  # AWS: up to 72 hours
     restores_in_progress: int = 5
     archive_state_error_code: str = "IncorrectState"  # UNVERIFIED

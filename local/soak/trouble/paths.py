@@ -114,6 +114,16 @@ def _fast_snapshot_restore(lab: FastLab) -> Ending:
     return restored(lab, request(lab, "fast-snapshot-restore"))
 
 
+@path("another-region")
+def _another_region(lab: FastLab) -> Ending:
+    neighbour = lab.region.neighbour("eu-west-1")
+    key = neighbour.arn("key/11111111-2222-3333-4444-555555555555", "kms")
+    snapshot_id = neighbour.add_snapshot(size_gib=8, extents=((0, 400),), encrypted=True, kms_key_id=key)
+    asked = request(lab, "warm-up-agent", source={"snapshotId": snapshot_id, "region": "eu-west-1"})
+    asked["objective"]["readyWithinMinutes"] = 60
+    return restored(lab, asked)
+
+
 @path("background")
 def _background(lab: FastLab) -> Ending:
     return restored(lab, request(lab, "background"))

@@ -26,6 +26,7 @@ _GRANT: Context = {
 _OURS: Context = {"aws:resourcetag/rewarm:stack": STACK}
 _OF_DRILL: Context = {**_OURS, "aws:resourcetag/rewarm:drill": "true"}
 _FOR_DRILLS: Context = {"aws:resourcetag/rewarm:drills": "true"}
+_COPY: Context = {**_OURS, "aws:resourcetag/rewarm:copy-of": "snap-0aaaaaaaaaaaaaaaa"}
 
 
 def _document(name: str) -> str:
@@ -157,6 +158,12 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     ("a calibration that was killed: tests/workflow/test_calibration.py", "SweepFunctionRole",
      (("ec2:DeleteSnapshot", _PLACE.ec2("snap-0123456789abcdef0"),
        {**_OURS, "aws:resourcetag/rewarm:calibration": "calibration-1"}),)),
+    ("a restore that is stopped after its snapshot was copied: tests/unit/steps/volume/test_copy_snapshot.py",
+     "SweepFunctionRole",
+     (("ec2:DeleteSnapshot", _PLACE.ec2("snap-0123456789abcdef0"), _COPY),)),
+    ("a restore that fails after its snapshot was copied: tests/workflow/test_snapshot_copies.py",
+     "CleanUpFunctionRole",
+     (("ec2:DeleteSnapshot", _PLACE.ec2("snap-0123456789abcdef0"), _COPY), ("ec2:DescribeSnapshots", "*"))),
     ("a volume's execution that has outlived its restore and waits", "SweepFunctionRole",
      (("states:SendTaskSuccess", "*"),)),
     ("EventBridge Scheduler could not start a drill", "DrillsRole",

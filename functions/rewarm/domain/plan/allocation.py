@@ -252,7 +252,7 @@ def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
         looked_at[index] = _step(found, times[index])
     for earlier, later in pairwise(sorted(looked_at)):
         _seek_change(found, times, looked_at, earlier, later)
-    return _falling(looked_at[index] for index in sorted(looked_at))
+    return falling(looked_at[index] for index in sorted(looked_at))
 
 
 def _step(found: Sequence[AllocationCandidate], seconds: float) -> FrontierStep:
@@ -278,7 +278,7 @@ def _seek_change(
             later = middle
 
 
-def _falling(steps: Iterable[FrontierStep]) -> list[FrontierStep]:
+def falling(steps: Iterable[FrontierStep]) -> list[FrontierStep]:
     """Without those that cost no less than an earlier one."""
     kept: list[FrontierStep] = []
     for step in steps:

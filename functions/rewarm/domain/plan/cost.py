@@ -14,7 +14,16 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 
 from rewarm.domain.model import BoostSettings, PriceBook, Strategy, VolumeSettings
-from rewarm.domain.units import MICRO_DOLLAR, count_text, elapsed_text, gib, price_text, round_usd, usd_text
+from rewarm.domain.units import (
+    MICRO_DOLLAR,
+    count_text,
+    duration_text,
+    elapsed_text,
+    gib,
+    price_text,
+    round_usd,
+    usd_text,
+)
 
 BLOCKS_PER_LIST_REQUEST = 10_000
 """The most that one answer holds (botocore: ebs ListSnapshotBlocks MaxResults 100-10,000)."""
@@ -163,6 +172,42 @@ def volume_clone(book: PriceBook, size_gib: int) -> CostLine:
     if price is None:
         return CostLine("Volume clone", Decimal(0), "AWS names no price here, so it is not counted")
     return CostLine("Volume clone", round_usd(price * size_gib), f"{size_gib:,} GiB x {price_text(price)}")
+
+
+COPY, TRANSFER = "Time-based snapshot copy", "Data transfer from "
+COPY_USD_PER_GIB = {
+    minutes: Decimal(usd)
+    for minutes, usd in (
+        (15, "0.020"),
+        (30, "0.018"),
+        (60, "0.016"),
+        (120, "0.014"),
+        (240, "0.012"),
+        (480, "0.010"),
+        (960, "0.005"),
+    )
+}
+"""EBS user guide, "Time-based copies": fixed rates, from each of these minutes up to the next."""
+
+
+def timed_copy(data_bytes: int, minutes: int) -> CostLine:
+    """A copy that asks for this duration; billed for each GiB of snapshot data."""
+    price, data_gib = (
+        COPY_USD_PER_GIB[max(start for start in COPY_USD_PER_GIB if start <= minutes)],
+        gib(data_bytes),
+    )
+    arithmetic = f"{data_gib:.3f} GiB x {price_text(price)} (within {duration_text(minutes * 60)})"
+    return CostLine(COPY, round_usd(data_gib * price), arithmetic)
+
+
+def transfer(usd_per_gib: Decimal | None, data_bytes: int, source_region: str) -> CostLine:
+    """Between Regions, beside the copy itself (EBS user guide, "Time-based copies": Pricing and billing)."""
+    item, data_gib = f"{TRANSFER}{source_region}", gib(data_bytes)
+    if usd_per_gib is None:
+        return CostLine(item, Decimal(0), "its price is not known here, so it is not counted")
+    return CostLine(
+        item, round_usd(data_gib * usd_per_gib), f"{data_gib:.3f} GiB x {price_text(usd_per_gib)}"
+    )
 
 
 def in_words(parts: Iterable[CostLine]) -> str:

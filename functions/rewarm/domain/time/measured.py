@@ -29,6 +29,8 @@ MOST_SAMPLES = 240
 class Phase(StrEnum):
     """The parts of a restore, in the order in which they happen; each strategy has some of them."""
 
+    COPY = "copy"
+    """Until the snapshot's copy is complete, where it comes from another Region."""
     PREPARE = "prepare"
     """Until fast snapshot restore is enabled and has a credit."""
     CREATE = "create"

@@ -29,7 +29,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.instances import Commands
 from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
-from rewarm.ports.snapshots import FastSnapshotRestores
+from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Remains, joined
 from rewarm.steps.record.records import (
@@ -45,6 +45,7 @@ from rewarm.steps.record.records import (
 )
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
+from rewarm.steps.volume.copy_snapshot import delete_copies
 from rewarm.steps.volume.extras import lower, release_fast_restore
 from rewarm.steps.warm.agent_command import sent_before
 
@@ -61,6 +62,7 @@ class CleanUpPorts:
     modifications: VolumeModifications
     commands: Commands
     fast_restores: FastSnapshotRestores
+    copies: SnapshotCopies
     table: RestoreTable
     stack_name: str
     put_back: PutBackPorts | None = None
@@ -90,6 +92,7 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
         failed_by=_failed_by(event),
         starts_instance=event.volume.starts_instance,
         in_place=event.fallback == "same-volume",
+        keeps_copy=event.fallback is not None or event.request.source.keep_copy,
     )
     # Only where the plan replaces a volume it is worth a call; the sweeper, which knows no plan, always asks.
     if event.volume.replaces is None:
@@ -115,6 +118,7 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
         remains = replace(remains, announced=remains.announced or undone.state == "up")
         _exchange(remains, noted, ports, account, now)
     _release(remains, ports.fast_restores, ports.table, account)
+    _delete_copies(remains, ports, account)
     return _settle(remains, account, ports.table)
 
 
@@ -357,6 +361,20 @@ def _release(
         account.busy.append(f"{name}: {error}")
     except RestoreError as error:
         account.left.append(f"{name}: {error}")
+
+
+def _delete_copies(event: Remains, ports: CleanUpPorts, account: CleanUpAccount) -> None:
+    """After the volume, which may still be made of it."""
+    if event.keeps_copy:
+        return
+    try:
+        account.removed += delete_copies(
+            event.restore_id, event.index, copies=ports.copies, table=ports.table
+        )
+    except TEMPORARY as error:
+        account.busy.append(f"snapshot copy: {error}")
+    except RestoreError as error:
+        account.left.append(f"snapshot copy: {error}")
 
 
 def _settle(event: Remains, account: CleanUpAccount, table: RestoreTable) -> CleanUpResult:

@@ -103,6 +103,8 @@ class Remains:
     """Why, for the other volumes of its instance."""
     starts_instance: bool = False
     """Its instance is started with all volumes of the restore."""
+    keeps_copy: bool = False
+    """The snapshot's copy stays: the restore goes on with it, or the request wants it."""
     in_place: bool = False
     """The restore continues with this volume: the volume that it replaced does not go back."""
 

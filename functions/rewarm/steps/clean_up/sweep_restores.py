@@ -266,6 +266,7 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
         fallback=settled,
         starts_instance=bool((request.get("target") or {}).get("start")),
         in_place=settled,
+        keeps_copy=bool((request.get("source") or {}).get("keepCopy")),
     )
 
 

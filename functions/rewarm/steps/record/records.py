@@ -56,8 +56,8 @@ REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
 
 
 VOLUME_ATTRIBUTES = (
-    "plan", "volume", "command", "fastSnapshotRestore", "boost", "initialization", "measurement", "fallback",
-    "measured", "replaced", "cleanUp", "story", "report", "sending", "told",
+    "plan", "volume", "command", "fastSnapshotRestore", "snapshotCopy", "boost", "initialization",
+    "measurement", "fallback", "measured", "replaced", "cleanUp", "story", "report", "sending", "told",
     VOLUME_EVENTS,
 )  # fmt: skip
 MARKS = ("attached", "settled")
@@ -107,6 +107,11 @@ def command_attribute(index: int) -> str:
 def preparation_attribute(index: int) -> str:
     """Fast snapshot restore: enabledByUs, since, its place; enablingTime where this stack enabled it."""
     return f"fastSnapshotRestore{index}"
+
+
+def copy_attribute(index: int) -> str:
+    """The copy of another Region's snapshot: askedAt, of, region; snapshotId once EC2 has answered."""
+    return f"snapshotCopy{index}"
 
 
 def boost_attribute(index: int) -> str:

@@ -108,8 +108,10 @@ def _until_usable(result: ReadyResult) -> dict[Phase, float | None]:
         Phase.BOOT: _seconds(at.starting, at.started),
         Phase.MEASURE: _seconds(at.started or at.attached, at.measured_before),
     }
+    if at.copied is not None:
+        found[Phase.COPY] = _seconds(at.began, at.copied)
     if result.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
-        found[Phase.PREPARE] = _seconds(at.began, at.prepared)
+        found[Phase.PREPARE] = _seconds(at.copied or at.began, at.prepared)
     return found
 
 

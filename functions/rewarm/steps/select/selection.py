@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from rewarm.contracts import (
+    CopiedSnapshot,
     LivingSource,
     NewVolume,
     PassedOverSnapshot,
@@ -79,7 +80,10 @@ def assign_volumes(
 
     Raises every error that names a field of the request.
     """
-    chosen = choose_sources(request.source, ports.snapshots, ports.instances)
+    region = request.source.region
+    catalog = ports.snapshots.in_region(region)
+    is_foreign = catalog is not ports.snapshots
+    chosen = choose_sources(request.source, catalog, ports.instances)
     if len(chosen) > 1 and request.target.device is not None:
         raise InvalidRequestError(
             f"found {request.target.device} for {len(chosen)} volumes; leave it out, "
@@ -93,12 +97,19 @@ def assign_volumes(
     for index, choice in enumerate(chosen):
         reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
         device, replaces = _device(request, place, choice, kept.get(index), reserved, ports)
-        source = _source_volume(choice.snapshot, ports.volumes)
+        source = None if is_foreign else _source_volume(choice.snapshot, ports.volumes)
         new_volume = _settle(request, choice, source)
         living = _living_source(source, place.zone)
         made = _assignment(index, block_map_key(restore_id, index), choice, new_volume, place, device)
-        starts = bool(request.target.start)
-        update = {"living_source": living, "replaces": replaces, "starts_instance": starts}
+        copied = (
+            CopiedSnapshot(snapshot_id=made.snapshot_id, region=region) if is_foreign and region else None
+        )
+        update = {
+            "living_source": living,
+            "replaces": replaces,
+            "copy_of": copied,
+            "starts_instance": bool(request.target.start),
+        }
         assignments.append(made.model_copy(update=update))
     _check_first(request, assignments)
     _check_root(request, place, assignments)

@@ -45,10 +45,12 @@ def choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Instan
     """
     if source.snapshot_id is not None:
         field = "source.snapshotId"
-        return [Chosen(named_snapshot(snapshots, source.snapshot_id, field), "the request names it")]
+        snapshot = named_snapshot(snapshots, source.snapshot_id, field)
+        _check_owner(snapshot, source.owner_id)
+        return [Chosen(snapshot, "the request names it")]
     if source.volume_id is not None:
         at = source.at if isinstance(source.at, datetime) else None
-        return [_newest_of_volume(snapshots, source.volume_id, at)]
+        return [_newest_of_volume(snapshots, source.volume_id, at, source.owner_id)]
     if source.tags is not None:
         return [_newest_with_tags(snapshots, source.tags)]
     if source.instance_id is not None:
@@ -115,17 +117,34 @@ def named_snapshot(snapshots: SnapshotCatalog, snapshot_id: str, field: str) -> 
     return require_usable(snapshot, field=field, refusal=refusal_now(snapshots))
 
 
-def _newest_of_volume(snapshots: SnapshotCatalog, volume_id: str, at: datetime | None) -> Chosen:
+def _check_owner(snapshot: Snapshot, owner_id: str | None) -> None:
+    if owner_id is not None and snapshot.owner_id != owner_id:
+        raise InvalidRequestError(
+            f"found {owner_id}; {snapshot.snapshot_id} belongs to account {snapshot.owner_id}",
+            field="source.ownerId",
+        )
+
+
+def _newest_of_volume(
+    snapshots: SnapshotCatalog, volume_id: str, at: datetime | None, owner_id: str | None
+) -> Chosen:
+    candidates = snapshots.of_volume(volume_id, owner_id)
+    if owner_id is not None and not candidates:
+        raise SnapshotNotFoundError(
+            f"account {owner_id} shares no snapshot of {volume_id} with this account", field="source.ownerId"
+        )
     found = newest_usable(
-        snapshots.of_volume(volume_id),
+        candidates,
         at=at,
         what=volume_id,
         field="source.volumeId",
         refusal=refusal_now(snapshots),
         binned=[snapshot for snapshot in snapshots.in_recycle_bin() if snapshot.volume_id == volume_id],
     )
+    shared = f" that account {owner_id} shares" if owner_id is not None else ""
     until = f" not later than {clock_text(at)}" if at is not None else ""
-    return Chosen(found.snapshot, f"the newest usable snapshot of {volume_id}{until}", found.passed_over)
+    because = f"the newest usable snapshot of {volume_id}{shared}{until}"
+    return Chosen(found.snapshot, because, found.passed_over)
 
 
 def _newest_with_tags(snapshots: SnapshotCatalog, tags: dict[str, str]) -> Chosen:

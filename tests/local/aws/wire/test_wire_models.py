@@ -160,6 +160,10 @@ def walk_ec2(made: Recorded, lab: Lab, snapshot: str) -> None:
         "ec2", "create_snapshot", VolumeId=volume, Description="of now",
         TagSpecifications=[{"ResourceType": "snapshot", "Tags": [{"Key": "a", "Value": "b"}]}],
     )  # fmt: skip
+    made.ask(
+        "ec2", "copy_snapshot", SourceRegion="eu-west-1", CompletionDurationMinutes=15,
+        SourceSnapshotId=lab.region.neighbour("eu-west-1").add_snapshot(size_gib=8),
+    )  # fmt: skip
     made.ask("ec2", "detach_volume", VolumeId=volume, InstanceId=INSTANCE)
     lab.wait(2)
     made.ask("ec2", "delete_volume", VolumeId=volume)
