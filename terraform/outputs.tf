@@ -40,6 +40,11 @@ output "restore_volume_state_machine_arn" {
   value       = aws_cloudformation_stack.rewarm.outputs["RestoreVolumeStateMachineArn"]
 }
 
+output "fleet_state_machine_arn" {
+  description = "The state machine of a fleet."
+  value       = aws_cloudformation_stack.rewarm.outputs["FleetStateMachineArn"]
+}
+
 output "change_performance_state_machine_arn" {
   description = "The state machine of a change of performance."
   value       = aws_cloudformation_stack.rewarm.outputs["ChangePerformanceStateMachineArn"]

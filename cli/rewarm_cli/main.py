@@ -12,6 +12,8 @@ from rewarm_cli import __version__
 from rewarm_cli.bench.command import bench
 from rewarm_cli.calibrate.command import calibrate
 from rewarm_cli.commands.doctor import doctor
+from rewarm_cli.commands.drills import drill
+from rewarm_cli.commands.fleets import fleet
 from rewarm_cli.commands.restores import approve, cancel, list_restores, plan, report, restore, status
 from rewarm_cli.commands.runbooks import runbook
 from rewarm_cli.commands.volumes import volume
@@ -34,7 +36,8 @@ def rewarm() -> None:
 
 
 for command in (
-    doctor, plan, restore, status, list_restores, approve, cancel, report, runbook, volume, bench, calibrate,
+    doctor, plan, restore, status, list_restores, approve, cancel, report, fleet, runbook, drill, volume,
+    bench, calibrate,
 ):  # fmt: skip
     rewarm.add_command(command)
 

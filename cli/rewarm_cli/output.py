@@ -61,14 +61,23 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_table(
-    target: Console, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()
+    target: Console,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[str] = (),
+    whole: Sequence[str] = (),
 ) -> None:
-    """Columns under bold headings, without lines, as gh has them."""
+    """Columns under bold headings, without lines, as gh has them; what is in `whole` ones can be copied."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        longest = max((len(row[len(table.columns)]) for row in rows), default=0)
+        least = max(longest, len(column)) if column in whole else None
+        table.add_column(
+            column, justify="right" if column in right else "left", overflow="fold", min_width=least
+        )
     for row in rows:
         table.add_row(*row)
     target.print(table)

@@ -64,7 +64,7 @@ def words(call: str, status: int, body: Json) -> Iterator[str]:
     name = body.get("error") or body.get("title") or "no reason"
     errors = [error for error in body.get("errors") or [] if isinstance(error, dict)]
     said = body.get("detail") or body.get("message") or body.get("title") or body.get("text") or ""
-    yield f"{call} answered {status} {name}" + ("" if errors or not said else f": {said}")
+    yield f"{call.partition('?')[0]} answered {status} {name}" + ("" if errors or not said else f": {said}")
     for error in errors:
         yield f"  {error.get('field') or 'request'}: {_wrong(error)}"
     if held_by := body.get("heldBy"):

@@ -23,14 +23,17 @@ STRATEGIES = (
 FIELDS = {
     "alarm": "source.alarm",
     "snapshot": "source.snapshotId",
+    "snapshot_region": "source.region",
     "volume": "source.volumeId",
     "at": "source.at",
+    "owner": "source.ownerId",
     "source_instance": "source.instanceId",
     "image": "source.imageId",
     "instance": "target.instanceId",
     "zone": "target.availabilityZone",
     "device": "target.device",
     "replace": "target.mode",
+    "start": "target.start",
     "unmount": "target.unmount",
     "bring_online": "target.bringOnline",
     "mount_path": "target.mountPath",
@@ -81,8 +84,8 @@ def takes_request(command: Callable[..., Any]) -> Callable[..., Any]:
 def build(file: str | None, options: Json, tags: tuple[str, ...], sets: tuple[str, ...]) -> Json:
     """A file's request, with the options above it; `--set` wins over both."""
     request = read(file) if file is not None else {}
-    given = {name: value for name, value in options.items() if value not in (None, False)}
-    if given.pop("replace", False):
+    given = {name: value for name, value in options.items() if value is not None and value is not False}
+    if given.pop("replace", False) or "start" in given:
         given["replace"] = "replace"
     if tags or any(FIELDS[name].startswith("source.") for name in given if name != "at"):
         request["source"] = {}  # a request has one source: the option's, in place of the file's
@@ -119,11 +122,13 @@ def read(file: str) -> Json:
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailedError(f"{file} cannot be read: {error}", USAGE) from error
+        raise CommandFailedError(
+            f"{file} cannot be read: {getattr(error, 'strerror', None) or error}", USAGE
+        ) from error
     found = parse(text, file)
     if not isinstance(found, dict):
         raise CommandFailedError(
-            f"{file}: found {type(found).__name__}; a request with source and target is needed", USAGE
+            f"{file} has no request; one with the fields source and target is needed", USAGE
         )
     return found
 
@@ -164,7 +169,9 @@ _OPTIONS = (
     click.option("-f", "--file", metavar="FILE", help="The request as YAML or JSON; - is standard input."),
     click.option("--volume", metavar="VOL", help="Restore this volume's newest usable snapshot."),
     click.option("--at", metavar="TIME", help="With --volume: the newest snapshot not later than this time."),
+    click.option("--owner", metavar="ACCOUNT", help="With --volume: the newest that this account shares."),
     click.option("--snapshot", metavar="SNAP", help="Restore this snapshot."),
+    click.option("--snapshot-region", metavar="REGION", help="The snapshot is there, and is copied first."),
     click.option("--tag", multiple=True, metavar="KEY=VALUE", help="Restore the newest snapshot with it."),
     click.option("--source-instance", metavar="I", help="Restore every volume of this instance."),
     click.option("--image", metavar="AMI", help="Restore every volume of this image."),
@@ -173,6 +180,9 @@ _OPTIONS = (
     click.option("--zone", metavar="AZ", help="Or only make it in this Availability Zone."),
     click.option("--device", metavar="NAME", help="Device name; default: the first free one."),
     click.option("--replace", is_flag=True, help="Take the place of the volume at the device."),
+    click.option(
+        "--start", is_flag=True, help="Replace on a stopped --instance, the root volume too, and start it."
+    ),
     click.option("--unmount", is_flag=True, help="With --replace: unmount that volume."),
     click.option("--bring-online", is_flag=True, help="On Windows: bring the disk online (writable)."),
     click.option("--mount-path", metavar="E:", help="With --bring-online: its drive letter or empty folder."),

@@ -129,8 +129,9 @@ def _explained(error: Exception, settings: Settings) -> Exception:
         )
     if isinstance(error, BrokenPipeError) or not isinstance(error, OSError):
         return error
-    is_a_file = getattr(error, "filename", None) is not None
-    return CommandFailedError(str(error) if is_a_file else f"the API cannot be reached: {error}")
+    if error.filename is not None:
+        return CommandFailedError(f"{error.filename}: {error.strerror}")
+    return CommandFailedError(f"the API cannot be reached: {getattr(error, 'reason', error)}")
 
 
 def _enter_embedded_aws(context: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001

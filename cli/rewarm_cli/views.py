@@ -233,7 +233,7 @@ def progress_text(volume: Json) -> str | None:
 def _next(record: Json) -> Iterator[str]:
     restore_id = record["restoreId"]
     if is_awaiting(record):
-        yield f"Approve it: rewarm approve {restore_id}"
+        yield f"Approve it: {words.command('approve', restore_id)}"
     if not is_over(record):
         yield f"Watch it: {words.command('status', restore_id, '--watch')}"
         yield f"Cancel it: {words.command('cancel', restore_id)}"
@@ -257,13 +257,69 @@ def show_restores(target: Console, restores: list[Json]) -> None:
         for restore in restores
     ]
     columns = ("id", "status", "started", "finished", "by", "instance", "volumes", "step")
-    print_table(target, columns, rows, right=("volumes",))
+    print_table(target, columns, rows, right=("volumes",), whole=("id", "status"))
 
 
 def _started_by(trigger: Any) -> str:
     if not isinstance(trigger, dict):
         return str(trigger or "-")
     return str(trigger.get("alarmName") or trigger.get("scheduleName") or trigger.get("kind") or "-")
+
+
+def show_fleets(target: Console, fleets: list[Json]) -> None:
+    """A line for each fleet, the newest first."""
+    rows = [
+        [
+            fleet["fleetId"],
+            fleet["status"],
+            words.clock(fleet.get("startedAt")),
+            words.clock(fleet.get("finishedAt")),
+            str(fleet.get("volumeCount") or "-"),
+        ]
+        for fleet in fleets
+    ]
+    print_table(target, ("id", "status", "started", "finished", "volumes"), rows, right=("volumes",))
+
+
+def fleet_lines(record: Json) -> Iterator[str]:
+    """How far a fleet is, what is slow, and what failed."""
+    run = f", run {record['run']}" if record["run"] > 1 else ""
+    yield f"{record['fleetId']} is {record['status']}{run}, since {words.clock(record['startedAt'])}"
+    progress = record.get("progress")
+    if progress is None:
+        yield "Its volumes are not known yet."
+        return
+    counts = ", ".join(f"{count} {state}" for state, count in progress["counts"].items())
+    yield f"{progress['volumeCount']} volumes by {record['restoreCount']} restores: {counts}"
+    if progress["eta"]:
+        yield f"At this pace all have ended by {words.clock(progress['eta'])}"
+    for slow in progress["slowest"]:
+        yield f"  {slow['restoreId']} is {slow['status']} since {words.clock(slow['startedAt'])}"
+    for failed in progress["failed"]:
+        where = f"{failed['restoreId']} volume {failed['index']} ({_selected(failed['snapshot'])})"
+        yield f"  {where} {failed['state']}: {failed['cause']}"
+    if record.get("failure"):
+        yield f"The fleet itself: {record['failure'].get('cause')}"
+
+
+def show_drills(target: Console, drills: list[Json]) -> None:
+    """A line for each drill."""
+    rows = [
+        [
+            words.clock(drill.get("at")),
+            drill["outcome"],
+            *(_against(drill, what) for what in ("recovery", "point")),
+            drill["restoreId"],
+        ]
+        for drill in drills
+    ]
+    print_table(target, ("drill of", "outcome", "recovery time", "recovery point", "id"), rows)
+
+
+def _against(drill: Json, what: str) -> str:
+    took, objective = drill.get(f"{what}Seconds"), drill.get(f"{what}ObjectiveSeconds")
+    found = "-" if took is None else words.duration(took)
+    return found if objective is None else f"{found} of {words.duration(objective)}"
 
 
 def show_runbooks(target: Console, runbooks: list[Json]) -> None:
@@ -277,11 +333,12 @@ def show_runbooks(target: Console, runbooks: list[Json]) -> None:
         ]
         for runbook in runbooks
     ]
-    print_table(target, ("alarm", "updated", "restores", "to"), rows)
+    print_table(target, ("alarm", "updated", "restores", "to"), rows, whole=("alarm",))
 
 
 def _selected(place: Json) -> str:
     names = ("snapshotId", "volumeId", "instanceId", "imageId", "availabilityZone")
     found = next((str(place[name]) for name in names if place.get(name)), None)
     tags = ", ".join(f"{key}={value}" for key, value in (place.get("tags") or {}).items())
-    return found or tags or "-"
+    listed = f"{len(place.get('volumes') or [])} volumes" if place.get("volumes") else None
+    return found or tags or listed or "-"

@@ -148,7 +148,8 @@ class _View:
         else:
             self._print(record, status)
         if is_awaiting(record) and status != self._status:
-            self._console.print(f"Approve it: rewarm approve {record['restoreId']}", soft_wrap=True)
+            typed = words.command("approve", record["restoreId"])
+            self._console.print(f"Approve it: {typed}", soft_wrap=True)
         self._status = status
 
     def close(self) -> None:

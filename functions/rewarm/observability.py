@@ -93,6 +93,8 @@ def figures_reported(event: ReportEvent, result: ReportResult) -> None:
     count("PlannedCostUsd", value=float(result.planned_cost_usd), unit="None")
     count("CostUsd", value=float(result.cost_usd), unit="None")
     count("CostAbovePlanUsd", value=max(0.0, float(above)), unit="None")
+    if result.drill is not None:
+        count("DrillsNotPassed", value=0 if result.drill.outcome == "passed" else 1)
     if event.deadline_at is not None and result.deadline_met is not None:
         _deadline(result, allowed_seconds=(event.deadline_at - event.started_at).total_seconds())
 

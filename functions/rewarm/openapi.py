@@ -26,6 +26,14 @@ from rewarm.contracts import PerformanceRequest, RestoreRequest, answers
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkResult
 from rewarm.contracts.calibration import Calibration, CalibrationAnswer, StoredCalibration
+from rewarm.contracts.fleets import (
+    AcceptedFleet,
+    CancelledFleet,
+    FleetList,
+    FleetRecord,
+    FleetRequest,
+    FleetsQuery,
+)
 from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.schemas import WithoutFieldTitles, request_examples
 
@@ -77,6 +85,7 @@ def _in_path(name: str, says: str, **schema: Any) -> JsonObject:
 
 
 _RESTORE = (_in_path("restoreId", "As POST /restores, messages and lists name it.", maxLength=80),)
+_FLEET = (_in_path("fleetId", "As POST /fleets, messages and lists name it.", maxLength=80),)
 _ALARM = (_in_path("alarmName", "The exact name of the CloudWatch alarm, percent-encoded.", maxLength=255),)
 _BENCHMARK = (_in_path("benchmarkId", "As POST /benchmarks answers it."),)
 _VOLUME = (_in_path("volumeId", "The EBS volume.", pattern="^vol-([0-9a-f]{8}|[0-9a-f]{17})$"),)
@@ -115,6 +124,28 @@ OPERATIONS = (
         method="post", path="/restores/{restoreId}/approve", name="approveRestore",
         says="Approve the plan that a restore waits with.", status=202,
         answer=answers.ApprovedRestore, query=answers.ApprovalQuery, parameters=_RESTORE, errors=(409,),
+    ),
+    Operation(
+        method="post", path="/fleets", name="startFleet", says="Restore many volumes.", status=202,
+        answer=AcceptedFleet, body=FleetRequest, parameters=(_KEY,), errors=(409,),
+    ),
+    Operation(
+        method="get", path="/fleets", name="listFleets", says="List fleets, the newest first.",
+        answer=FleetList, query=FleetsQuery,
+    ),
+    Operation(
+        method="get", path="/fleets/{fleetId}", name="getFleet", says="Show how far a fleet is.",
+        answer=FleetRecord, parameters=_FLEET,
+    ),
+    Operation(
+        method="delete", path="/fleets/{fleetId}", name="cancelFleet",
+        says="Cancel a fleet; volumes at full speed stay.", status=202,
+        answer=CancelledFleet, parameters=_FLEET, errors=(409,),
+    ),
+    Operation(
+        method="post", path="/fleets/{fleetId}/redrive", name="redriveFleet",
+        says="Restore again what is not ready in a fleet, and nothing else.", status=202,
+        answer=AcceptedFleet, parameters=_FLEET, errors=(409,),
     ),
     Operation(
         method="post", path="/plans", name="planRestore", says="Plan a restore; nothing is created.",

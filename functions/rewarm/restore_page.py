@@ -1,4 +1,4 @@
-"""The page of a restore, as the functions draw it that write its account."""
+"""The page of a restore or a fleet, as the functions draw it that write its account."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ def drawn(account: JsonObject) -> str | None:
     """None where it cannot be made: a page is never worth a restore."""
     try:
         # Loaded here: what a page needs, and that it might be missing, stops nothing.
-        from rewarm.page import render  # noqa: PLC0415
+        from rewarm.page import fleet, render  # noqa: PLC0415
 
-        return render(account)
+        return fleet.render(account) if "fleetId" in account else render(account)
     except Exception:
         logger.exception("the page could not be made")
         return None

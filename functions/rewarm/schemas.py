@@ -16,7 +16,8 @@ from rewarm import contracts
 from rewarm.contracts.base import Contract, JsonObject, StepEvent
 from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkResult, BenchmarkTarget
 from rewarm.contracts.calibration import Calibration, MeasuredFigure
-from rewarm.contracts.parsing import parse_restore_request
+from rewarm.contracts.fleets import FleetRequest
+from rewarm.contracts.parsing import parse_restore_request, parsed
 from rewarm.contracts.performance import PerformanceRequest
 from rewarm.contracts.plans import PlanResult
 from rewarm.domain.benchmark.benchmarks import PatternName
@@ -30,6 +31,16 @@ REQUEST: JsonObject = {
     "source": {"volumeId": "vol-0fedcba9876543210", "at": "latest"},
     "target": {"instanceId": INSTANCE_ID},
     "objective": {"readyWithinMinutes": 30, "maxCostUsd": 1},
+}
+FLEET: JsonObject = {
+    "source": {
+        "items": [
+            {"source": {"volumeId": "vol-0fedcba9876543210"}, "target": {"instanceId": INSTANCE_ID}},
+            {"source": {"snapshotId": SNAPSHOT_ID}},
+        ]
+    },
+    "target": {"instanceId": INSTANCE_ID},
+    "objective": {"readyWithinMinutes": 60},
 }
 ALARM: JsonObject = {
     "version": "0",
@@ -59,6 +70,7 @@ def request_examples() -> dict[str, Contract]:
     return {
         "restore-request": parse_restore_request(REQUEST),
         "performance-request": PerformanceRequest(iops=2_000),
+        "fleet-request": parsed(FleetRequest, FLEET),
         "benchmark-request": BenchmarkRequest(
             instance_id=INSTANCE_ID,
             targets=[
@@ -85,7 +97,7 @@ def input_examples() -> dict[str, JsonObject]:
         "minimal-request": {"source": {"snapshotId": SNAPSHOT_ID}, "target": {"instanceId": INSTANCE_ID}},
         "cloudwatch-alarm": ALARM,
         "scheduled-drill": {
-            "request": {**REQUEST, "onFailure": "clean-up", "notify": {"slack": True, "email": False}},
+            "request": {"source": {"alarm": "rewarm-orders-database"}, "drill": {}},
             # EventBridge Scheduler fills the time in; a run that it starts twice restores once.
             "trigger": {
                 "kind": "schedule",

@@ -90,6 +90,11 @@ class Settings:
         return self._required("CHANGE_PERFORMANCE_STATE_MACHINE_ARN")
 
     @property
+    def fleet_state_machine_arn(self) -> str:
+        """The state machine `fleet`; empty for who starts none."""
+        return self.environment.get("FLEET_STATE_MACHINE_ARN", "")
+
+    @property
     def modification_rule(self) -> ModificationRule:
         """How often EC2 lets a volume be modified in this partition."""
         return ModificationRule(self.environment.get("MODIFICATION_RULE") or ModificationRule.FOUR_IN_24_H)

@@ -49,6 +49,8 @@ class LabClock:
         self._anchor_lab = time.time()
         self._speed = 1.0
         self._busy = 0
+        self.people_are_there = False
+        """Somebody may answer what waits for people, such as an approval; such a wait is then not skipped."""
         self._wakings: list[float] = []
         """When each waiting caller is to wake; lab time that runs ahead stops at the first of them."""
 

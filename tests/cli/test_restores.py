@@ -86,6 +86,14 @@ class TestPlan:
         assert (tmp_path / "plan.svg").read_text(encoding="utf-8") == "<svg/>"
         assert stack.calls[-1].query == {"picture": "plan"}
 
+    def test_a_file_that_cannot_be_written_is_named(self, rewarm, stack, tmp_path):
+        stack.before = lambda call: stack.answers.update(
+            {("POST", "/plans"): (200, "<svg/>" if call.headers.get("accept") == "image/svg+xml" else PLAN)}
+        )
+        file = tmp_path / "none" / "plan.svg"
+        shown = rewarm("plan", *REQUEST, "--picture", str(file))
+        assert (shown.status, shown.err) == (FAILED, f"Error: {file}: No such file or directory\n")
+
     def test_without_a_request_nothing_is_sent(self, rewarm, stack):
         shown = rewarm("plan")
         assert (shown.status, stack.calls) == (USAGE, [])
@@ -216,6 +224,13 @@ class TestRestore:
             "dryRun": True,
         }
 
+    def test_start_replaces_on_a_stopped_instance(self, rewarm, stack):
+        rewarm("restore", "--source-instance", "i-1", "--instance", "i-2", "--start", "--yes")
+        assert stack.calls[-1].body == {
+            "source": {"instanceId": "i-1"},
+            "target": {"instanceId": "i-2", "mode": "replace", "start": True},
+        }
+
     def test_a_time_in_a_file_of_yaml_stays_text(self, rewarm, stack, tmp_path):
         file = tmp_path / "request.yaml"
         file.write_text("source: {volumeId: vol-1, at: 2026-11-22T10:00:00Z}\n", encoding="utf-8")
@@ -312,6 +327,13 @@ class TestEnds:
         assert rewarm("report", "restore-1", "--save", str(tmp_path / "page.html")).status == DONE
         assert (tmp_path / "page.html").read_text(encoding="utf-8") == "<html>"
 
+    def test_the_link_is_printed_where_there_is_no_browser(self, rewarm, stack, monkeypatch):
+        stack.put(restored(reportUrl="https://bucket/page"))
+        monkeypatch.setattr("webbrowser.open", lambda _url: False)
+        assert rewarm("report", "restore-1").out == "https://bucket/page\n"
+        monkeypatch.setattr("webbrowser.open", lambda _url: True)
+        assert rewarm("report", "restore-1").out == ""
+
 
 class TestApprove:
     WAITS = {
@@ -368,9 +390,34 @@ class TestApprove:
         assert shown.status == STILL_RUNNING
         assert shown.out.splitlines().count("Approve it: rewarm approve restore-1") == 1
 
+    def test_a_restore_that_has_ended_shows_no_plan_to_approve(self, rewarm, stack):
+        stack.put(restored(**{**self.WAITS, "status": "failed"}))
+
+        def refuse(call):
+            if call.method == "POST":
+                raise RefusedError(409, "RestoreEndedError", "it is failed")
+
+        stack.before = refuse
+        shown = rewarm("approve", "restore-1")
+        assert (shown.status, shown.out) == (REFUSED, "")
+        assert shown.err.startswith("Error: POST /restores/restore-1/approve answered 409 ")
+
+    def test_what_it_says_to_type_names_the_same_stack(self, rewarm, stack):
+        stack.put(restored(**self.WAITS))
+        where = ("--api-url", rewarm.url)
+        approve = f"rewarm approve restore-1 --api-url {rewarm.url}\n"
+        assert approve in rewarm("status", "restore-1", *where).out
+        assert approve in rewarm("status", "restore-1", "--watch", "--timeout", "0m", *where).out
+        watch = f"rewarm status restore-1 --watch --api-url {rewarm.url}\n"
+        assert watch in rewarm("approve", "restore-1", "--yes", *where).out
+
     def test_the_request_can_ask_for_it(self, rewarm, stack):
         rewarm(
             "restore", "--volume", "vol-1", "--instance", "i-1", "--approve-above", "1", "--approve-replace"
         )
         asked = stack.calls[-1].body["objective"]
         assert asked == {"approveAboveUsd": 1.0, "approveReplace": True}
+
+    def test_a_limit_of_nothing_is_a_limit(self, rewarm, stack):
+        rewarm("restore", *REQUEST, "--approve-above", "0", "--max-cost", "0")
+        assert stack.calls[-1].body["objective"] == {"approveAboveUsd": 0.0, "maxCostUsd": 0.0}

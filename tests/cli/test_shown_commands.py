@@ -79,7 +79,7 @@ RECORD = {"restoreId": "restore-1", "status": "initializing", "volumes": [], "ap
 def answering(stack, monkeypatch, tmp_path):
     """An API with everything that the documents' commands name, and a folder with their files."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("click.launch", lambda _url: 0)
+    monkeypatch.setattr("webbrowser.open", lambda _url: True)
     monkeypatch.setattr(volumes, "PAUSE_SECONDS", 0.0)
     for name in ("request.yaml", "rewarm-orders-database.yaml"):
         (tmp_path / name).write_text(FILE, encoding="utf-8")

@@ -41,6 +41,8 @@ UNUSED: dict[tuple[str, str], set[str]] = {
     },
     ("AWS::IAM::ManagedPolicy", "Groups"): {"iam:AttachGroupPolicy", "iam:DetachGroupPolicy"},
     ("AWS::IAM::ManagedPolicy", "Users"): {"iam:AttachUserPolicy", "iam:DetachUserPolicy"},
+    ("AWS::IAM::Policy", "Groups"): {"iam:PutGroupPolicy", "iam:GetGroupPolicy", "iam:DeleteGroupPolicy"},
+    ("AWS::IAM::Policy", "Users"): {"iam:PutUserPolicy", "iam:GetUserPolicy", "iam:DeleteUserPolicy"},
     ("AWS::Lambda::Function", "CapacityProviderConfig"): {"lambda:PassCapacityProvider"},
     ("AWS::Lambda::Function", "CodeSigningConfigArn"): {
         "lambda:GetCodeSigningConfig", "lambda:PutFunctionCodeSigningConfig",

@@ -18,6 +18,7 @@ HANDLERS = ROOT / "functions/rewarm/handlers"
 MACHINES = {
     "RestoreStateMachine": ROOT / "statemachine/restore.asl.yaml",
     "RestoreVolumeStateMachine": ROOT / "statemachine/restore_volume.asl.yaml",
+    "FleetStateMachine": ROOT / "statemachine/fleet.asl.yaml",
     "ChangePerformanceStateMachine": ROOT / "statemachine/change_performance.asl.yaml",
 }
 

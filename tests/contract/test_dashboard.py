@@ -121,7 +121,7 @@ BODY = {
 }  # fmt: skip
 """CloudWatch API reference, "Dashboard Body Structure and Syntax"; only the widgets that are used here."""
 KINDS = {"metric": METRIC, "text": TEXT, "alarm": ALARMS}
-RUN_BY_EACH_RESTORE = {"DeadlinesMissed", "CostAbovePlanUsd", "MessagesRefused"}
+RUN_BY_EACH_RESTORE = {"DeadlinesMissed", "CostAbovePlanUsd", "DrillsNotPassed", "MessagesRefused"}
 
 
 def alarms() -> dict[str, Json]:
@@ -172,7 +172,7 @@ def event(**fields: Any) -> Json:
     return {"restoreId": RESTORE_ID, "now": stamp, **fields}
 
 
-def report(patch: pytest.MonkeyPatch, result: Json) -> None:
+def report(patch: pytest.MonkeyPatch, result: Json, drill: Json | None = None) -> None:
     world = World()
     key = write_plans(RESTORE_ID, [volume_plan()], world.artifacts)
     handle(
@@ -180,7 +180,7 @@ def report(patch: pytest.MonkeyPatch, result: Json) -> None:
         event(
             startedAt=(NOW - timedelta(minutes=20)).isoformat(),
             deadlineAt=(NOW + timedelta(minutes=10)).isoformat(),
-            request=request().to_json(), trigger={"kind": "api"}, plansKey=key,
+            request=request(drill=drill).to_json(), trigger={"kind": "api"}, plansKey=key,
             results=[result],
         ),
         artifacts=world.artifacts, table=world.table, history=world.history,
@@ -192,6 +192,7 @@ def report_ready(patch: pytest.MonkeyPatch) -> None:
         patch,
         {"index": 0, "verdict": "ready", "volumeId": VOLUME_ID, "plan": plan().to_json(),
          "readyAt": NOW.isoformat()},
+        drill={"runbook": "rewarm-orders", "recoveryTimeMinutes": 5},
     )  # fmt: skip
 
 
@@ -288,6 +289,7 @@ class TestMetrics:
 
         assert of("DeadlineUsedPercent") == [pytest.approx(100 * 20 / 30)]
         assert of("DeadlinesMissed") == [0]
+        assert of("DrillsNotPassed") == [1], "it took 20 minutes, and may take 5"
         assert of("AgentMibPerSecond") == [31.7]
         assert of("CostAbovePlanUsd") == [0, 0]
         assert of("RestoreSeconds") == [1_200, 1_200]

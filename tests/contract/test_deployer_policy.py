@@ -39,6 +39,7 @@ ARNS = {
     "AWS::DynamoDB::Table": "arn:aws:dynamodb:{here}:table/{name}",
     "AWS::Events::Rule": "arn:aws:events:{here}:rule/{name}",
     "AWS::IAM::ManagedPolicy": "arn:aws:iam::{account}:policy/{name}",
+    "AWS::IAM::Policy": ROLE,
     "AWS::IAM::Role": "arn:aws:iam::{account}:role/{name}",
     "AWS::Lambda::Function": "arn:aws:lambda:{here}:function:{name}",
     "AWS::Lambda::LayerVersion": "arn:aws:lambda:{here}:layer:{name}",

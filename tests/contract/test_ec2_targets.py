@@ -10,7 +10,7 @@ import pytest
 from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.domain import errors
-from rewarm.domain.model import FastSnapshotRestore
+from rewarm.domain.model import FastSnapshotRestore, StatusChecks
 from tests.contract.answers import ApiError, Aws
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -49,6 +49,47 @@ class TestInstances:
         ec2 = Aws("ec2").on("DescribeInstances", answer)
         with pytest.raises(errors.TargetNotFoundError):
             Ec2Instances(ec2.client, Aws("ssm").client).get(INSTANCE)
+
+    def test_tells_when_systems_manager_heard_from_it_and_why_it_stopped(self) -> None:
+        told = {
+            "InstanceId": INSTANCE, "State": {"Name": "stopped"}, "Placement": {"AvailabilityZone": ZONE},
+            "InstanceType": "m7g.large", "Tags": [{"Key": "Name", "Value": "app"}],
+            "StateReason": {"Code": "Client.InvalidKMSKey", "Message": "the key is disabled"},
+        }  # fmt: skip
+        known = [{"InstanceId": INSTANCE, "PingStatus": "Online", "LastPingDateTime": NOW}]
+        ec2 = Aws("ec2").on("DescribeInstances", {"Reservations": [{"Instances": [told]}]})
+        ssm = Aws("ssm").on("DescribeInstanceInformation", {"InstanceInformationList": known})
+        found = Ec2Instances(ec2.client, ssm.client).get(INSTANCE)
+        assert (found.heard_at, found.state_reason) == (NOW, "the key is disabled")
+        assert found.tags == {"Name": "app"}
+
+    def test_tags_an_instance_before_it_starts_it(self) -> None:
+        ec2 = Aws("ec2").on("CreateTags", {}).on("StartInstances", {}).on("StopInstances", {})
+        ec2.on("DeleteTags", {})
+        states = Ec2Instances(ec2.client, Aws("ssm").client)
+        states.start(INSTANCE, {"rewarm:started-by-stack": "rewarm"})
+        states.stop(INSTANCE)
+        states.untag(INSTANCE, "rewarm:started-by-stack")
+        assert [name for name, _ in ec2.calls] == [
+            "CreateTags",
+            "StartInstances",
+            "StopInstances",
+            "DeleteTags",
+        ]
+        assert ec2.calls[2][1] == {"InstanceIds": [INSTANCE]}, "never by force"
+
+    def test_tells_the_status_checks(self) -> None:
+        told = {
+            "InstanceId": INSTANCE,
+            "SystemStatus": {"Status": "ok"},
+            "InstanceStatus": {"Status": "impaired"},
+        }
+        ec2 = Aws("ec2").on("DescribeInstanceStatus", {"InstanceStatuses": [told]}, {"InstanceStatuses": []})
+        states = Ec2Instances(ec2.client, Aws("ssm").client)
+        found = states.status_checks(INSTANCE)
+        assert found == StatusChecks("ok", "impaired", "not-applicable")
+        assert not found.passed
+        assert states.status_checks(INSTANCE) is None, "it does not run"
 
     def test_names_the_zones(self) -> None:
         zones = [{"ZoneName": "us-east-1b"}, {"ZoneName": "us-east-1a"}]

@@ -145,3 +145,23 @@ def test_a_refusal_has_a_name(code: str) -> None:
         DynamoHistory(aws.client, TABLE).records()
     with pytest.raises(errors.ThrottledError):
         DynamoHistory(aws.client, TABLE).add([RECORD])
+
+
+def test_the_drills_of_a_runbook_come_back_by_time_and_once_each(history: DynamoHistory) -> None:
+    first, second = (
+        {"restoreId": f"restore-{number}", "at": f"2026-11-2{number}T03:00:00Z", "recoverySeconds": 450}
+        for number in (1, 2)
+    )
+    for result in (second, first, {**second, "recoverySeconds": 460}):
+        history.add_drill("rewarm-orders", result)
+    history.add_drill("rewarm-other", first)
+    assert history.drills("rewarm-orders") == [first, {**second, "recoverySeconds": 460}]
+    assert history.drills("rewarm-none") == []
+    assert history.records() == []
+
+
+def test_the_oldest_drills_go_when_there_are_too_many(history: DynamoHistory) -> None:
+    for number in range(MOST_RECORDS + 5):
+        history.add_drill("rewarm-orders", {"restoreId": f"restore-{number:03}", "at": f"{number:03}"})
+    found = history.drills("rewarm-orders")
+    assert [found[0]["restoreId"], len(found)] == ["restore-005", MOST_RECORDS]

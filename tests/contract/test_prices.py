@@ -110,3 +110,33 @@ def test_the_users_own_prices_win() -> None:
 def test_bad_prices_are_refused_by_name(text: str) -> None:
     with pytest.raises(InvalidRequestError, match="PriceOverrides"):
         AwsPrices(Aws("pricing").client, "us-east-1", text).book(now=NOW)
+
+
+class TestTransfer:
+    def test_is_the_dearest_of_the_pair_of_regions(self) -> None:
+        asked: list[dict[str, Any]] = []
+
+        def answer(params: dict[str, Any]) -> dict[str, Any]:
+            asked.append(params)
+            found = [product("EUW1-APN1-AWS-Out-Bytes", "0.02"), product("EUW1-APN1-AWS-Out-Bytes", "0.01")]
+            return {"FormatVersion": "aws_v1", "PriceList": found}
+
+        known = AwsPrices(Aws("pricing").on("GetProducts", answer).client, "ap-northeast-1")
+        assert known.transfer_usd_per_gib("eu-west-1", now=NOW) == Decimal("0.02")
+        (params,) = asked
+        assert params["ServiceCode"] == "AWSDataTransfer"
+        assert {one["Field"]: one["Value"] for one in params["Filters"]} == {
+            "fromRegionCode": "eu-west-1",
+            "toRegionCode": "ap-northeast-1",
+            "transferType": "InterRegion Outbound",
+        }
+
+    @pytest.mark.parametrize(
+        "answer", [ApiError("InternalErrorException"), {"FormatVersion": "aws_v1", "PriceList": []}]
+    )
+    def test_is_unknown_where_the_price_list_does_not_say(self, answer: Any) -> None:
+        pricing = Aws("pricing").on("GetProducts", answer)
+        assert AwsPrices(pricing.client, "sa-east-1").transfer_usd_per_gib("eu-west-1", now=NOW) is None
+
+    def test_is_unknown_where_there_is_no_list(self) -> None:
+        assert AwsPrices(Aws("pricing").client, "cn-north-1").transfer_usd_per_gib("x", now=NOW) is None

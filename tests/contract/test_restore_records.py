@@ -43,6 +43,20 @@ def recorded(dynamodb: Any) -> list[tuple[str, Json]]:
     return calls
 
 
+class TestSeveralRestores:
+    def test_of_each_that_is_known_only_what_was_asked_for(self, table: DynamoRestoreTable) -> None:
+        table.put_new("r1", {"status": "ready", "settled0": True, "events": []})
+        table.put_new("r3", {"status": "planned"})
+        found = table.get_each(["r1", "r2", "r3"], ("status", "settled0"))
+        assert found == {"r1": {"status": "ready", "settled0": True}, "r3": {"status": "planned"}}
+
+    def test_a_hundred_are_read_by_one_call(self, dynamodb: Any, table: DynamoRestoreTable) -> None:
+        calls = recorded(dynamodb)
+        assert table.get_each([f"r{number}" for number in range(250)], ("status",)) == {}
+        asked = [params["RequestItems"][TABLE]["Keys"] for name, params in calls if name == "BatchGetItem"]
+        assert [len(keys) for keys in asked] == [100, 100, 50]
+
+
 class TestAdvance:
     def test_sets_the_status_of_a_restore_that_goes_on(self, table: DynamoRestoreTable) -> None:
         table.put_new("r1", {"status": "accepted", "waiting": None})

@@ -18,6 +18,7 @@ from tests.local.aws.region.region_lab import INSTANCE, ZONE, Lab
 
 KEY = "11111111-2222-3333-4444-555555555555"
 VOLUME = "vol-0123456789abcdef0"
+OTHER = "999999999999"
 
 
 def assign(lab: Lab, source: dict[str, Any], **changes: Any) -> list[VolumeAssignment]:
@@ -124,6 +125,42 @@ class TestOfAVolume:
         assert "archived" in reasons[cold]
         assert "is disabled" in reasons[locked]
         assert reasons[old] == f"older than {usable}"
+
+    def test_takes_the_newest_that_another_account_shares(self) -> None:
+        lab = Lab()
+        now = lab.region.now()
+        theirs = {"volume_id": VOLUME, "owner_id": OTHER}
+        lab.snapshot(**theirs, start_time=now - 300)
+        shared = lab.snapshot(**theirs, start_time=now - 200, shared_with_me=True)
+        locked = lab.snapshot(
+            **theirs, start_time=now - 100, shared_with_me=True, encrypted=True, kms_key_id=KEY
+        )
+        lab.region.put_key(KEY, allowed=False)
+        mine = lab.snapshot(volume_id=VOLUME, start_time=now)
+        (found,) = assign(lab, {"volumeId": VOLUME, "ownerId": OTHER})
+        assert found.snapshot_id == shared
+        assert found.chosen_because == f"the newest usable snapshot of {VOLUME} that account {OTHER} shares"
+        (passed,) = found.passed_over
+        assert passed.snapshot_id == locked
+        assert "its policy must allow this account kms:DescribeKey, kms:Decrypt" in passed.reason
+        (own,) = assign(lab, {"volumeId": VOLUME})
+        assert own.snapshot_id == mine
+
+    def test_says_where_an_account_shares_none(self) -> None:
+        lab = Lab()
+        lab.snapshot(volume_id=VOLUME, owner_id=OTHER)
+        with pytest.raises(SnapshotNotFoundError, match=r"^source.ownerId: account 9{12} shares no snapshot"):
+            assign(lab, {"volumeId": VOLUME, "ownerId": OTHER})
+
+    def test_a_named_snapshot_must_be_the_accounts(self) -> None:
+        lab = Lab()
+        mine, shared = lab.snapshot(), lab.snapshot(owner_id=OTHER, shared_with_me=True)
+        assert assign(lab, {"snapshotId": shared, "ownerId": OTHER})[0].snapshot_id == shared
+        with pytest.raises(
+            InvalidRequestError,
+            match=rf"^source.ownerId: found {OTHER}; {mine} belongs to account 123456789012",
+        ):
+            assign(lab, {"snapshotId": mine, "ownerId": OTHER})
 
     def test_says_where_only_the_recycle_bin_has_any(self) -> None:
         lab = Lab()

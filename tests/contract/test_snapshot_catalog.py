@@ -10,6 +10,7 @@ import pytest
 from local.aws.wire.inprocess import client
 from rewarm.adapters.snapshots import Ec2SnapshotCatalog
 from rewarm.domain import errors
+from rewarm.domain.model import ImageVolume
 from tests.contract.answers import ApiError, Aws
 from tests.local.aws.region.region_lab import Lab
 
@@ -71,19 +72,24 @@ class TestSnapshots:
 
     def test_asks_for_every_tag(self) -> None:
         ec2 = Aws("ec2").on("DescribeSnapshots", {"Snapshots": []})
-        assert catalog(ec2.client).with_tags({"a": "1", "b": "2"}) == []
+        assert list(catalog(ec2.client).with_tags({"a": "1", "b": "2"})) == []
         names = [one["Name"] for one in ec2.params("DescribeSnapshots")[0]["Filters"]]
         assert names == ["tag:a", "tag:b"]
 
-    def test_an_image_tells_its_snapshots_by_device(self) -> None:
+    def test_an_image_tells_its_volumes_by_device(self) -> None:
+        settings = {"VolumeType": "gp3", "VolumeSize": 100, "Iops": 4_000, "Throughput": 250}
         mappings = [
             {"DeviceName": "/dev/xvda", "Ebs": {"SnapshotId": SNAPSHOT}},
+            {"DeviceName": "/dev/sdf", "Ebs": {"SnapshotId": SNAPSHOT, **settings}},
             {"DeviceName": "/dev/sdb", "VirtualName": "ephemeral0"},
             {"DeviceName": "/dev/sdc", "Ebs": {"VolumeSize": 8}},
         ]
         ec2 = Aws("ec2").on("DescribeImages", {"Images": [{"BlockDeviceMappings": mappings}]})
         found = catalog(ec2.client).of_image("ami-0123456789abcdef0")
-        assert found == {"/dev/xvda": SNAPSHOT}
+        assert found == {
+            "/dev/xvda": ImageVolume(SNAPSHOT),
+            "/dev/sdf": ImageVolume(SNAPSHOT, "gp3", 100, 4_000, 250),
+        }
 
     def test_a_missing_image_counts_as_a_missing_snapshot(self) -> None:
         ec2 = Aws("ec2").on("DescribeImages", ApiError("InvalidAMIID.NotFound"), {"Images": []})
@@ -150,7 +156,10 @@ class TestKeys:
                 "is to be deleted at 2026-11-21 03:00 UTC; keep it: aws kms cancel-key-deletion",
             ),
             ({"state": "PendingImport"}, "cannot be used, its state is PendingImport"),
-            ({"allowed": False}, "may not be used from here; the key's policy must allow it"),
+            (
+                {"allowed": False},
+                "may not be used from here; its policy must allow this account kms:DescribeKey, kms:Decrypt",
+            ),
         ],
     )
     def test_says_what_is_wrong_with_a_key(self, fields: dict[str, Any], problem: str | None) -> None:

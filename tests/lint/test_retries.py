@@ -49,6 +49,7 @@ OTHER_ATTEMPTS = {
     # EC2 needs its time to detach what is to be deleted.
     ("Clean Up", BUSY): 20,
     ("Clean Up Attempt", BUSY): 20,
+    ("Clean Up Drill", BUSY): 20,
     # The message does not wait for a page.
     ("Report Volume", ("ThrottledError",)): 2,
     ("Report Volume", BUSY): 2,
@@ -105,18 +106,18 @@ def test_a_function_is_asked_again_after_whatever_passes(name: str, state: Json)
 
 
 def test_only_what_a_new_tag_allows_is_tried_again_where_it_is_denied() -> None:
-    """IAM sees the tag that DetachVolume needs a little later; elsewhere a denial stays one."""
+    """IAM sees the tag that DetachVolume or StartInstances needs a little later; else a denial stays."""
     denied = ("AccessDeniedError",)
     found = [
         one.values[0]
         for one in TASKS
         if denied in {tuple(block["ErrorEquals"]) for block in one.values[1]["Retry"]}
     ]
-    assert found == ["Replace Detachment"]
+    assert found == ["Replace Detachment", "Start Instance"]
 
 
 def test_every_exception_is_in_use() -> None:
     used = {(one.values[0], tuple(block["ErrorEquals"])) for one in TASKS for block in one.values[1]["Retry"]}
     assert used >= set(OTHER_ATTEMPTS)
     assert {errors for _, errors in used} == set(BLOCKS)
-    assert len(MACHINES) == 3
+    assert len(MACHINES) == 4

@@ -17,6 +17,7 @@ from tests.support.tree import BIN, ROOT, complaints, files
 MACHINES = files("*.asl.yaml", below="statemachine")
 SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
 EXAMPLE_ARN = "arn:aws:lambda:us-east-1:123456789012:function:example"
+NUMBERS = {"TimeoutSeconds", "MaxConcurrency", "ToleratedFailurePercentage", "ToleratedFailureCount"}
 MAX_DEFINITION_BYTES = 1_048_576
 """AWS documentation, Step Functions quotas: a state machine definition."""
 
@@ -56,13 +57,14 @@ def test_asl_validator(path, tmp_path):
 def test_cfn_lint_of_the_definition(path, tmp_path):
     """Rule E3601 looks only into AWS::StepFunctions::StateMachine, so the definition is wrapped in one.
 
-    It knows no expression in TimeoutSeconds, which JSONata states may have (Step Functions developer guide,
-    "Transforming data with JSONata in Step Functions"): a number stands for it here.
+    It knows no expression where a number is due, which JSONata states may have (Step Functions developer
+    guide, "Transforming data with JSONata in Step Functions"): a number stands for it here.
     """
     found = definition(path)
     for state in found["States"].values():
-        if str(state.get("TimeoutSeconds", "")).startswith("{%"):
-            state["TimeoutSeconds"] = 60
+        for name in NUMBERS & state.keys():
+            if str(state[name]).startswith("{%"):
+                state[name] = 60
     properties = {"RoleArn": "arn:aws:iam::123456789012:role/example", "Definition": found}
     wrapped = {
         "Resources": {"Machine": {"Type": "AWS::StepFunctions::StateMachine", "Properties": properties}}

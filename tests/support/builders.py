@@ -35,6 +35,7 @@ from tests.support.fakes import (
     FakePageLinks,
     FakePrices,
     FakeQuotas,
+    FakeSnapshotCopies,
     FakeSnapshots,
     FakeTable,
     FakeVolumes,
@@ -60,6 +61,7 @@ class World:
 
     snapshots: FakeSnapshots = field(default_factory=FakeSnapshots)
     fast_restores: FakeFastRestores = field(default_factory=FakeFastRestores)
+    copies: FakeSnapshotCopies = field(default_factory=FakeSnapshotCopies)
     volumes: FakeVolumes = field(default_factory=lambda: FakeVolumes(NOW))
     modifications: FakeModifications = field(init=False)
     instances: FakeInstances = field(default_factory=FakeInstances)

@@ -29,14 +29,17 @@ from rewarm.domain.model import (
     Attachment,
     BinnedSnapshot,
     CommandStatus,
+    CopyOrder,
     Extent,
     FastSnapshotRestore,
+    ImageVolume,
     InitializationStatus,
     Instance,
     InstanceEbsLimits,
     PriceBook,
     ReadActivity,
     Snapshot,
+    StatusChecks,
     Volume,
     VolumeSettings,
 )
@@ -44,7 +47,7 @@ from rewarm.domain.plan.facts import UnusedQuotas
 from rewarm.domain.ready.agent_output import SentCommand
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.extents import Runs
-from rewarm.domain.volume.leftovers import FastRestoreClaim
+from rewarm.domain.volume.leftovers import ExecutionEnd, FastRestoreClaim
 from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG, Performance, VolumeModification
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG
 from rewarm.ports.messages import LinkedPage
@@ -77,17 +80,23 @@ class FakeSnapshots:
 
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
     images: dict[str, dict[str, str]] = field(default_factory=dict)
+    image_volumes: dict[str, ImageVolume] = field(default_factory=dict)
+    """By snapshot, what an image says of the volume beside it."""
     extents: dict[str, list[Extent]] = field(default_factory=dict)
     listed: list[str] = field(default_factory=list)
     binned: list[BinnedSnapshot] = field(default_factory=list)
     archive_restores: dict[str, ArchiveRestore] = field(default_factory=dict)
     key_problems: dict[str, str] = field(default_factory=dict)
     keys_asked: list[str] = field(default_factory=list)
+    elsewhere: dict[str, FakeSnapshots] = field(default_factory=dict)
 
     def add(self, snapshot: Snapshot, extents: Iterable[Extent] = (Extent(0, 4),)) -> Snapshot:
         self.snapshots[snapshot.snapshot_id] = snapshot
         self.extents[snapshot.snapshot_id] = list(extents)
         return snapshot
+
+    def in_region(self, region: str | None) -> FakeSnapshots:
+        return self if region is None else self.elsewhere[region]
 
     def get(self, snapshot_id: str) -> Snapshot:
         if snapshot_id not in self.snapshots:
@@ -104,22 +113,69 @@ class FakeSnapshots:
         self.keys_asked.append(kms_key_id)
         return self.key_problems.get(kms_key_id)
 
-    def of_volume(self, volume_id: str) -> list[Snapshot]:
-        return [one for one in self.snapshots.values() if one.volume_id == volume_id]
+    def of_volume(self, volume_id: str, owner_id: str | None = None) -> list[Snapshot]:
+        owner = owner_id or "123456789012"
+        found = self.snapshots.values()
+        return [one for one in found if (one.volume_id, one.owner_id) == (volume_id, owner)]
 
-    def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
-        return [one for one in self.snapshots.values() if tags.items() <= one.tags.items()]
+    def of_volumes(self, volume_ids: Sequence[str]) -> Iterator[Snapshot]:
+        wanted = frozenset(volume_ids)
+        return (one for one in self.snapshots.values() if one.volume_id in wanted)
 
-    def of_image(self, image_id: str) -> dict[str, str]:
+    def restorable(self, snapshot_ids: Sequence[str]) -> Iterator[Snapshot]:
+        return (self.snapshots[one] for one in snapshot_ids if one in self.snapshots)
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
+        return (one for one in self.snapshots.values() if tags.items() <= one.tags.items())
+
+    def of_image(self, image_id: str) -> dict[str, ImageVolume]:
         if image_id not in self.images:
             raise SnapshotNotFoundError(f"there is no image {image_id}")
-        return dict(self.images[image_id])
+        found = self.images[image_id]
+        return {device: self.image_volumes.get(found[device], ImageVolume(found[device])) for device in found}
 
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         found = self.get(snapshot_id)
         assert (size_gib, full_size_bytes) == (found.size_gib, found.full_size_bytes)
         self.listed.append(snapshot_id)
         return iter([Runs(self.extents[snapshot_id])])
+
+
+@dataclass
+class FakeSnapshotCopies:
+    """Port SnapshotCopies."""
+
+    made: dict[str, Snapshot] = field(default_factory=dict)
+    orders: list[CopyOrder] = field(default_factory=list)
+    hidden: bool = False
+    """DescribeSnapshots does not show them yet."""
+    failure: Exception | None = None
+
+    def start(self, order: CopyOrder) -> str:
+        if self.failure is not None:
+            raise self.failure
+        self.orders.append(order)
+        name = f"snap-{len(self.orders):017x}"
+        self.made[name] = Snapshot(
+            name, "pending", None, "standard", None, 100, None, datetime(2026, 11, 21, 3, tzinfo=UTC), None,
+            encrypted=False, kms_key_id=None, owner_id="123456789012", progress_percent=0,
+            tags=dict(order.tags),
+        )  # fmt: skip
+        return name
+
+    def change(self, snapshot_id: str, **fields: Any) -> None:
+        self.made[snapshot_id] = replace(self.made[snapshot_id], **fields)
+
+    def of_restore(self, restore_id: str, index: int) -> list[Snapshot]:
+        if self.failure is not None:
+            raise self.failure
+        wanted = {"rewarm:restore-id": restore_id, "rewarm:volume-index": str(index)}
+        return (
+            [] if self.hidden else [one for one in self.made.values() if wanted.items() <= one.tags.items()]
+        )
+
+    def delete(self, snapshot_id: str) -> None:
+        self.made.pop(snapshot_id, None)
 
 
 @dataclass
@@ -240,6 +296,12 @@ class FakeVolumes:
             raise VolumeNotFoundError(f"there is no volume {volume_id}")
         return self.volumes[volume_id]
 
+    def existing(self, volume_ids: Sequence[str]) -> Iterator[Volume]:
+        return (self.volumes[one] for one in volume_ids if one in self.volumes)
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Volume]:
+        return (one for one in self.volumes.values() if tags.items() <= one.settings.tags.items())
+
     def created_by(self, restore_id: str) -> list[Volume]:
         return [
             one for one in self.volumes.values() if one.settings.tags.get("rewarm:restore-id") == restore_id
@@ -354,7 +416,7 @@ class FakeModifications:
 
 @dataclass
 class FakeInstances:
-    """Port Instances."""
+    """Ports Instances and InstanceStates; a started instance runs at once, and is silent until `hear`."""
 
     instances: dict[str, Instance] = field(default_factory=dict)
     zones: list[str] = field(default_factory=lambda: ["ap-northeast-1a", "ap-northeast-1c"])
@@ -362,9 +424,42 @@ class FakeInstances:
         default_factory=lambda: InstanceEbsLimits(593.75, 593.75, 20_000, 20_000)
     )
 
+    checks: StatusChecks = field(default_factory=lambda: StatusChecks("ok", "initializing", "ok"))
+    failure: Exception | None = None
+    """Of start and stop."""
+    stops_slowly: bool = False
+    starts: list[str] = field(default_factory=list)
+
     def add(self, instance: Instance) -> Instance:
         self.instances[instance.instance_id] = instance
         return instance
+
+    def hear(self, instance_id: str, at: datetime) -> None:
+        """Systems Manager hears from it."""
+        self._change(instance_id, ssm_online=True, heard_at=at)
+
+    def start(self, instance_id: str, tags: Mapping[str, str]) -> None:
+        found = self._change(instance_id, tags={**self.get(instance_id).tags, **tags})
+        if self.failure is not None:
+            raise self.failure
+        if found.state == "stopped":
+            self.starts.append(instance_id)
+            self._change(instance_id, state="running")
+
+    def stop(self, instance_id: str) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self._change(instance_id, state="stopping" if self.stops_slowly else "stopped")
+
+    def untag(self, instance_id: str, *keys: str) -> None:
+        tags = self.get(instance_id).tags
+        self._change(instance_id, tags={name: value for name, value in tags.items() if name not in keys})
+
+    def status_checks(self, instance_id: str) -> StatusChecks | None:
+        return self.checks if self.get(instance_id).state == "running" else None
+
+    def _change(self, instance_id: str, **changes: Any) -> Instance:
+        return self.add(replace(self.instances[instance_id], **changes))
 
     def get(self, instance_id: str) -> Instance:
         if instance_id not in self.instances:
@@ -474,6 +569,12 @@ class FakePrices:
     """Port Prices; figures of ap-northeast-1."""
 
     price_book: PriceBook
+    transfer: Decimal | None = Decimal("0.02")
+
+    def transfer_usd_per_gib(self, from_region: str, *, now: datetime) -> Decimal | None:
+        assert from_region
+        assert now.tzinfo is not None
+        return self.transfer
 
     def book(self, *, now: datetime) -> PriceBook:
         assert now.tzinfo is not None
@@ -507,7 +608,7 @@ class FakeArtifacts:
         }
     )
 
-    def put_json(self, key: str, value: JsonObject) -> None:
+    def put_json(self, key: str, value: Any) -> None:
         self.objects[key] = json.loads(json.dumps(value))
 
     def put_page(self, key: str, html: str) -> None:
@@ -590,6 +691,12 @@ class FakeTable:
         record = self.records.get(restore_id, {})
         swept = record.get("cancelAsked") is False
         return Standing(self.is_cancelled(restore_id), record.get("status"), was_swept=swept)
+
+    def get_each(self, restore_ids: Sequence[str], names: Sequence[str]) -> dict[str, JsonObject]:
+        known = {one: self.records[one] for one in restore_ids if one in self.records}
+        return {
+            one: _copy({name: found[name] for name in names if name in found}) for one, found in known.items()
+        }
 
     def update(self, restore_id: str, changes: JsonObject) -> None:
         assert all(volume_of(name) is None for name in changes), f"of a volume: {sorted(changes)}"
@@ -739,6 +846,18 @@ class FakeHistory:
     kept: list[Measured] = field(default_factory=list)
     calibrated: JsonObject | None = None
     failure: Exception | None = None
+    drilled: dict[str, list[JsonObject]] = field(default_factory=dict)
+
+    def drills(self, runbook: str) -> list[JsonObject]:
+        if self.failure is not None:
+            raise self.failure
+        return list(self.drilled.get(runbook, []))
+
+    def add_drill(self, runbook: str, result: JsonObject) -> None:
+        if self.failure is not None:
+            raise self.failure
+        others = [one for one in self.drilled.get(runbook, []) if one["restoreId"] != result["restoreId"]]
+        self.drilled[runbook] = [*others, result]
 
     def records(self) -> list[Measured]:
         if self.failure is not None:
@@ -807,6 +926,23 @@ class FakeExecutions:
         if self.started.setdefault(restore_id, _copy(execution_input)) != execution_input:
             raise RequestRefusedError("ExecutionAlreadyExists")
         return f"arn:aws:states:ap-northeast-1:123456789012:execution:restore:{restore_id}"
+
+
+@dataclass
+class FakeFleets(FakeExecutions):
+    """Port FleetExecutions; each execution runs until a test says how it ended."""
+
+    ends: dict[str, ExecutionEnd] = field(default_factory=dict)
+    stopped: dict[str, str] = field(default_factory=dict)
+
+    def arn_of(self, name: str) -> str:
+        return f"arn:aws:states:ap-northeast-1:123456789012:execution:fleet:{name}"
+
+    def ending(self, arn: str) -> ExecutionEnd:
+        return self.ends.get(arn, ExecutionEnd("RUNNING"))
+
+    def stop(self, arn: str, cause: str) -> None:
+        self.stopped[arn] = cause
 
 
 def tokyo_prices(as_of: datetime) -> PriceBook:

@@ -47,6 +47,7 @@ PLACES = {
     "<device>": "/dev/sdf",
     "<bucket>": "rewarm-artifacts",
     "<restoreId>": "restore-1",
+    "<fleetId>": "fleet-1",
     "restore-…": "restore-1",
     "<version>": "known",
     "<askedAt>": "2026-11-22T10:00:00Z",

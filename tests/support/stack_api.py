@@ -41,6 +41,7 @@ class StackApi:
 
     restores: dict[str, Json] = field(default_factory=dict)
     runbooks: dict[str, Json] = field(default_factory=dict)
+    fleets: dict[str, Json] = field(default_factory=dict)
     answers: dict[tuple[str, str], Any] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     before: Callable[[Call], None] = lambda _call: None
@@ -99,6 +100,28 @@ class StackApi:
             raise RefusedError(409, "RestoreEndedError", f"{name} has ended: it is {record['status']}")
         self.put({**record, "status": "cancelled"})
         return 202, {"restoreId": name, "status": record["status"], "cancelRequested": True}
+
+    def _post_fleets(self, call: Call, name: str) -> tuple[int, Json]:
+        fleet_id = name.removesuffix("/redrive") or f"fleet-{len(self.fleets) + 1}"
+        run = self.fleets.get(fleet_id, {"run": 0})["run"] + 1
+        progress = {"volumeCount": 2, "counts": {"waiting": 2}, "eta": None, "slowest": [], "failed": []}
+        self.fleets[fleet_id] = {
+            "fleetId": fleet_id, "status": "accepted", "startedAt": "2026-11-22T10:00:00Z",
+            "finishedAt": None, "run": run, "restoreCount": 1, "progress": progress, "failure": None,
+            "reportUrl": None, "volumeCount": 2, "request": call.body,
+        }  # fmt: skip
+        return 202, {"fleetId": fleet_id, "status": "accepted", "run": run}
+
+    def _get_fleets(self, call: Call, name: str) -> tuple[int, Json]:
+        if not name:
+            return 200, self._page("fleets", list(reversed(self.fleets.values())), call)
+        if name not in self.fleets:
+            raise RefusedError(404, "FleetNotFoundError", f"there is no fleet {name}")
+        return 200, self.fleets[name]
+
+    def _delete_fleets(self, _call: Call, name: str) -> tuple[int, Json]:
+        self.fleets[name]["status"] = "cancelled"
+        return 202, {"fleetId": name, "status": "restoring", "cancelRequested": True}
 
     def _get_runbooks(self, call: Call, name: str) -> tuple[int, Json]:
         if name:

@@ -153,6 +153,7 @@ def _volume_events(request: contracts.RestoreRequest) -> list[Contract]:
             phase="detach",
         ),
         contracts.AttachVolumeEvent(**one, request=request),
+        contracts.StartInstanceEvent(**COMMON, volume=volume, phase="start"),
         contracts.DispatchWarmerEvent(**one, request=request),
         contracts.VerifyVolumeEvent(**one, request=request, phase="after"),
         contracts.PollInitializationEvent(
@@ -197,7 +198,16 @@ def _performance_events() -> list[Contract]:
     ]
 
 
+FLEET: dict[str, Any] = {"restore_id": "fleet-0123456789abcdef", "now": NOW}
+
+
 def step_events() -> list[Contract]:
     """Returns a valid event of each step of every state machine."""
     request = contracts.parse_restore_request(REQUEST)
-    return [*_restore_events(request), *_volume_events(request), *_performance_events()]
+    return [
+        *_restore_events(request),
+        *_volume_events(request),
+        *_performance_events(),
+        contracts.PrepareFleetEvent(**FLEET, run=1, started_at=STARTED),
+        contracts.ReportFleetEvent(**FLEET, run=1, started_at=STARTED),
+    ]

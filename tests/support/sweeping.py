@@ -30,10 +30,12 @@ from tests.support.fakes import (
     FakeCalibrationSnapshots,
     FakeCommands,
     FakeFastRestores,
+    FakeFleets,
     FakeHistory,
     FakeMessages,
     FakeModifications,
     FakePageLinks,
+    FakeSnapshotCopies,
     FakeTable,
     FakeVolumes,
 )
@@ -60,6 +62,8 @@ class SweepWorld:
     modifications: FakeModifications = field(init=False)
     commands: FakeCommands = field(default_factory=FakeCommands)
     fast_restores: FakeFastRestores = field(default_factory=FakeFastRestores)
+    fleets: FakeFleets = field(default_factory=FakeFleets)
+    copies: FakeSnapshotCopies = field(default_factory=FakeSnapshotCopies)
     calibration_snapshots: FakeCalibrationSnapshots = field(default_factory=FakeCalibrationSnapshots)
     table: FakeTable = field(default_factory=FakeTable)
     executions: FakeRestoreExecutions = field(default_factory=FakeRestoreExecutions)

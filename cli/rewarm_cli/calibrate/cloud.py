@@ -269,7 +269,8 @@ class Cloud:
         state = str(self._volume(volume_id)["State"])
         if state == "error":
             raise CalibrationError(
-                f"{volume_id} is in error: the key of encrypted volumes may be out of reach"
+                f"{volume_id} is in error, and EC2 does not say why: the key of encrypted volumes may be out "
+                "of reach (on the embedded AWS the disk may be full; .local/run.log has the reason)"
             )
         return state
 

@@ -168,7 +168,7 @@ def _agreed_ways(told: Json, where: Where, given: Json) -> list[str]:
     if not done or done[0].name != "volume":
         raise CommandFailedError("nothing fits into --max-cost-usd; the first way is needed for the others")
     usd, minutes = sum(way.usd for way in done), sum(way.minutes for way in done)
-    _say(f"On {where.instance_id} in {where.zone}: some {duration(60 * minutes)}, at most {usd:.2f} USD")
+    _say(f"On {where.instance_id} in {where.zone}: some {duration(60 * minutes)}, at most {usd:.3f} USD")
     _say("(with 35 minutes more if this program is killed and the sweeper has to end it)")
     if not given["yes"]:
         click.confirm("Begin?", abort=True, err=True)

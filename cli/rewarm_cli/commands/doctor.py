@@ -8,6 +8,7 @@ import click
 
 from rewarm_cli.problems import FAILED
 from rewarm_cli.settings import Settings, examples, takes_settings
+from rewarm_cli.words import count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,9 +54,14 @@ def doctor(settings: Settings, **options: Any) -> None:
     if target is None:
         settings.emit(document(found))
     else:
-        target.print(", ".join(f"{number} {status}" for status, number in counted(found).items()))
+        target.print(", ".join(_number(status, number) for status, number in counted(found).items()))
     if any(finding.status == PROBLEM for finding in found):
         raise click.exceptions.Exit(FAILED)
+
+
+def _number(status: str, number: int) -> str:
+    """`1 problem`, `2 warnings`, `3 unknown`."""
+    return count(number, status) if status in ("problem", "warning") else f"{number} {status}"
 
 
 def _show(target: Console, name: str, findings: list[Finding]) -> None:

@@ -112,7 +112,15 @@ def restore(
     if sys.stdin.isatty() and sys.stdout.isatty() and settings.for_people and not options["yes"]:
         _show_plan(api.insist(200, "POST", "/plans", {**request, "dryRun": False}))
         click.confirm("Start this restore?", abort=True)
-    started = _started(api, request, options["idempotency_key"] or f"rewarm-{uuid.uuid4()}")
+    start(settings, request, key=options["idempotency_key"] or "", watch=watch, wait=wait, timeout=timeout)
+
+
+def start(
+    settings: Settings, request: Json, *, key: str = "", watch: bool, wait: bool, timeout: int | None
+) -> None:
+    """Start the restore once, and follow it where that is asked for."""
+    api = settings.api()
+    started = _started(api, request, key or f"rewarm-{uuid.uuid4()}")
     _followed(settings, api, started, watch=watch, wait=wait, timeout=timeout)
 
 
@@ -227,13 +235,13 @@ def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
 
     If another plan takes its place meanwhile, nothing is approved.
     """
-    from rewarm_cli.views import approval_lines
+    from rewarm_cli.views import approval_lines, is_awaiting
     from rewarm_cli.watching import path_of
 
     api, path = settings.api(), path_of(restore_id)
     record = api.insist(200, "GET", path)
     asked_at = (record.get("approval") or {}).get("askedAt")
-    if settings.for_people:
+    if settings.for_people and is_awaiting(record):
         for line in approval_lines(record):
             click.echo(line)
         if asked_at and sys.stdin.isatty() and sys.stdout.isatty() and not yes:
@@ -242,7 +250,7 @@ def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
     answer = api.insist(202, "POST", f"{path}/approve{query}")
     if settings.for_people:
         click.echo(f"{restore_id} is approved, by {answer['approval']['by']}")
-        click.echo(f"Watch it: rewarm status {restore_id} --watch")
+        click.echo(f"Watch it: {words.command('status', restore_id, '--watch')}")
     else:
         settings.emit(answer)
 
@@ -278,6 +286,11 @@ def cancel(settings: Settings, restore_id: str, *, wait: bool, timeout: int | No
 @takes_settings
 def report(settings: Settings, restore_id: str, *, url: bool, save: Path | None) -> None:
     """Open the page of a restore: progress while it runs, then the report. The link lasts an hour at most."""
+    open_page(settings, restore_id, url=url, save=save)
+
+
+def open_page(settings: Settings, restore_id: str, *, url: bool, save: Path | None) -> None:
+    """Open, print or keep the page of a restore."""
     from rewarm_cli.views import status_of
     from rewarm_cli.watching import path_of
 
@@ -291,8 +304,15 @@ def report(settings: Settings, restore_id: str, *, url: bool, save: Path | None)
         settings.emit({"restoreId": restore_id, "status": status_of(record), "reportUrl": link})
     elif save is not None:
         click.echo(f"{save} has the page of {restore_id}")
-    elif url or click.launch(link) != 0:
+    elif url or not _opened(link):
         click.echo(link)
+
+
+def _opened(link: str) -> bool:
+    """Whether there is a browser that takes it; click.launch says so of a machine without one, too."""
+    import webbrowser
+
+    return webbrowser.open(link)
 
 
 def _save(link: str, file: Path) -> None:

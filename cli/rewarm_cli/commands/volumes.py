@@ -63,7 +63,7 @@ def set_volume(settings: Settings, volume_id: str, *, wait: bool, **options: Any
             raise click.exceptions.Exit(FAILED)
     elif settings.for_people:
         click.echo(f"{volume_id} changes to {_settings(started['target'])}")
-        click.echo(f"See it: rewarm volume get {volume_id}")
+        click.echo(f"See it: {words.command('volume', 'get', volume_id)}")
     else:
         settings.emit(started)
 
@@ -77,7 +77,8 @@ def _changed(api: Api, volume_id: str, change_id: str) -> Json:
                 return answer
             time.sleep(PAUSE_SECONDS)
     except KeyboardInterrupt:
-        click.echo(f"Stopped looking. The change continues: rewarm volume get {volume_id}", err=True)
+        typed = words.command("volume", "get", volume_id)
+        click.echo(f"Stopped looking. The change continues: {typed}", err=True)
         raise click.exceptions.Exit(STOPPED) from None
 
 

@@ -41,7 +41,7 @@ class S3Artifacts:
         self._s3 = s3
         self._bucket = bucket
 
-    def put_json(self, key: str, value: JsonObject) -> None:
+    def put_json(self, key: str, value: JsonObject | list[JsonObject]) -> None:
         self._put(key, json.dumps(value, default=str), "application/json")
 
     def put_page(self, key: str, html: str) -> None:

@@ -70,9 +70,13 @@ def _made(service: str, **options: Any) -> Any:
     return boto3.client(service, **options)  # type: ignore[call-overload]
 
 
-def client(service: str) -> Any:
-    """A client of the function's own Region; typed where it is taken."""
-    return _made(service, config=config())
+def client(service: str, region: str | None = None) -> Any:
+    """A client of the function's own Region, or of another one; typed where it is taken."""
+    return _made(service, config=config(), **_in(region))
+
+
+def _in(region: str | None) -> dict[str, str]:
+    return {} if region is None else {"region_name": region}
 
 
 def client_that_tries_once(service: str) -> Any:
@@ -98,9 +102,9 @@ def price_list_client() -> Any:
     return _made("pricing", region_name=_PRICE_LIST_REGION, config=quick)
 
 
-def block_list_client(threads: int) -> Any:
+def block_list_client(threads: int, region: str | None = None) -> Any:
     """One connection for each thread that lists blocks; trying again and the pace are theirs."""
     once = {"mode": "standard", "total_max_attempts": 1}
-    ebs = _made("ebs", config=config(max_pool_connections=threads, retries=once))
+    ebs = _made("ebs", config=config(max_pool_connections=threads, retries=once), **_in(region))
     ebs.meta.events.register("before-parse.ebs.ListSnapshotBlocks", keep_indices)
     return ebs

@@ -138,12 +138,7 @@ class StepFunctionsStackExecutions:
 
     def stop(self, execution_arn: str, cause: str) -> None:
         """The cause stands in the history, and in the restore's message."""
-        with naming_errors():
-            try:
-                self._stepfunctions.stop_execution(executionArn=execution_arn, cause=cause)
-            except ClientError as error:
-                if code_of(error) != "ExecutionDoesNotExist":
-                    raise
+        _stop(self._stepfunctions, execution_arn, cause)
 
     def _running(self, state_machine_arn: str) -> list[str]:
         with naming_errors():
@@ -161,21 +156,10 @@ class StepFunctionsStackExecutions:
         return self._end(state_machine_arn, name).runs
 
     def _end(self, state_machine_arn: str, name: str) -> ExecutionEnd:
-        found = self._describe(state_machine_arn, name)
-        if found is None:
-            return ExecutionEnd("GONE")
-        return ExecutionEnd(found["status"], found.get("error", ""), found.get("cause", ""))
+        return _ending(self._describe(state_machine_arn, name))
 
     def _describe(self, state_machine_arn: str, name: str) -> DescribeExecutionOutputTypeDef | None:
-        with naming_errors():
-            try:
-                return self._stepfunctions.describe_execution(
-                    executionArn=execution_arn(state_machine_arn, name)
-                )
-            except ClientError as error:
-                if code_of(error) == "ExecutionDoesNotExist":
-                    return None
-                raise
+        return _described(self._stepfunctions, execution_arn(state_machine_arn, name))
 
 
 class StepFunctionsExecutions:
@@ -199,6 +183,44 @@ class StepFunctionsExecutions:
                     return execution_arn(self._state_machine_arn, restore_id)
                 raise
         return answer["executionArn"]
+
+
+class StepFunctionsFleets(StepFunctionsExecutions):
+    """The port FleetExecutions."""
+
+    def arn_of(self, name: str) -> str:
+        return execution_arn(self._state_machine_arn, name)
+
+    def ending(self, arn: str) -> ExecutionEnd:
+        return _ending(_described(self._stepfunctions, arn))
+
+    def stop(self, arn: str, cause: str) -> None:
+        _stop(self._stepfunctions, arn, cause)
+
+
+def _described(stepfunctions: SFNClient, arn: str) -> DescribeExecutionOutputTypeDef | None:
+    with naming_errors():
+        try:
+            return stepfunctions.describe_execution(executionArn=arn)
+        except ClientError as error:
+            if code_of(error) == "ExecutionDoesNotExist":
+                return None
+            raise
+
+
+def _ending(found: DescribeExecutionOutputTypeDef | None) -> ExecutionEnd:
+    if found is None:
+        return ExecutionEnd("GONE")
+    return ExecutionEnd(found["status"], found.get("error", ""), found.get("cause", ""))
+
+
+def _stop(stepfunctions: SFNClient, arn: str, cause: str) -> None:
+    with naming_errors():
+        try:
+            stepfunctions.stop_execution(executionArn=arn, cause=cause)
+        except ClientError as error:
+            if code_of(error) != "ExecutionDoesNotExist":
+                raise
 
 
 def execution_arn(state_machine_arn: str, name: str) -> str:

@@ -1,6 +1,7 @@
 """What finished restores measured, in the table: one item a strategy, `history#<strategy>`.
 
-What `rewarm calibrate` measured is an item beside them.
+The results of a runbook's drills are kept in the same way, in `drills#<runbook>`. What `rewarm calibrate`
+measured is an item beside them.
 
 A record is appended by one atomic update, and the oldest ones are taken off by updates that hold only while
 the list is too long, so that writers at the same time lose nothing. The item expires when no restore of the
@@ -64,6 +65,22 @@ class DynamoHistory:
             while self._drop_oldest(key):
                 pass
 
+    def drills(self, runbook: str) -> list[JsonObject]:
+        with naming_errors():
+            answer = self._dynamodb.get_item(
+                TableName=self._table, Key=key_of(_drills_key(runbook)), ConsistentRead=True
+            )
+        written = from_item(answer.get("Item") or {}).get("records", [])
+        # A report that is written again adds its drill again.
+        latest = {one["restoreId"]: one for one in written}
+        return sorted(latest.values(), key=lambda one: (one["at"], one["restoreId"]))
+
+    def add_drill(self, runbook: str, result: JsonObject) -> None:
+        key = key_of(_drills_key(runbook))
+        self._append(key, [result])
+        while self._drop_oldest(key):
+            pass
+
     def calibration(self) -> JsonObject | None:
         for item in self._items([CALIBRATION_KEY]):
             kept = item.get("calibration")
@@ -124,6 +141,10 @@ class DynamoHistory:
 
 def _key(strategy: Strategy) -> str:
     return f"history#{strategy}"
+
+
+def _drills_key(runbook: str) -> str:
+    return f"drills#{runbook}"
 
 
 def _written(record: Measured) -> JsonObject:

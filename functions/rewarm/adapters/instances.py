@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
+from rewarm.adapters.volumes import tag_list, tags_of
 from rewarm.domain.errors import AgentUnreachableError, TargetNotFoundError
-from rewarm.domain.model import MIB, CommandStatus, Instance, InstanceEbsLimits
+from rewarm.domain.model import MIB, CommandStatus, Instance, InstanceEbsLimits, StatusChecks
 from rewarm.domain.ready.agent_output import SentCommand
 from rewarm.domain.units import iso
 from rewarm.ports.instances import Parameters
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
     from mypy_boto3_ec2.type_defs import InstanceTypeDef
     from mypy_boto3_ssm.client import SSMClient
+    from mypy_boto3_ssm.type_defs import InstanceInformationTypeDef
 
 _MEGABYTE = 1_000_000
 _COMMENT_LENGTH = 100
@@ -31,7 +34,7 @@ _NOTHING_TO_CANCEL_CODES = {"InvalidCommandId", "InvalidInstanceId", "DuplicateI
 
 
 class Ec2Instances:
-    """The port Instances."""
+    """The ports Instances and InstanceStates."""
 
     def __init__(self, ec2: EC2Client, ssm: SSMClient) -> None:
         self._ec2 = ec2
@@ -43,7 +46,7 @@ class Ec2Instances:
             reservations = self._ec2.describe_instances(InstanceIds=[instance_id])["Reservations"]
         for reservation in reservations:
             for found in reservation.get("Instances", []):
-                return _instance(found, ssm_online=self._is_online(instance_id))
+                return _instance(found, self._information(instance_id))
         raise TargetNotFoundError(f"there is no instance {instance_id}")
 
     def availability_zones(self) -> list[str]:
@@ -71,18 +74,42 @@ class Ec2Instances:
             nvme=ebs.get("NvmeSupport") != "unsupported",
         )
 
-    def _is_online(self, instance_id: str) -> bool:
+    def start(self, instance_id: str, tags: Mapping[str, str]) -> None:
+        with naming_errors():
+            self._ec2.create_tags(Resources=[instance_id], Tags=tag_list(tags))
+            self._ec2.start_instances(InstanceIds=[instance_id])
+
+    def stop(self, instance_id: str) -> None:
+        with naming_errors():
+            self._ec2.stop_instances(InstanceIds=[instance_id])
+
+    def untag(self, instance_id: str, *keys: str) -> None:
+        with suppress(TargetNotFoundError), naming_errors():
+            self._ec2.delete_tags(Resources=[instance_id], Tags=[{"Key": key} for key in keys])
+
+    def status_checks(self, instance_id: str) -> StatusChecks | None:
+        with naming_errors():
+            found = self._ec2.describe_instance_status(InstanceIds=[instance_id])["InstanceStatuses"]
+        if not found:
+            return None
+        unknown = "not-applicable"
+        return StatusChecks(
+            found[0].get("SystemStatus", {}).get("Status", unknown),
+            found[0].get("InstanceStatus", {}).get("Status", unknown),
+            found[0].get("AttachedEbsStatus", {}).get("Status", unknown),
+        )
+
+    def _information(self, instance_id: str) -> InstanceInformationTypeDef:
+        """What Systems Manager knows of it; empty where it knows nothing."""
         with naming_errors():
             answer = self._ssm.describe_instance_information(
                 Filters=[{"Key": "InstanceIds", "Values": [instance_id]}]
             )
-        return any(
-            known.get("InstanceId") == instance_id and known.get("PingStatus") == "Online"
-            for known in answer["InstanceInformationList"]
-        )
+        known = [one for one in answer["InstanceInformationList"] if one.get("InstanceId") == instance_id]
+        return known[0] if known else {}
 
 
-def _instance(found: InstanceTypeDef, *, ssm_online: bool) -> Instance:
+def _instance(found: InstanceTypeDef, information: InstanceInformationTypeDef) -> Instance:
     return Instance(
         instance_id=found["InstanceId"],
         state=found["State"]["Name"],
@@ -97,8 +124,11 @@ def _instance(found: InstanceTypeDef, *, ssm_online: bool) -> Instance:
             for mapping in found.get("BlockDeviceMappings", [])
             if "VolumeId" in mapping.get("Ebs", {})
         },
-        ssm_online=ssm_online,
+        ssm_online=information.get("PingStatus") == "Online",
         root_device=found.get("RootDeviceName"),
+        heard_at=information.get("LastPingDateTime"),
+        state_reason=found.get("StateReason", {}).get("Message"),
+        tags=tags_of(found.get("Tags")),
     )
 
 

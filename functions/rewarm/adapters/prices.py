@@ -211,6 +211,26 @@ class AwsPrices:
             self._read_price_list(defaults, now)
         return book(self._region, {**defaults, **self._listed, **own})
 
+    def transfer_usd_per_gib(self, from_region: str, *, now: datetime) -> Decimal | None:
+        del now
+        if self._region.startswith(_WITHOUT_LIST):
+            return None
+        pair = {"fromRegionCode": from_region, "toRegionCode": self._region}
+        fields = {**pair, "transferType": "InterRegion Outbound"}
+        filters: list[FilterTypeDef] = [
+            {"Type": "TERM_MATCH", "Field": name, "Value": value} for name, value in fields.items()
+        ]
+        try:
+            with naming_errors():
+                found = self._pricing.get_products(ServiceCode="AWSDataTransfer", Filters=filters)[
+                    "PriceList"
+                ]
+            prices = [usd for text in found if (usd := _lowest_tier(json.loads(str(text)))) is not None]
+        except (RestoreError, ValueError, KeyError) as error:
+            LOG.warning("the Price List does not know the transfer from %s: %s", from_region, error)
+            return None
+        return max(prices, default=None)
+
     def _read_price_list(self, expected: Figures, now: datetime) -> None:
         found: Figures = {}
         try:

@@ -76,6 +76,10 @@ class DynamoRestoreTable(TableItems):
         swept = found.get("cancelAsked") is False
         return Standing(bool(found.get("cancelRequested", False)), found.get("status"), was_swept=swept)
 
+    def get_each(self, restore_ids: Sequence[str], names: Sequence[str]) -> dict[str, JsonObject]:
+        keys = [_restore(restore_id) for restore_id in restore_ids]
+        return {key.partition("#")[2]: found for key, found in self._get_named(keys, names)}
+
     def update(self, restore_id: str, changes: JsonObject) -> None:
         self._set(_restore(restore_id), changes)
 

@@ -38,6 +38,8 @@ BUTTONS = "rewarm-buttons"
 """The block of the buttons."""
 APPROVE, CANCEL, REPORT = "rewarm-approve", "rewarm-cancel", "rewarm-report"
 _ENDED = frozenset({"ready", "failed", "cancelled", "refused", "duplicate", "suppressed"})
+_WITH_THREAD = frozenset({"Restore", "Fleet"})
+"""Kinds of messages that share a card and a thread with others of the same id; a fleet's has no buttons."""
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "channel_not_found"})
 """Answers of chat.update after which the card is posted anew: somebody deleted it, or changed the channel."""
 _PASSING = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
@@ -102,7 +104,7 @@ class SlackBot:
 
         Raises ThrottledError, ServiceUnavailableError, RequestRefusedError.
         """
-        if message.get("kind", "Restore") != "Restore":
+        if message.get("kind", "Restore") not in _WITH_THREAD:
             self._post(rendered(message))
             return
         record = self._record(message["restoreId"])
@@ -136,7 +138,8 @@ class SlackBot:
         return place
 
     def _card(self, message: JsonObject, record: JsonObject) -> JsonObject:
-        return card(message, record, has_buttons=self._place.has_buttons)
+        of_restore = message.get("kind", "Restore") == "Restore"
+        return card(message, record, has_buttons=self._place.has_buttons and of_restore)
 
     def _post(self, body: JsonObject, thread: JsonObject | None = None) -> JsonObject:
         where = {"channel": thread["channel"], "thread_ts": thread["ts"]} if thread else {}

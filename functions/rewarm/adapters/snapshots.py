@@ -8,7 +8,7 @@ fails"). States of keys: KMS developer guide, "Key states of AWS KMS keys".
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,22 +16,24 @@ from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, in_our_words, naming_errors
 from rewarm.adapters.snapshot_blocks import BlockLister
-from rewarm.adapters.volumes import tags_of
+from rewarm.adapters.volumes import in_batches, tag_filters, tags_of
 from rewarm.domain.errors import (
     AccessDeniedError,
     RequestRefusedError,
     SnapshotNotFoundError,
     SnapshotNotUsableError,
 )
-from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, Snapshot
+from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, CopyOrder, ImageVolume, Snapshot
 from rewarm.domain.units import clock_text
 from rewarm.domain.volume.extents import Runs
-from rewarm.domain.volume.leftovers import CALIBRATION_TAG, STACK_TAG
+from rewarm.domain.volume.leftovers import CALIBRATION_TAG, COPY_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG
+from rewarm.ports.snapshots import SnapshotCatalog
 
 if TYPE_CHECKING:
     from mypy_boto3_ebs.client import EBSClient
     from mypy_boto3_ec2.client import EC2Client
     from mypy_boto3_ec2.type_defs import (
+        EbsBlockDeviceTypeDef,
         FilterTypeDef,
         SnapshotRecycleBinInfoTypeDef,
         SnapshotTypeDef,
@@ -39,8 +41,12 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 _PAGE = 1_000
+_VOLUME_OF_COPIES = "vol-ffffffff"
+"""What EC2 shows of copies in published outputs; AWS documents only that their volume id is arbitrary."""
 _RESTORING_STATUSES = frozenset({"temporary-restore-in-progress", "permanent-restore-in-progress"})
 """botocore: ec2 TieringOperationStatus."""
+_KEY_ACTIONS = "kms:DescribeKey, kms:Decrypt, kms:GenerateDataKey*, kms:ReEncrypt* and kms:CreateGrant"
+"""EBS user guide, "Share the KMS key used to encrypt a shared Amazon EBS snapshot"."""
 _USABLE_KEY_STATES = frozenset({"Enabled", "Updating"})
 
 
@@ -67,13 +73,67 @@ class Ec2CalibrationSnapshots:
             self._ec2.delete_snapshot(SnapshotId=snapshot_id)
 
 
+class Ec2SnapshotCopies:
+    """The port SnapshotCopies. CopySnapshot has no idempotency token, so its client tries once (botocore)."""
+
+    def __init__(self, ec2: EC2Client, copying: EC2Client) -> None:
+        self._ec2 = ec2
+        self._copying = copying
+
+    def start(self, order: CopyOrder) -> str:
+        key: dict[str, Any] = {}
+        if order.kms_key_id is not None:
+            key = {"Encrypted": True, "KmsKeyId": order.kms_key_id}
+        with naming_errors():
+            answer = self._copying.copy_snapshot(
+                SourceRegion=order.region,
+                SourceSnapshotId=order.snapshot_id,
+                CompletionDurationMinutes=order.minutes,
+                Description=f"Copy of {order.snapshot_id} in {order.region} for a restore",
+                TagSpecifications=[
+                    {
+                        "ResourceType": "snapshot",
+                        "Tags": [{"Key": name, "Value": value} for name, value in order.tags.items()],
+                    }
+                ],
+                **key,
+            )
+        return answer["SnapshotId"]
+
+    def of_restore(self, restore_id: str, index: int) -> list[Snapshot]:
+        ours = _pages(
+            self._ec2,
+            {"Name": f"tag:{RESTORE_TAG}", "Values": [restore_id]},
+            {"Name": f"tag:{INDEX_TAG}", "Values": [str(index)]},
+            {"Name": "tag-key", "Values": [COPY_TAG]},
+            OwnerIds=["self"],
+        )
+        return list(ours)
+
+    def delete(self, snapshot_id: str) -> None:
+        with suppress(SnapshotNotFoundError), naming_errors():
+            self._ec2.delete_snapshot(SnapshotId=snapshot_id)
+
+
 class Ec2SnapshotCatalog:
     """The port SnapshotCatalog."""
 
-    def __init__(self, ec2: EC2Client, ebs: EBSClient, kms: DescribesKeys) -> None:
+    def __init__(
+        self,
+        ec2: EC2Client,
+        ebs: EBSClient,
+        kms: DescribesKeys,
+        elsewhere: Callable[[str], SnapshotCatalog] | None = None,
+    ) -> None:
         self._ec2 = ec2
         self._blocks = BlockLister(ebs)
         self._keys = KmsKeys(kms)
+        self._elsewhere = elsewhere
+
+    def in_region(self, region: str | None) -> SnapshotCatalog:
+        if region is None or region == self._ec2.meta.region_name or self._elsewhere is None:
+            return self
+        return self._elsewhere(region)
 
     def get(self, snapshot_id: str) -> Snapshot:
         """EC2 refuses an id that does not exist, and only leaves out one "for which you do not have access"
@@ -113,22 +173,31 @@ class Ec2SnapshotCatalog:
     def key_problem(self, kms_key_id: str) -> str | None:
         return self._keys.problem(kms_key_id)
 
-    def of_volume(self, volume_id: str) -> list[Snapshot]:
-        return self._own({"Name": "volume-id", "Values": [volume_id]})
+    def of_volume(self, volume_id: str, owner_id: str | None = None) -> list[Snapshot]:
+        owner = owner_id or "self"
+        return list(_pages(self._ec2, {"Name": "volume-id", "Values": [volume_id]}, OwnerIds=[owner]))
 
-    def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
-        filters: list[FilterTypeDef] = [
-            {"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()
-        ]
-        return self._own(*filters)
+    def of_volumes(self, volume_ids: Sequence[str]) -> Iterator[Snapshot]:
+        for batch in in_batches(volume_ids):
+            yield from _pages(self._ec2, {"Name": "volume-id", "Values": batch}, OwnerIds=["self"])
 
-    def of_image(self, image_id: str) -> dict[str, str]:
+    def restorable(self, snapshot_ids: Sequence[str]) -> Iterator[Snapshot]:
+        """RestorableByUserIds keeps EC2 from looking through all public snapshots."""
+        for batch in in_batches(snapshot_ids):
+            yield from _pages(
+                self._ec2, {"Name": "snapshot-id", "Values": batch}, RestorableByUserIds=["self"]
+            )
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
+        return _pages(self._ec2, *tag_filters(tags), OwnerIds=["self"])
+
+    def of_image(self, image_id: str) -> dict[str, ImageVolume]:
         with naming_errors():
             images = self._ec2.describe_images(ImageIds=[image_id])["Images"]
         if not images:
             raise SnapshotNotFoundError(f"there is no image {image_id} that this account may use")
         return {
-            mapping["DeviceName"]: mapping["Ebs"]["SnapshotId"]
+            mapping["DeviceName"]: _image_volume(mapping["Ebs"])
             for mapping in images[0].get("BlockDeviceMappings", [])
             if "SnapshotId" in mapping.get("Ebs", {})
         }
@@ -136,14 +205,13 @@ class Ec2SnapshotCatalog:
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         return self._blocks.extents(snapshot_id, size_gib=size_gib, full_size_bytes=full_size_bytes)
 
-    def _own(self, *filters: FilterTypeDef) -> list[Snapshot]:
-        # Unpaginated calls share a tighter request limit (EC2 API reference, request throttling).
-        paginator = self._ec2.get_paginator("describe_snapshots")
-        with naming_errors():
-            pages = paginator.paginate(
-                OwnerIds=["self"], Filters=list(filters), PaginationConfig={"PageSize": _PAGE}
-            )
-            return [_snapshot(found) for page in pages for found in page["Snapshots"]]
+
+def _pages(ec2: EC2Client, *filters: FilterTypeDef, **scope: Any) -> Iterator[Snapshot]:
+    # Unpaginated calls share a tighter request limit (EC2 API reference, request throttling).
+    paginator = ec2.get_paginator("describe_snapshots")
+    with naming_errors():
+        for page in paginator.paginate(**scope, Filters=list(filters), PaginationConfig={"PageSize": _PAGE}):
+            yield from map(_snapshot, page["Snapshots"])
 
 
 def _snapshot(found: SnapshotTypeDef) -> Snapshot:
@@ -163,6 +231,18 @@ def _snapshot(found: SnapshotTypeDef) -> Snapshot:
         progress_percent=_percent(found.get("Progress", "")),
         tags=tags_of(found.get("Tags")),
         description=found.get("Description", ""),
+        is_copy=found.get("VolumeId", _VOLUME_OF_COPIES) == _VOLUME_OF_COPIES
+        or found.get("TransferType") == "time-based",
+    )
+
+
+def _image_volume(found: EbsBlockDeviceTypeDef) -> ImageVolume:
+    return ImageVolume(
+        snapshot_id=found["SnapshotId"],
+        volume_type=found.get("VolumeType"),
+        size_gib=found.get("VolumeSize"),
+        iops=found.get("Iops"),
+        throughput_mib_s=found.get("Throughput"),
     )
 
 
@@ -203,7 +283,10 @@ class KmsKeys:
                 if code_of(error) in ("NotFoundException", "InvalidArnException"):
                     return f"there is no KMS key {key_id} (any more)"
                 if isinstance(in_our_words(error), AccessDeniedError):
-                    return f"its KMS key {key_id} may not be used from here; the key's policy must allow it"
+                    return (
+                        f"its KMS key {key_id} may not be used from here; its policy must allow this account "
+                        f"{_KEY_ACTIONS}"
+                    )
                 raise
         return _state_problem(key_id, found)
 

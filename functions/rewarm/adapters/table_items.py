@@ -131,15 +131,26 @@ class TableItems:
         for first in range(0, len(keys), MOST_KEYS):
             yield from self._get_some([key_of(key) for key in keys[first : first + MOST_KEYS]])
 
+    def _get_named(self, keys: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, JsonObject]]:
+        """Only these attributes of each item that exists, with its key."""
+        wanted = {f"#n{index}": name for index, name in enumerate(("pk", *names))}
+        only = {"ProjectionExpression": ", ".join(wanted), "ExpressionAttributeNames": wanted}
+        for first in range(0, len(keys), MOST_KEYS):
+            for item in self._get_items([key_of(key) for key in keys[first : first + MOST_KEYS]], **only):
+                yield item["pk"]["S"], _values(item)
+
     def _get_some(self, keys: Sequence[Mapping[str, Any]]) -> Iterator[JsonObject]:
+        yield from map(_values, self._get_items(keys))
+
+    def _get_items(self, keys: Sequence[Mapping[str, Any]], **only: Any) -> Iterator[Mapping[str, Any]]:
         """An answer holds 16 MB; what it leaves out for that or under load, the next call asks for."""
-        wanted: Mapping[str, Any] = {self._table: {"Keys": keys, "ConsistentRead": True}}
+        wanted: Mapping[str, Any] = {self._table: {"Keys": keys, "ConsistentRead": True, **only}}
         for attempt in range(MOST_ATTEMPTS):
             if attempt:
                 self._sleep(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
             with naming_errors():
                 answer = self._dynamodb.batch_get_item(RequestItems=wanted)
-            yield from (_values(item) for item in answer["Responses"].get(self._table, []))
+            yield from answer["Responses"].get(self._table, [])
             wanted = answer.get("UnprocessedKeys") or {}
             if not wanted:
                 return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,10 @@ _UNRELATED_TO_RATE = (
     SnapshotNotFoundError,
     TargetNotFoundError,
 )
+_PAGE = 500
+_MOST_FILTER_VALUES = 200
+"""In one call, those of all its filters together (EC2 API reference, error code FilterLimitExceeded)."""
+_EXISTING: FilterTypeDef = {"Name": "status", "Values": ["creating", "available", "in-use", "error"]}
 _NOT_ATTACHED_CODES = {"IncorrectState", "InvalidAttachment.NotFound", "InvalidVolume.NotFound"}
 
 
@@ -72,12 +76,18 @@ class Ec2VolumeStore:
             raise VolumeNotFoundError(f"there is no volume {volume_id}")
         return _volume(found[0])
 
+    def existing(self, volume_ids: Sequence[str]) -> Iterator[Volume]:
+        for batch in in_batches(volume_ids):
+            yield from self._pages({"Name": "volume-id", "Values": batch})
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Volume]:
+        return self._pages(*tag_filters(tags), _EXISTING)
+
     def created_by(self, restore_id: str) -> list[Volume]:
         return self._matching(_with_tag(RESTORE_TAG, restore_id))
 
     def of_stack(self, stack_name: str) -> list[Volume]:
-        existing: FilterTypeDef = {"Name": "status", "Values": ["creating", "available", "in-use", "error"]}
-        return self._matching(_with_tag(STACK_TAG, stack_name), existing)
+        return self._matching(_with_tag(STACK_TAG, stack_name), _EXISTING)
 
     def boosted(self, stack_name: str) -> list[Volume]:
         return self._matching(_with_tag(STACK_TAG, stack_name), {"Name": "tag-key", "Values": [BOOST_TAG]})
@@ -149,10 +159,13 @@ class Ec2VolumeStore:
         )
 
     def _matching(self, *filters: FilterTypeDef) -> list[Volume]:
+        return list(self._pages(*filters))
+
+    def _pages(self, *filters: FilterTypeDef) -> Iterator[Volume]:
         paginator = self._ec2.get_paginator("describe_volumes")
         with naming_errors():
-            pages = paginator.paginate(Filters=list(filters))
-            return [_volume(volume) for page in pages for volume in page["Volumes"]]
+            for page in paginator.paginate(Filters=list(filters), PaginationConfig={"PageSize": _PAGE}):
+                yield from map(_volume, page["Volumes"])
 
     def _attached(self, volume_id: str, instance_id: str, device: str | None = None) -> bool:
         try:
@@ -265,6 +278,17 @@ def _initialization_state(details: list[VolumeStatusDetailsTypeDef]) -> str | No
         if detail.get("Name") == "initialization-state":
             return detail.get("Status")
     return None
+
+
+def in_batches(ids: Sequence[str]) -> Iterator[list[str]]:
+    """The ids, as many at a time as a filter takes."""
+    for start in range(0, len(ids), _MOST_FILTER_VALUES):
+        yield list(ids[start : start + _MOST_FILTER_VALUES])
+
+
+def tag_filters(tags: Mapping[str, str]) -> list[FilterTypeDef]:
+    """Filters that keep what carries every one of the tags."""
+    return [{"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()]
 
 
 def tags_of(tags: Iterable[TagTypeDef] | None) -> dict[str, str]:

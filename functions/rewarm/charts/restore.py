@@ -19,8 +19,8 @@ SIZES = {"wide": 9.6, "narrow": 4.4}
 TICK_SECONDS = (1, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400)
 PHASE_TICKS = (0.1, 1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 10 * 86_400)
 LEAST_SHOWN_SECONDS = 0.1
-PHASES = ("plan", "prepare", "create", "attach", "measure", "initialize", "verify", "report")
-"""The parts of a restore in their order, which gives each its colour on every page."""
+PHASES = ("plan", "prepare", "create", "attach", "measure", "initialize", "verify", "report", "boot")
+"""The parts of a restore; the place of each gives it its colour on every page."""
 Pictures = dict[str, str]
 """By width of the page: `wide` and `narrow`."""
 

@@ -35,6 +35,7 @@ COLOURS = {
     "phase-5": "#151515",
     "phase-6": "#161616",
     "phase-7": "#171717",
+    "phase-8": "#181818",
     "strategy-background": "#202020",
     "strategy-warm-up-agent": "#212121",
     "strategy-provisioned-rate": "#222222",

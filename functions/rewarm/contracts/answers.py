@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from rewarm.contracts.base import CONTRACT, Contract, Instant, JsonObject
 from rewarm.contracts.performance import PerformanceSettings
 from rewarm.contracts.request import AlarmName, InstanceId, RestoreRequest
-from rewarm.contracts.values import Approval, Trigger
+from rewarm.contracts.values import Approval, DrillResult, Trigger
 
 MOST_ON_A_PAGE = 100
 MOST_WAIT_SECONDS = 20
@@ -54,6 +54,7 @@ class RestoresQuery(Contract):
     status: StatusName | None = None
     instance_id: Annotated[InstanceId | None, Field(description="The target's instance.")] = None
     alarm_name: Annotated[AlarmName | None, Field(description="The alarm that started it.")] = None
+    drill: Annotated[str | None, Field(description="The runbook whose drill it was.")] = None
     since: Annotated[QueryTime | None, Field(description="Started at this time or later.")] = None
     until: Annotated[QueryTime | None, Field(description="Started at this time or before.")] = None
     limit: Limit = 50
@@ -146,6 +147,10 @@ class RestoreRecord(Contract):
     approval: JsonObject | None = Field(
         default=None, description="What it waits for somebody to approve, and who approved it."
     )
+    instance: JsonObject | None = Field(
+        default=None,
+        description="With target.start: the instance, its state (started, up or given-up) and its times.",
+    )
     report_url: str | None = Field(
         description="Of its page, which refreshes itself while the restore runs; good for an hour at most."
     )
@@ -182,6 +187,9 @@ class StoredRunbook(Contract):
 
     alarm_name: str
     request: RestoreRequest
+    drills: Annotated[
+        list[DrillResult], Field(description="GET only: the latest drills, the oldest first.")
+    ] = Field(default_factory=list)
 
 
 class DeletedRunbook(Contract):

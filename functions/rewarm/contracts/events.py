@@ -18,6 +18,7 @@ from rewarm.contracts.results import (
     PollInitializationResult,
     PrepareSnapshotResult,
     ReleaseResult,
+    StartInstanceResult,
     VerifyVolumeResult,
     WaitSeconds,
 )
@@ -41,10 +42,14 @@ Announcement = Literal[
     "available",
     "ready",
     "confirmed",
+    "drill",
     "unreported",
     "failed",
     "performance-changed",
     "performance-failed",
+    "fleet-planned",
+    "fleet-progress",
+    "fleet-ended",
 ]
 Phase = Literal["before", "after"]
 ReplacePhase = Literal["check", "detach"]
@@ -101,7 +106,10 @@ class AnnounceEvent(StepEvent):
 
 
 class PrepareSnapshotEvent(StepEvent):
-    """Asks for fast snapshot restore with a credit; `previous` is the result of the call before."""
+    """Asks for the copy of a snapshot of another Region, and for fast snapshot restore with a credit.
+
+    `previous` is the result of the call before.
+    """
 
     volume: VolumeAssignment
     plan: Plan
@@ -136,6 +144,17 @@ class AttachVolumeEvent(StepEvent):
     volume: VolumeAssignment
     volume_id: str
     previous: AttachVolumeResult | None = None
+
+
+class StartInstanceEvent(StepEvent):
+    """Asks for the instance with all its volumes (`start`), or whether it passes its status checks (`check`).
+
+    `pending` is the result of the call before, if there was one.
+    """
+
+    volume: VolumeAssignment
+    phase: Literal["start", "check"]
+    pending: StartInstanceResult | None = None
 
 
 class DispatchWarmerEvent(StepEvent):
@@ -221,6 +240,7 @@ class ReleaseEvent(StepEvent):
     volume: VolumeAssignment
     volume_id: str | None = None
     plan: Plan | None = None
+    keep_copy: bool = Field(default=False, description="The snapshot's copy stays.")
     previous: ReleaseResult | None = None
 
 
@@ -234,6 +254,9 @@ class CleanUpEvent(StepEvent):
     attached_announced: bool = False
     story: JsonObject = Field(
         default_factory=dict, description="What is known of the volume by now; kept for the report."
+    )
+    failure: Failure | None = Field(
+        default=None, description="For the other volumes of an instance that is therefore not started."
     )
     fallback: Literal["same-volume", "new-volume"] | None = Field(
         default=None, description="Another plan takes over: on the volume that is there, or on a new one."

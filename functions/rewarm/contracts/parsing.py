@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from rewarm.contracts.base import Contract, JsonObject
-from rewarm.contracts.request import SELECTORS, RestoreRequest, Source
+from rewarm.contracts.request import SELECTORS, ListedVolume, RestoreRequest, Source
 from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.model import OnFailure, Strategy
 from rewarm.domain.units import cut, shown
 from rewarm.domain.volume.volume_types import RESERVED_TAG_PREFIXES
 
@@ -39,6 +41,8 @@ LIMITS = {
     "string_too_long": "a number of characters up to {max_length}",
 }
 """Pydantic's type of an error -> what is allowed, filled in from the error's context."""
+NOT_IN_DRILLS = frozenset({Strategy.FAST_SNAPSHOT_RESTORE, Strategy.VOLUME_CLONE})
+"""Strategies that work on the source's own snapshot or volume."""
 _TIME = "a time with its zone, such as 2026-11-20T03:00:00Z"
 KINDS = {
     "bool": "true or false",
@@ -63,6 +67,7 @@ def parse_restore_request(value: object) -> RestoreRequest:
     _check_target(request)
     _check_tags(request.volume.tags)
     _check_multi_attach(request)
+    _check_drill(request)
     return _with_defaults(request)
 
 
@@ -97,6 +102,20 @@ def _check_source(source: Source) -> None:
         raise InvalidRequestError(
             f"only goes with source.volumeId, not with source.{given[0]}", field="source.at"
         )
+    for index, listed in enumerate(source.volumes or []):
+        _check_listed(listed, f"source.volumes.{index}")
+    if source.owner_id is not None and source.volume_id is None and source.snapshot_id is None:
+        raise InvalidRequestError(
+            f"only goes with source.volumeId or source.snapshotId, not with source.{given[0]}",
+            field="source.ownerId",
+        )
+    if source.region is not None and (source.snapshot_id or source.volume_id or source.tags) is None:
+        raise InvalidRequestError(
+            f"only goes with source.snapshotId, source.volumeId or source.tags, not with source.{given[0]}",
+            field="source.region",
+        )
+    if source.keep_copy and source.region is None:
+        raise InvalidRequestError("only goes with source.region", field="source.keepCopy")
     if source.devices is not None and source.instance_id is None and source.image_id is None:
         raise InvalidRequestError(
             f"only goes with source.instanceId or source.imageId, not with source.{given[0]}",
@@ -104,20 +123,54 @@ def _check_source(source: Source) -> None:
         )
 
 
+def _check_listed(listed: ListedVolume, field: str) -> None:
+    if (listed.snapshot_id is None) == (listed.volume_id is None):
+        found = "found neither" if listed.snapshot_id is None else "found both"
+        raise InvalidRequestError(f"{found}; exactly one of snapshotId, volumeId is allowed", field=field)
+    if listed.at is not None and listed.volume_id is None:
+        raise InvalidRequestError("only goes with volumeId, not with snapshotId", field=f"{field}.at")
+
+
 def _check_target(request: RestoreRequest) -> None:
     target = request.target
+    for index, listed in enumerate(request.source.volumes or []):
+        if target.instance_id is None and listed.device is not None:
+            raise InvalidRequestError(
+                "only goes with target.instanceId", field=f"source.volumes.{index}.device"
+            )
     if (target.instance_id is None) == (target.availability_zone is None):
         found = "found neither" if target.instance_id is None else "found both"
         raise InvalidRequestError(
             f"{found}; exactly one of instanceId, availabilityZone is allowed", field="target"
         )
-    for name in ("device", "mode", "unmount", "bring_online", "mount_path"):
+    for name in ("device", "mode", "unmount", "bring_online", "mount_path", "start"):
         if target.instance_id is None and getattr(target, name) is not None:
             raise InvalidRequestError("only goes with target.instanceId", field=f"target.{to_camel(name)}")
     if target.unmount is not None and target.mode != "replace":
         raise InvalidRequestError("only goes with target.mode replace", field="target.unmount")
     if target.mount_path is not None and not target.bring_online:
         raise InvalidRequestError("only goes with target.bringOnline true", field="target.mountPath")
+    if target.start:
+        _check_start(request)
+
+
+def _check_start(request: RestoreRequest) -> None:
+    target = request.target
+    if target.mode != "replace":
+        raise InvalidRequestError("only goes with target.mode replace", field="target.start")
+    for name in ("unmount", "bring_online"):
+        if getattr(target, name):
+            raise InvalidRequestError(
+                "does not go with target.start: on a stopped instance nothing is mounted, and its operating "
+                "system mounts its disks when it starts",
+                field=f"target.{to_camel(name)}",
+            )
+    if request.on_failure is OnFailure.KEEP:
+        raise InvalidRequestError(
+            "found keep; with target.start allowed is clean-up: an instance with some volumes from snapshots "
+            "and others from before is of no use",
+            field="onFailure",
+        )
 
 
 def _check_tags(tags: dict[str, str]) -> None:
@@ -134,6 +187,20 @@ def _check_multi_attach(request: RestoreRequest) -> None:
         raise InvalidRequestError(
             f"{request.volume.volume_type} volumes cannot be attached to several instances; io1 and io2 can",
             field="volume.multiAttach",
+        )
+
+
+def _check_drill(request: RestoreRequest) -> None:
+    """A drill leaves alone what it is a drill of: the source's snapshot and volume, and any other volume."""
+    if not request.is_drill:
+        return
+    if request.target.mode == "replace":
+        raise InvalidRequestError("found replace; a drill replaces no volume", field="drill.target.mode")
+    if request.objective.strategy in NOT_IN_DRILLS:
+        raise InvalidRequestError(
+            f"found {request.objective.strategy}; a drill may not change the snapshot or copy the source "
+            'volume. Send "objective": {"strategy": "auto"} with the drill',
+            field="objective.strategy",
         )
 
 
@@ -171,9 +238,16 @@ def _field_model(model: type[BaseModel] | None, part: int | str) -> type[BaseMod
         return model
     for field in (model.model_fields if model else {}).values():
         if field.alias == part:
-            kind = get_args(field.annotation)[0] if get_origin(field.annotation) is list else field.annotation
-            return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+            return _model_in(field.annotation)
     return None
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model that an annotation names: itself, in a list, or beside None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    inner = get_args(annotation) if get_origin(annotation) in {list, Union, UnionType, Annotated} else ()
+    return next((found for kind in inner if (found := _model_in(kind)) is not None), None)
 
 
 def _sentence(errors: list[ErrorDetails], root: type[BaseModel]) -> str:
@@ -219,3 +293,22 @@ def with_runbook(request: JsonObject, runbook: JsonObject) -> JsonObject:
         both_objects = name != "target" and isinstance(value, dict) and isinstance(merged.get(name), dict)
         merged[name] = {**merged[name], **value} if both_objects else value
     return merged
+
+
+def as_drill(runbook: JsonObject, request: JsonObject, name: str) -> JsonObject:
+    """The runbook as its drill, to the target of the request or of the runbook's `drill`.
+
+    Raises InvalidRequestError where neither names one: a drill never goes to the runbook's own target.
+    """
+    drill = runbook["drill"]
+    if not isinstance(drill, dict):
+        return runbook
+    target = request.get("target") or drill.get("target")
+    if target is None:
+        raise InvalidRequestError(
+            "is missing; a drill goes to an instance with the tag rewarm:drills, or to a zone, and "
+            "not to the runbook's own target",
+            field="drill.target",
+        )
+    own = {"onFailure": "clean-up", "target": target, "drill": {**drill, "target": None, "runbook": name}}
+    return {**runbook, **own}

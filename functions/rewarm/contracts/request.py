@@ -31,8 +31,10 @@ SnapshotId = Annotated[StrictStr, Field(pattern=r"^snap-([0-9a-f]{8}|[0-9a-f]{17
 VolumeId = Annotated[StrictStr, Field(pattern=r"^vol-([0-9a-f]{8}|[0-9a-f]{17})$")]
 InstanceId = Annotated[StrictStr, Field(pattern=r"^i-([0-9a-f]{8}|[0-9a-f]{17})$")]
 ImageId = Annotated[StrictStr, Field(pattern=r"^ami-([0-9a-f]{8}|[0-9a-f]{17})$")]
+RegionName = Annotated[StrictStr, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
 ZoneName = Annotated[StrictStr, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
 MountPath = Annotated[StrictStr, Field(pattern=MOUNT_PATH, max_length=200)]
+AccountId = Annotated[StrictStr, Field(pattern=r"^[0-9]{12}$")]
 AlarmName = Annotated[StrictStr, Field(min_length=1, max_length=255)]
 TagKey = Annotated[StrictStr, Field(min_length=1, max_length=128)]
 TagValue = Annotated[StrictStr, Field(max_length=256)]
@@ -44,6 +46,8 @@ MAX_FIRST_EXTENTS = 1_000
 """About 40 KiB of JSON: the request is in the payload of every state, which holds 256 KiB."""
 MAX_COOLDOWN_MINUTES = 10_080
 """Seven days."""
+MAX_OBJECTIVE_MINUTES = 525_600
+"""A year."""
 DevicePattern = Literal[PatternName.RANDOM_READ, PatternName.INIT]
 """Benchmarks that write to nothing."""
 
@@ -55,7 +59,9 @@ MAX_COST = {
 }
 """pydantic's own pattern for a decimal number takes negative ones, which are refused."""
 CostLimit = Annotated[Usd, Field(le=1_000_000), WithJsonSchema(MAX_COST)]
-SELECTORS = ("snapshotId", "volumeId", "tags", "instanceId", "imageId", "alarm")
+SELECTORS = ("snapshotId", "volumeId", "tags", "instanceId", "imageId", "volumes", "alarm")
+MOST_LISTED = 40
+"""Volumes of one request: like the extents, they are in the payload of every state."""
 
 
 def given(name: str, **schema: JsonValue) -> dict[str, JsonValue]:
@@ -65,6 +71,35 @@ def given(name: str, **schema: JsonValue) -> dict[str, JsonValue]:
 
 def _exactly_one(names: tuple[str, ...]) -> ConfigDict:
     return ConfigDict(json_schema_extra={"oneOf": [given(name) for name in names]})
+
+
+class WantedSettings(Contract):
+    """Type, size, performance and key of a volume to make."""
+
+    volume_type: Literal["gp3", "gp2", "io2", "io1", "st1", "sc1"] | None = None
+    size_gib: Annotated[StrictInt, Field(ge=1, le=65_536)] | None = None
+    iops: Annotated[StrictInt, Field(ge=100, le=256_000)] | None = None
+    throughput_mib_s: Annotated[StrictInt, Field(ge=125, le=2_000)] | None = None
+    kms_key_id: Annotated[StrictStr, Field(min_length=1, max_length=2_048)] | None = None
+
+
+class ListedVolume(Contract):
+    """One of several volumes: its snapshot, or the volume whose newest one is taken."""
+
+    model_config = _exactly_one(("snapshotId", "volumeId"))
+
+    snapshot_id: SnapshotId | None = None
+    volume_id: VolumeId | None = None
+    at: Literal["latest"] | Instant | None = Field(
+        default=None,
+        description="With volumeId: the newest snapshot not later than this time; default latest.",
+    )
+    device: StrictStr | None = Field(
+        default=None, description="Its device name on target.instanceId, as target.device of one volume."
+    )
+    volume: WantedSettings | None = Field(
+        default=None, description="In place of type, size, performance and key in the request's volume."
+    )
 
 
 class Source(Contract):
@@ -78,6 +113,19 @@ class Source(Contract):
         default=None,
         description="With volumeId: the newest snapshot not later than this time; default latest.",
     )
+    owner_id: AccountId | None = Field(
+        default=None,
+        description="With volumeId: take the newest snapshot that this account shares, instead of one of the "
+        "stack's account. With snapshotId: refuse a snapshot of another account.",
+    )
+    region: RegionName | None = Field(
+        default=None,
+        description="With snapshotId, volumeId or tags: the Region of the snapshot, which is copied first. "
+        "Default: the stack's Region.",
+    )
+    keep_copy: StrictBool = Field(
+        default=False, description="With region: the copy stays when the restore is over."
+    )
     tags: Annotated[Tags, Field(min_length=1, max_length=50)] | None = Field(
         default=None, description="The newest snapshot that carries every one of these tags."
     )
@@ -90,6 +138,9 @@ class Source(Contract):
         default=None, description="With instanceId or imageId: only these device names."
     )
     image_id: ImageId | None = None
+    volumes: Annotated[list[ListedVolume], Field(min_length=1, max_length=MOST_LISTED)] | None = Field(
+        default=None, description="Several volumes for one target, which are planned together."
+    )
     alarm: AlarmName | None = Field(
         default=None, description="The runbook of this CloudWatch alarm says the rest."
     )
@@ -128,17 +179,18 @@ class Target(Contract):
         "gets. Default: with mode replace that of the replaced volume, if it had just one; else what Windows "
         "gives it.",
     )
+    start: StrictBool | None = Field(
+        default=None,
+        description="With mode replace, for a stopped instance: each volume of the source takes its own "
+        "place, the root volume too, and the instance is started once all are attached. If it does not come "
+        "up, it is stopped and its old volumes go back. Default: the instance must be running.",
+    )
     availability_zone: ZoneName | None = None
 
 
-class VolumeRequest(Contract):
+class VolumeRequest(WantedSettings):
     """The volume to make; what is left out comes from the source volume where it still exists, else gp3."""
 
-    volume_type: Literal["gp3", "gp2", "io2", "io1", "st1", "sc1"] | None = None
-    size_gib: Annotated[StrictInt, Field(ge=1, le=65_536)] | None = None
-    iops: Annotated[StrictInt, Field(ge=100, le=256_000)] | None = None
-    throughput_mib_s: Annotated[StrictInt, Field(ge=125, le=2_000)] | None = None
-    kms_key_id: Annotated[StrictStr, Field(min_length=1, max_length=2_048)] | None = None
     tags: Annotated[Tags, Field(max_length=40)] = Field(default_factory=dict)
     multi_attach: StrictBool = False
 
@@ -247,6 +299,31 @@ class Notify(Contract):
     email: StrictBool = True
 
 
+class Drill(Contract):
+    """A drill: the runbook is restored to another target, measured against its objectives, and deleted.
+
+    In a runbook it says how the runbook is drilled; an alarm's restore leaves it out.
+    """
+
+    target: Target | None = Field(
+        default=None,
+        description="Where drills go: an instance with the tag rewarm:drills (value true), or a zone alone. "
+        "A drill never goes to the runbook's own target.",
+    )
+    recovery_time_minutes: Annotated[StrictInt, Field(ge=1, le=MAX_OBJECTIVE_MINUTES)] | None = Field(
+        default=None,
+        description="Recovery time objective: from the trigger to the last volume at full speed. Default: "
+        "objective.readyWithinMinutes.",
+    )
+    recovery_point_minutes: Annotated[StrictInt, Field(ge=1, le=MAX_OBJECTIVE_MINUTES)] | None = Field(
+        default=None,
+        description="Recovery point objective: the age of the oldest snapshot at the trigger.",
+    )
+    runbook: AlarmName | None = Field(
+        default=None, description="The runbook that is drilled; Rewarm fills it in from source.alarm."
+    )
+
+
 class RestoreRequest(Contract):
     """One restore."""
 
@@ -264,4 +341,13 @@ class RestoreRequest(Contract):
         description="In a runbook: so long after a restore its alarm starts no other. Default: the stack's "
         "parameter AlarmCooldownMinutes.",
     )
+    drill: Drill | None = Field(
+        default=None,
+        description="With source.alarm: this restore is a drill. In a runbook: how it is drilled.",
+    )
     dry_run: StrictBool = Field(default=False, description="Plan only: nothing is created.")
+
+    @property
+    def is_drill(self) -> bool:
+        """Whether this restore is a drill; a runbook that says how it is drilled is none."""
+        return self.drill is not None and self.drill.runbook is not None

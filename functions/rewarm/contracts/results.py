@@ -14,6 +14,7 @@ from rewarm.contracts.values import (
     Approval,
     ApprovalQuestion,
     Confirmation,
+    DrillResult,
     ExpectedReads,
     Failure,
     InitializationSignals,
@@ -132,6 +133,7 @@ class PrepareSnapshotResult(Contract):
     state: str
     credits: float | None = None
     enabled_by_us: bool
+    snapshot_id: str | None = Field(default=None, description="The complete copy of a foreign snapshot.")
 
 
 class CreateVolumeResult(Contract):
@@ -164,6 +166,21 @@ class AttachVolumeResult(Contract):
     online_problem: Annotated[
         str | None, Field(description="Why the disk is not online, or not where it was to be.")
     ] = None
+
+
+class StartInstanceResult(Contract):
+    """How far the instance is that is started with its new volumes."""
+
+    finished: bool
+    wait_seconds: WaitSeconds
+    state: Annotated[
+        Literal["waiting", "starting", "up", "checked"],
+        Field(description="waiting: for other volumes; checked: it has passed its status checks."),
+    ]
+    since: Annotated[Instant, Field(description="When this was asked for the first time.")]
+    started_at: Instant | None = None
+    up_at: Instant | None = None
+    checked_at: Instant | None = None
 
 
 class DispatchWarmerResult(Contract):
@@ -376,6 +393,7 @@ class ReportResult(Contract):
     cost_usd: Usd
     billed_usd: Usd | None = None
     failure: Failure | None = None
+    drill: Annotated[DrillResult | None, Field(description="Of a drill only.")] = None
     report_key: str
     page_key: Annotated[
         str | None, Field(description="The same for people, as HTML; null where it could not be made.")

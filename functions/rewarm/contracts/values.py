@@ -14,7 +14,7 @@ from rewarm.domain.model import Strategy, VolumeSettings
 from rewarm.domain.ready.reads import Opinion
 from rewarm.domain.time.measured import Phase
 
-TriggerKind = Literal["api", "alarm", "schedule"]
+TriggerKind = Literal["api", "alarm", "schedule", "fleet"]
 DataBytesFrom = Literal["fullSnapshotSize", "writtenBlocks", "volumeSize"]
 
 
@@ -29,6 +29,10 @@ class Trigger(Contract):
     schedule_name: str | None = None
     scheduled_at: str | None = Field(
         default=None, description="The time of the schedule's run: only the first start for it restores."
+    )
+    fleet_id: str | None = None
+    deadline_at: Instant | None = Field(
+        default=None, description="The deadline of the fleet: a restore that begins late has less time."
     )
 
 
@@ -67,12 +71,20 @@ class ReplacedVolume(Contract):
     delete_on_termination: bool = False
 
 
+class CopiedSnapshot(Contract):
+    """A snapshot of another Region, which is copied before the volume is made."""
+
+    snapshot_id: str
+    region: str
+
+
 class VolumeAssignment(Contract):
     """Which snapshot becomes which volume, and where it goes."""
 
     index: int = Field(ge=0)
-    snapshot_id: str
+    snapshot_id: str = Field(description="Once a snapshot of another Region is copied: the copy.")
     snapshot_started_at: Instant
+    copy_of: CopiedSnapshot | None = None
     source_volume_id: str | None = None
     living_source: LivingSource | None = None
     snapshot_size_gib: int
@@ -88,6 +100,9 @@ class VolumeAssignment(Contract):
     agent_available: bool = False
     device: str | None = None
     replaces: ReplacedVolume | None = None
+    starts_instance: bool = Field(
+        default=False, description="The instance is stopped, and started once all volumes are attached."
+    )
     volume: NewVolume
     chosen_because: str = Field(default="", description="Why it is this snapshot.")
     consistent_set: bool | None = Field(
@@ -143,10 +158,13 @@ class Timeline(Contract):
     model_config = {"extra": "ignore"}
 
     began: Instant
+    copied: Instant | None = None
     prepared: Instant | None = None
     asked: Instant | None = None
     available: Instant | None = None
     attached: Instant | None = None
+    starting: Annotated[Instant | None, Field(description="EC2 was asked to start the instance.")] = None
+    started: Annotated[Instant | None, Field(description="The instance that was started is up.")] = None
     measured_before: Instant | None = None
     initialized: Instant | None = None
     verified: Instant | None = None
@@ -158,6 +176,9 @@ class Plan(Contract):
     strategy: Strategy
     initialization_rate_mib_s: int | None = None
     boost: Boost | None = None
+    copy_minutes: Annotated[
+        int | None, Field(description="The completion duration that the snapshot's copy asks for.")
+    ] = None
     usable_seconds: int
     ready_p50_seconds: int
     ready_p90_seconds: int
@@ -268,6 +289,30 @@ class Failure(Contract):
     state: str | None = None
     error: str
     cause: str = ""
+
+
+DrillOutcome = Literal["passed", "late", "failed"]
+
+
+class DrillResult(Contract):
+    """What a drill has shown, against its objectives."""
+
+    restore_id: str
+    runbook: str
+    at: Annotated[Instant, Field(description="The trigger: when the restore was started.")]
+    outcome: Annotated[
+        DrillOutcome, Field(description="late: ready, but an objective was missed. failed: not ready.")
+    ]
+    recovery_seconds: Annotated[
+        int | None,
+        Field(description="From the trigger to the last volume at full speed; null where it failed."),
+    ] = None
+    recovery_objective_seconds: int | None = None
+    point_seconds: Annotated[
+        int | None,
+        Field(description="How old the oldest snapshot was at the trigger, by the time it was started."),
+    ] = None
+    point_objective_seconds: int | None = None
 
 
 class LatencyMs(Contract):

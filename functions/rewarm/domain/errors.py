@@ -90,6 +90,14 @@ class InvalidRequestError(RestoreError):
         self.faults = tuple(faults)
 
 
+class FleetNotFoundError(RestoreError):
+    """There is no fleet of this id."""
+
+
+class FleetBusyError(RestoreError):
+    """Restores of the fleet still run, so nothing can be restored again yet."""
+
+
 class RunbookNotFoundError(RestoreError):
     """An alarm fired for which no runbook says what to restore."""
 
@@ -134,6 +142,10 @@ class TooManyRestoresError(RestoreError):
 
 class VolumeInUseError(RestoreError):
     """The volume to be replaced is mounted, or something else on its instance uses it."""
+
+
+class InstanceNotUpError(RestoreError):
+    """The instance was not started with its new volumes, does not come up, or fails its status checks."""
 
 
 class NoStrategyFitsError(RestoreError):

@@ -68,6 +68,8 @@ class Snapshot:
     tags: dict[str, str]
     description: str = ""
     """Given to every snapshot of one CreateSnapshots call alike (botocore: ec2 CreateSnapshots)."""
+    is_copy: bool = False
+    """Its volume id is "an arbitrary volume ID that you should not use" (botocore: ec2 Snapshot)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,17 @@ class BinnedSnapshot:
     volume_id: str | None
     entered_at: datetime
     leaves_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ImageVolume:
+    """A volume in the block device mapping of an AMI; None where EC2 does not say."""
+
+    snapshot_id: str
+    volume_type: str | None = None
+    size_gib: int | None = None
+    iops: int | None = None
+    throughput_mib_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +168,11 @@ class Instance:
     """Device name to volume id."""
     ssm_online: bool
     root_device: str | None = None
+    heard_at: datetime | None = None
+    """When Systems Manager last heard from the agent on it; None where it never did."""
+    state_reason: str | None = None
+    """What EC2 says of the last change of its state."""
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_gone(self) -> bool:
@@ -167,6 +185,27 @@ class Instance:
         if self.state != "running":
             return f"{self.instance_id} is {self.state}"
         return f"{self.instance_id} is not online in Systems Manager"
+
+
+@dataclass(frozen=True, slots=True)
+class StatusChecks:
+    """EC2's status checks of a running instance, as DescribeInstanceStatus shows them."""
+
+    system: str
+    """`ok`, `impaired`, `initializing`, `insufficient-data` or `not-applicable`; the others alike."""
+    instance: str
+    attached_ebs: str
+
+    @property
+    def passed(self) -> bool:
+        """EC2 may not apply the check of the volumes."""
+        required = {self.system, self.instance} == {"ok"}
+        return required and self.attached_ebs in {"ok", "not-applicable"}
+
+    @property
+    def in_words(self) -> str:
+        """For a sentence."""
+        return f"system {self.system}, instance {self.instance}, attached EBS {self.attached_ebs}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +285,18 @@ class PriceFigure:
     def is_stale(self, now: datetime) -> bool:
         """Prices change seldom, but they do."""
         return now - self.as_of > PRICE_FRESH
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOrder:
+    """A copy of another Region's snapshot, as CopySnapshot takes it."""
+
+    snapshot_id: str
+    region: str
+    minutes: int
+    kms_key_id: str | None
+    """Of the copy. None: that of an encrypted snapshot has the Region's default key."""
+    tags: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

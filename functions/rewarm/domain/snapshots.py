@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from rewarm.domain.errors import SnapshotNotFoundError, SnapshotNotUsableError
 from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, Snapshot
@@ -187,17 +188,20 @@ def newest_set(
     candidates: Mapping[str, Sequence[Snapshot]],
     *,
     field: str,
+    at: datetime | None = None,
     refusal: Refusal = unusable,
     binned: Sequence[BinnedSnapshot] = (),
 ) -> SetSelection:
-    """The newest call that left a usable snapshot of every volume; else the newest of each, and says so.
+    """The newest call not later than `at` that left a usable snapshot of every volume.
+
+    Else the newest of each, and says so.
 
     Raises SnapshotNotFoundError and SnapshotNotUsableError for the first volume that has none.
     """
     newest = {
         volume_id: newest_usable(
             found,
-            at=None,
+            at=at,
             what=volume_id,
             field=field,
             refusal=refusal,
@@ -205,11 +209,12 @@ def newest_set(
         )
         for volume_id, found in candidates.items()
     }
+    against = partial(_reason_against, at=at, refusal=refusal)
     calls = _calls(candidates)
     for call in sorted(calls, reverse=True):
         members = calls[call]
-        if len(members) == len(candidates) and all(refusal(member) is None for member in members.values()):
-            return _whole(members, candidates, newest, refusal)
+        if len(members) == len(candidates) and all(against(member) is None for member in members.values()):
+            return _whole(members, candidates, newest, against)
     return _scattered(newest)
 
 

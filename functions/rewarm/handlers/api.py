@@ -27,8 +27,11 @@ from rewarm.contracts.answers import ApprovalQuery, RestoreQuery
 from rewarm.contracts.parsing import parsed
 from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.domain import errors
+from rewarm.domain.fleets import FLEET_PREFIX
 from rewarm.domain.units import shown
 from rewarm.handlers import wiring
+from rewarm.handlers.api_fleets import fleet_ports
+from rewarm.handlers.api_fleets import router as fleet_routes
 from rewarm.handlers.api_volumes import router as volume_routes
 from rewarm.handlers.http import (
     Fault,
@@ -46,6 +49,7 @@ from rewarm.handlers.wiring import now, pause
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.ports.prices import Prices
+from rewarm.steps.fleet.routes import fleet_id_of, start_fleet
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
 from rewarm.steps.record.learned_times import get_calibration, put_calibration
 from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
@@ -69,12 +73,14 @@ STATUS_CODES: dict[type[errors.RestoreError], int] = {
     errors.VolumeNotFoundError: 404,
     errors.RestoreNotFoundError: 404,
     errors.RunbookNotFoundError: 404,
+    errors.FleetNotFoundError: 404,
     errors.BenchmarkNotFoundError: 404,
     errors.DeviceInUseError: 409,
     errors.VolumeInUseError: 409,
     errors.TargetBusyError: 409,
     errors.ModificationPostponedError: 409,
     errors.RestoreEndedError: 409,
+    errors.FleetBusyError: 409,
     errors.NotAwaitingApprovalError: 409,
     errors.SnapshotNotUsableError: 422,
     errors.TargetNotUsableError: 422,
@@ -152,6 +158,7 @@ _IDEMPOTENCY_STORE = DynamoDBPersistenceLayer(
 
 app = APIGatewayRestResolver(strip_prefixes=[])
 app.include_router(volume_routes)
+app.include_router(fleet_routes)
 
 
 @tracer.capture_lambda_handler(capture_response=False)
@@ -164,13 +171,25 @@ def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
 
 @app.post("/restores")
 def _start_restore() -> tuple[JsonObject, int]:
-    body = _body()
-    key = app.current_event.headers.get("Idempotency-Key")
+    body, key = _body(), _key()
     if key is None:
         return _started(body, f"restore-{uuid4().hex[:16]}"), 202
-    if not key.strip():
-        raise errors.InvalidRequestError("is empty; send a key, or no such header", field="Idempotency-Key")
     return _started_once(call={"key": key, "body": body}), 202
+
+
+@app.post("/fleets")
+def _start_fleet() -> tuple[JsonObject, int]:
+    body, key = _body(), _key()
+    if key is None:
+        return _fleet_started(body, f"{FLEET_PREFIX}{uuid4().hex[:16]}"), 202
+    return _fleet_started_once(call={"key": key, "body": body}), 202
+
+
+def _key() -> str | None:
+    key = app.current_event.headers.get("Idempotency-Key")
+    if key is not None and not key.strip():
+        raise errors.InvalidRequestError("is empty; send a key, or no such header", field="Idempotency-Key")
+    return key
 
 
 @idempotent_function(  # type: ignore[untyped-decorator]  # Powertools leaves it untyped
@@ -188,6 +207,24 @@ def _started(body: JsonObject, restore_id: str) -> JsonObject:
     logger.append_keys(restore_id=restore_id)
     started = start_restore(body, restore_id=restore_id, now=now(), ports=_ec2_ports())
     count("RestoresStarted", trigger="api")
+    return started
+
+
+@idempotent_function(  # type: ignore[untyped-decorator]  # Powertools leaves it untyped
+    data_keyword_argument="call",
+    persistence_store=_IDEMPOTENCY_STORE,
+    config=_IDEMPOTENCY,
+    key_prefix="fleet",
+)
+def _fleet_started_once(call: JsonObject) -> JsonObject:
+    """The id follows from the call, so that a start whose answer got lost starts nothing twice."""
+    return _fleet_started(call["body"], fleet_id_of(call))
+
+
+def _fleet_started(body: JsonObject, fleet_id: str) -> JsonObject:
+    logger.append_keys(restore_id=fleet_id)
+    started = start_fleet(body, fleet_id=fleet_id, now=now(), ports=fleet_ports())
+    count("FleetsStarted")
     return started
 
 
@@ -259,7 +296,7 @@ def _put_runbook(alarm_name: str) -> JsonObject:
 
 @app.get("/runbooks/<alarm_name>")
 def _get_runbook(alarm_name: str) -> JsonObject:
-    return get_runbook(unquote(alarm_name), table=_PORTS.table)
+    return get_runbook(unquote(alarm_name), table=_PORTS.table, history=_HISTORY)
 
 
 @app.delete("/runbooks/<alarm_name>")

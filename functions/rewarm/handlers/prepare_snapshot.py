@@ -9,6 +9,8 @@ from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_s
 
 _PORTS = PrepareSnapshotPorts(
     fast_restores=wiring.fast_restores(),
+    copies=wiring.snapshot_copies(),
+    stack_name=wiring.settings.stack_name,
     table=wiring.table(),
 )
 

@@ -9,6 +9,7 @@ from rewarm.steps.volume.release import ReleasePorts, release
 
 _PORTS = ReleasePorts(
     fast_restores=wiring.fast_restores(),
+    copies=wiring.snapshot_copies(),
     volumes=wiring.volumes(),
     modifications=wiring.modifications(),
     table=wiring.table(),

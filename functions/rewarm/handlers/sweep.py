@@ -39,6 +39,7 @@ _PRICES = wiring.prices()
 _HOLDS = wiring.holds()
 _CALIBRATION_SNAPSHOTS = wiring.calibration_snapshots()
 _MESSAGES = wiring.messages()
+_FLEETS = wiring.fleets()
 _WAITERS = wiring.waiters()
 _TASKS = wiring.tasks()
 _ARTIFACTS = wiring.artifacts()
@@ -150,6 +151,7 @@ def _ports(context: LambdaContext, executions: RestoreExecutions) -> SweepPorts:
         now=now(),
         owner=context.aws_request_id,
         executions=executions,
+        fleets=_FLEETS,
         calibration_snapshots=_CALIBRATION_SNAPSHOTS,
         holds=_HOLDS,
         messages=_MESSAGES,

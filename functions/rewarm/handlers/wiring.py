@@ -16,6 +16,7 @@ from rewarm.adapters.executions import (
     AwsInventory,
     DynamoWaiters,
     StepFunctionsExecutions,
+    StepFunctionsFleets,
     StepFunctionsStackExecutions,
     StepFunctionsTasks,
 )
@@ -38,13 +39,14 @@ from rewarm.adapters.slack import SlackWebhook
 from rewarm.adapters.slack_bot import SlackBot, SlackPlace
 from rewarm.adapters.slack_requests import SlackRequests
 from rewarm.adapters.snapshot_blocks import THREADS
-from rewarm.adapters.snapshots import Ec2CalibrationSnapshots, Ec2SnapshotCatalog
+from rewarm.adapters.snapshots import Ec2CalibrationSnapshots, Ec2SnapshotCatalog, Ec2SnapshotCopies
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.observability import count
 from rewarm.settings import Settings
 from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.replace.put_back import PutBackPorts
+from rewarm.steps.replace.started import StartedPorts
 from rewarm.steps.select.admission import Keeper
 
 settings = Settings()
@@ -70,7 +72,20 @@ def _client(service: str) -> Any:
 
 def snapshots() -> Ec2SnapshotCatalog:
     """Port SnapshotCatalog."""
-    return Ec2SnapshotCatalog(_client("ec2"), clients.block_list_client(THREADS), _client("kms"))
+    return Ec2SnapshotCatalog(
+        _client("ec2"), clients.block_list_client(THREADS), _client("kms"), _foreign_snapshots
+    )
+
+
+@cache
+def _foreign_snapshots(region: str) -> Ec2SnapshotCatalog:
+    blocks = clients.block_list_client(THREADS, region)
+    return Ec2SnapshotCatalog(clients.client("ec2", region), blocks, clients.client("kms", region))
+
+
+def snapshot_copies() -> Ec2SnapshotCopies:
+    """Port SnapshotCopies."""
+    return Ec2SnapshotCopies(_client("ec2"), clients.client_that_tries_once("ec2"))
 
 
 def calibration_snapshots() -> Ec2CalibrationSnapshots:
@@ -96,6 +111,11 @@ def modifications() -> Ec2VolumeModifications:
 def instances() -> Ec2Instances:
     """Port Instances."""
     return Ec2Instances(_client("ec2"), _client("ssm"))
+
+
+def instance_states() -> Ec2Instances:
+    """Port InstanceStates."""
+    return instances()
 
 
 def commands() -> SsmCommands:
@@ -133,9 +153,11 @@ def clean_up() -> CleanUpPorts:
         modifications=modifications(),
         commands=commands(),
         fast_restores=fast_restores(),
+        copies=snapshot_copies(),
         table=table(),
         stack_name=settings.stack_name,
         put_back=put_back(),
+        started=StartedPorts(instances(), instance_states(), table()),
     )
 
 
@@ -216,6 +238,11 @@ def stack_executions() -> StepFunctionsStackExecutions:
         settings.restore_state_machine_arn,
         settings.restore_volume_state_machine_arn,
     )
+
+
+def fleets() -> StepFunctionsFleets:
+    """Port FleetExecutions."""
+    return StepFunctionsFleets(_client("stepfunctions"), settings.fleet_state_machine_arn)
 
 
 def inventory() -> AwsInventory:

@@ -58,6 +58,7 @@ def started_by(trigger: Json) -> str:
     """Who or what asked for the restore."""
     words = {
         "alarm": f"the alarm {trigger.get('alarmName')}",
+        "fleet": f"the fleet {trigger.get('fleetId') or ''}".strip(),
         "schedule": f"the schedule {trigger.get('scheduleName') or ''}".strip(),
         "api": "a call of the API",
     }

@@ -20,9 +20,11 @@ MOST_DRAWN = 4
 """Volumes with pictures: a function has a minute for all of them. Each volume also has its own page."""
 Json = dict[str, Any]
 PHASES = {
+    "copy": "Copy snapshot",
     "prepare": "Prepare snapshot",
     "create": "Create volume",
     "attach": "Attach",
+    "boot": "Start instance",
     "measure": "Measure, cold",
     "deliver": "Agent delivered",
     "read": "Agent reads",
@@ -33,9 +35,11 @@ PHASES = {
 Pictures = dict[str, str]
 NO_PICTURES: dict[str, Pictures] = {"progress": {}, "phases": {}, "latency": {}}
 STEPS = (
+    ("prepare", "copied"),
     ("prepare", "prepared"),
     ("create", "available"),
     ("attach", "attached"),
+    ("boot", "started"),
     ("measure", "measuredBefore"),
     ("initialize", "initialized"),
     ("verify", "verified"),
@@ -56,6 +60,11 @@ def pictures_of(
     return {kind: _guarded(kind, name, json.dumps(value)) for kind, value in data.items()}
 
 
+def drills_picture(drills: list[Json]) -> Pictures:
+    """The trend over the drills of a runbook; empty for a first drill."""
+    return _guarded("drills", "drills", json.dumps(drills))
+
+
 def _guarded(kind: str, name: str, data: str) -> Pictures:
     try:
         return _drawn(kind, name, data)
@@ -70,6 +79,8 @@ def _drawn(kind: str, name: str, data: str) -> Pictures:
     values = json.loads(data)
     if kind == "progress":
         return _progress(name, *values)
+    if kind == "drills":
+        return _drills(name, values)
     return _phases(name, values) if kind == "phases" else _latency(name, values)
 
 
@@ -128,6 +139,21 @@ def _phases(name: str, phases: list[Json]) -> Pictures:
         for phase in phases
     ]
     return restore.phases(bars, f"{name}-phases", "Each phase of the restore, estimated and actual")
+
+
+def _drills(name: str, past: list[Json]) -> Pictures:
+    from rewarm.charts import drills  # noqa: PLC0415
+
+    marks = [
+        drills.DrillMark(
+            str(one["at"])[:16].replace("T", " "),
+            one["outcome"],
+            one.get("recoverySeconds"),
+            one.get("recoveryObjectiveSeconds"),
+        )
+        for one in past
+    ]
+    return drills.trend(marks, name, "Recovery times of the drills of this runbook, against their objective")
 
 
 def _latency(name: str, measured: Json) -> Pictures:

@@ -10,7 +10,7 @@ from typing import Any
 
 from rewarm.page import text
 from rewarm.page.live import STYLE, environment, started_by
-from rewarm.page.pictures import MOST_DRAWN
+from rewarm.page.pictures import MOST_DRAWN, drills_picture
 from rewarm.page.volumes import Figure, view
 
 Json = dict[str, Any]
@@ -25,11 +25,12 @@ def render(account: Json) -> str:
         "style": STYLE.read_text(encoding="utf-8"),
         "account": account,
         "verdict": verdict(account),
-        "ready": account["verdict"] == "ready",
+        "good": account["verdict"] == "ready" and (account.get("drill") or {}).get("outcome") != "late",
         "volumes": volumes,
         "cards": _cards(account),
         "facts": _facts(account),
         "decisions": decisions(account),
+        "drill": _drill(account),
         "left": _left(account),
         "request": json.dumps(account["request"], indent=2, ensure_ascii=False) if account["request"] else "",
     }
@@ -42,6 +43,8 @@ def verdict(account: Json) -> str:
     what = "the volume" if count == 1 else f"{count} volumes"
     if account["verdict"] == "ready":
         took = text.seconds_text(account["slowestSeconds"])
+        if account.get("drill"):
+            return f"Drill {account['drill']['outcome']}: {what} at full speed {took} after the request"
         return f"Ready: {what} at full speed {took} after the request"
     failure = account.get("failure") or {}
     if failure.get("error") == "RestoreCancelledError":
@@ -118,6 +121,25 @@ def _approval(approval: Json | None) -> str:
     if approval.get("approvedAt"):
         return f"{price}, by {approval['by']}, {text.clock_text(approval['approvedAt'])}"
     return f"needed for {price} until {text.clock_text(approval['until'])}; nobody approved it"
+
+
+def _drill(account: Json) -> Json | None:
+    """The drill and those before it, the newest first; None where the restore is none."""
+    if not account.get("drill"):
+        return None
+    past = account.get("drills") or [account["drill"]]
+    rows = [
+        (text.clock_text(one["at"]), one["outcome"], _kept(one, "recovery"), _kept(one, "point"))
+        for one in reversed(past)
+    ]
+    return {"runbook": account["drill"]["runbook"], "rows": rows, "pictures": drills_picture(past)}
+
+
+def _kept(drill: Json, what: str) -> str:
+    """What it took, and its objective."""
+    took, objective = drill.get(f"{what}Seconds"), drill.get(f"{what}ObjectiveSeconds")
+    words = text.seconds_text(took)
+    return words if objective is None else f"{words}, objective {text.seconds_text(objective)}"
 
 
 def _left(account: Json) -> Json:

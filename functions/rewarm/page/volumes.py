@@ -17,6 +17,7 @@ from rewarm.page.pictures import NO_PICTURES, PHASES, Json, pictures_of
 
 MOMENTS = (
     ("began", "Plan started"),
+    ("copied", "Snapshot copied"),
     ("prepared", "Snapshot prepared"),
     ("asked", "CreateVolume called"),
     ("available", "Volume available"),

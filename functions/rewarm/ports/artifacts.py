@@ -12,8 +12,8 @@ from rewarm.ports import JsonObject
 class Artifacts(Protocol):
     """The S3 bucket with the agent's binaries, block maps, progress, plans and reports."""
 
-    def put_json(self, key: str, value: JsonObject) -> None:
-        """Writes one JSON object, and replaces what the key had."""
+    def put_json(self, key: str, value: JsonObject | list[JsonObject]) -> None:
+        """Writes one JSON object, or a list of them, and replaces what the key had."""
 
     def put_page(self, key: str, html: str) -> None:
         """Writes a page for browsers."""

@@ -22,6 +22,19 @@ class Executions(Protocol):
         """
 
 
+class FleetExecutions(Executions, Protocol):
+    """The state machine `fleet`: one execution for each run of a fleet."""
+
+    def arn_of(self, name: str) -> str:
+        """Returns the ARN that an execution of this name has or will have."""
+
+    def ending(self, arn: str) -> ExecutionEnd:
+        """Returns how the execution ended, or that it runs."""
+
+    def stop(self, arn: str, cause: str) -> None:
+        """Stops the execution, and with it the restores that it waits for; nothing where it has ended."""
+
+
 class RestoreExecutions(Protocol):
     """The executions of one restore: its own, and one of `restore-volume` for each volume."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
-from rewarm.domain.model import CommandStatus, Instance, InstanceEbsLimits
+from rewarm.domain.model import CommandStatus, Instance, InstanceEbsLimits, StatusChecks
 from rewarm.domain.ready.agent_output import SentCommand
 
 
@@ -21,6 +21,25 @@ class Instances(Protocol):
 
     def ebs_limits(self, instance_type: str) -> InstanceEbsLimits:
         """Returns the EBS limits of the type (botocore, DescribeInstanceTypes)."""
+
+
+class InstanceStates(Protocol):
+    """Starting and stopping instances, and what EC2's status checks say of them."""
+
+    def start(self, instance_id: str, tags: Mapping[str, str]) -> None:
+        """Tags the instance and starts it. Does nothing more where it runs.
+
+        Raises TargetNotFoundError, RequestRefusedError, ServiceUnavailableError (also without capacity).
+        """
+
+    def stop(self, instance_id: str) -> None:
+        """Stops the instance, never by force. Does nothing where it is stopped."""
+
+    def untag(self, instance_id: str, *keys: str) -> None:
+        """Removes the tags of these keys. Does nothing where the instance or the tags are gone."""
+
+    def status_checks(self, instance_id: str) -> StatusChecks | None:
+        """Returns the status checks; None where the instance does not run."""
 
 
 Parameters = Mapping[str, str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Protocol
 
 from rewarm.domain.model import PriceBook
@@ -18,6 +19,11 @@ class Prices(Protocol):
 
         Raises InvalidRequestError where the user's own cannot be read, and nothing where the Price List
         fails.
+        """
+
+    def transfer_usd_per_gib(self, from_region: str, *, now: datetime) -> Decimal | None:
+        """Returns what it costs to move a GiB from another Region to the stack's; None where the Price List
+        does not say. Raises nothing.
         """
 
 

@@ -78,6 +78,9 @@ class RestoreTable(Protocol):
     def standing(self, restore_id: str) -> Standing:
         """Returns status and cancellation without the rest of the record; neither where it is not known."""
 
+    def get_each(self, restore_ids: Sequence[str], names: Sequence[str]) -> dict[str, JsonObject]:
+        """Returns these attributes of each restore that is known, by its id."""
+
     def update(self, restore_id: str, changes: JsonObject) -> None:
         """Sets the given attributes of the restore, and creates the record where it is missing."""
 
@@ -186,6 +189,12 @@ class History(Protocol):
 
     def add(self, records: Sequence[Measured]) -> None:
         """Adds the records. The oldest ones of a strategy are dropped when it has too many."""
+
+    def drills(self, runbook: str) -> list[JsonObject]:
+        """Returns the results of the runbook's latest drills, the oldest first."""
+
+    def add_drill(self, runbook: str, result: JsonObject) -> None:
+        """Adds the result of a drill; one with the same `restoreId` is added once. The oldest are dropped."""
 
     def calibration(self) -> JsonObject | None:
         """Returns the calibration of this account, as it was kept; None where there is none."""

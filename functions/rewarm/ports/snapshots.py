@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, FastSnapshotRestore, Snapshot
+from rewarm.domain.model import (
+    ArchiveRestore,
+    BinnedSnapshot,
+    CopyOrder,
+    FastSnapshotRestore,
+    ImageVolume,
+    Snapshot,
+)
 from rewarm.domain.volume.extents import Runs
 
 
 class SnapshotCatalog(Protocol):
     """Snapshots and images that this account may use, and the KMS keys that encrypt them."""
+
+    def in_region(self, region: str | None) -> SnapshotCatalog:
+        """Returns the catalog of another Region; itself for None and for its own Region."""
 
     def get(self, snapshot_id: str) -> Snapshot:
         """Returns the snapshot.
@@ -30,17 +40,42 @@ class SnapshotCatalog(Protocol):
     def key_problem(self, kms_key_id: str) -> str | None:
         """Returns why no volume can be encrypted or decrypted with the KMS key now; None where one can."""
 
-    def of_volume(self, volume_id: str) -> list[Snapshot]:
-        """Returns all snapshots of a volume that this account owns, in any state."""
+    def of_volume(self, volume_id: str, owner_id: str | None = None) -> list[Snapshot]:
+        """Returns all snapshots of a volume, in any state: this account's, or those that the owner shares."""
 
-    def with_tags(self, tags: Mapping[str, str]) -> list[Snapshot]:
-        """Returns all snapshots of this account that carry every one of the tags, in any state."""
+    def of_volumes(self, volume_ids: Sequence[str]) -> Iterator[Snapshot]:
+        """Yields all snapshots of these volumes that this account owns, in any state and order."""
 
-    def of_image(self, image_id: str) -> dict[str, str]:
-        """Returns the snapshot's id by the device's name of an AMI. Raises SnapshotNotFoundError."""
+    def restorable(self, snapshot_ids: Sequence[str]) -> Iterator[Snapshot]:
+        """Yields those of the snapshots that this account owns, or that are shared with it."""
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
+        """Yields all snapshots of this account that carry every one of the tags, in any state."""
+
+    def of_image(self, image_id: str) -> dict[str, ImageVolume]:
+        """Returns the volumes with a snapshot in an AMI's block device mapping, by the device's name.
+
+        Raises SnapshotNotFoundError.
+        """
 
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         """Yields the written blocks in parts: ascending, disjoint, merged. Raises SnapshotNotFoundError."""
+
+
+class SnapshotCopies(Protocol):
+    """Copies of other Regions' snapshots that restores make in this Region."""
+
+    def start(self, order: CopyOrder) -> str:
+        """Starts a copy and returns its id. A second call makes a second copy.
+
+        Raises QuotaExceededError, and every error of CopySnapshot.
+        """
+
+    def of_restore(self, restore_id: str, index: int) -> list[Snapshot]:
+        """Returns the copies that carry the tags of this volume of the restore, in any state."""
+
+    def delete(self, snapshot_id: str) -> None:
+        """Deletes the copy. Does nothing where it is gone."""
 
 
 class CalibrationSnapshots(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from rewarm.domain.model import InitializationStatus, Volume, VolumeSettings
@@ -31,6 +31,12 @@ class VolumeStore(Protocol):
 
     def get(self, volume_id: str) -> Volume:
         """Returns the volume with its attachments. Raises VolumeNotFoundError."""
+
+    def existing(self, volume_ids: Sequence[str]) -> Iterator[Volume]:
+        """Yields those of the volumes that exist, with their attachments."""
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Volume]:
+        """Yields the volumes that carry every one of the tags, without those that are being deleted."""
 
     def created_by(self, restore_id: str) -> list[Volume]:
         """Returns the volumes that carry this restore's tag."""

@@ -24,6 +24,7 @@ from local.aws.emulator.patches import (
     compat_addresses,
     compat_callbacks,
     compat_child_executions,
+    compat_distributed_map,
     compat_jsonata_time_limit,
     compat_lab_time,
     compat_lambda_code,
@@ -280,6 +281,7 @@ class Emulator:
         compat_callbacks.apply(activity)
         compat_stop_execution.apply(executions)
         compat_child_executions.apply(activity, executions)
+        compat_distributed_map.apply()
         compat_start_execution.apply()
         compat_payload_limit.apply()
         compat_succeed_output.apply()

@@ -12,6 +12,7 @@ class RegionState:
 
     def __init__(self, region: Region) -> None:
         self._tables = region._tables
+        self._neighbours = region.neighbours
 
     def tags(self, resource_id: str) -> Mapping[str, str]:
         """Of a volume, snapshot or instance."""
@@ -25,6 +26,10 @@ class RegionState:
         for table in (self._tables.volumes, self._tables.snapshots):
             if resource_id in table and table[resource_id].encrypted:
                 return table[resource_id].kms_key_id
+        for neighbour in self._neighbours.values():
+            snapshot = neighbour._tables.snapshots.get(resource_id)
+            if snapshot is not None and snapshot.encrypted:
+                return snapshot.kms_key_id
         return None
 
     def volume_at(self, instance_id: str, device: str) -> str | None:
@@ -34,6 +39,11 @@ class RegionState:
             if attachment is not None and attachment.device == device:
                 return volume_id
         return None
+
+    def volumes_of(self, instance_id: str) -> list[str]:
+        """By the attachments."""
+        volumes = self._tables.volumes.items()
+        return [volume_id for volume_id, volume in volumes if instance_id in volume.attachments]
 
     def instance_of(self, volume_id: str) -> str | None:
         """The first one; a volume with Multi-Attach may have more."""

@@ -47,6 +47,9 @@ class State(Protocol):
     def volume_at(self, instance_id: str, device: str) -> str | None:
         """The volume at a device."""
 
+    def volumes_of(self, instance_id: str) -> list[str]:
+        """The volumes that are attached to an instance."""
+
     def instance_of(self, volume_id: str) -> str | None:
         """The instance that a volume is attached to."""
 
@@ -162,6 +165,16 @@ def _detach(asked: Asked) -> Iterator[Need]:
         yield asked.tagged(instance_id)
 
 
+@_of("ec2", "StartInstances", "StopInstances")
+def _instances(asked: Asked) -> Iterator[Need]:
+    for instance_id in asked.params["InstanceIds"]:
+        yield asked.tagged(instance_id)
+        volumes = asked.state.volumes_of(instance_id) if asked.operation == "StartInstances" else ()
+        for key in dict.fromkeys(asked.state.key(volume_id) for volume_id in volumes):
+            # EBS user guide, "How Amazon EBS encryption works": whoever starts the instance grants the key.
+            yield from _through_ec2(asked, key, ("kms:CreateGrant",))
+
+
 @_of("ec2", "ModifyInstanceAttribute")
 def _modify_instance(asked: Asked) -> Iterator[Need]:
     """AWS does not document when the volume counts, which the action supports; here for block devices."""
@@ -201,6 +214,13 @@ def _create_volume(asked: Asked) -> Iterator[Need]:
 def _create_snapshot(asked: Asked) -> Iterator[Need]:
     yield asked.tagged(asked.params["VolumeId"])
     yield from _new(asked, asked.place.new_snapshot, "snapshot")
+
+
+@_of("ec2", "CopySnapshot")
+def _copy_snapshot(asked: Asked) -> Iterator[Need]:
+    """Permissions are for the new snapshot, not for the source (Service Authorization Reference)."""
+    yield from _new(asked, asked.place.new_snapshot, "snapshot")
+    yield from _encryption(asked, asked.state.key(asked.params["SourceSnapshotId"]))
 
 
 @_of("ec2", "DeleteSnapshot")
@@ -253,7 +273,7 @@ def _through_ec2(asked: Asked, key: str | None, actions: tuple[str, ...]) -> Ite
     """EC2 calls KMS in the caller's name (KMS developer guide, "kms:ViaService")."""
     if key is None or key.endswith(AWS_MANAGED_KEY):
         return
-    via = {"kms:viaservice": f"ec2.{asked.place.region}.amazonaws.com"}
+    via = {"kms:viaservice": f"ec2.{key.split(':')[3]}.amazonaws.com"}
     for action in actions:
         grant = {"kms:grantisforawsresource": "true"} if action == "kms:CreateGrant" else {}
         yield Need(action, key, via | grant)

@@ -26,7 +26,7 @@ from local.aws.permissions.policies import Statement, statement, statements
 
 Value = Callable[[Any], Any]
 """What CloudFormation makes of a value: Ref, Fn::GetAtt, Fn::Sub and Fn::If are gone from it."""
-ROLE = "AWS::IAM::Role"
+ROLE, POLICY = "AWS::IAM::Role", "AWS::IAM::Policy"
 
 
 @cache
@@ -82,6 +82,9 @@ def _of_role(name: str, properties: Json, deployed: Json, value: Value) -> Itera
         for one in statements("", value(policy["PolicyDocument"])):
             yield statement_at(one, f"{name.removesuffix('Role')} {number}")
             number += 1
+    for attached, resource in deployed.items():
+        if resource["Type"] == POLICY and {"Ref": name} in resource["Properties"]["Roles"]:
+            yield from statements(attached, value(resource["Properties"]["PolicyDocument"]))
     for arn in properties.get("ManagedPolicyArns", []):
         if isinstance(arn, dict):
             document = deployed[arn["Ref"]]["Properties"]["PolicyDocument"]

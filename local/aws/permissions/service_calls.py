@@ -32,6 +32,23 @@ def run_child(place: Place, machine_arn: str, name: str) -> list[Need]:
     ]
 
 
+def run_map(place: Place, machine_arn: str, items: str, results: str) -> list[Need]:
+    """What a Distributed Map needs that reads items from an object, and writes results below a prefix.
+
+    Step Functions developer guide, "IAM policies for using Distributed Map states". `items` and `results` are
+    bucket and key, with a slash between them.
+    """
+    children = execution_arn(machine_arn, "child")
+    read, written = (place.arn("s3", path, region=False, account=False) for path in (items, f"{results}/*"))
+    in_parts = ("PutObject", "GetObject", "ListMultipartUploadParts", "AbortMultipartUpload")
+    return [
+        Need("states:StartExecution", machine_arn),
+        *(Need(f"states:{action}", children) for action in ("DescribeExecution", "StopExecution")),
+        Need("s3:GetObject", read),
+        *(Need(f"s3:{action}", written) for action in in_parts),
+    ]
+
+
 class ServiceCalls:
     """IAM of one account, as services ask it; each answer says why not, or is None."""
 

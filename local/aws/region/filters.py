@@ -13,6 +13,8 @@ from local.aws.region.errors import ApiError, invalid
 
 Item = TypeVar("Item")
 Getter = Callable[[Item], Any]
+MOST_FILTER_VALUES = 200
+"""Of all filters of a call together (EC2 API reference, error code FilterLimitExceeded)."""
 
 
 def keep_matching(
@@ -22,6 +24,9 @@ def keep_matching(
     tags: Callable[[Item], Mapping[str, str]] | None = None,
 ) -> list[Item]:
     """The items for which every filter has one value that matches; `*` and `?` are wildcards."""
+    if sum(len(one.get("Values") or ()) for one in filters or ()) > MOST_FILTER_VALUES:
+        message = f"The maximum number of filter values specified on a single call is {MOST_FILTER_VALUES}"
+        raise ApiError("FilterLimitExceeded", message)
     tests = [_test(one, getters, tags) for one in filters or ()]
     return [item for item in items if all(test(item) for test in tests)]
 

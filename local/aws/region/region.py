@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from local import Json
 from local.aws.clock import Clock
 from local.aws.machines.dataplane import DataPlane
@@ -19,15 +21,17 @@ from local.aws.region.commands.instances import Instances
 from local.aws.region.commands.invocations import OutputSink
 from local.aws.region.commands.parameters import Parameters
 from local.aws.region.core import Core, EventSink, tidy
-from local.aws.region.errors import ApiError
+from local.aws.region.errors import ApiError, snapshot_not_found
 from local.aws.region.faults import Faults
 from local.aws.region.operations import collect
+from local.aws.region.resources import Snapshot
 from local.aws.region.seeding import Seeding
 from local.aws.region.settings import RegionSettings
 from local.aws.region.snapshots.block_index import BlockIndex
 from local.aws.region.snapshots.fast_restore import FastRestores
 from local.aws.region.snapshots.keys import Keys
-from local.aws.region.snapshots.recycle_bin import RecycleBin
+from local.aws.region.snapshots.recycle_bin import RecycleBin, is_binned
+from local.aws.region.snapshots.snapshot_copies import SnapshotCopies
 from local.aws.region.snapshots.snapshot_making import SnapshotMaking
 from local.aws.region.snapshots.snapshots import Snapshots
 from local.aws.region.tables import Tables
@@ -76,7 +80,27 @@ class Region(Seeding):
         self._block_index, prices = BlockIndex(core, tables), Prices(core)
         self._audit = Audit(core, tables, self._commands, self._block_index, prices)
         parts = [fast_restores, documents, self._block_index, prices, *self._other_parts()]
+        self.neighbours: dict[str, Region] = {}
+        """Other Regions of the account, which share clock and data plane."""
+        parts.append(SnapshotCopies(core, tables, self.neighbours))
         self.operations = collect(parts)
+
+    def neighbour(self, region: str) -> Region:
+        """Another Region, made where it is not there."""
+        if region not in self.neighbours:
+            settings = replace(self.settings, region=region)
+            self.neighbours[region] = Region(self._core.clock, self._core.dataplane, settings)
+        return self.neighbours[region]
+
+    def snapshot_to_copy(self, snapshot_id: str) -> Snapshot:
+        """For CopySnapshot in another Region. Raises ApiError."""
+        one = self._tables.snapshot(snapshot_id)
+        mine = one.owner_id == self.settings.account_id
+        if not (mine or one.shared_with_me or one.public) or is_binned(one):
+            raise snapshot_not_found(snapshot_id)
+        if one.state != "completed" or one.storage_tier == "archive":
+            raise ApiError("IncorrectState", f"The snapshot '{snapshot_id}' is not completed")
+        return one
 
     def _other_parts(self) -> list[object]:
         """The parts that nothing but AWS's operations reach, and those already at hand."""

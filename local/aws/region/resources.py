@@ -42,6 +42,9 @@ class Snapshot:
     archival_complete: float | None = None
     bin_entered: float | None = None
     bin_leaves: float | None = None
+    copied: bool = False
+    copy_minutes: int | None = None
+    """The completion duration of a time-based copy."""
 
     @property
     def written_bytes(self) -> int:
@@ -206,6 +209,10 @@ class Instance:
     reachable: bool = True
     online_at: float = 0.0
     """When its SSM agent listens again after a start."""
+    checked_at: float = 0.0
+    """When its status checks have a result after a start."""
+    impaired: str = ""
+    """The status check that fails: `system`, `instance` or `volumes`."""
     private_ip: str = "10.0.0.10"
     tags: dict[str, str] = field(default_factory=dict)
 

@@ -83,6 +83,7 @@ class SnapshotSettings:
     creation_seconds: float = (
         30.0  # UNVERIFIED: from CreateSnapshot to `completed`; AWS: it depends on the data
     )
+    copy_seconds: float = 3_600.0  # UNVERIFIED: AWS names no time for a copy without a duration
     archive_restore_seconds: float = 172_800.0  # AWS: up to 72 hours
     restores_in_progress: int = 5
     archive_state_error_code: str = "IncorrectState"  # UNVERIFIED
@@ -127,6 +128,9 @@ class RegionSettings:
     initialization_rate_quota_mib_s: float = 5_000.0
     volume_copies_quota: float = 5.0
     boot_seconds: float = 60.0  # UNVERIFIED: from a reboot or a start until the SSM agent listens
+    stop_seconds: float = 0.0  # AWS: until the operating system is down; it names no time
+    status_check_seconds: float = 120.0  # UNVERIFIED: from a start until the status checks pass
+    rootless_error_code: str = "IncorrectState"  # UNVERIFIED: of StartInstances without a root volume
     metric_delay_seconds: tuple[float, float] = (60.0, 180.0)
     # UNVERIFIED: AWS gives no arrival time for AWS/EBS. At least and at most, after the end of the minute.
     trail_delay_seconds: float = 300.0  # AWS: CloudTrail delivers within about 5 minutes on average

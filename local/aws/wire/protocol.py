@@ -45,7 +45,7 @@ SERVICES = {
 
 CBOR_PATH = re.compile(r"/service/[^/]+/operation/(\w+)")
 """Smithy RPC v2 CBOR, in which CloudWatch is called; no permission depends on its parameters."""
-SCOPE = re.compile(r"Credential=[^/]+/\d{8}/[^/]+/([^/]+)/aws4_request")
+SCOPE = re.compile(r"Credential=[^/]+/\d{8}/([^/]+)/([^/]+)/aws4_request")
 
 
 class Protocol:
@@ -83,7 +83,8 @@ class Protocol:
                 _unknown_code(service), f"{service} {operation.name} is not modelled by this Region"
             )
         check(operation, params)
-        return self._region.call(service, operation.name, params)
+        region = self._region.neighbours.get(_scope(request)[0], self._region)
+        return region.call(service, operation.name, params)
 
     def _error(self, operation: OperationModel, error: ApiError, request_id: str) -> Response:
         with warnings.catch_warnings():
@@ -180,8 +181,13 @@ def _serializer(operation: OperationModel, request_id: str) -> Callable[[Any], d
 
 
 def _signing_name(request: Request) -> str:
+    return _scope(request)[1]
+
+
+def _scope(request: Request) -> tuple[str, str]:
+    """Region and service that the request is signed for."""
     found = SCOPE.search(request.headers.get("Authorization", ""))
-    return found.group(1) if found else ""
+    return (found.group(1), found.group(2)) if found else ("", "")
 
 
 def _any_operation(model: ServiceModel) -> OperationModel:

@@ -10,7 +10,9 @@ from local.soak.audit.table_items import TableItems, records
 from local.soak.lab.endings import RESTORE, Ending
 from local.soak.lab.lab import FastLab
 from local.soak.lab.services import backend
+from rewarm.domain.volume.leftovers import DRILL_TAG
 from rewarm.domain.volume.performance import Performance, parse_performance
+from rewarm.domain.volume.replacing import STARTED_TAG
 
 STOOD_STILL_SECONDS = 1_000.0
 """One sweep. What is billed by the hour at least is found by its being there."""
@@ -30,6 +32,7 @@ class Auditor:
             *self._stuck(),
             *self._outside.findings(ending.ready),
             *self._volumes(ending),
+            *self._started(),
             *self._fast_restores(),
             *self._commands(),
             *TableItems(self._lab).findings(),
@@ -78,20 +81,32 @@ class Auditor:
                 found.append(f"volume {name} still has its boost")
             restore_id = tags["rewarm:restore-id"]
             has_reason = "rewarm:failed" in tags or self._outside.is_told_to_stay(name, restore_id)
-            if name not in ending.ready and not has_reason and not self._came_in_time(name):
+            if DRILL_TAG in tags and not has_reason:
+                found.append(f"volume {name} of the drill {restore_id} stays")
+            elif name not in ending.ready and not has_reason and not self._came_in_time(name):
                 found.append(f"volume {name} of {restore_id} stays without a reason")
         known = {one["VolumeId"] for one in self._made()}
         found += [
             f"volume {name} is reported as ready and does not exist"
             for name in ending.ready
-            if name not in known and not self._outside.is_untagged(name)
+            if name not in known and not self._outside.is_untagged(name) and not self._was_of_drill(name)
         ]
         return found
+
+    def _was_of_drill(self, volume_id: str) -> bool:
+        gone = self._lab.region._tables.gone_volumes
+        return volume_id in gone and DRILL_TAG in gone[volume_id].tags
 
     def _came_in_time(self, volume_id: str) -> bool:
         """The volume was at full speed when its restore was stopped, and a message says that it stays."""
         told = [str(one) for one in (*self._lab.slack, *self._lab.events.sent)]
         return any("Left behind: " in one and f"volume {volume_id} (ready)" in one for one in told)
+
+    def _started(self) -> list[str]:
+        """Instances on their way up: none is, once the restore is over."""
+        filters = [{"Name": "tag-key", "Values": [STARTED_TAG]}]
+        shown = self._lab.region.call("ec2", "DescribeInstances", {"Filters": filters})["Reservations"]
+        return [f"{one['Instances'][0]['InstanceId']} has the tag {STARTED_TAG}" for one in shown]
 
     def _fast_restores(self) -> list[str]:
         return [

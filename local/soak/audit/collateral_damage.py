@@ -17,6 +17,7 @@ from local.soak.audit.outside import OutsideHandsAudit
 from local.soak.lab.endings import RESTORE, stopped_when_ready
 from local.soak.lab.services import backend
 from rewarm.adapters.table_items import from_item
+from rewarm.domain.volume.leftovers import DRILL_TAG
 from rewarm.domain.volume.performance import Performance
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG, place_of
 from rewarm.steps.record.records import FINISHED, Status, settled_attribute
@@ -58,6 +59,8 @@ class CollateralDamage:
             is_own = "rewarm:restore-id" in tags or self._outside.is_untagged(name)
             if not is_own or REPLACED_TAG in tags:
                 yield f"volume {name} is not a restore's own and was deleted"
+            elif DRILL_TAG in tags:
+                continue  # nobody keeps anything on it
             elif name in announced:
                 yield f"volume {name} had been announced as usable and was deleted"
             elif name in used and used[name].counters.write_ops:

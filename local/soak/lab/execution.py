@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from local import Json
+from local.soak.lab.distributed_map import run_map
 from local.soak.lab.errors import StateError, too_large
 from local.soak.lab.expressions import QueryError, evaluate
 from local.soak.lab.scheduler import Future, Process
@@ -74,6 +75,8 @@ class Execution:
     inner: list[Process] = field(default_factory=list)
     scope: Scope = field(default_factory=lambda: Scope({}))
     redrives: int = 0
+    is_child: bool = False
+    """Of a Distributed Map."""
 
     @property
     def state(self) -> str:
@@ -181,6 +184,8 @@ class Interpreter:
 
     def _map(self, visit: Visit) -> Steps:
         """At most MaxConcurrency items at once; the first that fails ends the others."""
+        if visit.state["ItemProcessor"]["ProcessorConfig"]["Mode"] == "DISTRIBUTED":
+            return (yield from run_map(self._service, self._execution, visit, self.value))
         items = self.value(visit, visit.state["Items"])
         outer = visit.scope
         outer.items = outer.items or {index: Scope(dict(outer.variables)) for index in range(len(items))}

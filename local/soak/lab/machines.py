@@ -40,6 +40,9 @@ class Roles(Protocol):
     def child(self, machine_arn: str, child_arn: str, name: str) -> str | None:
         """Why another state machine may not be run."""
 
+    def mapped(self, machine_arn: str, items: str, results: str) -> str | None:
+        """Why a Distributed Map may not run over these items."""
+
 
 class Account(Protocol):
     """The open lab, as Step Functions sees it."""
@@ -110,8 +113,24 @@ class StepFunctions:
         arn = execution_arn(machine_arn, name)
         if arn in self.executions:
             raise ValueError(arn)
-        execution = Execution(arn, name, machine, data, self.scheduler.now)
-        self.executions[arn] = execution
+        return self._begun(Execution(arn, name, machine, data, self.scheduler.now))
+
+    def start_child(self, machine: Machine, label: str, data: Any) -> Execution:
+        """Start a child of a Distributed Map, whose state machine is `<machine>/<label>`."""
+        name = f"{self.chance.getrandbits(96):024x}"
+        arn = execution_arn(machine.arn, name).replace(f":{name}", f"/{label}:{name}")
+        return self._begun(Execution(arn, name, machine, data, self.scheduler.now, is_child=True))
+
+    def end_child(self, child: Execution) -> None:
+        """Stop a child whose Map is over."""
+        self._end(child, "ABORTED", "", "the Map Run was stopped")
+
+    def may_map(self, machine_arn: str, items: str, results: str) -> None:
+        """Raises StateError where the machine's role does not allow its Distributed Map."""
+        _check_role(self._account.permissions.mapped(machine_arn, items, results))
+
+    def _begun(self, execution: Execution) -> Execution:
+        self.executions[execution.arn] = execution
         execution.process = self.scheduler.start(self._life(execution))
         self._changed(execution)
         self._limit_time(execution)
@@ -292,7 +311,12 @@ class StepFunctions:
                 process.stop((0, None, None))
 
     def _changed(self, execution: Execution) -> None:
-        """Step Functions developer guide, "Automating Step Functions event delivery with EventBridge"."""
+        """Step Functions developer guide, "Automating Step Functions event delivery with EventBridge".
+
+        No rule of ours is about the children of a Distributed Map.
+        """
+        if execution.is_child:
+            return
         detail = self.describe(execution)
         for name in ("startDate", "stopDate"):
             if name in detail:

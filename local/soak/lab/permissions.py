@@ -17,7 +17,7 @@ from local.aws.permissions.policies import Need
 from local.aws.permissions.region_state import RegionState
 from local.aws.permissions.requests import Asked, Place, listing, needs
 from local.aws.permissions.roles import role_of
-from local.aws.permissions.service_calls import run_child
+from local.aws.permissions.service_calls import run_child, run_map
 from local.aws.region import Region
 from local.soak.lab.template import ACCOUNT, REGION, STACK, Rule, Stack
 from local.soak.lab.transport import KEY_PREFIX, Call, Refusal, denied
@@ -87,6 +87,10 @@ class Permissions:
     def child(self, machine_arn: str, child_arn: str, name: str) -> str | None:
         """Why a state machine may not run another one with startExecution.sync:2."""
         return self._all(self._roles[machine_arn], run_child(self._place, child_arn, name))
+
+    def mapped(self, machine_arn: str, items: str, results: str) -> str | None:
+        """Why a state machine may not run a Distributed Map over these items."""
+        return self._all(self._roles[machine_arn], run_map(self._place, machine_arn, items, results))
 
     def triggered(self, rule: Rule) -> str | None:
         """Why a rule may not start its target: machines start by its role, functions by their policy."""

@@ -101,7 +101,9 @@ def stack(root: Path = ROOT, **parameters: str) -> Stack:
     values = {**given, **SLACK, **parameters}
     resolver = Resolver(document, values, documents.contents(root))
     resources = document["Resources"]
-    found: dict[str, Json] = {name: resolver.properties(name) for name in resources}
+    # A policy is attached to a role that SAM makes, which the file does not have.
+    own = [name for name, one in resources.items() if one["Type"] != roles.POLICY]
+    found: dict[str, Json] = {name: resolver.properties(name) for name in own}
     machines = {
         resolver.arn(name): _definition(root, found[name])
         for name in _of(resources, "AWS::Serverless::StateMachine")

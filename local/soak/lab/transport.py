@@ -125,7 +125,7 @@ class Switchboard:
     def client(self, service: str, **options: Any) -> Any:
         """As boto3.client."""
         settings = {
-            "region_name": "us-east-1",
+            "region_name": options.get("region_name", "us-east-1"),
             "aws_access_key_id": "local",
             "aws_secret_access_key": "local",
         }

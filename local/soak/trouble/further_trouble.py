@@ -12,13 +12,15 @@ from local.soak.lab.agent import Trouble
 from local.soak.lab.benchmark import BENCHMARK
 from local.soak.lab.execution import stamp
 from local.soak.lab.lab import FastLab
+from local.soak.trouble.interrupted_paths import whole_instance
 from local.soak.trouble.paths import ALARM, ALARM_ARN, ALARM_CHANGE, ALARM_DETAIL, OLD_SECONDS
 from local.soak.trouble.random_faults import CallFault
 
 if TYPE_CHECKING:
     from local.soak.trouble.scenarios import Plan
 
-SHARES = {"lambda": 0.3, "benchmark": 0.2, "long": 0.02, "old": 0.1, "redrive": 0.15, "approval": 0.1}
+SHARES = {"lambda": 0.3, "benchmark": 0.2, "long": 0.02, "old": 0.1, "redrive": 0.15, "approval": 0.1,
+          "whole": 0.1}  # fmt: skip
 OUTAGES = {"throttled": (5.0, 60.0, 300.0), "internal": (5.0, 60.0), "lost": (5.0, 60.0)}
 """Kind -> for how long: no restore may fail for it."""
 CONCURRENCIES = (1, 2, 5, 10)
@@ -46,6 +48,7 @@ class Further:
             "old": self._old,
             "redrive": self._redrive,
             "approval": self._approval,
+            "whole": self._whole,
         }
         for name, share in SHARES.items():
             if self._chance.random() < share:
@@ -93,6 +96,18 @@ class Further:
         )
         self._plan.delays.append(0.0)
         self._plan.told.append(f"restore {len(self._plan.requests) - 1} loads {size_gib:,} GiB")
+
+    def _whole(self, lab: FastLab) -> None:
+        """A stopped instance with two volumes, which may not come up."""
+        asked = whole_instance(lab, self._chance.choice(("auto", "warm-up-agent", "provisioned-rate")))
+        comes_up = self._chance.random() < 0.7
+        if not comes_up:
+            lab.region.change_instance(asked["target"]["instanceId"], reachable=False, impaired="instance")
+            self._plan.harmless = False
+        self._plan.requests.append(asked)
+        self._plan.delays.append(0.0)
+        what = "comes up" if comes_up else "does not come up"
+        self._plan.told.append(f"restore {len(self._plan.requests) - 1} is of a whole instance, which {what}")
 
     def _old(self, lab: FastLab) -> None:
         """An alarm's event of three days ago, or one that is replayed: neither restores anything."""

@@ -98,6 +98,36 @@ def _replace_stopped(lab: FastLab) -> Ending:
     )
 
 
+def whole_instance(lab: FastLab, strategy: str, **fields: Any) -> Json:
+    """A stopped instance with a root volume and another one, and a snapshot of each with these fields."""
+    instance_id = lab.region.add_instance(root_size_gib=0)
+    for device in ("/dev/xvda", DEVICE):
+        old = lab.region.add_volume(
+            size_gib=8, attach_to=instance_id, device=device, delete_on_termination=device != DEVICE
+        )
+        made_snapshot(lab, volume_id=old, **fields)
+    lab.region.call("ec2", "StopInstances", {"InstanceIds": [instance_id]})
+    target = {"instanceId": instance_id, "mode": "replace", "start": True}
+    return request(lab, strategy, source={"instanceId": instance_id}, target=target)
+
+
+@path("whole-instance")
+def _whole_instance(lab: FastLab) -> Ending:
+    return restored(lab, whole_instance(lab, "warm-up-agent"))
+
+
+@path("whole-instance-that-never-comes-up")
+def _whole_instance_down(lab: FastLab) -> Ending:
+    asked = whole_instance(lab, "provisioned-rate")
+    lab.region.change_instance(asked["target"]["instanceId"], reachable=False, impaired="instance")
+    return restored(lab, asked)
+
+
+@path("whole-instance-stopped-while-booting")
+def _whole_instance_stopped(lab: FastLab) -> Ending:
+    return restored(lab, whole_instance(lab, "warm-up-agent"), stopped(lab, "Wait For Instance"))
+
+
 @path("fast-restore-stopped")
 def _fast_restore_stopped(lab: FastLab) -> Ending:
     return restored(

@@ -114,6 +114,16 @@ def _fast_snapshot_restore(lab: FastLab) -> Ending:
     return restored(lab, request(lab, "fast-snapshot-restore"))
 
 
+@path("another-region")
+def _another_region(lab: FastLab) -> Ending:
+    neighbour = lab.region.neighbour("eu-west-1")
+    key = neighbour.arn("key/11111111-2222-3333-4444-555555555555", "kms")
+    snapshot_id = neighbour.add_snapshot(size_gib=8, extents=((0, 400),), encrypted=True, kms_key_id=key)
+    asked = request(lab, "warm-up-agent", source={"snapshotId": snapshot_id, "region": "eu-west-1"})
+    asked["objective"]["readyWithinMinutes"] = 60
+    return restored(lab, asked)
+
+
 @path("background")
 def _background(lab: FastLab) -> Ending:
     return restored(lab, request(lab, "background"))
@@ -171,6 +181,29 @@ def alarmed(lab: FastLab, **fields: str) -> Ending:
     lab.events.put(ALARM_CHANGE, "aws.cloudwatch", ALARM_DETAIL, [ALARM_ARN], **fields)
     lab.run(lambda: bool(lab.states.executions), most_seconds=3_600)
     return ended(lab, *[execution.name for execution in lab.states.executions.values()])
+
+
+def drilled(
+    lab: FastLab,
+    strategy: str,
+    target: Json | None = None,
+    during: Callable[[str], None] | None = None,
+    **parts: Any,
+) -> Ending:
+    """A runbook whose own target is no business of drills, and a drill of it."""
+    source = lab.region.add_volume(size_gib=8, snapshot_id=snapshot(lab))
+    snapshot(
+        lab, volume_id=source, encrypted=parts.pop("encrypted", False), kms_key_id=parts.pop("key", None)
+    )
+    runbook = request(lab, strategy, source={"volumeId": source}, **parts)
+    lab.api("PUT", f"/runbooks/{ALARM}", runbook)
+    isolated = target or {"instanceId": lab.region.add_instance(tags={"rewarm:drills": "true"})}
+    return restored(lab, {"source": {"alarm": ALARM}, "target": isolated, "drill": {}}, during)
+
+
+@path("drill")
+def _drill(lab: FastLab) -> Ending:
+    return drilled(lab, "warm-up-agent")
 
 
 @path("several-volumes-of-an-image")

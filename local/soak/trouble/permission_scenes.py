@@ -9,11 +9,14 @@ import json
 from collections.abc import Callable
 from urllib.parse import urlencode
 
+from local import Json
+from local.aws.region.faults import FaultRule
+from local.aws.region.resources import ImageDevice
 from local.aws.slack_workspace import SlackWorkspace
 from local.soak.lab.lab import FastLab
 from local.soak.lab.template import SLACK
-from local.soak.trouble.interrupted_paths import DEVICE, replacing
-from local.soak.trouble.paths import request, restored, snapshot
+from local.soak.trouble.interrupted_paths import DEVICE, replacing, whole_instance
+from local.soak.trouble.paths import FAST_INSTANCE, drilled, request, restored, snapshot
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 SCENES: dict[str, Callable[[FastLab], None]] = {}
@@ -77,11 +80,64 @@ def _button(lab: FastLab) -> None:
     assert (found["status"], found["approval"]["by"]) == ("ready", "ann (U1) in Slack"), found
 
 
+@scene("a fleet with a volume that fails, its redrive, and one that is cancelled")
+def _fleet(lab: FastLab) -> None:
+    refused = snapshot(lab)
+    when = {"SnapshotId": refused}
+    lab.region.faults.add(FaultRule("CreateVolume", code="UnauthorizedOperation", when=when, times=None))
+    items = [_item(lab, snapshot(lab)), _item(lab, refused)]
+    asked = {"source": {"items": items}, "objective": {"strategy": "warm-up-agent"}}
+    fleet_id = str(lab.api("POST", "/fleets", asked, Idempotency_Key="fleet")[1]["fleetId"])
+    lab.pass_time(3_600)
+    lab.region.faults.clear()
+    assert lab.api("POST", f"/fleets/{fleet_id}/redrive")[0] == 202
+    lab.pass_time(3_600)
+    assert lab.api("GET", f"/fleets/{fleet_id}")[1]["status"] == "ready"
+    slow = lab.region.add_snapshot(size_gib=500, extents=((0, 900_000),))
+    asked["source"] = {"items": [_item(lab, snapshot(lab)), _item(lab, slow)]}
+    fleet_id = str(lab.api("POST", "/fleets", asked)[1]["fleetId"])
+    lab.pass_time(1_800)
+    assert lab.api("DELETE", f"/fleets/{fleet_id}")[0] == 202
+    lab.pass_time(3_600)
+    assert lab.api("GET", "/fleets")[1]["fleets"][0]["status"] == "cancelled"
+
+
+@scene("fleets of an instance, of an image, of an encrypted snapshot and of one that is gone")
+def _sources_of_fleets(lab: FastLab) -> None:
+    source = lab.region.add_instance()
+    volume_id = lab.region.add_volume(size_gib=8, attach_to=source, device="/dev/sdf")
+    snapshot(lab, volume_id=volume_id)
+    image_id = lab.region.add_image(name="fleet", devices=[ImageDevice("/dev/sdf", snapshot(lab), 8)])
+    encrypted = snapshot(lab, encrypted=True, kms_key_id=KEY)
+    zone = {"availabilityZone": "us-east-1a"}
+    for place, of in (
+        (
+            {"instanceId": lab.region.add_instance()},
+            {"instance": {"instanceId": source, "devices": ["/dev/sdf"]}},
+        ),
+        (zone, {"image": {"imageId": image_id}}),
+        (zone, {"items": [{"source": {"snapshotId": encrypted}}]}),
+        (zone, {"items": [{"source": {"snapshotId": "snap-0ffffffffffffffff"}}]}),
+        (zone, {"tags": {"volumes": {"app": "shop"}}}),
+    ):
+        assert lab.api("POST", "/fleets", {"source": of, "target": place})[0] == 202
+    lab.pass_time(60)
+
+
+def _item(lab: FastLab, snapshot_id: str) -> Json:
+    return {"source": {"snapshotId": snapshot_id}, "target": {"instanceId": lab.region.add_instance()}}
+
+
 @scene("an encrypted snapshot")
 def _encrypted(lab: FastLab) -> None:
     encrypted = snapshot(lab, encrypted=True, kms_key_id=KEY)
     restored(lab, request(lab, "warm-up-agent", source={"snapshotId": encrypted}))
     lab.api("POST", "/plans", request(lab, "auto", source={"snapshotId": encrypted}))
+
+
+@scene("encrypted volumes of an instance that is started")
+def _starts_encrypted(lab: FastLab) -> None:
+    restored(lab, whole_instance(lab, "warm-up-agent", encrypted=True, kms_key_id=KEY))
 
 
 @scene("a volume that goes with its instance is replaced")
@@ -102,10 +158,22 @@ def _own_performance(lab: FastLab) -> None:
     lab.pass_time(600)
 
 
-@scene("a drill")
-def _drill(lab: FastLab) -> None:
+@scene("a drill of an encrypted volume")
+def _encrypted_drill(lab: FastLab) -> None:
+    drilled(lab, "warm-up-agent", encrypted=True, key=KEY)
+
+
+@scene("a drill with a boost")
+def _boosted_drill(lab: FastLab) -> None:
+    tags = {"rewarm:drills": "true"}
+    target = {"instanceId": lab.region.add_instance(instance_type=FAST_INSTANCE, tags=tags)}
+    drilled(lab, "boosted-warm-up", target, volume={"throughputMibS": 125})
+
+
+@scene("a schedule starts a restore")
+def _schedule(lab: FastLab) -> None:
     assert lab.permissions.drill() is None
     execution = lab.begin(
-        "drill", {"request": request(lab, "provisioned-rate"), "trigger": {"kind": "schedule"}}
+        "schedule", {"request": request(lab, "provisioned-rate"), "trigger": {"kind": "schedule"}}
     )
     lab.finish(execution)

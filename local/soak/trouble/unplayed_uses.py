@@ -24,6 +24,9 @@ _GRANT: Context = {
     "kms:grantisforawsresource": "true",
 }
 _OURS: Context = {"aws:resourcetag/rewarm:stack": STACK}
+_OF_DRILL: Context = {**_OURS, "aws:resourcetag/rewarm:drill": "true"}
+_FOR_DRILLS: Context = {"aws:resourcetag/rewarm:drills": "true"}
+_COPY: Context = {**_OURS, "aws:resourcetag/rewarm:copy-of": "snap-0aaaaaaaaaaaaaaaa"}
 
 
 def _document(name: str) -> str:
@@ -46,6 +49,7 @@ DEPLOYMENT = (
     "CloudFormation calls it: tests/contract/test_storage_adapters.py, tests/contract/test_end_of_stack.py"
 )
 SHARED_POLICY = "others need the policy whole; here only after an answer that was lost"
+NO_DRILL = "the paths play it in the function of the same name that is not for drills"
 PUT_BACK = "a clean-up that puts a replaced volume back itself, or that the state Replace could not finish"
 _BENCHMARK_CALLS: tuple[Call, ...] = (
     ("ssm:SendCommand", _document("Benchmark")),
@@ -58,8 +62,6 @@ _LOOKS: tuple[Call, ...] = (
     ("ssm:SendCommand", _INSTANCE),
     ("ssm:GetCommandInvocation", "*"),
     ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
-    ("ec2:ModifyInstanceAttribute", _INSTANCE),
-    ("ec2:ModifyInstanceAttribute", _VOLUME),
     ("kms:CreateGrant", _KEY, _GRANT),
 )
 _PLAN_FACTS: tuple[Call, ...] = (("cloudwatch:GetMetricData", "*"), ("ec2:DescribeVolumeStatus", "*"))
@@ -80,13 +82,37 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
         ("ssm:GetCommandInvocation", "*"),
         ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
     )),
+    (LINUX_ONLY, "DrillAttachVolumeFunctionRole", (
+        ("ssm:SendCommand", _document("DeviceUseWindows")),
+        ("ssm:SendCommand", _INSTANCE, _FOR_DRILLS),
+        ("ssm:GetCommandInvocation", "*"),
+        ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
+    )),
+    (LINUX_ONLY, "DrillDispatchWarmerFunctionRole", (("ssm:SendCommand", _document("WarmerWindows")),)),
+    (LINUX_ONLY, "DrillVerifyVolumeFunctionRole", (("ssm:SendCommand", _document("WarmerWindows")),)),
+    (BENCHMARKS, "DrillVerifyVolumeFunctionRole", (*_BENCHMARK_CALLS, ("ec2:DescribeVolumes", "*"))),
+    (NO_DRILL, "DrillCreateVolumeFunctionRole", (("ec2:DescribeVolumes", "*"),)),
+    (NO_DRILL, "DrillCleanUpFunctionRole", (
+        ("ec2:CreateTags", _VOLUME, _OF_DRILL),
+        ("ssm:GetCommandInvocation", "*"),
+        ("ssm:ListCommands", "*"),
+    )),
+    (NO_DRILL, "DrillDispatchWarmerFunctionRole", (
+        ("ssm:CancelCommand", "*"),
+        ("ssm:GetCommandInvocation", "*"),
+        ("ssm:ListCommands", "*"),
+        ("s3:ListBucket", _BUCKET),
+    )),
+    (NO_DRILL, "DrillVerifyVolumeFunctionRole", (
+        ("ssm:CancelCommand", "*"),
+        ("ssm:ListCommands", "*"),
+        ("s3:ListBucket", _BUCKET),
+    )),
     (SHARED_POLICY, "DispatchWarmerFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),
     (SHARED_POLICY, "VerifyVolumeFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),
     (PUT_BACK, "SweepFunctionRole", _LOOKS),
     (PUT_BACK, "CleanUpFunctionRole", (
         *_LOOKS,
-        ("ec2:DetachVolume", _VOLUME, _OURS),
-        ("ec2:DetachVolume", _INSTANCE),
         ("ec2:DeleteTags", _VOLUME, _OURS),
     )),
     ("a plan while volumes have rates or credits that other restores use", "ApiFunctionRole", _PLAN_FACTS),
@@ -122,13 +148,22 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     (DEPLOYMENT, "SweepFunctionRole", (
         ("states:StopExecution", _execution("Restore")),
         ("states:StopExecution", _execution("RestoreVolume")),
+        ("states:StopExecution", _execution("Fleet")),
         ("cloudformation:DescribeStacks", _PLACE.arn("cloudformation", f"stack/{STACK}/1")),
     )),
+    ("a snapshot that is being restored from the archive", "PrepareFleetFunctionRole",
+     (("ec2:DescribeSnapshotTierStatus", "*"),)),
     ("fast snapshot restore that went on after a restore: what does it cost?", "SweepFunctionRole",
      (("pricing:GetProducts", "*"),)),
     ("a calibration that was killed: tests/workflow/test_calibration.py", "SweepFunctionRole",
      (("ec2:DeleteSnapshot", _PLACE.ec2("snap-0123456789abcdef0"),
        {**_OURS, "aws:resourcetag/rewarm:calibration": "calibration-1"}),)),
+    ("a restore that is stopped after its snapshot was copied: tests/unit/steps/volume/test_copy_snapshot.py",
+     "SweepFunctionRole",
+     (("ec2:DeleteSnapshot", _PLACE.ec2("snap-0123456789abcdef0"), _COPY),)),
+    ("a restore that fails after its snapshot was copied: tests/workflow/test_snapshot_copies.py",
+     "CleanUpFunctionRole",
+     (("ec2:DeleteSnapshot", _PLACE.ec2("snap-0123456789abcdef0"), _COPY), ("ec2:DescribeSnapshots", "*"))),
     ("a volume's execution that has outlived its restore and waits", "SweepFunctionRole",
      (("states:SendTaskSuccess", "*"),)),
     ("EventBridge Scheduler could not start a drill", "DrillsRole",

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
@@ -54,6 +55,11 @@ class Prices:
         """The shipped figures, each with its own date."""
         del now
         return prices.book(self._region, prices.shipped(self._region))
+
+    def transfer_usd_per_gib(self, from_region: str, *, now: datetime) -> Decimal | None:
+        """No shipped book has the price of a transfer."""
+        del from_region, now
+        return None
 
 
 class Quotas:

@@ -209,7 +209,7 @@ def price_name(name: str) -> str:
 def _mib_s(least: float | None, most: float | None) -> str:
     """`125 MiB/s`, `75 to 1,192 MiB/s`."""
     if least is None or most is None:
-        return "MiB/s not known"
+        return "unknown throughput"
     return f"{least:,.0f} MiB/s" if round(least) == round(most) else f"{least:,.0f} to {most:,.0f} MiB/s"
 
 

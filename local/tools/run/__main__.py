@@ -10,6 +10,7 @@ import time
 from local import ROOT, Json
 from local.aws.host import HOST_ERRORS, Host
 from local.aws.region import RegionSettings
+from local.tools.run.drills import DrillStory
 from local.tools.run.examples import script
 from local.tools.run.lab import Lab
 from local.tools.run.options import Options, parse
@@ -46,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(options: Options, view: View) -> tuple[int, Json]:
     view.title()
-    story = Story(options, view)
+    story = DrillStory(options, view) if options.scenario == "drill" else Story(options, view)
     host = Host(options.state_dir, region_settings=RegionSettings(region=options.region))
     try:
         report = story.tell(host)
@@ -62,6 +63,7 @@ def _run(options: Options, view: View) -> tuple[int, Json]:
 
 def _keep_running(lab: Lab, story: Story, view: View) -> int:
     """Leave the embedded AWS to the user, until a signal ends it; the run's result stands all the same."""
+    lab.clock.people_are_there = True
     view.heading("The embedded AWS stays up until Ctrl-C")
     view.say("Every command of rewarm reaches it with --local, such as `./rewarm list --local`.")
     view.say(f"{lab.host.shell} opens a shell in which the AWS CLI, curl and the commands of")

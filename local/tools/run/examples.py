@@ -44,7 +44,7 @@ def _calls(run: RunRecord, region: str) -> Iterator[str]:
     for volume_id in run.delivered[:1]:
         yield "# The restored volume's performance, and fio on it"
         yield _call("GET", f"/volumes/{volume_id}/performance")
-        yield _call("POST", f"/volumes/{volume_id}/performance", {"iops": 4_000})
+        yield _call("POST", f"/volumes/{volume_id}/performance", {"throughputMibS": 250})
         benchmark = {"instanceId": request["target"]["instanceId"], "targets": [{"volumeId": volume_id}]}
         yield _call_for_id("benchmarkId", "/benchmarks", benchmark)
         yield _call("GET", "/benchmarks/$id")

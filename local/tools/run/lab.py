@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -123,6 +124,16 @@ class Lab:
         }
         arn = self.host.region.arn(f"alarm:{ALARM}", "cloudwatch")
         self.host.emulator.put_event("CloudWatch Alarm State Change", "aws.cloudwatch", detail, [arn])
+
+    def start_by_schedule(self, name: str, request: Json) -> str:
+        """What EventBridge Scheduler does at a schedule's time, as with events/scheduled-drill.json."""
+        at = datetime.fromtimestamp(self.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        trigger = {"kind": "schedule", "scheduleName": name, "scheduledAt": at}
+        answer = self._states.start_execution(
+            stateMachineArn=self.host.outputs["RestoreStateMachineArn"],
+            input=json.dumps({"request": request, "trigger": trigger}),
+        )
+        return str(answer["executionArn"].rpartition(":")[2])
 
     def execution_names(self) -> set[str]:
         """Names of all executions of the state machine restore; they are the ids of the restores."""

@@ -12,6 +12,7 @@ from rewarm.domain.model import Strategy
 from rewarm_cli.arguments import Parser, dollars, region, whole
 
 STRATEGIES = ("auto", *(strategy.value for strategy in Strategy))
+SCENARIOS = ("restore", "drill")
 MAX_SIZE_GIB = 64
 """The snapshot is a real file system on this machine; more would only take long."""
 MAX_DEADLINE_MINUTES = 10_080
@@ -30,6 +31,7 @@ class Options:
     as_json: bool = False
     keep_running: bool = False
     skip_second: bool = False
+    scenario: str = "restore"
     region: str = "us-east-1"
     state_dir: Path = DEFAULT_STATE_DIR
 
@@ -56,6 +58,12 @@ def _parser() -> Parser:
     )
     parser.add_argument(
         "--region", type=region, default=default.region, help="of the embedded AWS (%(default)s)"
+    )
+    parser.add_argument(
+        "--scenario",
+        choices=SCENARIOS,
+        default=default.scenario,
+        help="restore after an alarm and by a call, or drill a runbook three times (%(default)s)",
     )
     parser.add_argument("--skip-second", action="store_true", help="only the restore that the alarm starts")
     add_json_and_state_dir(parser, default.state_dir)

@@ -99,6 +99,8 @@ class RestoreRecord:
     metered_usd: str | None = None
     metered_parts: list[Json] = field(default_factory=list)
     proof: Proof | None = None
+    expected_outcome: str | None = None
+    """Of a drill, whose volume is gone before anybody could examine it."""
     page: str | None = None
     """The page that Rewarm made of it, as its link opens."""
 
@@ -123,6 +125,12 @@ class RestoreRecord:
         """Rewarm's own account of the restore."""
         answer: Json | None = self.payload("Report")
         return answer
+
+    @property
+    def drill(self) -> Json | None:
+        """What a drill has shown."""
+        found: Json | None = (self.report or {}).get("drill")
+        return found
 
     @property
     def volume_id(self) -> str | None:

@@ -31,6 +31,11 @@ def restore_problems(restore: RestoreRecord) -> Iterator[str]:
     verdict = (restore.report or {}).get("verdict")
     if verdict != "ready":
         yield f"its report says {verdict}"
+    if restore.expected_outcome is not None:
+        outcome = (restore.drill or {}).get("outcome")
+        if outcome != restore.expected_outcome:
+            yield f"the drill is {outcome}, and should be {restore.expected_outcome}"
+        return
     if restore.proof is None:
         yield "its volume could not be examined"
         return

@@ -82,14 +82,22 @@ PHASES = {
         "Report Failure",
         "Release Target After Failure",
         "Clean Up",
+        "Clean Up Drill",
         "Announce Failure",
+        "Announce Drill",
         "Announce Unreported",
+    },
+    "Start instance": {
+        "Start Instance",
+        "Wait For Instance",
+        "Start Instance Check",
+        "Wait For Status Checks",
     },
 }
 """Which states belong together in a picture, in the order of rewarm.charts.restore.PHASES."""
 
 
-NOT_OURS = ("prepare", "create", "attach", "deliver", "read", "load")
+NOT_OURS = ("prepare", "create", "attach", "boot", "deliver", "read", "load")
 """Phases of the report in which AWS works or the agent reads, with the pause until somebody looked."""
 
 

@@ -33,6 +33,7 @@ class TestAccepted:
             {"tags": {"app": "shop"}},
             {"instanceId": INSTANCE_ID, "devices": ["/dev/sdf"]},
             {"imageId": "ami-0123456789abcdef0"},
+            {"volumes": [{"snapshotId": "snap-0123456789abcdef0", "volume": {"volumeType": "io2"}}]},
             {"alarm": "database volume is gone"},
         ],
     )
@@ -141,6 +142,41 @@ class TestRefused:
                 "only goes with target.mode replace",
             ),
             (
+                {"target": {"availabilityZone": "ap-northeast-1a", "start": True}},
+                "target.start",
+                "only goes with target.instanceId",
+            ),
+            (
+                {"target": {"instanceId": INSTANCE_ID, "start": True}},
+                "target.start",
+                "only goes with target.mode replace",
+            ),
+            (
+                {"target": {"instanceId": INSTANCE_ID, "mode": "replace", "start": True, "unmount": True}},
+                "target.unmount",
+                "does not go with target.start",
+            ),
+            (
+                {
+                    "target": {
+                        "instanceId": INSTANCE_ID,
+                        "mode": "replace",
+                        "start": True,
+                        "bringOnline": True,
+                    }
+                },
+                "target.bringOnline",
+                "does not go with target.start",
+            ),
+            (
+                {
+                    "target": {"instanceId": INSTANCE_ID, "mode": "replace", "start": True},
+                    "onFailure": "keep",
+                },
+                "onFailure",
+                "with target.start allowed is clean-up",
+            ),
+            (
                 {"target": {"availabilityZone": "ap-northeast-1a", "unmount": False}},
                 "target.unmount",
                 "only goes with target.instanceId",
@@ -224,6 +260,21 @@ class TestRefused:
         assert found == field
         assert message.startswith(f"{field}: ")
         assert words in message
+
+    @pytest.mark.parametrize(
+        ("volume", "field"),
+        [
+            ({}, "source.volumes.0"),
+            ({"snapshotId": "snap-1"}, "source.volumes.0.snapshotId"),
+            ({"snapshotId": "snap-0123456789abcdef0", "at": "latest"}, "source.volumes.0.at"),
+            ({"snapshotId": "snap-0123456789abcdef0", "device": "/dev/sdf"}, "source.volumes.0.device"),
+            ({"snapshotId": "snap-0123456789abcdef0", "volume": {"iops": 1}}, "source.volumes.0.volume.iops"),
+        ],
+    )
+    def test_names_the_place_in_a_list_of_volumes(self, volume, field):
+        with pytest.raises(InvalidRequestError) as caught:
+            parse_restore_request({**TO_ZONE, "source": {"volumes": [volume]}})
+        assert caught.value.field == field
 
     def test_names_every_fault_at_once(self):
         _, message = refusal({**TO_ZONE, "dryRun": 1, "objective": {"readyWithinMinutes": 0}})

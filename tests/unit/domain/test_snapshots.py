@@ -184,6 +184,22 @@ def test_a_further_reason_breaks_a_set_like_the_snapshots_own():
     assert chosen.by_volume["vol-b"].passed_over[0].reason == "its key is disabled"
 
 
+def test_a_set_may_be_asked_for_as_of_a_moment():
+    def run(number, hours):
+        at = NOW - timedelta(hours=hours)
+        return [snapshot(f"snap-{each}{number}", volume_id=f"vol-{each}", started_at=at) for each in "ab"]
+
+    old, before, after = run(1, 9), run(2, 6), run(3, 3)
+    found = {f"vol-{each}": [old[i], before[i], after[i]] for i, each in enumerate("ab")}
+    chosen = choose(found, at=NOW - timedelta(hours=6))
+    assert chosen.consistent
+    assert [each.snapshot for each in chosen.by_volume.values()] == before
+    reasons = {one.snapshot_id: one.reason for one in chosen.by_volume["vol-a"].passed_over}
+    assert reasons["snap-a1"] == "older than snap-a2"
+    assert reasons["snap-a3"].startswith("taken at 2026-11-21 00:00 UTC, later than asked for")
+    assert choose(found, at=NOW - timedelta(hours=10)) is None
+
+
 def test_names_the_volume_that_has_none():
     with pytest.raises(SnapshotNotFoundError, match=r"^source.instanceId: no snapshot of vol-b belongs"):
         newest_set({"vol-a": [snapshot()], "vol-b": []}, field="source.instanceId")

@@ -333,6 +333,14 @@ class TestLists:
         self.start(api, 4)
         assert [name for page in self.pages(api, query) for name in page] == wanted
 
+    def test_the_drills_of_a_runbook_are_found(self, api: Api) -> None:
+        self.start(api, 2)
+        drill = {**TO_INSTANCE, "drill": {"runbook": "rewarm-1"}}
+        record = {"status": "ready", "startedAt": "2026-11-21T04:00:00Z", "request": drill}
+        api.world.table.put_new("restore-drill", record)
+        assert self.pages(api, "drill=rewarm-1&limit=1") == [["restore-drill"], []]
+        assert self.pages(api, "drill=rewarm-2") == [[]]
+
     @pytest.mark.parametrize(
         ("query", "wanted"),
         [

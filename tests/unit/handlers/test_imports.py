@@ -15,7 +15,7 @@ from tests.support.tree import ROOT
 ONLY_FOR = {
     "matplotlib": (), "numpy": (), "jinja2": (), "rewarm.charts": (), "rewarm.page": (), "rewarm.schemas": (),
     "rewarm.openapi": (), "moto": (),
-    "rewarm.restore_page": ("report", "sweep", "public"),
+    "rewarm.restore_page": ("report", "report_fleet", "sweep", "public"),
     "rewarm.steps.report.report": ("report", "sweep"),
     "aws_lambda_powertools.event_handler": ("api",),
     "aws_lambda_powertools.utilities.idempotency": ("api",),

@@ -296,3 +296,38 @@ def test_the_page_says_who_approved_the_plan(account, answer, words):
     question = {"askedAt": "2026-11-21T03:00:00Z", "until": "2026-11-21T04:00:00Z", "usd": "3.2"}
     assert words in outline(render({**account, "approval": {**question, **answer}})).text
     assert "Approval" not in outline(render(account)).text
+
+
+def drill(day, outcome, seconds, objective=600):
+    return {
+        "restoreId": f"restore-{day}", "runbook": "rewarm-<orders>", "at": f"2026-11-{day}T03:00:00Z",
+        "outcome": outcome, "recoverySeconds": seconds, "recoveryObjectiveSeconds": objective,
+        "pointSeconds": 86_400, "pointObjectiveSeconds": None,
+    }  # fmt: skip
+
+
+def test_a_drill_is_shown_beside_those_before_it(account):
+    past = [drill(19, "passed", 450), drill(20, "failed", None), drill(21, "late", 700)]
+    found = outline(render({**account, "drill": past[-1], "drills": past}))
+    assert "Drill late: the volume at full speed" in found.text
+    assert '<h1 class="bad">' in render({**account, "drill": past[-1], "drills": past})
+    assert "Drills of rewarm-<orders>" in found.text
+    assert "2026-11-21 03:00:00 UTC late 11 min 40 s, objective 10 min 00 s" in found.text
+    picture = pictures.drills_picture(past)
+    assert set(picture) == {"wide", "narrow"}
+    for outcome in ("passed", "failed", "late"):
+        assert f'drills-{outcome}"' in picture["wide"]
+    assert "objective" in picture["wide"]
+    assert "<orders>" not in picture["wide"]
+
+
+def test_a_first_drill_has_no_trend(account):
+    found = render(
+        {**account, "drill": drill(21, "passed", 450, None), "drills": [drill(21, "passed", 450, None)]}
+    )
+    assert "Drills of rewarm-&lt;orders&gt;" in found
+    assert "drills-wide" not in found
+
+
+def test_other_restores_have_no_drills(page):
+    assert "Drills of" not in page

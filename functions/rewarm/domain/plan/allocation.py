@@ -165,7 +165,7 @@ def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
         _look(allocation, times, looked_at, index)
     for earlier, later in pairwise(sorted(looked_at)):
         _seek_change(allocation, times, looked_at, earlier, later)
-    return _falling(looked_at[index] for index in sorted(looked_at))
+    return falling(looked_at[index] for index in sorted(looked_at))
 
 
 def _look(
@@ -192,7 +192,7 @@ def _seek_change(
             later = middle
 
 
-def _falling(steps: Iterable[FrontierStep]) -> list[FrontierStep]:
+def falling(steps: Iterable[FrontierStep]) -> list[FrontierStep]:
     """Without those that cost no less than an earlier one."""
     kept: list[FrontierStep] = []
     for step in steps:

@@ -14,7 +14,16 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 
 from rewarm.domain.model import BoostSettings, PriceBook, Strategy, VolumeSettings
-from rewarm.domain.units import MICRO_DOLLAR, count_text, elapsed_text, gib, price_text, round_usd, usd_text
+from rewarm.domain.units import (
+    MICRO_DOLLAR,
+    count_text,
+    duration_text,
+    elapsed_text,
+    gib,
+    price_text,
+    round_usd,
+    usd_text,
+)
 
 BLOCKS_PER_LIST_REQUEST = 10_000
 """The most that one answer holds (botocore: ebs ListSnapshotBlocks MaxResults 100-10,000)."""
@@ -24,6 +33,8 @@ BASE_IOPS = {"gp3": 3_000}
 BASE_THROUGHPUT_MIB_S = 125
 """EBS user guide, "General Purpose SSD volumes": what each gp3 volume has at no extra price."""
 LIST_BLOCKS = "ListSnapshotBlocks requests"
+RATE_STEPS_MIB_S = (200, 300)
+"""Published articles of 2025: one price for 100 to 200 MiB/s, and one for 201 to 300."""
 FSR_MINIMUM_MINUTES = 60
 """EBS user guide, "Fast snapshot restore": billed by the minute, with a minimum of one hour."""
 
@@ -69,6 +80,16 @@ def provisioned_rate(book: PriceBook, data_bytes: int, rate_mib_s: int) -> CostL
 def provisioned_rate_usd(book: PriceBook, data_bytes: int, rate_mib_s: int) -> Decimal:
     """The sum alone, for those who compare many rates."""
     return round_usd(gib(data_bytes) * rate_mib_s * book.rate_usd_per_gib_mib_s)
+
+
+def more_by_steps(book: PriceBook, data_bytes: int, rate_mib_s: int) -> Decimal:
+    """What the rate costs more if two steps are billed, each at the price of its highest rate.
+
+    Articles of 2025 publish the price as steps, EBS's user guide as a product with the rate.
+    """
+    step = min(top for top in RATE_STEPS_MIB_S if rate_mib_s <= top)
+    linear = provisioned_rate_usd(book, data_bytes, rate_mib_s)
+    return provisioned_rate_usd(book, data_bytes, step) - linear
 
 
 def fast_snapshot_restore(
@@ -151,6 +172,42 @@ def volume_clone(book: PriceBook, size_gib: int) -> CostLine:
     if price is None:
         return CostLine("Volume clone", Decimal(0), "AWS names no price here, so it is not counted")
     return CostLine("Volume clone", round_usd(price * size_gib), f"{size_gib:,} GiB x {price_text(price)}")
+
+
+COPY, TRANSFER = "Time-based snapshot copy", "Data transfer from "
+COPY_USD_PER_GIB = {
+    minutes: Decimal(usd)
+    for minutes, usd in (
+        (15, "0.020"),
+        (30, "0.018"),
+        (60, "0.016"),
+        (120, "0.014"),
+        (240, "0.012"),
+        (480, "0.010"),
+        (960, "0.005"),
+    )
+}
+"""EBS user guide, "Time-based copies": fixed rates, from each of these minutes up to the next."""
+
+
+def timed_copy(data_bytes: int, minutes: int) -> CostLine:
+    """A copy that asks for this duration; billed for each GiB of snapshot data."""
+    price, data_gib = (
+        COPY_USD_PER_GIB[max(start for start in COPY_USD_PER_GIB if start <= minutes)],
+        gib(data_bytes),
+    )
+    arithmetic = f"{data_gib:.3f} GiB x {price_text(price)} (within {duration_text(minutes * 60)})"
+    return CostLine(COPY, round_usd(data_gib * price), arithmetic)
+
+
+def transfer(usd_per_gib: Decimal | None, data_bytes: int, source_region: str) -> CostLine:
+    """Between Regions, beside the copy itself (EBS user guide, "Time-based copies": Pricing and billing)."""
+    item, data_gib = f"{TRANSFER}{source_region}", gib(data_bytes)
+    if usd_per_gib is None:
+        return CostLine(item, Decimal(0), "its price is not known here, so it is not counted")
+    return CostLine(
+        item, round_usd(data_gib * usd_per_gib), f"{data_gib:.3f} GiB x {price_text(usd_per_gib)}"
+    )
 
 
 def in_words(parts: Iterable[CostLine]) -> str:

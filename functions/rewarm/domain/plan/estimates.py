@@ -108,10 +108,11 @@ def timed(facts: VolumeFacts, loading: Parts, lead: Parts = ()) -> Times:
     """The lead before the volume is made, creation, attachment, loading, and the measurement at the end."""
     timings, attached = facts.timings, facts.instance_limits is not None
     attach: Parts = ((Phase.ATTACH, timings.attach_seconds),) if attached else ()
+    boot: Parts = ((Phase.BOOT, timings.boot_seconds),) if facts.starts_instance else ()
     queue: Parts = ()
     if facts.queue_seconds:
         queue = ((Phase.QUEUE, Quantiles(facts.queue_seconds, facts.queue_seconds)),)
-    until_usable: Parts = (*queue, *lead, (Phase.CREATE, timings.create_seconds), *attach)
+    until_usable: Parts = (*queue, *lead, (Phase.CREATE, timings.create_seconds), *attach, *boot)
     verify: Parts = ((Phase.VERIFY, timings.verify_seconds),) if measured(facts) else ()
     phases = (*until_usable, *loading, *verify)
     return Times(

@@ -60,6 +60,8 @@ class VolumeFacts:
     max_warm_up_mib_s: int | None = None
     scope: Scope = Scope.WRITTEN
     polite_latency_ms: float | None = None
+    starts_instance: bool = False
+    """Its instance is stopped, and started with it."""
     fast_restore: FastSnapshotRestore | None = None
     fast_restore_quota_left: int = 5
     """Snapshots that may still be enabled in this Region."""
@@ -68,6 +70,8 @@ class VolumeFacts:
     clone_source: CloneSource | None = None
     """The source volume, where it lives in the target's zone."""
     clone_quota_left: int = 5
+    of_drill: bool = False
+    """A drill changes nothing of its snapshot, which is the source's."""
     timings: Timings = PRIORS
     volumes_of_snapshot: int = 1
     """Volumes of this restore that come from the same snapshot in the same zone."""

@@ -85,7 +85,7 @@ def promised_p90(facts: VolumeFacts) -> Callable[[float], float]:
     """P90 by the volume's throughput, for those who compare many."""
     times = warm_up_times(facts, facts.speed)
     ready, instance, share = estimates.ready_p90_if(times, Phase.READ), *_promised_instance(facts)
-    ceiling, first_touch = _ceiling(facts), facts.timings.first_touch_mib_s.p90
+    ceiling, first_touch = _ceiling(facts), _from_s3(facts).p90
     return lambda mib_s: ready(
         _seconds(facts, _own(facts, share * min(mib_s, ceiling), first_touch), instance)
     )
@@ -95,21 +95,25 @@ def most_of_use_mib_s(facts: VolumeFacts) -> float:
     """The volume's throughput above which no promise gets better: instance, S3 or the user end it."""
     share = facts.timings.warm_up_share.p90
     instance = _instance(facts, expected=False).baseline_mib_s
-    from_s3 = math.inf if _never_written(facts) else facts.timings.first_touch_mib_s.p90 / share
+    from_s3 = math.inf if _never_written(facts) else _from_s3(facts).p90 / share
     return min(from_s3, instance, _ceiling(facts))
 
 
 def _expected(facts: VolumeFacts, speed: VolumeSpeed) -> tuple[float, InstanceRate]:
     """The volume's own rate, and the instance's for all of them."""
     share = facts.timings.warm_up_share.p50
-    own = _own(facts, share * min(speed.burst_mib_s, _ceiling(facts)), facts.timings.first_touch_mib_s.p50)
+    own = _own(facts, share * min(speed.burst_mib_s, _ceiling(facts)), _from_s3(facts).p50)
     return own, _instance(facts, expected=True, share=share)
 
 
 def _promised(facts: VolumeFacts, speed: VolumeSpeed) -> tuple[float, InstanceRate]:
     instance, share = _promised_instance(facts)
     slowest = min(speed.sustained_mib_s, speed.burst_mib_s, _ceiling(facts))
-    return _own(facts, share * slowest, facts.timings.first_touch_mib_s.p90), instance
+    return _own(facts, share * slowest, _from_s3(facts).p90), instance
+
+
+def _from_s3(facts: VolumeFacts) -> Quantiles:
+    return facts.timings.from_s3_mib_s(facts.settings.volume_type if facts.settings else "")
 
 
 def _own(facts: VolumeFacts, volume_mib_s: float, first_touch_mib_s: float) -> float:
@@ -182,6 +186,8 @@ def no_agent(facts: VolumeFacts) -> str | None:
         return "the instance type has no NVMe, so no program on it can tell which volume a device is"
     if not facts.agent_available:
         return "there is no agent for the instance's platform and architecture"
+    if facts.instance_limits.baseline_throughput_mib_s is None:
+        return "AWS names no EBS throughput of the instance type, so no time can be promised"
     return None
 
 

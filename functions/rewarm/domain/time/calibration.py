@@ -1,7 +1,8 @@
 """What `rewarm calibrate` measured in this account, in the place of the shipped priors.
 
 A few measurements of one hour say what is usual and nothing of a bad day. So P90 keeps at least the distance
-from P50 that the shipped prior has, and no figure that was not measured changes.
+from P50 that the shipped prior has, and no figure that was not measured changes. Only what S3 gives has
+another distance: most of the prior's is for not knowing what was measured then.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rewarm.domain.model import Strategy
-from rewarm.domain.time.timings import PRIORS, Quantiles, Timings
+from rewarm.domain.time.timings import FIRST_TOUCH_BAD_DAY, PRIORS, Quantiles, Timings
 
 KIB_PER_MIB = 1024
 MIB_PER_TIB = 1024 * 1024
@@ -81,8 +82,7 @@ def _by_agent(figures: Figures, priors: Timings) -> Timings:
     if latency is None or unit is None or side_by_side is None or latency.value <= 0:
         return priors
     rate = side_by_side.value * unit.value / KIB_PER_MIB / (latency.value / 1_000)
-    spread = priors.first_touch_mib_s.p90 / priors.first_touch_mib_s.p50
-    return replace(priors, first_touch_mib_s=Quantiles(rate, rate * spread))
+    return replace(priors, first_touch_mib_s=Quantiles(rate, rate / FIRST_TOUCH_BAD_DAY))
 
 
 def _by_ebs(figures: Figures, priors: Timings) -> Timings:

@@ -15,14 +15,22 @@ from datetime import datetime
 
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.time.measured import Likeness, Measured, Phase, weight
-from rewarm.domain.time.timings import PRIORS, Quantiles, Timings, WeightedValue, shrunk
+from rewarm.domain.time.timings import (
+    LEAST_SHARE,
+    PRIORS,
+    PROVISIONED_IOPS,
+    Quantiles,
+    Timings,
+    WeightedValue,
+    at_least,
+    narrowed,
+    shrunk,
+)
 
 NEAREST = 20
 """Enough for a P90; more would only bring in what is older and less alike."""
 LONG_SECONDS = 3_600.0
 """From here on, minutes of delay are small beside what grows with the size."""
-LIMIT_MET_SHARE = 0.8
-"""A reader this close to what volume and instance allow was held back by them, else by S3."""
 TIB = 1024 * GIB
 
 Figure = Callable[[Measured], float | None]
@@ -57,16 +65,19 @@ class SimilarRestores:
 
     def rate(self, figure: Figure, prior: Quantiles) -> Quantiles:
         """The smaller, the worse: the quantiles are those of the time that a unit takes."""
+        observations = self.inverses(figure)
+        if not observations:
+            return prior
+        return shrunk(observations, prior.inverse()).inverse()
+
+    def inverses(self, figure: Figure) -> list[WeightedValue]:
+        """Observations of the time that a unit takes, where `figure` is a rate."""
 
         def inverse(record: Measured) -> float | None:
             value = figure(record)
             return 1 / value if value is not None and LEAST_RATE <= value <= MOST_RATE else None
 
-        observations = self.observations(inverse)
-        if not observations:
-            return prior
-        found = shrunk(observations, Quantiles(1 / prior.p50, 1 / prior.p90))
-        return Quantiles(1 / found.p50, 1 / found.p90)
+        return self.observations(inverse)
 
 
 def learned(
@@ -101,6 +112,7 @@ def _common(history: SimilarRestores, priors: Timings) -> Timings:
         priors,
         create_seconds=history.duration(_phase(Phase.CREATE), priors.create_seconds),
         attach_seconds=history.duration(_phase(Phase.ATTACH), priors.attach_seconds),
+        boot_seconds=history.duration(_phase(Phase.BOOT), priors.boot_seconds),
         measure_seconds=history.duration(_phase(Phase.MEASURE), priors.measure_seconds),
         verify_seconds=history.duration(_phase(Phase.VERIFY), priors.verify_seconds),
     )
@@ -116,7 +128,8 @@ def _by_agent(history: SimilarRestores, priors: Timings) -> Timings:
         delivery_seconds=history.duration(_phase(Phase.DELIVER), priors.delivery_seconds),
         metric_delay_seconds=history.duration(_phase(Phase.SETTLE), priors.metric_delay_seconds),
         warm_up_share=history.rate(_share_of_limit, priors.warm_up_share),
-        first_touch_mib_s=history.rate(_rate_from_s3, priors.first_touch_mib_s),
+        first_touch_mib_s=_from_s3(history, priors.first_touch_mib_s, provisioned_iops=False),
+        first_touch_io_mib_s=_from_s3(history, priors.first_touch_io_mib_s, provisioned_iops=True),
     )
 
 
@@ -125,13 +138,32 @@ def _share_of_limit(record: Measured) -> float | None:
     was no limit, and other volumes must keep to theirs.
     """
     rate, limit = record.read_mib_s, record.read_limit_mib_s
-    return min(1.0, rate / limit) if rate and limit and rate >= LIMIT_MET_SHARE * limit else None
+    return min(1.0, rate / limit) if rate and limit and rate >= LEAST_SHARE * limit else None
 
 
-def _rate_from_s3(record: Measured) -> float | None:
-    """Where nothing that we know of did."""
-    rate, limit = record.read_mib_s, record.read_limit_mib_s
-    return rate if rate and limit and rate < LIMIT_MET_SHARE * limit else None
+def _from_s3(history: SimilarRestores, prior: Quantiles, *, provisioned_iops: bool) -> Quantiles:
+    """What S3 gives a volume of this kind; volumes of the other kind say nothing of it.
+
+    A reader that met another limit says only that S3 gives no less. Above what is expected of S3 that is an
+    observation. Below it, and where there is no observation, it can only make the promise better. A slow
+    reader on another instance type may have met that type's baseline, and says nothing.
+    """
+
+    def rate_of(record: Measured) -> float:
+        alike = (record.likeness.volume_type in PROVISIONED_IOPS) is provisioned_iops
+        return (record.read_mib_s or 0.0) if alike and record.read_limit_mib_s else 0.0
+
+    def seen(record: Measured) -> float | None:
+        rate, same = rate_of(record), record.likeness.instance_type == history.wanted.instance_type
+        return rate if rate > prior.p50 or (same and _share_of_limit(record) is None) else None
+
+    def held_back(record: Measured) -> float | None:
+        return rate_of(record) if _share_of_limit(record) is not None else None
+
+    observations = history.inverses(seen)
+    if observations:
+        return narrowed(observations, prior.inverse()).inverse()
+    return at_least(history.inverses(held_back), prior.inverse()).inverse()
 
 
 def _by_rate(history: SimilarRestores, priors: Timings) -> Timings:

@@ -29,6 +29,8 @@ MOST_SAMPLES = 240
 class Phase(StrEnum):
     """The parts of a restore, in the order in which they happen; each strategy has some of them."""
 
+    COPY = "copy"
+    """Until the snapshot's copy is complete, where it comes from another Region."""
     QUEUE = "queue"
     """Until other volumes of the restore have left it what they share."""
     PREPARE = "prepare"
@@ -37,6 +39,8 @@ class Phase(StrEnum):
     """From CreateVolume until the volume is available."""
     ATTACH = "attach"
     """Until it is attached."""
+    BOOT = "boot"
+    """Until the instance that is started with its new volumes is up."""
     MEASURE = "measure"
     """A few dozen reads of the cold volume, where EBS loads it; elsewhere the agent makes them."""
     DELIVER = "deliver"

@@ -33,6 +33,10 @@ class Quantiles:
     p50: float
     p90: float
 
+    def inverse(self) -> Quantiles:
+        """Of a rate, the time that a unit takes; of that time, the rate."""
+        return Quantiles(1 / self.p50, 1 / self.p90)
+
 
 @dataclass(frozen=True, slots=True)
 class FigureBasis:
@@ -44,11 +48,21 @@ class FigureBasis:
 
 BY_PRIORS = FigureBasis()
 BY_CALIBRATION = FigureBasis("calibration")
+MB_S = 1_000_000 / MIB
+"""Published speeds are in MB/s."""
 FIRST_TOUCH_SECONDS = 0.091
 """Measured: 11 random 4 KiB reads a second at depth 1 right after a restore (gp3, published 2025)."""
 FIRST_TOUCH_CONCURRENCY = 64
 """Measured prior: fetches of one volume from S3 that proceed side by side."""
 _FIRST_TOUCH_MIB_S = FIRST_TOUCH_CONCURRENCY * (BLOCK_BYTES / MIB) / FIRST_TOUCH_SECONDS
+FIRST_TOUCH_BAD_DAY = 1.5
+"""How much longer a bad day takes where the usual rate is known. AWS says that it "fluctuates", not how much;
+a choice."""
+LEAST_SHARE = 0.75
+"""Share of the lowest limit; who reads less was held back by something else. A published read of a whole
+volume (tuned fio, 2024) reached 100 MB/s, which is 0.76 of the 125 MiB/s that each gp3 volume has."""
+PROVISIONED_IOPS = frozenset({"io1", "io2"})
+"""Types that load faster from S3 than all others do (published measurements)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +73,20 @@ class Timings:
     """CreateVolume until `available`: seconds, though botocore's waiter allows for 10 minutes."""
     attach_seconds: Quantiles = Quantiles(5, 30)
     """AttachVolume until `attached`."""
+    boot_seconds: Quantiles = Quantiles(60, 300)
+    """StartInstances until Systems Manager hears from the instance. AWS names no time (unverified)."""
     delivery_seconds: Quantiles = Quantiles(5, 60)
     """SendCommand until the agent reads, with the download of a binary of less than 1 MiB and two dozen reads
     of the cold volume."""
-    first_touch_mib_s: Quantiles = Quantiles(_FIRST_TOUCH_MIB_S, _FIRST_TOUCH_MIB_S / 1.5)
-    """What S3 gives one volume: 64 x 0.5 MiB / 91 ms = 352 MiB/s. AWS says that the default rate
-    "fluctuates"; a bad day takes half as long again."""
-    warm_up_share: Quantiles = Quantiles(1.0, 1.0)
-    """Share of the lowest limit (volume, instance, S3, the user's own) that the agent reaches."""
+    first_touch_mib_s: Quantiles = Quantiles(135 * MB_S, 100 * MB_S)
+    """What S3 gives a volume. Published for gp3 are 130 to 140 MB/s, though the volumes had up to 1,000 MB/s,
+    and 100 MB/s (tuned fio, 2024). No published gp3 volume loaded faster."""
+    first_touch_io_mib_s: Quantiles = Quantiles(700 * MB_S, _FIRST_TOUCH_MIB_S / FIRST_TOUCH_BAD_DAY)
+    """The same for io1 and io2: published for io2 are 700 MB/s to 1.2 GB/s. One article is no promise. That
+    is 64 x 0.5 MiB / 91 ms = 352 MiB/s, on a bad day."""
+    warm_up_share: Quantiles = Quantiles(1.0, LEAST_SHARE)
+    """Share of the lowest limit (volume, instance, the user's own) that the agent reaches: all of it, or on a
+    bad day what LEAST_SHARE says."""
     metric_delay_seconds: Quantiles = Quantiles(120, 300)
     """From the agent's end to the datapoint of a whole quiet minute (AWS names no delay). Only a volume that
     nobody measures waits for it."""
@@ -100,6 +120,10 @@ class Timings:
     measured_here: frozenset[Strategy] = frozenset()
     """Strategies whose own figures a calibration of this account has measured."""
 
+    def from_s3_mib_s(self, volume_type: str) -> Quantiles:
+        """What S3 gives a volume of the type."""
+        return self.first_touch_io_mib_s if volume_type in PROVISIONED_IOPS else self.first_touch_mib_s
+
     def basis_of(self, strategy: Strategy) -> FigureBasis:
         """What an estimate of the strategy rests on."""
         count = self.restores.get(strategy, 0)
@@ -126,18 +150,52 @@ _PRIOR_MEDIAN_PART = 0.9
 """Share of the prior's weight at its P50. The rest is at its P90: without observations both stay the same."""
 
 
-def shrunk(observations: Iterable[WeightedValue], prior: Quantiles) -> Quantiles:
+GUESS_WEIGHT = 0.5
+"""The same of a prior that is a guess within a wide range: the first restore overturns its median."""
+
+
+def shrunk(
+    observations: Iterable[WeightedValue], prior: Quantiles, prior_weight: float = PRIOR_WEIGHT
+) -> Quantiles:
     """Returns median and P90 of observations and prior together; the prior's own without observations.
 
     Both are bounded by the lowest and the highest of all values, the prior's included.
     """
     sample = [
         *observations,
-        WeightedValue(prior.p50, PRIOR_WEIGHT * _PRIOR_MEDIAN_PART),
-        WeightedValue(prior.p90, PRIOR_WEIGHT * (1 - _PRIOR_MEDIAN_PART)),
+        WeightedValue(prior.p50, prior_weight * _PRIOR_MEDIAN_PART),
+        WeightedValue(prior.p90, prior_weight * (1 - _PRIOR_MEDIAN_PART)),
     ]
     median = weighted_median(sample)
     return Quantiles(median, max(median, upper_quantile(sample, UPPER_SHARE)))
+
+
+def narrowed(observations: Sequence[WeightedValue], prior: Quantiles) -> Quantiles:
+    """As `shrunk`, of times whose prior is wide because nobody knows what is usual, not because days differ.
+
+    The more is known of what is usual, the less of that width stays. One restore leaves a third of it; after
+    two that are alike it is a bad day's.
+    """
+    usual = shrunk(observations, prior, GUESS_WEIGHT).p50
+    known = min(1.0, sum(observation.weight for observation in observations) / PRIOR_WEIGHT)
+    p90 = prior.p90 + known * (usual * FIRST_TOUCH_BAD_DAY - prior.p90)
+    return Quantiles(usual, shrunk(observations, Quantiles(usual, p90), GUESS_WEIGHT).p90)
+
+
+def at_least(observations: Sequence[WeightedValue], prior: Quantiles) -> Quantiles:
+    """The prior of a time, where others were held back: it was no longer than theirs.
+
+    The shortest that two restores kept to is usual then, and those that came close tell how days differ.
+    """
+    weight = 0.0
+    for observation in sorted(observations):
+        weight += observation.weight
+        if weight >= PRIOR_WEIGHT:
+            usual = observation.value
+            close = [other for other in observations if other.value * LEAST_SHARE <= usual]
+            p90 = shrunk(close, Quantiles(usual, usual * FIRST_TOUCH_BAD_DAY)).p90
+            return Quantiles(prior.p50, max(prior.p50, min(prior.p90, p90)))
+    return prior
 
 
 def weighted_median(sample: Sequence[WeightedValue]) -> float:

@@ -19,8 +19,12 @@ SNAPSHOT_TAG, SOURCE_TAG = "rewarm:snapshot-id", "rewarm:source-volume-id"
 """What we made the volume of."""
 CALIBRATION_TAG, EXPIRES_TAG = "rewarm:calibration", "rewarm:expires-at"
 """On what `rewarm calibrate` makes: which calibration, and from when on the sweeper ends it."""
+COPY_TAG = "rewarm:copy-of"
+"""On the copy of another Region's snapshot. No volume has it, so no backup of a volume has it either."""
 ATTEMPT_TAG = "rewarm:attempt"
 """Which plan of the restore made the volume: 0 for the first, 1 for the one that took over."""
+DRILL_TAG = "rewarm:drill"
+"""Value true: a drill made the volume. The roles of drills may change no other volume."""
 
 CLOCKS_AGREE = timedelta(seconds=1)
 """What EC2's times may leave off. Only times of EC2 are compared: other clocks may be seconds away."""

@@ -13,17 +13,21 @@ from dataclasses import dataclass
 from rewarm.domain.errors import InvalidRequestError, TargetNotUsableError
 from rewarm.domain.model import Attachment, Instance, Volume
 from rewarm.domain.volume.leftovers import REPLACED_TAG
-from rewarm.domain.volume.targets import device_slot
+from rewarm.domain.volume.targets import ROOT_SLOTS, device_slot
 
 REPLACED_STACK_TAG = "rewarm:replaced-by-stack"
 """Name of the stack; only volumes with this tag may be detached and attached by its functions."""
 REPLACED_FROM_TAG = "rewarm:replaced-from"
+STARTED_TAG = "rewarm:started-by-stack"
+"""Name of the stack, on an instance that is being started with new volumes; only with it may the stack's
+functions start or stop an instance."""
 __all__ = [
     "LEAVING",
     "MOUNT_PATH",
     "REPLACED_FROM_TAG",
     "REPLACED_STACK_TAG",
     "REPLACED_TAG",
+    "STARTED_TAG",
     "TAGS",
     "Place",
     "check_replaceable",
@@ -31,6 +35,7 @@ __all__ = [
     "holder_of",
     "living",
     "place_of",
+    "place_on_stopped",
 ]
 TAGS = (REPLACED_TAG, REPLACED_STACK_TAG, REPLACED_FROM_TAG)
 LEAVING = frozenset({"detaching", "busy"})
@@ -113,11 +118,33 @@ def device_to_replace(
     return found
 
 
+def place_on_stopped(
+    asked: str | None, own: str | None, instance: Instance, *, field: str = "target.device"
+) -> tuple[str, str | None]:
+    """(Device name, id of the volume that is there); on a stopped instance the root volume may leave, too.
+
+    A root volume goes to the root device, whatever that is called where it comes from. Raises
+    InvalidRequestError.
+    """
+    device = asked or own
+    if device is None:
+        raise InvalidRequestError(
+            "is missing: target.start needs the device of each volume; name it, or restore from "
+            "source.instanceId or source.imageId, which know it",
+            field=field,
+        )
+    if device_slot(device) in ROOT_SLOTS and instance.root_device is not None:
+        device = instance.root_device
+    slot = device_slot(device)
+    return next((item for item in instance.devices.items() if device_slot(item[0]) == slot), (device, None))
+
+
 def _root(found: tuple[str, str], instance: Instance, field: str) -> TargetNotUsableError:
     """EC2 user guide, "Replace the root volume for an EC2 instance without stopping it"."""
     return TargetNotUsableError(
         f"{found[0]} is the root device of {instance.instance_id} ({found[1]}), and EC2 detaches a root "
-        "volume from a stopped instance only; what works is EC2's own root volume replacement, which reboots "
+        "volume from a stopped instance only; what works is target.start once the instance is stopped, or "
+        "EC2's own root volume replacement, which reboots "
         f"the instance: aws ec2 create-replace-root-volume-task --instance-id {instance.instance_id} "
         "--snapshot-id … (a snapshot of this root volume; --volume-initialization-rate gives it a rate). To "
         "restore an instance's other volumes, name their devices in source.devices",

@@ -16,6 +16,10 @@ from rewarm.domain.units import shown
 
 FREE_LETTERS = "fghijklmnop"
 """EC2 user guide, "Device names for volumes": /dev/sd[f-p] are recommended for EBS volumes."""
+ROOT_SLOTS = frozenset({"a", "a1"})
+"""The same page: /dev/sda1 and /dev/xvda are reserved for the root volume; the image says which it is."""
+DRILLS_TAG = "rewarm:drills"
+"""On an instance, with the value true: drills may use it. Their role may use no other instance."""
 DEVICE_NAMES = {
     "linux": (
         re.compile(r"/dev/(sd[b-z]|xvd[b-z]|xvdb[b-z])"),
@@ -37,6 +41,26 @@ def check_instance(instance: Instance, *, field: str = "target.instanceId") -> N
             "up nor measured; allowed is an instance with a running SSM agent and the policy "
             "AmazonSSMManagedInstanceCore, or target.availabilityZone alone",
             field=field,
+        )
+
+
+def check_stopped(instance: Instance, *, field: str = "target.instanceId") -> None:
+    """Raises TargetNotUsableError where target.start cannot be done."""
+    if instance.state != "stopped":
+        raise TargetNotUsableError(
+            f"{instance.instance_id} is {instance.state}; allowed with target.start is an instance that is "
+            f"stopped (aws ec2 stop-instances --instance-ids {instance.instance_id})",
+            field=field,
+        )
+
+
+def check_takes_drills(instance: Instance) -> None:
+    """Raises TargetNotUsableError where the instance's owner has not said that drills may use it."""
+    if instance.tags.get(DRILLS_TAG) != "true":
+        raise TargetNotUsableError(
+            f"{instance.instance_id} does not have the tag {DRILLS_TAG} with the value true, without which "
+            "no drill may use it; give it that tag if it is no instance of production",
+            field="target.instanceId",
         )
 
 

@@ -1,4 +1,4 @@
-"""The words of `failed` and `unreported`: why the restore ended so, what is left behind, and what is next."""
+"""The words of `failed`, `drill` and `unreported`: why it ended so, what is left behind, and what is next."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 from textwrap import shorten
 from typing import Literal
 
-from rewarm.domain.units import clock_text
+from rewarm.domain.units import clock_text, duration_text, elapsed_text
 from rewarm.domain.words.message import TRIES_AGAIN, Message, Severity
 
 MOST_COMMANDS = 2
@@ -41,7 +41,7 @@ class LeftVolume:
 class Start:
     """What started the restore; an alarm starts no other one before `held_until`."""
 
-    kind: Literal["alarm", "api", "schedule"] = "api"
+    kind: Literal["alarm", "api", "schedule", "fleet"] = "api"
     alarm_name: str | None = None
     held_until: datetime | None = None
 
@@ -82,6 +82,49 @@ def cancelled(restore_id: str, *, ending: Ending) -> Message:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class DrillEnd:
+    """A drill that is over: what it took, and its objective, both in seconds."""
+
+    runbook: str
+    passed: bool
+    recovery: tuple[float, float | None]
+    point: tuple[float, float | None]
+
+
+def drilled(restore_id: str, end: DrillEnd) -> Message:
+    """The message of a drill that is over; one that failed has that of the failure."""
+    how = "passed" if end.passed else "late"
+    return Message(
+        event="drill",
+        restore_id=restore_id,
+        title=f"Drill {how}: {end.runbook} was back at full speed after {elapsed_text(end.recovery[0])}",
+        text="\n".join(
+            [
+                _against("Recovery time", *end.recovery),
+                _against(
+                    "Recovery point: the oldest snapshot was started", *end.point, before=" before the drill"
+                ),
+                "The volumes of the drill are deleted.",
+            ]
+        ),
+        severity=Severity.GOOD if end.passed else Severity.WARNING,
+        next_steps=()
+        if end.passed
+        else ("The report sets each part beside its estimate, and this drill beside those before.",),
+    )
+
+
+def _against(what: str, seconds: float, objective: float | None, *, before: str = "") -> str:
+    """`Recovery time: 5 min 09 s, objective 10 min.`"""
+    colon = "" if before else ":"
+    if objective is None:
+        return f"{what}{colon} {elapsed_text(seconds)}{before}; there is no objective for it."
+    kept = "missed" if seconds > objective else "met"
+    took = f"{what}{colon} {elapsed_text(seconds)}{before}"
+    return f"{took}; the objective of {duration_text(objective)} is {kept}."
+
+
 def unreported(restore_id: str, reason: str, *, volume_count: int) -> Message:
     """The message of a restore whose volumes are all ready, and whose report could not be written."""
     ready = f"All {volume_count} volumes are ready" if volume_count > 1 else "The volume is ready"
@@ -110,6 +153,8 @@ def _again(ending: Ending) -> tuple[str, ...]:
     if start.kind == "schedule":
         now = "POST /restores with its request tries now"
         return (f"Fix the cause above. The schedule tries again at its next time; {now}.",)
+    if start.kind == "fleet":
+        return ("Fix the cause above. POST /fleets/{fleetId}/redrive restores what is not ready yet.",)
     if start.kind != "alarm":
         return ("Fix the cause above and send the request again; the restore starts from the beginning.",)
     source = json.dumps({"source": {"alarm": start.alarm_name}}, ensure_ascii=False)

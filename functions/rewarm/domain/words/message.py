@@ -9,6 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from rewarm.domain.model import Strategy
+from rewarm.domain.units import clock_text
 
 COPY_PACE = "at up to 3,000 IOPS and 125 MiB/s until everything is copied"
 """EBS user guide, "Copy an Amazon EBS volume"."""
@@ -49,6 +50,25 @@ class DetachedVolume:
 
 
 @dataclass(frozen=True, slots=True)
+class StartedInstance:
+    """An instance that was started with its new volumes; at `checked_at` its status checks had passed."""
+
+    instance_id: str
+    started_at: datetime
+    up_at: datetime
+    checked_at: datetime | None = None
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        said = [f"was started with its new volumes at {clock_text(self.started_at)}"]
+        said.append(f"was up at {clock_text(self.up_at)}")
+        if self.checked_at is not None:
+            said.append(f"had passed its status checks at {clock_text(self.checked_at)}")
+        return f"{self.instance_id} {', '.join(said[:-1])} and {said[-1]}."
+
+
+@dataclass(frozen=True, slots=True)
 class AnnouncedVolume:
     """One volume and its plan; times in seconds from the plan on."""
 
@@ -67,6 +87,7 @@ class AnnouncedVolume:
     mount_points: tuple[str, ...] = ()
     """Drive letters and folders of a disk that was brought online on Windows."""
     online_problem: str | None = None
+    started: StartedInstance | None = None
 
     @property
     def is_fast_at_once(self) -> bool:

@@ -53,7 +53,10 @@ def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
     speed = "at full speed" if first.is_fast_at_once else "slowly at first"
     pace = COPY_PACE if first.is_copy else speed
     usable = f"The volume can be used in about {duration_text(first.usable_seconds)}, {pace}."
-    steps: tuple[str, ...] = (usable, f"To cancel: DELETE /restores/{restore_id}.")
+    steps: tuple[str, ...] = (
+        usable,
+        f"To cancel: rewarm cancel {restore_id} (or DELETE /restores/{restore_id}).",
+    )
     if facts.dry_run:
         steps = ("Send the request again without dryRun to carry it out.",)
     return Message(

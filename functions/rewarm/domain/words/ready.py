@@ -104,6 +104,7 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
     where, took = facts.volume.where, elapsed_text(facts.seconds)
     lines = [
         f"{facts.volume_id} ({where}) is {speed}, {took} after the request arrived.",
+        *([facts.volume.started.sentence] if facts.volume.started is not None else []),
         _proof(facts.proof),
         f"Known because: {'; '.join(facts.reasons)}.",
         *([AGAIN] if facts.warm_ups else []),

@@ -14,12 +14,13 @@ def attached(
     """The message of a volume that is attached, perhaps in the place of another one."""
     at_once = "It should be at full speed at once; that is measured now."
     speed = f"{_online(volume)}{_speed(volume, at_once)}"
-    text = f"{volume_id}, {_origin(volume)}, is {device} on {instance_id}. {speed}"
+    booted = f" {volume.started.sentence}" if volume.started else ""
+    text = f"{volume_id}, {_origin(volume)}, is {device} on {instance_id}.{booted} {speed}"
     fields = [("Device", device), ("Data as of", _data_as_of(volume))]
     steps = [*_mounting(volume), YOURS]
     replaced = volume.replaced
     if replaced is not None:
-        text += f"\n{_replacement(volume_id, replaced)}"
+        text += f"\n{_replacement(volume_id, replaced, goes_back=volume.started is None)}"
         fields.append(("Replaced", replaced.volume_id))
         if replaced.mount_points and not volume.mount_points:
             mounts = ", ".join(replaced.mount_points)
@@ -58,6 +59,8 @@ def _online(volume: AnnouncedVolume) -> str:
 
 
 def _mounting(volume: AnnouncedVolume) -> list[str]:
+    if volume.started is not None:
+        return ["Use the instance; what has not been read before is slow until the volume is at full speed."]
     if volume.online_problem is not None:
         return ["See to the disk in Disk Management (diskmgmt.msc) if you need the data now."]
     return [] if volume.mount_points else ["Mount it if you need the data now."]
@@ -75,13 +78,11 @@ def _speed(volume: AnnouncedVolume, at_once: str) -> str:
     )
 
 
-def _replacement(volume_id: str, replaced: DetachedVolume) -> str:
+def _replacement(volume_id: str, replaced: DetachedVolume, *, goes_back: bool) -> str:
     old, mounts = replaced.volume_id, ", ".join(replaced.mount_points)
     before = f" It was mounted at {mounts}." if mounts else ""
-    return (
-        f"It has taken the place of {old}, which is detached and kept.{before} If the restore fails, Rewarm "
-        f"puts {old} back and keeps {volume_id}."
-    )
+    back = f" If the restore fails, Rewarm puts {old} back and keeps {volume_id}." if goes_back else ""
+    return f"It has taken the place of {old}, which is detached and kept.{before}{back}"
 
 
 def _origin(volume: AnnouncedVolume) -> str:

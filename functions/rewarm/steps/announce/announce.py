@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from types import MappingProxyType
 
@@ -19,10 +20,10 @@ from rewarm.domain.words.message import Message
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.messages import LinkedPage, Messages, PageLinks
 from rewarm.ports.restores import VOLUME_EVENTS, RestoreTable
-from rewarm.steps.announce import approval, ended, performance, plan, ready, usable
+from rewarm.steps.announce import approval, ended, fleet, performance, plan, ready, usable
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.payloads import with_plans
-from rewarm.steps.record.records import note, told_attribute
+from rewarm.steps.record.records import note, told_attribute, with_volume
 
 Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
 """From the event and the record to the message and what changes in the record."""
@@ -36,10 +37,14 @@ COMPOSERS = MappingProxyType[str, Composer](
         "available": usable.available,
         "ready": ready.ready,
         "confirmed": ready.confirmed,
+        "drill": ended.drilled,
         "unreported": ended.unreported,
         "failed": ended.failed,
         "performance-changed": performance.changed,
         "performance-failed": performance.failed,
+        "fleet-planned": fleet.planned,
+        "fleet-progress": fleet.progress,
+        "fleet-ended": fleet.ended,
     }
 )
 OF_ONE_VOLUME = usable.USABLE | {"fallback", "ready"}
@@ -47,9 +52,11 @@ TRANSIENT = (ServiceUnavailableError, ThrottledError)
 """Errors for which `Announce Ready` is tried again, so that the record gets its news in the end."""
 MUST_ARRIVE = frozenset({"ready", "failed"})
 """Messages that are sent until a channel takes them; the record says that one did."""
-MUST_BE_TAKEN = MUST_ARRIVE | {"approval"}
+MUST_BE_TAKEN = MUST_ARRIVE | {"approval", "fleet-ended"}
 """If no channel takes one, the state is tried again: somebody must know that a restore waits for them."""
 NOTIFY_ALL = {"slack": True, "email": True}
+WITHOUT_PAGE = ("performance-", "fleet-planned", "fleet-progress")
+"""How messages begin that link no page: a fleet has one when it has ended."""
 LINK_LASTS = timedelta(days=7)
 """So that a message of a holiday still has its link afterwards."""
 
@@ -89,7 +96,7 @@ def _link(event: AnnounceEvent, links: PageLinks | None) -> JsonObject:
     """The link to the page of the restore, or of the volume where it has its own, and when the link ends."""
     until = event.now + LINK_LASTS
     with suppress(RestoreError):
-        if links is not None and not event.event.startswith("performance-"):
+        if links is not None and not event.event.startswith(WITHOUT_PAGE):
             return {"reportUrl": links.link(_page(event), until=until), "reportUntil": iso(until)}
     return {"reportUrl": None, "reportUntil": None}
 
@@ -112,6 +119,7 @@ def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) ->
         if _is_sent(event, index, record):
             return None
         message, changes = compose(event, record)
+        message = _of_drill(event, message)
         news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": message.text}
         _append(event.restore_id, index, news, record, table)
         note(table, event.restore_id, changes)
@@ -119,8 +127,16 @@ def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) ->
         if not _is_sent_unrecorded(event, error):
             raise
         # Where only a write failed, the message says what was read.
-        return message or compose(event, {})[0]
+        return message or _of_drill(event, compose(event, {})[0])
     return message
+
+
+def _of_drill(event: AnnounceEvent, message: Message) -> Message:
+    """So that nobody takes a drill for the real thing, or its volume for one that stays."""
+    if event.request is None or not event.request.is_drill or event.event == "drill":
+        return message
+    text = f"{message.text}\nThis is a drill: its volumes are deleted at its end."
+    return replace(message, title=f"Drill: {message.title}", text=text)
 
 
 def _is_sent(event: AnnounceEvent, index: int | None, record: JsonObject) -> bool:
@@ -146,6 +162,8 @@ def _index(event: AnnounceEvent) -> int | None:
 
 def _record(event: AnnounceEvent, index: int | None, table: RestoreTable) -> JsonObject:
     """As much of the record as the message needs: only the message of a failure needs every volume."""
+    if index is not None and event.details["volume"].get("startsInstance"):
+        return with_volume(table, event.restore_id, index)
     if index is not None:
         return table.get_volume(event.restore_id, index)
     whole = event.event == "failed"

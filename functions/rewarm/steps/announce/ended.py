@@ -1,8 +1,11 @@
-"""States `Announce Failure` and `Announce Unreported`: the restore failed, or its report is missing."""
+"""States `Announce Failure`, `Announce Unreported` and `Announce Drill`: how a restore ended.
+
+It failed, its report is missing, or it was a drill.
+"""
 
 from __future__ import annotations
 
-from rewarm.contracts import AnnounceEvent, Failure
+from rewarm.contracts import AnnounceEvent, DrillResult, Failure
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.domain.units import iso
 from rewarm.domain.words import ended as words
@@ -37,6 +40,25 @@ def failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObjec
     message = words.failed(event.restore_id, why.sentence, state=failure.state, ending=ending)
     status = Status.REFUSED if why.error in REFUSALS else Status.FAILED
     return message, {**changes, "status": status.value}
+
+
+class DrilledDetails(Contract):
+    """Details of `drill`."""
+
+    drill: DrillResult
+    page_key: str | None = None
+
+
+def drilled(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+    """The message of a drill whose volumes came to full speed, in time or not."""
+    told = DrilledDetails.model_validate(event.details).drill
+    outcome = words.DrillEnd(
+        runbook=told.runbook,
+        passed=told.outcome == "passed",
+        recovery=(told.recovery_seconds or 0, told.recovery_objective_seconds),
+        point=(told.point_seconds or 0, told.point_objective_seconds),
+    )
+    return words.drilled(event.restore_id, outcome), {}
 
 
 def _failure_of_report(record: JsonObject) -> Failure | None:

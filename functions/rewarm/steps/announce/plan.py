@@ -58,6 +58,8 @@ def _started_by(trigger: Trigger) -> str:
         return f'The alarm "{trigger.alarm_name}" went off.'
     if trigger.kind == "schedule":
         return f"Scheduled{f' by {trigger.schedule_name}' if trigger.schedule_name else ''}."
+    if trigger.kind == "fleet":
+        return f"Part of the fleet {trigger.fleet_id}."
     return "Requested through the API."
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rewarm.contracts import Plan, VolumeAssignment
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.volume.performance import performance_of
-from rewarm.domain.words.message import AnnouncedVolume, DetachedVolume
-from rewarm.steps.record.records import replaced_attribute
+from rewarm.domain.words.message import AnnouncedVolume, DetachedVolume, StartedInstance
+from rewarm.steps.record.records import INSTANCE, parsed_time, replaced_attribute
 
 
 def planned_volume(volume: VolumeAssignment, plan: Plan, record: JsonObject | None = None) -> AnnouncedVolume:
@@ -27,6 +27,17 @@ def planned_volume(volume: VolumeAssignment, plan: Plan, record: JsonObject | No
         cost_usd=plan.cost_usd,
         why=plan.why,
         replaced=_replaced(volume, record) if record is not None else None,
+        started=_started(volume, record) if record is not None else None,
+    )
+
+
+def _started(volume: VolumeAssignment, record: JsonObject) -> StartedInstance | None:
+    noted = record.get(INSTANCE) or {}
+    started_at, up_at = parsed_time(noted.get("startedAt")), parsed_time(noted.get("upAt"))
+    if not volume.starts_instance or started_at is None or up_at is None:
+        return None
+    return StartedInstance(
+        str(noted.get("instanceId")), started_at, up_at, parsed_time(noted.get("checkedAt"))
     )
 
 

@@ -10,5 +10,6 @@ Called by functions of their own: sweep, end_stack.
 - missing_reports: writes the report of a restore that has none
 - ready_messages: sends the message of a volume at full speed that nobody was sent
 - sweep_calibrations: ends what a calibration left that was killed
+- sweep_fleets: follows fleets, and ends those whose execution is over
 - sweep_restores: ends a restore whose execution was stopped or lost
 """

@@ -24,11 +24,12 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.volume.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, own_volumes, untouchable
 from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
+from rewarm.domain.words.failures import explain
 from rewarm.ports import JsonObject
 from rewarm.ports.instances import Commands
 from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
-from rewarm.ports.snapshots import FastSnapshotRestores
+from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Remains, joined
 from rewarm.steps.record.records import (
@@ -43,6 +44,8 @@ from rewarm.steps.record.records import (
     story_attribute,
 )
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
+from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
+from rewarm.steps.volume.copy_snapshot import delete_copies
 from rewarm.steps.volume.extras import lower, release_fast_restore
 from rewarm.steps.warm.agent_command import sent_before
 
@@ -59,9 +62,11 @@ class CleanUpPorts:
     modifications: VolumeModifications
     commands: Commands
     fast_restores: FastSnapshotRestores
+    copies: SnapshotCopies
     table: RestoreTable
     stack_name: str
     put_back: PutBackPorts | None = None
+    started: StartedPorts | None = None
 
 
 def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
@@ -78,12 +83,16 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
         volume_id=event.volume_id,
         instance_id=event.volume.instance_id,
         place=(event.volume.snapshot_id, event.volume.availability_zone),
-        announced=event.attached_announced,
+        # Nobody keeps data on the volume of a drill, which is deleted also where it is ready.
+        announced=event.attached_announced and not event.request.is_drill,
         # The volume of a plan that failed is of no use to anybody once the next one makes its own.
         on_failure=OnFailure.CLEAN_UP if event.fallback else event.request.on_failure,
         fallback=event.fallback is not None,
         commands=frozenset({(sent.command_id, sent.instance_id)} if sent else ()),
+        failed_by=_failed_by(event),
+        starts_instance=event.volume.starts_instance,
         in_place=event.fallback == "same-volume",
+        keeps_copy=event.fallback is not None or event.request.source.keep_copy,
     )
     # Only where the plan replaces a volume it is worth a call; the sweeper, which knows no plan, always asks.
     if event.volume.replaces is None:
@@ -102,12 +111,43 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
     earlier = record.get(clean_up_attribute(remains.index)) or {}
     account.kept_volumes |= {str(volume_id) for volume_id in earlier.get("keptVolumes") or ()}
     _cancel_commands(remains, record, ports, account)
+    undone = _stop_instance(remains, ports.started)
+    if undone.state == "pending":
+        account.busy.append(undone.reason)
+    else:
+        remains = replace(remains, announced=remains.announced or undone.state == "up")
+        _exchange(remains, noted, ports, account, now)
+    _release(remains, ports.fast_restores, ports.table, account)
+    _delete_copies(remains, ports, account)
+    return _settle(remains, account, ports.table)
+
+
+def _stop_instance(remains: Remains, ports: StartedPorts | None) -> Undone:
+    """An instance that was started and is not up is stopped before volumes leave it; else they stay."""
+    if ports is None or remains.instance_id is None or not remains.starts_instance or remains.fallback:
+        return Undone("down")
+    why = (
+        f"volume {remains.index} of this restore has failed{remains.failed_by}, and an instance gets all of "
+        f"its volumes or none; so {remains.instance_id} was not started, or was stopped again"
+    )
+    return stop_again(remains.restore_id, remains.instance_id, why, ports)
+
+
+def _exchange(
+    remains: Remains, noted: JsonObject | None, ports: CleanUpPorts, account: CleanUpAccount, now: datetime
+) -> None:
+    """The volumes that were made go, and the one whose place they were to take comes back."""
     for volume in _volumes_made(remains, noted, ports, account):
         if not _remove_volume(remains, volume, ports.volumes, account):
-            _lower_boost(volume, _boost_target(volume, record, remains.index), ports, account)
+            _lower_boost(volume, _boost_target(volume, noted or {}, remains.index), ports, account)
     _put_back(remains, ports.put_back, account, now)
-    _release(remains, ports.fast_restores, ports.table, account)
-    return _settle(remains, account, ports.table)
+
+
+def _failed_by(event: CleanUpEvent) -> str:
+    if event.failure is None:
+        return ""
+    reason = explain(event.failure.error, event.failure.cause)
+    return f" ({reason.error}: {reason.sentence})"
 
 
 def _noted(remains: Remains, table: RestoreTable, account: CleanUpAccount) -> JsonObject | None:
@@ -241,8 +281,20 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
     except (*TEMPORARY, RequestRefusedError, DeviceInUseError) as error:
         account.busy.append(f"volume {volume.volume_id}: {error}")
     except RestoreError as error:
-        account.left.append(f"volume {volume.volume_id}: {error}")
+        name = f"volume {volume.volume_id}"
+        # Where only the answer of an earlier call was lost: a volume that is gone has no tag that allows it.
+        if _is_gone(volume.volume_id, volumes):
+            account.removed.append(name)
+        else:
+            account.left.append(f"{name}: {error}")
     return reason is None
+
+
+def _is_gone(volume_id: str, volumes: VolumeStore) -> bool:
+    try:
+        return volumes.get(volume_id).state in GONE
+    except RestoreError as error:
+        return isinstance(error, VolumeNotFoundError)
 
 
 def _delete_volume(volume: Volume, volumes: VolumeStore, account: CleanUpAccount) -> None:
@@ -309,6 +361,20 @@ def _release(
         account.busy.append(f"{name}: {error}")
     except RestoreError as error:
         account.left.append(f"{name}: {error}")
+
+
+def _delete_copies(event: Remains, ports: CleanUpPorts, account: CleanUpAccount) -> None:
+    """After the volume, which may still be made of it."""
+    if event.keeps_copy:
+        return
+    try:
+        account.removed += delete_copies(
+            event.restore_id, event.index, copies=ports.copies, table=ports.table
+        )
+    except TEMPORARY as error:
+        account.busy.append(f"snapshot copy: {error}")
+    except RestoreError as error:
+        account.left.append(f"snapshot copy: {error}")
 
 
 def _settle(event: Remains, account: CleanUpAccount, table: RestoreTable) -> CleanUpResult:

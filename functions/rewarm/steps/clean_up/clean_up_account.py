@@ -99,6 +99,12 @@ class Remains:
     """The restore continues: a volume that stays is not marked as failed."""
     commands: frozenset[tuple[str, str]] = frozenset()
     """Command and instance, beside those of the record."""
+    failed_by: str = ""
+    """Why, for the other volumes of its instance."""
+    starts_instance: bool = False
+    """Its instance is started with all volumes of the restore."""
+    keeps_copy: bool = False
+    """The snapshot's copy stays: the restore goes on with it, or the request wants it."""
     in_place: bool = False
     """The restore continues with this volume: the volume that it replaced does not go back."""
 

@@ -14,6 +14,7 @@ from rewarm.domain.volume.leftovers import SweptResource
 from rewarm.ports.executions import StackExecutions
 from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep import SweepPorts, sweep, sweep_these
+from rewarm.steps.clean_up.sweep_fleets import stop_fleets
 from rewarm.steps.volume.extras import UNDER_WAY
 
 CAUSE = "The stack that runs the restore is being deleted."
@@ -38,7 +39,10 @@ def end_stack(ports: SweepPorts, end: EndOfStack) -> int:
     stopped: dict[str, str] = {}
     quiet_at = end.seconds_left() - STARTING_SECONDS
     while True:
+        # Fleets first: one that is stopped starts no more restores.
+        troubles = stop_fleets(ports, CAUSE)
         just_stopped, left = _stop(end.work)
+        left += troubles
         stopped.update(just_stopped)
         if just_stopped:
             quiet_at = end.seconds_left() - LATE_SECONDS

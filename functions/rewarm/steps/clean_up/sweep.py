@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rewarm.domain.errors import RestoreError
+from rewarm.domain.fleets import fleet_of_execution, is_fleet
 from rewarm.domain.model import Volume
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import (
@@ -37,6 +38,7 @@ from rewarm.steps.clean_up.clean_up_account import UNPROVEN
 from rewarm.steps.clean_up.lost_claims import holders
 from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep_calibrations import CALIBRATIONS, sweep_calibrations
+from rewarm.steps.clean_up.sweep_fleets import FLEETS, sweep_fleets
 from rewarm.steps.clean_up.sweep_restores import SweepPorts, end_restore
 from rewarm.steps.record.records import (
     FINISHED,
@@ -75,7 +77,9 @@ def sweep(ports: SweepPorts) -> list[SweptResource]:
 
 
 def sweep_one(restore_id: str, ports: SweepPorts) -> list[SweptResource]:
-    """The restore that an event is about; the schedule is the truth behind it."""
+    """The restore that an event is about, or the fleet; the schedule is the truth behind it."""
+    if is_fleet(restore_id):
+        return list(sweep_fleets(ports, only=fleet_of_execution(restore_id)))
     return sweep_these({restore_id}, ports)
 
 
@@ -351,6 +355,7 @@ SWEEPS = MappingProxyType[str, Sweep](
         "restores": sweep_restores,
         "volumes": sweep_volumes,
         "replaced-volumes": sweep_replaced,
+        FLEETS: sweep_fleets,
     }
 )
 """What costs by the hour first: of thousands of restores the last may have to wait for the next sweep."""

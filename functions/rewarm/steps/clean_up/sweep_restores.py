@@ -21,7 +21,7 @@ from rewarm.domain.model import OnFailure
 from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
-from rewarm.ports.executions import RestoreExecutions, Tasks, Waiters
+from rewarm.ports.executions import FleetExecutions, RestoreExecutions, Tasks, Waiters
 from rewarm.ports.holds import Holds
 from rewarm.ports.messages import Messages
 from rewarm.ports.snapshots import CalibrationSnapshots
@@ -70,6 +70,7 @@ class SweepPorts(CleanUpPorts):
     owner: str
     """This run of the sweeper."""
     executions: RestoreExecutions
+    fleets: FleetExecutions
     calibration_snapshots: CalibrationSnapshots
     holds: Holds
     messages: Messages
@@ -202,7 +203,11 @@ def _neglected(record: JsonObject) -> set[int]:
     accounts = {index: record.get(clean_up_attribute(index)) for index in indexes(record)}
     done = {index for index, account in accounts.items() if account and not account.get("goesOn")}
     settled = {index for index in indexes(record) if record.get(settled_attribute(index))}
-    return set(indexes(record)) - done - settled
+    return set(indexes(record)) - done - (set() if _is_drill(record) else settled)
+
+
+def _is_drill(record: JsonObject) -> bool:
+    return bool(((record.get("request") or {}).get("drill") or {}).get("runbook"))
 
 
 def _stop_volumes(restore_id: str, record: JsonObject, ports: SweepPorts) -> SweptResource:
@@ -245,7 +250,8 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
     told = record.get(attached_attribute(index)) or {}
     # Where its mark could not be written the execution went on: it is shown as usable all the same.
     shown = record.get(initialization_attribute(index)) or {}
-    settled = bool(record.get(settled_attribute(index)))
+    drill = _is_drill(record)
+    settled = bool(record.get(settled_attribute(index))) and not drill
     request = record.get("request") or {}
     known = prepared if prepared.get("snapshotId") else made
     place = known.get("snapshotId"), known.get("availabilityZone")
@@ -255,10 +261,12 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
         volume_id=last_volume(record, index),
         instance_id=made.get("instanceId") or (request.get("target") or {}).get("instanceId"),
         place=(str(place[0]), str(place[1])) if all(place) else None,
-        announced=bool(told) or bool(shown) or settled or bool(record.get(RECOVERED)),
+        announced=not drill and (bool(told) or bool(shown) or settled or bool(record.get(RECOVERED))),
         on_failure=OnFailure(request.get("onFailure", OnFailure.CLEAN_UP)),
         fallback=settled,
+        starts_instance=bool((request.get("target") or {}).get("start")),
         in_place=settled,
+        keeps_copy=bool((request.get("source") or {}).get("keepCopy")),
     )
 
 

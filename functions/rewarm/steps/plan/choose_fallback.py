@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from rewarm.contracts import ChooseFallbackEvent, ChooseFallbackResult, Plan
 from rewarm.domain.model import Strategy
+from rewarm.domain.plan.cost import COPY, TRANSFER
 from rewarm.domain.plan.fallback import (
     AGENT_LOST,
     How,
@@ -15,6 +16,7 @@ from rewarm.domain.plan.fallback import (
     spent_usd,
     take_over,
 )
+from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import iso, round_usd
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import fallback_attribute
@@ -80,7 +82,7 @@ def _spent(event: ChooseFallbackEvent) -> Decimal:
     return round_usd(
         spent_usd(
             event.plan.strategy,
-            event.plan.decidable_usd,
+            event.plan.decidable_usd - _copy_usd(event.plan),
             made=event.volume_id is not None,
             enabled_by_us=event.preparation is not None and event.preparation.enabled_by_us,
             share_of_time=seconds / max(1, event.plan.ready_p90_seconds),
@@ -89,17 +91,30 @@ def _spent(event: ChooseFallbackEvent) -> Decimal:
 
 
 def _option(plan: Plan) -> Option:
-    return Option(plan.strategy, plan.usable_seconds, plan.ready_p90_seconds, plan.decidable_usd)
+    """A copy of a foreign snapshot is complete: only what follows it is still to come."""
+    p50, p90 = plan.phases.get(Phase.COPY, (0.0, 0.0))
+    usable, ready = max(0.0, plan.usable_seconds - p50), max(0.0, plan.ready_p90_seconds - p90)
+    return Option(plan.strategy, usable, ready, plan.decidable_usd)
+
+
+def _copy_usd(plan: Plan) -> Decimal:
+    """Paid once: it stays in the price of the plan that takes over, and is no loss of the one that failed."""
+    parts = (part.usd for part in plan.cost_parts if part.item.startswith((COPY, TRANSFER)))
+    return sum(parts, Decimal(0))
 
 
 def _adjusted(plan: Plan, found: Takeover) -> Plan:
     """The plan as seen from now, so that its estimate can be compared with the actual time."""
-    done = plan.usable_seconds if found.how is How.SAME_VOLUME else 0
+    if found.how is How.SAME_VOLUME:
+        p50 = p90 = plan.usable_seconds
+    else:
+        p50, p90 = (round(seconds) for seconds in plan.phases.get(Phase.COPY, (0.0, 0.0)))
     return plan.model_copy(
         update={
-            "usable_seconds": plan.usable_seconds - done,
-            "ready_p50_seconds": max(0, plan.ready_p50_seconds - done),
-            "ready_p90_seconds": max(0, plan.ready_p90_seconds - done),
+            "usable_seconds": max(0, plan.usable_seconds - p50),
+            "ready_p50_seconds": max(0, plan.ready_p50_seconds - p50),
+            "ready_p90_seconds": max(0, plan.ready_p90_seconds - p90),
+            "phases": {phase: part for phase, part in plan.phases.items() if phase is not Phase.COPY},
             "why": found.why,
             "deadline_missed": found.late,
         }

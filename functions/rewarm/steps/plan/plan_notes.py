@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from decimal import Decimal
 
 from rewarm.contracts import VolumePlan
-from rewarm.domain.model import PriceBook, Strategy
-from rewarm.domain.units import clock_text
+from rewarm.domain.model import MIB, PriceBook, Strategy
+from rewarm.domain.plan.cost import more_by_steps
+from rewarm.domain.plan.estimators import fast_restore_limit
+from rewarm.domain.time.measured import Phase
+from rewarm.domain.units import clock_text, duration_text, usd_text
 from rewarm.domain.volume.extents import Scope
-from rewarm.domain.volume.volume_types import VOLUME_TYPES
+from rewarm.domain.volume.volume_types import VOLUME_TYPES, speed
 
+CENT = Decimal("0.01")
 MOST_PASSED_OVER = 5
 _OLDER = "older than "
 
@@ -29,8 +34,11 @@ def plan_notes(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> l
     """Sentences; none where there is nothing out of the ordinary."""
     notes = [
         *_replaced(plans),
+        *_started(plans),
         *_enlarged(plans),
         *_of_unknown_size(plans),
+        *_by_price_steps(plans, book),
+        *_beyond_fast_restore(plans),
         *_unmeasured(plans),
         *_sets(plans),
         *_passed_over(plans),
@@ -104,6 +112,15 @@ def _replaced(plans: Sequence[VolumePlan]) -> Iterator[str]:
             )
 
 
+def _started(plans: Sequence[VolumePlan]) -> Iterator[str]:
+    started = sorted({plan.volume.instance_id or "" for plan in plans if plan.volume.starts_instance})
+    for instance_id in started:
+        yield (
+            f"{instance_id} is stopped. It is started once its volumes are attached; if it does not come up, "
+            "it is stopped again and its old volumes go back. Its boot is part of the times."
+        )
+
+
 def _enlarged(plans: Sequence[VolumePlan]) -> Iterator[str]:
     """Where the type has no volume as small as the snapshot; of more than one volume, each size once."""
     sizes = {
@@ -121,13 +138,60 @@ def _enlarged(plans: Sequence[VolumePlan]) -> Iterator[str]:
 
 def _of_unknown_size(plans: Sequence[VolumePlan]) -> Iterator[str]:
     """A restore lists the blocks before it plans; `POST /plans` lists none, so that it answers at once."""
-    unknown = sorted(
-        {plan.volume.snapshot_id for plan in plans if plan.volume.data_bytes_from == "volumeSize"}
+    unknown = [plan for plan in plans if plan.volume.data_bytes_from == "volumeSize"]
+    if not unknown:
+        return
+    names = ", ".join(sorted({plan.volume.snapshot_id for plan in unknown}))
+    yield (
+        f"EC2 does not say how much data {names} holds, so this plan counts the whole volume, the most that "
+        "it can be. A restore lists the blocks first: its plan costs no more, and is in time wherever this "
+        "one is."
     )
-    if unknown:
+    longest = max(unknown, key=_halved_seconds)
+    if _halved_seconds(longest):
+        counted = longest.plan.ready_p90_seconds
+        half = duration_text(counted - _halved_seconds(longest))
+        price = ", and the rate costs half" if longest.plan.initialization_rate_mib_s is not None else ""
         yield (
-            f"EC2 does not say how much data {', '.join(unknown)} holds, so this plan counts the whole "
-            "volume. A restore lists the blocks first, so its plan may be quicker and cheaper."
+            f"With half the data, full speed comes within {half} instead of {duration_text(counted)} (P90)"
+            f"{price}."
+        )
+
+
+def _halved_seconds(plan: VolumePlan) -> float:
+    """What half the data would save of P90; 0 where the time does not go with the data."""
+    rate = plan.plan.initialization_rate_mib_s
+    if rate is not None:
+        return plan.volume.data_bytes / MIB / rate / 2
+    return plan.plan.phases[Phase.READ][1] / 2 if Phase.READ in plan.plan.phases else 0.0
+
+
+def _by_price_steps(plans: Sequence[VolumePlan], book: PriceBook) -> Iterator[str]:
+    """Where a rate is taken that such steps would make dearer by a cent at least."""
+    rates = [(plan.volume.data_bytes, plan.plan.initialization_rate_mib_s) for plan in plans]
+    more = sum((more_by_steps(book, data, rate) for data, rate in rates if rate is not None), Decimal(0))
+    if more < CENT:
+        return
+    whole = usd_text(sum((plan.plan.cost_usd for plan in plans), Decimal(0)) + more)
+    spare = [plan.budget_usd - plan.plan.decidable_usd for plan in plans if plan.budget_usd is not None]
+    over = ", over the budget" if spare and more > sum(spare) else ""
+    yield (
+        "AWS's guide prices a rate by the MiB/s, published articles in two steps (to 200 and to 300 MiB/s). "
+        f"Should AWS bill the steps, this plan costs {usd_text(more)} more: {whole}{over}."
+    )
+
+
+def _beyond_fast_restore(plans: Sequence[VolumePlan]) -> Iterator[str]:
+    """Faster volumes than fast snapshot restore is made for, once for all that are alike."""
+    limits = {
+        fast_restore_limit(speed(plan.volume.volume.settings()))
+        for plan in plans
+        if plan.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE
+    }
+    for limit in sorted(limit for limit in limits if limit is not None):
+        yield (
+            f"Fast snapshot restore initializes the volume, but {limit}. AWS recommends to initialize faster "
+            "volumes by reading them, which the strategy warm-up-agent does."
         )
 
 

@@ -25,6 +25,7 @@ from rewarm.contracts.plans import (
 )
 from rewarm.domain.model import FastSnapshotRestore, PriceBook, Strategy
 from rewarm.domain.plan.allocation import FrontierStep, frontier
+from rewarm.domain.plan.copying import frontier_with_copies
 from rewarm.domain.plan.estimates import Estimate
 from rewarm.domain.units import ceil_seconds
 from rewarm.ports import JsonObject
@@ -72,7 +73,6 @@ def plan_answer(
     deadline_at = None if minutes is None else now + timedelta(minutes=minutes)
     book = ports.prices.book(now=now)
     cases = gather(request, volumes, ports, deadline_at=deadline_at, now=now)
-    facts = [case.facts for case in cases]
     decided = plan_cases(cases, book, approval_rule(request), now=now)
     return PlanResult(
         request=request,
@@ -81,9 +81,16 @@ def plan_answer(
             for plan, case in zip(decided.plans, cases, strict=True)
         ],
         summary=decided.summary,
-        frontier=[_offer(step) for step in frontier(facts, cases[0].objective, book)],
+        frontier=_offers(_frontier(cases, book)),
         prices=_prices(book, cases, now),
     )
+
+
+def _frontier(cases: Sequence[Case], book: PriceBook) -> list[FrontierStep]:
+    facts, objective, source = [case.facts for case in cases], cases[0].objective, cases[0].copies
+    if source is None:
+        return frontier(facts, objective, book)
+    return frontier_with_copies(facts, source, objective, book)
 
 
 def _facts(case: Case) -> PlanFacts:
@@ -125,6 +132,12 @@ def _fast_restore(found: FastSnapshotRestore | None) -> FastSnapshotRestoreFacts
     if found is None:
         return FastSnapshotRestoreFacts(state="disabled")
     return FastSnapshotRestoreFacts(state=found.state, enabled_at=found.enabled_at, credits=found.credits)
+
+
+def _offers(steps: Sequence[FrontierStep]) -> list[FrontierOffer]:
+    """One for each whole second: of the steps that come within one, the last is the cheapest."""
+    offers = {offer.deadline_seconds: offer for offer in map(_offer, steps)}
+    return list(offers.values())
 
 
 def _offer(step: FrontierStep) -> FrontierOffer:

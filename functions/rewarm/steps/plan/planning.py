@@ -24,6 +24,7 @@ from rewarm.contracts import (
 from rewarm.domain.model import BLOCK_BYTES, PriceBook, Strategy, VolumeSettings
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.approval import ApprovalRule
+from rewarm.domain.plan.copying import CopySource, choose_with_copies
 from rewarm.domain.plan.estimates import Estimate
 from rewarm.domain.plan.facts import CloneSource, UnusedQuotas, VolumeFacts, beside_each_other
 from rewarm.domain.plan.strategy import Considered, Decision, PlannedEstimate, PlanObjective, choose_all
@@ -55,6 +56,8 @@ class Case:
     volume: VolumeAssignment
     facts: VolumeFacts
     objective: PlanObjective
+    copies: CopySource | None = None
+    """Where all of a restore's snapshots are copied from."""
 
 
 def plan_volumes(
@@ -95,8 +98,9 @@ def gather(
         replace(_facts(request, volume, ports, left, now), timings=timings_of(volume, records, now, priors))
         for volume in volumes
     ]
+    copies = _copy_source(volumes[0], ports.prices, now)
     return [
-        Case(volume.model_copy(update={"agent_available": beside.agent_available}), beside, objective)
+        Case(volume.model_copy(update={"agent_available": beside.agent_available}), beside, objective, copies)
         for volume, beside in zip(volumes, beside_each_other(facts), strict=True)
     ]
 
@@ -105,13 +109,29 @@ def plan_cases(
     cases: Sequence[Case], book: PriceBook, rule: ApprovalRule, *, now: datetime
 ) -> PlannedVolumes:
     """Returns the plan of each case, and their summary. Raises NoStrategyFitsError."""
-    decisions = choose_all([case.facts for case in cases], cases[0].objective, book)
-    plans = [_plan(case.volume, decision) for case, decision in zip(cases, decisions, strict=True)]
+    decisions, minutes = _decided(cases, book)
+    plans = [_plan(case.volume, decision, minutes) for case, decision in zip(cases, decisions, strict=True)]
     summary = _summary(cases, plans, book, now)
     return PlannedVolumes(
         plans=_limited(plans, rule.ceiling_usd(summary.total_cost_usd), summary.total_cost_usd),
         summary=_with_approval(summary, plans, rule, book),
     )
+
+
+def _decided(cases: Sequence[Case], book: PriceBook) -> tuple[Sequence[Decision], int | None]:
+    """And the duration that the copies of foreign snapshots ask for."""
+    facts, objective, source = [case.facts for case in cases], cases[0].objective, cases[0].copies
+    if source is None:
+        return choose_all(facts, objective, book), None
+    planned = choose_with_copies(facts, source, objective, book)
+    return planned.decisions, planned.minutes
+
+
+def _copy_source(volume: VolumeAssignment, prices: Prices, now: datetime) -> CopySource | None:
+    if volume.copy_of is None:
+        return None
+    region = volume.copy_of.region
+    return CopySource(region, prices.transfer_usd_per_gib(region, now=now))
 
 
 def _limited(
@@ -171,10 +191,12 @@ def _facts(
         max_warm_up_mib_s=request.warm_up.max_mib_per_second,
         scope=request.warm_up.scope,
         polite_latency_ms=request.warm_up.polite_latency_ms,
+        starts_instance=volume.starts_instance,
         fast_restore=ports.fast_restores.describe(*place, now=now),
         fast_restore_quota_left=left.fast_snapshot_restores,
         rate_quota_left_mib_s=left.initialization_rate_mib_s,
         clone_quota_left=left.volume_copies,
+        of_drill=request.is_drill,
     )
 
 
@@ -198,11 +220,14 @@ def _objective(request: RestoreRequest, deadline_at: datetime | None, now: datet
     )
 
 
-def _plan(volume: VolumeAssignment, decision: Decision) -> VolumePlan:
+def _plan(volume: VolumeAssignment, decision: Decision, copy_minutes: int | None) -> VolumePlan:
+    def as_plan(planned: PlannedEstimate) -> Plan:
+        return _as_plan(planned).model_copy(update={"copy_minutes": copy_minutes})
+
     return VolumePlan(
         volume=volume,
-        plan=_as_plan(decision.plan),
-        fallbacks=[_as_plan(fallback) for fallback in decision.fallbacks],
+        plan=as_plan(decision.plan),
+        fallbacks=[as_plan(fallback) for fallback in decision.fallbacks],
         candidates=[_as_candidate(considered) for considered in decision.considered],
         budget_usd=decision.budget_usd,
     )

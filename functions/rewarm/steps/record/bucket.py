@@ -74,6 +74,26 @@ def report_keys(restore_id: str, index: int | None) -> tuple[str, str]:
     return f"{folder}/report.json", f"{folder}/report.html"
 
 
+def fleet_request_key(fleet_id: str) -> str:
+    """What POST /fleets was sent. A fleet's files lie where those of a restore with its id would."""
+    return f"{_restore(fleet_id)}/fleet-request.json"
+
+
+def fleet_volumes_key(fleet_id: str) -> str:
+    """The volumes of the fleet, each with its restore."""
+    return f"{_restore(fleet_id)}/fleet-volumes.json"
+
+
+def fleet_items_key(fleet_id: str, run: int) -> str:
+    """What the Distributed Map of this run reads."""
+    return f"{_restore(fleet_id)}/run-{run}.json"
+
+
+def fleet_results_prefix(fleet_id: str, run: int) -> str:
+    """Where the Distributed Map of this run writes its results."""
+    return f"{_restore(fleet_id)}/results-{run}"
+
+
 def benchmark_key(benchmark_id: str) -> str:
     """What a benchmark was asked for, and the command that it was started with."""
     return f"benchmarks/{benchmark_id}/started.json"

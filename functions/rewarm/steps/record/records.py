@@ -12,6 +12,7 @@ from typing import Any
 
 from rewarm.contracts import Plan, VolumeAssignment
 from rewarm.domain.errors import RestoreCancelledError
+from rewarm.domain.fleets import status_of_fleet
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import VOLUME_COUNT, VOLUME_EVENTS, RestoreTable
 
@@ -55,11 +56,13 @@ REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
 
 
 VOLUME_ATTRIBUTES = (
-    "plan", "volume", "command", "fastSnapshotRestore", "boost", "initialization", "measurement", "fallback",
-    "measured", "replaced", "cleanUp", "story", "report", "sending", "told",
+    "plan", "volume", "command", "fastSnapshotRestore", "snapshotCopy", "boost", "initialization",
+    "measurement", "fallback", "measured", "replaced", "cleanUp", "story", "report", "sending", "told",
     VOLUME_EVENTS,
 )  # fmt: skip
 MARKS = ("attached", "settled")
+INSTANCE = "instance"
+"""The instance that is started with its new volumes: instanceId, state, times; see steps/replace/started."""
 
 
 def plan_attribute(index: int) -> str:
@@ -104,6 +107,11 @@ def command_attribute(index: int) -> str:
 def preparation_attribute(index: int) -> str:
     """Fast snapshot restore: enabledByUs, since, its place; enablingTime where this stack enabled it."""
     return f"fastSnapshotRestore{index}"
+
+
+def copy_attribute(index: int) -> str:
+    """The copy of another Region's snapshot: askedAt, of, region; snapshotId once EC2 has answered."""
+    return f"snapshotCopy{index}"
 
 
 def boost_attribute(index: int) -> str:
@@ -232,7 +240,8 @@ def note(table: RestoreTable, restore_id: str, changes: JsonObject) -> None:
     for index, values in of_volumes.items():
         table.update_volume(restore_id, index, values)
     status = own.get("status")
-    under_way = status is not None and status not in FINISHED
+    # What a fleet writes of its status is final: nothing of it goes on beside its execution.
+    under_way = status is not None and status not in FINISHED and status_of_fleet(status) is None
     if under_way:
         del own["status"]
     if own:

@@ -36,6 +36,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import (
+    INSTANCE,
     attribute,
     made_volumes,
     parsed_time,
@@ -126,6 +127,8 @@ class _Wishes:
     keep_new: bool
     """onFailure keep: where it is in the place, it stays there."""
     unmount: bool
+    is_up: bool = False
+    """The instance was started with its new volumes, and works with them."""
 
     @staticmethod
     def of(record: JsonObject, index: int) -> _Wishes:
@@ -135,6 +138,7 @@ class _Wishes:
             settled=bool(record.get(settled_attribute(index))),
             keep_new=request.get("onFailure") == OnFailure.KEEP,
             unmount=bool((request.get("target") or {}).get("unmount")),
+            is_up=(record.get(INSTANCE) or {}).get("state") == "up",
         )
 
 
@@ -154,11 +158,10 @@ class _Case:
         attached = living(self.old)
         if attached:
             return self._attached(attached[0])
-        if self.wishes.settled:
-            return self._stay_out(f"{self.place.in_words} has had a new volume at full speed since")
         new = self._new_in_place()
-        if new is not None and self.wishes.keep_new:
-            return self._stay_out(f"{new.volume_id} has its place at {self.place.in_words} and stays there")
+        why = self._reason_to_stay_out(new)
+        if why is not None:
+            return self._stay_out(why)
         try:
             instance = self.ports.look.instances.get(self.place.instance_id)
         except TargetNotFoundError:
@@ -168,6 +171,16 @@ class _Case:
         if new is not None:
             return self._free(new, instance)
         return self._attach(instance)
+
+    def _reason_to_stay_out(self, new: Volume | None) -> str | None:
+        """None where the place is to have the old volume again."""
+        if self.wishes.settled:
+            return f"{self.place.in_words} has had a new volume at full speed since"
+        if self.wishes.is_up:
+            return f"{self.place.instance_id} was started with new volumes and is up"
+        if new is not None and self.wishes.keep_new:
+            return f"{new.volume_id} has its place at {self.place.in_words} and stays there"
+        return None
 
     def _attached(self, attachment: Attachment) -> PutBack:
         name, where = self.old.volume_id, f"{attachment.device} on {attachment.instance_id}"

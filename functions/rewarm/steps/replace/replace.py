@@ -28,8 +28,9 @@ from rewarm.domain.volume.replacing import (
     check_replaceable,
     device_to_replace,
     living,
+    place_on_stopped,
 )
-from rewarm.domain.volume.targets import check_instance
+from rewarm.domain.volume.targets import check_instance, check_stopped
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import (
@@ -72,6 +73,8 @@ def replace(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
     if _is_leaving(old, event):
         return _left(event, old, ports)
     _check(event, old, place, ports)
+    if event.volume.starts_instance:
+        return _on_stopped(event, old, place, ports)
     if event.phase == "check" and event.pending is None:
         _check_product_codes(old, place, ports)
     look = _pending_look(event)
@@ -86,6 +89,14 @@ def replace(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
         return _asking(event, ports)
     if not use.is_free:
         raise _in_use(old.volume_id, place, use, may_unmount=not event.request.target.unmount)
+    _detach(event, old, place, ports)
+    return _result(event, "detaching")
+
+
+def _on_stopped(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) -> ReplaceResult:
+    """Nothing can use it there, and EC2 lets also a root volume leave."""
+    if event.phase == "check":
+        return _result(event, "replaceable")
     _detach(event, old, place, ports)
     return _result(event, "detaching")
 
@@ -125,11 +136,15 @@ def _left(event: ReplaceEvent, old: Volume, ports: ReplacePorts) -> ReplaceResul
 def _check(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) -> None:
     """Checks again what was true at the plan."""
     instance = ports.look.instances.get(place.instance_id)
-    check_instance(instance)
-    _, holder = device_to_replace(place.device, None, instance)
+    if event.volume.starts_instance:
+        check_stopped(instance)
+        _, holder = place_on_stopped(place.device, None, instance)
+    else:
+        check_instance(instance)
+        _, holder = device_to_replace(place.device, None, instance)
     if holder != old.volume_id:
         raise TargetNotUsableError(
-            f"{place.in_words} has {holder} by now, and {old.volume_id} was to be replaced",
+            f"{place.in_words} has {holder or 'nothing'} by now, and {old.volume_id} was to be replaced",
             field="target.device",
         )
     check_replaceable(old, place.instance_id, place.device)

@@ -2,6 +2,7 @@
 
 States: Report, Keep Result.
 
+- drills: what a drill has shown, against its objectives
 - phase_times: how long each phase of a volume's restore took
 - volume_reports: the account of one volume
 """

@@ -105,10 +105,13 @@ def _until_usable(result: ReadyResult) -> dict[Phase, float | None]:
     found = {
         Phase.CREATE: _seconds(at.asked, at.available),
         Phase.ATTACH: _seconds(at.available, at.attached),
-        Phase.MEASURE: _seconds(at.attached, at.measured_before),
+        Phase.BOOT: _seconds(at.starting, at.started),
+        Phase.MEASURE: _seconds(at.started or at.attached, at.measured_before),
     }
+    if at.copied is not None:
+        found[Phase.COPY] = _seconds(at.began, at.copied)
     if result.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
-        found[Phase.PREPARE] = _seconds(at.began, at.prepared)
+        found[Phase.PREPARE] = _seconds(at.copied or at.began, at.prepared)
     return found
 
 
@@ -124,7 +127,7 @@ def _until_initialized(result: ReadyResult) -> dict[Phase, float | None]:
         }
     if result.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
         return {}
-    return {Phase.LOAD: _seconds(at.attached or at.available, at.initialized)}
+    return {Phase.LOAD: _seconds(at.started or at.attached or at.available, at.initialized)}
 
 
 def _is_measured(result: ReadyResult) -> bool:

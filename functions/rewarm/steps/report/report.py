@@ -32,7 +32,7 @@ from rewarm.steps.record.records import (
     report_attribute,
     with_volume,
 )
-from rewarm.steps.report import phase_times
+from rewarm.steps.report import drills, phase_times
 from rewarm.steps.report.volume_reports import result_of, seconds_between, total, volume_report, with_story
 
 Draw = Callable[[JsonObject], str | None]
@@ -73,7 +73,8 @@ def report(
         for plan, result in zip(facts.plans, facts.results, strict=True)
     ]
     result = _account(facts, volumes)
-    document = {**_document(facts, result), "samples": _samples(facts, ports.artifacts)}
+    trend = drills.with_earlier(result.drill, ports.history) if result.drill is not None else []
+    document = {**_document(facts, result), "samples": _samples(facts, ports.artifacts), "drills": trend}
     page = ports.draw(document)
     if page is None:
         result = result.model_copy(update={"page_key": None})
@@ -83,6 +84,8 @@ def report(
     note(ports.table, event.restore_id, _changes(event, result))
     if event.volume_index is None:
         _remember(facts, ports.history)
+    if result.drill is not None:
+        drills.remember(result.drill, ports.history)
     return result if is_small(volumes) else result.model_copy(update={"volumes": []})
 
 
@@ -126,6 +129,7 @@ def _account(facts: _Facts, volumes: list[VolumeReport]) -> ReportResult:
         cost_usd=sum((volume.cost_usd for volume in volumes), Decimal(0)),
         billed_usd=total([volume.billed_usd for volume in volumes]),
         failure=_failure(event) or next(iter(failures), None),
+        drill=drills.drill_result(event, facts.plans, volumes, ready=ready),
         report_key=report_key,
         page_key=page_key,
     )
@@ -157,6 +161,7 @@ def _changes(event: ReportEvent, result: ReportResult) -> JsonObject:
         "finishedAt": iso(event.now),
         "costUsd": str(result.cost_usd),
         "failure": result.failure.to_json() if result.failure else None,
+        **({"drill": result.drill.to_json()} if result.drill else {}),
         **_all_measured(result.volumes),
     }
 

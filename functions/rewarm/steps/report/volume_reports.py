@@ -21,6 +21,7 @@ from rewarm.contracts.base import JsonObject
 from rewarm.domain.model import Strategy
 from rewarm.domain.plan.cost import billed
 from rewarm.domain.words.failures import explain
+from rewarm.steps.record.approvals import APPROVAL
 from rewarm.steps.record.records import (
     attached_attribute,
     command_attribute,
@@ -90,7 +91,7 @@ def volume_report(
         since_plan_seconds=times.since_plan_seconds if times else None,
         error_percent=times.error_percent if times else None,
         phases=times.phases() if times else [],
-        cost_usd=_cost(carried_out, ready=ready) + Decimal(str(result.get("spentUsd") or 0)),
+        cost_usd=_cost(carried_out, record, ready=ready) + Decimal(str(result.get("spentUsd") or 0)),
         billed_usd=total([part.billed_usd for part in parts]),
         cost_parts=parts,
         bytes_read=initialization.get("bytesDone"),
@@ -163,8 +164,11 @@ def _lasted(plan: JsonObject, result: JsonObject) -> float | None:
     return None if since is None or until is None else (until - since).total_seconds()
 
 
-def _cost(plan: JsonObject, *, ready: bool) -> Decimal:
+def _cost(plan: JsonObject, record: JsonObject, *, ready: bool) -> Decimal:
     """USD by the plan that was carried out, without earlier plans; AWS's bill comes a day later."""
+    approval = part_of(record, APPROVAL)
+    if approval and not approval.get("approvedAt"):  # nothing was made while it waited
+        return Decimal(0)
     if ready or Strategy(plan["strategy"]) in BILLED_EVEN_IF_FAILED:
         return Decimal(str(plan["costUsd"]))
     return Decimal(0)

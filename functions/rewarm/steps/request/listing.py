@@ -1,4 +1,4 @@
-"""GET /restores and GET /runbooks: newest first, a page at a time.
+"""GET /restores, GET /runbooks and GET /fleets: newest first, a page at a time.
 
 The table lists restores by status. A list of all of them merges the lists of the statuses by time; who asks
 for an instance or an alarm gets those of a stretch of the list that fit. So a page may be short or even empty
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +17,10 @@ from datetime import datetime
 from typing import Any
 
 from rewarm.contracts.answers import MOST_ON_A_PAGE, RestoresQuery, RunbooksQuery
+from rewarm.contracts.fleets import FleetsQuery
 from rewarm.contracts.parsing import parsed
 from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.fleets import FleetStatus, status_of_fleet
 from rewarm.domain.units import iso, shown
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RUNBOOK, VOLUME_COUNT, Listed, RestoreTable
@@ -67,7 +70,7 @@ def list_restores(query: JsonObject, table: RestoreTable) -> JsonObject:
     asked = parsed(RestoresQuery, query)
     since, until = _bounds(asked)
     # A filter may leave out all of a small page, and each page of the table is a call.
-    size = MOST_ON_A_PAGE if asked.instance_id or asked.alarm_name else asked.limit
+    size = MOST_ON_A_PAGE if asked.instance_id or asked.alarm_name or asked.drill else asked.limit
     statuses = [asked.status] if asked.status else [status.value for status in Status]
     places = _places(asked.next_token, statuses, since, until)
 
@@ -118,6 +121,32 @@ def list_runbooks(query: JsonObject, table: RestoreTable) -> JsonObject:
     return {"runbooks": page, "nextToken": _token(lanes)}
 
 
+def list_fleets(query: JsonObject, table: RestoreTable) -> JsonObject:
+    """Returns one page. Raises InvalidRequestError."""
+    asked = parsed(FleetsQuery, query)
+    statuses = [FleetStatus(asked.status)] if asked.status else [*FleetStatus]
+    places = _places(asked.next_token, [status.recorded for status in statuses], FIRST, LAST)
+
+    def read(status: str, after: Place | None) -> tuple[list[Listed], bool]:
+        return table.listed(status, since=FIRST, until=LAST, after=after, limit=asked.limit)
+
+    lanes = [_Lane(status, after, read) for status, after in places.items()]
+    page = [_fleet(entry) for entry in itertools.islice(_merged(lanes), asked.limit)]
+    return {"fleets": page, "nextToken": _token(lanes)}
+
+
+def _fleet(entry: Listed) -> JsonObject:
+    record = entry.record
+    return {
+        "fleetId": entry.name,
+        "status": status_of_fleet(record["status"]),
+        "startedAt": entry.at,
+        "finishedAt": record.get("finishedAt"),
+        "deadlineAt": record.get("deadlineAt"),
+        "volumeCount": record.get(VOLUME_COUNT),
+    }
+
+
 def _merged(lanes: Sequence[_Lane]) -> Iterator[Listed]:
     """Entries of all lanes, the newest first."""
     while True:
@@ -136,6 +165,7 @@ def _fits(entry: Listed, asked: RestoresQuery) -> bool:
         and (asked.since or at) <= at <= (asked.until or at)
         and asked.instance_id in (None, _instance(record))
         and asked.alarm_name in (None, _trigger(record).get("alarmName"))
+        and asked.drill in (None, _drilled(record))
     )
 
 
@@ -157,6 +187,11 @@ def _summary(entry: Listed) -> JsonObject:
 def _instance(record: JsonObject) -> str | None:
     instance_id = ((record.get("request") or {}).get("target") or {}).get("instanceId")
     return None if instance_id is None else str(instance_id)
+
+
+def _drilled(record: JsonObject) -> str | None:
+    """The runbook whose drill it was."""
+    return ((record.get("request") or {}).get("drill") or {}).get("runbook")
 
 
 def _trigger(record: JsonObject) -> JsonObject:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rewarm.domain.errors import RestoreNotFoundError
+from rewarm.domain.fleets import is_fleet
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.messages import LinkedPage, PageLinks
@@ -43,7 +44,8 @@ def _key(page: LinkedPage, record: JsonObject) -> object:
     """The key of the page in the bucket; None where it is not written yet."""
     if page.volume_index is not None:
         return (record.get(report_attribute(page.volume_index)) or {}).get("pageKey")
-    return record.get("pageKey") if not is_running(record) else None
+    has_ended = is_fleet(page.restore_id) or not is_running(record)
+    return record.get("pageKey") if has_ended else None
 
 
 def is_running(record: JsonObject) -> bool:

@@ -67,7 +67,7 @@ def parse_request(
         return _ignored(event, trigger, earlier, table)
     begun = _begun(event, trigger, cooldown)
     request = _request(event, trigger, begun, table)
-    deadline_at = _deadline(request, event.started_at)
+    deadline_at = trigger.deadline_at or _deadline(request, event.started_at)
     _record(event, begun, request, deadline_at, table)
     try:
         enter_stack(request, restore_id=event.restore_id, now=event.now, keeper=ports.keeper)
@@ -206,9 +206,11 @@ def _body(execution_input: JsonObject) -> JsonObject:
 def _requested_by(execution_input: JsonObject) -> Trigger:
     _body(execution_input)
     kind = execution_input.get("trigger") or {"kind": "api"}
-    allowed = {"api", "schedule"}
+    allowed = {"api", "schedule", "fleet"}
     if not isinstance(kind, dict) or kind.get("kind") not in allowed:
-        raise InvalidRequestError(f"found {shown(kind)}; allowed is api or schedule", field="trigger.kind")
+        raise InvalidRequestError(
+            f"found {shown(kind)}; allowed is api, schedule or fleet", field="trigger.kind"
+        )
     return Trigger.model_validate(kind)
 
 

@@ -21,6 +21,7 @@ from rewarm.domain.errors import (
     RestoreNotFoundError,
     ServiceUnavailableError,
 )
+from rewarm.domain.fleets import is_fleet
 from rewarm.domain.ready.waits import approval_signal, cancel_signal
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
@@ -224,7 +225,7 @@ def found_record(
         whole = ports.table.get_whole(restore_id)
         record = recovered(restore_id, whole, table=ports.table, executions=ports.witness, holds=ports.holds)
         record = record if record is not None and "status" in record else None
-    if record is None:
+    if record is None or is_fleet(restore_id):
         raise RestoreNotFoundError(f"there is no restore {restore_id}")
     return record
 

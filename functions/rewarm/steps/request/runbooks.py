@@ -7,11 +7,11 @@ import re
 from urllib.parse import quote
 
 from rewarm.contracts import RestoreRequest, parse_restore_request
-from rewarm.contracts.parsing import with_runbook
+from rewarm.contracts.parsing import as_drill, with_runbook
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
 from rewarm.domain.units import shown
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import RestoreTable
+from rewarm.ports.restores import History, RestoreTable
 
 MAX_ALARM_NAME = 255
 """botocore: cloudwatch PutMetricAlarm AlarmName, at most 255 characters, and no ASCII control characters."""
@@ -35,6 +35,8 @@ def put_runbook(alarm_name: str, body: JsonObject, *, prefix: str, table: Restor
         raise InvalidRequestError(
             "a runbook must name what to restore itself, not another alarm", field="source.alarm"
         )
+    if request.is_drill:
+        raise InvalidRequestError("is filled in when a drill starts; leave it out", field="drill.runbook")
     table.put_runbook(alarm_name, request.to_json())
     return {"alarmName": alarm_name, "request": request.to_json()}
 
@@ -54,12 +56,12 @@ def _check_name(alarm_name: str, prefix: str) -> None:
         )
 
 
-def get_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
-    """Returns the stored request. Raises RunbookNotFoundError."""
+def get_runbook(alarm_name: str, *, table: RestoreTable, history: History) -> JsonObject:
+    """Returns the stored request, and what drills of it have shown. Raises RunbookNotFoundError."""
     request = table.runbook(alarm_name)
     if request is None:
         raise RunbookNotFoundError(f"the alarm {shown(alarm_name)} has no runbook", field="alarmName")
-    return {"alarmName": alarm_name, "request": request}
+    return {"alarmName": alarm_name, "request": request, "drills": history.drills(alarm_name)}
 
 
 def delete_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
@@ -81,7 +83,12 @@ def request_of_runbook(
             "parameter AlarmNamePrefix",
             field="source.alarm",
         )
-    request = parse_restore_request(with_runbook(changes or {}, runbook))
+    asked = changes or {}
+    merged = with_runbook(asked, runbook)
+    is_drill = asked.get("drill") is not None
+    request = parse_restore_request(
+        as_drill(merged, asked, alarm_name) if is_drill else {**merged, "drill": None}
+    )
     if request.source.alarm is not None:
         raise InvalidRequestError(
             f"the runbook of {shown(alarm_name)} names another alarm; "
@@ -100,4 +107,8 @@ def resolve_request(body: JsonObject, *, table: RestoreTable) -> RestoreRequest:
     )
     if isinstance(alarm, str) and 1 <= len(alarm) <= MAX_ALARM_NAME and others == {"alarm"}:
         return request_of_runbook(alarm, table=table, changes=body)
-    return parse_restore_request(body)
+    request = parse_restore_request(body)
+    # The API has put the runbook's request in the place of its name, so that this is what the execution gets.
+    if request.drill is not None and not request.is_drill:
+        raise InvalidRequestError("only goes with source.alarm: a drill is one of a runbook", field="drill")
+    return request

@@ -39,7 +39,8 @@ def select_snapshot(
     except TargetBusyError as error:
         ports.keeper.table.update(event.restore_id, {"heldBy": error.held_by})
         raise
-    mapped = _with_maps(assignments, ports.snapshots, ports.artifacts)
+    catalog = ports.snapshots.in_region(event.request.source.region)
+    mapped = _with_maps(assignments, catalog, ports.artifacts)
     chosen = [with_agent(assignment, ports.artifacts) for assignment in mapped]
     # Before anything is made of them: whoever reads the record knows by it which volumes there are.
     ports.keeper.table.update(event.restore_id, {VOLUME_COUNT: len(chosen)})

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from rewarm.contracts import (
+    CopiedSnapshot,
     LivingSource,
     NewVolume,
     PassedOverSnapshot,
@@ -15,11 +16,25 @@ from rewarm.contracts import (
     RestoreRequest,
     VolumeAssignment,
 )
-from rewarm.domain.errors import InvalidRequestError, RestoreError, TargetNotUsableError, VolumeNotFoundError
+from rewarm.domain.errors import (
+    DeviceInUseError,
+    InvalidRequestError,
+    RestoreError,
+    TargetNotUsableError,
+    VolumeNotFoundError,
+)
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
 from rewarm.domain.snapshots import PassedOver
-from rewarm.domain.volume.replacing import check_replaceable, device_to_replace
-from rewarm.domain.volume.targets import check_instance, check_tells_volumes, check_zone, choose_device
+from rewarm.domain.volume.replacing import check_replaceable, device_to_replace, holder_of, place_on_stopped
+from rewarm.domain.volume.targets import (
+    check_instance,
+    check_stopped,
+    check_takes_drills,
+    check_tells_volumes,
+    check_zone,
+    choose_device,
+    device_slot,
+)
 from rewarm.domain.volume.volume_types import WantedVolume, settle
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
@@ -28,6 +43,8 @@ from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import block_map_key
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
 
+MOST_STARTED = 40
+"""So many volumes are restored side by side (state `Restore Volumes`)."""
 MAX_PASSED_OVER = 10
 """So many are named; a payload of Step Functions holds 256 KiB."""
 
@@ -63,26 +80,39 @@ def assign_volumes(
 
     Raises every error that names a field of the request.
     """
-    chosen = choose_sources(request.source, ports.snapshots, ports.instances)
+    region = request.source.region
+    catalog = ports.snapshots.in_region(region)
+    is_foreign = catalog is not ports.snapshots
+    chosen = choose_sources(request.source, catalog, ports.instances)
     if len(chosen) > 1 and request.target.device is not None:
         raise InvalidRequestError(
             f"found {request.target.device} for {len(chosen)} volumes; leave it out, "
             "each gets a name of its own",
             field="target.device",
         )
+    _check_count(request, len(chosen))
     _check_key(request, ports.snapshots)
     place = _place(request, ports.instances)
     assignments: list[VolumeAssignment] = []
     for index, choice in enumerate(chosen):
         reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
-        preferred = kept.get(index, choice.device)
-        device, replaces = _device(request, place, choice.device, preferred, reserved, ports)
-        source = _source_volume(choice.snapshot, ports.volumes)
-        new_volume = _settle(request, choice.snapshot, source)
+        device, replaces = _device(request, place, choice, kept.get(index), reserved, ports)
+        source = None if is_foreign else _source_volume(choice.snapshot, ports.volumes)
+        new_volume = _settle(request, choice, source)
         living = _living_source(source, place.zone)
         made = _assignment(index, block_map_key(restore_id, index), choice, new_volume, place, device)
-        assignments.append(made.model_copy(update={"living_source": living, "replaces": replaces}))
+        copied = (
+            CopiedSnapshot(snapshot_id=made.snapshot_id, region=region) if is_foreign and region else None
+        )
+        update = {
+            "living_source": living,
+            "replaces": replaces,
+            "copy_of": copied,
+            "starts_instance": bool(request.target.start),
+        }
+        assignments.append(made.model_copy(update=update))
     _check_first(request, assignments)
+    _check_root(request, place, assignments)
     _check_online(request, place, assignments, ports.instances)
     return assignments
 
@@ -90,24 +120,74 @@ def assign_volumes(
 def _device(
     request: RestoreRequest,
     place: _Place,
-    own: str | None,
-    preferred: str | None,
+    choice: Chosen,
+    kept: str | None,
     reserved: Collection[str],
     ports: SelectionPorts,
 ) -> tuple[str | None, ReplacedVolume | None]:
-    """The name, and the volume that has it where that is to be replaced; `own` is the source's."""
-    asked, instance = request.target.device, place.instance
+    """The name, and the volume that has it where that is to be replaced; `kept` is the name that it has."""
+    instance, own, preferred = place.instance, choice.device, kept or choice.device
+    asked = choice.asked.device if choice.asked is not None else request.target.device
     if instance is None:
         return None, None
     if request.target.mode != "replace":
         return choose_device(asked, instance, reserved=reserved, preferred=preferred), None
-    check_tells_volumes(instance, ports.instances.ebs_limits(instance.instance_type))
-    device, volume_id = device_to_replace(asked, own, instance)
-    old = ports.volumes.get(volume_id)
+    if request.target.start:
+        device, holder = place_on_stopped(asked, own, instance)
+        _check_alone(device, reserved, instance)
+    else:
+        check_tells_volumes(instance, ports.instances.ebs_limits(instance.instance_type))
+        device, holder = device_to_replace(asked, own, instance)
+    return device, None if holder is None else _replaced(holder, device, instance, ports.volumes)
+
+
+def _replaced(volume_id: str, device: str, instance: Instance, volumes: VolumeStore) -> ReplacedVolume:
+    old = volumes.get(volume_id)
     check_replaceable(old, instance.instance_id, device)
-    kept = any(attachment.delete_on_termination for attachment in old.attachments)
+    deletes = any(attachment.delete_on_termination for attachment in old.attachments)
     size_gib = old.settings.size_gib
-    return device, ReplacedVolume(volume_id=volume_id, size_gib=size_gib, delete_on_termination=kept)
+    return ReplacedVolume(volume_id=volume_id, size_gib=size_gib, delete_on_termination=deletes)
+
+
+def _check_alone(device: str, reserved: Collection[str], instance: Instance) -> None:
+    """The root volume may have changed its device name, so two volumes may want one place."""
+    if device_slot(device) in map(device_slot, reserved):
+        raise DeviceInUseError(
+            f"two volumes would be {device} on {instance.instance_id}; name in source.devices what is to be "
+            "restored",
+            field="target.device",
+        )
+
+
+def _check_count(request: RestoreRequest, count: int) -> None:
+    if request.target.start and count > MOST_STARTED:
+        raise InvalidRequestError(
+            f"found {count} volumes; allowed with target.start are {MOST_STARTED}, because all wait for each "
+            "other before the instance starts",
+            field="source",
+        )
+
+
+def _check_root(request: RestoreRequest, place: _Place, assignments: list[VolumeAssignment]) -> None:
+    """EC2 user guide, "Root volumes for your Amazon EC2 instances": no st1 and no sc1."""
+    instance = place.instance
+    if not request.target.start or instance is None or instance.root_device is None:
+        return
+    for assignment in assignments:
+        is_root = assignment.device == instance.root_device
+        if is_root and assignment.volume.volume_type in {"st1", "sc1"}:
+            raise InvalidRequestError(
+                f"found {assignment.volume.volume_type} for the root device {assignment.device}; allowed "
+                "is an SSD type",
+                field="volume.volumeType",
+            )
+    holds_root = holder_of(instance.root_device, instance.devices) is not None
+    if not holds_root and all(assignment.device != instance.root_device for assignment in assignments):
+        raise TargetNotUsableError(
+            f"{instance.instance_id} has no volume at its root device {instance.root_device}, and this "
+            "restore makes none, so it could not be started",
+            field="target.start",
+        )
 
 
 def _check_first(request: RestoreRequest, assignments: list[VolumeAssignment]) -> None:
@@ -151,10 +231,14 @@ def _check_online(
 
 def _check_key(request: RestoreRequest, snapshots: SnapshotCatalog) -> None:
     """CreateVolume takes any key, and fails later without a word (botocore: ec2 CreateVolume KmsKeyId)."""
-    key = request.volume.kms_key_id
-    problem = snapshots.key_problem(key) if key is not None else None
-    if problem is not None:
-        raise InvalidRequestError(f'found "{key}": {problem}', field="volume.kmsKeyId")
+    keys = {"volume.kmsKeyId": request.volume.kms_key_id}
+    for index, listed in enumerate(request.source.volumes or []):
+        if listed.volume is not None and listed.volume.kms_key_id not in keys.values():
+            keys[f"source.volumes.{index}.volume.kmsKeyId"] = listed.volume.kms_key_id
+    for field, key in keys.items():
+        problem = snapshots.key_problem(key) if key is not None else None
+        if problem is not None:
+            raise InvalidRequestError(f'found "{key}": {problem}', field=field)
 
 
 def _place(request: RestoreRequest, instances: Instances) -> _Place:
@@ -167,22 +251,28 @@ def _place(request: RestoreRequest, instances: Instances) -> _Place:
         instance = instances.get(target.instance_id)
     except RestoreError as error:
         raise at_field(error, "target.instanceId") from error
-    check_instance(instance)
+    if target.start:
+        check_stopped(instance)
+    else:
+        check_instance(instance)
+    if request.is_drill:
+        check_takes_drills(instance)
     return _Place(instance.availability_zone, instance)
 
 
-def _settle(request: RestoreRequest, snapshot: Snapshot, source: Volume | None) -> VolumeSettings:
-    asked = request.volume
+def _settle(request: RestoreRequest, choice: Chosen, source: Volume | None) -> VolumeSettings:
+    listed = choice.asked.volume if choice.asked is not None else None
+    asked = listed or request.volume
     wanted = WantedVolume(
         volume_type=asked.volume_type,
         size_gib=asked.size_gib,
         iops=asked.iops,
         throughput_mib_s=asked.throughput_mib_s,
         kms_key_id=asked.kms_key_id,
-        multi_attach=asked.multi_attach,
-        tags=asked.tags,
+        multi_attach=request.volume.multi_attach,
+        tags=request.volume.tags,
     )
-    return settle(wanted, source.settings if source else None, snapshot.size_gib)
+    return settle(wanted, source.settings if source else None, choice.snapshot.size_gib)
 
 
 def _source_volume(snapshot: Snapshot, volumes: VolumeStore) -> Volume | None:

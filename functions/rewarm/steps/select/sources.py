@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rewarm.contracts.request import Source
+from rewarm.contracts.request import ListedVolume, Source
 from rewarm.domain.errors import InvalidRequestError, RestoreError, SnapshotNotFoundError
 from rewarm.domain.model import Snapshot
 from rewarm.domain.snapshots import (
@@ -34,6 +34,8 @@ class Chosen:
     device: str | None = None
     consistent_set: bool | None = None
     """Whether the snapshots of all volumes belong together; None where there is only one volume."""
+    asked: ListedVolume | None = None
+    """What a list of volumes says of this one."""
 
 
 def choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Instances) -> list[Chosen]:
@@ -43,20 +45,39 @@ def choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Instan
     """
     if source.snapshot_id is not None:
         field = "source.snapshotId"
-        return [Chosen(_named(snapshots, source.snapshot_id, field), "the request names it")]
+        snapshot = named_snapshot(snapshots, source.snapshot_id, field)
+        _check_owner(snapshot, source.owner_id)
+        return [Chosen(snapshot, "the request names it")]
     if source.volume_id is not None:
         at = source.at if isinstance(source.at, datetime) else None
-        return [_newest_of_volume(snapshots, source.volume_id, at)]
+        return [_newest_of_volume(snapshots, source.volume_id, at, source.owner_id)]
     if source.tags is not None:
         return [_newest_with_tags(snapshots, source.tags)]
     if source.instance_id is not None:
         return _sources_of_instance(source.instance_id, source.devices, snapshots, instances)
     if source.image_id is not None:
         return _sources_of_image(source.image_id, source.devices, snapshots)
+    if source.volumes is not None:
+        return [
+            _listed(listed, f"source.volumes.{index}", snapshots, instances)
+            for index, listed in enumerate(source.volumes)
+        ]
     raise InvalidRequestError(
         f'the runbook of "{source.alarm}" is not known here; send the request that it holds',
         field="source.alarm",
     )
+
+
+def _listed(listed: ListedVolume, field: str, snapshots: SnapshotCatalog, instances: Instances) -> Chosen:
+    """As if it were asked for alone; an error names its place in the list."""
+    alone = Source(snapshot_id=listed.snapshot_id, volume_id=listed.volume_id, at=listed.at)
+    try:
+        (chosen,) = choose_sources(alone, snapshots, instances)
+    except RestoreError as error:
+        raise type(error)(
+            str(error).removeprefix(f"{error.field}: "), field=(error.field or "").replace("source", field, 1)
+        ) from error
+    return replace(chosen, asked=listed)
 
 
 def at_field(error: RestoreError, field: str) -> RestoreError:
@@ -64,7 +85,7 @@ def at_field(error: RestoreError, field: str) -> RestoreError:
     return error if error.field is not None else type(error)(str(error), field=field)
 
 
-def _refusal(snapshots: SnapshotCatalog) -> Refusal:
+def refusal_now(snapshots: SnapshotCatalog) -> Refusal:
     """The snapshot's own state, and its KMS key's: asked once for each key."""
     problems: dict[str, str | None] = {}
 
@@ -80,7 +101,7 @@ def _refusal(snapshots: SnapshotCatalog) -> Refusal:
     return refusal
 
 
-def _named(snapshots: SnapshotCatalog, snapshot_id: str, field: str) -> Snapshot:
+def named_snapshot(snapshots: SnapshotCatalog, snapshot_id: str, field: str) -> Snapshot:
     """The one snapshot asked for: of this one we also say how far its way back is."""
     try:
         snapshot = snapshots.get(snapshot_id)
@@ -93,28 +114,50 @@ def _named(snapshots: SnapshotCatalog, snapshot_id: str, field: str) -> Snapshot
     if snapshot.state == "completed" and snapshot.storage_tier == "archive":
         restoring = snapshots.archive_restore(snapshot_id)
         raise refused(snapshot_id, archived(snapshot_id, restoring), field=field)
-    return require_usable(snapshot, field=field, refusal=_refusal(snapshots))
+    return require_usable(snapshot, field=field, refusal=refusal_now(snapshots))
 
 
-def _newest_of_volume(snapshots: SnapshotCatalog, volume_id: str, at: datetime | None) -> Chosen:
+def _check_owner(snapshot: Snapshot, owner_id: str | None) -> None:
+    if owner_id is not None and snapshot.owner_id != owner_id:
+        raise InvalidRequestError(
+            f"found {owner_id}; {snapshot.snapshot_id} belongs to account {snapshot.owner_id}",
+            field="source.ownerId",
+        )
+
+
+def _newest_of_volume(
+    snapshots: SnapshotCatalog, volume_id: str, at: datetime | None, owner_id: str | None
+) -> Chosen:
+    candidates = snapshots.of_volume(volume_id, owner_id)
+    if owner_id is not None and not candidates:
+        raise SnapshotNotFoundError(
+            f"account {owner_id} shares no snapshot of {volume_id} with this account", field="source.ownerId"
+        )
     found = newest_usable(
-        snapshots.of_volume(volume_id),
+        candidates,
         at=at,
         what=volume_id,
         field="source.volumeId",
-        refusal=_refusal(snapshots),
+        refusal=refusal_now(snapshots),
         binned=[snapshot for snapshot in snapshots.in_recycle_bin() if snapshot.volume_id == volume_id],
     )
+    shared = f" that account {owner_id} shares" if owner_id is not None else ""
     until = f" not later than {clock_text(at)}" if at is not None else ""
-    return Chosen(found.snapshot, f"the newest usable snapshot of {volume_id}{until}", found.passed_over)
+    because = f"the newest usable snapshot of {volume_id}{shared}{until}"
+    return Chosen(found.snapshot, because, found.passed_over)
 
 
 def _newest_with_tags(snapshots: SnapshotCatalog, tags: dict[str, str]) -> Chosen:
-    what = "the tags " + ", ".join(f"{key}={value}" for key, value in sorted(tags.items()))
+    what = tags_text(tags)
     found = newest_usable(
-        snapshots.with_tags(tags), at=None, what=what, field="source.tags", refusal=_refusal(snapshots)
+        snapshots.with_tags(tags), at=None, what=what, field="source.tags", refusal=refusal_now(snapshots)
     )
     return Chosen(found.snapshot, f"the newest usable snapshot with {what}", found.passed_over)
+
+
+def tags_text(tags: dict[str, str]) -> str:
+    """For a sentence."""
+    return "the tags " + ", ".join(f"{key}={value}" for key, value in sorted(tags.items()))
 
 
 def _sources_of_instance(
@@ -125,11 +168,11 @@ def _sources_of_instance(
         instance = instances.get(instance_id)
     except RestoreError as error:
         raise at_field(error, field) from error
-    wanted = _wanted_devices(instance.devices, devices, instance_id, field)
+    wanted = wanted_devices(instance.devices, devices, instance_id, field)
     found = newest_set(
         {volume_id: snapshots.of_volume(volume_id) for volume_id in wanted.values()},
         field=field,
-        refusal=_refusal(snapshots),
+        refusal=refusal_now(snapshots),
         binned=snapshots.in_recycle_bin(),
     )
     alone = len(wanted) == 1
@@ -149,13 +192,14 @@ def _sources_of_image(image_id: str, devices: list[str] | None, snapshots: Snaps
     """One image's snapshots are taken together (botocore: ec2 CreateImage NoReboot: crash-consistent)."""
     field = "source.imageId"
     try:
-        mapping = snapshots.of_image(image_id)
+        volumes = snapshots.of_image(image_id)
     except RestoreError as error:
         raise at_field(error, field) from error
-    wanted = _wanted_devices(mapping, devices, image_id, field)
+    mapping = {device: volume.snapshot_id for device, volume in volumes.items()}
+    wanted = wanted_devices(mapping, devices, image_id, field)
     return [
         Chosen(
-            snapshot=_named(snapshots, snapshot_id, field),
+            snapshot=named_snapshot(snapshots, snapshot_id, field),
             because=f"{image_id} has it for {device}",
             device=device,
             consistent_set=None if len(wanted) == 1 else True,
@@ -164,15 +208,20 @@ def _sources_of_image(image_id: str, devices: list[str] | None, snapshots: Snaps
     ]
 
 
-def _wanted_devices(
-    mapping: dict[str, str], devices: list[str] | None, owner: str, field: str
+def wanted_devices(
+    mapping: dict[str, str],
+    devices: list[str] | None,
+    owner: str,
+    field: str,
+    devices_field: str = "source.devices",
 ) -> dict[str, str]:
+    """Device name -> what it holds, for the devices that were asked for. Raises InvalidRequestError."""
     if not mapping:
         raise InvalidRequestError(f"{owner} has no EBS volumes", field=field)
     for device in devices or []:
         if device not in mapping:
             allowed = ", ".join(sorted(mapping))
             raise InvalidRequestError(
-                f'found "{device}"; {owner} has volumes at {allowed}', field="source.devices"
+                f'found "{device}"; {owner} has volumes at {allowed}', field=devices_field
             )
     return {device: mapping[device] for device in sorted(mapping) if devices is None or device in devices}

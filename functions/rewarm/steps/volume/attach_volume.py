@@ -10,7 +10,7 @@ from rewarm.domain.errors import DeviceInUseError, TargetNotUsableError, VolumeF
 from rewarm.domain.model import Attachment, Instance, Volume
 from rewarm.domain.units import duration_text
 from rewarm.domain.volume.replacing import holder_of, living
-from rewarm.domain.volume.targets import check_instance, choose_device
+from rewarm.domain.volume.targets import check_instance, check_stopped, choose_device
 from rewarm.ports.instances import Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
@@ -51,9 +51,7 @@ def attach_volume(
     if ours is None:
         _check_unattached(volume)
         instance = ports.instances.get(instance_id)
-        check_instance(instance)
-        if event.volume.replaces is None:
-            choose_device(device, instance)
+        _check_target(event.volume, device, instance)
         old = event.volume.replaces
         if old is None or _is_free(old.volume_id, device, instance, ports.volumes):
             ports.volumes.attach(event.volume_id, instance_id, device)
@@ -66,6 +64,19 @@ def attach_volume(
     if result.attached and event.request is not None and event.request.target.bring_online:
         return bring_online(event, result, ports.look, ports.table)
     return result
+
+
+def _check_target(volume: VolumeAssignment, device: str, instance: Instance) -> None:
+    """Raises DeviceInUseError, TargetNotUsableError."""
+    if not volume.starts_instance:
+        check_instance(instance)
+        if volume.replaces is None:
+            choose_device(device, instance)
+        return
+    check_stopped(instance)
+    holder = holder_of(device, instance.devices)
+    if volume.replaces is None and holder is not None:
+        raise DeviceInUseError(f"{device} on {instance.instance_id} holds {holder}", field="target.device")
 
 
 def _is_free(old: str, device: str, instance: Instance, volumes: VolumeStore) -> bool:

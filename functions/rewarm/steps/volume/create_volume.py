@@ -15,7 +15,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Strategy, VolumeSettings
 from rewarm.domain.units import iso
-from rewarm.domain.volume.leftovers import ATTEMPT_TAG
+from rewarm.domain.volume.leftovers import ATTEMPT_TAG, DRILL_TAG
 from rewarm.domain.volume.performance import BOOST_TAG, performance_of
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
@@ -168,6 +168,7 @@ def _tags(event: CreateVolumeEvent, stack_name: str) -> dict[str, str]:
     origin = {"rewarm:snapshot-id": event.volume.snapshot_id}
     if event.plan.strategy is Strategy.VOLUME_CLONE:
         origin = {"rewarm:source-volume-id": event.volume.source_volume_id or ""}
+    drill = {DRILL_TAG: "true"} if event.request.is_drill else {}
     return {
         "rewarm:restore-id": event.restore_id,
         "rewarm:volume-index": str(event.volume.index),
@@ -175,4 +176,5 @@ def _tags(event: CreateVolumeEvent, stack_name: str) -> dict[str, str]:
         "rewarm:strategy": event.plan.strategy.value,
         ATTEMPT_TAG: str(event.attempt),
         **origin,
+        **drill,
     }

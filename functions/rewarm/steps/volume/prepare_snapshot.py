@@ -1,4 +1,4 @@
-"""State `Prepare Snapshot`: fast snapshot restore enabled once, and a credit to spend.
+"""State `Prepare Snapshot`: the copy of a foreign snapshot, fast snapshot restore enabled once, and a credit.
 
 A volume made with less than one credit is cold, and EC2 says nothing of it; so the credit is waited for.
 """
@@ -10,14 +10,14 @@ from datetime import datetime, timedelta
 
 from rewarm.contracts import PrepareSnapshotEvent, PrepareSnapshotResult
 from rewarm.domain.errors import FastSnapshotRestoreUnavailableError
-from rewarm.domain.model import FastSnapshotRestore
+from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.domain.plan.estimators import fsr_credits_per_hour
 from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.leftovers import came_of
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
-from rewarm.ports.snapshots import FastSnapshotRestores
+from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.steps.record.records import (
     attribute,
     fast_restore_user,
@@ -25,6 +25,7 @@ from rewarm.steps.record.records import (
     preparation_attribute,
     stop_if_cancelled,
 )
+from rewarm.steps.volume.copy_snapshot import copy_snapshot
 from rewarm.steps.volume.extras import claim_again
 
 RUNNING = frozenset({"enabling", "optimizing", "enabled"})
@@ -46,18 +47,39 @@ class PrepareSnapshotPorts:
     """The ports that prepare_snapshot needs."""
 
     fast_restores: FastSnapshotRestores
+    copies: SnapshotCopies
     table: RestoreTable
+    stack_name: str
 
 
 def prepare_snapshot(
     event: PrepareSnapshotEvent,
     ports: PrepareSnapshotPorts,
 ) -> PrepareSnapshotResult:
-    """Enables fast snapshot restore once, and returns whether a credit was taken.
+    """Copies the snapshot, enables fast snapshot restore once, and returns whether both are done.
 
-    Raises FastSnapshotRestoreUnavailableError, RestoreCancelledError.
+    Raises SnapshotNotUsableError, FastSnapshotRestoreUnavailableError, RestoreCancelledError.
     """
     stop_if_cancelled(ports.table, event.restore_id)
+    source = event.volume.copy_of
+    if source is None:
+        return _prepared(event, ports)
+    copy = copy_snapshot(event, source, copies=ports.copies, table=ports.table, stack_name=ports.stack_name)
+    found = PrepareSnapshotResult(
+        ready=copy.snapshot_id is not None,
+        wait_seconds=copy.wait_seconds,
+        state=copy.state,
+        enabled_by_us=False,
+        snapshot_id=copy.snapshot_id,
+    )
+    if copy.snapshot_id is None or event.plan.strategy is not Strategy.FAST_SNAPSHOT_RESTORE:
+        return found
+    copied = event.volume.model_copy(update={"snapshot_id": copy.snapshot_id})
+    result = _prepared(event.model_copy(update={"volume": copied}), ports)
+    return result.model_copy(update={"snapshot_id": copy.snapshot_id})
+
+
+def _prepared(event: PrepareSnapshotEvent, ports: PrepareSnapshotPorts) -> PrepareSnapshotResult:
     volume = event.volume
     place = (volume.snapshot_id, volume.availability_zone)
     found = ports.fast_restores.describe(*place, now=event.now)

@@ -15,13 +15,14 @@ from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.performance import performance_of
 from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
-from rewarm.ports.snapshots import FastSnapshotRestores
+from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import (
     ENDED,
     boost_attribute,
     settled_attribute,
 )
+from rewarm.steps.volume.copy_snapshot import delete_copies
 from rewarm.steps.volume.extras import lower, release_fast_restore
 
 WAIT_SECONDS = 10
@@ -35,6 +36,7 @@ class ReleasePorts:
     """The ports that release needs."""
 
     fast_restores: FastSnapshotRestores
+    copies: SnapshotCopies
     volumes: VolumeStore
     modifications: VolumeModifications
     table: RestoreTable
@@ -53,6 +55,8 @@ def release(
         event.restore_id, event.volume.index, place, fast_restores=ports.fast_restores, table=ports.table
     )
     now = list(returned.released)
+    if event.volume.copy_of is not None and not event.keep_copy:
+        now += delete_copies(event.restore_id, event.volume.index, copies=ports.copies, table=ports.table)
     left = [*(event.previous.left if event.previous else []), *returned.left]
     boost = _release_boost(event, ports.volumes, ports.modifications)
     if boost is not None:

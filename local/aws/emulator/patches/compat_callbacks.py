@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, cast
 
 from local.aws.emulator import seam
 from local.aws.emulator.lab_time import STOPPED, Activity, current_stop
 
+ASKS_PEOPLE = "Check Approval"
+"""What follows the one wait that only people can end."""
 _YEAR_SECONDS = 31_536_000.0
 
 
@@ -30,7 +32,8 @@ def apply(activity: Activity) -> None:
         states._task_tokens[token] = info
         try:
             states._invoke_resource(resource.replace(".waitForTaskToken", ""), data)
-            in_time = answer.await_for(float(state.get("TimeoutSeconds", _YEAR_SECONDS)))
+            seconds = float(state.get("TimeoutSeconds", _YEAR_SECONDS))
+            in_time = answer.await_for(seconds, of_people=state.get("Next") == ASKS_PEOPLE)
         finally:
             states._task_tokens.pop(token, None)
         if not in_time:
@@ -73,10 +76,14 @@ class _Answer:
         """Nothing more is waited for: answered, or the execution was stopped."""
         return self._answered.is_set() or (self._stop is not None and self._stop.is_set())
 
-    def await_for(self, seconds: float) -> bool:
+    def await_for(self, seconds: float, *, of_people: bool = False) -> bool:
         """False where no answer came within so many seconds of lab time, or the execution was stopped."""
+        clock, stop = self._activity.clock, cast("threading.Event", self)
         with self._activity.waiting():
-            if not self.is_set():
-                self._activity.clock.sleep(seconds, stop=self)  # type: ignore[arg-type]
+            if of_people and clock.people_are_there:
+                with clock.busy():
+                    clock.observe_until(clock.now() + seconds, stop=stop)
+            elif not self.is_set():
+                clock.sleep(seconds, stop=stop)
         with self._hold:
             return self._answered.is_set()

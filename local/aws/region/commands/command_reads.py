@@ -165,7 +165,7 @@ class CommandReads:
         return {
             "InstanceId": one.instance_id,
             "PingStatus": "Online" if listening else "ConnectionLost",
-            "LastPingDateTime": stamp(self._core.now()),
+            "LastPingDateTime": stamp(self._core.now() if listening else one.launch_time),
             "AgentVersion": "3.3.0.0",
             "IsLatestVersion": True,
             "PlatformType": one.platform,

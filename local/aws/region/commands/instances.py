@@ -57,17 +57,34 @@ class Instances:
         ]
         return {"Reservations": reservations, "NextToken": token}
 
+    @operation("ec2", "DescribeInstanceStatus")
+    def describe_instance_status(self, params: Json) -> Json:
+        """Status checks of running instances, of others only where all are asked for."""
+        refuse_dry_run(params)
+        wanted, everything = params.get("InstanceIds"), params.get("IncludeAllInstances")
+        items = (
+            [self._tables.instance(one) for one in wanted]
+            if wanted
+            else list(self._tables.instances.values())
+        )
+        items = [item for item in items if everything or item.state == "running"]
+        items = keep_matching(items, params.get("Filters"), self._filters(), lambda one: one.tags)
+        items, token = page(items, params, scope="instance-status", low=self._core.settings.minimum_page)
+        return {"InstanceStatuses": [self._status(item) for item in items], "NextToken": token}
+
     @operation("ec2", "StopInstances")
     def stop_instances(self, params: Json) -> Json:
         """Stop instances: their commands end, their volumes stay attached."""
         instances = self._named(params)
         refuse_dry_run(params)
-        return {"StoppingInstances": [self._change(instance, "stopped") for instance in instances]}
+        return {"StoppingInstances": [self._stop(instance) for instance in instances]}
 
     @operation("ec2", "StartInstances")
     def start_instances(self, params: Json) -> Json:
-        """Start stopped instances."""
+        """Start stopped instances; each needs its root volume."""
         instances = self._named(params)
+        for instance in instances:
+            self._check_startable(instance)
         refuse_dry_run(params)
         return {"StartingInstances": [self._change(instance, "running") for instance in instances]}
 
@@ -109,12 +126,66 @@ class Instances:
                 )
         return instances
 
+    def _check_startable(self, instance: Instance) -> None:
+        if instance.state == "stopping":
+            # The wording is known from public reports, not from AWS's documentation; below, too.
+            raise ApiError(
+                "IncorrectInstanceState",
+                f"The instance '{instance.instance_id}' is not in a state from which it can be started.",
+            )
+        devices = {attachment.device for _, attachment in self._attached(instance)}
+        if instance.state == "stopped" and instance.root_device not in devices:
+            raise ApiError(
+                self._core.settings.rootless_error_code,
+                f"Invalid value '{instance.instance_id}' for instanceId. Instance does not have a volume "
+                f"attached at root ({instance.root_device})",
+            )
+
+    def _stop(self, instance: Instance) -> Json:
+        """`stopping` until the operating system is down."""
+        seconds = self._core.settings.stop_seconds
+        if instance.state != "running" or not seconds:
+            return self._change(instance, "stopped")
+        answer = self._change(instance, "stopping")
+
+        def stopped(_due: float) -> None:
+            if instance.state == "stopping":
+                instance.state = "stopped"
+
+        self._core.at(self._core.now() + seconds, stopped)
+        return answer
+
+    def _status(self, one: Instance) -> Json:
+        """System, instance and attached volumes (botocore: ec2 InstanceStatus)."""
+        names = {"SystemStatus": "system", "InstanceStatus": "instance", "AttachedEbsStatus": "volumes"}
+        return {
+            "InstanceId": one.instance_id,
+            "AvailabilityZone": one.zone,
+            "AvailabilityZoneId": self._core.settings.zone_id(one.zone),
+            "InstanceState": _state(one.state),
+            "Events": [],
+            **{member: self._check_result(one, name) for member, name in names.items()},
+        }
+
+    def _check_result(self, one: Instance, name: str) -> Json:
+        status, detail = "ok", "passed"
+        if one.state != "running":
+            return {"Status": "not-applicable"}
+        if self._core.now() < one.checked_at:
+            status, detail = "initializing", "initializing"
+        elif one.impaired == name:
+            status, detail = "impaired", "failed"
+        return {"Status": status, "Details": [{"Name": "reachability", "Status": detail}]}
+
     def _change(self, instance: Instance, state: str) -> Json:
         before, instance.state = instance.state, state
         instance_id = instance.instance_id
         if state != before:
             running = state == "running"
             instance.online_at = self._core.now() + self._core.settings.boot_seconds
+            if running:
+                instance.launch_time = self._core.now()
+                instance.checked_at = self._core.now() + self._core.settings.status_check_seconds
             plane, nvme = self._core.dataplane, self._tables.has_nvme(instance)
             self._core.later(
                 lambda: (

@@ -141,7 +141,8 @@ class Snapshots:
             "KmsKeyId": one.kms_key_id,
             "StorageTier": one.storage_tier,
             "RestoreExpiryTime": optional_stamp(one.restore_expiry),
-            "TransferType": "standard",
+            "TransferType": _transfer_type(one),
+            "CompletionDurationMinutes": one.copy_minutes,
             "FullSnapshotSizeInBytes": one.written_bytes if one.full_size_known else None,
             "Tags": tag_list(one.tags) if one.tags else None,
         }
@@ -166,6 +167,10 @@ class Snapshots:
         }
 
 
+def _transfer_type(snapshot: Snapshot) -> str:
+    return "standard" if snapshot.copy_minutes is None else "time-based"
+
+
 def _restoring(snapshot: Snapshot) -> bool:
     return (snapshot.tiering_status or "").endswith("restore-in-progress")
 
@@ -180,7 +185,7 @@ _FILTERS: dict[str, Getter[Snapshot]] = {
     "start-time": lambda one: stamp(one.start_time),
     "status": lambda one: one.state,
     "storage-tier": lambda one: one.storage_tier,
-    "transfer-type": lambda _one: "standard",
+    "transfer-type": _transfer_type,
     "volume-id": lambda one: one.volume_id,
     "volume-size": lambda one: one.size_gib,
 }

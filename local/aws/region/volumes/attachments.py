@@ -111,7 +111,8 @@ class Attachments:
             for attachment in volume.attachments.values()
             if attachment.instance_id == instance.instance_id
         ]
-        if device in used or device == instance.root_device:
+        # The root device is free once its volume has left, which needs a stopped instance (DetachVolume).
+        if device in used or (device == instance.root_device and instance.state != "stopped"):
             # The wording is known from public reports, not from AWS's documentation.
             raise invalid(
                 f"Invalid value '{device}' for unixDevice. Attachment point {device} is already in use"

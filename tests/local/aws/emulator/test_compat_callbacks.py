@@ -7,7 +7,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
+from local import ROOT
+from local.aws.emulator.patches.compat_callbacks import ASKS_PEOPLE
 from tests.support.state_machines import create_bucket, create_lambda, create_machine, run, start, wait
 
 if TYPE_CHECKING:
@@ -56,6 +59,29 @@ def test_the_wait_ends_at_its_time_limit_in_lab_time(host: Host, keeper: str, se
     described = run(host, {"Wait": waiting(keeper, seconds), "Late": LATE})
     assert described["result"] == "late"
     assert 600 <= (described["stopDate"] - described["startDate"]).total_seconds() < 50_000
+
+
+def test_what_people_are_asked_is_not_skipped_while_they_are_there(
+    host: Host, keeper: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.client("s3").delete_object(Bucket="tokens", Key="token")
+    monkeypatch.setattr(host.clock, "people_are_there", True)
+    asks = {**waiting(keeper), "Next": ASKS_PEOPLE}
+    del asks["End"]
+    end = {"Type": "Succeed"}
+    execution = start(host, create_machine(host, {"Wait": asks, ASKS_PEOPLE: end, "Late": LATE}))
+    known = token(host)
+    time.sleep(1)  # in which lab time would run ahead by 600 s and more
+    host.client("stepfunctions").send_task_success(taskToken=known, output=json.dumps({"woken": True}))
+    described = wait(host, execution)
+    assert json.loads(described["output"]) == {"woken": True}
+    assert (described["stopDate"] - described["startDate"]).total_seconds() < 60
+
+
+def test_the_product_asks_people_in_a_state_of_that_kind() -> None:
+    states = yaml.safe_load((ROOT / "statemachine" / "restore.asl.yaml").read_text("utf-8"))["States"]
+    asking = [name for name, state in states.items() if "waitForTaskToken" in str(state.get("Resource"))]
+    assert [states[name]["Next"] for name in asking] == [ASKS_PEOPLE]
 
 
 def test_success_ends_the_wait_at_once_and_only_once(host: Host, keeper: str) -> None:

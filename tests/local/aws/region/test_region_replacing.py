@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from local.aws.region import RegionSettings
 from local.aws.region.errors import ApiError
 from tests.local.aws.region.region_lab import INSTANCE, Lab
 
@@ -98,3 +99,53 @@ def test_a_volume_of_an_aws_service_says_whose_it_is() -> None:
     lab = Lab()
     volume = lab.region.add_volume(size_gib=1, managed_by="ecs.amazonaws.com")
     assert lab.shown(volume)["Operator"] == {"Managed": True, "Principal": "ecs.amazonaws.com"}
+
+
+def test_a_root_volume_takes_the_place_of_the_one_that_left() -> None:
+    """EC2 user guide, "Root volumes for your Amazon EC2 instances": on a stopped instance."""
+    lab = Lab()
+    lab.instance()
+    old, new = root_of(lab), lab.volume(Size=8)
+    place = {"InstanceId": INSTANCE, "Device": "/dev/xvda"}
+    lab.ec2("StopInstances", InstanceIds=[INSTANCE])
+    assert refused(lab, "AttachVolume", VolumeId=new, **place) == "InvalidParameterValue"
+    lab.ec2("DetachVolume", VolumeId=old)
+    lab.wait(3)
+    assert refused(lab, "StartInstances", InstanceIds=[INSTANCE]) == "IncorrectState"
+    lab.ec2("AttachVolume", VolumeId=new, **place)
+    lab.ec2("StartInstances", InstanceIds=[INSTANCE])
+    assert root_of(lab) == new
+
+
+def checks(lab: Lab, **params: Any) -> list[str]:
+    found = lab.ec2("DescribeInstanceStatus", InstanceIds=[INSTANCE], **params)["InstanceStatuses"]
+    return [
+        one[name]["Status"]
+        for one in found
+        for name in ("SystemStatus", "InstanceStatus", "AttachedEbsStatus")
+    ]
+
+
+def test_status_checks_pass_a_while_after_a_start() -> None:
+    lab = Lab()
+    lab.instance()
+    assert checks(lab) == ["ok", "ok", "ok"]
+    lab.ec2("StopInstances", InstanceIds=[INSTANCE])
+    assert checks(lab) == []
+    assert checks(lab, IncludeAllInstances=True) == ["not-applicable"] * 3
+    lab.ec2("StartInstances", InstanceIds=[INSTANCE])
+    assert checks(lab) == ["initializing"] * 3
+    lab.wait(lab.settings.status_check_seconds)
+    assert checks(lab) == ["ok", "ok", "ok"]
+    lab.region.change_instance(INSTANCE, impaired="instance")
+    assert checks(lab) == ["ok", "impaired", "ok"]
+
+
+def test_an_instance_is_stopping_until_its_system_is_down() -> None:
+    lab = Lab(RegionSettings(stop_seconds=30))
+    lab.instance()
+    (changed,) = lab.ec2("StopInstances", InstanceIds=[INSTANCE])["StoppingInstances"]
+    assert changed["CurrentState"]["Name"] == "stopping"
+    assert refused(lab, "StartInstances", InstanceIds=[INSTANCE]) == "IncorrectInstanceState"
+    lab.wait(30)
+    lab.ec2("StartInstances", InstanceIds=[INSTANCE])

@@ -210,6 +210,17 @@ def test_terminating_deletes_what_is_marked_and_frees_the_rest() -> None:
     assert refused(lab, "DescribeVolumes", VolumeIds=[marked]) == "InvalidVolume.NotFound"
 
 
+def test_a_call_takes_200_filter_values_in_all() -> None:
+    lab = Lab()
+    values = [f"vol-{number:017x}" for number in range(199)]
+    filters = [{"Name": "volume-id", "Values": values}, {"Name": "status", "Values": ["in-use"]}]
+    assert lab.ec2("DescribeVolumes", Filters=filters)["Volumes"] == []
+    filters[1]["Values"].append("available")
+    with pytest.raises(ApiError) as refused:
+        lab.ec2("DescribeVolumes", Filters=filters)
+    assert refused.value.code == "FilterLimitExceeded"
+
+
 def test_filters_and_wildcards() -> None:
     lab = Lab()
     lab.instance()

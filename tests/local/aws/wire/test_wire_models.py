@@ -160,6 +160,10 @@ def walk_ec2(made: Recorded, lab: Lab, snapshot: str) -> None:
         "ec2", "create_snapshot", VolumeId=volume, Description="of now",
         TagSpecifications=[{"ResourceType": "snapshot", "Tags": [{"Key": "a", "Value": "b"}]}],
     )  # fmt: skip
+    made.ask(
+        "ec2", "copy_snapshot", SourceRegion="eu-west-1", CompletionDurationMinutes=15,
+        SourceSnapshotId=lab.region.neighbour("eu-west-1").add_snapshot(size_gib=8),
+    )  # fmt: skip
     made.ask("ec2", "detach_volume", VolumeId=volume, InstanceId=INSTANCE)
     lab.wait(2)
     made.ask("ec2", "delete_volume", VolumeId=volume)
@@ -184,9 +188,10 @@ def walk_fast_restore_and_archive(made: Recorded, lab: Lab, snapshot: str) -> No
 
 
 def walk_instances(made: Recorded) -> None:
-    other = made.lab.region.add_instance(root_size_gib=0, platform="Windows")
-    for method in ("stop_instances", "start_instances", "reboot_instances", "terminate_instances"):
+    other = made.lab.region.add_instance(platform="Windows")
+    for method in ("stop_instances", "start_instances", "reboot_instances", "describe_instance_status"):
         made.ask("ec2", method, InstanceIds=[other])
+    made.ask("ec2", "terminate_instances", InstanceIds=[other])
 
 
 def walk_ssm(made: Recorded, lab: Lab) -> None:

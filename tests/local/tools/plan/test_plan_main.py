@@ -99,6 +99,17 @@ def test_json_is_what_post_plans_answers(run):
     assert answer["plans"][0]["facts"]["volumesOfSnapshot"] == 12
 
 
+def test_an_instance_type_of_which_aws_names_no_throughput_is_promised_nothing(run):
+    args = ("--data-gib", "100", "--instance-type", "t2.micro", "--deadline-minutes", "30")
+    _, shown, _ = run(*args)
+    assert "t2.micro: unknown throughput to EBS; no agent for it" in shown
+    _, out, _ = run("--json", *args)
+    (plan,) = json.loads(out)["plans"]
+    feasible = {one["strategy"]: one["feasible"] for one in plan["candidates"]}
+    assert not feasible["warm-up-agent"] | feasible["boosted-warm-up"]
+    assert plan["plan"]["strategy"] == "provisioned-rate"
+
+
 def test_the_region_decides_the_prices(run):
     _, out, _ = run("--json", "--region", "ap-northeast-1", "--strategy", "fast-snapshot-restore")
     answer = json.loads(out)

@@ -47,3 +47,5 @@ def test_the_examples_call_every_route_of_the_api_when_they_are_pasted(tmp_path)
     called = calls.read_text().replace("http://h/v1", "").splitlines()
     assert [route for route in routes() if not any(re.fullmatch(route, call) for call in called)] == []
     assert "GET /restores/restore-1" in called
+    # gp3 of less than 8 GiB has 3,000 IOPS, and may not have more
+    assert '{"throughputMibS": 250}' in text

@@ -15,7 +15,8 @@ def test_without_options_everything_has_a_default():
 def test_every_option_is_taken():
     text = (
         "--strategy warm-up-agent --size-gib 4 --written-percent 30 --deadline-minutes 60 --max-cost-usd 0.5 "
-        "--seed 7 --json --keep-running --skip-second --region cn-north-1 --state-dir /tmp/elsewhere"
+        "--seed 7 --json --keep-running --skip-second --scenario drill --region cn-north-1 "
+        "--state-dir /tmp/elsewhere"
     )
     options = parse(text.split())
     assert options.strategy == "warm-up-agent"
@@ -24,6 +25,7 @@ def test_every_option_is_taken():
     assert options.as_json
     assert options.keep_running
     assert options.skip_second
+    assert options.scenario == "drill"
     assert options.region == "cn-north-1"
     assert str(options.state_dir) == "/tmp/elsewhere"
 

@@ -57,6 +57,15 @@ def test_a_volume_that_could_not_be_examined_is_not_ready(run):
     assert problems(run) == ["2. By POST /restores: its volume could not be examined"]
 
 
+@pytest.mark.parametrize("outcome", ["passed", "late"])
+def test_a_drill_is_judged_by_its_outcome_as_its_volume_is_gone(run, outcome):
+    restore = run.restores[0]
+    restore.proof, restore.expected_outcome = None, "late"
+    restore.report["drill"] = {"outcome": outcome}
+    wrong = f"{restore.title}: the drill is {outcome}, and should be late"
+    assert problems(run) == ([] if outcome == "late" else [wrong])
+
+
 def test_a_failed_execution_is_told_in_words(run):
     restore = run.restores[0]
     restore.status, restore.error = "FAILED", "AgentFailedError"

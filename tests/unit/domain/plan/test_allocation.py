@@ -46,12 +46,14 @@ class TestFrontier:
         steps = frontier([ONE_TIB], PlanObjective(), TOKYO)
         assert kinds(steps) == [
             Strategy.PROVISIONED_RATE,
+            Strategy.FAST_SNAPSHOT_RESTORE,
+            Strategy.PROVISIONED_RATE,
             Strategy.BOOSTED_WARM_UP,
             Strategy.WARM_UP_AGENT,
         ]
-        # The highest rate, 450 + 1,048,576 / 300 / 0.9 s; the agent alone, 210 + 1,048,576 / 125 s.
+        # The highest rate, 450 + 1,048,576 / 300 / 0.9 s; the agent alone, 210 + 1,048,576 / 125 / 0.75 s.
         assert steps[0].deadline_seconds == pytest.approx(4_333.6, abs=0.1)
-        assert steps[-1].deadline_seconds == pytest.approx(8_598.6, abs=0.1)
+        assert steps[-1].deadline_seconds == pytest.approx(11_394.8, abs=0.1)
 
     def test_finds_where_fast_snapshot_restore_beats_the_rate_and_where_it_is_beaten(self):
         steps = frontier([ZONE_ONLY], PlanObjective(), TOKYO)

@@ -10,8 +10,10 @@ in common on an instance, measured before and after (the priors of rewarm.domain
     rate, background:  10 + 5 + 120 + 10          = 145   60 + 30 + 300 + 60           = 450, and loading
     FSR:               60 + 10 + 5 + 10 + 10      =  95   180 + 60 + 30 + 60 + 60      = 390, and its lead
 
-S3 gives one volume 64 x 0.5 MiB / 0.091 s = 351.65 MiB/s, of which 1 / 1.5 = 234.43 MiB/s is relied on; so no
-boost goes above 235 MiB/s. Prices: EBS pages for us-east-1, Price List and a published article for Tokyo.
+The agent reaches all of a volume's or instance's limit at P50, and 0.75 of it at P90: 93.75 of 125 MiB/s.
+What S3 gives a gp3 volume is promised as 100 MB/s = 95.367 MiB/s, so a boost promises more only up to
+95.367 / 0.75 = 127.2, in whole MiB/s 128. An account that has MEASURED 600 / 400 MiB/s gets more out of it.
+Prices: EBS pages for us-east-1, Price List and a published article for Tokyo.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from rewarm.domain.model import GIB, FastSnapshotRestore, PriceBook, Strategy, V
 from rewarm.domain.plan.estimates import EstimateLimits
 from rewarm.domain.plan.estimators import ESTIMATORS
 from rewarm.domain.plan.strategy import PlanObjective, choose_all
+from rewarm.domain.time.timings import PRIORS, Quantiles
 from rewarm.domain.volume.volume_types import VolumeSpeed
 from tests.support.builders import NOW, facts
 from tests.support.fakes import tokyo_prices
@@ -43,6 +46,7 @@ US_EAST_1 = PriceBook(
 )
 BOOKS = {"us-east-1": US_EAST_1, "ap-northeast-1": TOKYO}
 AGENT, BOOST = Strategy.WARM_UP_AGENT, Strategy.BOOSTED_WARM_UP
+MEASURED = replace(PRIORS, first_touch_mib_s=Quantiles(600.0, 400.0))
 RATE, FSR, ALONE = Strategy.PROVISIONED_RATE, Strategy.FAST_SNAPSHOT_RESTORE, Strategy.BACKGROUND
 
 
@@ -70,11 +74,11 @@ def zone_only(size_gib, **changes):
 
 # size GiB, strategy at its fastest, P50 s, P90 s, us-east-1 USD, ap-northeast-1 USD
 FASTEST = [
-    # 102,400 MiB / 125 = 819.2 s
-    (100, AGENT, 30 + 819.2, 210 + 819.2, "0", "0"),
-    # 102,400 / 235 = 435.7 s, / 234.43 = 436.8 s.
-    # (235 - 125) MiB/s x $0.04 / 730 h x 647 s / 3,600 = $0.001083; x $0.048: $0.001300
-    (100, BOOST, 30 + 435.7, 210 + 436.8, "0.001083", "0.001300"),
+    # 102,400 MiB / 125 = 819.2 s, / 93.75 = 1,092.3 s
+    (100, AGENT, 30 + 819.2, 210 + 1_092.3, "0", "0"),
+    # 102,400 / 128 = 800.0 s, / 95.367 = 1,073.7 s.
+    # (128 - 125) MiB/s x $0.04 / 730 h x 1,284 s / 3,600 = $0.000059; x $0.048: $0.000070
+    (100, BOOST, 30 + 800.0, 210 + 1_073.7, "0.000059", "0.000070"),
     # 102,400 / 300 = 341.3 s, / 0.9 = 379.3 s. 100 GiB x 300 x $0.000012 = $0.36; x $0.0000144 = $0.432
     (100, RATE, 145 + 341.3, 450 + 379.3, "0.36", "0.432"),
     # 100 / 1,024 TiB x 3,600 = 351.6 s, x 3,960 = 386.7 s; 10 credits an hour: 360 s.
@@ -82,29 +86,29 @@ FASTEST = [
     (100, FSR, 95 + 351.6 + 360, 390 + 386.7 + 360, "0.75", "0.90"),
     # below 1 TiB as long as for 1 TiB: 8 h = 28,800 s, 24 h = 86,400 s
     (100, ALONE, 145 + 28_800, 450 + 86_400, "0", "0"),
-    # 1,048,576 MiB / 125 = 8,388.6 s
-    (1_024, AGENT, 30 + 8_388.6, 210 + 8_388.6, "0", "0"),
-    # / 235 = 4,462.0 s, / 234.43 = 4,472.8 s. 110 x $0.04 / 730 x 4,683 s / 3,600 = $0.007841; $0.009409
-    (1_024, BOOST, 30 + 4_462.0, 210 + 4_472.8, "0.007841", "0.009409"),
+    # 1,048,576 MiB / 125 = 8,388.6 s, / 93.75 = 11,184.8 s
+    (1_024, AGENT, 30 + 8_388.6, 210 + 11_184.8, "0", "0"),
+    # / 128 = 8,192.0 s, / 95.367 = 10,995.1 s. 3 x $0.04 / 730 x 11,206 s / 3,600 = $0.000512; $0.000614
+    (1_024, BOOST, 30 + 8_192.0, 210 + 10_995.1, "0.000512", "0.000614"),
     # / 300 = 3,495.3 s (58 min, as AWS says), / 0.9 = 3,883.6 s. 1,024 x 300 x $0.000012 = $3.6864; $4.42368
     (1_024, RATE, 145 + 3_495.3, 450 + 3_883.6, "3.6864", "4.42368"),
     # 3,600 s and 3,960 s; one credit an hour: 3,600 s. P90 7,950 s = 133 min x $0.75 / 60 = $1.6625; $1.995
     (1_024, FSR, 95 + 3_600 + 3_600, 390 + 3_960 + 3_600, "1.6625", "1.995"),
     (1_024, ALONE, 145 + 28_800, 450 + 86_400, "0", "0"),
-    # 4,194,304 MiB / 125 = 33,554.4 s
-    (4_096, AGENT, 30 + 33_554.4, 210 + 33_554.4, "0", "0"),
-    # / 235 = 17,848.1 s, / 234.43 = 17,891.3 s. 110 x $0.04 / 730 x 18,102 s / 3,600 = $0.030308; $0.036369
-    (4_096, BOOST, 30 + 17_848.1, 210 + 17_891.3, "0.030308", "0.036369"),
+    # 4,194,304 MiB / 125 = 33,554.4 s, / 93.75 = 44,739.2 s
+    (4_096, AGENT, 30 + 33_554.4, 210 + 44_739.2, "0", "0"),
+    # / 128 = 32,768.0 s, / 95.367 = 43,980.5 s. 3 x $0.04 / 730 x 44,191 s / 3,600 = $0.002018; $0.002421
+    (4_096, BOOST, 30 + 32_768.0, 210 + 43_980.5, "0.002018", "0.002421"),
     # / 300 = 13,981.0 s, / 0.9 = 15,534.5 s. 4,096 x 300 x $0.000012 = $14.7456; $17.69472
     (4_096, RATE, 145 + 13_981.0, 450 + 15_534.5, "14.7456", "17.69472"),
     # 14,400 and 15,840 s; a credit in 4 h: 14,400 s. 30,630 s = 511 min x $0.75 / 60 = $6.3875; $7.665
     (4_096, FSR, 95 + 14_400 + 14_400, 390 + 15_840 + 14_400, "6.3875", "7.665"),
     # 4 x 8 h = 115,200 s, 4 x 24 h = 345,600 s
     (4_096, ALONE, 145 + 115_200, 450 + 345_600, "0", "0"),
-    # 16,777,216 MiB / 125 = 134,217.7 s
-    (16_384, AGENT, 30 + 134_217.7, 210 + 134_217.7, "0", "0"),
-    # / 235 = 71,392.4 s, / 234.43 = 71,565.3 s. 110 x $0.04 / 730 x 71,776 s / 3,600 = $0.120173; $0.144207
-    (16_384, BOOST, 30 + 71_392.4, 210 + 71_565.3, "0.120173", "0.144207"),
+    # 16,777,216 MiB / 125 = 134,217.7 s, / 93.75 = 178,957.0 s
+    (16_384, AGENT, 30 + 134_217.7, 210 + 178_957.0, "0", "0"),
+    # / 128 = 131,072.0 s, / 95.367 = 175,921.9 s. 3 x $0.04 / 730 x 176,132 s / 3,600 = $0.008043; $0.009651
+    (16_384, BOOST, 30 + 131_072.0, 210 + 175_921.9, "0.008043", "0.009651"),
     # / 300 = 55,924.1 s, / 0.9 = 62,137.8 s. 16,384 x 300 x $0.000012 = $58.9824; $70.77888
     (16_384, RATE, 145 + 55_924.1, 450 + 62_137.8, "58.9824", "70.77888"),
     # 57,600 and 63,360 s; a credit in 16 h: 57,600 s. 121,350 s = 2,023 min x $0.75 / 60 = $25.2875; $30.345
@@ -153,8 +157,8 @@ def test_fast_restore_that_somebody_else_has_enabled(size_gib, there, p50, p90, 
 
 # volumes of one snapshot, size GiB, strategy, P50 s, P90 s, all together in us-east-1 and in ap-northeast-1
 TWELVE = [
-    # 12 x 102,400 MiB / 593.75 MiB/s of the instance = 2,069.6 s, slower than 102,400 / 125
-    (100, AGENT, 30 + 2_069.6, 210 + 2_069.6, "0", "0"),
+    # 12 x 102,400 MiB / 593.75 MiB/s of the instance = 2,069.6 s, slower than 102,400 / 125; / 0.75 at P90
+    (100, AGENT, 30 + 2_069.6, 210 + 2_759.4, "0", "0"),
     # 6 min a credit, and nobody knows who gets the first: the last, after 72 min = 4,320 s.
     # P90 5,097 s = 85 min x $0.75 / 60 = $1.0625; $1.275. Twelve rates of 300 would be 12 x $0.36 = $4.32
     (100, FSR, 95 + 351.6 + 4_320, 390 + 386.7 + 4_320, "1.0625", "1.275"),
@@ -162,18 +166,18 @@ TWELVE = [
     # 102,400 / 100 = 1,024 s, / 0.9 = 1,137.8 s
     (100, RATE, 145 + 1_024.0, 450 + 1_137.8, "1.44", "1.728"),
     # 12 x 1,048,576 / 593.75 = 21,192.3 s
-    (1_024, AGENT, 30 + 21_192.3, 210 + 21_192.3, "0", "0"),
+    (1_024, AGENT, 30 + 21_192.3, 210 + 28_256.4, "0", "0"),
     # a credit an hour: 12 h = 43,200 s. 47,550 s = 793 min x $0.75 / 60 = $9.9125; $11.895
     (1_024, FSR, 95 + 3_600 + 43_200, 390 + 3_960 + 43_200, "9.9125", "11.895"),
     # 12 x 1,024 x 100 x $0.000012 = $14.7456; $17.69472
     (1_024, RATE, 145 + 10_485.8, 450 + 11_650.8, "14.7456", "17.69472"),
     # 12 x 4,194,304 / 593.75 = 84,769.1 s
-    (4_096, AGENT, 30 + 84_769.1, 210 + 84_769.1, "0", "0"),
+    (4_096, AGENT, 30 + 84_769.1, 210 + 113_025.5, "0", "0"),
     # a credit in 4 h: 48 h = 172,800 s. 189,030 s = 3,151 min: $39.3875; $47.265
     (4_096, FSR, 95 + 14_400 + 172_800, 390 + 15_840 + 172_800, "39.3875", "47.265"),
     (4_096, RATE, 145 + 41_943.0, 450 + 46_603.4, "58.9824", "70.77888"),
     # 12 x 16,777,216 / 593.75 = 339,076.4 s
-    (16_384, AGENT, 30 + 339_076.4, 210 + 339_076.4, "0", "0"),
+    (16_384, AGENT, 30 + 339_076.4, 210 + 452_101.8, "0", "0"),
     # a credit in 16 h: 192 h = 691,200 s. 754,950 s = 12,583 min: $157.2875; $188.745
     (16_384, FSR, 95 + 57_600 + 691_200, 390 + 63_360 + 691_200, "157.2875", "188.745"),
     (16_384, RATE, 145 + 167_772.2, 450 + 186_413.5, "235.9296", "283.11552"),
@@ -192,14 +196,18 @@ def test_twelve_volumes_of_one_snapshot(size_gib, strategy, p50, p90, us_east, t
 
 # facts, deadline s, what is chosen with its MiB/s, us-east-1 USD, ap-northeast-1 USD
 CHOSEN = [
-    # the agent is ready after 1,029.2 s and costs nothing
-    (full(100), 1_030, AGENT, None, "0", "0"),
-    # 1,029 - 210 = 819 s: 102,400 / 819 = 125.03, so 126 MiB/s. 1 x $0.04 / 730 x 1,023 s / 3,600 = $0.000016
-    (full(100), 1_029, BOOST, 126, "0.000016", "0.000019"),
+    # the agent is ready after 1,302.3 s and costs nothing
+    (full(100), 1_303, AGENT, None, "0", "0"),
+    # 1,302 - 210 = 1,092 s: 102,400 / 1,092 / 0.75 = 125.03, so 126 MiB/s and 1,293.6 s.
+    # 1 x $0.04 / 730 x 1,294 s / 3,600 = $0.000020
+    (full(100), 1_302, BOOST, 126, "0.000020", "0.000024"),
     # without the agent: 102,400 / 0.9 / (1,000 - 450) = 206.9. 100 x 207 x $0.000012
     (full(100, agent_available=False), 1_000, RATE, 207, "0.2484", "0.29808"),
-    # 2 h: 1,048,576 / (7,200 - 210) = 150.01. 26 x $0.04 / 730 x 7,155 s / 3,600 = $0.002832; $0.003398
-    (full(1_024), 7_200, BOOST, 151, "0.002832", "0.003398"),
+    # 2 h: no boost promises that. 1,048,576 / 0.9 / (7,200 - 450) = 172.6. 1,024 x 173 x $0.000012
+    (full(1_024), 7_200, RATE, 173, "2.125824", "2.550989"),
+    # Where S3 was measured, 1,048,576 / (7,200 - 210) / 0.75 = 200.02: 201 MiB/s, ready after 7,165.7 s.
+    # 76 x $0.04 / 730 x 7,166 s / 3,600 = $0.008289; $0.009947
+    (full(1_024, timings=MEASURED), 7_200, BOOST, 201, "0.008289", "0.009947"),
     # to a zone alone: 60 + 300 s in common, no boost. 1,048,576 / 0.9 / (7,200 - 360) = 170.3
     (zone_only(1_024), 7_200, RATE, 171, "2.101248", "2.521498"),
     # 3 h: 1,048,576 / 0.9 / 10,440 = 111.6, 1,024 x 112 x $0.000012 = $1.376; FSR's 130 min would be $1.625

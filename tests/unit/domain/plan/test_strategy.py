@@ -39,8 +39,13 @@ class TestReferenceCases:
         estimate = warm_up.warm_up_agent(facts(), BOOK, EstimateLimits())
         # 40,960 MiB / 125 MiB/s = 328 s; create 10, attach 5, delivery 5, verify 10.
         assert estimate.times.ready_p50 == pytest.approx(328 + 30, abs=1)
-        # P90: the same 125 MiB/s; 60 + 30 + 60 + 60.
-        assert estimate.times.ready_p90 == pytest.approx(328 + 210, abs=1)
+        # P90: three quarters of the 125 MiB/s; 60 + 30 + 60 + 60.
+        assert estimate.times.ready_p90 == pytest.approx(437 + 210, abs=1)
+
+    def test_an_instance_that_is_started_takes_its_boot_too(self):
+        times = warm_up.warm_up_agent(facts(), BOOK, EstimateLimits()).times
+        started = warm_up.warm_up_agent(facts(starts_instance=True), BOOK, EstimateLimits()).times
+        assert (started.ready_p50 - times.ready_p50, started.usable_p90 - times.usable_p90) == (60, 300)
 
     def test_one_tib_of_data_at_300_takes_58_minutes_and_at_100_175(self):
         full = no_instance(data_bytes=1024 * GIB)
@@ -105,6 +110,19 @@ class TestReferenceCases:
         outcome = estimators.fast_snapshot_restore(facts(**changes), BOOK, EstimateLimits())
         assert isinstance(outcome, Infeasible)
         assert reason in outcome.reason
+
+    @pytest.mark.parametrize(
+        "speed", [VolumeSpeed(64_001, 1_000.0, 1_000.0), VolumeSpeed(8_000, 2_000.0, 2_000.0)]
+    )
+    def test_fast_snapshot_restore_that_is_paid_already_is_taken_as_far_as_it_goes(self, speed):
+        enabled = FastSnapshotRestore("enabled", NOW, 1.0)
+        plan = decide(no_instance(speed=speed, fast_restore=enabled), 600.0).plan
+        assert plan.estimate.strategy is Strategy.FAST_SNAPSHOT_RESTORE
+        assert plan.estimate.decidable_usd == 0
+        assert not plan.deadline_missed
+        assert "its full benefit ends at 64,000 IOPS and 1,000 MiB/s" in plan.estimate.note
+        slower = no_instance(speed=VolumeSpeed(64_000, 1_000.0, 1_000.0), fast_restore=enabled)
+        assert decide(slower, 600.0).plan.estimate.note == ""
 
     def test_an_empty_snapshot_is_at_full_speed_at_once(self):
         empty = no_instance(data_bytes=0, written_bytes=0, written_blocks=0)

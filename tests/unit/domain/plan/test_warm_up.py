@@ -22,6 +22,8 @@ from tests.support.facts import TOKYO
 
 STEADY = InstanceRate(100.0, 0, 100.0)
 GP3 = VolumeSettings("gp3", 100, 3_000, 125)
+S3_ALONE = Timings(first_touch_mib_s=Quantiles(352.0, 235.0), warm_up_share=Quantiles(1.0, 1.0))
+"""An account in which nothing but S3 keeps the agent from the lowest limit."""
 
 
 def reading(the_facts):
@@ -84,20 +86,41 @@ class TestSharedSeconds:
 class TestAgent:
     def test_a_fast_volume_is_held_back_by_s3(self):
         found = reading(facts(speed=VolumeSpeed(80_000, 2_000.0, 2_000.0)))
-        # 64 fetches of 512 KiB at a time, 91 ms each: 351.6 MiB/s, and 1.5 times as long on a bad day.
-        assert found.p50 == pytest.approx(40_960 / 351.648, rel=1e-4)
-        assert found.p90 == pytest.approx(1.5 * found.p50)
+        # Published are 130 to 140 MB/s; promised are 100 MB/s.
+        assert found.p50 == pytest.approx(40_960 * 1.048576 / 135)
+        assert found.p90 == pytest.approx(40_960 * 1.048576 / 100)
+
+    @pytest.mark.parametrize("volume_type", ["io1", "io2"])
+    def test_s3_gives_volumes_with_provisioned_iops_more(self, volume_type):
+        settings = VolumeSettings(volume_type, 100, 64_000)
+        limits = InstanceEbsLimits(7_500.0, 7_500.0, 260_000, 260_000)
+        found = reading(facts(settings=settings, speed=speed(settings), instance_limits=limits))
+        # 700 MB/s; and 351.6 MiB/s on a bad day.
+        assert found.p50 == pytest.approx(40_960 * 1.048576 / 700)
+        assert found.p90 == pytest.approx(1.5 * 40_960 / 351.648, rel=1e-4)
+
+    @pytest.mark.parametrize("size_gib", [100, 1_024, 16_384])
+    def test_the_promise_is_as_much_later_as_there_is_data(self, size_gib):
+        found = reading(facts(written_bytes=size_gib * GIB))
+        assert found.p90 - found.p50 == pytest.approx(size_gib * 1_024 / 125 / 3)
 
     def test_a_small_instance_is_expected_to_burst_and_promises_only_its_baseline(self):
         limits = InstanceEbsLimits(43.0, 260.0, 2_000, 11_800)
-        found = reading(facts(instance_limits=limits, speed=VolumeSpeed(6_000, 500.0, 500.0)))
+        found = reading(
+            facts(instance_limits=limits, speed=VolumeSpeed(6_000, 500.0, 500.0), timings=S3_ALONE)
+        )
         assert found.p50 == pytest.approx(40_960 / 260)
         assert found.p90 == pytest.approx(40_960 / 43)
 
     def test_the_burst_is_expected_for_half_an_hour_only(self):
         limits = InstanceEbsLimits(43.0, 260.0, 2_000, 11_800)
         found = reading(
-            facts(instance_limits=limits, speed=VolumeSpeed(6_000, 500.0, 500.0), written_bytes=1_024 * GIB)
+            facts(
+                instance_limits=limits,
+                speed=VolumeSpeed(6_000, 500.0, 500.0),
+                written_bytes=1_024 * GIB,
+                timings=S3_ALONE,
+            )
         )
         # 1,800 s at 260 MiB/s are 468,000 MiB; the other 580,576 MiB come at 43 MiB/s.
         assert found.p50 == pytest.approx(1_800 + 580_576 / 43)
@@ -108,22 +131,30 @@ class TestAgent:
         # 200 IOPS of 256 KiB are 50 MiB/s.
         assert reading(facts(instance_limits=limits)).p50 == pytest.approx(40_960 / 50)
 
+    @pytest.mark.parametrize("estimator", [warm_up_agent, boosted_warm_up])
+    @pytest.mark.parametrize("known", [{}, {"maximum_throughput_mib_s": 500.0}, {"baseline_iops": 4_000}])
+    def test_an_instance_whose_throughput_aws_does_not_name_is_promised_nothing(self, estimator, known):
+        limits = replace(InstanceEbsLimits(None, None, None, None), **known)
+        outcome = estimator(facts(instance_limits=limits, settings=GP3), TOKYO, EstimateLimits(1e9))
+        assert isinstance(outcome, Infeasible)
+        assert "AWS names no EBS throughput of the instance type" in outcome.reason
+
     def test_two_on_one_instance_take_as_long_as_it_has_throughput_for(self):
         limits = InstanceEbsLimits(100.0, 100.0, 20_000, 20_000)
         found = reading(facts(instance_limits=limits, read_beside=(40 * GIB,)))
         assert found.p50 == pytest.approx(2 * 40_960 / 100)
 
     def test_reads_as_much_of_its_limit_as_earlier_restores_did(self):
-        timings = Timings(warm_up_share=Quantiles(0.96, 0.8))
+        timings = replace(S3_ALONE, warm_up_share=Quantiles(0.96, 0.8))
         found = reading(facts(timings=timings))
         assert (found.p50, found.p90) == pytest.approx((40_960 / 120, 40_960 / 100))
 
     def test_blocks_that_were_never_written_come_at_the_volumes_rate(self):
         fast = {
             "speed": VolumeSpeed(16_000, 1_000.0, 1_000.0),
-            "instance_limits": InstanceEbsLimits(*[None] * 4),
+            "instance_limits": InstanceEbsLimits(7_500.0, 7_500.0, 260_000, 260_000),
         }
-        timings = Timings(first_touch_mib_s=Quantiles(200.0, 100.0))
+        timings = replace(S3_ALONE, first_touch_mib_s=Quantiles(200.0, 100.0))
         written, whole = (
             reading(facts(**fast, timings=timings, settings=GP3, scope=scope))
             for scope in (Scope.WRITTEN, Scope.WHOLE)
@@ -152,14 +183,18 @@ class TestAgent:
 
 class TestBoost:
     def boosted(self, limits=EstimateLimits(), **changes):  # noqa: B008 - frozen
-        return boosted_warm_up(facts(settings=GP3, **changes), TOKYO, limits)
+        return boosted_warm_up(facts(**{"settings": GP3, "timings": S3_ALONE, **changes}), TOKYO, limits)
 
     def test_without_a_deadline_it_is_as_much_as_can_be_relied_on(self):
-        # 351.65 / 1.5 = 234.4 MiB/s: more would be waste. gp3 needs 4 IOPS a MiB/s, and has 3,000.
+        # More than S3 gives would be waste. gp3 needs 4 IOPS a MiB/s, and has 3,000.
         assert self.boosted().boost == BoostSettings("gp3", 3_000, 235)
 
+    def test_nothing_published_promises_more_of_gp3_than_100_mb_s(self):
+        # 95.4 MiB/s from S3, where the agent reaches 0.75 of the volume's: 127.2 MiB/s.
+        assert self.boosted(timings=Timings()).boost == BoostSettings("gp3", 3_000, 128)
+
     def test_needs_more_iops_where_s3_gives_more(self):
-        timings = Timings(first_touch_mib_s=Quantiles(1_500.0, 1_000.0))
+        timings = replace(S3_ALONE, first_touch_mib_s=Quantiles(1_500.0, 1_000.0))
         limits = InstanceEbsLimits(2_000.0, 2_000.0, 80_000, 80_000)
         estimate = self.boosted(timings=timings, instance_limits=limits)
         assert estimate.boost == BoostSettings("gp3", 4_000, 1_000)
@@ -178,7 +213,8 @@ class TestBoost:
         assert self.boosted(max_warm_up_mib_s=140).boost.throughput_mib_s == 140
 
     def test_the_whole_volume_gains_beyond_what_s3_gives(self):
-        slow_s3 = facts(settings=GP3, timings=Timings(first_touch_mib_s=Quantiles(200.0, 150.0)))
+        timings = replace(S3_ALONE, first_touch_mib_s=Quantiles(200.0, 150.0))
+        slow_s3 = facts(settings=GP3, timings=timings)
         steps = [boosts_of(replace(slow_s3, scope=one), TOKYO).steps_mib_s for one in Scope]
         assert steps[0][-1] == steps[1][-1] == 150
         assert steps[2][-1] > 150
@@ -193,8 +229,8 @@ class TestBoost:
         io2 = VolumeSettings("io2", 100, 400)
         book = replace(TOKYO, iops_usd_per_month={"io2": Decimal("0.074")})
         estimate = boosted_warm_up(facts(settings=io2, speed=speed(io2)), book, EstimateLimits())
-        # 235 MiB/s in I/Os of 256 KiB; 400 IOPS are 100 MiB/s.
-        assert estimate.boost == BoostSettings("io2", 940, None)
+        # 234.4 MiB/s from S3 / 0.75, so 313 MiB/s in I/Os of 256 KiB; 400 IOPS are 100 MiB/s.
+        assert estimate.boost == BoostSettings("io2", 1_252, None)
 
     @pytest.mark.parametrize(
         ("changes", "reason"),
@@ -228,7 +264,7 @@ class TestBoost:
         assert reason in outcome.reason
 
     def test_every_step_makes_it_earlier(self):
-        boosts = boosts_of(facts(settings=GP3), TOKYO)
+        boosts = boosts_of(facts(settings=GP3, timings=S3_ALONE), TOKYO)
         times = [boosts.ready_p90(mib_s) for mib_s in boosts.steps_mib_s]
         assert (boosts.steps_mib_s[0], boosts.steps_mib_s[-1]) == (126, 235)
         assert times == sorted(times, reverse=True)

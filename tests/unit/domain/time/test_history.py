@@ -148,16 +148,76 @@ class TestLearned:
         assert (found.measure_seconds.p50, found.delivery_seconds.p50) == (8, 2)
         assert found.metric_delay_seconds.p50 == 90
         assert found.warm_up_share.p50 == pytest.approx(120 / 125)
-        assert found.first_touch_mib_s == PRIORS.first_touch_mib_s
+        assert found.first_touch_mib_s == Quantiles(PRIORS.first_touch_mib_s.p50, pytest.approx(120))
         assert found.basis_of(Strategy.WARM_UP_AGENT) == FigureBasis("history", 12)
         assert found.basis_of(Strategy.BOOSTED_WARM_UP) == FigureBasis("history", 12)
         assert found.basis_of(Strategy.BACKGROUND) == FigureBasis("priors", 0)
 
     def test_a_reader_far_below_its_limit_teaches_what_s3_gives(self):
-        slow = {Phase.READ: 40 * 1024 / 200}
-        found = timings(*(record(number, seconds=slow, read_limit_mib_s=500.0) for number in range(6)))
+        found = timings(*(self.read_at(200, number) for number in range(6)))
         assert found.first_touch_mib_s.p50 == pytest.approx(200)
         assert found.warm_up_share == PRIORS.warm_up_share
+
+    def read_at(self, mib_s: float, number: int = 0, limit: float = 1_000.0, volume_type: str = "gp3"):
+        likeness = replace(HERE, volume_type=volume_type)
+        seconds = {Phase.READ: 40 * 1024 / mib_s}
+        return record(number, seconds=seconds, read_limit_mib_s=limit, likeness=likeness)
+
+    def of_io2(self, *records: Measured):
+        return learned(records, replace(HERE, volume_type="io2"), now=NOW)
+
+    @pytest.mark.parametrize("measured", [40.0, 130.0, 200.0, 300.0])
+    def test_one_restore_shows_what_s3_gives_and_two_how_far_it_can_be_relied_on(self, measured):
+        prior = PRIORS.first_touch_mib_s
+        one = timings(self.read_at(measured)).first_touch_mib_s
+        two = timings(*(self.read_at(measured, number) for number in range(2))).first_touch_mib_s
+        assert (one.p50, two.p50) == (pytest.approx(measured), pytest.approx(measured))
+        assert two.p90 == pytest.approx(measured / 1.5)
+        # In time: a third of the way from there to the prior is left after one.
+        assert 1 / one.p90 == pytest.approx(max(1.5 / measured * 2 / 3 + 1 / prior.p90 / 3, 1 / one.p50))
+
+    @pytest.mark.parametrize("measured", [400.0, 700.0, 1_144.0])
+    def test_io2_is_planned_by_what_it_showed_after_two_restores(self, measured):
+        read = [self.read_at(measured, number, 4_000.0, "io2") for number in range(2)]
+        found = self.of_io2(*read).first_touch_io_mib_s
+        assert found.p50 == pytest.approx(measured)
+        assert found.p90 == pytest.approx(measured / 1.5)
+
+    def test_gp3_and_io2_teach_nothing_of_each_other(self):
+        fast = [self.read_at(900, number, 4_000.0, "io2") for number in range(9)]
+        assert timings(*fast).first_touch_mib_s == PRIORS.first_touch_mib_s
+        slow = [self.read_at(120, number) for number in range(9)]
+        assert self.of_io2(*slow).first_touch_io_mib_s == PRIORS.first_touch_io_mib_s
+
+    def test_a_slow_reader_on_another_instance_type_says_nothing_of_s3(self):
+        """It may have met the baseline of that type. A fast one cannot have."""
+        slow, fast = (
+            [
+                replace(self.read_at(mib_s, number), likeness=replace(HERE, instance_type="t3.medium"))
+                for number in range(4)
+            ]
+            for mib_s in (43, 250)
+        )
+        assert timings(*slow).first_touch_mib_s == PRIORS.first_touch_mib_s
+        assert timings(*fast).first_touch_mib_s.p50 == pytest.approx(250)
+
+    def test_ten_restores_promise_the_slowest_of_them(self):
+        found = timings(*(self.read_at(200 + number, number) for number in range(10))).first_touch_mib_s
+        assert found.p90 == pytest.approx(200)
+
+    def test_who_meets_a_limit_above_what_s3_is_expected_to_give_raises_it(self):
+        met = [self.read_at(980, number, 1_000.0, "io2") for number in range(2)]
+        assert self.of_io2(*met).first_touch_io_mib_s.p50 == pytest.approx(980)
+
+    @pytest.mark.parametrize(
+        ("count", "promised"), [(1, PRIORS.first_touch_io_mib_s.p90), (2, 320), (10, 480)]
+    )
+    def test_who_meets_a_lower_limit_shows_that_s3_gives_no_less(self, count, promised):
+        met = [self.read_at(480, number, 500.0, "io2") for number in range(count)]
+        small = [self.read_at(124, 20 + number, 125.0, "io2") for number in range(3)]
+        found = self.of_io2(*met, *small).first_touch_io_mib_s
+        assert found.p50 == PRIORS.first_touch_io_mib_s.p50
+        assert found.p90 == pytest.approx(promised)
 
     def test_what_exceeded_its_limit_does_not_promise_others_more_than_theirs(self):
         fast = {Phase.READ: 40 * 1024 / 200}

@@ -1,6 +1,8 @@
-"""State Announce Failure."""
+"""States Announce Failure and Announce Drill."""
 
 from __future__ import annotations
+
+from typing import Any, ClassVar
 
 import pytest
 
@@ -17,6 +19,7 @@ from tests.support.builders import (
     VOLUME_ID,
     World,
     at,
+    request,
 )
 
 
@@ -176,3 +179,46 @@ class TestNextSteps:
     def test_an_old_volume_that_is_back_in_its_place_is_not_to_be_deleted(self):
         account = {"removed": [f"volume {VOLUME_ID}"], "kept": ["volume vol-0: it is back in its place"]}
         assert self.steps(self.CANCELLED, cleanUp0=account) == []
+
+
+class TestDrilled:
+    DRILL: ClassVar[dict[str, Any]] = {
+        "restoreId": RESTORE_ID, "runbook": "rewarm-orders", "at": "2026-11-21T03:00:00Z",
+        "outcome": "passed", "recoverySeconds": 309, "recoveryObjectiveSeconds": 600, "pointSeconds": 86_400,
+    }  # fmt: skip
+
+    def told(self, **changes):
+        world = World()
+        say(world, "drill", {"drill": {**self.DRILL, **changes}, "pageKey": None})
+        return world.messages.sent[0]
+
+    def test_says_what_it_took_against_each_objective(self):
+        message = self.told()
+        assert message["title"] == "Drill passed: rewarm-orders was back at full speed after 5 min 09 s"
+        assert message["severity"] == "good"
+        assert message["text"].splitlines() == [
+            "Recovery time: 5 min 09 s; the objective of 10 min is met.",
+            (
+                "Recovery point: the oldest snapshot was started 24 h before the drill; "
+                "there is no objective for it."
+            ),
+            "The volumes of the drill are deleted.",
+        ]
+
+    def test_a_late_one_is_a_warning_and_says_what_was_missed(self):
+        message = self.told(outcome="late", pointObjectiveSeconds=3600)
+        assert message["title"].startswith("Drill late: rewarm-orders")
+        assert message["severity"] == "warning"
+        assert "was started 24 h before the drill; the objective of 1 h is missed." in message["text"]
+
+    def test_every_other_message_of_a_drill_says_so(self):
+        world = World()
+        details = {"failure": {"error": "AgentFailedError", "cause": "x"}, "results": [], "pageKey": None}
+        event = AnnounceEvent(
+            restore_id=RESTORE_ID, now=at(9), event="failed", details=details,
+            request=request(drill={"runbook": "rewarm-orders"}),
+        )  # fmt: skip
+        announce(event, table=world.table, messages=world.messages)
+        sent = world.messages.sent[0]
+        assert sent["title"].startswith("Drill: Restore failed")
+        assert sent["text"].endswith("This is a drill: its volumes are deleted at its end.")

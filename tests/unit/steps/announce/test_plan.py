@@ -47,7 +47,7 @@ class TestPlan:
             world, "plan", plan_details(plans=[{**volume_plan().to_json(), "plan": plan(strategy).to_json()}])
         )
         next_step, cancelling = world.messages.sent[0]["nextSteps"]
-        assert cancelling == f"To cancel: DELETE /restores/{RESTORE_ID}."
+        assert cancelling == f"To cancel: rewarm cancel {RESTORE_ID} (or DELETE /restores/{RESTORE_ID})."
         assert next_step.startswith("The volume can be used in about ")
         assert next_step.endswith(f", {speed}.")
 

@@ -245,7 +245,7 @@ class TestSweepOfUnreleased:
         )
         prepare_snapshot(
             event,
-            wired(PrepareSnapshotPorts, world),
+            wired(PrepareSnapshotPorts, world, stack_name="rewarm"),
         )
         say_ready(world, plan(Strategy.FAST_SNAPSHOT_RESTORE))
         world.table.update(RESTORE_ID, {"status": "ready"})

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from rewarm.contracts import ReplacedVolume
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.model import Strategy
 from tests.support.announcing import say
 from tests.support.builders import (
     DEVICE,
+    INSTANCE_ID,
     RESTORE_ID,
     SOURCE_VOLUME_ID,
     VOLUME_ID,
@@ -43,6 +45,21 @@ class TestAttached:
         assert message["title"] == f"{VOLUME_ID} is attached to i-0123456789abcdef0 and can be used"
         assert "Full speed in about 8 min by warm-up-agent." in message["text"]
         assert world.table.records[RESTORE_ID]["status"] == "initializing"
+
+    def test_says_when_the_instance_was_started_and_that_the_old_volume_stays_out(self):
+        world = World()
+        times = {"startedAt": "2026-11-21T03:02:00Z", "upAt": "2026-11-21T03:03:00Z"}
+        world.table.update(RESTORE_ID, {"instance": {"instanceId": INSTANCE_ID, "state": "up", **times}})
+        old = ReplacedVolume(volume_id="vol-00000000000000000", size_gib=8)
+        volume = assignment(starts_instance=True, replaces=old)
+        say(world, "attached", {**self.details(), "volume": volume.to_json()})
+        message = world.messages.sent[0]
+        assert (
+            f"{INSTANCE_ID} was started with its new volumes at 2026-11-21 03:02 UTC and was up at "
+            "2026-11-21 03:03 UTC. It is still slow"
+        ) in message["text"]
+        assert "If the restore fails" not in message["text"]
+        assert message["nextSteps"][0].startswith("Use the instance")
 
     def test_says_where_windows_has_it_online(self):
         world = World()

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import CleanUpEvent, CreateVolumeEvent, PrepareSnapshotEvent
+from rewarm.contracts import CleanUpEvent, CreateVolumeEvent, Failure, PrepareSnapshotEvent
 from rewarm.domain.errors import (
     AccessDeniedError,
     IncompleteCleanUpError,
@@ -19,6 +19,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import Attachment, Strategy
 from rewarm.domain.volume.performance import Performance
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, clean_up
+from rewarm.steps.replace.started import StartedPorts
 from rewarm.steps.volume.create_volume import CreateVolumePorts, create_volume
 from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
 from tests.support.builders import (
@@ -122,6 +123,11 @@ class TestCleanUp:
         volume = world.volumes.volumes[VOLUME_ID]
         assert volume.attachments == (Attachment(INSTANCE_ID, DEVICE, "attached"),)
         assert volume.settings.tags["rewarm:failed"] == RESTORE_ID
+
+    def test_deletes_the_volume_of_a_drill_although_it_was_announced(self, world):
+        world.volumes.attach(VOLUME_ID, INSTANCE_ID, DEVICE)
+        result = clean(world, announced=True, drill={"runbook": "rewarm-orders"})
+        assert result.removed == [f"volume {VOLUME_ID}"]
 
     def test_keeps_the_volume_where_the_request_says_so(self, world):
         result = clean(world, onFailure="keep")
@@ -278,6 +284,16 @@ class TestCleanUp:
         with pytest.raises(IncompleteCleanUpError, match=r"to be gp3 iops=3000.*ec2:ModifyVolume"):
             clean(world, volume_id=boosted, announced=True)
 
+    def test_a_volume_that_is_gone_is_removed_whatever_the_answer_was(self, world, monkeypatch):
+        """The answer of the first call was lost; the second is refused, as the tag that allows it is gone."""
+
+        def refused(volume_id):
+            del world.volumes.volumes[volume_id]
+            raise AccessDeniedError("ec2:DeleteVolume")
+
+        monkeypatch.setattr(world.volumes, "delete", refused)
+        assert clean(world).removed == [f"volume {VOLUME_ID}"]
+
     def test_one_failure_keeps_nothing_else_from_being_removed(self, world):
         world.commands.failure = AccessDeniedError("ssm:CancelCommand")
         with pytest.raises(IncompleteCleanUpError, match="command command-1: ssm:CancelCommand"):
@@ -323,3 +339,52 @@ def test_what_is_known_of_the_volume_is_kept_for_the_report():
         wired(CleanUpPorts, world),
     )
     assert world.table.records[RESTORE_ID]["story3"] == event.story
+
+
+class TestStartedInstance:
+    """With target.start: all of its volumes or none, until it is up."""
+
+    def clean(self, world):
+        event = CleanUpEvent(
+            restore_id=RESTORE_ID,
+            now=NOW,
+            request=request(),
+            volume=assignment(starts_instance=True),
+            volume_id=VOLUME_ID,
+            failure=Failure(error="QuotaExceededError", cause="no volumes left"),
+        )
+        return clean_up(
+            event, wired(CleanUpPorts, world, started=wired(StartedPorts, world, states=world.instances))
+        )
+
+    @pytest.fixture
+    def started(self, world):
+        world.volumes.attach(VOLUME_ID, INSTANCE_ID, DEVICE)
+        noted = {"instanceId": INSTANCE_ID, "state": "started", "startedAt": "2026-11-21T03:00:00Z"}
+        world.table.records[RESTORE_ID]["instance"] = noted
+        return world
+
+    def test_it_is_stopped_before_a_volume_leaves_it(self, started):
+        with pytest.raises(ServiceUnavailableError, match=f"{INSTANCE_ID} is being stopped"):
+            self.clean(started)
+        assert started.instances.get(INSTANCE_ID).state == "stopped"
+        assert started.volumes.volumes[VOLUME_ID].attachments
+        assert self.clean(started).removed == [f"volume {VOLUME_ID}"]
+
+    def test_one_that_is_up_keeps_its_volumes(self, started):
+        started.table.records[RESTORE_ID]["instance"]["state"] = "up"
+        (kept,) = self.clean(started).kept
+        assert f"volume {VOLUME_ID}" in kept
+        assert "usable and may hold new data" in kept
+        assert started.instances.get(INSTANCE_ID).state == "running"
+
+    def test_a_volume_that_fails_before_the_start_keeps_the_instance_from_it(self, started):
+        started.table.records[RESTORE_ID].pop("instance")
+        started.volumes.detach(VOLUME_ID, INSTANCE_ID)
+        self.clean(started)
+        noted = started.table.records[RESTORE_ID]["instance"]
+        assert noted["state"] == "given-up"
+        why = (
+            "volume 0 of this restore has failed (QuotaExceededError: no volumes left), and an instance gets"
+        )
+        assert noted["reason"].startswith(why)

@@ -116,6 +116,13 @@ class TestAbortedRestores:
         assert "rewarm:failed" not in world.volumes.volumes[VOLUME_ID].settings.tags
         assert f"volume {VOLUME_ID} (ready)" in world.messages.sent[0]["text"]
 
+    @pytest.mark.parametrize("mark", [{"settled0": True}, {"attached0": {"volumeId": VOLUME_ID}}])
+    def test_the_volume_of_a_drill_is_deleted_however_far_it_came(self, world, mark):
+        world.begun(request=request(drill={"runbook": "rewarm-orders"}).to_json(), **mark)
+        world.made()
+        world.sweep()
+        assert world.volumes.deleted == [VOLUME_ID]
+
     def test_nothing_that_is_late_can_announce_or_finish_it_any_more(self, world):
         world.begun()
         world.sweep()

@@ -56,6 +56,30 @@ def test_the_next_plan_takes_over_and_says_why():
     assert found.spent_usd == 0
 
 
+def test_a_copy_is_waited_for_and_paid_once():
+    """Its hour is over, and its 5 dollars are in the price of the plan that takes over."""
+    copy = CostPart(item="Time-based snapshot copy", usd=Decimal(5), arithmetic="")
+    copied = {"phases": {"copy": (3_600.0, 3_660.0)}, "copy_minutes": 60}
+    failed = RATE.model_copy(
+        update={"cost_usd": RATE.cost_usd + 5, "cost_parts": [*RATE.cost_parts, copy], **copied}
+    )
+    other = plan(
+        FSR,
+        cost_usd=Decimal("5.90"),
+        cost_parts=[copy],
+        ready_p90_seconds=4_560,
+        usable_seconds=3_700,
+        **copied,
+    )
+    values = {"plan": failed, "fallbacks": [other], "volume_id": VOLUME_ID, "deadline_at": at(30)}
+    found = choose("AgentUnreachableError", budget_usd=Decimal("6.30"), **values)
+    assert (found.how, found.spent_usd) == (How.NEW_VOLUME, Decimal("0.40"))
+    assert (found.plan.ready_p90_seconds, found.plan.phases) == (900, {})
+    assert not found.plan.deadline_missed
+    short = choose("AgentUnreachableError", budget_usd=Decimal("6.29"), **values)
+    assert short.rejected == ["fast-snapshot-restore: it costs $5.90, and the budget leaves $5.89"]
+
+
 def test_a_volume_that_was_made_has_cost_its_rate():
     found = choose("AgentUnreachableError", volume_id=VOLUME_ID, budget_usd=Decimal("1.00"))
     assert found.spent_usd == Decimal("0.40")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +31,8 @@ from tests.support.builders import (
 from tests.support.holds import FakePace
 from tests.support.wired import wired
 
+CALIBRATION = Path("events/calibration.json")
+
 
 def choose(world, body=None, *, volumes=None, minutes=None, pace=None, approved=None, **objective):
     event = ChooseStrategyEvent(
@@ -40,6 +44,16 @@ def choose(world, body=None, *, volumes=None, minutes=None, pace=None, approved=
         approved=approved,
     )
     return choose_strategy(event, wired(ChooseStrategyPorts, world, pace=pace or FakePace()))
+
+
+def calibrated(**values):
+    """A kept calibration of these figures."""
+    figures = {
+        name: {"value": value, "low": value, "high": value, "observations": 9}
+        for name, value in values.items()
+    }
+    example = json.loads(CALIBRATION.read_text(encoding="utf-8"))
+    return {"calibration": {**example, "figures": figures}, "storedAt": None}
 
 
 class TestChooseStrategy:
@@ -141,14 +155,16 @@ class TestChooseStrategy:
             choose(World(), TO_ZONE, volumes=volumes, strategy="provisioned-rate", maxCostUsd=0.1727)
 
     def test_a_boost_says_what_the_volume_is_created_with_and_for_how_long(self):
-        (one,) = choose(World(), minutes=8).plans
+        world = World()
+        world.history.calibrated = calibrated(firstTouchMs=91, fetchConcurrency=64, fetchUnitKib=512)
+        (one,) = choose(world, minutes=8).plans
         assert one.plan.strategy is Strategy.BOOSTED_WARM_UP
         # 8 min less 60 + 30 + 60 + 60 s (create, attach, deliver, verify) leave 270 s:
-        # 40,960 MiB / 270 s = 151.7 MiB/s. 27 MiB/s x $0.048 / 730 h x 0.1333 h = $0.000237.
+        # 40,960 MiB / 270 s / 0.75 = 202.3 MiB/s. 78 MiB/s x $0.048 / 730 h x 0.1333 h = $0.000684.
         assert (one.plan.boost.volume_type, one.plan.boost.iops) == ("gp3", 3_000)
-        assert one.plan.boost.throughput_mib_s == 152
-        assert one.plan.cost_parts[1].usd == Decimal("0.000237")
-        assert one.plan.cost_parts[1].arithmetic == "(27 MiB/s x $0.048) a month / 730 h x 0.13 h"
+        assert one.plan.boost.throughput_mib_s == 203
+        assert one.plan.cost_parts[1].usd == Decimal("0.000684")
+        assert one.plan.cost_parts[1].arithmetic == "(78 MiB/s x $0.048) a month / 730 h x 0.13 h"
 
     def test_the_parts_of_the_time_add_up(self):
         (one,) = choose(World(), minutes=30).plans

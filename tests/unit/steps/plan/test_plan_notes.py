@@ -6,12 +6,15 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
+import pytest
+
 from rewarm.contracts import PassedOverSnapshot
-from rewarm.contracts.values import Boost, Candidate, NewVolume
-from rewarm.domain.model import PriceFigure, Strategy
+from rewarm.contracts.values import Boost, Candidate, CostPart, NewVolume
+from rewarm.domain.model import GIB, PriceFigure, Strategy
+from rewarm.domain.time.measured import Phase
 from rewarm.domain.volume.extents import Scope
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
-from tests.support.builders import NOW, SNAPSHOT_ID, assignment, volume_plan
+from tests.support.builders import NOW, SNAPSHOT_ID, assignment, plan, volume_plan
 from tests.support.fakes import tokyo_prices
 
 
@@ -49,13 +52,100 @@ def test_a_volume_that_is_larger_than_its_snapshot_is_named():
     assert plan_notes([planned(Strategy.BACKGROUND, volume=asked_for)], book(), NOW) == []
 
 
+def test_an_instance_that_is_started_is_named_once():
+    plans = [planned(Strategy.WARM_UP_AGENT, starts_instance=True)] * 2
+    (note,) = plan_notes(plans, book(), NOW)
+    assert note.startswith(
+        "i-0123456789abcdef0 is stopped. It is started once its volumes are attached; if it"
+    )
+
+
 def test_a_snapshot_of_unknown_size_is_named_once():
     plans = [planned(Strategy.WARM_UP_AGENT, data_bytes_from="volumeSize")] * 2
     (note,) = plan_notes(plans, book(), NOW)
     assert note.startswith(
-        f"EC2 does not say how much data {SNAPSHOT_ID} holds, so this plan counts the whole"
+        f"EC2 does not say how much data {SNAPSHOT_ID} holds, so this plan counts the whole volume, the most"
     )
+    assert note.endswith("its plan costs no more, and is in time wherever this one is.")
     assert plan_notes([planned(Strategy.WARM_UP_AGENT, data_bytes_from="writtenBlocks")], book(), NOW) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        # Of 2 h, the agent reads 100 min.
+        ({"phases": {Phase.READ: (4_000, 6_000)}}, "within 1 h 10 min instead of 2 h (P90)."),
+        # 600 GiB at 200 MiB/s take 51.2 min at the least.
+        (
+            {"initialization_rate_mib_s": 200},
+            "within 1 h 35 min instead of 2 h (P90), and the rate costs half.",
+        ),
+    ],
+)
+def test_a_snapshot_of_unknown_size_says_how_wrong_the_plan_may_be(changes, words):
+    made = plan(ready_p90_seconds=7_200, **changes)
+    volume = assignment(data_bytes=600 * GIB, data_bytes_from="volumeSize")
+    _, note = plan_notes([volume_plan(plan=made, volume=volume)], book(), NOW)
+    assert note == f"With half the data, full speed comes {words}"
+
+
+@pytest.mark.parametrize(("iops", "throughput"), [(16_000, 1_000), (64_000, 1_000)])
+def test_fast_snapshot_restore_is_enough_for_all_but_the_fastest_volumes(iops, throughput):
+    made = plan(Strategy.FAST_SNAPSHOT_RESTORE)
+    volume = NewVolume(volume_type="gp3", size_gib=1_024, iops=iops, throughput_mib_s=throughput)
+    assert plan_notes([volume_plan(plan=made, volume=assignment(volume=volume))], book(), NOW) == []
+
+
+def test_what_fast_snapshot_restore_leaves_of_a_faster_volume_is_said_once():
+    fast = assignment(
+        volume=NewVolume(volume_type="gp3", size_gib=1_024, iops=16_000, throughput_mib_s=2_000)
+    )
+    plans = [volume_plan(plan=plan(Strategy.FAST_SNAPSHOT_RESTORE), volume=fast)] * 2
+    (note,) = plan_notes(plans, book(), NOW)
+    assert (
+        "but its full benefit ends at 64,000 IOPS and 1,000 MiB/s, and the volume has 16,000 IOPS and" in note
+    )
+    assert plan_notes([volume_plan(plan=plan(Strategy.BACKGROUND), volume=fast)], book(), NOW) == []
+
+
+class TestPriceInSteps:
+    def at_rate(self, rate, *volumes, budget=None):
+        """40 GiB each, at $0.0000144 for a GiB and MiB/s."""
+        usd = Decimal(40 * rate) * Decimal("0.0000144")
+        part = CostPart(item="Provisioned initialization rate", usd=usd, arithmetic="")
+        made = plan(
+            Strategy.PROVISIONED_RATE, initialization_rate_mib_s=rate, cost_usd=usd, cost_parts=[part]
+        )
+        return [volume_plan(plan=made, budget_usd=budget) for _ in volumes or [0]]
+
+    @pytest.mark.parametrize(
+        ("rate", "words"),
+        [
+            # 40 x 200 x 0.0000144 = 0.1152, and at 100 half of it
+            (100, "costs $0.058 more: $0.115."),
+            # 40 x 300 x 0.0000144 = 0.1728; at 201 0.115776
+            (201, "costs $0.057 more: $0.17."),
+        ],
+    )
+    def test_the_plan_says_how_much_more_it_could_be(self, rate, words):
+        (note,) = plan_notes(self.at_rate(rate), book(), NOW)
+        assert note.endswith(words)
+
+    @pytest.mark.parametrize("rate", [199, 200, 299, 300])
+    def test_at_the_top_of_a_step_there_is_nothing_to_say(self, rate):
+        assert plan_notes(self.at_rate(rate), book(), NOW) == []
+
+    def test_all_volumes_are_counted_together(self):
+        (note,) = plan_notes(self.at_rate(100, 0, 1, 2), book(), NOW)
+        assert note.endswith("costs $0.17 more: $0.35.")
+
+    @pytest.mark.parametrize(("budget", "over"), [("0.2", False), ("0.1", True)])
+    def test_it_says_so_where_that_is_over_the_budget(self, budget, over):
+        (note,) = plan_notes(self.at_rate(100, budget=Decimal(budget)), book(), NOW)
+        assert note.endswith(", over the budget.") == over
+
+    def test_where_no_rate_is_taken_there_is_nothing_to_say(self):
+        assert plan_notes([planned(Strategy.PROVISIONED_RATE)], book(), NOW) == []
 
 
 class TestWarmUp:

@@ -264,3 +264,11 @@ class TestNewVolumeInThePlace:
         found = world.instances.instances[INSTANCE_ID]
         world.instances.add(changed(found, devices={**found.devices, DEVICE: new}))
         assert "EC2 still shows" in step(world).reason
+
+
+def test_it_stays_out_where_the_instance_was_started_with_new_volumes(world):
+    new = make_new(world)
+    world.table.records.setdefault(RESTORE_ID, {})["instance"] = {"state": "up"}
+    done = step(world)
+    assert (done.state, world.place_of(new)) == ("stays-out", (INSTANCE_ID, DEVICE))
+    assert f"{INSTANCE_ID} was started with new volumes and is up" in done.reason

@@ -258,3 +258,39 @@ class TestDetachment:
         world.volumes.change(OLD, attachments=(), state="available")
         with pytest.raises(Exception, match=f"nothing is attached at {DEVICE}"):
             ask(world, "detach")
+
+
+class TestOnAStoppedInstance:
+    """With target.start: nobody needs to be asked, and the root volume may leave."""
+
+    @pytest.fixture
+    def stopped(self, world):
+        world.instances.add(changed(world.instances.instances[INSTANCE_ID], state="stopped"))
+        return world
+
+    def ask(self, world, phase, pending=None):
+        volume = world.assignment.model_copy(update={"starts_instance": True})
+        return ask(world, phase, pending, volume=volume)
+
+    def test_it_is_detached_without_a_question(self, stopped):
+        stopped.volumes.codes[OLD] = ["abc123"]
+        assert self.ask(stopped, "check").state == "replaceable"
+        pending = self.ask(stopped, "detach")
+        assert pending.state == "detaching"
+        assert self.ask(stopped, "detach", pending).finished
+        assert stopped.commands.sent == []
+        assert place_of(stopped.volumes.volumes[OLD].settings.tags).device == DEVICE
+
+    def test_also_the_root_volume(self, stopped):
+        found = changed(stopped.instances.instances[INSTANCE_ID], devices={}, root_device=DEVICE)
+        stopped.instances.add(found)
+        assert self.ask(stopped, "detach").state == "detaching"
+
+    def test_an_instance_that_runs_by_now_is_refused(self, world):
+        with pytest.raises(TargetNotUsableError, match=r"is running; allowed with target\.start"):
+            self.ask(world, "detach")
+
+    def test_another_volume_in_the_place_is_refused(self, stopped):
+        stopped.volumes.change(OLD, attachments=(), state="available")
+        with pytest.raises(TargetNotUsableError, match="has nothing by now"):
+            self.ask(stopped, "detach")

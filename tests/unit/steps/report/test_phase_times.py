@@ -110,6 +110,12 @@ class TestAccount:
         assert account.since_plan_seconds == 473
         assert account.error_percent == pytest.approx(100 * (480 / 473 - 1), abs=0.05)
 
+    def test_the_boot_of_the_instance_is_a_part_of_its_own(self):
+        result = by_agent()
+        result["timeline"] |= {"starting": when(18), "started": when(27)}
+        seconds = told(result).seconds
+        assert (seconds[Phase.ATTACH], seconds[Phase.BOOT], seconds[Phase.MEASURE]) == (4, 9, 3)
+
     def test_a_warm_up_that_was_interrupted_says_nothing_of_its_reading(self):
         agent = warm_result(bytesResumed=GIB, elapsedSeconds=20.0)
         account = told(by_agent(initialization=initialization(signals={"agent": agent})))

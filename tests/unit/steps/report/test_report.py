@@ -140,6 +140,15 @@ class TestReport:
         assert account(World(), [failed()], plans=plans).cost_usd == Decimal("0.0576")
         assert account(World(), [failed()]).cost_usd == Decimal(0)
 
+    def test_counts_nothing_for_a_plan_that_nobody_approved(self):
+        plans = [volume_plan(plan=plan(Strategy.PROVISIONED_RATE))]
+        asked = {"usd": "0.0576", "endedAt": "2026-11-21T04:00:00Z"}
+        world = World()
+        world.table.update(RESTORE_ID, {"approval": asked})
+        assert account(world, [failed()], plans=plans).cost_usd == Decimal(0)
+        world.table.update(RESTORE_ID, {"approval": {**asked, "approvedAt": "2026-11-21T03:30:00Z"}})
+        assert account(world, [failed()], plans=plans).cost_usd == Decimal("0.0576")
+
 
 class TestAccount:
     """What the report says beyond verdict and price."""

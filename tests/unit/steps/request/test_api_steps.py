@@ -43,7 +43,7 @@ from tests.support.builders import (
     instance,
     snapshot,
 )
-from tests.support.fakes import FakePrices
+from tests.support.fakes import FakeHistory, FakePrices
 from tests.support.performance import FakeRestoreExecutions
 from tests.support.signals import FakeTasks, FakeWaiters
 from tests.support.wired import wired
@@ -235,12 +235,21 @@ class TestPlanRestore:
         deadlines = [offer["deadlineSeconds"] for offer in offers]
         assert costs == sorted(costs, reverse=True)
         assert deadlines == sorted(deadlines)
-        for offer in (offers[0], offers[-1]):
-            minutes = -(-offer["deadlineSeconds"] // 60)
+        for minutes in (-(-deadline // 60) for deadline in (deadlines[0], deadlines[-1])):
             answer = dry_run(World(), {**TO_INSTANCE, "objective": {"readyWithinMinutes": minutes}})
+            offer = next(one for one in reversed(offers) if one["deadlineSeconds"] <= 60 * minutes)
             assert Decimal(answer["summary"]["totalCostUsd"]) <= Decimal(offer["costUsd"])
             (choice,) = offer["choices"]
             assert answer["plans"][0]["plan"]["strategy"] == choice["strategy"]
+
+    def test_the_price_of_a_deadline_is_given_once(self):
+        """Of a snapshot of 1 GiB, the rates of 100 to 300 MiB/s are 8 seconds apart."""
+        world = World()
+        world.snapshots.add(snapshot(full_size_bytes=GIB))
+        offers = dry_run(world, {**TO_ZONE, "objective": {"strategy": "provisioned-rate"}})["frontier"]
+        deadlines = [offer["deadlineSeconds"] for offer in offers]
+        assert len(deadlines) == len(set(deadlines)) > 5
+        assert offers[-1]["choices"][0]["initializationRateMibS"] == 100
 
     def test_plans_what_the_runbook_of_an_alarm_says(self):
         world = World()
@@ -455,7 +464,14 @@ class TestRunbooks:
     def test_keeps_the_complete_request(self):
         table = World().table
         put_runbook("rewarm-db down", TO_INSTANCE, prefix="rewarm-", table=table)
-        assert get_runbook("rewarm-db down", table=table)["request"]["verify"]["samples"] == 256
+        found = get_runbook("rewarm-db down", table=table, history=FakeHistory())
+        assert found["request"]["verify"]["samples"] == 256
+
+    def test_shows_what_its_drills_have_shown(self):
+        table, drills = World().table, [{"restoreId": RESTORE_ID}]
+        put_runbook("rewarm-a", TO_INSTANCE, prefix="rewarm-", table=table)
+        history = FakeHistory(drilled={"rewarm-a": drills})
+        assert get_runbook("rewarm-a", table=table, history=history)["drills"] == drills
 
     def test_refuses_a_bad_request_on_a_good_day(self):
         with pytest.raises(InvalidRequestError, match=r"^target"):
@@ -499,6 +515,6 @@ class TestRunbooks:
             "deleted": True,
         }
         with pytest.raises(RunbookNotFoundError):
-            get_runbook("rewarm-db down", table=table)
+            get_runbook("rewarm-db down", table=table, history=FakeHistory())
         with pytest.raises(RunbookNotFoundError):
             delete_runbook("rewarm-db down", table=table)

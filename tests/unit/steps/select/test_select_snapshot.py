@@ -16,8 +16,10 @@ from rewarm.domain.errors import (
     TargetNotFoundError,
     TargetNotUsableError,
 )
-from rewarm.domain.model import BLOCK_BYTES, GIB, Extent, Volume, VolumeSettings
+from rewarm.domain.model import BLOCK_BYTES, GIB, Attachment, Extent, Volume, VolumeSettings
 from rewarm.steps.select.select_snapshot import SelectSnapshotPorts, select_snapshot
+from rewarm.steps.select.selection import MOST_STARTED
+from tests.contract import repository
 from tests.support.builders import (
     INSTANCE_ID,
     NOW,
@@ -331,3 +333,121 @@ class TestLivingSource:
 
     def test_is_none_where_the_source_is_gone(self):
         assert select(World())[0].living_source is None
+
+
+class TestListedVolumes:
+    """`source.volumes`: several volumes for one target."""
+
+    def world(self):
+        world = World()
+        world.snapshots.add(snapshot(OTHER, size_gib=8, full_size_bytes=GIB))
+        return world
+
+    def listed(self, world, *volumes, **changes):
+        return select(world, {**TO_INSTANCE, "source": {"volumes": list(volumes)}, **changes})
+
+    def test_each_gets_its_own_device_and_settings(self):
+        first = {
+            "snapshotId": SNAPSHOT_ID,
+            "device": "/dev/sdh",
+            "volume": {"volumeType": "io2", "iops": 900},
+        }
+        one, other = self.listed(self.world(), first, {"snapshotId": OTHER}, volume={"tags": {"app": "shop"}})
+        assert (one.snapshot_id, one.device) == (SNAPSHOT_ID, "/dev/sdh")
+        assert (one.volume.volume_type, one.volume.iops) == ("io2", 900)
+        assert (other.snapshot_id, other.device, other.volume.volume_type) == (OTHER, "/dev/sdf", "gp3")
+        assert [volume.volume.tags for volume in (one, other)] == [{"app": "shop"}] * 2
+
+    def test_the_newest_snapshot_of_a_volume_is_found(self):
+        (found,) = self.listed(self.world(), {"volumeId": SOURCE_VOLUME_ID})
+        assert found.snapshot_id in {SNAPSHOT_ID, OTHER}
+
+    def test_an_error_names_the_place_in_the_list(self):
+        with pytest.raises(SnapshotNotFoundError, match=r"^source.volumes.1.snapshotId: there is no"):
+            self.listed(self.world(), {"snapshotId": OTHER}, {"snapshotId": "snap-0ccccccccccccccc0"})
+
+    def test_one_device_for_two_volumes_is_refused(self):
+        both = [
+            {"snapshotId": SNAPSHOT_ID, "device": "/dev/sdh"},
+            {"snapshotId": OTHER, "device": "/dev/xvdh"},
+        ]
+        with pytest.raises(DeviceInUseError):
+            self.listed(self.world(), *both)
+
+    def test_a_key_that_cannot_be_used_is_named_once(self):
+        world = self.world()
+        world.snapshots.key_problems["alias/gone"] = "it is disabled"
+        volume = {"snapshotId": OTHER, "volume": {"kmsKeyId": "alias/gone"}}
+        with pytest.raises(InvalidRequestError, match=r"^source.volumes.0.volume.kmsKeyId: .*disabled"):
+            self.listed(world, volume, volume)
+
+
+class TestStart:
+    """With target.start: a stopped instance gets every volume in its own place."""
+
+    ROOT, DATA = "vol-0aaaaaaaaaaaaaaaa", "vol-0bbbbbbbbbbbbbbbb"
+    IMAGE = "ami-0123456789abcdef0"
+
+    def world(self, image, **changes):
+        world = World()
+        world.snapshots.images[self.IMAGE] = dict.fromkeys(image, SNAPSHOT_ID)
+        devices = {"/dev/xvda": self.ROOT, "/dev/sdf": self.DATA}
+        values = {"state": "stopped", "ssm_online": False, "devices": devices, "root_device": "/dev/xvda"}
+        world.instances.add(instance(**{**values, **changes}))
+        for device, volume_id in devices.items():
+            place = Attachment(INSTANCE_ID, device, "attached", delete_on_termination=volume_id == self.ROOT)
+            settings = VolumeSettings("gp3", 100)
+            world.volumes.volumes[volume_id] = Volume(
+                volume_id, "in-use", ZONE, settings, None, None, (place,), NOW
+            )
+        return world
+
+    def select(self, world, **changes):
+        target = {"instanceId": INSTANCE_ID, "mode": "replace", "start": True}
+        return select(world, source={"imageId": self.IMAGE}, target=target, **changes)
+
+    def test_the_root_volume_goes_to_the_root_device_whatever_it_was_called(self):
+        found = self.select(self.world(["/dev/sda1", "/dev/sdf"]))
+        places = {volume.device: volume.replaces for volume in found}
+        assert places["/dev/xvda"].volume_id == self.ROOT
+        assert places["/dev/xvda"].delete_on_termination
+        assert (places["/dev/sdf"].volume_id, places["/dev/sdf"].delete_on_termination) == (self.DATA, False)
+        assert all(volume.starts_instance for volume in found)
+
+    def test_where_nothing_is_the_new_volume_is_attached(self):
+        by_device = {volume.device: volume for volume in self.select(self.world(["/dev/xvda", "/dev/sdg"]))}
+        assert by_device["/dev/sdg"].replaces is None
+
+    @pytest.mark.parametrize("state", ["running", "stopping", "pending"])
+    def test_an_instance_that_is_not_stopped_is_refused(self, state):
+        with pytest.raises(TargetNotUsableError, match=rf"is {state}; allowed with target\.start"):
+            self.select(self.world(["/dev/xvda"], state=state))
+
+    def test_more_volumes_than_are_restored_side_by_side_are_refused(self):
+        """They would wait for each other before the instance starts, and some would never begin."""
+        states = repository.machine("RestoreStateMachine")["States"]
+        assert states["Restore Volumes"]["MaxConcurrency"] == MOST_STARTED
+        devices = [f"/dev/xvdb{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+        devices += [f"/dev/sd{letter}" for letter in "bcdefghijklmnop"]
+        with pytest.raises(
+            InvalidRequestError, match=r"source: found 41 volumes; allowed with target\.start"
+        ):
+            self.select(self.world(devices))
+
+    def test_two_volumes_for_one_place_are_refused(self):
+        with pytest.raises(DeviceInUseError, match="two volumes would be /dev/xvda"):
+            self.select(self.world(["/dev/sda1", "/dev/xvda"]))
+
+    def test_an_instance_that_would_have_no_root_volume_is_refused(self):
+        world = self.world(["/dev/sdf"], devices={"/dev/sdf": self.DATA})
+        with pytest.raises(TargetNotUsableError, match="has no volume at its root device /dev/xvda"):
+            self.select(world)
+
+    def test_an_hdd_volume_is_refused_for_the_root_device(self):
+        with pytest.raises(InvalidRequestError, match=r"found st1 for the root device /dev/xvda"):
+            self.select(self.world(["/dev/xvda"]), volume={"volumeType": "st1", "sizeGib": 125})
+
+    def test_a_volume_whose_device_nobody_knows_is_refused(self):
+        target = {"instanceId": INSTANCE_ID, "mode": "replace", "start": True}
+        with pytest.raises(InvalidRequestError, match=r"target\.device: is missing: target\.start needs"):
+            select(self.world([]), target=target)

@@ -101,3 +101,29 @@ class TestAttachVolume:
     def test_refuses_where_there_is_no_instance(self, world):
         with pytest.raises(TargetNotUsableError, match=r"^target.instanceId"):
             attach(world, zone_assignment())
+
+
+class TestOnAStoppedInstance:
+    """With target.start."""
+
+    def volume(self, **changes):
+        return assignment(device="/dev/xvda", starts_instance=True, **changes)
+
+    @pytest.fixture
+    def stopped(self, world):
+        world.instances.add(instance(state="stopped", ssm_online=False, root_device="/dev/xvda", devices={}))
+        return world
+
+    def test_a_root_volume_goes_to_the_root_device(self, stopped):
+        attach(stopped, self.volume())
+        assert attach(stopped, self.volume()).device == "/dev/xvda"
+
+    def test_a_place_that_somebody_has_taken_is_refused(self, stopped):
+        taken = {"/dev/xvda": "vol-0bbbbbbbbbbbbbbbb"}
+        stopped.instances.add(replace(stopped.instances.instances[INSTANCE_ID], devices=taken))
+        with pytest.raises(DeviceInUseError, match="holds vol-0bbbbbbbbbbbbbbbb"):
+            attach(stopped, self.volume())
+
+    def test_an_instance_that_runs_by_now_is_refused(self, world):
+        with pytest.raises(TargetNotUsableError, match=r"is running; allowed with target\.start"):
+            attach(world, self.volume())

@@ -1,0 +1,93 @@
+"""`rewarm drill`: rehearse a runbook, and see what its drills have shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from rewarm_cli.commands.restores import open_page, start, takes_end
+from rewarm_cli.problems import NOT_FOUND, CommandFailedError
+from rewarm_cli.requests import Minutes
+from rewarm_cli.settings import Commands, Settings, examples, takes_settings
+
+Json = dict[str, Any]
+
+
+@click.group(cls=Commands)
+def drill() -> None:
+    """Rehearse a runbook: restore it elsewhere, measure it, delete what was made."""
+
+
+@drill.command(
+    "start",
+    epilog=examples(
+        "rewarm drill start rewarm-orders-database --watch",
+        "rewarm drill start rewarm-orders-database --instance i-… --recovery-time 60 --recovery-point 1d",
+    ),
+)
+@click.argument("alarm_name", metavar="RUNBOOK")
+@click.option("--instance", metavar="I", help="Onto this instance, which has the tag rewarm:drills.")
+@click.option("--zone", metavar="Z", help="Only into this Availability Zone.")
+@click.option("--recovery-time", type=Minutes(), metavar="TIME", help="Objective: at full speed within this.")
+@click.option(
+    "--recovery-point", type=Minutes(), metavar="TIME", help="Objective: snapshots no older than this."
+)
+@takes_end
+@takes_settings
+def start_drill(
+    settings: Settings, alarm_name: str, *, watch: bool, wait: bool, timeout: int | None, **options: Any
+) -> None:
+    """Start a drill of a runbook. What is not said here its `drill` says."""
+    drill = {
+        "recoveryTimeMinutes": options["recovery_time"],
+        "recoveryPointMinutes": options["recovery_point"],
+    }
+    target = {"instanceId": options["instance"], "availabilityZone": options["zone"]}
+    request: Json = {"source": {"alarm": alarm_name}, "drill": _given(drill)}
+    if _given(target):
+        request["target"] = _given(target)
+    start(settings, request, watch=watch, wait=wait, timeout=timeout)
+
+
+@drill.command("list", epilog=examples("rewarm drill list rewarm-orders-database"))
+@click.argument("alarm_name", metavar="RUNBOOK")
+@takes_settings
+def list_drills(settings: Settings, alarm_name: str) -> None:
+    """List the latest drills of a runbook, with recovery time and recovery point against their objectives."""
+    found = _drills(settings, alarm_name)
+    if not settings.for_people:
+        settings.emit({"drills": found})
+        return
+    from rewarm_cli.output import console
+    from rewarm_cli.views import show_drills
+
+    show_drills(console(), found[::-1])
+
+
+@drill.command("report", epilog=examples("rewarm drill report rewarm-orders-database --save drill.html"))
+@click.argument("alarm_name", metavar="RUNBOOK")
+@click.option("--url", is_flag=True, help="Print the link; open nothing.")
+@click.option(
+    "--save", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.html", help="Keep the page."
+)
+@takes_settings
+def report_drill(settings: Settings, alarm_name: str, *, url: bool, save: Path | None) -> None:
+    """Open the page of the latest drill of a runbook, with the trend over the drills before."""
+    found = _drills(settings, alarm_name)
+    if not found:
+        raise CommandFailedError(f"{alarm_name} was not drilled yet", NOT_FOUND)
+    open_page(settings, found[-1]["restoreId"], url=url, save=save)
+
+
+def _drills(settings: Settings, alarm_name: str) -> list[Json]:
+    """The oldest first."""
+    answer = settings.api().insist(200, "GET", f"/runbooks/{quote(alarm_name, safe='')}")
+    found: list[Json] = answer["drills"]
+    return found
+
+
+def _given(values: Json) -> Json:
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,233 @@
+"""Snapshots of another Region: they are copied first, in a time that is asked for and paid.
+
+EBS user guide, "Time-based copies for Amazon EBS snapshots": a copy takes 15 minutes to 48 hours, in steps of
+15, and its price for each GiB of data falls with its duration. A copy without a duration is made "on a
+best-effort basis" (botocore: ec2 CopySnapshot). AWS names no time for it, so no plan has one.
+
+A copy is the same whatever the strategy. So it takes its time and its price from the deadline and the budget,
+and the strategy is chosen with what is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import pairwise
+
+from rewarm.domain.errors import NoStrategyFitsError
+from rewarm.domain.model import MIB, PriceBook
+from rewarm.domain.plan import cost, reasons
+from rewarm.domain.plan.allocation import FrontierStep, falling, frontier
+from rewarm.domain.plan.estimates import Estimate, PlanObjective, Times, is_late
+from rewarm.domain.plan.facts import VolumeFacts
+from rewarm.domain.plan.strategy import Considered, Decision, PlannedEstimate, choose_all
+from rewarm.domain.time.measured import Phase
+from rewarm.domain.time.timings import Quantiles
+from rewarm.domain.units import duration_text, usd_text
+
+STEP_MINUTES = 15
+MOST_MINUTES = 2_880
+COPY_MIB_S = 500
+"""The most that one time-based copy has."""
+TOGETHER_MIB_S = 2_000
+"""The default quota of all time-based copies from one Region to another at a time."""
+LOOK_SECONDS = 60.0
+"""At most so long after its end a copy is found complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopySource:
+    """Where the snapshots are; the price of the transfer is None where it is not known."""
+
+    region: str
+    transfer_usd_per_gib: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPlan:
+    """The duration that each copy asks for, and what follows from then on."""
+
+    minutes: int
+    decisions: tuple[Decision, ...]
+
+    @property
+    def usd(self) -> Decimal:
+        """All volumes, copies included."""
+        return sum((one.plan.estimate.decidable_usd for one in self.decisions), Decimal(0))
+
+    @property
+    def ready_p90(self) -> float:
+        """Of the last volume."""
+        return max(one.plan.estimate.times.ready_p90 for one in self.decisions)
+
+    @property
+    def is_late(self) -> bool:
+        """Some volume misses the deadline."""
+        return any(one.plan.deadline_missed for one in self.decisions)
+
+
+def durations(volumes: Sequence[VolumeFacts]) -> list[int]:
+    """In minutes: the shortest possible of each price; a longer one of the same price gains nothing."""
+    each = max(volume.data_bytes for volume in volumes) / COPY_MIB_S
+    together = sum(volume.data_bytes for volume in volumes) / TOGETHER_MIB_S
+    least = max(1, math.ceil(max(each, together) / MIB / 60 / STEP_MINUTES)) * STEP_MINUTES
+    starts = [*cost.COPY_USD_PER_GIB, MOST_MINUTES + 1]
+    possible = [max(start, least) for start, next_one in pairwise(starts) if least < next_one]
+    return [minutes for minutes in possible if minutes <= MOST_MINUTES]
+
+
+def choose_with_copies(
+    volumes: Sequence[VolumeFacts],
+    source: CopySource,
+    objective: PlanObjective,
+    book: PriceBook,
+) -> CopyPlan:
+    """The cheapest copy and strategies that are in time together, else the earliest.
+
+    All copies of a restore ask for the same duration. Raises NoStrategyFitsError.
+    """
+    if source.transfer_usd_per_gib is None and objective.budget_usd is not None:
+        raise NoStrategyFitsError(
+            f"the price of the transfer from {source.region} is not known here, so no budget can be kept",
+            field="objective.maxCostUsd",
+        )
+    plans: list[CopyPlan] = []
+    refusal = NoStrategyFitsError(
+        f"the copies from {source.region} take more than {duration_text(MOST_MINUTES * 60)} at "
+        f"{TOGETHER_MIB_S:,} MiB/s together",
+        field="source.region",
+    )
+    for minutes in durations(volumes):
+        try:
+            plans.append(_plan(volumes, source, minutes, objective, book))
+        except NoStrategyFitsError as error:
+            price = sum((cost.total(_parts(volume, source, minutes)) for volume in volumes), Decimal(0))
+            refusal = NoStrategyFitsError(
+                f"after a copy from {source.region} that takes {duration_text(minutes * 60)} and costs "
+                f"{usd_text(price)}: {error}",
+                field=error.field,
+            )
+    if not plans:
+        raise refusal
+    return min(plans, key=_rank)
+
+
+def frontier_with_copies(
+    volumes: Sequence[VolumeFacts], source: CopySource, objective: PlanObjective, book: PriceBook
+) -> list[FrontierStep]:
+    """As allocation.frontier, over each duration of the copies."""
+    found: list[FrontierStep] = []
+    for minutes in durations(volumes):
+        lead = lead_of(volumes, minutes)
+        copies = [_Copy(lead, _parts(volume, source, minutes)) for volume in volumes]
+        usd = sum((cost.total(copy.parts) for copy in copies), Decimal(0))
+        found += [
+            FrontierStep(
+                step.deadline_seconds + lead.p90,
+                step.cost_usd + usd,
+                tuple(copy.added_to(one) for copy, one in zip(copies, step.estimates, strict=True)),
+            )
+            for step in frontier(volumes, objective, book)
+        ]
+    return falling(sorted(found, key=lambda step: (step.deadline_seconds, step.cost_usd)))
+
+
+def _rank(plan: CopyPlan) -> tuple[bool, float, Decimal, float]:
+    return plan.is_late, plan.ready_p90 if plan.is_late else 0.0, plan.usd, plan.ready_p90
+
+
+def _plan(
+    volumes: Sequence[VolumeFacts],
+    source: CopySource,
+    minutes: int,
+    objective: PlanObjective,
+    book: PriceBook,
+) -> CopyPlan:
+    lead = lead_of(volumes, minutes)
+    parts = [_parts(volume, source, minutes) for volume in volumes]
+    copies_usd = [cost.total(lines) for lines in parts]
+    decisions = choose_all(volumes, _left(objective, lead.p90, sum(copies_usd, Decimal(0))), book)
+    return CopyPlan(
+        minutes,
+        tuple(
+            _after_copy(decision, _Copy(lead, lines), objective)
+            for decision, lines in zip(decisions, parts, strict=True)
+        ),
+    )
+
+
+def lead_of(volumes: Iterable[VolumeFacts], minutes: int) -> Quantiles:
+    """Until the copies are complete. Of two copies of one snapshot, the second begins after the first."""
+    in_turn = max(Counter(volume.snapshot_id for volume in volumes).values())
+    seconds = 60.0 * minutes * in_turn
+    return Quantiles(seconds, seconds + LOOK_SECONDS)
+
+
+def _left(objective: PlanObjective, seconds: float, usd: Decimal) -> PlanObjective:
+    deadline, budget = objective.deadline_seconds, objective.budget_usd
+    return replace(
+        objective,
+        deadline_seconds=None if deadline is None else deadline - seconds,
+        budget_usd=None if budget is None else budget - usd,
+    )
+
+
+def _parts(volume: VolumeFacts, source: CopySource, minutes: int) -> tuple[cost.CostLine, ...]:
+    return (
+        cost.timed_copy(volume.data_bytes, minutes),
+        cost.transfer(source.transfer_usd_per_gib, volume.data_bytes, source.region),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """What the copy of one volume's snapshot adds to every estimate."""
+
+    lead: Quantiles
+    parts: tuple[cost.CostLine, ...]
+
+    def added_to(self, estimate: Estimate) -> Estimate:
+        """Later by its time, and dearer by its price."""
+        times, lead = estimate.times, self.lead
+        return replace(
+            estimate,
+            parts=(*self.parts, *estimate.parts),
+            times=Times(
+                usable_p50=times.usable_p50 + lead.p50,
+                usable_p90=times.usable_p90 + lead.p90,
+                ready_p50=times.ready_p50 + lead.p50,
+                ready_p90=times.ready_p90 + lead.p90,
+                phases=((Phase.COPY, lead), *times.phases),
+            ),
+        )
+
+
+def _after_copy(decision: Decision, copy: _Copy, objective: PlanObjective) -> Decision:
+    """The same decision, told from now on: with the copy in each estimate and in each reason."""
+    best = copy.added_to(decision.plan.estimate)
+    own = decision.budget_usd
+    mine = replace(objective, budget_usd=None if own is None else own + cost.total(copy.parts))
+    others = [copy.added_to(fallback.estimate) for fallback in decision.fallbacks]
+    why = reasons.why(best, [best, *others], mine)
+
+    def considered(one: Considered) -> Considered:
+        if one.estimate is None:
+            return one
+        if one.chosen:
+            return replace(one, estimate=best, reason=why)
+        estimate = copy.added_to(one.estimate)
+        return replace(one, estimate=estimate, reason=reasons.verdict(estimate, best, why, mine))
+
+    return replace(
+        decision,
+        plan=PlannedEstimate(best, why, is_late(best, mine)),
+        fallbacks=tuple(
+            PlannedEstimate(other, reasons.as_fallback(other, best, mine), is_late(other, mine))
+            for other in others
+        ),
+        considered=tuple(map(considered, decision.considered)),
+        budget_usd=mine.budget_usd,
+    )

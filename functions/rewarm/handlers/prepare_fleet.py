@@ -1,0 +1,28 @@
+"""Serves the state Prepare Fleet."""
+
+from __future__ import annotations
+
+from rewarm.contracts import PrepareFleetEvent, PrepareFleetResult
+from rewarm.handlers import wiring
+from rewarm.observability import step_handler
+from rewarm.steps.fleet.prepare_fleet import PrepareFleetPorts, prepare_fleet
+from rewarm.steps.fleet.sources import FleetSourcePorts
+
+_PORTS = PrepareFleetPorts(
+    sources=FleetSourcePorts(
+        snapshots=wiring.snapshots(),
+        instances=wiring.instances(),
+        volumes=wiring.volumes(),
+        region=wiring.settings.region,
+    ),
+    artifacts=wiring.artifacts(),
+    table=wiring.table(),
+    bucket=wiring.settings.artifacts_bucket,
+    most_in_stack=wiring.settings.limits.in_stack,
+)
+
+
+@step_handler(PrepareFleetEvent)
+def lambda_handler(event: PrepareFleetEvent) -> PrepareFleetResult:
+    """Writes the restores of a run, and says how the Distributed Map is to run them."""
+    return prepare_fleet(event, _PORTS)

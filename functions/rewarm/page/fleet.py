@@ -1,0 +1,55 @@
+"""The page of a fleet, made from its report.json: how it ended, what is not ready and why, its restores."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from rewarm.page import text
+from rewarm.page.live import STYLE, environment
+
+Json = dict[str, Any]
+MOST_RESTORES = 1_000
+"""More are in report.json: a page of ten thousand lines opens slowly and nobody reads it."""
+
+
+def render(account: Json) -> str:
+    """The page. Everything is escaped but our own style sheet."""
+    restores = account["restores"]
+    facts = {
+        "style": STYLE.read_text(encoding="utf-8"),
+        "account": account,
+        "verdict": verdict(account),
+        "cards": _cards(account),
+        "failed": [{**one, "snapshot": _named(one["snapshot"])} for one in account["progress"]["failed"]],
+        "restores": restores[:MOST_RESTORES],
+        "more": len(restores[MOST_RESTORES:]),
+    }
+    return environment().get_template("fleet.html.j2").render(facts)
+
+
+def verdict(account: Json) -> str:
+    """The verdict in one line."""
+    count, ready = account["progress"]["volumeCount"], account["progress"]["counts"].get("ready", 0)
+    if account["verdict"] == "ready":
+        return f"Ready: {count:,} volumes at full speed"
+    said = {"incomplete": "Incomplete", "failed": "Failed", "cancelled": "Cancelled on request"}
+    return f"{said[account['verdict']]}: {ready:,} of {count:,} volumes at full speed"
+
+
+def _cards(account: Json) -> list[tuple[str, str, str]]:
+    """The figures that most readers look for first: (label, figure, note)."""
+    begun, ended = (datetime.fromisoformat(account[name]) for name in ("startedAt", "finishedAt"))
+    run = "of this run" if account["run"] == 1 else f"of run {account['run']}"
+    counts = [(state, f"{count:,}", "volumes") for state, count in account["progress"]["counts"].items()]
+    return [
+        *counts,
+        ("Restores", f"{len(account['restores']):,}", "volumes to one instance are one restore"),
+        ("Time", text.seconds_text((ended - begun).total_seconds()), run),
+    ]
+
+
+def _named(snapshot: Json) -> str:
+    """The snapshot, or what it was looked for by."""
+    tags = ", ".join(f"{key}={value}" for key, value in (snapshot.get("tags") or {}).items())
+    return str(snapshot.get("snapshotId") or snapshot.get("volumeId") or tags)

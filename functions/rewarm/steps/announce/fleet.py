@@ -1,0 +1,82 @@
+"""States `Announce Fleet Plan` and `Announce Fleet End`, and the sweeper's news of a fleet's progress."""
+
+from __future__ import annotations
+
+from rewarm.contracts import AnnounceEvent
+from rewarm.contracts.base import Contract, JsonObject
+from rewarm.contracts.fleets import FleetAccount, PrepareFleetResult, ReportFleetResult
+from rewarm.contracts.request import Notify
+from rewarm.domain.fleets import ENDS, FleetStatus
+from rewarm.domain.units import iso
+from rewarm.domain.words import fleet as words
+from rewarm.domain.words.message import Message
+
+
+class FleetPlanDetails(Contract):
+    """Details of `fleet-planned`."""
+
+    prepared: PrepareFleetResult
+    run: int
+    notify: Notify
+
+
+class FleetProgressDetails(Contract):
+    """Details of `fleet-progress`."""
+
+    account: FleetAccount
+    notify: Notify
+
+
+class FleetEndDetails(Contract):
+    """Details of `fleet-ended`."""
+
+    report: ReportFleetResult
+    notify: Notify
+
+
+def planned(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+    """The message that the restores of a run begin."""
+    details = FleetPlanDetails.model_validate(event.details)
+    prepared = details.prepared
+    message = words.planned(
+        event.restore_id,
+        volumes=prepared.volume_count,
+        restores=prepared.restore_count,
+        at_once=prepared.max_concurrency,
+        run=details.run,
+        deadline_at=prepared.deadline_at,
+    )
+    return message, {}
+
+
+def progress(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+    """The message of how far a fleet is; the record keeps it, so that the same is not told twice."""
+    account = FleetProgressDetails.model_validate(event.details).account
+    over = sum(account.counts.get(state, 0) for state in ENDS)
+    message = words.progress(
+        event.restore_id, counts=account.counts, volumes=account.volume_count, eta=account.eta
+    )
+    return message, {"endedTold": over}
+
+
+def ended(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+    """The message of a fleet that is over; the record gets its status with it."""
+    report = FleetEndDetails.model_validate(event.details).report
+    failed = [
+        f"{_named(one.snapshot)} ({one.restore_id}): {one.cause or 'its restore says why'}"
+        for one in report.failed
+    ]
+    end = words.FleetEnd(report.verdict, report.volume_count, report.ready, failed, report.cause)
+    changes = {
+        "finishedAt": iso(event.now),
+        "failure": {"cause": report.cause} if report.cause else None,
+        "reportKey": report.report_key,
+        "pageKey": report.page_key,
+        "status": FleetStatus(report.verdict).recorded,
+    }
+    return words.ended(event.restore_id, end), changes
+
+
+def _named(snapshot: JsonObject) -> str:
+    """The snapshot, or what it was looked for by."""
+    return str(snapshot.get("snapshotId") or snapshot.get("volumeId") or snapshot.get("tags") or "a volume")

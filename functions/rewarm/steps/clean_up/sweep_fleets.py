@@ -1,0 +1,137 @@
+"""Follows fleets: tells how far they are, and ends those whose execution is over without an account.
+
+A fleet that was cancelled or stopped has restores that must be cleaned up first. Step Functions stops them
+with the fleet as best it can (developer guide, "Run a job"). What runs on all the same is cancelled here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+
+from rewarm.contracts import AnnounceEvent, Failure, ReportFleetEvent
+from rewarm.domain.errors import RestoreError
+from rewarm.domain.fleets import FLEETS_RUNNING, FleetProgress
+from rewarm.domain.volume.holds import START_GRACE
+from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource, failed_sweep
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import Listed
+from rewarm.steps.announce.announce import announce
+from rewarm.steps.clean_up.sweep_restores import SweepPorts
+from rewarm.steps.fleet.progress import account_of, kept_volumes, notify_of, progress
+from rewarm.steps.fleet.report_fleet import ReportFleetPorts, report_fleet
+from rewarm.steps.record.records import parsed_time
+from rewarm.steps.request.listing import FIRST, LAST
+from rewarm.steps.request.routes import mark_cancelled, wake_waiting
+
+FLEETS = "fleets"
+MOST_FLEETS = 100
+"""Of each status in one sweep."""
+
+
+def sweep_fleets(ports: SweepPorts, only: str | None = None) -> Iterator[SweptResource]:
+    """Those that have not ended, or `only` this one: each is told of, or brought to its end."""
+    for entry in _running(ports):
+        if only not in (None, entry.name):
+            continue
+        if not ports.has_time():
+            return
+        try:
+            yield from _follow(entry, ports)
+        except Exception as error:
+            yield failed_sweep(FLEETS, entry.name, error)
+
+
+def stop_fleets(ports: SweepPorts, cause: str) -> list[str]:
+    """Stops the executions of all fleets; returns what could not be."""
+    troubles = []
+    try:
+        for entry in _running(ports):
+            execution = (ports.table.get(entry.name) or {}).get("execution")
+            if execution is not None:
+                ports.fleets.stop(str(execution), cause)
+    except RestoreError as error:
+        troubles.append(f"fleets could not be stopped: {error}")
+    return troubles
+
+
+def _running(ports: SweepPorts) -> list[Listed]:
+    return [
+        entry
+        for status in FLEETS_RUNNING
+        for entry in ports.table.listed(
+            status.recorded, since=FIRST, until=LAST, after=None, limit=MOST_FLEETS
+        )[0]
+    ]
+
+
+def _follow(entry: Listed, ports: SweepPorts) -> Iterator[SweptResource]:
+    fleet_id, record = entry.name, ports.table.get(entry.name) or {}
+    began = parsed_time(record.get("runStartedAt")) or datetime.fromisoformat(entry.at)
+    _, volumes = kept_volumes(fleet_id, ports.pages.artifacts)
+    before = int(record.get("readyBefore") or 0)
+    found = progress(volumes, table=ports.table, since=began, now=ports.now, before=before)
+    ending = ports.fleets.ending(str(record.get("execution")))
+    if ending.runs or (ending.status == "GONE" and ports.now - began <= START_GRACE):
+        _tell(fleet_id, record, found, ports)
+        return
+    if found.running_restores:
+        still = _cancel(found.running_restores, ports)
+        yield SweptResource(FLEETS, fleet_id, "ending", f"{still} of its restores have not ended yet")
+        return
+    _end(fleet_id, record, ending, began, ports)
+    yield SweptResource(FLEETS, fleet_id, "ended", "it was brought to its end: its execution is over")
+
+
+def _tell(fleet_id: str, record: JsonObject, found: FleetProgress, ports: SweepPorts) -> None:
+    """Where more restores have ended than were told of, and not all: of these the fleet itself tells."""
+    if not int(record.get("endedTold") or 0) < found.ended < found.volume_count:
+        return
+    account = account_of(found).to_json()
+    _announce(fleet_id, "fleet-progress", {"account": account}, ports)
+
+
+def _cancel(restore_ids: tuple[str, ...], ports: SweepPorts) -> int:
+    """How many had not ended."""
+    for restore_id in restore_ids:
+        with suppress(RestoreError):
+            if ports.has_time() and mark_cancelled(restore_id, ports.table):
+                record = ports.table.get(restore_id) or {}
+                wake_waiting(restore_id, record, waiters=ports.waiters, tasks=ports.tasks)
+    return len(restore_ids)
+
+
+def _end(fleet_id: str, record: JsonObject, ending: ExecutionEnd, began: datetime, ports: SweepPorts) -> None:
+    failure = None
+    if ending.without_account and not record.get("cancelRequested"):
+        failure = Failure(error=ending.error or f"Execution{ending.status}", cause=ending.in_words)
+    event = ReportFleetEvent(
+        restore_id=fleet_id,
+        now=ports.now,
+        run=int(record.get("run") or 1),
+        started_at=began,
+        failure=failure,
+    )
+    pages = ports.pages
+    report = report_fleet(
+        event, ReportFleetPorts(artifacts=pages.artifacts, table=ports.table, draw=pages.draw)
+    )
+    _announce(fleet_id, "fleet-ended", {"report": report.to_json()}, ports)
+
+
+def _announce(fleet_id: str, event: str, details: JsonObject, ports: SweepPorts) -> None:
+    notify = notify_of(fleet_id, ports.pages.artifacts).to_json()
+    announce(
+        AnnounceEvent.model_validate(
+            {
+                "restoreId": fleet_id,
+                "now": ports.now,
+                "event": event,
+                "details": {**details, "notify": notify},
+            }
+        ),
+        table=ports.table,
+        messages=ports.messages,
+        links=ports.pages.links,
+    )

@@ -1,0 +1,11 @@
+"""How a fleet becomes restores, how far it is, and how it ends.
+
+States: Prepare Fleet, Report Fleet.
+Routes: start_fleet, get_fleet, list_fleets, cancel_fleet, redrive_fleet (all in routes).
+
+- progress: how far a fleet is, by the records of its restores
+- requests: the requests of the restores, of which each has the volumes of one instance
+- routes: begins a fleet, shows it, lists fleets, stops one, and restores again what is not ready
+- sources: what a fleet is made of
+- targets: where its volumes go, and their device names
+"""

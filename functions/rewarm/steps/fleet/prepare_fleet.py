@@ -1,0 +1,114 @@
+"""State `Prepare Fleet`: which restores a run of a fleet has, written where the Distributed Map reads them.
+
+The first run has all volumes. Each further run has those that are not ready, under new ids. The state may be
+tried again: it then writes the same restores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from rewarm.contracts.fleets import FleetRequest, PrepareFleetEvent, PrepareFleetResult
+from rewarm.domain.errors import RestoreCancelledError, RestoreNotFoundError
+from rewarm.domain.fleet_members import MOST_VOLUMES
+from rewarm.domain.fleets import READY, FleetStatus, FleetVolume
+from rewarm.domain.units import iso
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
+from rewarm.steps.fleet.progress import keep_volumes, kept_volumes, read_json, states_of
+from rewarm.steps.fleet.requests import (
+    FleetRestore,
+    parse_fleet_request,
+    restore_ids_of,
+    restores_of,
+    source_of,
+    trigger_of,
+)
+from rewarm.steps.fleet.sources import FleetSourcePorts, resolve_fleet
+from rewarm.steps.record.bucket import fleet_items_key, fleet_request_key, fleet_results_prefix
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareFleetPorts:
+    """The ports that prepare_fleet needs."""
+
+    sources: FleetSourcePorts
+    artifacts: Artifacts
+    table: RestoreTable
+    bucket: str
+    """Where the Distributed Map reads and writes."""
+    most_in_stack: int
+    """How many restores of the stack may run at once."""
+
+
+def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> PrepareFleetResult:
+    """Raises InvalidRequestError, RestoreCancelledError, and every error of what the source names."""
+    fleet_id = event.restore_id
+    record = ports.table.get(fleet_id) or {}
+    if record.get("cancelRequested"):
+        raise RestoreCancelledError("the fleet was cancelled, as asked for")
+    request = _request(fleet_id, ports.artifacts)
+    deadline_at = _deadline(request, event.started_at)
+    last_run, volumes = kept_volumes(fleet_id, ports.artifacts)
+    if last_run != event.run:
+        kept, restores = _restores(event, request, volumes, ports)
+        trigger = trigger_of(fleet_id, deadline_at)
+        items = [restore.to_item(trigger) for restore in restores]
+        ports.artifacts.put_json(fleet_items_key(fleet_id, event.run), items)
+        volumes = [*kept, *(volume for restore in restores for volume in restore.volumes)]
+        keep_volumes(fleet_id, event.run, volumes, ports.artifacts)
+    own = restore_ids_of(fleet_id, event.run, volumes)
+    noted: JsonObject = {
+        "status": FleetStatus.RESTORING.recorded,
+        VOLUME_COUNT: len(volumes),
+        "readyBefore": sum(volume.restore_id not in own for volume in volumes),
+        "restoreCount": len({volume.restore_id for volume in volumes}),
+        "deadlineAt": iso(deadline_at) if deadline_at else None,
+    }
+    ports.table.update(fleet_id, noted)
+    most = min(request.max_concurrency or MOST_VOLUMES, ports.most_in_stack)
+    tolerated = request.tolerated_failure_count
+    return PrepareFleetResult(
+        bucket=ports.bucket,
+        items_key=fleet_items_key(fleet_id, event.run),
+        results_prefix=fleet_results_prefix(fleet_id, event.run),
+        restore_count=len(own),
+        volume_count=sum(volume.restore_id in own for volume in volumes),
+        max_concurrency=most,
+        tolerated_failure_percentage=request.tolerated_failure_percentage,
+        tolerated_failure_count=MOST_VOLUMES if tolerated is None else tolerated,
+        deadline_at=deadline_at,
+        notify=request.notify,
+    )
+
+
+def _request(fleet_id: str, artifacts: Artifacts) -> FleetRequest:
+    body = read_json(fleet_request_key(fleet_id), artifacts)
+    if not body:
+        raise RestoreNotFoundError(f"the request of {fleet_id} is gone from the bucket")
+    return parse_fleet_request(body)
+
+
+def _deadline(request: FleetRequest, started_at: datetime) -> datetime | None:
+    minutes = request.objective.ready_within_minutes
+    return None if minutes is None else started_at + timedelta(minutes=minutes)
+
+
+def _restores(
+    event: PrepareFleetEvent,
+    request: FleetRequest,
+    volumes: Sequence[FleetVolume],
+    ports: PrepareFleetPorts,
+) -> tuple[list[FleetVolume], list[FleetRestore]]:
+    """The volumes that are ready and stay as they are, and the restores of this run."""
+    if not volumes:
+        found = resolve_fleet(source_of(request), ports.sources)
+        items: list[JsonObject] = [asdict(item) for item in found]
+        return [], restores_of(event.restore_id, items, request, run=event.run)
+    ready = {volume for volume, state in states_of(volumes, ports.table) if state == READY}
+    again = [volume.item for volume in volumes if volume not in ready]
+    kept = [volume for volume in volumes if volume in ready]
+    return kept, restores_of(event.restore_id, again, request, run=event.run)

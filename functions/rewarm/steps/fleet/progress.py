@@ -1,0 +1,104 @@
+"""How far a fleet is: its volumes are in the bucket, and what became of them in the records of its restores.
+
+A record is read in parts of a hundred, so ten thousand volumes cost a hundred calls at most.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from rewarm.contracts.fleets import FailedVolumeOfFleet, FleetAccount, SlowRestoreOfFleet
+from rewarm.contracts.request import Notify
+from rewarm.domain.fleets import (
+    MOST_SHOWN,
+    NOT_BEGUN,
+    FleetProgress,
+    FleetVolume,
+    RestoreStanding,
+    progress_of,
+)
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.restores import RestoreTable
+from rewarm.steps.record.bucket import fleet_request_key, fleet_volumes_key
+from rewarm.steps.record.records import FINISHED, parsed_time, settled_attribute
+
+MOST_BYTES = 100 * 1024 * 1024
+"""Ten thousand volumes have some megabytes."""
+ENDED = frozenset(str(status) for status in FINISHED)
+_NAMES = ("status", "startedAt", "failure")
+
+
+def keep_volumes(fleet_id: str, run: int, volumes: Sequence[FleetVolume], artifacts: Artifacts) -> None:
+    """Writes which volume is restored by which restore, as of this run."""
+    entries = [{"item": one.item, "restoreId": one.restore_id, "index": one.index} for one in volumes]
+    artifacts.put_json(fleet_volumes_key(fleet_id), {"run": run, "volumes": entries})
+
+
+def kept_volumes(fleet_id: str, artifacts: Artifacts) -> tuple[int, list[FleetVolume]]:
+    """The run that wrote them last, and the volumes; 0 and none before the first run has."""
+    kept = read_json(fleet_volumes_key(fleet_id), artifacts)
+    volumes = [FleetVolume(one["item"], one["restoreId"], one["index"]) for one in kept.get("volumes", [])]
+    return int(kept.get("run", 0)), volumes
+
+
+def read_json(key: str, artifacts: Artifacts) -> JsonObject:
+    """The object, whatever its size; empty where there is none."""
+    text = artifacts.get_text(key, most_bytes=MOST_BYTES)
+    value: Any = json.loads(text) if text is not None else {}
+    return value if isinstance(value, dict) else {}
+
+
+def notify_of(fleet_id: str, artifacts: Artifacts) -> Notify:
+    """Who is told about the fleet; everybody where its request cannot be read."""
+    asked = read_json(fleet_request_key(fleet_id), artifacts).get("notify")
+    with suppress(ValueError):
+        return Notify.model_validate(asked or {})
+    return Notify()
+
+
+def progress(
+    volumes: Sequence[FleetVolume], *, table: RestoreTable, since: datetime, now: datetime, before: int = 0
+) -> FleetProgress:
+    """How far these volumes of a fleet are; see progress_of."""
+    restores = _standings(volumes, table)
+    return progress_of(volumes, restores, ended=ENDED, since=since, now=now, before=before)
+
+
+def states_of(volumes: Sequence[FleetVolume], table: RestoreTable) -> list[tuple[FleetVolume, str]]:
+    """Each volume with its state."""
+    found = _standings(volumes, table)
+    return [
+        (volume, found.get(volume.restore_id, NOT_BEGUN).state_of(volume.index, ended=ENDED))
+        for volume in volumes
+    ]
+
+
+def _standings(volumes: Sequence[FleetVolume], table: RestoreTable) -> dict[str, RestoreStanding]:
+    restore_ids = list(dict.fromkeys(volume.restore_id for volume in volumes))
+    most = 1 + max((volume.index for volume in volumes), default=0)
+    marks = {settled_attribute(index): index for index in range(most)}
+    return {
+        restore_id: RestoreStanding(
+            status=record.get("status"),
+            started_at=parsed_time(record.get("startedAt")),
+            cause=(record.get("failure") or {}).get("cause"),
+            settled=frozenset(index for name, index in marks.items() if record.get(name)),
+        )
+        for restore_id, record in table.get_each(restore_ids, (*_NAMES, *marks)).items()
+    }
+
+
+def account_of(found: FleetProgress, *, most: int | None = MOST_SHOWN) -> FleetAccount:
+    """The progress as JSON; of the failed volumes the first ones, or all for a report."""
+    return FleetAccount(
+        volume_count=found.volume_count,
+        counts=dict(found.counts),
+        eta=found.eta,
+        slowest=[SlowRestoreOfFleet.model_validate(one) for one in found.slowest],
+        failed=[FailedVolumeOfFleet.model_validate(one) for one in found.failed[:most]],
+    )

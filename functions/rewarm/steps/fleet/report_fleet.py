@@ -1,0 +1,88 @@
+"""State `Report Fleet`: the account of a fleet that is over, for the state machine and for the sweeper.
+
+The verdict follows from the records of the restores and not from what Step Functions counted, so it is the
+same whoever asks: `ready` where every volume is at full speed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rewarm.contracts.fleets import FleetVerdict, ReportFleetEvent, ReportFleetResult
+from rewarm.domain.fleets import FleetProgress, FleetVolume
+from rewarm.domain.units import iso
+from rewarm.domain.words.failures import explain
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.restores import RestoreTable
+from rewarm.steps.fleet.progress import account_of, kept_volumes, notify_of, progress
+from rewarm.steps.record.bucket import report_keys
+
+TOO_MANY_FAILED = "States.ExceedToleratedFailureThreshold"
+"""Step Functions developer guide, "Error names": more items failed than the Map tolerates."""
+MOST_IN_ANSWER = 100
+"""Failed volumes in the answer, which travels through the state machine; the report has all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportFleetPorts:
+    """The ports that report_fleet needs."""
+
+    artifacts: Artifacts
+    table: RestoreTable
+    draw: Callable[[JsonObject], str | None]
+    """The page of an account; None where it could not be drawn."""
+
+
+def report_fleet(event: ReportFleetEvent, ports: ReportFleetPorts) -> ReportFleetResult:
+    """Writes report and page, and returns how the fleet ended; `Announce Fleet End` writes that down."""
+    fleet_id = event.restore_id
+    record = ports.table.get(fleet_id) or {}
+    _, volumes = kept_volumes(fleet_id, ports.artifacts)
+    found = progress(volumes, table=ports.table, since=event.started_at, now=event.now)
+    verdict = _verdict(found, record, event)
+    why = explain(event.failure.error, event.failure.cause) if event.failure is not None else None
+    account: JsonObject = {
+        "fleetId": fleet_id,
+        "verdict": verdict,
+        "run": event.run,
+        "startedAt": iso(event.started_at),
+        "finishedAt": iso(event.now),
+        "deadlineAt": record.get("deadlineAt"),
+        "failure": {"error": why.error, "cause": why.sentence} if why is not None else None,
+        "progress": account_of(found, most=None).to_json(),
+        "restores": _restores(volumes),
+    }
+    report_key, page_key = report_keys(fleet_id, None)
+    ports.artifacts.put_json(report_key, account)
+    page = ports.draw(account)
+    if page is not None:
+        ports.artifacts.put_page(page_key, page)
+    return ReportFleetResult(
+        verdict=verdict,
+        volume_count=found.volume_count,
+        ready=found.ready,
+        failed=account_of(found, most=MOST_IN_ANSWER).failed,
+        report_key=report_key,
+        page_key=page_key if page is not None else None,
+        cause=why.sentence if why is not None else None,
+        notify=notify_of(fleet_id, ports.artifacts),
+    )
+
+
+def _verdict(found: FleetProgress, record: JsonObject, event: ReportFleetEvent) -> FleetVerdict:
+    if found.volume_count and found.ready == found.volume_count:
+        return "ready"
+    if record.get("cancelRequested"):
+        return "cancelled"
+    if event.failure is None or event.failure.error == TOO_MANY_FAILED:
+        return "incomplete"
+    return "failed"
+
+
+def _restores(volumes: Sequence[FleetVolume]) -> list[JsonObject]:
+    """The fleet's restores, with how many volumes each has; each has a report of its own."""
+    counts = Counter(volume.restore_id for volume in volumes)
+    return [{"restoreId": restore_id, "volumeCount": count} for restore_id, count in counts.items()]

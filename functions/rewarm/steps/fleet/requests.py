@@ -1,0 +1,169 @@
+"""The requests of a fleet's restores: volumes to one instance are one restore, others are each alone.
+
+What shares an instance shares its bandwidth, so it is planned together. A restore's id follows from the
+fleet, the run and the restore's place in it. So a state that is tried again starts nothing twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rewarm.contracts import RestoreRequest, Trigger, parse_restore_request
+from rewarm.contracts.fleet_source import parse_fleet_members
+from rewarm.contracts.fleets import FleetRequest
+from rewarm.contracts.parsing import parsed
+from rewarm.contracts.request import MOST_LISTED
+from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.fleets import FleetVolume
+from rewarm.ports import JsonObject
+
+QUIET = {"slack": False, "email": False}
+"""A fleet speaks for its restores."""
+SETTINGS = ("volumeType", "sizeGib", "iops", "throughputMibS", "kmsKeyId")
+SHARED = ("warmUp", "verify", "readiness", "onFailure")
+ALONE = frozenset({"tags"})
+"""Selectors of an item that a list of volumes does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRestore:
+    """One restore of a fleet, and its volumes in the order of their indexes."""
+
+    restore_id: str
+    request: RestoreRequest
+    volumes: tuple[FleetVolume, ...]
+
+    def to_item(self, trigger: Trigger) -> JsonObject:
+        """As the Distributed Map reads it."""
+        return {
+            "restoreId": self.restore_id,
+            "input": {"request": self.request.to_json(), "trigger": trigger.to_json()},
+        }
+
+
+def parse_fleet_request(body: object) -> FleetRequest:
+    """Returns the checked request. Raises InvalidRequestError."""
+    request = parsed(FleetRequest, body)
+    parse_fleet_members(source_and_places(request))
+    if request.warm_up.first:
+        raise InvalidRequestError("block numbers are those of one volume", field="warmUp.first")
+    return request
+
+
+def source_of(request: FleetRequest) -> JsonObject:
+    """What resolve_fleet takes: the source, and what the request says of all volumes."""
+    parts = source_and_places(request)
+    return {**parts.pop("source"), **parts}
+
+
+def source_and_places(request: FleetRequest) -> JsonObject:
+    """The part of the request that says which volumes there are, and where they go."""
+    parts = {"source": request.source, "target": request.target, "volume": request.volume}
+    return {name: part.to_json() for name, part in parts.items() if part is not None}
+
+
+def listed_items(source: JsonObject) -> list[JsonObject]:
+    """The items of a list, each whole; none where the source is no list."""
+    shared = {name: source.get(name) or {} for name in ("target", "volume")}
+    return [
+        {"snapshot": item["source"], **{name: item.get(name) or part for name, part in shared.items()}}
+        for item in source.get("items") or []
+    ]
+
+
+def restores_of(
+    fleet_id: str, items: Sequence[Mapping[str, Any]], request: FleetRequest, *, run: int
+) -> list[FleetRestore]:
+    """Returns the restores, the volumes of each in the order of the items.
+
+    Raises InvalidRequestError, which names the item.
+    """
+    groups: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
+    for place, item in enumerate(items):
+        groups.setdefault(_group(place, item), []).append((place, item))
+    parts = [
+        group[first : first + MOST_LISTED]
+        for group in groups.values()
+        for first in range(0, len(group), MOST_LISTED)
+    ]
+    return [_restore(_restore_id(fleet_id, run, number), part, request) for number, part in enumerate(parts)]
+
+
+def _group(place: int, item: Mapping[str, Any]) -> str:
+    """The same for items that may be one restore: of one instance, with the same settings for all."""
+    target, volume = _said(item["target"]), _said(item["volume"])
+    if "instanceId" not in target or "mountPath" in target or ALONE & _without_none(item["snapshot"]).keys():
+        return str(place)
+    own = {name: value for name, value in target.items() if name != "device"}
+    shared = {name: value for name, value in volume.items() if name not in SETTINGS}
+    return json.dumps([own, shared], sort_keys=True)
+
+
+def restore_ids_of(fleet_id: str, run: int, volumes: Sequence[FleetVolume]) -> frozenset[str]:
+    """The restores of these volumes that belong to this run."""
+    found = dict.fromkeys(volume.restore_id for volume in volumes)
+    return frozenset(_restore_id(fleet_id, run, number) for number in range(len(found))) & found.keys()
+
+
+def _said(part: Mapping[str, Any]) -> dict[str, Any]:
+    """What is not left out, and differs from what would hold then."""
+    return {name: value for name, value in part.items() if value not in (None, {}, False)}
+
+
+def _restore_id(fleet_id: str, run: int, number: int) -> str:
+    digest = hashlib.sha256(f"{fleet_id} {run} {number}".encode()).hexdigest()
+    return f"restore-{digest[:16]}"
+
+
+def _restore(
+    restore_id: str, part: Sequence[tuple[int, Mapping[str, Any]]], request: FleetRequest
+) -> FleetRestore:
+    whole = request.to_json()
+    body = {
+        **(_alone(part[0][1]) if len(part) == 1 else _together([item for _, item in part])),
+        "objective": whole["objective"],
+        "notify": QUIET,
+        **{name: whole[name] for name in SHARED},
+    }
+    try:
+        checked = parse_restore_request(body)
+    except InvalidRequestError as error:
+        places = ", ".join(str(place) for place, _ in part)
+        raise InvalidRequestError(f"of item {places}: {error}", field="source.items") from error
+    volumes = tuple(FleetVolume(item, restore_id, index) for index, (_, item) in enumerate(part))
+    return FleetRestore(restore_id, checked, volumes)
+
+
+def _alone(item: Mapping[str, Any]) -> JsonObject:
+    return {"source": item["snapshot"], "target": item["target"], "volume": item["volume"]}
+
+
+def _together(items: Sequence[Mapping[str, Any]]) -> JsonObject:
+    first = items[0]
+    listed = [
+        {
+            **_without_none(item["snapshot"]),
+            "device": item["target"].get("device"),
+            "volume": {name: item["volume"].get(name) for name in SETTINGS},
+        }
+        for item in items
+    ]
+    return {
+        "source": {"volumes": listed},
+        "target": {**first["target"], "device": None},
+        "volume": {name: value for name, value in first["volume"].items() if name not in SETTINGS},
+    }
+
+
+def _without_none(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in part.items() if value is not None}
+
+
+def trigger_of(fleet_id: str, deadline_at: datetime | None) -> Trigger:
+    """What started the restores."""
+    return Trigger(kind="fleet", fleet_id=fleet_id, deadline_at=deadline_at)

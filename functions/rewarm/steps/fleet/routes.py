@@ -1,0 +1,174 @@
+"""The routes of fleets: POST, GET and DELETE /fleets, and POST /fleets/{fleetId}/redrive.
+
+POST keeps the request in the bucket, because ten thousand items are more than an execution's input may hold,
+and refuses at once what is wrong with it. A redrive is another execution for the volumes that are not ready:
+RedriveExecution takes none that succeeded, and failures may have been tolerated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from rewarm.domain.errors import (
+    FleetBusyError,
+    FleetNotFoundError,
+    RestoreEndedError,
+    RestoreError,
+    ServiceUnavailableError,
+)
+from rewarm.domain.fleets import (
+    FLEET_PREFIX,
+    FLEETS_RUNNING,
+    FleetStatus,
+    execution_of_fleet,
+    is_fleet,
+    status_of_fleet,
+)
+from rewarm.domain.units import count_text, iso
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.executions import FleetExecutions
+from rewarm.ports.restores import RestoreTable
+from rewarm.steps.fleet.progress import account_of, kept_volumes, progress
+from rewarm.steps.fleet.requests import listed_items, parse_fleet_request, restores_of, source_of
+from rewarm.steps.record.bucket import ANSWER_SECONDS, fleet_request_key, page_url
+from rewarm.steps.record.records import parsed_time
+
+STOPPED = "The fleet was cancelled."
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetPorts:
+    """The ports that the routes of fleets need."""
+
+    table: RestoreTable
+    artifacts: Artifacts
+    fleets: FleetExecutions
+
+
+def fleet_id_of(call: JsonObject) -> str:
+    """The id that follows from a key and a body."""
+    text = json.dumps(call, sort_keys=True)
+    return f"{FLEET_PREFIX}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def start_fleet(body: JsonObject, *, fleet_id: str, now: datetime, ports: FleetPorts) -> JsonObject:
+    """The same id starts one fleet only. Raises InvalidRequestError."""
+    request = parse_fleet_request(body)
+    restores_of(fleet_id, listed_items(source_of(request)), request, run=1)
+    ports.artifacts.put_json(fleet_request_key(fleet_id), request.to_json())
+    record = {"status": FleetStatus.ACCEPTED.recorded, "startedAt": iso(now)}
+    is_new = ports.table.put_new(fleet_id, {**record, **_run(fleet_id, 1, now, ports)})
+    if is_new or status_of_fleet((ports.table.get(fleet_id) or {}).get("status")) in FLEETS_RUNNING:
+        # Asked again: its answer was lost, and maybe its start.
+        _begin(fleet_id, 1, ports)
+    return _accepted(fleet_id, 1)
+
+
+def get_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObject:
+    """Returns the fleet with its progress as of now. Raises FleetNotFoundError."""
+    record = _record(fleet_id, ports.table)
+    _, volumes = kept_volumes(fleet_id, ports.artifacts)
+    found = None
+    if volumes:
+        found = account_of(
+            progress(
+                volumes,
+                table=ports.table,
+                since=parsed_time(record.get("runStartedAt")) or now,
+                now=now,
+                before=int(record.get("readyBefore") or 0),
+            )
+        ).to_json()
+    return {
+        "fleetId": fleet_id,
+        "status": status_of_fleet(record["status"]),
+        "startedAt": record["startedAt"],
+        "finishedAt": record.get("finishedAt"),
+        "deadlineAt": record.get("deadlineAt"),
+        "run": int(record.get("run") or 1),
+        "restoreCount": record.get("restoreCount"),
+        "progress": found,
+        "failure": record.get("failure"),
+        "cancelRequested": bool(record.get("cancelRequested")),
+        "events": record.get("events") or [],
+        "reportUrl": page_url(record.get("pageKey"), ports.artifacts, seconds=ANSWER_SECONDS),
+    }
+
+
+def cancel_fleet(fleet_id: str, ports: FleetPorts) -> JsonObject:
+    """No other restore begins, and those that run are stopped; the sweeper cleans up after them.
+
+    Volumes at full speed stay. Asking again changes nothing. Raises FleetNotFoundError, RestoreEndedError.
+    """
+    record = _record(fleet_id, ports.table)
+    status = status_of_fleet(record["status"])
+    if status not in FLEETS_RUNNING:
+        raise RestoreEndedError(f"{fleet_id} has ended: it is {status}; nothing is left to cancel")
+    ports.table.request_cancel(fleet_id)
+    ports.fleets.stop(str(record["execution"]), STOPPED)
+    return {"fleetId": fleet_id, "status": status, "cancelRequested": True}
+
+
+def redrive_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObject:
+    """Restores what is not ready, and repeats nothing that is. Raises FleetNotFoundError, FleetBusyError.
+
+    RestoreEndedError says that every volume is ready.
+    """
+    record = _record(fleet_id, ports.table)
+    run = int(record.get("run") or 1)
+    if status_of_fleet(record["status"]) in FLEETS_RUNNING:
+        raise FleetBusyError(f"{fleet_id} still runs; DELETE /fleets/{fleet_id} stops it")
+    if status_of_fleet(record["status"]) == FleetStatus.READY:
+        raise RestoreEndedError(f"{fleet_id} is ready: all of its volumes are at full speed")
+    _, volumes = kept_volumes(fleet_id, ports.artifacts)
+    running = progress(volumes, table=ports.table, since=now, now=now).running_restores
+    if running:
+        raise FleetBusyError(
+            f"{count_text(len(running), 'restore')} of {fleet_id} still run or are being cleaned up, such as "
+            f"{running[0]}; try again in some minutes"
+        )
+    begun: JsonObject = {
+        "status": FleetStatus.ACCEPTED.recorded,
+        **_run(fleet_id, run + 1, now, ports),
+        "finishedAt": None,
+        "failure": None,
+        "cancelRequested": False,
+        "endedTold": None,
+    }
+    ports.table.update(fleet_id, begun)
+    _begin(fleet_id, run + 1, ports)
+    return _accepted(fleet_id, run + 1)
+
+
+def _run(fleet_id: str, run: int, now: datetime, ports: FleetPorts) -> JsonObject:
+    """Noted before the execution starts, so that the sweeper finds it whatever happens then."""
+    execution = ports.fleets.arn_of(execution_of_fleet(fleet_id, run))
+    return {"run": run, "runStartedAt": iso(now), "execution": execution}
+
+
+def _begin(fleet_id: str, run: int, ports: FleetPorts) -> None:
+    try:
+        ports.fleets.start(execution_of_fleet(fleet_id, run), {"fleetId": fleet_id, "run": run})
+    except ServiceUnavailableError:
+        # It may have begun all the same. If it has not, the sweeper ends the fleet.
+        raise
+    except RestoreError as error:
+        failed = {"status": FleetStatus.FAILED.recorded, "failure": {"cause": str(error)}}
+        ports.table.update(fleet_id, failed)
+        raise
+
+
+def _accepted(fleet_id: str, run: int) -> JsonObject:
+    links = {"self": f"/fleets/{fleet_id}", "cancel": f"/fleets/{fleet_id}"}
+    return {"fleetId": fleet_id, "status": FleetStatus.ACCEPTED, "run": run, "links": links}
+
+
+def _record(fleet_id: str, table: RestoreTable) -> JsonObject:
+    record = table.get(fleet_id) if is_fleet(fleet_id) else None
+    if record is None or "status" not in record:
+        raise FleetNotFoundError(f"there is no fleet {fleet_id}")
+    return record

@@ -1,0 +1,106 @@
+"""The copy of another Region's snapshot: made once, waited for, and given back; for `Prepare Snapshot`.
+
+CopySnapshot has no idempotency token (botocore). So the record says that we are about to ask, and a copy
+whose id was lost is found by its tags. Only if none appears for two minutes a second one is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rewarm.contracts import CopiedSnapshot, PrepareSnapshotEvent
+from rewarm.domain.errors import SnapshotNotUsableError
+from rewarm.domain.model import CopyOrder, Snapshot
+from rewarm.domain.units import iso
+from rewarm.domain.volume.leftovers import COPY_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.snapshots import SnapshotCopies
+from rewarm.steps.record.records import attribute, copy_attribute, parsed_time
+
+APPEARANCE_PATIENCE = timedelta(minutes=2)
+"""DescribeSnapshots may not show what CopySnapshot has just made."""
+WAIT_SECONDS = (15, 600)
+"""Half of what is left, within these bounds: some 300 looks in 48 hours, and a close one at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copying:
+    """How far it is; `snapshot_id` is there once the copy is complete."""
+
+    snapshot_id: str | None
+    wait_seconds: int
+    state: str
+
+
+def copy_snapshot(
+    event: PrepareSnapshotEvent,
+    source: CopiedSnapshot,
+    *,
+    copies: SnapshotCopies,
+    table: RestoreTable,
+    stack_name: str,
+) -> Copying:
+    """Starts the copy, or looks how far it is. Raises SnapshotNotUsableError."""
+    index, name = event.volume.index, copy_attribute(event.volume.index)
+    noted = attribute(table, event.restore_id, index, name)
+    found = _found(noted, copies.of_restore(event.restore_id, index) if noted else [])
+    minutes = event.plan.copy_minutes or 0
+    if found is None and _is_due(noted, event.now):
+        asked: JsonObject = {"askedAt": iso(event.now), "of": source.snapshot_id, "region": source.region}
+        table.update_volume(event.restore_id, index, {name: asked})
+        made = copies.start(_order(event, source, minutes, stack_name))
+        table.update_volume(event.restore_id, index, {name: {**asked, "snapshotId": made}})
+    if found is None:
+        return Copying(None, WAIT_SECONDS[0], "copying")
+    if found.state == "error":
+        raise SnapshotNotUsableError(
+            f"the copy {found.snapshot_id} of {source.snapshot_id} from {source.region} failed: "
+            f"{found.state_message or 'EC2 gives no reason'}"
+        )
+    if found.state == "completed":
+        return Copying(found.snapshot_id, WAIT_SECONDS[0], "copied")
+    left = (found.started_at + timedelta(minutes=minutes) - event.now).total_seconds()
+    low, high = WAIT_SECONDS
+    wait = max(low, min(high, math.ceil(left / 2)))
+    return Copying(None, wait, f"copying, {found.progress_percent} % done")
+
+
+def delete_copies(restore_id: str, index: int, *, copies: SnapshotCopies, table: RestoreTable) -> list[str]:
+    """Deletes what was copied for the volume, and returns it in words. Does nothing where nothing was."""
+    if not attribute(table, restore_id, index, copy_attribute(index)):
+        return []
+    found = copies.of_restore(restore_id, index)
+    for snapshot in found:
+        copies.delete(snapshot.snapshot_id)
+    return [f"snapshot copy {snapshot.snapshot_id}" for snapshot in found]
+
+
+def _found(noted: JsonObject, made: list[Snapshot]) -> Snapshot | None:
+    """The one that the record names, else the first of those with our tags."""
+    known = noted.get("snapshotId")
+    ordered = sorted(made, key=lambda snapshot: (snapshot.started_at, snapshot.snapshot_id))
+    named = [snapshot for snapshot in ordered if snapshot.snapshot_id == known]
+    return next(iter([*named, *ordered]), None)
+
+
+def _is_due(noted: JsonObject, now: datetime) -> bool:
+    asked_at = parsed_time(noted.get("askedAt"))
+    return asked_at is None or now - asked_at > APPEARANCE_PATIENCE
+
+
+def _order(event: PrepareSnapshotEvent, source: CopiedSnapshot, minutes: int, stack_name: str) -> CopyOrder:
+    return CopyOrder(
+        snapshot_id=source.snapshot_id,
+        region=source.region,
+        minutes=minutes,
+        kms_key_id=event.volume.volume.kms_key_id,
+        tags={
+            COPY_TAG: source.snapshot_id,
+            STACK_TAG: stack_name,
+            RESTORE_TAG: event.restore_id,
+            INDEX_TAG: str(event.volume.index),
+        },
+    )

@@ -1,0 +1,186 @@
+"""States `Start Instance` and `Start Instance Check`: a stopped instance at work again with its new volumes.
+
+Each volume's execution asks. The instance is started once all volumes of the restore are attached. It is up
+when Systems Manager hears from it or EC2's status checks have passed. The warm-up begins then; the status
+checks are waited for after the measurement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from rewarm.contracts import StartInstanceEvent, StartInstanceResult
+from rewarm.domain.errors import InstanceNotUpError, TargetNotUsableError
+from rewarm.domain.model import Instance
+from rewarm.domain.units import clock_text, duration_text, iso
+from rewarm.domain.volume.replacing import STARTED_TAG
+from rewarm.domain.volume.targets import check_stopped
+from rewarm.ports import JsonObject
+from rewarm.ports.volumes import VolumeStore
+from rewarm.steps.record.records import (
+    INSTANCE,
+    indexes,
+    made_volumes,
+    parsed_time,
+    stop_if_cancelled,
+)
+from rewarm.steps.replace.started import StartedPorts, started, untag
+
+WAIT_SECONDS = (3, 30)
+UP_PATIENCE = timedelta(minutes=20)
+"""An instance that has not answered by then is stopped again. AWS names no time for a boot."""
+CHECK_PATIENCE = timedelta(minutes=15)
+"""EC2 makes status checks every minute (EC2 user guide, "Status checks"); it names no time for the first."""
+OTHERS_PATIENCE = timedelta(days=2)
+"""Longer than fast snapshot restore of the largest snapshot takes; a volume that fails is seen at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartInstancePorts(StartedPorts):
+    """The ports that start_instance needs."""
+
+    volumes: VolumeStore
+    stack_name: str
+
+
+def start_instance(event: StartInstanceEvent, ports: StartInstancePorts) -> StartInstanceResult:
+    """Starts the instance once, and returns how far it is; later calls look.
+
+    Raises InstanceNotUpError, TargetNotUsableError, TargetNotFoundError, RestoreCancelledError.
+    """
+    stop_if_cancelled(ports.table, event.restore_id)
+    if event.volume.instance_id is None:
+        raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
+    record = ports.table.get(event.restore_id) or {}
+    noted: JsonObject = record.get(INSTANCE) or {}
+    if noted.get("state") == "given-up":
+        raise InstanceNotUpError(str(noted.get("reason")))
+    instance = ports.instances.get(event.volume.instance_id)
+    if event.phase == "check":
+        return _checked(event, instance, noted, ports)
+    if noted.get("state") == "up":
+        untag(instance, ports.states)
+        return _result(event, "up", noted)
+    if not noted:
+        missing = _missing(record, event, ports)
+        if missing:
+            return _waiting(event, missing)
+        if instance.state != "stopped" and started(ports.table, event.restore_id):
+            return _result(event, "waiting", {})  # another volume's execution has started it meanwhile
+        check_stopped(instance)
+        noted = {"instanceId": instance.instance_id, "state": "started", "startedAt": iso(event.now)}
+        if not ports.table.replace_value(event.restore_id, INSTANCE, noted, was=None):
+            return _result(event, "waiting", {})  # another volume's execution was first, or it is cancelled
+    return _until_up(event, instance, noted, ports)
+
+
+def _missing(record: JsonObject, event: StartInstanceEvent, ports: StartInstancePorts) -> list[int]:
+    """The volumes of the restore that EC2 does not show as attached; this one where the record is lost."""
+    attached = {
+        volume.volume_id
+        for volume in ports.volumes.created_by(event.restore_id)
+        for attachment in volume.attachments
+        if attachment.instance_id == event.volume.instance_id and attachment.state == "attached"
+    }
+    known = indexes(record) or [event.volume.index]
+    made = {index: made_volumes(ports.table.get_volume(event.restore_id, index), index) for index in known}
+    return [index for index in known if attached.isdisjoint(made[index].values())]
+
+
+def _waiting(event: StartInstanceEvent, missing: list[int]) -> StartInstanceResult:
+    since = event.pending.since if event.pending else event.now
+    if event.now - since > OTHERS_PATIENCE:
+        names = ", ".join(map(str, missing))
+        raise InstanceNotUpError(
+            f"{event.volume.instance_id} was not started: volume {names} of this restore was not attached "
+            f"within {duration_text(OTHERS_PATIENCE.total_seconds())}"
+        )
+    return _result(event, "waiting", {})
+
+
+def _until_up(
+    event: StartInstanceEvent, instance: Instance, noted: JsonObject, ports: StartInstancePorts
+) -> StartInstanceResult:
+    started_at = parsed_time(noted.get("startedAt")) or event.now
+    if instance.is_gone:
+        raise TargetNotUsableError(f"{instance.instance_id} is {instance.state}", field="target.instanceId")
+    if instance.state == "stopped":
+        ports.states.start(instance.instance_id, {STARTED_TAG: ports.stack_name})
+    if instance.state == "running" and _is_up(instance, started_at, ports):
+        up = {**noted, "state": "up", "upAt": iso(event.now)}
+        if not ports.table.replace_value(event.restore_id, INSTANCE, up, was=noted):
+            return _result(event, "starting", noted)  # somebody else wrote what it is
+        untag(instance, ports.states)
+        return _result(event, "up", up)
+    if event.now - started_at > UP_PATIENCE:
+        _give_up(event, instance, noted, ports)
+    return _result(event, "starting", noted)
+
+
+def _is_up(instance: Instance, started_at: datetime, ports: StartInstancePorts) -> bool:
+    heard = instance.ssm_online and instance.heard_at is not None and instance.heard_at >= started_at
+    if heard:
+        return True
+    checks = ports.states.status_checks(instance.instance_id)
+    return checks is not None and checks.passed
+
+
+def _give_up(
+    event: StartInstanceEvent, instance: Instance, noted: JsonObject, ports: StartInstancePorts
+) -> None:
+    checks = ports.states.status_checks(instance.instance_id)
+    told = [f"status checks: {checks.in_words}"] if checks else []
+    told += [instance.state_reason] if instance.state_reason else []
+    shown = f" ({'; '.join(told)})" if told else ""
+    reason = (
+        f"{instance.instance_id} is {instance.state}{shown}, and Systems Manager has not heard from it "
+        f"{duration_text(UP_PATIENCE.total_seconds())} after its start at "
+        f"{clock_text(parsed_time(noted.get('startedAt')) or event.now)}"
+    )
+    given_up = {**noted, "state": "given-up", "reason": reason}
+    if ports.table.replace_value(event.restore_id, INSTANCE, given_up, was=noted):
+        raise InstanceNotUpError(reason)
+
+
+def _checked(
+    event: StartInstanceEvent, instance: Instance, noted: JsonObject, ports: StartInstancePorts
+) -> StartInstanceResult:
+    if noted.get("checkedAt"):
+        return _result(event, "checked", noted)
+    checks = ports.states.status_checks(instance.instance_id)
+    if checks is not None and checks.passed:
+        passed = {**noted, "checkedAt": iso(event.now)}
+        ports.table.replace_value(event.restore_id, INSTANCE, passed, was=noted)
+        return _result(event, "checked", passed)
+    result = _result(event, "up", noted, finished=False)
+    if event.now - result.since > CHECK_PATIENCE:
+        shown = f"its status checks are: {checks.in_words}" if checks else f"it is {instance.state}"
+        raise InstanceNotUpError(
+            f"{instance.instance_id} has not passed EC2's status checks within "
+            f"{duration_text(CHECK_PATIENCE.total_seconds())}; {shown}. Its new volumes stay where they are"
+        )
+    return result
+
+
+def _result(
+    event: StartInstanceEvent, state: Any, noted: JsonObject, *, finished: bool | None = None
+) -> StartInstanceResult:
+    pending = event.pending if event.pending and _is_of(event.pending, event.phase) else None
+    since = pending.since if pending else event.now
+    low, high = WAIT_SECONDS
+    return StartInstanceResult(
+        finished=state in {"up", "checked"} if finished is None else finished,
+        wait_seconds=max(low, min(high, round((event.now - since).total_seconds() / 10))),
+        state=state,
+        since=since,
+        started_at=parsed_time(noted.get("startedAt")),
+        up_at=parsed_time(noted.get("upAt")),
+        checked_at=parsed_time(noted.get("checkedAt")),
+    )
+
+
+def _is_of(pending: StartInstanceResult, phase: str) -> bool:
+    """The result of `start` that is finished begins no wait of `check`."""
+    return phase == "start" or not pending.finished

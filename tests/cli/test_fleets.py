@@ -1,0 +1,77 @@
+"""`rewarm fleet` on an API that answers by the contract."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rewarm_cli.commands import fleets
+from rewarm_cli.problems import DONE, NOT_FOUND, NOT_READY, USAGE
+
+REQUEST = """\
+source:
+  items:
+    - source: {snapshotId: snap-1}
+target: {instanceId: i-1}
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "fleet.yaml"
+    path.write_text(REQUEST, encoding="utf-8")
+    return str(path)
+
+
+def test_a_file_starts_a_fleet_once(rewarm, stack, file):
+    ended = rewarm("fleet", "start", "-f", file, "--idempotency-key", "k")
+    assert ended.status == DONE
+    assert "rewarm fleet status fleet-1" in ended.out
+    assert stack.fleets["fleet-1"]["request"]["target"] == {"instanceId": "i-1"}
+    assert stack.calls[-1].headers["idempotency-key"] == "k"
+    assert rewarm("fleet", "start").status == USAGE
+
+
+def test_shows_how_far_it_is_and_what_failed(rewarm, stack, file):
+    rewarm("fleet", "start", "-f", file)
+    failed = {"restoreId": "r2", "index": 1, "snapshot": {"snapshotId": "snap-2"}, "state": "failed"}
+    slow = {"restoreId": "r1", "status": "restoring", "startedAt": "2026-11-22T10:00:00Z"}
+    stack.fleets["fleet-1"]["progress"] = {
+        "volumeCount": 3,
+        "counts": {"failed": 1, "ready": 1, "restoring": 1},
+        "eta": "2026-11-22T11:00:00Z",
+        "slowest": [slow],
+        "failed": [{**failed, "cause": "no capacity"}],
+    }
+    said = rewarm("fleet", "status", "fleet-1").out
+    assert "3 volumes by 1 restores: 1 failed, 1 ready, 1 restoring" in said
+    assert "r1 is restoring" in said
+    assert "r2 volume 1 (snap-2) failed: no capacity" in said
+    assert json.loads(rewarm("fleet", "status", "fleet-1", "-o", "json").out)["run"] == 1
+
+
+@pytest.mark.parametrize(("end", "status"), [("ready", DONE), ("incomplete", NOT_READY)])
+def test_who_waits_gets_an_exit_status(rewarm, stack, file, monkeypatch, end, status):
+    rewarm("fleet", "start", "-f", file)
+    monkeypatch.setattr(fleets.time, "sleep", lambda _: stack.fleets["fleet-1"].update(status=end))
+    assert rewarm("fleet", "status", "fleet-1", "--wait").status == status
+
+
+def test_list_cancel_and_redrive(rewarm, stack, file):
+    rewarm("fleet", "start", "-f", file)
+    rewarm("fleet", "start", "-f", file)
+    listed = json.loads(rewarm("fleet", "list", "-o", "json").out)["fleets"]
+    assert [one["fleetId"] for one in listed] == ["fleet-2", "fleet-1"]
+    assert "fleet-2" in rewarm("fleet", "list").out
+    assert rewarm("fleet", "cancel", "fleet-1").status == DONE
+    assert stack.fleets["fleet-1"]["status"] == "cancelled"
+    assert json.loads(rewarm("fleet", "redrive", "fleet-1", "-o", "json").out)["run"] == 2
+
+
+def test_the_report_is_there_when_the_fleet_has_ended(rewarm, stack, file):
+    rewarm("fleet", "start", "-f", file)
+    assert rewarm("fleet", "report", "fleet-1").status == NOT_FOUND
+    stack.fleets["fleet-1"]["reportUrl"] = "https://pages.example/report.html"
+    assert rewarm("fleet", "report", "fleet-1", "--url").out.strip() == "https://pages.example/report.html"
+    assert rewarm("fleet", "status", "fleet-9").status == NOT_FOUND

@@ -1,0 +1,162 @@
+"""A snapshot of another Region: copy and strategy are chosen together, held against every duration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from hypothesis import assume, given
+
+from rewarm.domain.errors import NoStrategyFitsError
+from rewarm.domain.model import GIB, MIB, VolumeSettings
+from rewarm.domain.plan import copying, cost
+from rewarm.domain.plan.copying import (
+    CopySource,
+    choose_with_copies,
+    durations,
+    frontier_with_copies,
+    lead_of,
+)
+from rewarm.domain.plan.estimates import PlanObjective
+from rewarm.domain.time.measured import Phase
+from tests.support.amount import cases
+from tests.support.builders import facts
+from tests.support.facts import HOUR, TOKYO, any_facts, budgets, deadlines
+
+IRELAND = CopySource("eu-west-1", Decimal("0.02"))
+
+
+FACTS = facts(settings=VolumeSettings("gp3", 100, 3_000, 125), snapshot_id="snap-0")
+
+
+def sized(data_bytes):
+    return replace(FACTS, data_bytes=data_bytes)
+
+
+def planned(volumes, deadline=None, budget=None, source=IRELAND):
+    return choose_with_copies(volumes, source, PlanObjective(deadline, budget), TOKYO)
+
+
+class TestDurations:
+    def test_a_small_snapshot_may_have_each_price(self):
+        volume = sized(100 * GIB)
+        assert durations([volume]) == [15, 30, 60, 120, 240, 480, 960]
+
+    def test_a_copy_has_500_mib_a_second_at_most(self):
+        """AWS's own example: 900,000 MiB take 30 minutes at least."""
+        volume = sized(900_001 * MIB)
+        assert durations([replace(volume, data_bytes=900_000 * MIB)])[0] == 30
+        assert durations([volume])[:2] == [45, 60]
+
+    def test_all_copies_together_have_2000(self):
+        volume = sized(900_000 * MIB)
+        assert durations([volume] * 4)[0] == 30
+        assert durations([volume] * 5)[0] == 45
+
+    def test_48_hours_are_the_most(self):
+        volume = sized(64 * 1024 * GIB)
+        assert durations([volume]) == [2_250]
+        assert durations([volume] * 6) == []
+        with pytest.raises(NoStrategyFitsError, match="take more than 2 d"):
+            planned([volume] * 6)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "usd"),
+    [
+        (15, "60"),
+        (45, "54"),
+        (60, "48"),
+        (105, "48"),
+        (225, "42"),
+        (465, "36"),
+        (480, "30"),
+        (945, "30"),
+        (960, "15"),
+    ],
+)
+def test_a_copy_costs_by_its_duration(minutes, usd):
+    """AWS's own example: 3,000 GiB within 8 hours cost $30."""
+    assert cost.timed_copy(3_000 * GIB, minutes).usd == Decimal(usd)
+
+
+def test_two_copies_of_a_snapshot_follow_each_other():
+    volume = sized(10 * GIB)
+    other = replace(volume, snapshot_id="snap-other")
+    assert lead_of([volume, other], 30).p50 == 1_800
+    assert lead_of([volume, volume], 30).p50 == 3_600
+
+
+@cases(12, 1_000)
+@given(any_facts(), deadlines, budgets)
+def test_no_duration_is_cheaper_in_time(volume, deadline, budget):
+    """Each of the 192 durations that AWS takes, and the strategies with what it leaves."""
+    assume(durations([volume]))
+    best = outcome(volume, deadline, budget, durations([volume]))
+    every = range(durations([volume])[0], copying.MOST_MINUTES + 1, copying.STEP_MINUTES)
+    assert best == min(
+        (found for minutes in every if (found := outcome(volume, deadline, budget, [minutes]))), default=None
+    )
+
+
+def outcome(volume, deadline, budget, minutes):
+    """Whether it is late, and then how late, else its price; None where nothing fits."""
+    found = []
+    for one in minutes:
+        try:
+            plan = copying._plan([volume], IRELAND, one, PlanObjective(deadline, budget), TOKYO)
+        except NoStrategyFitsError:
+            continue
+        found.append((plan.is_late, plan.ready_p90 if plan.is_late else 0.0, plan.usd))
+    return min(found, default=None)
+
+
+@pytest.mark.parametrize("deadline", [None, 2.0 * HOUR, 30.0 * HOUR])
+def test_every_estimate_has_the_copy_in_time_and_price(deadline):
+    plan = planned([sized(100 * GIB)], deadline)
+    seconds = plan.minutes * 60
+    for considered in plan.decisions[0].considered:
+        if considered.estimate is not None:
+            phase, lead = considered.estimate.times.phases[0]
+            assert (phase, lead.p50) == (Phase.COPY, seconds)
+            assert considered.estimate.times.usable_p50 > seconds
+            assert [part.item for part in considered.estimate.parts][:2] == [
+                "Time-based snapshot copy",
+                "Data transfer from eu-west-1",
+            ]
+            assert considered.estimate.decidable_usd >= Decimal("2.5")
+
+
+class TestTransferWithoutAPrice:
+    def test_is_said_in_the_plan(self):
+        volume = sized(100 * GIB)
+        plan = planned([volume], source=CopySource("eu-west-1", None))
+        line = plan.decisions[0].plan.estimate.parts[1]
+        assert (line.usd, line.arithmetic) == (0, "its price is not known here, so it is not counted")
+
+    def test_keeps_no_budget(self):
+        volume = sized(100 * GIB)
+        with pytest.raises(NoStrategyFitsError, match="no budget can be kept") as refusal:
+            planned([volume], budget=Decimal(100), source=CopySource("eu-west-1", None))
+        assert refusal.value.field == "objective.maxCostUsd"
+
+
+def test_a_budget_below_the_cheapest_copy_names_the_copy():
+    volume = sized(100 * GIB)
+    with pytest.raises(
+        NoStrategyFitsError, match=r"after a copy from eu-west-1 that takes 16 h and costs \$2.50"
+    ):
+        planned([volume], budget=Decimal(1))
+
+
+def test_the_what_if_has_the_copies_in_it():
+    """At each step's deadline the plan costs what the step says, and no step is sooner than a copy."""
+    volume = sized(100 * GIB)
+    steps = frontier_with_copies([volume], IRELAND, PlanObjective(), TOKYO)
+    assert [step.cost_usd for step in steps] == sorted((step.cost_usd for step in steps), reverse=True)
+    assert steps[0].deadline_seconds > 15 * 60
+    for step in (steps[0], steps[len(steps) // 2], steps[-1]):
+        plan = planned([volume], step.deadline_seconds)
+        assert not plan.is_late
+        assert plan.decisions[0].plan.estimate.cost_usd <= step.cost_usd

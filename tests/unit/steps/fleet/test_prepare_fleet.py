@@ -1,0 +1,114 @@
+"""State Prepare Fleet."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewarm.contracts import PrepareFleetEvent
+from rewarm.domain.errors import RestoreCancelledError, RestoreNotFoundError
+from rewarm.steps.fleet.prepare_fleet import PrepareFleetPorts, prepare_fleet
+from rewarm.steps.fleet.progress import kept_volumes
+from rewarm.steps.fleet.sources import FleetSourcePorts
+from rewarm.steps.record.bucket import fleet_items_key, fleet_request_key
+from tests.support.builders import INSTANCE_ID, NOW, SNAPSHOT_ID, ZONE, World
+from tests.support.wired import wired
+
+FLEET_ID = "fleet-0123456789abcdef"
+TO_ZONE = {"source": {"snapshotId": SNAPSHOT_ID}, "target": {"availabilityZone": ZONE}}
+SHARED = {"source": {"snapshotId": SNAPSHOT_ID}, "target": {"instanceId": INSTANCE_ID}}
+
+
+def world(*items, **parts):
+    world = World()
+    world.artifacts.put_json(fleet_request_key(FLEET_ID), {"source": {"items": list(items)}, **parts})
+    world.table.put_new(FLEET_ID, {"status": "fleet-accepted", "startedAt": "2026-11-21T03:00:00Z"})
+    return world
+
+
+def prepare(world, run=1, most_in_stack=2_000):
+    event = PrepareFleetEvent(restore_id=FLEET_ID, now=NOW, run=run, started_at=NOW)
+    ports = wired(
+        PrepareFleetPorts,
+        world,
+        sources=wired(FleetSourcePorts, world, region="ap-northeast-1"),
+        bucket="artifacts",
+        most_in_stack=most_in_stack,
+    )
+    return prepare_fleet(event, ports)
+
+
+def items(world, run=1):
+    return world.artifacts.objects[fleet_items_key(FLEET_ID, run)]
+
+
+def end(world, **statuses):
+    """What became of the restores, in their order."""
+    for restore, (_, status) in zip(items(world), statuses.items(), strict=True):
+        world.table.put_new(restore["restoreId"], {"status": status})
+
+
+def test_writes_the_restores_and_how_the_map_is_to_run_them():
+    one = world(SHARED, TO_ZONE, SHARED, maxConcurrency=5, toleratedFailureCount=3)
+    result = prepare(one)
+    assert (result.restore_count, result.volume_count, result.max_concurrency) == (2, 3, 5)
+    assert (result.tolerated_failure_count, result.tolerated_failure_percentage) == (3, 100)
+    assert result.items_key == f"restores/{FLEET_ID}/run-1.json"
+    assert [set(item) for item in items(one)] == [{"restoreId", "input"}] * 2
+    record = one.table.get(FLEET_ID)
+    assert (record["status"], record["volumeCount"], record["restoreCount"]) == ("fleet-restoring", 3, 2)
+
+
+def test_no_more_run_at_once_than_the_stack_allows():
+    assert prepare(world(SHARED, maxConcurrency=50), most_in_stack=10).max_concurrency == 10
+    assert prepare(world(SHARED), most_in_stack=10).max_concurrency == 10
+
+
+def test_the_deadline_of_the_fleet_is_that_of_every_restore():
+    one = world(SHARED, objective={"readyWithinMinutes": 60})
+    assert prepare(one).to_json()["deadlineAt"] == "2026-11-21T04:00:00Z"
+    assert items(one)[0]["input"]["trigger"]["deadlineAt"] == "2026-11-21T04:00:00Z"
+    assert one.table.get(FLEET_ID)["deadlineAt"] == "2026-11-21T04:00:00Z"
+
+
+def test_a_second_try_writes_nothing_new():
+    one = world(SHARED, TO_ZONE)
+    first = prepare(one)
+    written = dict(one.artifacts.objects)
+    assert prepare(one) == first
+    assert one.artifacts.objects == written
+
+
+def test_another_run_restores_only_what_is_not_ready():
+    one = world(TO_ZONE, TO_ZONE, TO_ZONE)
+    prepare(one)
+    end(one, first="ready", second="failed", third="cancelled")
+    before = items(one)
+    result = prepare(one, run=2)
+    assert (result.restore_count, result.volume_count) == (2, 2)
+    names = {item["restoreId"] for item in items(one, 2)}
+    assert not names & {item["restoreId"] for item in before}
+    _, volumes = kept_volumes(FLEET_ID, one.artifacts)
+    assert {volume.restore_id for volume in volumes} == {before[0]["restoreId"], *names}
+    assert one.table.get(FLEET_ID)["readyBefore"] == 1
+
+
+def test_of_a_restore_of_several_volumes_only_the_one_that_failed_comes_again():
+    one = world(SHARED, SHARED)
+    prepare(one)
+    (restore,) = items(one)
+    one.table.put_new(restore["restoreId"], {"status": "failed", "settled1": True})
+    assert prepare(one, run=2).volume_count == 1
+
+
+def test_a_cancelled_fleet_begins_nothing():
+    one = world(SHARED)
+    one.table.request_cancel(FLEET_ID)
+    with pytest.raises(RestoreCancelledError):
+        prepare(one)
+
+
+def test_says_so_where_the_request_is_gone():
+    one = world(SHARED)
+    one.artifacts.objects.clear()
+    with pytest.raises(RestoreNotFoundError, match="gone from the bucket"):
+        prepare(one)

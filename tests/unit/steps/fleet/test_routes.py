@@ -1,0 +1,120 @@
+"""The routes of fleets."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewarm.domain.errors import (
+    AccessDeniedError,
+    FleetBusyError,
+    FleetNotFoundError,
+    RestoreEndedError,
+    ServiceUnavailableError,
+)
+from rewarm.domain.fleets import FleetVolume
+from rewarm.steps.fleet.progress import keep_volumes
+from rewarm.steps.fleet.routes import (
+    FleetPorts,
+    cancel_fleet,
+    fleet_id_of,
+    get_fleet,
+    redrive_fleet,
+    start_fleet,
+)
+from tests.support.builders import NOW, SNAPSHOT_ID, ZONE, World, at
+from tests.support.fakes import FakeFleets
+from tests.support.wired import wired
+
+FLEET_ID = "fleet-0123456789abcdef"
+BODY = {"source": {"items": [{"source": {"snapshotId": SNAPSHOT_ID}, "target": {"availabilityZone": ZONE}}]}}
+
+
+class Fleets:
+    def __init__(self, status=None, **restores):
+        self.world, self.fleets = World(), FakeFleets()
+        self.ports = wired(FleetPorts, self.world, fleets=self.fleets)
+        if status is not None:
+            start_fleet(BODY, fleet_id=FLEET_ID, now=NOW, ports=self.ports)
+            self.world.table.update(FLEET_ID, {"status": f"fleet-{status}"})
+        for name, state in restores.items():
+            self.world.table.put_new(name, {"status": state, "startedAt": "2026-11-21T03:00:00Z"})
+        volumes = [FleetVolume({"snapshot": {"snapshotId": "snap-1"}}, name, 0) for name in restores]
+        keep_volumes(FLEET_ID, 1, volumes, self.world.artifacts)
+
+    def shown(self):
+        return get_fleet(FLEET_ID, now=at(10), ports=self.ports)
+
+
+def test_a_fleet_begins_with_its_id_alone():
+    one = Fleets()
+    answer = start_fleet(BODY, fleet_id=FLEET_ID, now=NOW, ports=one.ports)
+    assert (answer["fleetId"], answer["status"], answer["run"]) == (FLEET_ID, "accepted", 1)
+    assert one.fleets.started == {FLEET_ID: {"fleetId": FLEET_ID, "run": 1}}
+    assert one.shown()["status"] == "accepted"
+
+
+def test_the_same_call_starts_one_fleet_and_none_that_is_over():
+    one = Fleets("ready")
+    one.fleets.started.clear()
+    start_fleet(BODY, fleet_id=FLEET_ID, now=NOW, ports=one.ports)
+    assert one.fleets.started == {}
+    call = {"key": "a", "body": BODY}
+    assert fleet_id_of(call) == fleet_id_of(dict(call)) != fleet_id_of({**call, "key": "b"})
+
+
+def test_a_start_that_is_refused_is_noted_and_one_without_an_answer_is_not():
+    for error, status in ((AccessDeniedError("no"), "failed"), (ServiceUnavailableError("?"), "accepted")):
+        one = Fleets()
+        one.fleets.failure = error
+        with pytest.raises(type(error)):
+            start_fleet(BODY, fleet_id=FLEET_ID, now=NOW, ports=one.ports)
+        assert one.shown()["status"] == status
+
+
+def test_shows_how_far_it_is():
+    shown = Fleets("restoring", first="ready", second="failed", third="restoring", fourth="restoring").shown()
+    assert shown["progress"]["counts"] == {"failed": 1, "ready": 1, "restoring": 2}
+    assert shown["progress"]["eta"] == "2026-11-21T03:20:00Z"
+    assert [one["restoreId"] for one in shown["progress"]["slowest"]] == ["fourth", "third"]
+
+
+def test_a_fleet_that_runs_is_stopped_once():
+    one = Fleets("restoring", first="restoring")
+    assert cancel_fleet(FLEET_ID, one.ports)["cancelRequested"] is True
+    assert list(one.fleets.stopped) == [one.fleets.arn_of(FLEET_ID)]
+    assert one.shown()["cancelRequested"] is True
+
+
+@pytest.mark.parametrize("status", ["ready", "incomplete", "failed", "cancelled"])
+def test_a_fleet_that_has_ended_cannot_be_cancelled(status):
+    with pytest.raises(RestoreEndedError, match=f"it is {status}"):
+        cancel_fleet(FLEET_ID, Fleets(status).ports)
+
+
+def test_a_redrive_is_another_execution():
+    one = Fleets("incomplete", first="ready", second="failed")
+    assert redrive_fleet(FLEET_ID, now=at(60), ports=one.ports)["run"] == 2
+    assert one.fleets.started[f"{FLEET_ID}-2"] == {"fleetId": FLEET_ID, "run": 2}
+    shown = one.shown()
+    assert (shown["status"], shown["run"], shown["finishedAt"]) == ("accepted", 2, None)
+    cancel_fleet(FLEET_ID, one.ports)
+    assert list(one.fleets.stopped) == [one.fleets.arn_of(f"{FLEET_ID}-2")]
+
+
+@pytest.mark.parametrize(
+    ("status", "restore", "error"),
+    [
+        ("restoring", "restoring", FleetBusyError),
+        ("cancelled", "restoring", FleetBusyError),
+        ("ready", "ready", RestoreEndedError),
+    ],
+)
+def test_a_redrive_waits_until_nothing_runs_and_needs_something_to_do(status, restore, error):
+    with pytest.raises(error):
+        redrive_fleet(FLEET_ID, now=NOW, ports=Fleets(status, first=restore).ports)
+
+
+@pytest.mark.parametrize("name", ["fleet-0", "restore-0123456789abcdef", ""])
+def test_what_is_no_fleet_is_not_found(name):
+    with pytest.raises(FleetNotFoundError):
+        get_fleet(name, now=NOW, ports=Fleets("ready").ports)

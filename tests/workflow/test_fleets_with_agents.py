@@ -1,0 +1,71 @@
+"""A fleet on the embedded AWS, with real volumes and agents: what fails is cleaned up and comes again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from local.aws.region.faults import FaultRule
+from tests.support.restores import PATIENT, RestoreUser
+
+Json = dict[str, Any]
+
+
+def fleet(user: RestoreUser, instances: int, volumes: int) -> Json:
+    """A request of so many volumes to each of the instances."""
+    targets = [user.instance() for _ in range(instances)]
+    items = [
+        {"source": {"snapshotId": user.snapshot()}, "target": {"instanceId": target}}
+        for target in targets
+        for _ in range(volumes)
+    ]
+    return {"source": {"items": items}, "objective": {"strategy": "warm-up-agent"}, "verify": PATIENT}
+
+
+def ended(user: RestoreUser, fleet_id: str) -> Json:
+    """What GET says when the fleet has ended."""
+    shown: Json = {}
+
+    def is_over() -> bool:
+        shown.update(user.call("GET", f"/fleets/{fleet_id}").body)
+        return shown["status"] not in ("accepted", "restoring")
+
+    user.wait_until(is_over, lambda: f"{fleet_id} is {shown}")
+    return shown
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("instances", "volumes"), [(1, 2), (3, 4)])
+def test_one_volume_fails_and_a_redrive_brings_it_back(
+    user: RestoreUser, instances: int, volumes: int
+) -> None:
+    request, count = fleet(user, instances, volumes), instances * volumes
+    refused = request["source"]["items"][-1]["source"]["snapshotId"]
+    user.region.faults.add(
+        FaultRule("CreateVolume", code="UnauthorizedOperation", when={"SnapshotId": refused}, times=None)
+    )
+    user.mark()
+    answer = user.call("POST", "/fleets", request)
+    assert answer.status == 202, answer
+    fleet_id = str(answer.body["fleetId"])
+    shown = ended(user, fleet_id)
+    assert (shown["status"], shown["restoreCount"]) == ("incomplete", instances), shown
+    assert shown["progress"]["counts"] == {"failed": 1, "ready": count - 1}
+    (failed,) = shown["progress"]["failed"]
+    assert failed["snapshot"]["snapshotId"] == refused
+    assert len(user.left()["volumes"]) == count - 1
+
+    user.region.faults.clear()
+    answer = user.call("POST", f"/fleets/{fleet_id}/redrive")
+    assert (answer.status, answer.body["run"]) == (202, 2), answer
+    shown = ended(user, fleet_id)
+    assert (shown["status"], shown["progress"]["counts"]) == ("ready", {"ready": count}), shown
+    made = user.left()["volumes"]
+    assert len(made) == count, "what was ready is not restored again"
+    for volume_id in made:
+        counters = user.counters(volume_id)
+        assert counters.read_blocks >= counters.written_blocks > 0
+    told = [one["text"] for one in user.messages(fleet_id)]
+    assert len(told) == 4, told
+    assert all(fleet_id in text for text in told)
