@@ -1,7 +1,7 @@
 """The cheapest mix of strategies by OR-Tools' CP-SAT, from the engine's estimates alone.
 
-The solver knows none of the engine's search: every set of volumes on an instance, every number of volumes on a
-snapshot, every rate and every start (in whole seconds, rounded up) is open to it.
+The solver knows none of the engine's search: every set of volumes on an instance, every number of volumes on
+a snapshot, every rate and every start (in whole seconds, rounded up) is open to it.
 """
 
 from __future__ import annotations
@@ -110,9 +110,7 @@ class ExactPlan:
             taken = {place: self._way(place, "fast") for place in places}
             counts = [self._model.new_bool_var(f"{where}-{count}") for count in range(len(places) + 1)]
             self._model.add_exactly_one(counts)
-            self._model.add(
-                sum(taken.values()) == sum(count * chosen for count, chosen in enumerate(counts))
-            )
+            self._model.add(sum(taken.values()) == sum(count * chosen for count, chosen in enumerate(counts)))
             price = self._model.new_int_var(0, 10**12, f"price-{where}")
             self._usd.append(price)
             for count in range(1, len(places) + 1):

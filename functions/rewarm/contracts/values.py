@@ -179,6 +179,12 @@ class Plan(Contract):
     copy_minutes: Annotated[
         int | None, Field(description="The completion duration that the snapshot's copy asks for.")
     ] = None
+    start_at: Annotated[
+        Instant | None,
+        Field(
+            description="The volume is made then: volumes before it hold the Region's rate until about then."
+        ),
+    ] = None
     usable_seconds: int
     ready_p50_seconds: int
     ready_p90_seconds: int
@@ -242,6 +248,9 @@ class PlanSummary(Contract):
     ready_p90_at: Instant
     deadline_missed: bool
     why: str
+    could_save_usd: Annotated[
+        Usd, Field(description="How much less any other mix could cost at most; 0 where none costs less.")
+    ] = Decimal(0)
     needs_approval: str | None = Field(
         default=None,
         description="Why somebody must approve it before anything is made; null where nobody must.",

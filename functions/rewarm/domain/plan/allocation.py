@@ -193,9 +193,9 @@ def _seek_change(
 
 
 def falling(steps: Iterable[FrontierStep]) -> list[FrontierStep]:
-    """Without those that cost no less than an earlier one."""
+    """By deadline, without those that cost no less than an earlier one."""
     kept: list[FrontierStep] = []
-    for step in steps:
+    for step in sorted(steps, key=lambda step: (step.deadline_seconds, step.cost_usd)):
         if not kept or step.cost_usd < kept[-1].cost_usd:
             kept.append(step)
     return kept

@@ -132,7 +132,7 @@ def frontier_with_copies(
             )
             for step in frontier(volumes, objective, book)
         ]
-    return falling(sorted(found, key=lambda step: (step.deadline_seconds, step.cost_usd)))
+    return falling(found)
 
 
 def _rank(plan: CopyPlan) -> tuple[bool, float, Decimal, float]:

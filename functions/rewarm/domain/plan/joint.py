@@ -193,6 +193,11 @@ class Mix:
     """No mix within the same limits costs less. It equals `usd` where that is proven."""
 
     @property
+    def is_proven(self) -> bool:
+        """No other mix within the same limits is cheaper."""
+        return self.usd == self.least_usd
+
+    @property
     def seconds(self) -> float:
         """P90 of the last volume."""
         return max(estimate.times.ready_p90 for estimate in self.estimates)

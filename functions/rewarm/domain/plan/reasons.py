@@ -20,8 +20,13 @@ from rewarm.domain.plan.estimates import (
 from rewarm.domain.units import MICRO_DOLLAR, duration_text, price_text, usd_text
 
 
-def why(best: Estimate, possible: Iterable[Estimate], objective: PlanObjective) -> str:
-    """Why the estimate `best` was chosen; `possible` are all that could have been chosen."""
+def why(
+    best: Estimate, possible: Iterable[Estimate], objective: PlanObjective, *, is_proven: bool = True
+) -> str:
+    """Why the estimate `best` was chosen; `possible` are all that could have been chosen.
+
+    Of many volumes that share something, it may not be proven that no other mix of strategies is cheaper.
+    """
     ready = f"full speed within {duration_text(best.times.ready_p90)} (P90)"
     price = f"costs {usd_text(best.decidable_usd)}" if best.decidable_usd else "no extra cost"
     name = f"{best.strategy}{manner(best)}"
@@ -35,7 +40,8 @@ def why(best: Estimate, possible: Iterable[Estimate], objective: PlanObjective) 
         return f"{_closest(name, best, others, objective)}: {ready}; {late}; {price}."
     deadline = objective.deadline_seconds
     allowed = f"; deadline in {duration_text(deadline)}" if deadline is not None else ""
-    return f"{name} is {_rank(best, others, objective)}: {ready}{allowed}; {price}."
+    place = _rank(best, others, objective) if is_proven else "part of the cheapest mix that was found"
+    return f"{name} is {place}: {ready}{allowed}; {price}."
 
 
 def _closest(name: str, best: Estimate, others: Iterable[Estimate], objective: PlanObjective) -> str:

@@ -50,6 +50,8 @@ class Decision:
     considered: tuple[Considered, ...]
     budget_usd: Decimal | None = None
     """What the request's budget leaves this volume."""
+    could_save_usd: Decimal = Decimal(0)
+    """How much less another mix of strategies for all volumes could cost at most."""
 
 
 def choose(facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> Decision:
@@ -64,11 +66,14 @@ def choose_all(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: P
 
 def _choose(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[Decision]:
     mix = allocate(volumes, objective, book)
-    chosen = mix.estimates if mix is not None else None
-    if chosen is None or (objective.strict and any(is_late(best, objective) for best in chosen)):
+    chosen = mix.estimates if mix is not None else ()
+    if mix is None or (objective.strict and any(is_late(best, objective) for best in chosen)):
         raise _refusal(volumes, objective, book)
     return [
-        _explained(facts, best, own, book)
+        replace(
+            _explained(facts, best, own, book, is_proven=mix.is_proven),
+            could_save_usd=mix.usd - mix.least_usd,
+        )
         for facts, best, own in zip(volumes, chosen, _own_objectives(chosen, objective), strict=True)
     ]
 
@@ -88,7 +93,9 @@ def _outcomes(facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> 
     return {name: estimator(facts, book, objective.limits) for name, estimator in ESTIMATORS.items()}
 
 
-def _explained(facts: VolumeFacts, best: Estimate, objective: PlanObjective, book: PriceBook) -> Decision:
+def _explained(
+    facts: VolumeFacts, best: Estimate, objective: PlanObjective, book: PriceBook, *, is_proven: bool
+) -> Decision:
     outcomes = _outcomes(facts, objective, book) | {best.strategy: best}
     others = [
         outcome
@@ -100,7 +107,7 @@ def _explained(facts: VolumeFacts, best: Estimate, objective: PlanObjective, boo
     ]
     if objective.strict:
         others = [other for other in others if not is_late(other, objective)]
-    why = reasons.why(best, [best, *others], objective)
+    why = reasons.why(best, [best, *others], objective, is_proven=is_proven)
     return Decision(
         plan=PlannedEstimate(best, why, is_late(best, objective)),
         fallbacks=tuple(

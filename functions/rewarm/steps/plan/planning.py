@@ -28,7 +28,8 @@ from rewarm.domain.plan.copying import CopySource, choose_with_copies
 from rewarm.domain.plan.estimates import Estimate
 from rewarm.domain.plan.facts import CloneSource, UnusedQuotas, VolumeFacts, beside_each_other
 from rewarm.domain.plan.strategy import Considered, Decision, PlannedEstimate, PlanObjective, choose_all
-from rewarm.domain.units import ceil_seconds
+from rewarm.domain.time.measured import Phase
+from rewarm.domain.units import ceil_seconds, usd_text
 from rewarm.domain.volume.volume_types import speed
 from rewarm.ports.instances import Instances
 from rewarm.ports.prices import Prices, Quotas
@@ -110,8 +111,10 @@ def plan_cases(
 ) -> PlannedVolumes:
     """Returns the plan of each case, and their summary. Raises NoStrategyFitsError."""
     decisions, minutes = _decided(cases, book)
-    plans = [_plan(case.volume, decision, minutes) for case, decision in zip(cases, decisions, strict=True)]
-    summary = _summary(cases, plans, book, now)
+    plans = [
+        _plan(case.volume, decision, minutes, now) for case, decision in zip(cases, decisions, strict=True)
+    ]
+    summary = _summary(cases, plans, book, now, decisions[0].could_save_usd)
     return PlannedVolumes(
         plans=_limited(plans, rule.ceiling_usd(summary.total_cost_usd), summary.total_cost_usd),
         summary=_with_approval(summary, plans, rule, book),
@@ -220,17 +223,28 @@ def _objective(request: RestoreRequest, deadline_at: datetime | None, now: datet
     )
 
 
-def _plan(volume: VolumeAssignment, decision: Decision, copy_minutes: int | None) -> VolumePlan:
+def _plan(
+    volume: VolumeAssignment, decision: Decision, copy_minutes: int | None, now: datetime
+) -> VolumePlan:
     def as_plan(planned: PlannedEstimate) -> Plan:
         return _as_plan(planned).model_copy(update={"copy_minutes": copy_minutes})
 
     return VolumePlan(
         volume=volume,
-        plan=as_plan(decision.plan),
+        plan=as_plan(decision.plan).model_copy(update={"start_at": _start_at(decision.plan, now)}),
         fallbacks=[as_plan(fallback) for fallback in decision.fallbacks],
         candidates=[_as_candidate(considered) for considered in decision.considered],
         budget_usd=decision.budget_usd,
     )
+
+
+def _start_at(planned: PlannedEstimate, now: datetime) -> datetime | None:
+    """When the volume's turn is; None where it waits for no other volume."""
+    phases = dict(planned.estimate.times.phases)
+    if Phase.QUEUE not in phases:
+        return None
+    copied = phases.get(Phase.COPY)
+    return now + timedelta(seconds=phases[Phase.QUEUE].p90 + (copied.p90 if copied else 0.0))
 
 
 def _as_plan(planned: PlannedEstimate) -> Plan:
@@ -274,7 +288,11 @@ def _figures(estimate: Estimate) -> dict[str, Any]:
 
 
 def _summary(
-    cases: Sequence[Case], plans: Sequence[VolumePlan], book: PriceBook, now: datetime
+    cases: Sequence[Case],
+    plans: Sequence[VolumePlan],
+    book: PriceBook,
+    now: datetime,
+    could_save_usd: Decimal,
 ) -> PlanSummary:
     asked = cases[0].facts
     slowest = max(plan.plan.ready_p90_seconds for plan in plans)
@@ -282,7 +300,8 @@ def _summary(
         total_cost_usd=sum((plan.plan.cost_usd for plan in plans), Decimal(0)),
         ready_p90_at=now + timedelta(seconds=slowest),
         deadline_missed=any(plan.plan.deadline_missed for plan in plans),
-        why=_why(plans),
+        why=_why(plans, could_save_usd),
+        could_save_usd=could_save_usd,
         price_book_as_of=book.as_of,
         price_book_stale=bool(stale_prices(plans, book, now)),
         price_source=book.source,
@@ -293,8 +312,16 @@ def _summary(
     )
 
 
-def _why(plans: Sequence[VolumePlan]) -> str:
+def _why(plans: Sequence[VolumePlan], could_save_usd: Decimal) -> str:
     if len(plans) == 1:
         return plans[0].plan.why
     counts = Counter(plan.plan.strategy for plan in plans)
-    return f"{len(plans)} volumes: " + ", ".join(f"{count} x {name}" for name, count in counts.items()) + "."
+    parts = [f"{len(plans)} volumes: " + ", ".join(f"{count} x {name}" for name, count in counts.items())]
+    waiting = sum(plan.plan.start_at is not None for plan in plans)
+    if waiting:
+        parts.append(f"{waiting} of them begin when others have left them the Region's initialization rate")
+    if could_save_usd:
+        parts.append(f"another mix could cost at most {usd_text(could_save_usd)} less")
+    elif any(plan.plan.decidable_usd for plan in plans):
+        parts.append("no other mix costs less")
+    return "; ".join(parts) + "."

@@ -112,6 +112,8 @@ def _until_usable(result: ReadyResult) -> dict[Phase, float | None]:
         found[Phase.COPY] = _seconds(at.began, at.copied)
     if result.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
         found[Phase.PREPARE] = _seconds(at.copied or at.began, at.prepared)
+    elif result.plan.start_at is not None:
+        found[Phase.QUEUE] = _seconds(at.copied or at.began, at.prepared)
     return found
 
 

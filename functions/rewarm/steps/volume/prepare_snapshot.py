@@ -1,6 +1,7 @@
-"""State `Prepare Snapshot`: the copy of a foreign snapshot, fast snapshot restore enabled once, and a credit.
+"""State `Prepare Snapshot`: the copy of a foreign snapshot, fast snapshot restore with a credit, and a turn.
 
-A volume made with less than one credit is cold, and EC2 says nothing of it; so the credit is waited for.
+A volume at a provisioned rate waits for its turn where the plan gives the Region's quota to others first. A
+volume made with less than one credit is cold, and EC2 says nothing of it; so the credit is waited for.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def prepare_snapshot(
     stop_if_cancelled(ports.table, event.restore_id)
     source = event.volume.copy_of
     if source is None:
-        return _prepared(event, ports)
+        return _its_turn(event) if event.plan.start_at is not None else _prepared(event, ports)
     copy = copy_snapshot(event, source, copies=ports.copies, table=ports.table, stack_name=ports.stack_name)
     found = PrepareSnapshotResult(
         ready=copy.snapshot_id is not None,
@@ -72,11 +73,23 @@ def prepare_snapshot(
         enabled_by_us=False,
         snapshot_id=copy.snapshot_id,
     )
-    if copy.snapshot_id is None or event.plan.strategy is not Strategy.FAST_SNAPSHOT_RESTORE:
+    if copy.snapshot_id is None:
+        return found
+    if event.plan.start_at is not None:
+        return _its_turn(event).model_copy(update={"snapshot_id": copy.snapshot_id})
+    if event.plan.strategy is not Strategy.FAST_SNAPSHOT_RESTORE:
         return found
     copied = event.volume.model_copy(update={"snapshot_id": copy.snapshot_id})
     result = _prepared(event.model_copy(update={"volume": copied}), ports)
     return result.model_copy(update={"snapshot_id": copy.snapshot_id})
+
+
+def _its_turn(event: PrepareSnapshotEvent) -> PrepareSnapshotResult:
+    """Whether the volumes before it have had the time that the plan gives them."""
+    left = timedelta(0) if event.plan.start_at is None else event.plan.start_at - event.now
+    return PrepareSnapshotResult(
+        ready=left <= timedelta(0), wait_seconds=_wait(left), state="queued", enabled_by_us=False
+    )
 
 
 def _prepared(event: PrepareSnapshotEvent, ports: PrepareSnapshotPorts) -> PrepareSnapshotResult:

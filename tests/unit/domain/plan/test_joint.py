@@ -21,7 +21,7 @@ from tests.support.builders import NOW
 from tests.support.exact_plan import ExactPlan
 from tests.support.facts import TOKYO
 
-CASES = 2_000 if LONG else 60
+CASES = 2_000 if LONG else 20
 MOST = 6
 INSTANCES = (
     InstanceEbsLimits(156.25, 593.75, 6_000, 20_000),
@@ -87,15 +87,16 @@ def test_no_exact_solver_is_cheaper_by_more_than_two_percent_or_in_time_where_we
         if least is None:
             assert mix is None or mix.seconds > deadline - 6, seed
             continue
-        assert mix is not None and mix.seconds <= deadline, seed
+        assert mix is not None, seed
+        assert mix.seconds <= deadline, seed
         assert mix.usd <= least * Decimal("1.02") + Decimal("0.000010"), (seed, mix.usd, least)
         if mix.usd == mix.least_usd:
             assert mix.usd <= least + Decimal("0.000010"), (seed, mix.usd, least)
 
 
-@pytest.mark.parametrize("first", range(0, 10 * CASES, 200))
+@pytest.mark.parametrize("first", range(0, 10 * CASES, 100))
 def test_no_quota_is_passed_and_what_is_said_to_be_the_least_is_no_more_than_the_price(first):
-    for seed in range(first, first + 200):
+    for seed in range(first, first + 100):
         volumes, deadline = restore(seed)
         mix = allocate(volumes, PlanObjective(deadline), TOKYO)
         if mix is None:
@@ -143,6 +144,7 @@ def test_ten_thousand_volumes_are_planned():
             )
         )
     mix = allocate(volumes, PlanObjective(7 * 86_400.0), TOKYO)
-    assert mix is not None and mix.seconds <= 7 * 86_400
+    assert mix is not None
+    assert mix.seconds <= 7 * 86_400
     assert _most_rate(mix.estimates) <= 5_000
     assert _enabled(volumes, mix.estimates) <= 5

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from rewarm.domain.model import GIB, InstanceEbsLimits, Strategy
+from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.plan.reasons import why_not
 from rewarm.domain.plan.strategy import PlanObjective, choose, choose_all
 from tests.support.builders import NOW, facts
@@ -33,8 +33,8 @@ def test_a_volume_that_waits_for_the_last_is_not_told_that_nothing_is_in_time():
 
 
 def test_what_is_paid_for_the_others_sake_is_not_called_the_cheapest_alone():
-    # Four rates of 200 GiB would be $1.15, and fast snapshot restore for all is $0.90. The small one's part of
-    # it is $0.18, and a rate for it alone would be $0.0144.
+    # Four rates of 200 GiB would be $1.15, and fast snapshot restore for all is $0.90. The small one's part
+    # of it is $0.18, and a rate for it alone would be $0.0144.
     large = facts(agent_available=False, **of_gib(200))
     small = facts(agent_available=False, **of_gib(10))
     decisions = choose_all([small, *[large] * 4], PlanObjective(2 * 3_600), BOOK)

@@ -13,6 +13,7 @@ import pytest
 from rewarm.contracts import Approval, ChooseStrategyEvent
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import GIB, FastSnapshotRestore, Strategy
+from rewarm.domain.plan.facts import UnusedQuotas
 from rewarm.steps.plan.choose_strategy import ChooseStrategyPorts, choose_strategy
 from rewarm.steps.record.payloads import write_volumes
 from tests.support.builders import (
@@ -178,8 +179,24 @@ class TestChooseStrategy:
         volumes = [zone_assignment(index=0), zone_assignment(index=1)]
         result = choose(World(), TO_ZONE, volumes=volumes, strategy="provisioned-rate")
         assert result.summary.total_cost_usd == 2 * result.plans[0].plan.cost_usd
-        assert result.summary.why == "2 volumes: 2 x provisioned-rate."
+        assert result.summary.why == "2 volumes: 2 x provisioned-rate; no other mix costs less."
         assert result.summary.price_source == "shipped price book"
+
+    def test_beyond_the_quota_of_rate_a_volume_waits_for_its_turn(self):
+        world = World()
+        world.quotas.quotas = UnusedQuotas(0, 200, 5)
+        volumes = [zone_assignment(index=index) for index in range(3)]
+        result = choose(world, TO_ZONE, volumes=volumes, strategy="provisioned-rate")
+        waiting = [planned.plan for planned in result.plans if planned.plan.start_at is not None]
+        (first, *_), (last,) = (
+            [planned.plan for planned in result.plans if planned.plan not in waiting],
+            waiting,
+        )
+        assert first.start_at is None
+        # It begins when the first of the others is ready at the latest, P90.
+        assert (last.start_at - NOW).total_seconds() == pytest.approx(first.ready_p90_seconds, abs=1)
+        assert last.phases["queue"][1] == pytest.approx(first.ready_p90_seconds, abs=1)
+        assert "1 of them begin when others have left them the Region's" in result.summary.why
 
     def test_says_what_a_polite_warm_up_cannot_promise(self):
         world = World()

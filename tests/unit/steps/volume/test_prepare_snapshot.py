@@ -39,6 +39,30 @@ def prepare(world, *, minute=0.0, index=0, restore_id=RESTORE_ID, previous=None)
     return prepare_snapshot(event, wired(PrepareSnapshotPorts, world))
 
 
+class TestTurn:
+    """At a provisioned rate, where the plan gives the Region's quota to other volumes first."""
+
+    def take_turn(self, minute):
+        event = PrepareSnapshotEvent(
+            restore_id=RESTORE_ID,
+            now=at(minute),
+            volume=assignment(),
+            plan=plan(Strategy.PROVISIONED_RATE).model_copy(update={"start_at": at(20)}),
+        )
+        return prepare_snapshot(event, wired(PrepareSnapshotPorts, World()))
+
+    def test_it_is_waited_for_in_steps_in_which_a_cancel_is_seen(self):
+        result = self.take_turn(0)
+        assert (result.ready, result.wait_seconds, result.state) == (False, 300, "queued")
+        assert not result.enabled_by_us
+
+    def test_the_last_step_ends_with_the_turn(self):
+        assert self.take_turn(18).wait_seconds == 120
+
+    def test_then_the_volume_is_made(self):
+        assert self.take_turn(20).ready
+
+
 class TestPrepareSnapshot:
     def test_enables_it_and_waits(self):
         world = World()
