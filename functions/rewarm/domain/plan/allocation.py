@@ -22,7 +22,8 @@ from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan.estimates import Estimate, PlanObjective
 from rewarm.domain.plan.estimators import MIN_RATE_MIB_S, most_rate, rate_p90
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
-from rewarm.domain.plan.joint import MOST_SEARCHED, Mix, SharedQuotas, Ways, cheapest, sharing, ways_of
+from rewarm.domain.plan.joint import MOST_SEARCHED, cheapest, sharing
+from rewarm.domain.plan.mixes import Mix, SharedQuotas, Ways, ways_of
 from rewarm.domain.plan.warm_up import boosts_of
 
 POINTS, POINTS_OF_MANY = 48, 12

@@ -69,21 +69,50 @@ def turns(jobs: Sequence[RateJob], quota_mib_s: int) -> list[Turn] | None:
         return [Turn(0.0, rate) for rate in needed]
     if not _could_fit(jobs, quota_mib_s):
         return None
-    least = sum(job.data_bytes * rate for job, rate in zip(jobs, needed, strict=True))
-    best: tuple[int, list[Turn]] | None = None
+    best: _Turns | None = None
+    too_low = MIN_RATE_MIB_S - 1
     for floor in _floors(quota_mib_s):
         if best is not None and _weight(jobs, [Turn(0.0, max(floor, rate)) for rate in needed]) >= best[0]:
             break
-        for order in _orders(jobs):
-            taken = _in_order(jobs, order, quota_mib_s, floor)
-            if taken is None:
-                continue
-            weight = _weight(jobs, taken)
-            if best is None or weight < best[0]:
-                best = weight, taken
-            if weight == least:
-                return taken
+        found = _with_floor(jobs, quota_mib_s, floor)
+        if found is not None:
+            best = min(found, best or found, _between(jobs, quota_mib_s, too_low, floor) or found, key=_first)
+        too_low = floor
     return best[1] if best is not None else None
+
+
+_Turns = tuple[int, list[Turn]]
+"""Data x rate of all, and when each begins."""
+
+
+def _first(found: _Turns) -> int:
+    return found[0]
+
+
+def _between(jobs: Sequence[RateJob], quota_mib_s: int, too_low: int, floor: int) -> _Turns | None:
+    """With the lowest floor of these two rates that is in time, by halves."""
+    best = None
+    while floor - too_low > 1:
+        middle = (too_low + floor) // 2
+        found = _with_floor(jobs, quota_mib_s, middle)
+        if found is None:
+            too_low = middle
+        else:
+            best, floor = found, middle
+    return best
+
+
+def _with_floor(jobs: Sequence[RateJob], quota_mib_s: int, floor: int) -> _Turns | None:
+    """The cheapest order in which no volume has less than this rate."""
+    best: _Turns | None = None
+    for order in _orders(jobs):
+        taken = _in_order(jobs, order, quota_mib_s, floor)
+        if taken is not None:
+            weight = _weight(jobs, taken)
+            best = min((weight, taken), best or (weight, taken), key=_first)
+            if all(turn.rate_mib_s == job.least_rate(0.0) for job, turn in zip(jobs, taken, strict=True)):
+                break
+    return best
 
 
 def _could_fit(jobs: Sequence[RateJob], quota_mib_s: int) -> bool:

@@ -17,7 +17,7 @@ from rewarm.domain.plan.allocation import allocate
 from rewarm.domain.plan.estimates import Estimate, Outcome, PlanObjective, is_late, over_budget
 from rewarm.domain.plan.estimators import ESTIMATORS
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
-from rewarm.domain.plan.joint import rank
+from rewarm.domain.plan.mixes import rank
 
 __all__ = ["Considered", "Decision", "PlanObjective", "PlannedEstimate", "choose", "choose_all"]
 

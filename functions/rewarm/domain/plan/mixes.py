@@ -1,0 +1,407 @@
+"""What can be had for each volume of a restore, and what a mix of strategies costs together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from enum import IntEnum
+
+from rewarm.domain.model import PriceBook, Strategy
+from rewarm.domain.plan import cost
+from rewarm.domain.plan.batches import RateJob, Turn, seconds_by_rate, turns
+from rewarm.domain.plan.estimates import Estimate, EstimateLimits, PlanObjective
+from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
+from rewarm.domain.plan.facts import VolumeFacts
+
+ZERO = Decimal(0)
+ORDER = {name: place for place, name in enumerate(ESTIMATORS)}
+
+NOT_BY_ITSELF = frozenset(
+    {
+        Strategy.WARM_UP_AGENT,
+        Strategy.BOOSTED_WARM_UP,
+        Strategy.PROVISIONED_RATE,
+        Strategy.FAST_SNAPSHOT_RESTORE,
+    }
+)
+"""Strategies that share something; the others have one estimate, whatever the other volumes do."""
+
+
+class Road(IntEnum):
+    """What a volume's strategy draws on."""
+
+    AGENT = 0
+    """The instance's throughput, with or without a boost."""
+    FAST = 1
+    """Fast snapshot restore."""
+    ALONE = 2
+    """Nothing: EBS loads in the background, or copies."""
+    RATE = 3
+    """The Region's quota of initialization rate."""
+
+
+def rank(estimate: Estimate) -> tuple[Decimal, float, float, int]:
+    """Price first; ties by the earlier P90, the earlier P50, the order of ESTIMATORS."""
+    times = estimate.times
+    return (estimate.decidable_usd, times.ready_p90, times.ready_p50, ORDER[estimate.strategy])
+
+
+class Ways:
+    """What can be had for one volume; volumes that are alike share it, and its answers are kept."""
+
+    def __init__(self, facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> None:
+        self.facts = replace(
+            facts, read_beside=(), volumes_of_snapshot=1, snapshots_of_restore=1, volumes_of_restore=1
+        )
+        self.book = book
+        self._allowed = [name for name in ESTIMATORS if objective.allows(name)]
+        self._budget_usd = objective.budget_usd if objective.fixed is Strategy.VOLUME_CLONE else None
+        self._agents: dict[tuple[int, ...], Estimate | None] = {}
+        self._agents_within = -1.0
+        self._fast: dict[int, Estimate | None] = {}
+        self._seconds_by_rate: tuple[float, ...] = ()
+        self._by_itself = [
+            estimate
+            for name in self._allowed
+            if name not in NOT_BY_ITSELF and (estimate := self._estimate(name, self.facts, 0.0)) is not None
+        ]
+
+    def agent(self, beside: tuple[int, ...], seconds: float) -> Estimate | None:
+        """Without a boost or with the lowest in time, beside so many bytes of others; None if too late."""
+        if seconds != self._agents_within:
+            self._agents, self._agents_within = {}, seconds
+        if beside not in self._agents:
+            self._agents[beside] = self._agent(beside, seconds)
+        return self._agents[beside]
+
+    def _agent(self, beside: tuple[int, ...], seconds: float) -> Estimate | None:
+        facts = replace(self.facts, read_beside=beside)
+        for name in (Strategy.WARM_UP_AGENT, Strategy.BOOSTED_WARM_UP):
+            estimate = self._estimate(name, facts, seconds) if name in self._allowed else None
+            if estimate is not None and estimate.times.ready_p90 <= seconds:
+                return estimate
+        return None
+
+    def fast(self, members: int) -> Estimate | None:
+        """By fast snapshot restore, which so many volumes of the snapshot take; the price of all is in it."""
+        if members not in self._fast:
+            facts = replace(self.facts, volumes_of_snapshot=members)
+            name = Strategy.FAST_SNAPSHOT_RESTORE
+            self._fast[members] = self._estimate(name, facts, 0.0) if name in self._allowed else None
+        return self._fast[members]
+
+    def by_itself(self, seconds: float) -> Estimate | None:
+        """The cheapest in time that shares nothing."""
+        return min((one for one in self._by_itself if one.times.ready_p90 <= seconds), key=rank, default=None)
+
+    def rate(self, seconds: float) -> Estimate | None:
+        """The lowest rate that is in time, begun at once."""
+        if Strategy.PROVISIONED_RATE not in self._allowed:
+            return None
+        estimate = self._estimate(Strategy.PROVISIONED_RATE, self.facts, seconds)
+        return estimate if estimate is not None and estimate.times.ready_p90 <= seconds else None
+
+    def seconds_by_rate(self) -> tuple[float, ...]:
+        """P90 with each rate."""
+        if not self._seconds_by_rate:
+            self._seconds_by_rate = seconds_by_rate(self.facts)
+        return self._seconds_by_rate
+
+    def solo(self, seconds: float) -> dict[Road, Estimate]:
+        """By each road, as if there were no other volume."""
+        found = {
+            Road.AGENT: self.agent((), seconds),
+            Road.FAST: self.fast(1),
+            Road.ALONE: self.by_itself(seconds),
+            Road.RATE: self.rate(seconds),
+        }
+        return {
+            road: one for road, one in found.items() if one is not None and one.times.ready_p90 <= seconds
+        }
+
+    def fastest(self) -> float:
+        """The earliest P90 in seconds, as if it were alone; infinite where nothing is possible."""
+        found = [
+            *self._by_itself,
+            self.fast(1),
+            *(
+                self._estimate(name, self.facts, 0.0)
+                for name in self._allowed
+                if name in NOT_BY_ITSELF and name is not Strategy.FAST_SNAPSHOT_RESTORE
+            ),
+        ]
+        return min((one.times.ready_p90 for one in found if one is not None), default=math.inf)
+
+    def times(self) -> list[float]:
+        """The P90s of the strategies that have no setting."""
+        found = [*self._by_itself, self.fast(1), self.agent((), math.inf)]
+        return [one.times.ready_p90 for one in found if one is not None]
+
+    def _estimate(self, name: Strategy, facts: VolumeFacts, seconds: float) -> Estimate | None:
+        outcome = ESTIMATORS[name](facts, self.book, EstimateLimits(seconds, self._budget_usd))
+        return outcome if isinstance(outcome, Estimate) else None
+
+
+def ways_of(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[Ways]:
+    """One for each volume; volumes that are alike share it."""
+    keys = [repr(facts) for facts in volumes]
+    alike = dict(zip(keys, volumes, strict=True))
+    known = {key: Ways(facts, objective, book) for key, facts in alike.items()}
+    return [known[key] for key in keys]
+
+
+Roads = dict[int, Road]
+"""What each volume takes, by its place in the list of volumes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedQuotas:
+    """What all volumes of the restore have together."""
+
+    rate_mib_s: int
+    fast_restores: int
+
+    @classmethod
+    def of(cls, volumes: Iterable[VolumeFacts]) -> SharedQuotas:
+        """All volumes of a restore are told the same."""
+        first = next(iter(volumes))
+        return cls(first.rate_quota_left_mib_s, first.fast_restore_quota_left)
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """An estimate for each volume, and what no other mix can undercut."""
+
+    estimates: tuple[Estimate, ...]
+    usd: Decimal
+    least_usd: Decimal
+    """No mix within the same limits costs less. It equals `usd` where that is proven."""
+
+    @property
+    def is_proven(self) -> bool:
+        """No other mix within the same limits is cheaper."""
+        return self.usd == self.least_usd
+
+    @property
+    def seconds(self) -> float:
+        """P90 of the last volume."""
+        return max(estimate.times.ready_p90 for estimate in self.estimates)
+
+
+@dataclass(slots=True)
+class PricedVolume:
+    """One volume in a search."""
+
+    ways: Ways
+    limit: float
+    solo: dict[Road, Estimate] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.solo = self.ways.solo(self.limit)
+
+    @property
+    def facts(self) -> VolumeFacts:
+        """As if it were alone."""
+        return self.ways.facts
+
+    @property
+    def least_usd(self) -> Decimal:
+        """Fast snapshot restore may be paid by others."""
+        if Road.FAST in self.solo:
+            return ZERO
+        return min((one.decidable_usd for one in self.solo.values()), default=ZERO)
+
+    @property
+    def otherwise_usd(self) -> Decimal | None:
+        """Without the instance and fast snapshot restore; None where there is nothing."""
+        return min(
+            (self.solo[road].decidable_usd for road in (Road.ALONE, Road.RATE) if road in self.solo),
+            default=None,
+        )
+
+
+class Mixes:
+    """Judges mixes of the volumes of one restore."""
+
+    def __init__(self, volumes: Sequence[PricedVolume], quotas: SharedQuotas) -> None:
+        self.volumes = volumes
+        self.quotas = quotas
+        self._known_turns: dict[tuple[int, ...], list[Turn] | None] = {}
+        self._do_not_fit: list[frozenset[int]] = []
+
+    def mix(self, roads: Mapping[int, Road], least_usd: Decimal) -> Mix | None:
+        """Of all volumes; None where it cannot be had."""
+        found = self.estimates(roads)
+        if found is None:
+            return None
+        return Mix(tuple(found[index] for index in range(len(self.volumes))), _sum(found.values()), least_usd)
+
+    def estimates(self, roads: Mapping[int, Road]) -> dict[int, Estimate] | None:
+        """Of the volumes with a road; None where one is late, or a quota does not suffice."""
+        found: dict[int, Estimate] = {}
+        places = self._members(roads)
+        for members in places.values():
+            fast = self._fast(members)
+            if fast is None:
+                return None
+            found.update(fast)
+        if self._enabled(places) > self.quotas.fast_restores:
+            return None
+        for readers in self._readers(roads).values():
+            reading = self._reading(readers)
+            if reading is None:
+                return None
+            found.update(reading)
+        rated = self._rated([index for index, road in roads.items() if road is Road.RATE])
+        if rated is None:
+            return None
+        alone = {index: self.volumes[index].solo[road] for index, road in roads.items() if road is Road.ALONE}
+        return {**found, **rated, **alone}
+
+    def apart_usd(self, roads: Mapping[int, Road]) -> Decimal | None:
+        """As if no quota of the Region were short."""
+        parts = [
+            *(self.readers_usd(readers) for readers in self._readers(roads).values()),
+            *(self.members_usd(members) for members in self._members(roads).values()),
+        ]
+        if any(part is None for part in parts):
+            return None
+        own = (
+            self.volumes[index].solo[road] for index, road in roads.items() if road in {Road.ALONE, Road.RATE}
+        )
+        return sum((part for part in parts if part is not None), _sum(own))
+
+    def apart_key(self, roads: Mapping[int, Road]) -> tuple[Decimal, float, float] | None:
+        """Price, then P90 of the last volume, then of all; quotas of the Region aside."""
+        found: dict[int, Estimate] = {
+            index: self.volumes[index].solo[road]
+            for index, road in roads.items()
+            if road in {Road.ALONE, Road.RATE}
+        }
+        for readers in self._readers(roads).values():
+            found.update(self._reading(readers) or {})
+        for members in self._members(roads).values():
+            found.update(self._fast(members) or {})
+        return _key(found.values()) if len(found) == len(roads) else None
+
+    def whole_key(self, roads: Mapping[int, Road]) -> tuple[Decimal, float, float] | None:
+        """With the quotas of the Region."""
+        found = self.estimates(roads)
+        return None if found is None else _key(found.values())
+
+    def readers_usd(self, readers: Sequence[int]) -> Decimal | None:
+        """What the boosts of volumes that an instance reads together cost; None where one is late."""
+        estimates = self._reading(readers)
+        return None if estimates is None else _sum(estimates.values())
+
+    def members_usd(self, members: Sequence[int]) -> Decimal | None:
+        """What fast snapshot restore of one snapshot in one zone costs; None where a volume is late."""
+        slowest = 0.0
+        for ways, limit in {(self.volumes[index].ways, self.volumes[index].limit) for index in members}:
+            estimate = ways.fast(len(members))
+            if estimate is None or estimate.times.ready_p90 > limit:
+                return None
+            slowest = max(slowest, estimate.times.ready_p90)
+        first = self.volumes[members[0]]
+        if first.facts.fast_restore_runs:
+            return ZERO
+        return cost.fast_snapshot_restore(first.ways.book, slowest).usd
+
+    def _reading(self, readers: Sequence[int]) -> dict[int, Estimate] | None:
+        """Of the volumes of one instance."""
+        sizes = sorted(self.volumes[index].facts.read_bytes for index in readers)
+        found = {}
+        for index in readers:
+            volume = self.volumes[index]
+            place = sizes.index(volume.facts.read_bytes)
+            estimate = volume.ways.agent((*sizes[:place], *sizes[place + 1 :]), volume.limit)
+            if estimate is None:
+                return None
+            found[index] = estimate
+        return found
+
+    def _fast(self, members: Sequence[int]) -> dict[int, Estimate] | None:
+        """With one price in parts that add up, whatever the order of the volumes."""
+        if self.members_usd(members) is None:
+            return None
+        count = len(members)
+        estimates = {index: self.volumes[index].ways.fast(count) for index in members}
+        found = {index: one for index, one in estimates.items() if one is not None}
+        seconds = max(one.times.ready_p90 for one in found.values())
+        if self.volumes[members[0]].facts.fast_restore_runs:
+            return found
+        ordered = sorted(found, key=lambda index: self.volumes[index].facts.written_bytes)
+        return {
+            index: replace(
+                found[index],
+                parts=(
+                    *(part for part in found[index].parts if part.sunk),
+                    cost.fast_snapshot_restore(self.volumes[index].ways.book, seconds, count, place),
+                ),
+            )
+            for place, index in enumerate(ordered)
+        }
+
+    def _rated(self, indices: Sequence[int]) -> dict[int, Estimate] | None:
+        taken = self._turns(tuple(sorted(indices)))
+        if taken is None:
+            return None
+        return {
+            index: at_rate(
+                replace(self.volumes[index].facts, queue_seconds=turn.start_seconds),
+                self.volumes[index].ways.book,
+                turn.rate_mib_s,
+            )
+            for index, turn in zip(sorted(indices), taken, strict=True)
+        }
+
+    def _turns(self, indices: tuple[int, ...]) -> list[Turn] | None:
+        """What does not fit does not fit with more volumes either."""
+        if indices not in self._known_turns:
+            if any(others.issubset(indices) for others in self._do_not_fit):
+                return None
+            volumes = [self.volumes[index] for index in indices]
+            jobs = [
+                RateJob(volume.facts.data_bytes, volume.limit, volume.ways.seconds_by_rate())
+                for volume in volumes
+            ]
+            taken = turns(jobs, self.quotas.rate_mib_s)
+            self._known_turns[indices] = taken
+            if taken is None:
+                self._do_not_fit.append(frozenset(indices))
+        return self._known_turns[indices]
+
+    def _enabled(self, places: Mapping[tuple[str, str], Sequence[int]]) -> int:
+        """How many snapshots in a zone get fast snapshot restore by this restore."""
+        return sum(not self.volumes[members[0]].facts.fast_restore_runs for members in places.values())
+
+    def _readers(self, roads: Mapping[int, Road]) -> dict[str, list[int]]:
+        """By instance. A volume without an instance's id shares no instance."""
+        found: dict[str, list[int]] = {}
+        for index, road in roads.items():
+            if road is Road.AGENT:
+                found.setdefault(self.volumes[index].facts.instance_id or str(index), []).append(index)
+        return found
+
+    def _members(self, roads: Mapping[int, Road]) -> dict[tuple[str, str], list[int]]:
+        """By snapshot and zone."""
+        found: dict[tuple[str, str], list[int]] = {}
+        for index, road in roads.items():
+            if road is Road.FAST:
+                found.setdefault(self.volumes[index].facts.place, []).append(index)
+        return found
+
+
+def _sum(estimates: Iterable[Estimate]) -> Decimal:
+    return sum((estimate.decidable_usd for estimate in estimates), ZERO)
+
+
+def _key(estimates: Iterable[Estimate]) -> tuple[Decimal, float, float]:
+    ready = [(one.decidable_usd, one.times.ready_p90) for one in estimates]
+    return (
+        sum((usd for usd, _ in ready), ZERO),
+        max(seconds for _, seconds in ready),
+        math.fsum(seconds for _, seconds in ready),
+    )
