@@ -196,6 +196,11 @@ def _check_drill(request: RestoreRequest) -> None:
         return
     if request.target.mode == "replace":
         raise InvalidRequestError("found replace; a drill replaces no volume", field="drill.target.mode")
+    if request.source.region is not None:
+        raise InvalidRequestError(
+            f"found {request.source.region}; a drill copies no snapshot, so it takes one of its own Region",
+            field="source.region",
+        )
     if request.objective.strategy in NOT_IN_DRILLS:
         raise InvalidRequestError(
             f"found {request.objective.strategy}; a drill may not change the snapshot or copy the source "

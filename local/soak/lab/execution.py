@@ -184,7 +184,7 @@ class Interpreter:
 
     def _map(self, visit: Visit) -> Steps:
         """At most MaxConcurrency items at once; the first that fails ends the others."""
-        if visit.state["ItemProcessor"]["ProcessorConfig"]["Mode"] == "DISTRIBUTED":
+        if visit.state["ItemProcessor"].get("ProcessorConfig", {}).get("Mode") == "DISTRIBUTED":
             return (yield from run_map(self._service, self._execution, visit, self.value))
         items = self.value(visit, visit.state["Items"])
         outer = visit.scope

@@ -41,6 +41,13 @@ def _calls(run: RunRecord, region: str) -> Iterator[str]:
     yield _call("GET", "/restores/$id")
     yield _call("POST", "/restores/$id/approve")
     yield _call("DELETE", "/restores/$id")
+    yield "# All fleets; one of the same volume, its cancel, and then what is not ready once more"
+    yield _call("GET", "/fleets")
+    fleet = {"source": {"items": [{"source": request["source"]}]}, "target": request["target"]}
+    yield _call_for_id("fleetId", "/fleets", fleet)
+    yield _call("GET", "/fleets/$id")
+    yield _call("DELETE", "/fleets/$id")
+    yield _call("POST", "/fleets/$id/redrive")
     for volume_id in run.delivered[:1]:
         yield "# The restored volume's performance, and fio on it"
         yield _call("GET", f"/volumes/{volume_id}/performance")

@@ -87,7 +87,7 @@ PHASES = {
         "Announce Drill",
         "Announce Unreported",
     },
-    "Start instance": {
+    "Boot": {
         "Start Instance",
         "Wait For Instance",
         "Start Instance Check",

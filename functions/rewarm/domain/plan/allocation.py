@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
 
@@ -44,7 +44,9 @@ class _Allocation:
     """The volumes of a restore with what can be had for them."""
 
     def __init__(self, volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> None:
-        self._ways = ways_of(volumes, objective, book)
+        # In an order of their own: the choice does not depend on that of the request.
+        self._order = sorted(range(len(volumes)), key=lambda place: repr(volumes[place]))
+        self._ways = ways_of([volumes[place] for place in self._order], objective, book)
         self._fastest = [ways.fastest() for ways in self._ways]
         self._quotas = SharedQuotas.of(volumes)
         self._deadline = math.inf if objective.deadline_seconds is None else objective.deadline_seconds
@@ -65,7 +67,11 @@ class _Allocation:
     def at(self, seconds: float) -> Mix | None:
         """The cheapest, each volume within the time or its own fastest where that is later."""
         limits = [max(seconds, fastest) for fastest in self._fastest]
-        return cheapest(self._ways, limits, self._quotas)
+        mix = cheapest(self._ways, limits, self._quotas)
+        if mix is None:
+            return None
+        estimates = dict(zip(self._order, mix.estimates, strict=True))
+        return replace(mix, estimates=tuple(estimates[place] for place in range(len(estimates))))
 
     def _affordable(self, mix: Mix | None) -> bool:
         return mix is not None and (self._budget is None or mix.usd <= self._budget)

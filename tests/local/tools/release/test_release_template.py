@@ -60,8 +60,8 @@ def test_it_reads_as_it_was_made(package):
 
 
 def test_no_role_and_no_policy_has_a_name_of_its_own(package):
-    """So CAPABILITY_IAM is enough."""
-    named = {"RoleName", "PolicyName", "ManagedPolicyName", "UserName", "GroupName"}
+    """So CAPABILITY_IAM is enough. The name of an AWS::IAM::Policy is required, and its role's alone."""
+    named = {"RoleName", "ManagedPolicyName", "UserName", "GroupName"}
     own = [one for one in package.template["Resources"].values() if one["Type"].startswith("AWS::IAM::")]
     assert [one for one in own if named & set(one["Properties"])] == []
 

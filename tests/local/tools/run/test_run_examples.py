@@ -18,7 +18,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 echo "$method $url" >>"$CALLS"
-echo '{"restoreId": "restore-1", "benchmarkId": "benchmark-1"}'
+echo '{"restoreId": "restore-1", "benchmarkId": "benchmark-1", "fleetId": "fleet-1"}'
 """
 
 

@@ -86,6 +86,15 @@ def test_what_a_drill_may_not_do_is_refused(table, parts, field):
     assert refusal.value.field == field
 
 
+def test_a_drill_copies_no_snapshot_of_another_region():
+    table = World().table
+    elsewhere = {"snapshotId": "snap-0aaaaaaaaaaaaaaaa", "region": "eu-west-1"}
+    put_runbook(NAME, {**TO_INSTANCE, "source": elsewhere}, prefix="rewarm-", table=table)
+    with pytest.raises(InvalidRequestError, match="a drill copies no snapshot") as refusal:
+        drilled(table, {"target": {"availabilityZone": "us-east-1a"}})
+    assert refusal.value.field == "source.region"
+
+
 def test_a_drill_is_one_of_a_runbook(table):
     with pytest.raises(InvalidRequestError, match=r"source\.alarm"):
         resolve_request({**TO_INSTANCE, "drill": {}}, table=table)
