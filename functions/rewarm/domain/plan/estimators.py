@@ -68,7 +68,7 @@ def provisioned_rate(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits
     if limits.deadline_seconds is None:
         rate = MIN_RATE_MIB_S
     else:
-        rate = min(most, lowest_rate(rate_p90(facts), limits.deadline_seconds))
+        rate = min(most, _lowest_rate(rate_p90(facts), limits.deadline_seconds))
     estimate = at_rate(facts, book, rate)
     budget = limits.budget_usd
     if budget is None or estimate.decidable_usd <= budget:
@@ -107,7 +107,7 @@ def _promised_loading(facts: VolumeFacts, rate_mib_s: int) -> float:
     return seconds + timings.status_delay_seconds.p90
 
 
-def lowest_rate(ready: Callable[[int], float], deadline_seconds: float) -> int:
+def _lowest_rate(ready: Callable[[int], float], deadline_seconds: float) -> int:
     """That meets the deadline; one above the highest where none does. `ready` gives the P90 of a rate."""
     rates = range(MIN_RATE_MIB_S, MAX_RATE_MIB_S + 1)
     return MIN_RATE_MIB_S + bisect_left(rates, -deadline_seconds, key=lambda rate: -ready(rate))

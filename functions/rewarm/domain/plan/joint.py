@@ -30,6 +30,8 @@ STEPS_FOR_ALL, LEAST_STEPS = 100_000, 30
 """A search ends after so many steps, with the best that it has seen; many groups have fewer each."""
 PENALTIES = (0.5, 2.0)
 """Of the quota of rate, where it does not suffice: times the price of a rate."""
+WITHOUT_A_ROAD_USD = Decimal(1_000_000)
+"""Stands for a volume that has no road yet, so that it is served first."""
 
 
 def sharing(ways: Sequence[Ways]) -> list[list[int]]:
@@ -240,12 +242,8 @@ class _Seeker:
         """
         otherwise = {index: self._volumes[index].otherwise_usd or ZERO for index in indices}
         total = sum(otherwise.values(), ZERO)
-        readers: dict[str, list[int]] = {}
-        for index in indices:
-            if Road.AGENT in self._volumes[index].solo:
-                key = self._volumes[index].facts.instance_id or str(index)
-                readers.setdefault(key, []).append(index)
-        for able in readers.values():
+        able_to_read = {index: Road.AGENT for index in indices if Road.AGENT in self._volumes[index].solo}
+        for able in self._mixes.readers(able_to_read).values():
             total -= self._most_saved(able, otherwise)
         for members in self._eligible(indices, frozenset()).values():
             first = self._volumes[members[0]]
@@ -265,15 +263,9 @@ class _Seeker:
 
     def _served(self, members: Sequence[int], roads: Roads, penalty: float) -> list[int]:
         """The volumes of a snapshot for which its fast snapshot restore is worth its price."""
-
-        def now_usd(index: int) -> Decimal:
-            road = roads.get(index)
-            if road is None:
-                return Decimal(1_000_000)
-            return self._paid(index, road, penalty)
-
-        ordered = sorted(members, key=lambda index: (-now_usd(index), self._volumes[index].facts.read_bytes))
-        saved = [ZERO, *accumulate(map(now_usd, ordered))]
+        now_usd = {index: self._paid(index, roads.get(index), penalty) for index in members}
+        ordered = sorted(members, key=lambda index: (-now_usd[index], self._volumes[index].facts.read_bytes))
+        saved = [ZERO, *accumulate(now_usd[index] for index in ordered)]
         best: tuple[Decimal, int] = (ZERO, 0)
         for count in _counts(len(ordered)):
             price = self._mixes.members_usd(ordered[:count])
@@ -282,8 +274,10 @@ class _Seeker:
             best = max(best, (saved[count] - price, count), key=itemgetter(0))
         return ordered[: best[1]]
 
-    def _paid(self, index: int, road: Road, penalty: float) -> Decimal:
+    def _paid(self, index: int, road: Road | None, penalty: float) -> Decimal:
         """As if it were alone, with the penalty for what a rate takes of the quota."""
+        if road is None:
+            return WITHOUT_A_ROAD_USD
         if road is Road.FAST:
             return ZERO
         usd = self._volumes[index].solo[road].decidable_usd
@@ -292,7 +286,7 @@ class _Seeker:
     def _read(self, indices: Iterable[int], fast: Roads, penalty: float) -> Roads:
         """Each instance reads what would cost most otherwise; volumes with no road at all are left out."""
         roads = dict(fast)
-        by_instance: dict[str, list[int]] = {}
+        able_to_read: Roads = {}
         for index in indices:
             if index in fast:
                 continue
@@ -302,8 +296,8 @@ class _Seeker:
                     roads[index] = road
                     break
             if Road.AGENT in volume.solo:
-                by_instance.setdefault(volume.facts.instance_id or str(index), []).append(index)
-        for able in by_instance.values():
+                able_to_read[index] = Road.AGENT
+        for able in self._mixes.readers(able_to_read).values():
             readers = min(
                 (self._readers_by(order, roads, penalty) for order in self._orders(able, roads, penalty)),
                 key=lambda found: found[0],
@@ -312,12 +306,10 @@ class _Seeker:
         return roads
 
     def _orders(self, able: Sequence[int], roads: Roads, penalty: float) -> Iterator[list[int]]:
-        def otherwise(index: int) -> Decimal:
-            return self._paid(index, roads[index], penalty) if index in roads else Decimal(1_000_000)
-
-        size: Callable[[int], int] = lambda index: self._volumes[index].facts.read_bytes  # noqa: E731
-        yield sorted(able, key=lambda index: (-otherwise(index), -size(index)))
-        yield sorted(able, key=lambda index: (-otherwise(index) / max(1, size(index)), size(index)))
+        otherwise = {index: self._paid(index, roads.get(index), penalty) for index in able}
+        size = {index: self._volumes[index].facts.read_bytes for index in able}
+        yield sorted(able, key=lambda index: (-otherwise[index], -size[index]))
+        yield sorted(able, key=lambda index: (-otherwise[index] / max(1, size[index]), size[index]))
 
     def _readers_by(
         self, order: Sequence[int], roads: Roads, penalty: float

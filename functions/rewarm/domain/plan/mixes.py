@@ -249,7 +249,7 @@ class Mixes:
             found.update(fast)
         if self._enabled(places) > self.quotas.fast_restores:
             return None
-        for readers in self._readers(roads).values():
+        for readers in self.readers(roads).values():
             reading = self._reading(readers)
             if reading is None:
                 return None
@@ -263,7 +263,7 @@ class Mixes:
     def apart_usd(self, roads: Mapping[int, Road]) -> Decimal | None:
         """As if no quota of the Region were short."""
         parts = [
-            *(self.readers_usd(readers) for readers in self._readers(roads).values()),
+            *(self.readers_usd(readers) for readers in self.readers(roads).values()),
             *(self.members_usd(members) for members in self._members(roads).values()),
         ]
         if any(part is None for part in parts):
@@ -280,7 +280,7 @@ class Mixes:
             for index, road in roads.items()
             if road in {Road.ALONE, Road.RATE}
         }
-        for readers in self._readers(roads).values():
+        for readers in self.readers(roads).values():
             found.update(self._reading(readers) or {})
         for members in self._members(roads).values():
             found.update(self._fast(members) or {})
@@ -377,7 +377,7 @@ class Mixes:
         """How many snapshots in a zone get fast snapshot restore by this restore."""
         return sum(not self.volumes[members[0]].facts.fast_restore_runs for members in places.values())
 
-    def _readers(self, roads: Mapping[int, Road]) -> dict[str, list[int]]:
+    def readers(self, roads: Mapping[int, Road]) -> dict[str, list[int]]:
         """By instance. A volume without an instance's id shares no instance."""
         found: dict[str, list[int]] = {}
         for index, road in roads.items():
