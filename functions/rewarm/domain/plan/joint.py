@@ -229,8 +229,9 @@ class _Seeker:
         indices = list(indices)
         fast: Roads = {}
         roads = self._read(indices, fast, penalty)
+        seconds = {index: one.times.ready_p90 for index, one in self._mixes.apart(roads).items()}
         for members in self._eligible(indices, closed).values():
-            taken = self._served(members, roads, penalty)
+            taken = self._served(members, roads, seconds, penalty)
             if taken:
                 fast.update(dict.fromkeys(taken, Road.FAST))
                 roads = self._read(indices, fast, penalty)
@@ -261,18 +262,25 @@ class _Seeker:
                 found.setdefault(volume.facts.place, []).append(index)
         return found
 
-    def _served(self, members: Sequence[int], roads: Roads, penalty: float) -> list[int]:
-        """The volumes of a snapshot for which its fast snapshot restore is worth its price."""
+    def _served(
+        self, members: Sequence[int], roads: Roads, seconds: Mapping[int, float], penalty: float
+    ) -> list[int]:
+        """The volumes of a snapshot for which its fast snapshot restore is worth its price, or earlier at
+        the same price.
+        """
         now_usd = {index: self._paid(index, roads.get(index), penalty) for index in members}
         ordered = sorted(members, key=lambda index: (-now_usd[index], self._volumes[index].facts.read_bytes))
         saved = [ZERO, *accumulate(now_usd[index] for index in ordered)]
-        best: tuple[Decimal, int] = (ZERO, 0)
+        ready = [0.0, *accumulate(seconds.get(index, 0.0) for index in ordered)]
+        best: tuple[Decimal, float, int] = (ZERO, 0.0, 0)
         for count in _counts(len(ordered)):
             price = self._mixes.members_usd(ordered[:count])
             if price is None:
                 break  # the credits come too late, and later still for more
-            best = max(best, (saved[count] - price, count), key=itemgetter(0))
-        return ordered[: best[1]]
+            served = self._volumes[ordered[0]].ways.fast(count)
+            earlier = ready[count] - count * (served.times.ready_p90 if served else 0.0)
+            best = max(best, (saved[count] - price, earlier, count), key=itemgetter(0, 1))
+        return ordered[: best[2]]
 
     def _paid(self, index: int, road: Road | None, penalty: float) -> Decimal:
         """As if it were alone, with the penalty for what a rate takes of the quota."""

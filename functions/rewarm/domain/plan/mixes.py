@@ -275,6 +275,11 @@ class Mixes:
 
     def apart_key(self, roads: Mapping[int, Road]) -> tuple[Decimal, float, float] | None:
         """Price, then P90 of the last volume, then of all; quotas of the Region aside."""
+        found = self.apart(roads)
+        return _key(found.values()) if len(found) == len(roads) else None
+
+    def apart(self, roads: Mapping[int, Road]) -> dict[int, Estimate]:
+        """Of the volumes that are in time, quotas of the Region aside."""
         found: dict[int, Estimate] = {
             index: self.volumes[index].solo[road]
             for index, road in roads.items()
@@ -284,7 +289,7 @@ class Mixes:
             found.update(self._reading(readers) or {})
         for members in self._members(roads).values():
             found.update(self._fast(members) or {})
-        return _key(found.values()) if len(found) == len(roads) else None
+        return found
 
     def whole_key(self, roads: Mapping[int, Road]) -> tuple[Decimal, float, float] | None:
         """With the quotas of the Region."""
