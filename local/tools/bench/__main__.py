@@ -8,10 +8,9 @@ from typing import Any
 
 from local import ROOT
 from local.aws.machines.dataplane import DataPlaneError
-from local.tools.bench import report
+from local.tools.bench import imports, plans, report
 from local.tools.bench.checks import is_check, run_check, tools_of_check
 from local.tools.bench.goals import evaluate
-from local.tools.bench.imports import measure
 from local.tools.bench.options import Options, parse
 from local.tools.bench.record import summarise
 from local.tools.bench.rounds import run_rounds
@@ -46,7 +45,9 @@ def _measure(options: Options, view: View) -> dict[str, Any]:
     if is_check(options):
         return _check(options, view)
     if options.imports:
-        return {"imports": measure(view, options.rounds)}
+        return {"imports": imports.measure(view, options.rounds)}
+    if options.plans:
+        return {"plans": plans.measure(view)}
     require_tools(options.agent, options.tools)
     with Session(options.state_dir / "state", options.agent) as session:
         facts = report.machine_facts(session.agent)

@@ -34,6 +34,7 @@ class Options:
     check_kill: int | None
     """How often."""
     imports: bool
+    plans: bool
 
 
 def parse(arguments: list[str] | None = None) -> Options:
@@ -55,6 +56,7 @@ def parse(arguments: list[str] | None = None) -> Options:
         check_rate_limit=given.check_rate_limit,
         check_kill=given.check_kill,
         imports=given.imports,
+        plans=given.plans,
     )
 
 
@@ -94,6 +96,7 @@ def _add_checks(parser: Parser) -> None:
     add("--check-rate-limit", type=_positive, metavar="MIB_S", help="how closely --max-mib-s is kept")
     add("--check-kill", type=_whole, metavar="KILLS", help="kill the agent so often and let it go on")
     add("--imports", action="store_true", help="how fast the handlers are imported, and `rewarm` answers")
+    add("--plans", action="store_true", help="how long a joint plan of 10,000 volumes takes")
     group.add_argument(
         "--polite-latency-ms", type=_positive, default=5.0, help="of --check-politeness (%(default)s)"
     )

@@ -58,6 +58,7 @@ class Ways:
         self.book = book
         self._allowed = [name for name in ESTIMATORS if objective.allows(name)]
         self._budget_usd = objective.budget_usd if objective.fixed is Strategy.VOLUME_CLONE else None
+        self._unboosted: dict[tuple[int, ...], Estimate | None] = {}
         self._agents: dict[tuple[int, ...], Estimate | None] = {}
         self._agents_within = -1.0
         self._fast: dict[int, Estimate | None] = {}
@@ -77,19 +78,21 @@ class Ways:
         return self._agents[beside]
 
     def _agent(self, beside: tuple[int, ...], seconds: float) -> Estimate | None:
-        facts = replace(self.facts, read_beside=beside)
-        for name in (Strategy.WARM_UP_AGENT, Strategy.BOOSTED_WARM_UP):
-            estimate = self._estimate(name, facts, seconds) if name in self._allowed else None
-            if estimate is not None and estimate.times.ready_p90 <= seconds:
-                return estimate
-        return None
+        if beside not in self._unboosted:
+            self._unboosted[beside] = self._reading(Strategy.WARM_UP_AGENT, beside, 0.0)
+        estimate = self._unboosted[beside]
+        if estimate is None or estimate.times.ready_p90 > seconds:
+            estimate = self._reading(Strategy.BOOSTED_WARM_UP, beside, seconds)
+        return estimate if estimate is not None and estimate.times.ready_p90 <= seconds else None
+
+    def _reading(self, name: Strategy, beside: tuple[int, ...], seconds: float) -> Estimate | None:
+        return self._allowed_estimate(name, replace(self.facts, read_beside=beside), seconds)
 
     def fast(self, members: int) -> Estimate | None:
         """By fast snapshot restore, which so many volumes of the snapshot take; the price of all is in it."""
         if members not in self._fast:
             facts = replace(self.facts, volumes_of_snapshot=members)
-            name = Strategy.FAST_SNAPSHOT_RESTORE
-            self._fast[members] = self._estimate(name, facts, 0.0) if name in self._allowed else None
+            self._fast[members] = self._allowed_estimate(Strategy.FAST_SNAPSHOT_RESTORE, facts, 0.0)
         return self._fast[members]
 
     def by_itself(self, seconds: float) -> Estimate | None:
@@ -98,9 +101,7 @@ class Ways:
 
     def rate(self, seconds: float) -> Estimate | None:
         """The lowest rate that is in time, begun at once."""
-        if Strategy.PROVISIONED_RATE not in self._allowed:
-            return None
-        estimate = self._estimate(Strategy.PROVISIONED_RATE, self.facts, seconds)
+        estimate = self._allowed_estimate(Strategy.PROVISIONED_RATE, self.facts, seconds)
         return estimate if estimate is not None and estimate.times.ready_p90 <= seconds else None
 
     def seconds_by_rate(self) -> tuple[float, ...]:
@@ -138,6 +139,9 @@ class Ways:
         """The P90s of the strategies that have no setting."""
         found = [*self._by_itself, self.fast(1), self.agent((), math.inf)]
         return [one.times.ready_p90 for one in found if one is not None]
+
+    def _allowed_estimate(self, name: Strategy, facts: VolumeFacts, seconds: float) -> Estimate | None:
+        return self._estimate(name, facts, seconds) if name in self._allowed else None
 
     def _estimate(self, name: Strategy, facts: VolumeFacts, seconds: float) -> Estimate | None:
         outcome = ESTIMATORS[name](facts, self.book, EstimateLimits(seconds, self._budget_usd))

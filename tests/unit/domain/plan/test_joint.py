@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 from itertools import groupby
 
 import pytest
 
+from local.tools.bench.plans import DEADLINES, VOLUMES, volumes
 from rewarm.domain.model import BLOCK_BYTES, GIB, FastSnapshotRestore, InstanceEbsLimits, VolumeSettings
 from rewarm.domain.plan.allocation import allocate
 from rewarm.domain.plan.estimates import Estimate, PlanObjective
@@ -129,22 +129,18 @@ def _enabled(volumes: Sequence[VolumeFacts], estimates: Sequence[Estimate]) -> i
     return len(taken)
 
 
-def test_ten_thousand_volumes_are_planned():
-    draw = random.Random(1)
-    volumes = []
-    for number in range(10_000):
-        (first, *_), _ = restore(draw.randrange(10**6))
-        volumes.append(
-            replace(
-                first,
-                instance_id=None if first.instance_id is None else f"i-{number // 10}",
-                snapshot_id=f"snap-{number}",
-                rate_quota_left_mib_s=5_000,
-                fast_restore_quota_left=5,
-            )
-        )
-    mix = allocate(volumes, PlanObjective(7 * 86_400.0), TOKYO)
+@pytest.mark.parametrize(
+    ("count", "deadline_seconds"),
+    [
+        (1_000, DEADLINES["in time"]),
+        pytest.param(VOLUMES, DEADLINES["in time"], marks=pytest.mark.long),
+        pytest.param(VOLUMES, DEADLINES["late"], marks=pytest.mark.long),
+    ],
+)
+def test_many_volumes_are_planned_within_the_quotas(count, deadline_seconds):
+    several = volumes(count)
+    mix = allocate(several, PlanObjective(deadline_seconds), TOKYO)
     assert mix is not None
-    assert mix.seconds <= 7 * 86_400
+    assert mix.seconds <= deadline_seconds or deadline_seconds == DEADLINES["late"]
     assert _most_rate(mix.estimates) <= 5_000
-    assert _enabled(volumes, mix.estimates) <= 5
+    assert _enabled(several, mix.estimates) <= 5
