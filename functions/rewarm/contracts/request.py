@@ -83,6 +83,10 @@ class WantedSettings(Contract):
     kms_key_id: Annotated[StrictStr, Field(min_length=1, max_length=2_048)] | None = None
 
 
+LEAST_PRIORITY = 9
+"""Of a volume that names none."""
+
+
 class ListedVolume(Contract):
     """One of several volumes: its snapshot, or the volume whose newest one is taken."""
 
@@ -99,6 +103,11 @@ class ListedVolume(Contract):
     )
     volume: WantedSettings | None = Field(
         default=None, description="In place of type, size, performance and key in the request's volume."
+    )
+    priority: Annotated[StrictInt, Field(ge=1, le=LEAST_PRIORITY)] = Field(
+        default=LEAST_PRIORITY,
+        description="Where not all volumes can be ready in time or within maxCostUsd, those with a lower "
+        "number are ready first.",
     )
 
 

@@ -4,7 +4,8 @@ A volume's own limit is the deadline, or its own fastest where that is later. Wh
 instance or a snapshot cannot all keep their limits, the limit of these is the earliest that all of them can
 keep. The cheapest mix within these limits is the answer, if the budget and the Region's quotas allow it. If
 not, the limit is moved back for all, to the first time at which they do. So a longer deadline never costs
-more, and a larger budget is never slower. The mix itself is found by rewarm.domain.plan.joint.
+more, and a larger budget is never slower. Where volumes have priorities, the limit of the least important is
+moved back first. The mix itself is found by rewarm.domain.plan.joint.
 
 The what-if over deadlines is made of the same: what all volumes together cost at least, for every deadline
 that can be met.
@@ -62,14 +63,22 @@ class _Allocation:
             found = self.at(self._deadline)
         if self._affordable(found):
             return found
-        return _earliest(self.at, self._affordable, self._deadline, few=len(self._ways) <= MOST_SEARCHED)
+        priorities = [ways.facts.priority for ways in self._ways]
+        earliest = _Earliest(self._within, self._affordable, priorities, self._deadline)
+        mix = earliest.mix()
+        return None if mix is None else self._as_asked(mix)
 
     def at(self, seconds: float) -> Mix | None:
         """The cheapest, each volume within the time or its own fastest where that is later."""
-        limits = [max(seconds, fastest) for fastest in self._fastest]
-        mix = cheapest(self._ways, limits, self._quotas)
-        if mix is None:
-            return None
+        mix = self._within([seconds] * len(self._ways))
+        return None if mix is None else self._as_asked(mix)
+
+    def _within(self, seconds: Sequence[float]) -> Mix | None:
+        limits = [max(own, fastest) for own, fastest in zip(seconds, self._fastest, strict=True)]
+        return cheapest(self._ways, limits, self._quotas)
+
+    def _as_asked(self, mix: Mix) -> Mix:
+        """In the order of the request."""
         estimates = dict(zip(self._order, mix.estimates, strict=True))
         return replace(mix, estimates=tuple(estimates[place] for place in range(len(estimates))))
 
@@ -82,37 +91,76 @@ class _Allocation:
         for group in sharing(self._ways):
             ways, fastest = [self._ways[place] for place in group], [self._fastest[place] for place in group]
 
-            def at(
-                seconds: float, ways: Sequence[Ways] = ways, fastest: Sequence[float] = fastest
+            def within(
+                seconds: Sequence[float], ways: Sequence[Ways] = ways, fastest: Sequence[float] = fastest
             ) -> Mix | None:
-                return cheapest(ways, [max(seconds, own) for own in fastest], UNLIMITED)
+                return cheapest(ways, list(map(max, seconds, fastest)), UNLIMITED)
 
-            if at(self._deadline) is None:
-                mix = _earliest(
-                    at, lambda mix: mix is not None, self._deadline, few=len(group) <= MOST_SEARCHED
-                )
-                together = math.inf if mix is None else mix.seconds
-                for place in group:
-                    found[place] = max(found[place], together)
+            if within([self._deadline] * len(group)) is None:
+                priorities = [one.facts.priority for one in ways]
+                earliest = _Earliest(within, lambda mix: mix is not None, priorities, self._deadline)
+                together = earliest.limits()
+                for place, seconds in zip(group, together or [math.inf] * len(group), strict=True):
+                    found[place] = max(found[place], seconds)
         return found
 
 
-def _earliest(
-    at: Callable[[float], Mix | None], serves: Callable[[Mix | None], bool], after: float, *, few: bool
-) -> Mix | None:
-    """The mix with the earliest last volume, by halves of the time; None where none serves at any time."""
-    best = at(math.inf)
-    if best is None or not serves(best):
+class _Earliest:
+    """The earliest mix that serves: volumes of the least important priority are moved back first."""
+
+    def __init__(
+        self,
+        within: Callable[[Sequence[float]], Mix | None],
+        serves: Callable[[Mix | None], bool],
+        priorities: Sequence[int],
+        after: float,
+    ) -> None:
+        self._within = within
+        self._serves = serves
+        self._priorities = priorities
+        self._after = max(0.0, after if math.isfinite(after) else 0.0)
+        self._limits = [self._after] * len(priorities)
+        self._mix: Mix | None = None
+
+    def mix(self) -> Mix | None:
+        """None where none serves at any time."""
+        return None if self.limits() is None else self._mix
+
+    def limits(self) -> list[float] | None:
+        """Of each volume in seconds, never before `after`."""
+        moved: list[int] = []
+        for priority in sorted(set(self._priorities), reverse=True):
+            moved.insert(0, priority)
+            self._put(priority, math.inf)
+            self._mix = self._within(self._limits)
+            if self._mix is not None and self._serves(self._mix):
+                for one in moved:
+                    self._seek(one, self._mix)
+                return self._limits
         return None
-    early, late = max(0.0, after if math.isfinite(after) else 0.0), best.seconds
-    while late - early > (EXACT_SECONDS if few else max(1.0, ROUGH_SHARE * late)):
-        middle = (early + late) / 2
-        mix = at(middle)
-        if mix is None or not serves(mix):
-            early = middle
-        else:
-            best, late = mix, min(middle, max(early, mix.seconds))
-    return best
+
+    def _put(self, priority: int, seconds: float) -> None:
+        for place, own in enumerate(self._priorities):
+            if own == priority:
+                self._limits[place] = seconds
+
+    def _seek(self, priority: int, mix: Mix) -> None:
+        """By halves, for the volumes of one priority, while the less important ones have no limit."""
+        few = len(self._priorities) <= MOST_SEARCHED
+        early, late = self._after, self._last(priority, mix)
+        while late - early > (EXACT_SECONDS if few else max(1.0, ROUGH_SHARE * late)):
+            middle = (early + late) / 2
+            self._put(priority, middle)
+            mix_then = self._within(self._limits)
+            if mix_then is None or not self._serves(mix_then):
+                early = middle
+            else:
+                self._mix, late = mix_then, min(middle, max(early, self._last(priority, mix_then)))
+        self._put(priority, late)
+
+    def _last(self, priority: int, mix: Mix) -> float:
+        ready = zip(self._priorities, mix.estimates, strict=True)
+        return max(one.times.ready_p90 for own, one in ready if own == priority)
 
 
 def turning_times(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[float]:

@@ -70,6 +70,8 @@ class VolumeFacts:
     clone_source: CloneSource | None = None
     """The source volume, where it lives in the target's zone."""
     clone_quota_left: int = 5
+    priority: int = 1
+    """Where not all can be in time, those with a lower number are ready first."""
     of_drill: bool = False
     """A drill changes nothing of its snapshot, which is the source's."""
     timings: Timings = PRIORS

@@ -195,6 +195,7 @@ def _facts(
         scope=request.warm_up.scope,
         polite_latency_ms=request.warm_up.polite_latency_ms,
         starts_instance=volume.starts_instance,
+        priority=volume.priority,
         fast_restore=ports.fast_restores.describe(*place, now=now),
         fast_restore_quota_left=left.fast_snapshot_restores,
         rate_quota_left_mib_s=left.initialization_rate_mib_s,

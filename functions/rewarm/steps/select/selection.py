@@ -16,6 +16,7 @@ from rewarm.contracts import (
     RestoreRequest,
     VolumeAssignment,
 )
+from rewarm.contracts.request import LEAST_PRIORITY
 from rewarm.domain.errors import (
     DeviceInUseError,
     InvalidRequestError,
@@ -109,6 +110,7 @@ def assign_volumes(
             "replaces": replaces,
             "copy_of": copied,
             "starts_instance": bool(request.target.start),
+            "priority": choice.asked.priority if choice.asked is not None else LEAST_PRIORITY,
         }
         assignments.append(made.model_copy(update=update))
     _check_first(request, assignments)

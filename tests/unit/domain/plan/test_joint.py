@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from itertools import groupby
 
@@ -127,6 +128,53 @@ def _enabled(volumes: Sequence[VolumeFacts], estimates: Sequence[Estimate]) -> i
         if estimate.strategy == "fast-snapshot-restore" and not facts.fast_restore_runs
     }
     return len(taken)
+
+
+@pytest.mark.parametrize("first", range(0, 5 * CASES, 100))
+def test_important_volumes_are_never_later_for_the_others_sake(first):
+    for seed in range(first, first + 100):
+        volumes, deadline = restore(seed)
+        draw = random.Random(seed)
+        ranked = [replace(volume, priority=draw.choice((1, 9))) for volume in volumes]
+        even = allocate(volumes, PlanObjective(deadline), TOKYO)
+        mix = allocate(ranked, PlanObjective(deadline), TOKYO)
+        assert (mix is None) == (even is None), seed
+        if mix is None or even is None:
+            continue
+        if even.seconds <= deadline:
+            assert mix.usd == even.usd, seed
+        first_ready = [
+            estimate.times.ready_p90
+            for volume, estimate in zip(ranked, mix.estimates, strict=True)
+            if volume.priority == 1
+        ]
+        assert max(first_ready, default=0.0) <= max(deadline, even.seconds) + 0.01, seed
+        assert _most_rate(mix.estimates) <= volumes[0].rate_quota_left_mib_s, seed
+
+
+@pytest.mark.parametrize("important", [0, 1, 2])
+def test_the_important_volume_is_in_time_where_the_rate_suffices_for_no_other(important):
+    alone = replace(
+        restore(0)[0][0],
+        data_bytes=1_024 * GIB,
+        written_bytes=1_024 * GIB,
+        written_blocks=1_024 * GIB // BLOCK_BYTES,
+        snapshot_size_gib=1_024,
+        instance_id=None,
+        instance_limits=None,
+        agent_available=False,
+        fast_restore=None,
+        fast_restore_quota_left=0,
+        rate_quota_left_mib_s=100,
+    )
+    ranked = [
+        replace(alone, snapshot_id=f"snap-{place}", priority=1 if place == important else 9)
+        for place in range(3)
+    ]
+    mix = allocate(ranked, PlanObjective(4 * 3_600.0), TOKYO)
+    assert mix is not None
+    in_time = [place for place, one in enumerate(mix.estimates) if one.times.ready_p90 <= 4 * 3_600]
+    assert in_time == [important]
 
 
 @pytest.mark.parametrize(

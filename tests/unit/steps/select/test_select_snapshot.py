@@ -358,6 +358,12 @@ class TestListedVolumes:
         assert (other.snapshot_id, other.device, other.volume.volume_type) == (OTHER, "/dev/sdf", "gp3")
         assert [volume.volume.tags for volume in (one, other)] == [{"app": "shop"}] * 2
 
+    def test_who_names_no_priority_comes_after_those_who_do(self):
+        one, other = self.listed(
+            self.world(), {"snapshotId": SNAPSHOT_ID}, {"snapshotId": OTHER, "priority": 2}
+        )
+        assert one.priority > other.priority == 2
+
     def test_the_newest_snapshot_of_a_volume_is_found(self):
         (found,) = self.listed(self.world(), {"volumeId": SOURCE_VOLUME_ID})
         assert found.snapshot_id in {SNAPSHOT_ID, OTHER}
