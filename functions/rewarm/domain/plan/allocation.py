@@ -205,11 +205,13 @@ def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
     A rate or a boost has a step for every MiB/s. About POINTS of these are returned, and every step at which
     the strategies change.
     """
-    asked = PlanObjective(fixed=objective.fixed)
-    first = allocate(volumes, PlanObjective(0.0, fixed=objective.fixed), book)
+    if not volumes:
+        return []
+    asked = PlanObjective(0.0, fixed=objective.fixed)
+    allocation = _Allocation(volumes, asked, book)
+    first = allocation.best()
     if first is None:
         return []
-    allocation = _Allocation(volumes, asked, book)
     times = [
         first.seconds,
         *(time for time in turning_times(volumes, asked, book) if time > first.seconds),
