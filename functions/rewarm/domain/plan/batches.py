@@ -19,6 +19,8 @@ from rewarm.domain.plan.facts import VolumeFacts
 
 MOST_ORDERS = 120
 """So many orders of a few volumes are tried, where the usual ones do not give the lowest price."""
+MOST_RATES_TRIED = 50
+"""Of so many volumes, every rate is tried as the lowest."""
 
 
 RATES = range(MIN_RATE_MIB_S, MAX_RATE_MIB_S + 1)
@@ -63,12 +65,10 @@ def turns(jobs: Sequence[RateJob], quota_mib_s: int) -> list[Turn] | None:
     are tried is taken: it is the lowest price, since the price is per GiB and MiB/s.
     """
     needed = [job.least_rate(0.0) for job in jobs]
-    if any(rate > min(MAX_RATE_MIB_S, quota_mib_s) for rate in needed):
+    if never_fit(jobs, quota_mib_s):
         return None
     if sum(needed) <= quota_mib_s:
         return [Turn(0.0, rate) for rate in needed]
-    if not _could_fit(jobs, quota_mib_s):
-        return None
     best: _Turns | None = None
     too_low = MIN_RATE_MIB_S - 1
     for floor in _floors(quota_mib_s):
@@ -78,11 +78,13 @@ def turns(jobs: Sequence[RateJob], quota_mib_s: int) -> list[Turn] | None:
         if found is not None:
             best = min(found, best or found, _between(jobs, quota_mib_s, too_low, floor) or found, key=_first)
         too_low = floor
-    return best[1] if best is not None else None
+    if best is None:
+        return None
+    return best[1] if len(jobs) > MOST_RATES_TRIED else _with_any_floor(jobs, quota_mib_s, best)[1]
 
 
-_Turns = tuple[int, list[Turn]]
-"""Data x rate of all, and when each begins."""
+_Turns = tuple[int, list[Turn], Sequence[int]]
+"""Data x rate of all, when each begins, and their order."""
 
 
 def _first(found: _Turns) -> int:
@@ -102,21 +104,39 @@ def _between(jobs: Sequence[RateJob], quota_mib_s: int, too_low: int, floor: int
     return best
 
 
+def _with_any_floor(jobs: Sequence[RateJob], quota_mib_s: int, best: _Turns) -> _Turns:
+    """In the same order: a higher rate for the first may save a much higher one for the last."""
+    order = best[2]
+    for floor in RATES:
+        taken = _in_order(jobs, order, quota_mib_s, floor)
+        if taken is not None:
+            best = min(best, (_weight(jobs, taken), taken, order), key=_first)
+    return best
+
+
 def _with_floor(jobs: Sequence[RateJob], quota_mib_s: int, floor: int) -> _Turns | None:
     """The cheapest order in which no volume has less than this rate."""
     best: _Turns | None = None
     for order in _orders(jobs):
         taken = _in_order(jobs, order, quota_mib_s, floor)
         if taken is not None:
-            weight = _weight(jobs, taken)
-            best = min((weight, taken), best or (weight, taken), key=_first)
+            found = (_weight(jobs, taken), taken, order)
+            best = min(found, best or found, key=_first)
             if all(turn.rate_mib_s == job.least_rate(0.0) for job, turn in zip(jobs, taken, strict=True)):
                 break
     return best
 
 
+def never_fit(jobs: Sequence[RateJob], quota_mib_s: int) -> bool:
+    """Whether it is certain that no order and no rates are in time."""
+    most = min(MAX_RATE_MIB_S, quota_mib_s)
+    return any(job.least_rate(0.0) > most for job in jobs) or not _could_fit(jobs, quota_mib_s)
+
+
 def _could_fit(jobs: Sequence[RateJob], quota_mib_s: int) -> bool:
     """Whether what the volumes hold at least, in MiB/s x seconds, is there before the last limit."""
+    if not jobs:
+        return True
     held = math.fsum(MIN_RATE_MIB_S * job.ready_p90(MIN_RATE_MIB_S) for job in jobs)
     return held <= quota_mib_s * max(job.limit_seconds for job in jobs)
 

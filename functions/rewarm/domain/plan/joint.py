@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from itertools import accumulate
 from operator import itemgetter
@@ -107,9 +106,8 @@ class _Search:
         found = _Exhaustive(self._mixes, indices, self._mixes.apart_key, self._most_steps).best(start)
         if found is None:
             return None
-        roads, is_whole = found
-        usd = self._mixes.apart_usd(roads)
-        return roads, (usd if is_whole and usd is not None else least)
+        roads, proven = found
+        return roads, least if proven is None else proven
 
     def together(self, least_usd: Decimal) -> Mix | None:
         """With the Region's quotas in mind: all volumes at once if they are few, else by dearer quotas."""
@@ -118,9 +116,8 @@ class _Search:
             found = _Exhaustive(self._mixes, everyone, self._mixes.whole_key, self._most_steps).best(None)
             if found is None:
                 return None
-            roads, is_whole = found
-            mix = self._mixes.mix(roads, least_usd)
-            return replace(mix, least_usd=mix.usd) if mix is not None and is_whole else mix
+            roads, least = found
+            return self._mixes.mix(roads, least_usd if least is None else least)
         closed = self._closed()
         mixes = [
             mix
@@ -169,16 +166,18 @@ class _Exhaustive:
         self._steps = 0
         self._most_steps = most_steps
         self._best: tuple[tuple[Decimal, float, float], Roads] | None = None
+        self._least_usd = Decimal("Infinity")
 
-    def best(self, start: Roads | None) -> tuple[Roads, bool] | None:
-        """The best mix, and whether all were looked at; None where none can be had."""
+    def best(self, start: Roads | None) -> tuple[Roads, Decimal | None] | None:
+        """The best mix and what none undercuts, which is None where not all were looked at."""
         key = self._key(start) if start is not None else None
         if start is not None and key is not None:
             self._best = key, dict(start)
         self._look(0, {}, ZERO)
         if self._best is None:
             return None
-        return self._best[1], self._steps <= self._most_steps
+        least_usd = min(self._least_usd, self._best[0][0])
+        return self._best[1], least_usd if self._steps <= self._most_steps else None
 
     def _look(self, place: int, roads: Roads, own_usd: Decimal) -> None:
         self._steps += 1
@@ -191,6 +190,8 @@ class _Exhaustive:
             return
         if place == len(self._order):
             key = self._key(roads)
+            if self._mixes.may_fit(roads):
+                self._least_usd = min(self._least_usd, own_usd + shared)
             if key is not None and (self._best is None or key < self._best[0]):
                 self._best = key, dict(roads)
             return

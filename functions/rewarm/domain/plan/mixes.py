@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan import cost
-from rewarm.domain.plan.batches import RateJob, Turn, seconds_by_rate, turns
+from rewarm.domain.plan.batches import RateJob, Turn, never_fit, seconds_by_rate, turns
 from rewarm.domain.plan.estimates import Estimate, EstimateLimits, PlanObjective
 from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
 from rewarm.domain.plan.facts import VolumeFacts
@@ -366,17 +366,25 @@ class Mixes:
             for index, turn in zip(sorted(indices), taken, strict=True)
         }
 
+    def may_fit(self, roads: Mapping[int, Road]) -> bool:
+        """False where it is certain that a quota of the Region does not suffice."""
+        jobs = self._jobs([index for index, road in roads.items() if road is Road.RATE])
+        fast = self._enabled(self._members(roads))
+        return fast <= self.quotas.fast_restores and not never_fit(jobs, self.quotas.rate_mib_s)
+
+    def _jobs(self, indices: Iterable[int]) -> list[RateJob]:
+        volumes = [self.volumes[index] for index in indices]
+        return [
+            RateJob(volume.facts.data_bytes, volume.limit, volume.ways.seconds_by_rate())
+            for volume in volumes
+        ]
+
     def _turns(self, indices: tuple[int, ...]) -> list[Turn] | None:
         """What does not fit does not fit with more volumes either."""
         if indices not in self._known_turns:
             if any(others.issubset(indices) for others in self._do_not_fit):
                 return None
-            volumes = [self.volumes[index] for index in indices]
-            jobs = [
-                RateJob(volume.facts.data_bytes, volume.limit, volume.ways.seconds_by_rate())
-                for volume in volumes
-            ]
-            taken = turns(jobs, self.quotas.rate_mib_s)
+            taken = turns(self._jobs(indices), self.quotas.rate_mib_s)
             self._known_turns[indices] = taken
             if taken is None:
                 self._do_not_fit.append(frozenset(indices))
