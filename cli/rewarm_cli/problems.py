@@ -19,7 +19,8 @@ STATUSES = {
     USAGE: "an option or argument is wrong; nothing was sent",
     REFUSED: "the API refused the request (4xx); the message says why",
     NOT_FOUND: "there is no such restore, runbook or volume (404)",
-    NOT_READY: "the restore has ended and is not ready: failed, cancelled or refused",
+    NOT_READY: "the restore has ended and is not ready: failed, cancelled or refused; or a drill missed an "
+    "objective",
     STILL_RUNNING: "the restore still runs after `--timeout`",
     STOPPED: "stopped with Ctrl-C; a restore continues",
 }

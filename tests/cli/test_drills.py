@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rewarm_cli.problems import DONE, NOT_FOUND
+from rewarm_cli.problems import DONE, NOT_FOUND, NOT_READY
 
 NAME = "rewarm-orders"
 PASSED = {
@@ -47,6 +47,19 @@ def test_start_sends_a_restore_of_the_runbook_as_a_drill(rewarm, stack, options,
     assert shown.status == DONE
     (call,) = [call for call in stack.calls if call.method == "POST"]
     assert (call.path, call.body) == ("/restores", {"source": {"alarm": NAME}, **sent})
+
+
+@pytest.mark.parametrize(("outcome", "status"), [("passed", DONE), ("late", NOT_READY)])
+def test_a_drill_that_missed_an_objective_ends_as_one_that_is_not_ready(rewarm, stack, outcome, status):
+    stack.put(
+        {"restoreId": "restore-1", "status": "ready", "startedAt": "2026-11-20T03:00:00Z", "volumes": []}
+    )
+    stack.answers["POST", "/restores"] = 202, {"restoreId": "restore-1", "status": "accepted"}
+    done = {**PASSED, "restoreId": "restore-1", "outcome": outcome}
+    stack.answers["GET", f"/runbooks/{NAME}"] = 200, {"alarmName": NAME, "request": {}, "drills": [done]}
+    shown = rewarm("drill", "start", NAME, "--wait")
+    assert shown.status == status
+    assert ("missed an objective" in shown.err) == (outcome == "late")
 
 
 def test_list_shows_the_newest_first_against_its_objectives(rewarm, drilled):

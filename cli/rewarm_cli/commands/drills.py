@@ -8,8 +8,9 @@ from urllib.parse import quote
 
 import click
 
+from rewarm_cli import words
 from rewarm_cli.commands.restores import open_page, start, takes_end
-from rewarm_cli.problems import NOT_FOUND, CommandFailedError
+from rewarm_cli.problems import NOT_FOUND, NOT_READY, CommandFailedError
 from rewarm_cli.requests import Minutes
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
@@ -49,7 +50,20 @@ def start_drill(
     request: Json = {"source": {"alarm": alarm_name}, "drill": _given(drill)}
     if _given(target):
         request["target"] = _given(target)
-    start(settings, request, watch=watch, wait=wait, timeout=timeout)
+    restore_id = start(settings, request, watch=watch, wait=wait, timeout=timeout)
+    if watch or wait:
+        _insist_on_objectives(settings, alarm_name, restore_id)
+
+
+def _insist_on_objectives(settings: Settings, alarm_name: str, restore_id: str) -> None:
+    """A drill that is ready but missed an objective has not passed."""
+    for drilled in _drills(settings, alarm_name):
+        if drilled["restoreId"] == restore_id and drilled["outcome"] == "late":
+            raise CommandFailedError(
+                f"{restore_id} is ready, but missed an objective: "
+                f"`{words.command('drill', 'list', alarm_name)}` has its times",
+                NOT_READY,
+            )
 
 
 @drill.command("list", epilog=examples("rewarm drill list rewarm-orders-database"))

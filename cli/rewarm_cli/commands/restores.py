@@ -117,11 +117,13 @@ def restore(
 
 def start(
     settings: Settings, request: Json, *, key: str = "", watch: bool, wait: bool, timeout: int | None
-) -> None:
-    """Start the restore once, and follow it where that is asked for."""
+) -> str:
+    """Start the restore once, follow it where that is asked for, and return its id."""
     api = settings.api()
     started = _started(api, request, key or f"rewarm-{uuid.uuid4()}")
     _followed(settings, api, started, watch=watch, wait=wait, timeout=timeout)
+    restore_id: str = started["restoreId"]
+    return restore_id
 
 
 def _started(api: Api, request: Json, key: str) -> Json:
