@@ -1,9 +1,11 @@
 """`make scale`: how long the largest snapshots take to list, and in how many requests and how much memory;
-or, with --restores, whether so many restores at once all end, with hardly more requests than a single one.
+or, with --restores, whether so many restores at once all end, with hardly more requests than a single one;
+or, with --fleet, how near fleets of growing size come to the least time that the account's limits allow.
 
 The snapshot is listed by the stack's own function, at the pace that AWS's quota allows (the Region simulator
 refuses what goes faster), and its map is read back and compared with what was written. Restores run in one
-process and in virtual time, with EC2's request limits; a thousand take some twenty minutes of real time.
+process and in virtual time, with EC2's request limits; a thousand take some twenty minutes of real time, and
+a fleet of a thousand volumes about ten.
 Exit status 0 when every listing holds its limits, 1 when not, 2 for options that make no sense.
 """
 
@@ -14,12 +16,15 @@ import json
 import logging
 import multiprocessing
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
 from local import ROOT
 from local.aws.host import HOST_ERRORS
+from local.tools.scale import curve, fleets
 from local.tools.scale.measure import Listing, ScaleError, as_json, measure_alone
 from local.tools.scale.patterns import PATTERNS, pages
 from local.tools.scale.restores import Shortage, crowd, problems
@@ -28,9 +33,10 @@ from rewarm_cli.arguments import Parser, whole
 
 DEFAULT_SIZE_GIB = 16_384
 OF_LISTINGS = ("size_gib", "pattern", "state_dir")
-OF_RESTORES = ("strategy", "seed", "lambda_concurrency", "lambda_outage_minutes")
+OF_RESTORES = ("strategy", "lambda_concurrency", "lambda_outage_minutes")
 MOST_CONCURRENCY, MOST_OUTAGE_MINUTES = 100_000, 600
 MOST_MIB = 512
+MOST_VOLUMES = 10_000
 MOST_RESTORES = 2_000
 """What a stack allows at once by default."""
 FULL_SECONDS = 60
@@ -45,6 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
     said = sys.stderr if options.json else sys.stdout
     if options.restores:
         return _restores(options, said)
+    if options.fleet:
+        return _fleets(options, said)
     listings: list[Listing] = []
     try:
         for pattern in options.pattern or PATTERNS:
@@ -59,15 +67,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _restores(options: argparse.Namespace, said: TextIO) -> int:
-    """So many at once, beside one alone. The functions' logs would drown the figures."""
-    silenced = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
+    """So many at once, beside one alone."""
+    with _silence():
         alone = crowd(1, strategy=options.strategy, seed=options.seed)
         shortage = Shortage(options.lambda_concurrency, options.lambda_outage_minutes or 0)
         many = crowd(options.restores, strategy=options.strategy, seed=options.seed, shortage=shortage)
-    finally:
-        logging.disable(silenced)
     wrong = problems(many, alone)
     print(
         f"{'✗' if wrong else '✓'} {many.ready:,} of {many.restores:,} restores at once are ready, after "
@@ -83,6 +87,33 @@ def _restores(options: argparse.Namespace, said: TextIO) -> int:
     if options.json:
         told = {"alone": alone.as_json(), "restores": many.as_json(), "problems": wrong}
         print(json.dumps(told), flush=True)
+    return 1 if wrong else 0
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """The functions' logs would drown the figures."""
+    silenced = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(silenced)
+
+
+def _fleets(options: argparse.Namespace, said: TextIO) -> int:
+    """Fleets of these sizes, the smallest first: its restores are disturbed by nobody."""
+    found: list[fleets.Fleet] = []
+    with _silence():
+        for count in fleets.ordered(options.fleet):
+            found.append(fleets.fleet(count, alone=found[0] if found else None, seed=options.seed))
+            print(curve.line(found[-1], found[0]), file=said, flush=True)
+    if options.write_docs:
+        for path in curve.write(found, ROOT / "docs"):
+            print(f"Written: {path}", file=said)
+    wrong = [problem for one in found for problem in fleets.problems(one, found[0])]
+    if options.json:
+        print(json.dumps({"fleets": [one.as_json() for one in found], "problems": wrong}), flush=True)
     return 1 if wrong else 0
 
 
@@ -112,11 +143,18 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Listings or restores: an option of the one is not silently lost on the other."""
     parser = _parser()
     given = parser.parse_args(arguments)
-    foreign = OF_LISTINGS if given.restores else OF_RESTORES
-    for name in foreign:
-        if getattr(given, name) is not None:
-            rule = "not allowed with" if given.restores else "allowed only with"
-            parser.error(f"argument --{name.replace('_', '-')}: {rule} --restores")
+    if given.restores and given.fleet:
+        parser.error("argument --fleet: not allowed with --restores")
+    kind = "--restores" if given.restores else "--fleet" if given.fleet else ""
+    for names, owner in ((OF_LISTINGS, ""), (OF_RESTORES, "--restores")):
+        for name in names:
+            if getattr(given, name) is not None and kind != owner:
+                rule = f"allowed only with {owner}" if owner else f"not allowed with {kind}"
+                parser.error(f"argument --{name.replace('_', '-')}: {rule}")
+    if given.seed is not None and not kind:
+        parser.error("argument --seed: allowed only with --restores or --fleet")
+    if given.write_docs and not given.fleet:
+        parser.error("argument --write-docs: allowed only with --fleet")
     given.size_gib = given.size_gib or DEFAULT_SIZE_GIB
     given.state_dir = given.state_dir or ROOT / ".local" / "scale"
     given.strategy = given.strategy or Strategy.WARM_UP_AGENT
@@ -138,6 +176,14 @@ def _parser() -> Parser:
         "--restores", type=whole("restores", 1, MOST_RESTORES), help="so many restores at once, instead"
     )
     parser.add_argument(
+        "--fleet",
+        type=whole("volumes", 1, MOST_VOLUMES),
+        nargs="+",
+        metavar="VOLUMES",
+        help="fleets of these sizes, instead",
+    )
+    parser.add_argument("--write-docs", action="store_true", help="with --fleet: write docs/scale.md")
+    parser.add_argument(
         "--strategy",
         choices=list(Strategy),
         help=f"of the restores ({Strategy.WARM_UP_AGENT})",
@@ -152,7 +198,7 @@ def _parser() -> Parser:
         type=whole("minutes", 1, MOST_OUTAGE_MINUTES),
         help="for so long Lambda runs no function, once half of the restores have begun",
     )
-    parser.add_argument("--seed", type=int, help="of the restores' chances (1)")
+    parser.add_argument("--seed", type=int, help="of the chances of restores and fleets (1)")
     parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
     parser.add_argument("--state-dir", type=Path, help="folder of its own for the listings (.local/scale)")
     return parser
