@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from local.tools.scale.fleets import (
     DEADLINE_MINUTES,
@@ -130,6 +131,9 @@ def _draw(found: Sequence[Fleet]) -> Figure:
         calls.legend()
         for axes in (times, calls):
             axes.set_xscale("log")
+            axes.set_xticks(volumes, [f"{number:,}" for number in volumes])
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.margins(y=0.1)
             axes.set_xlabel("volumes")
             axes.set_ylim(bottom=0)
         figure.suptitle(TITLE, x=0.012, ha="left", fontsize=11, fontweight="bold")
