@@ -10,8 +10,9 @@ from typing import Any
 from local.aws.region import ApiError
 from local.soak.audit.auditor import Auditor
 from local.soak.lab.agent import Trouble
-from local.soak.lab.endings import LONGEST_SECONDS, RESTORE, VOLUME, Ending, ended
+from local.soak.lab.endings import FLEET, LONGEST_SECONDS, RESTORE, VOLUME, Ending, ended
 from local.soak.lab.lab import FastLab
+from local.soak.trouble.fleet_paths import fleet_ended
 from local.soak.trouble.machine_rows import ACTS
 from local.soak.trouble.matrix import SWEPT_SECONDS
 from local.soak.trouble.outside_hands import outside_hands
@@ -32,6 +33,7 @@ REFUSED_BY_LAMBDA = "refused 500"
 """API Gateway's answer where Lambda does not run the API's function, or its answer is lost."""
 CANCELLED = "RestoreCancelledError"
 NOT_APPROVED = "ApprovalTimedOutError"
+ENDED_FLEET = frozenset({"ready", "incomplete", "failed", "cancelled"})
 EVENT = "event-"
 """How the name of an execution begins that an alarm's event started."""
 
@@ -80,7 +82,7 @@ def scenario(seed: int) -> Outcome:
         lab.data_plane.troubles.extend(_bound(plan, lab))
         hands = outside_hands(seed)
         hands.arrange(lab, plan)
-        endings = _Play(lab, plan).endings()
+        endings = _fleet_endings(lab, plan) if plan.fleet is not None else _Play(lab, plan).endings()
         outcome = _judged(lab, plan, endings)
         outcome.wrong += hands.wrong
         return outcome
@@ -167,6 +169,46 @@ class _Play:
             self._lab.states.redrive(found.arn)
 
 
+def _fleet_endings(lab: FastLab, plan: Plan) -> list[Ending]:
+    """Of every restore of the fleet, and of its redrive; what befalls one of them befalls the fleet."""
+    status, body = lab.api("POST", "/fleets", plan.fleet)
+    begun = [str(body["fleetId"])] if status == 202 else [one.name for one in lab.executions(FLEET)]
+    if not begun:
+        return [Ending(f"refused {status}", str(body.get("error", "")), str(body))]
+    fleet_id = begun[0]
+    for seconds in list(plan.cancel_after.values())[:1]:
+        lab.scheduler.after(seconds, lambda: lab.begin_api("DELETE", f"/fleets/{fleet_id}"))
+    for seconds in list(plan.stop_after.values())[:1]:
+        lab.scheduler.after(seconds, lambda: _stop_fleet(lab, fleet_id))
+    fleet_ended(lab, fleet_id)
+    if plan.redrives:
+        lab.api("POST", f"/fleets/{fleet_id}/redrive")
+        fleet_ended(lab, fleet_id)
+    if plan.cancel_after or plan.stop_after:
+        everyone = dict.fromkeys(range(len(lab.executions(RESTORE))), 0.0)
+        plan.cancel_after, plan.stop_after = everyone, everyone
+    return [ended(lab, one.name) for one in lab.executions(RESTORE)]
+
+
+def _stop_fleet(lab: FastLab, fleet_id: str) -> None:
+    found = lab.execution(FLEET, fleet_id)
+    if found is not None and found.status == "RUNNING":
+        lab.states.stop(found.arn)
+
+
+def _fleets(lab: FastLab) -> list[str]:
+    """What is wrong with the records of fleets: none goes on, and `ready` is said of whole ones only."""
+    found = []
+    for fleet in lab.api("GET", "/fleets")[1]["fleets"]:
+        _, record = lab.api("GET", f"/fleets/{fleet['fleetId']}")
+        counts = (record["progress"] or {"counts": {}})["counts"]
+        if record["status"] not in ENDED_FLEET:
+            found.append(f"{fleet['fleetId']} is {record['status']} for ever")
+        if (record["status"] == "ready") != (set(counts) == {"ready"}):
+            found.append(f"{fleet['fleetId']} is {record['status']} with {counts}")
+    return found
+
+
 def _judged(lab: FastLab, plan: Plan, endings: list[Ending]) -> Outcome:
     outcome = Outcome(plan.seed, len(endings), told=plan.told)
     outcome.virtual_seconds = lab.scheduler.now - 1.8e9
@@ -185,7 +227,7 @@ def _judged(lab: FastLab, plan: Plan, endings: list[Ending]) -> Outcome:
         ]:  # a silent one answers again: nothing may have been given up
             lab.region.change_instance(instance["InstanceId"], reachable=True)
     lab.pass_time(SWEPT_SECONDS)
-    outcome.wrong += _old_events(lab)
+    outcome.wrong += _old_events(lab) + _fleets(lab)
     everything = Ending("", ready=[name for ending in endings for name in ending.ready])
     for finding in Auditor(lab).findings(everything):
         (outcome.wrong if "is cold" in finding else outcome.leaks).append(finding)

@@ -91,7 +91,8 @@ def test_they_are_of_every_strategy_and_the_oldest_first(history: DynamoHistory)
 
 
 def test_the_oldest_ones_go_when_there_are_too_many(history: DynamoHistory, dynamodb: Any) -> None:
-    for number in range(MOST_RECORDS + 5):
+    history.add([numbered(number) for number in range(MOST_RECORDS)])
+    for number in range(MOST_RECORDS, MOST_RECORDS + 5):
         history.add([numbered(number)])
     found = history.records()
     assert len(found) == MOST_RECORDS

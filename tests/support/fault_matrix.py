@@ -12,14 +12,14 @@ from pathlib import Path
 
 from local.soak.trouble import matrix
 from local.soak.trouble.call_table import name_of, need
-from local.soak.trouble.interrupted_paths import PATHS
+from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.matrix import CallRow, MishapRow, Recorded, Result
 from local.soak.trouble.wire_faults import Kind
 from tests.support.amount import LONG
 
 TABLE = Path(__file__).resolve().parents[1] / "workflow" / "fault_matrix.json"
 """Place -> call -> `needed` or `optional`: whether a restore can do without it."""
-SHARE = 1 if LONG else 60
+SHARE = 1 if LONG else 90
 """Of so many rows one is played, and the first of each place: all take ten minutes of processor time."""
 
 

@@ -128,6 +128,7 @@ def test_a_restore_that_fails_gives_its_device_back(user: RestoreUser) -> None:
     assert held(user, "running#", first) == []
 
 
+@pytest.mark.long
 def test_the_device_of_a_restore_that_was_stopped_is_taken_over(
     user: RestoreUser, volumes_take: Callable[..., None]
 ) -> None:

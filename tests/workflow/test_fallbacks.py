@@ -107,6 +107,7 @@ def test_what_another_plan_would_cost_more_than_is_left_does_not_take_over(user:
     assert decisions(done) == [("new-volume", "background")]
 
 
+@pytest.mark.long
 def test_a_command_that_is_out_of_reach_when_it_is_to_be_ended_does_not_stop_the_next_plan(
     user: RestoreUser,
 ) -> None:

@@ -63,7 +63,7 @@ def in_the_fast_lab(strategy: str, image, faults: tuple[FaultRule, ...]):
 @pytest.mark.parametrize(
     ("strategy", "faults"),
     [
-        ("provisioned-rate", ()),
+        pytest.param("provisioned-rate", (), marks=pytest.mark.long),
         ("warm-up-agent", ()),
         ("fast-snapshot-restore", ()),
         ("provisioned-rate", (REFUSED_RATE,)),

@@ -206,6 +206,7 @@ def sweep(user: RestoreUser, volume_id: str) -> list[str]:
     return [one["state"] for one in payload["swept"] if one["resource"] == volume_id]
 
 
+@pytest.mark.long
 def test_a_stopped_restore_stays_not_boosted(user: RestoreUser) -> None:
     """Its volume is in use, so it stays; the event of the stopped execution, or the schedule, lowers it."""
     with user.lab.clock.busy():

@@ -38,6 +38,7 @@ def loading(user: RestoreUser, hours: float) -> dict[str, float]:
     return {"background_mib_s": written_mib / (hours * 3_600)}
 
 
+@pytest.mark.long
 def test_blocks_that_stay_cold_are_warmed_up_again(
     user: RestoreUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,7 +47,7 @@ def sweep(user: RestoreUser) -> Json:
     ("strategy", "state", "slow"),
     [
         pytest.param("fast-snapshot-restore", "Wait For Snapshot", {}, marks=pytest.mark.long),
-        ("background", "Attach Volume", {"attach_seconds": SLOW_SECONDS}),
+        pytest.param("background", "Attach Volume", {"attach_seconds": SLOW_SECONDS}, marks=pytest.mark.long),
         ("provisioned-rate", "Wait For Volume", {"creation_seconds": SLOW_SECONDS}),
     ],
 )

@@ -7,7 +7,7 @@ from local.soak.audit.collateral_damage import CollateralDamage
 from local.soak.audit.messages import SentMessages
 from local.soak.audit.outside import OutsideHandsAudit
 from local.soak.audit.table_items import TableItems, records
-from local.soak.lab.endings import RESTORE, Ending
+from local.soak.lab.endings import FLEET, RESTORE, Ending
 from local.soak.lab.lab import FastLab
 from local.soak.lab.services import backend
 from rewarm.domain.volume.leftovers import DRILL_TAG
@@ -121,7 +121,8 @@ class Auditor:
     def _objects(self, ending: Ending) -> list[str]:
         names = backend("s3").buckets[self._lab.stack.buckets[0]].keys
         begun = [execution.name for execution in self._lab.executions(RESTORE)]
-        restores = (*ending.restore_ids, *begun, *records(self._lab))
+        fleets = [one.input["fleetId"] for one in self._lab.executions(FLEET) if not one.is_child]
+        restores = (*ending.restore_ids, *begun, *fleets, *records(self._lab))
         known = [name for one in restores for name in (f"restores/{one}/", f"benchmarks/{one}-")]
         return [f"object {key}" for key in list(names) if not key.startswith(("agents/", *known))]
 

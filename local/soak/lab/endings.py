@@ -9,6 +9,7 @@ from local.soak.lab.lab import FastLab
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 
 VOLUME, RESTORE = "RestoreVolumeStateMachine", "RestoreStateMachine"
+FLEET = "FleetStateMachine"
 LONGEST_SECONDS = LONGEST_RESTORE_SECONDS + 86_400
 
 

@@ -10,7 +10,7 @@ from local.soak.audit.auditor import Auditor
 from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import Ending
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.interrupted_paths import PATHS
+from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.matrix import SEED, SETTLED_SECONDS, SWEPT_SECONDS, Result
 
 Act = Callable[[FastLab, str, str], None]

@@ -15,7 +15,7 @@ from local.soak.audit.auditor import Auditor
 from local.soak.lab.endings import Ending
 from local.soak.lab.functions import Mishap
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.interrupted_paths import PATHS
+from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.permission_use import Use, uses_of
 from local.soak.trouble.wire_faults import PASSING, CallFault, Kind, kinds, refusal_of
 

@@ -53,6 +53,9 @@ REGION_FAULTS = (
     FaultRule("command:delivery"),
 )
 FOR_GOOD = 1e9
+FLEETS = 0.15
+"""Of so many scenarios the restores are one fleet."""
+OF_FLEETS = ("strategy", "readyWithinMinutes")
 FAST = "m5.4xlarge"
 """Faster than a gp3 volume, so that a boost is of use."""
 
@@ -74,6 +77,10 @@ class Plan:
     """Restore whose plan may need approval -> when somebody approves it; empty where nobody does."""
     use_after: dict[int, float] = field(default_factory=dict)
     """Restore to a zone -> when somebody begins to look for its volumes, to write to them."""
+    fleet: Json | None = None
+    """All requests as one fleet; `requests` then only say of what it is made."""
+    redrives: bool = False
+    """The fleet is redriven once it has ended."""
     troubles: list[Trouble] = field(default_factory=list)
     region_faults: list[FaultRule] = field(default_factory=list)
     faults: RandomFaults = field(default_factory=lambda: RandomFaults(random.Random(0)))
@@ -111,7 +118,22 @@ class Writer:
             for _ in range(chance.choices((1, 2, 3), (5, 3, 2))[0]):
                 self._trouble()
         Further(self.plan, random.Random(self.plan.seed + 4)).write(lab)
+        self._fleet(random.Random(self.plan.seed + 5))
         return self.plan
+
+    def _fleet(self, chance: random.Random) -> None:
+        """What was to be several restores, by a chance of its own: no other seed has changed."""
+        plan = self.plan
+        if chance.random() > FLEETS or any("snapshotId" not in asked["source"] for asked in plan.requests):
+            return
+        first = plan.requests[0]
+        objective = {name: value for name, value in first["objective"].items() if name in OF_FLEETS}
+        items = [{"source": asked["source"], "target": asked["target"]} for asked in plan.requests]
+        plan.fleet = {"source": {"items": items}, "objective": objective}
+        plan.fleet |= {name: first[name] for name in ("verify", "onFailure", "warmUp") if name in first}
+        plan.redrives = chance.random() < 0.5
+        plan.approve_after.clear()
+        plan.told.append(f"a fleet of {len(items)}{', redriven at its end' if plan.redrives else ''}")
 
     def _use(self, chance: random.Random) -> None:
         """No fault, and by a chance of its own: nothing that a seed stood for before has changed."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from local.aws.permissions.authorizer import Policies, decide
 from local.soak.lab.template import stack
-from local.soak.trouble.interrupted_paths import PATHS
+from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.matrix import record
 from local.soak.trouble.permission_use import Use, uses_of_scenes, without, witnesses
 from local.soak.trouble.unplayed_uses import forbidden, unplayed

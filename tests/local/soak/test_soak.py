@@ -17,7 +17,7 @@ from local.soak.lab.permissions import Permissions
 from local.soak.lab.transport import NoInterference
 from local.soak.options import parse
 from local.soak.runner import Outcome, scenario
-from local.soak.trouble.interrupted_paths import PATHS
+from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.matrix import SETTLED_SECONDS
 from local.soak.trouble.paths import request
 from local.soak.trouble.wire_faults import Kind, refusal_of
@@ -29,6 +29,7 @@ from rewarm.steps.volume.extras import Lowering
 
 SEEDS = [*range(1, 5), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(5, 41))]
 """Some seventy restores."""
+FLEET_SEED = 23
 
 
 class Deaf(NoInterference):
@@ -105,6 +106,13 @@ def outcome(seed: int, **changes) -> Outcome:
 def test_nothing_is_left_wrong_or_stuck(seed):
     found = scenario(seed)
     assert (found.leaks, found.wrong, found.stuck) == ([], [], []), (found.endings, found.told)
+
+
+def test_a_fleet_that_is_stopped_and_redriven_is_whole():
+    found = scenario(FLEET_SEED)
+    assert any("a fleet of" in one and "redriven" in one for one in found.told), found.told
+    assert (found.leaks, found.wrong, found.stuck) == ([], [], []), (found.endings, found.told)
+    assert found.endings.count("ready") == 2
 
 
 def test_a_scenario_follows_from_its_seed():

@@ -19,7 +19,7 @@ GOOD = Crowd(
 ALONE = replace(GOOD, restores=1, ready=1, volumes=1, told=1, calls=145.0, ec2_calls=20.0)
 
 
-@pytest.mark.parametrize("restores", [15, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("restores", [8, pytest.param(60, marks=pytest.mark.long)])
 def test_many_at_once_all_end_and_storm_nothing(restores: int, capsys: pytest.CaptureFixture[str]) -> None:
     status = scale(["--restores", str(restores), "--json"])
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
