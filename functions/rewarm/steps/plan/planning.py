@@ -306,7 +306,7 @@ def _summary(
         price_book_stale=bool(stale_prices(plans, book, now)),
         price_source=book.source,
         notes=[
-            *plan_notes(plans, book, now),
+            *plan_notes(plans, book),
             *warm_up_notes(plans, asked.scope, asked.polite_latency_ms),
         ],
     )
