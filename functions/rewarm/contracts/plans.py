@@ -11,8 +11,8 @@ from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import Boost, DataBytesFrom, PlanSummary, VolumePlan
 from rewarm.domain.model import Strategy
 
-PICTURES = ("plan", "what-if")
-"""Cost against time to full speed; price against deadline."""
+PICTURES = ("plan", "what-if", "schedule")
+"""Cost against time to full speed; price against deadline; when which volumes are made and loaded."""
 
 
 class VolumeLimits(Contract):

@@ -621,7 +621,7 @@ class TestPlans:
         answer = self.answer(api, query={"picture": "portrait"}, Accept="image/svg+xml")
         told = json.loads(answer["body"])
         assert (answer["statusCode"], told["field"]) == (400, "picture")
-        assert told["message"] == 'picture: found "portrait"; allowed is plan or what-if'
+        assert told["message"] == 'picture: found "portrait"; allowed is plan, what-if, schedule'
 
     def test_a_refusal_is_json_whatever_was_asked_for(self, api: Api) -> None:
         answer = self.answer(api, {"source": {}}, Accept="image/svg+xml")
