@@ -29,9 +29,10 @@ def _row(line: Json) -> Row:
     """(volumes, way, begins, usable, P50, P90, price of each, price together)."""
     up_to = "" if line["alike"] else "up to "
     volumes = f"{line['volumes']:,} x {up_to}{text.size(line['dataBytes'])}"
-    names = [name for name in (line.get("snapshotId"), line.get("target")) if name]
+    source = f" of {line['snapshotId']}" if line.get("snapshotId") else ""
+    target = f" to {line['target']}" if line.get("target") else ""
     return (
-        " ".join([volumes, *names]),
+        volumes + source + target,
         text.strategy_text(line),
         text.estimate_text(line["startSeconds"]) if line["startSeconds"] else "at once",
         *(text.estimate_text(line[name]) for name in ("usableSeconds", "readyP50Seconds", "readyP90Seconds")),

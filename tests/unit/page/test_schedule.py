@@ -25,8 +25,26 @@ RUNNING = {
 def test_a_row_for_each_group_and_one_for_all_together():
     found = schedule.view(SUMMARY)
     assert found["rows"] == [
-        ("50 x 100 GiB snap-1 us-east-1a", RATE, "at once", "20 s", "17 min", "27 min", "$0.12", "$6.00"),
-        ("5 x 100 GiB snap-1 us-east-1a", RATE, "at once", "20 s", "44 min", "53 min", "$0.12", "$0.60"),
+        (
+            "50 x 100 GiB of snap-1 to us-east-1a",
+            RATE,
+            "at once",
+            "20 s",
+            "17 min",
+            "27 min",
+            "$0.12",
+            "$6.00",
+        ),
+        (
+            "5 x 100 GiB of snap-1 to us-east-1a",
+            RATE,
+            "at once",
+            "20 s",
+            "44 min",
+            "53 min",
+            "$0.12",
+            "$0.60",
+        ),
     ]
     assert found["together"] == (
         "55 together", "23 min after the deadline", "", "20 s", "44 min", "53 min", "", "$6.60",

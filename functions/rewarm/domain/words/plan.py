@@ -49,7 +49,7 @@ def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
     first, subject = facts.volumes[0], subject_of(facts.volumes)
     sentences = [f"{facts.started_by} {facts.verb}: {subject}.", *plan_lines(facts.volumes, facts.groups)]
     if len(facts.volumes) > 1:
-        sentences.append(f"Together: {facts.why}")
+        sentences.append(f"Together, {facts.why}")
     sentences += facts.notes
     together = "" if len(facts.volumes) == 1 else ", together"
     fields = [

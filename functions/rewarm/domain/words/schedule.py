@@ -128,4 +128,5 @@ def group_lines(groups: Sequence[PlannedGroup]) -> Iterator[str]:
         f"{UNTIL_P90} may take until then (P90)."
     )
     for group in groups:
-        yield f"{group.bar} {group.sentence}"
+        yield group.bar
+        yield group.sentence

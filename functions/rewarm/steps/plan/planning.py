@@ -328,7 +328,8 @@ def _why(plans: Sequence[VolumePlan], could_save_usd: Decimal, late_seconds: int
     parts = [f"{len(plans)} volumes: " + ", ".join(f"{count} x {name}" for name, count in counts.items())]
     waiting = sum(plan.plan.start_at is not None for plan in plans)
     if waiting:
-        parts.append(f"{waiting} of them begin when others have left them the Region's initialization rate")
+        begin = "begins" if waiting == 1 else "begin"
+        parts.append(f"{waiting} {begin} when others have left enough of the Region's initialization rate")
     as_soon = " that is ready as soon" if late_seconds else ""
     if could_save_usd:
         parts.append(f"another mix{as_soon} could cost at most {usd_text(could_save_usd)} less")

@@ -98,16 +98,17 @@ class TestPlan:
         details["summary"] |= {"schedule": [line.to_json() for line in lines], "why": "3 volumes: a mix."}
         say(world, "plan", details)
         (message,) = world.messages.sent
-        _, legend, agent, rate, together = message["text"].splitlines()
+        _, legend, bar, agent, _, rate, together = message["text"].splitlines()
         assert legend.startswith("Schedule: ░ waits for others, ")
+        assert bar == "██████████████▓▓▓▓▓▓▓▓▓▓"
         assert agent == (
-            f"██████████████▓▓▓▓▓▓▓▓▓▓ 2 volumes of {SNAPSHOT_ID} (40 GiB of data each) to ap-northeast-1a: "
+            f"2 volumes of {SNAPSHOT_ID} (40 GiB of data each) to ap-northeast-1a: "
             "warm-up-agent, full speed in 8 min (P50) to 14 min (P90), $0.00 each, $0.00 together."
         )
         assert rate.endswith(
             "provisioned-rate at 100 MiB/s, full speed in 8 min (P50) to 14 min (P90), $0.058."
         )
-        assert together == "Together: 3 volumes: a mix."
+        assert together == "Together, 3 volumes: a mix."
         assert message["nextSteps"][0] == "All volumes can be used in about 12 min, slowly at first."
         assert "Extra cost, together" in {field["name"] for field in message["fields"]}
 

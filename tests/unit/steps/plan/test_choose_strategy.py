@@ -196,7 +196,7 @@ class TestChooseStrategy:
         # It begins when the first of the others is ready at the latest, P90.
         assert (last.start_at - NOW).total_seconds() == pytest.approx(first.ready_p90_seconds, abs=1)
         assert last.phases["queue"][1] == pytest.approx(first.ready_p90_seconds, abs=1)
-        assert "1 of them begin when others have left them the Region's" in result.summary.why
+        assert "1 begins when others have left enough of the Region's" in result.summary.why
 
     def test_says_what_a_polite_warm_up_cannot_promise(self):
         world = World()
