@@ -75,3 +75,11 @@ def test_both_pages_have_picture_table_and_what_a_person_would_do(kind):
 def test_the_page_of_one_volume_does_not_repeat_the_schedule_of_all():
     page = render({**accounts.ready_account()[1], "summary": SUMMARY, "volumeIndex": 0})
     assert 'id="schedule"' not in page
+
+
+def test_the_weighed_strategies_say_what_keeping_fast_snapshot_restore_on_would_cost():
+    account = accounts.ready_account()[1]
+    for candidate in account["plans"][0]["candidates"]:
+        if candidate["strategy"] == "fast-snapshot-restore":
+            candidate["keptOnUsdAMonth"] = "547.500000"
+    assert "To keep it enabled: $547.50 a month for this snapshot in this zone." in render(account)
