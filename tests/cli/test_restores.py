@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from rewarm_cli.problems import DONE, FAILED, NOT_FOUND, NOT_READY, REFUSED, STILL_RUNNING, USAGE
+from rewarm_cli.views import approval_lines
 from tests.support.stack_api import RefusedError
 
 VOLUME, INSTANCE = "vol-0123456789abcdef0", "i-0123456789abcdef0"
@@ -185,6 +186,16 @@ class TestSchedule:
         stack.answers["POST", "/plans"] = 200, answer
         rows = [line.split() for line in rewarm("plan", *REQUEST).out.splitlines()]
         assert ["by", "hand:", "dd", "55", "min", "-", "$0.00", "A", "person:", "sudo", "dd"] in rows
+
+    def test_who_approves_reads_a_line_for_each_group(self):
+        summary = JOINT["summary"]
+        approval = {"usd": "7.26", "reason": "It costs more.", "until": "2026-11-22T10:04:00Z"}
+        lines = list(approval_lines({"plans": [{}] * 55, "summary": summary, "approval": approval}))
+        assert lines[:2] == [
+            "50 x snap-1: provisioned-rate 100 MiB/s, at full speed in 25 min (P90), $6.00.",
+            "5 x snap-1: provisioned-rate 100 MiB/s, at full speed in 40 min (P90), $1.26.",
+        ]
+        assert lines[2] == "$7.26 in all. It costs more."
 
     @pytest.mark.parametrize(
         ("options", "name"),
