@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from rewarm_cli import words
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+CENT = Decimal("0.01")
 READY = "ready"
 FINISHED = frozenset({READY, "failed", "cancelled", "refused", "duplicate", "suppressed"})
 """Statuses of a restore that has ended (docs/operations.md, Watching)."""
@@ -34,35 +36,175 @@ def is_good(record: Json) -> bool:
     return status_of(record) in {READY, "planned"}
 
 
-def show_plan(target: Console, answer: Json, *, offers: bool = False) -> None:
-    """Each volume with all strategies, then the sum of it."""
-    for planned in answer["plans"]:
-        target.print(_volume_line(planned["volume"]), soft_wrap=True)
-        rows = [_candidate(candidate) for candidate in planned["candidates"]]
-        print_table(target, ("", "strategy", "p50", "p90", "cost", "why"), rows, right=("p50", "p90", "cost"))
+def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: bool = False) -> None:
+    """A volume with all strategies; of several, the schedule of all together. Then the sum of it."""
+    schedule = answer["summary"].get("schedule") or []
+    if len(answer["plans"]) == 1 or not schedule:
+        for planned in answer["plans"]:
+            _show_strategies(target, planned, by_hand_rows(answer["summary"]))
+    else:
+        _show_schedule(target, answer["summary"])
+        for line in schedule if explain else ():
+            target.print(f"Each of {words.count(line['volumes'], 'volume')}, if all took the same way:")
+            planned = next(one for one in answer["plans"] if one["volume"]["index"] == line["firstIndex"])
+            _show_strategies(target, planned, [])
+    if explain:
+        rows = [[way["name"], way["effort"], way["rightWhen"]] for way in answer.get("ways") or []]
+        print_table(target, ("way", "what people do for it", "right when"), rows, whole=("way",))
         target.print()
     if offers:
-        rows = [
-            [
-                words.duration(offer["deadlineSeconds"]),
-                words.usd(offer["costUsd"]),
-                _choices(offer["choices"]),
-            ]
-            for offer in answer["frontier"]
-        ]
-        print_table(target, ("deadline", "cost", "with"), rows, right=("deadline", "cost"))
-        target.print()
-    for line in summary_lines(answer["summary"]):
+        _show_offers(target, answer["frontier"])
+    for text in summary_lines(answer["summary"], several=len(answer["plans"]) > 1):
+        target.print(text, soft_wrap=True)
+
+
+def _show_schedule(target: Console, summary: Json) -> None:
+    columns, rows = schedule_table(summary)
+    target.print(schedule_heading(summary), soft_wrap=True)
+    print_table(target, columns, rows, right=SCHEDULE_RIGHT, whole=("schedule",))
+    for line in schedule_lines(summary):
         target.print(line, soft_wrap=True)
+    target.print()
 
 
-def summary_lines(summary: Json) -> Iterator[str]:
+def _show_strategies(target: Console, planned: Json, by_hand: list[list[str]]) -> None:
+    target.print(_volume_line(planned["volume"]), soft_wrap=True)
+    rows = [_candidate(candidate) for candidate in planned["candidates"]] + by_hand
+    print_table(target, ("", "strategy", "p50", "p90", "cost", "why"), rows, right=("p50", "p90", "cost"))
+    target.print()
+
+
+def _show_offers(target: Console, offers: list[Json]) -> None:
+    rows = [
+        [words.estimate(offer["deadlineSeconds"]), words.usd(offer["costUsd"]), _choices(offer["choices"])]
+        for offer in offers
+    ]
+    print_table(target, ("deadline", "cost", "with"), rows, right=("deadline", "cost"))
+    target.print()
+
+
+def by_hand_rows(summary: Json) -> list[list[str]]:
+    """The same volumes read by a person, as rows of the strategies' table."""
+    return [
+        [
+            "",
+            f"by hand: {way['program']}",
+            words.estimate(way["readySeconds"]),
+            "-",
+            words.usd(way["costUsd"]),
+            f"{way['effort'][:1].upper()}{way['effort'][1:]}: {way['command']}",
+        ]
+        for way in summary.get("byHand") or []
+    ]
+
+
+_COLUMNS = ("volumes", "data", "from", "to", "way", "begins", "p50", "p90", "each", "together", "schedule")
+_SAID_ONCE = ("data", "from", "to", "begins")
+"""Left out of the table where all lines have the same."""
+SCHEDULE_RIGHT = ("volumes", "data", "begins", "p50", "p90", "each", "together")
+BAR_LEGEND = (
+    "Schedule: ░ waits for others, ▒ is prepared and created, █ loads (P50), ▓ may take until then (P90)."
+)
+_BAR_CELLS = 24
+
+
+def schedule_table(summary: Json) -> tuple[tuple[str, ...], list[list[str]]]:
+    """Columns, and a row for each group of alike volumes, the deadline, all together, and by hand."""
+    lines = [_schedule_row(line) for line in summary["schedule"]]
+    shown = tuple(
+        name for name in _COLUMNS if name not in _SAID_ONCE or len({line[name] for line in lines}) > 1
+    )
+    rows = [*lines, *_deadline_row(summary), _together_row(summary)]
+    rows += [
+        {"way": f"by hand: {way['program']}", "p50": words.estimate(way["readySeconds"]),
+         "together": words.usd(way["costUsd"])}
+        for way in summary.get("byHand") or []
+    ]  # fmt: skip
+    return shown, [[row.get(name, "") for name in shown] for row in rows]
+
+
+def schedule_lines(summary: Json) -> Iterator[str]:
+    """What stands below the table."""
+    yield BAR_LEGEND
+    for way in summary.get("byHand") or []:
+        yield f"By hand with {way['program']}: {way['effort']}: {way['command']}"
+
+
+def schedule_heading(summary: Json) -> str:
+    """What all volumes have in common: `55 volumes of snap-1 (100 GiB of data each) to us-east-1a`."""
+    lines = summary["schedule"]
+    source, target, data = (
+        {line.get(name) for line in lines} for name in ("snapshotId", "target", "dataBytes")
+    )
+    said = words.count(sum(line["volumes"] for line in lines), "volume")
+    said += f" of {min(source)}" if len(source) == 1 and None not in source else ""
+    if len(data) == 1:
+        said += f" ({words.size(min(data))} of data each)"
+    return said + (f" to {min(target)}" if len(target) == 1 and None not in target else "")
+
+
+def _deadline_row(summary: Json) -> list[dict[str, str]]:
+    """Its mark stands where the bars are at that time."""
+    deadline = summary.get("deadlineSeconds")
+    if deadline is None:
+        return []
+    end = max(deadline, *(line["readyP90Seconds"] for line in summary["schedule"]), 1)
+    mark = " " * max(0, round(_BAR_CELLS * deadline / end) - 1) + "|"
+    return [{"way": "deadline", "p90": words.estimate(deadline), "schedule": mark}]
+
+
+def _together_row(summary: Json) -> dict[str, str]:
+    lines = summary["schedule"]
+    p50, p90 = (max(line[name] for line in lines) for name in ("readyP50Seconds", "readyP90Seconds"))
+    return {
+        "volumes": f"{sum(line['volumes'] for line in lines):,}",
+        "way": "together",
+        "p50": words.estimate(p50),
+        "p90": words.estimate(p90),
+        "together": words.usd(summary["totalCostUsd"]),
+    }
+
+
+def _schedule_row(line: Json) -> dict[str, str]:
+    up_to = "" if line["alike"] else "up to "
+    return {
+        "volumes": f"{line['volumes']:,}",
+        "data": up_to + words.size(line["dataBytes"]),
+        "from": line.get("snapshotId") or "(several)",
+        "to": line.get("target") or "(several)",
+        "way": _strategy(line),
+        "begins": words.estimate(line["startSeconds"]) if line["startSeconds"] else "at once",
+        "p50": words.estimate(line["readyP50Seconds"]),
+        "p90": words.estimate(line["readyP90Seconds"]),
+        "each": up_to + words.usd(line["eachCostUsd"]),
+        "together": words.usd(line["togetherCostUsd"]),
+        "schedule": line.get("bar") or "",
+    }
+
+
+def summary_lines(summary: Json, *, several: bool = False) -> Iterator[str]:
     """The time, the price and what to know."""
-    late = "after the deadline" if summary["deadlineMissed"] else "in time"
     at, cost = words.clock(summary["readyP90At"]), words.usd(summary["totalCostUsd"])
-    yield f"At full speed by {at} (P90), {late}, for {cost}."
+    price = f"{cost} together" if several else cost
+    yield f"At full speed by {at} (P90){_in_time(summary)}, for {price}{_old_prices(summary)}."
+    if several and summary.get("why"):
+        yield str(summary["why"])
     for note in summary.get("notes") or []:
         yield f"Note: {note}"
+
+
+def _in_time(summary: Json) -> str:
+    """Nothing where there is no deadline."""
+    if summary["deadlineMissed"]:
+        late = summary.get("lateSeconds")
+        return f", {words.estimate(late)} after the deadline" if late else ", after the deadline"
+    return "" if summary.get("deadlineSeconds", 0) is None else ", in time"
+
+
+def _old_prices(summary: Json) -> str:
+    """Where something is paid by them."""
+    is_paid = Decimal(str(summary["totalCostUsd"])) >= CENT
+    return " by prices that are more than 90 days old" if is_paid and summary.get("priceBookStale") else ""
 
 
 def missing_lines(answer: Json) -> Iterator[str]:
@@ -96,11 +238,17 @@ def _candidate(candidate: Json) -> list[str]:
     return [
         "*" if candidate["chosen"] else "",
         _strategy(candidate),
-        words.duration(candidate["readyP50Seconds"]),
-        words.duration(candidate["readyP90Seconds"]),
+        words.estimate(candidate["readyP50Seconds"]),
+        words.estimate(candidate["readyP90Seconds"]),
         words.usd(candidate["costUsd"]),
-        candidate["reason"],
+        candidate["reason"] + kept_on_text(candidate),
     ]
+
+
+def kept_on_text(candidate: Json) -> str:
+    """What fast snapshot restore costs where nobody disables it."""
+    usd = candidate.get("keptOnUsdAMonth")
+    return f" Kept on: {words.usd(usd)} a month for this snapshot in this zone." if usd else ""
 
 
 def _strategy(plan: Json) -> str:
@@ -178,12 +326,21 @@ def is_awaiting(record: Json) -> bool:
 
 
 def approval_lines(record: Json) -> Iterator[str]:
-    """What is to be approved: the plan of each volume, then price, reason and time."""
-    for planned in record.get("plans") or []:
+    """What is to be approved: the plan of each volume or group, then price, reason and time."""
+    plans = record.get("plans") or []
+    schedule = (record.get("summary") or {}).get("schedule") or []
+    if len(plans) > 1 and schedule:
+        plans = []
+        for line in schedule:
+            ready = f"at full speed in {words.estimate(line['readyP90Seconds'])} (P90)"
+            source = line.get("snapshotId") or words.count(line["volumes"], "volume")
+            facts = [_strategy(line), ready, words.usd(line["togetherCostUsd"])]
+            yield f"{line['volumes']:,} x {source}: {', '.join(facts)}."
+    for planned in plans:
         plan = planned["plan"]
         facts = [
             _strategy(plan),
-            f"at full speed in {words.duration(plan['readyP90Seconds'])} (P90)",
+            f"at full speed in {words.estimate(plan['readyP90Seconds'])} (P90)",
             words.usd(plan["costUsd"]),
         ]
         yield f"{planned['snapshotId']}: {', '.join(facts)}. {plan['why']}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -57,6 +58,11 @@ def duration(seconds: float | None) -> str:
     return f"{days} d {hours} h"
 
 
+def estimate(seconds: float | None) -> str:
+    """A duration that is promised, so it is rounded up as in the plan's own sentences."""
+    return duration(seconds if seconds is None or seconds < 100 else 60 * math.ceil(seconds / 60))
+
+
 def size(number: float) -> str:
     """`739.5 MiB`, `1 GiB`."""
     for unit in ("B", "KiB", "MiB", "GiB"):
@@ -67,14 +73,16 @@ def size(number: float) -> str:
 
 
 def usd(text: Any) -> str:
-    """`$0.75`, `under $0.0001`; `-` where there is no price."""
+    """`$0.75`, `$0.0035`, `under $0.0001`, as in the plan's own sentences; `-` where there is no price."""
     try:
         value = Decimal(str(text))
     except InvalidOperation:
         return "-"
     if 0 < value < LEAST_USD:
         return f"under ${LEAST_USD}"
-    return f"${value:.2f}" if value == 0 or value >= 1 else f"${value.quantize(LEAST_USD).normalize():f}"
+    rounded = (f"{value:.{decimals}f}" for decimals in (2, 3, 4, 5))
+    near = next(text for text in (*rounded, f"{value}") if abs(Decimal(text) - value) <= abs(value) / 50)
+    return f"${near}"
 
 
 def moment(text: str | None) -> datetime | None:

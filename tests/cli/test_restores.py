@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from rewarm_cli.problems import DONE, FAILED, NOT_FOUND, NOT_READY, REFUSED, STILL_RUNNING, USAGE
+from rewarm_cli.views import approval_lines
 from tests.support.stack_api import RefusedError
 
 VOLUME, INSTANCE = "vol-0123456789abcdef0", "i-0123456789abcdef0"
@@ -98,6 +99,114 @@ class TestPlan:
         shown = rewarm("plan")
         assert (shown.status, stack.calls) == (USAGE, [])
         assert "say what to restore" in shown.err
+
+
+GROUP = {
+    "firstIndex": 0, "alike": True, "snapshotId": "snap-1", "target": "eu-west-1a",
+    "dataBytes": 100 * 2**30,
+    "strategy": "provisioned-rate", "initializationRateMibS": 100, "startSeconds": 0, "usableSeconds": 10,
+    "readyP50Seconds": 1_160, "readyP90Seconds": 1_500, "eachCostUsd": "0.12", "togetherCostUsd": "6.00",
+    "deadlineMissed": False, "volumes": 50, "bar": "████████████▓▓▓",
+}  # fmt: skip
+LATER = {
+    "volumes": 5, "firstIndex": 50, "startSeconds": 1_500, "readyP50Seconds": 2_100, "readyP90Seconds": 2_381,
+    "eachCostUsd": "0.252", "togetherCostUsd": "1.26", "bar": "░░░░░░░░░░░░░░░██████▓▓▓",
+}  # fmt: skip
+BY_HAND = {"program": "dd", "command": "sudo dd", "readySeconds": 3_247, "costUsd": "0", "effort": "a person"}
+FSR = {
+    "strategy": "fast-snapshot-restore", "chosen": False, "reason": "Costs $0.63 more.", "costUsd": "0.75",
+    "readyP50Seconds": 760, "readyP90Seconds": 1_130, "keptOnUsdAMonth": "547.500000",
+}  # fmt: skip
+OF_TWO = [{"volume": {**PLACE, "index": index}, "candidates": [AGENT, FSR]} for index in (0, 50)]
+JOINT = {
+    "plans": OF_TWO,
+    "frontier": [],
+    "ways": [{"name": "by-hand", "effort": "somebody is there", "rightWhen": "nothing may be deployed"}],
+    "summary": {
+        **SUMMARY, "totalCostUsd": "7.26", "deadlineSeconds": 2_400, "lateSeconds": 0,
+        "why": "55 volumes: so.", "schedule": [GROUP, {**GROUP, **LATER}], "byHand": [BY_HAND],
+    },
+}  # fmt: skip
+
+
+class TestSchedule:
+    """Of several volumes: what all do together, and not one volume's strategies as if all did."""
+
+    @pytest.fixture
+    def shown(self, rewarm, stack):
+        def planned(*options, **summary):
+            stack.answers["POST", "/plans"] = 200, {**JOINT, "summary": {**JOINT["summary"], **summary}}
+            return rewarm("plan", *REQUEST, *options).out
+
+        return planned
+
+    def test_a_line_for_each_group_then_the_deadline_all_together_and_by_hand(self, shown):
+        heading, columns, *rows = shown().splitlines()
+        assert heading == "55 volumes of snap-1 (100 GiB of data each) to eu-west-1a"
+        assert columns.split() == ["volumes", "way", "begins", "p50", "p90", "each", "together", "schedule"]
+        assert [row.split("  ") and " ".join(row.split()) for row in rows[:5]] == [
+            "50 provisioned-rate 100 MiB/s at once 20 min 25 min $0.12 $6.00 ████████████▓▓▓",
+            "5 provisioned-rate 100 MiB/s 25 min 35 min 40 min $0.25 $1.26 ░░░░░░░░░░░░░░░██████▓▓▓",
+            "deadline 40 min |",
+            "55 together 35 min 40 min $7.26",
+            "by hand: dd 55 min $0.00",
+        ]
+        assert "By hand with dd: a person: sudo dd" in rows
+        assert "Schedule: ░ waits for others, " in "".join(rows)
+        assert "warm-up-agent" not in "".join(rows)
+
+    def test_what_differs_between_the_lines_has_a_column(self, shown):
+        unlike = {**GROUP, "snapshotId": None, "target": "eu-west-1b", "dataBytes": 2**30, "alike": False}
+        heading, columns, _, row, *_ = shown(schedule=[GROUP, unlike]).splitlines()
+        assert heading == "100 volumes"
+        assert columns.split()[:5] == ["volumes", "data", "from", "to", "way"]
+        assert " ".join(row.split()).startswith("50 up to 1 GiB (several) eu-west-1b provisioned-rate")
+
+    def test_the_mark_of_the_deadline_stands_below_the_bars_at_its_time(self, shown):
+        bar, _, deadline, *_ = shown(deadlineSeconds=1_190).splitlines()[2:]
+        assert deadline.index("|") == bar.index("█") + 11
+
+    def test_the_closing_lines_say_how_late_and_what_all_cost_together(self, shown):
+        assert "At full speed by 2026-11-22 10:04 UTC (P90), in time, for $7.26 together." in shown()
+        late = shown(deadlineMissed=True, lateSeconds=2_460, priceBookStale=True)
+        assert "(P90), 41 min after the deadline, for $7.26 together by prices that are more than 90" in late
+        assert "\n55 volumes: so.\n" in late
+        assert "(P90), for $7.26 together." in shown(deadlineSeconds=None)
+
+    def test_explain_shows_the_strategies_of_each_group_and_when_each_way_is_right(self, shown):
+        explained = shown("--explain")
+        assert explained.count("if all took the same way:") == 2
+        assert "Costs $0.63 more. Kept on: $547.50 a month for this snapshot in this zone." in explained
+        assert ["by-hand", "somebody", "is", "there", "nothing", "may", "be", "deployed"] in [
+            line.split() for line in explained.splitlines()
+        ]
+
+    def test_by_hand_is_a_row_of_the_strategies_of_one_volume(self, rewarm, stack):
+        answer = {**PLAN, "summary": {**SUMMARY, "byHand": [BY_HAND]}}
+        stack.answers["POST", "/plans"] = 200, answer
+        rows = [line.split() for line in rewarm("plan", *REQUEST).out.splitlines()]
+        assert ["by", "hand:", "dd", "55", "min", "-", "$0.00", "A", "person:", "sudo", "dd"] in rows
+
+    def test_who_approves_reads_a_line_for_each_group(self):
+        summary = JOINT["summary"]
+        approval = {"usd": "7.26", "reason": "It costs more.", "until": "2026-11-22T10:04:00Z"}
+        lines = list(approval_lines({"plans": [{}] * 55, "summary": summary, "approval": approval}))
+        assert lines[:2] == [
+            "50 x snap-1: provisioned-rate 100 MiB/s, at full speed in 25 min (P90), $6.00.",
+            "5 x snap-1: provisioned-rate 100 MiB/s, at full speed in 40 min (P90), $1.26.",
+        ]
+        assert lines[2] == "$7.26 in all. It costs more."
+
+    @pytest.mark.parametrize(
+        ("options", "name"),
+        [((), "schedule"), (("--what-if",), "what-if"), (("--what-if", "--picture-of", "plan"), "plan")],
+    )
+    def test_the_picture_of_several_volumes_is_their_schedule(self, rewarm, stack, tmp_path, options, name):
+        stack.before = lambda call: stack.answers.update(
+            {("POST", "/plans"): (200, "<svg/>" if call.headers.get("accept") == "image/svg+xml" else JOINT)}
+        )
+        assert rewarm("plan", *REQUEST, "--picture", str(tmp_path / "x.svg"), *options).status == DONE
+        assert stack.calls[-1].query == {"picture": name}
 
 
 class TestRefusals:

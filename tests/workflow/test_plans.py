@@ -36,13 +36,16 @@ def test_the_answer_holds_what_led_to_the_plan(user: RestoreUser) -> None:
     assert not any(user.left().values())
 
 
-@pytest.mark.parametrize(("query", "mark"), [("", "choice"), ("?picture=what-if", "none-in-time")])
+@pytest.mark.parametrize(
+    ("query", "mark"),
+    [("", "choice"), ("?picture=what-if", "none-in-time"), ("?picture=schedule", "deadline")],
+)
 def test_who_asks_for_a_picture_gets_one(user: RestoreUser, query: str, mark: str) -> None:
     answer = user.call("POST", f"/plans{query}", wanted(user), accept="image/svg+xml")
     assert answer.status == 200
     picture = ET.fromstring(answer.body["text"])
     assert picture.tag == f"{SVG}svg"
-    assert mark in {group.get("id") for group in picture.iter(f"{SVG}g")}
+    assert mark in {part.get("id") or part.get("class") for part in picture.iter()}
 
 
 def test_another_media_type_is_refused(user: RestoreUser) -> None:

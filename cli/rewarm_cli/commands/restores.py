@@ -29,6 +29,9 @@ STATUSES = (
 MOST_ON_A_PAGE = 100
 
 
+PICTURES = ("plan", "what-if", "schedule")
+
+
 def takes_end(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a command that can wait for a restore's end."""
     options = (
@@ -49,17 +52,29 @@ def takes_end(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(
     epilog=examples(
         "rewarm plan --volume vol-… --instance i-… --ready-within 60",
-        "rewarm plan --alarm rewarm-orders-database",
+        "rewarm plan --alarm rewarm-orders-database --explain",
         "rewarm plan -f request.yaml --what-if --output json --query summary.readyP90At",
     )
 )
 @takes_request
 @click.option("--what-if", is_flag=True, help="Show what other deadlines would cost, too.")
 @click.option(
+    "--explain",
+    is_flag=True,
+    help="Show when each way is the right one; of several volumes, all ways of each.",
+)
+@click.option(
     "--picture", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.svg", help="Also draw it."
 )
+@click.option(
+    "--picture-of",
+    type=click.Choice(PICTURES),
+    help="What --picture shows; by default the plan, the schedule of several volumes, or the what-if.",
+)
 @takes_settings
-def plan(settings: Settings, request: Json, *, what_if: bool, picture: Path | None) -> None:
+def plan(
+    settings: Settings, request: Json, *, picture: Path | None, picture_of: str | None, **options: bool
+) -> None:
     """Show what a restore would do, when and at what price.
 
     Nothing is made.
@@ -67,18 +82,19 @@ def plan(settings: Settings, request: Json, *, what_if: bool, picture: Path | No
     api = settings.api()
     answer = api.insist(200, "POST", "/plans", request)
     if picture is not None:
-        _draw(api, request, picture, "what-if" if what_if else "plan")
+        usual = "schedule" if len(answer["plans"]) > 1 else "plan"
+        _draw(api, request, picture, picture_of or ("what-if" if options["what_if"] else usual))
     if settings.for_people:
-        _show_plan(answer, offers=what_if)
+        _show_plan(answer, offers=options["what_if"], explain=options["explain"])
     else:
         settings.emit(answer)
 
 
-def _show_plan(answer: Json, *, offers: bool = False) -> None:
+def _show_plan(answer: Json, *, offers: bool = False, explain: bool = False) -> None:
     from rewarm_cli.output import console
     from rewarm_cli.views import show_plan
 
-    show_plan(console(), answer, offers=offers)
+    show_plan(console(), answer, offers=offers, explain=explain)
 
 
 def _draw(api: Api, request: Json, file: Path, name: str) -> None:

@@ -61,12 +61,12 @@ def shipped(region: str) -> Figures:
     """The figures of prices.json for a Region; us-east-1's, marked so, where it has none."""
     data = json.loads(_SHIPPED.read_text(encoding="utf-8"))
     known = data["regions"].get(region)
-    note = "" if known else f"{FALLBACK_REGION}'s figures: "
+    borrowed = None if known else FALLBACK_REGION
     figures = {}
     for name, (usd, key) in (known or data["regions"][FALLBACK_REGION]).items():
         source = data["sources"][key]
         as_of = datetime.fromisoformat(source["asOf"]).replace(tzinfo=UTC)
-        figures[name] = PriceFigure(Decimal(usd), as_of, note + source["name"])
+        figures[name] = PriceFigure(Decimal(usd), as_of, source["name"], borrowed)
     return figures
 
 
@@ -176,7 +176,9 @@ def _group(figures: Mapping[str, PriceFigure], prefix: str) -> dict[str, Decimal
 def _sources(figures: Mapping[str, PriceFigure]) -> str:
     """Those of what a strategy costs; storage costs the same whatever the strategy."""
     names = {"fsrUsdPerHour": "fast snapshot restore", "rateUsdPerGibMibS": "initialization rate"}
-    return "; ".join(f"{label}: {figures[name].source}" for name, label in names.items())
+    borrowed = {figures[name].borrowed_from for name in names}
+    note = "" if None in borrowed else f"{FALLBACK_REGION}'s figures: "
+    return note + "; ".join(f"{label}: {figures[name].source}" for name, label in names.items())
 
 
 LOG = logging.getLogger(__name__)

@@ -1,11 +1,11 @@
-"""What POST /plans answers, as the two pictures: the plan, and its what-if over deadlines."""
+"""What POST /plans answers, as pictures: the plan, its what-if over deadlines, and its schedule."""
 
 from __future__ import annotations
 
-from rewarm.charts import frontier, plan
+from rewarm.charts import frontier, plan, schedule
 from rewarm.charts.frontier import Frontier, Offer
 from rewarm.charts.plan import Panel, Point
-from rewarm.charts.wording import alike, candidate_text, offer_text
+from rewarm.charts.wording import alike, offer_text, way_text
 from rewarm.contracts.plans import FrontierOffer, PlannedVolume, PlanResult
 from rewarm.contracts.values import Candidate
 from rewarm.domain.units import count_text, size_text, usd_text
@@ -13,6 +13,8 @@ from rewarm.domain.units import count_text, size_text, usd_text
 
 def picture(result: PlanResult, name: str) -> str:
     """An SVG file; `name` is one of PICTURES."""
+    if name == "schedule":
+        return schedule.document(result.summary.schedule, result.summary.deadline_seconds)
     return frontier.document(as_frontier(result)) if name == "what-if" else plan.document(as_panels(result))
 
 
@@ -48,7 +50,7 @@ def _point(candidate: Candidate) -> Point:
     assert candidate.cost_usd is not None
     return Point(
         strategy=candidate.strategy.value,
-        name=candidate_text(candidate),
+        name=way_text(candidate),
         ready_p50_seconds=candidate.ready_p50_seconds or 1,
         ready_p90_seconds=candidate.ready_p90_seconds or 1,
         usd=float(candidate.cost_usd),

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Colours that no figure uses for themselves: each stands for a variable of the page's style sheet.
 COLOURS = {
@@ -55,6 +55,15 @@ _ON_PAPER = {
     "rate": "#7c5cd6",
     "card": "#ffffff",
     "bad": "#b3261e",
+    "phase-0": "#8aa4c8",
+    "phase-1": "#b79ad6",
+    "phase-2": "#e2b04a",
+    "phase-3": "#d98a5b",
+    "phase-4": "#79b4a9",
+    "phase-5": "#5c9ce6",
+    "phase-6": "#c76d8e",
+    "phase-7": "#9aa5b1",
+    "phase-8": "#a8b35c",
     "strategy-background": "#6b7280",
     "strategy-warm-up-agent": "#00795a",
     "strategy-provisioned-rate": "#0072b2",
@@ -94,6 +103,8 @@ _STYLE: Any = {
 @contextmanager
 def style() -> Iterator[None]:
     """Draw with colours that stand for names."""
+    import matplotlib as mpl  # noqa: PLC0415 - takes seconds to load, and pictures without a figure need none
+
     with mpl.rc_context(_STYLE):
         yield
 
@@ -112,11 +123,19 @@ def to_svg(figure: Figure, name: str, description: str) -> str:
     return text.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1)
 
 
+def on_paper(element: str) -> str:
+    """An element for a page as a separate file: on white, with colours of its own."""
+    text = re.sub(r"var\(--([a-z0-9-]+)\)", lambda found: _ON_PAPER[found[1]], element)
+    ground = f'<rect width="100%" height="100%" fill="{_ON_PAPER["card"]}"/>'
+    opening = text.index(">") + 1
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text[:opening]}\n{ground}{text[opening:]}\n'
+
+
 def to_document(figure: Figure, title: str, description: str) -> str:
     """The figure as an SVG file on white that needs nothing else, with words for screen readers."""
     text = _drawn(figure)
     for name, colour in COLOURS.items():
-        text = text.replace(colour, _ON_PAPER.get(name, _ON_PAPER["muted"]))
+        text = text.replace(colour, _ON_PAPER[name])
     text = text.replace("<svg", '<svg role="img" aria-labelledby="title desc"', 1)
     head = (
         f'<title id="title">{escape(title)}</title>\n<desc id="desc">{escape(description)}</desc>\n'

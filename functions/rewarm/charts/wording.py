@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 from rewarm.contracts.plans import FrontierChoice, PlannedVolume
-from rewarm.contracts.values import Boost, Candidate
+from rewarm.contracts.values import Boost, Candidate, ScheduleLine
 from rewarm.domain.units import usd_text
 
 
-def candidate_text(candidate: Candidate, *, separator: str = " ") -> str:
+def way_text(candidate: Candidate | ScheduleLine, *, separator: str = " ") -> str:
     """`provisioned-rate (100 MiB/s)`."""
     detail = _detail(candidate.initialization_rate_mib_s, candidate.boost)
     return f"{candidate.strategy}{separator}({detail})" if detail else str(candidate.strategy)
@@ -34,7 +34,7 @@ def alike(plans: Iterable[PlannedVolume]) -> list[list[PlannedVolume]]:
         volume = planned.volume
         told = tuple(
             (
-                candidate_text(candidate),
+                way_text(candidate),
                 candidate.chosen,
                 candidate.ready_p50_seconds,
                 candidate.ready_p90_seconds,

@@ -11,8 +11,8 @@ from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import Boost, DataBytesFrom, PlanSummary, VolumePlan
 from rewarm.domain.model import Strategy
 
-PICTURES = ("plan", "what-if")
-"""Cost against time to full speed; price against deadline."""
+PICTURES = ("plan", "what-if", "schedule")
+"""Cost against time to full speed; price against deadline; when which volumes are made and loaded."""
 
 
 class VolumeLimits(Contract):
@@ -99,6 +99,14 @@ class Price(Contract):
     stale: bool = Field(description="More than 90 days old.")
 
 
+class Way(Contract):
+    """A way to full speed: what people have to do for it, and when it is the right one."""
+
+    name: str = Field(description="A strategy, or by-hand.")
+    effort: str
+    right_when: str
+
+
 class PlanResult(Contract):
     """The plans of one request; nothing was created for them."""
 
@@ -109,3 +117,4 @@ class PlanResult(Contract):
         description="By deadline, the shortest first; no strategy meets a deadline before the first one."
     )
     prices: list[Price]
+    ways: list[Way] = Field(description="Every way, whether it is possible here or not.")

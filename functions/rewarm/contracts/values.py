@@ -222,6 +222,13 @@ class Candidate(Contract):
     cost_usd: Usd | None = None
     cost_parts: list[CostPart] = Field(default_factory=list)
     cost_arithmetic: str = ""
+    kept_on_usd_a_month: Annotated[
+        Usd | None,
+        Field(
+            description="What it costs to keep fast snapshot restore enabled, for this snapshot in this "
+            "zone; null for other strategies."
+        ),
+    ] = None
     basis: Basis = Basis()
 
 
@@ -242,12 +249,68 @@ class VolumePlan(Contract):
     )
 
 
+class ScheduleLine(Contract):
+    """Volumes that are restored alike, in the schedule of a restore. Seconds count from the plan on."""
+
+    volumes: int = Field(ge=1)
+    first_index: int
+    alike: bool = Field(
+        default=True,
+        description="False where many unlike volumes share the line: each figure is their worst.",
+    )
+    snapshot_id: str | None = Field(default=None, description="Null where they come from several.")
+    target: str | None = Field(default=None, description="Instance or zone; null where they go to several.")
+    data_bytes: int = Field(description="Of each.")
+    strategy: Strategy
+    initialization_rate_mib_s: int | None = Field(default=None, description="Of each.")
+    boost: Boost | None = None
+    start_seconds: int = Field(
+        default=0, description="When they are created: later than 0 where others hold what they need."
+    )
+    usable_seconds: int
+    ready_p50_seconds: int
+    ready_p90_seconds: int
+    deadline_missed: bool = False
+    each_cost_usd: Usd
+    together_cost_usd: Usd
+    phases: dict[Phase, tuple[float, float]] = Field(
+        default_factory=dict, description="P50 and P90 seconds of each part, of one of these volumes."
+    )
+    bar: str = Field(
+        default="",
+        description="The line as a picture of block characters, all of a plan to one scale: light shade "
+        "waits, medium shade prepares and creates, full block loads until P50, dark shade until P90.",
+    )
+
+
+class ByHand(Contract):
+    """The same volumes read by a person with a program on the instance, all at once."""
+
+    program: Literal["dd", "fio"]
+    command: str
+    ready_seconds: int = Field(
+        description="From a speed that was published once, for the whole volume; no P90 is known."
+    )
+    cost_usd: Usd = Decimal(0)
+    effort: str
+
+
 class PlanSummary(Contract):
-    """The plans of all volumes in one line."""
+    """The plans of all volumes together."""
 
     total_cost_usd: Usd
     ready_p90_at: Instant
     deadline_missed: bool
+    deadline_seconds: int | None = Field(default=None, description="The deadline, from the plan on.")
+    late_seconds: int = Field(
+        default=0, description="How long after the deadline the last volume is at full speed (P90)."
+    )
+    schedule: list[ScheduleLine] = Field(
+        default_factory=list, description="A line for each group of alike volumes, the first to begin first."
+    )
+    by_hand: list[ByHand] = Field(
+        default_factory=list, description="Empty where no instance could read, or its speed is not known."
+    )
     why: str
     could_save_usd: Annotated[
         Usd, Field(description="How much less any other mix could cost at most; 0 where none costs less.")
@@ -263,7 +326,8 @@ class PlanSummary(Contract):
     price_source: str
     notes: list[str] = Field(
         default_factory=list,
-        description="Old prices, newer snapshots passed over and why, volumes that are of different times.",
+        description="What is out of the ordinary: newer snapshots passed over and why, volumes that are of "
+        "different times, prices that could change the plan.",
     )
 
 

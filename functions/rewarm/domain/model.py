@@ -281,6 +281,8 @@ class PriceFigure:
     usd: Decimal
     as_of: datetime
     source: str
+    borrowed_from: str | None = None
+    """The Region whose figure this is, where it stands in for that of another one."""
 
     def is_stale(self, now: datetime) -> bool:
         """Prices change seldom, but they do."""

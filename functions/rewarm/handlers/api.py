@@ -238,7 +238,7 @@ def _plan_restore() -> Response[str]:
     drawn = query(event).get("picture", PICTURES[0])
     if drawn not in PICTURES:
         raise errors.InvalidRequestError(
-            f"found {shown(drawn)}; allowed is {' or '.join(PICTURES)}", field="picture"
+            f"found {shown(drawn)}; allowed is {', '.join(PICTURES)}", field="picture"
         )
     plan_id = f"plan-{uuid4().hex[:16]}"
     result = plan_restore(_body(), restore_id=plan_id, now=now(), ports=_ec2_ports())

@@ -1,7 +1,7 @@
 """The page of a restore that has no report yet: plan, prices, progress and news, drawn from its record.
 
-It loads itself again while the restore runs, and holds no script and no picture. So it needs no matplotlib,
-which takes seconds to load.
+It loads itself again while the restore runs, and holds no script. Its one picture, the schedule, needs no
+matplotlib, which takes seconds to load.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from rewarm.page import text
+from rewarm.page import schedule, text
 
 HERE = Path(__file__).parent
 STYLE = HERE / "style.css"
@@ -32,6 +32,7 @@ def render(account: Json) -> str:
         "cards": _cards(account),
         "volumes": [_volume(account, plan) for plan in account["plans"][:MOST_VOLUMES]],
         "more": max(0, len(account["plans"]) - MOST_VOLUMES),
+        "schedule": schedule.view(account.get("summary")),
         "facts": _facts(account),
         "news": [
             (text.clock_text(news.get("at")), news.get("title"), str(news.get("text") or "").splitlines())
@@ -80,7 +81,8 @@ def _cards(account: Json) -> list[tuple[str, str, str]]:
     label = "Running for" if account["running"] else "Started before"
     cards = [(label, text.seconds_text(seconds), f"since {text.clock_text(account.get('startedAt'))}")]
     if summary:
-        late = "after the deadline" if summary.get("deadlineMissed") else ""
+        by = f"{text.estimate_text(summary['lateSeconds'])} " if summary.get("lateSeconds") else ""
+        late = f"{by}after the deadline" if summary.get("deadlineMissed") else ""
         cards.append(("Full speed expected by (P90)", text.clock_text(summary.get("readyP90At")), late))
         prices = f"{summary.get('priceSource')}, of {str(summary.get('priceBookAsOf'))[:10]}"
         cards.append(("Extra cost, as planned", text.money(summary.get("totalCostUsd")), prices))

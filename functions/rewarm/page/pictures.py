@@ -65,6 +65,11 @@ def drills_picture(drills: list[Json]) -> Pictures:
     return _guarded("drills", "drills", json.dumps(drills))
 
 
+def schedule_pictures(lines: list[Json], deadline_seconds: float | None) -> Pictures:
+    """When which volumes are made and loaded."""
+    return _guarded("schedule", "schedule", json.dumps([lines, deadline_seconds]))
+
+
 def _guarded(kind: str, name: str, data: str) -> Pictures:
     try:
         return _drawn(kind, name, data)
@@ -81,6 +86,8 @@ def _drawn(kind: str, name: str, data: str) -> Pictures:
         return _progress(name, *values)
     if kind == "drills":
         return _drills(name, values)
+    if kind == "schedule":
+        return _schedule(*values)
     return _phases(name, values) if kind == "phases" else _latency(name, values)
 
 
@@ -154,6 +161,13 @@ def _drills(name: str, past: list[Json]) -> Pictures:
         for one in past
     ]
     return drills.trend(marks, name, "Recovery times of the drills of this runbook, against their objective")
+
+
+def _schedule(lines: list[Json], deadline_seconds: float | None) -> Pictures:
+    from rewarm.charts import schedule  # noqa: PLC0415
+    from rewarm.contracts.values import ScheduleLine  # noqa: PLC0415
+
+    return schedule.pictures([ScheduleLine.model_validate(line) for line in lines], deadline_seconds)
 
 
 def _latency(name: str, measured: Json) -> Pictures:

@@ -76,3 +76,12 @@ def percent(value: float | None) -> str:
 def size(value: int | None) -> str:
     """`1.5 GiB`."""
     return NONE if value is None else size_text(value)
+
+
+def strategy_text(plan: dict[str, Any]) -> str:
+    """The strategy, with its rate or its boost where it has one."""
+    rate, boost = plan.get("initializationRateMibS"), plan.get("boost")
+    if boost:
+        throughput = f", {boost['throughputMibS']:,} MiB/s" if boost.get("throughputMibS") else ""
+        return f"{plan['strategy']} ({boost['volumeType']} {boost['iops']:,} IOPS{throughput})"
+    return f"{plan['strategy']} ({rate} MiB/s)" if rate else str(plan["strategy"])

@@ -61,7 +61,7 @@ def view(account: Json, place: int, *, is_drawn: bool) -> Json:
         "ready": volume["verdict"] == "ready",
         "outcome": _outcome(volume),
         "volume": volume,
-        "strategy": strategy_text(carried_out) if carried_out else volume.get("strategy") or text.NONE,
+        "strategy": text.strategy_text(carried_out) if carried_out else volume.get("strategy") or text.NONE,
         "why": carried_out.get("why", ""),
         "failure": volume.get("failure"),
         "timeline": timeline_rows(result, started_at),
@@ -92,15 +92,6 @@ def _outcome(volume: Json) -> str:
     """The verdict, but for one that somebody wanted to stop."""
     cancelled = (volume.get("failure") or {}).get("error") == "RestoreCancelledError"
     return "cancelled" if cancelled else str(volume["verdict"])
-
-
-def strategy_text(plan: Json) -> str:
-    """The strategy, with its rate or its boost where it has one."""
-    rate, boost = plan.get("initializationRateMibS"), plan.get("boost")
-    if boost:
-        throughput = f", {boost['throughputMibS']:,} MiB/s" if boost.get("throughputMibS") else ""
-        return f"{plan['strategy']} ({boost['volumeType']} {boost['iops']:,} IOPS{throughput})"
-    return f"{plan['strategy']} ({rate} MiB/s)" if rate else str(plan["strategy"])
 
 
 def timeline_rows(result: Json, started_at: datetime) -> list[tuple[str, str, str, str]]:
@@ -260,7 +251,7 @@ def _benchmark(one: Json) -> Json:
 
 def _candidate(one: Json) -> Json:
     return {
-        "strategy": strategy_text(one),
+        "strategy": text.strategy_text(one),
         "chosen": one["chosen"],
         "feasible": one["feasible"],
         "usable": text.estimate_text(one.get("usableSeconds")),
@@ -269,6 +260,7 @@ def _candidate(one: Json) -> Json:
         "cost": text.money(one.get("costUsd")),
         "reason": one["reason"],
         "arithmetic": one.get("costArithmetic") or "",
+        "kept": text.money(one["keptOnUsdAMonth"]) if one.get("keptOnUsdAMonth") else "",
     }
 
 

@@ -25,9 +25,11 @@ def pictures() -> dict[str, str]:
     """Name of each file in docs/ -> SVG."""
     ready, failed = _news("warm-up-agent"), _news("provisioned-rate", "rate-refused")
     asked = _asked()
+    several = _several()
     waiting = {"status": "awaiting-approval", "approval": asked[-1]["approval"]}
     return {
         "messages-plan.svg": drawn(_told(asked, [{"status": "planned"}, waiting])[0], []),
+        "messages-several.svg": drawn(*_told(several, [{"status": "planned"}])),
         "messages-ready.svg": drawn(*_told(ready, _statuses(ready))),
         "messages-failed.svg": drawn(*_told(failed, _statuses(failed))),
     }
@@ -51,6 +53,19 @@ def _asked() -> list[Json]:
         objective = {"strategy": "provisioned-rate", "approveAboveUsd": 0.5, "readyWithinMinutes": 240}
         lab.start({**request(lab, "provisioned-rate", source=source), "objective": objective})
         lab.run(lambda: len(lab.events.sent) == 2)
+        return _with_fixed_ids([sent["detail"] for sent in lab.events.sent])
+
+
+def _several() -> list[Json]:
+    """The plan of many volumes, which do not all take the same way."""
+    with FastLab(SEED) as lab:
+        root, data = (
+            lab.region.add_snapshot(size_gib=gib, extents=((0, gib * GIB_BLOCKS),)) for gib in (20, 100)
+        )
+        volumes = [{"snapshotId": root}, *({"snapshotId": data} for _ in range(39))]
+        asked = {"source": {"volumes": volumes}, "target": {"availabilityZone": "us-east-1a"}}
+        lab.api("POST", "/restores", {**asked, "objective": {"readyWithinMinutes": 60}})
+        lab.run(lambda: len(lab.events.sent) == 1)
         return _with_fixed_ids([sent["detail"] for sent in lab.events.sent])
 
 

@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (BotoCoreError, ClientError) as error:
         sys.stderr.write(f"make plan: AWS could not be asked: {error}\n")
         return NO_ANSWER
-    view.plan(result)
+    view.plan(result, explain=options.explain)
     if options.what_if:
         view.what_if(result)
     view.written(str(path) for path in draw(result, options))
@@ -54,7 +54,7 @@ def draw(result: PlanResult, options: Options) -> list[Path]:
     """Write the pictures; their paths."""
     path = options.svg or ROOT / ".local" / "plan.svg"
     path.parent.mkdir(exist_ok=True)
-    pictures = {"plan": path}
+    pictures = {"plan": path, "schedule": path.with_name(f"{path.stem}-schedule.svg")}
     if options.what_if:
         pictures["what-if"] = path.with_name(f"{path.stem}-what-if.svg")
     for name, place in pictures.items():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from local.tools.plan import crossovers, curves, offline, tables
 from local.tools.plan.options import Options
+from local.tools.plan.request import NO_INSTANCE
 from local.tools.plan.view import View
 from rewarm.charts.pictures import picture
 
@@ -15,6 +16,8 @@ PAGE = "strategies.md"
 TRANSCRIPT_PAGE = "plan.md"
 EXAMPLE = Options(size_gib=1_024, instance_type=crossovers.INSTANCE_TYPE, deadline_minutes=120)
 """Of the two pictures that `make plan` draws, and of what it prints."""
+SEVERAL = Options(size_gib=100, volumes=55, instance_type=NO_INSTANCE, deadline_minutes=40)
+"""More volumes than the Region's rate allows at once."""
 
 
 def write(folder: Path) -> list[Path]:
@@ -29,7 +32,7 @@ def write(folder: Path) -> list[Path]:
 
 def documents(folder: Path) -> dict[str, str]:
     """File name to content: the pages as they are in the folder with new tables, and the pictures."""
-    contents = {**tables.all_tables(), "plan": transcript()}
+    contents = {**tables.all_tables(), "plan": transcript(), "plan-several": transcript_of_several()}
     pages = {
         name: filled((folder / name).read_text(encoding="utf-8"), contents)
         for name in (PAGE, TRANSCRIPT_PAGE)
@@ -53,7 +56,20 @@ def transcript() -> str:
     result = offline.plan(EXAMPLE, crossovers.NOW)
     view.plan(result)
     view.what_if(result)
-    lines = [line.rstrip() for line in printed.getvalue().splitlines()]
+    return _block(printed.getvalue())
+
+
+def transcript_of_several() -> str:
+    """The part that a plan of one volume has not: the schedule, and the lines below it."""
+    printed = StringIO()
+    result = offline.plan(SEVERAL, crossovers.NOW)
+    View(printed).plan(result)
+    _, heading, rest = printed.getvalue().partition("55 volumes of ")
+    return _block(heading + rest.partition("Prices, US dollars")[0])
+
+
+def _block(printed: str) -> str:
+    lines = [line.rstrip() for line in printed.rstrip().splitlines()]
     return "\n".join(["```text", *lines, "```"])
 
 
@@ -63,6 +79,7 @@ def pictures() -> dict[str, str]:
     return {
         "strategies-plan.svg": picture(example, "plan"),
         "strategies-what-if.svg": picture(example, "what-if"),
+        "strategies-schedule.svg": picture(offline.plan(SEVERAL, crossovers.NOW), "schedule"),
         "strategies-by-size.svg": curves.document(crossovers.by_size()),
         "strategies-by-volumes-100-gib.svg": curves.document(crossovers.by_volumes(100)),
         "strategies-by-volumes-1-tib.svg": curves.document(crossovers.by_volumes(1_024)),

@@ -51,6 +51,7 @@ class Options:
     max_cost_usd: Decimal | None = None
     strict: bool = False
     what_if: bool = False
+    explain: bool = False
     as_json: bool = False
     svg: Path | None = None
     docs: Path | None = None
@@ -182,12 +183,19 @@ def _add_output(group: Any) -> None:
         "--what-if", action="store_true", help="also the price of every other deadline, as table and picture"
     )
     group.add_argument(
+        "--explain",
+        action="store_true",
+        help="also when each way is the right one; of several volumes, every strategy for each",
+    )
+    group.add_argument(
         "--json",
         dest="as_json",
         action="store_true",
         help="the plan as POST /plans answers it, on standard output",
     )
-    group.add_argument("--svg", type=_svg, metavar="FILE", help="where the picture goes (.local/plan.svg)")
+    group.add_argument(
+        "--svg", type=_svg, metavar="FILE", help="where the pictures go (.local/plan.svg, -schedule)"
+    )
     group.add_argument(
         "--docs", type=Path, nargs="?", const=Path("docs"), metavar="FOLDER",
         help="write what docs/strategies.md and docs/plan.md take from the rules, and nothing else",

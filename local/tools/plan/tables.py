@@ -10,6 +10,7 @@ from local.tools.plan.crossovers import NAMES, Totals, size_name, volumes_until_
 from local.tools.plan.published import LOADS
 from rewarm.domain.time.timings import PRIORS, Quantiles
 from rewarm.domain.units import duration_text, elapsed_text, usd_text
+from rewarm.domain.words.schedule import WAYS
 
 SIZES_GIB = (100, 1_024, 4_096, 16_384)
 REGIONS = ("us-east-1", "ap-northeast-1")
@@ -79,7 +80,7 @@ PRIORS_FROM = {
 def all_tables() -> dict[str, str]:
     """Name to Markdown."""
     made = {f"sizes-{region}": sizes(region) for region in REGIONS}
-    made |= {"several": several(), "crossovers": until_cheaper()}
+    made |= {"several": several(), "crossovers": until_cheaper(), "ways": ways_to_full_speed()}
     return {**made, "priors": priors(), "published": published()}
 
 
@@ -91,6 +92,12 @@ def sizes(region: str) -> str:
     ]
     rows.append(["fast-snapshot-restore, enabled already, with credits", *_enabled(region)])
     return _markdown(["", *(size_name(gib) for gib in SIZES_GIB)], rows)
+
+
+def ways_to_full_speed() -> str:
+    """What people do for each way, and when it is the right one, as plans explain it."""
+    rows = [[f"`{name}`", effort, right_when] for name, (effort, right_when) in WAYS.items()]
+    return _markdown(["way", "what people do for it", "right when"], rows)
 
 
 def several() -> str:

@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rewarm.charts.wording import alike, candidate_text, offer_text
+from rewarm.charts.wording import alike, offer_text, way_text
 from rewarm.contracts.plans import FrontierOffer, PlannedVolume, PlanResult, Price
-from rewarm.contracts.values import Candidate, CostPart
+from rewarm.contracts.values import ByHand, Candidate, CostPart, PlanSummary
 from rewarm.domain.units import count_text, duration_text, price_text, size_text, usd_text
+from rewarm_cli import views
 
 PLAIN_COLUMNS = 120
 OFFERS_OF_A_RUN = 6
@@ -40,17 +41,33 @@ class View:
         """One sentence."""
         self.console.print(escape(text), soft_wrap=True)
 
-    def plan(self, result: PlanResult) -> None:
-        """Facts, table and choice of each volume, alike ones once; then the prices behind them."""
-        for group in alike(result.plans):
+    def plan(self, result: PlanResult, *, explain: bool = False) -> None:
+        """Facts, table and choice of one volume; of several, their schedule. Then the prices behind them."""
+        for group in _of_the_same_facts(result.plans):
             self.console.print(facts_table(group))
-            self.console.print(strategies_table(group[0]))
-        self.console.print(f"[bold]{escape(result.summary.why)}[/]")
-        if len(result.plans) > 1:
-            self.say(f"Together: {usd_text(result.summary.total_cost_usd)}.")
-        for note in result.summary.notes:
-            self.say(f"Note: {note}")
+        if len(result.plans) == 1:
+            self.console.print(strategies_table(result.plans[0], result.summary.by_hand))
+        else:
+            self.console.print(schedule_table(result.summary))
+            for line in views.schedule_lines(result.summary.to_json()):
+                self.say(line)
+        if explain:
+            self._explain(result)
+        for line in views.summary_lines(result.summary.to_json(), several=len(result.plans) > 1):
+            self.say(line)
         self.console.print(prices_table(result.prices))
+
+    def _explain(self, result: PlanResult) -> None:
+        """Of several volumes, every strategy as if all took it; and when each way is right."""
+        for group in alike(result.plans) if len(result.plans) > 1 else ():
+            self.say(f"Each of {count_text(len(group), 'volume')}, if all took the same way:")
+            self.console.print(strategies_table(group[0]))
+        table = _table("Ways to full speed")
+        for name in ("way", "what people do for it", "right when"):
+            table.add_column(name, no_wrap=name == "way")
+        for way in result.ways:
+            table.add_row(way.name, way.effort, way.right_when)
+        self.console.print(table)
 
     def what_if(self, result: PlanResult) -> None:
         """The price of every deadline."""
@@ -60,6 +77,16 @@ class View:
         """Where the pictures are."""
         for path in paths:
             self.say(f"Picture: {path}")
+
+
+def _of_the_same_facts(plans: Iterable[PlannedVolume]) -> list[list[PlannedVolume]]:
+    """Volumes from one snapshot to one target."""
+    groups: dict[object, list[PlannedVolume]] = {}
+    for planned in plans:
+        volume = planned.volume
+        place = (volume.snapshot_id, volume.instance_id or volume.availability_zone, volume.data_bytes)
+        groups.setdefault(place, []).append(planned)
+    return list(groups.values())
 
 
 def facts_table(group: Sequence[PlannedVolume]) -> Table:
@@ -119,7 +146,18 @@ def bases_text(candidates: Sequence[Candidate]) -> str:
     return ", ".join(learned) or "shipped priors"
 
 
-def strategies_table(planned: PlannedVolume) -> Table:
+def schedule_table(summary: PlanSummary) -> Table:
+    """A line for each group of alike volumes, then all together, and by hand."""
+    columns, rows = views.schedule_table(summary.to_json())
+    table = _table(views.schedule_heading(summary.to_json()))
+    for name in columns:
+        table.add_column(name, justify="right" if name in views.SCHEDULE_RIGHT else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(escape, row), style="bold" if "together" in row else "")
+    return table
+
+
+def strategies_table(planned: PlannedVolume, by_hand: Sequence[ByHand] = ()) -> Table:
     """Every strategy with its verdict."""
     table = _table("")
     table.add_column("strategy", no_wrap=True)
@@ -130,6 +168,10 @@ def strategies_table(planned: PlannedVolume) -> Table:
     for candidate in planned.candidates:
         own = [part for part in candidate.cost_parts if part not in every]
         table.add_row(*_row(candidate, own), style=_style(candidate))
+    for way in by_hand:
+        effort = f"{way.effort[:1].upper()}{way.effort[1:]}.\n[dim]{escape(way.command)}[/]"
+        time = duration_text(way.ready_seconds)
+        table.add_row(f"  by hand, {way.program}", "", time, "not known", usd_text(way.cost_usd), effort)
     if every:
         table.caption = f"Each cost includes {parts_text(every)}."
         table.caption_justify = "left"
@@ -150,10 +192,11 @@ def parts_text(parts: Iterable[CostPart]) -> str:
 def _row(candidate: Candidate, parts: Sequence[CostPart]) -> tuple[str, ...]:
     times = (candidate.usable_seconds, candidate.ready_p50_seconds, candidate.ready_p90_seconds)
     return (
-        f"{'→' if candidate.chosen else ' '} " + candidate_text(candidate, separator="\n    "),
+        f"{'→' if candidate.chosen else ' '} " + way_text(candidate, separator="\n    "),
         *("-" if seconds is None else duration_text(seconds) for seconds in times),
         "-" if candidate.cost_usd is None else usd_text(candidate.cost_usd),
-        escape(candidate.reason) + (f"\n[dim]{escape(parts_text(parts))}[/]" if parts else ""),
+        escape(candidate.reason + views.kept_on_text(candidate.to_json()))
+        + (f"\n[dim]{escape(parts_text(parts))}[/]" if parts else ""),
     )
 
 

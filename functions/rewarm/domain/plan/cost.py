@@ -109,6 +109,11 @@ def fast_snapshot_restore(
     return CostLine("Fast snapshot restore", upper - lower, arithmetic, seconds=minutes * 60.0)
 
 
+def fast_snapshot_restore_month(book: PriceBook) -> Decimal:
+    """What it costs to keep it enabled, for each snapshot in each zone."""
+    return round_usd(book.fsr_usd_per_hour * HOURS_A_MONTH)
+
+
 def _down(amount: Decimal) -> Decimal:
     return amount.quantize(MICRO_DOLLAR, rounding=ROUND_DOWN)
 

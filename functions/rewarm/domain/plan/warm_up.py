@@ -15,7 +15,7 @@ from rewarm.domain.plan import cost, estimates
 from rewarm.domain.plan.estimates import Estimate, EstimateLimits, Infeasible, Outcome, Times
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.time.measured import Phase
-from rewarm.domain.time.timings import Quantiles
+from rewarm.domain.time.timings import MB_S, PROVISIONED_IOPS, Quantiles
 from rewarm.domain.volume.volume_types import SSD_IO_KIB, VOLUME_TYPES, VolumeSpeed
 
 BURST_SECONDS = 1_800
@@ -28,6 +28,12 @@ RAISED = frozenset({"gp3", "io1", "io2"})
 """Types with a setting that ModifyVolume takes back without another type."""
 IO_THROUGHPUT_MIB_S = {"io1": 1_000, "io2": 4_000}
 """EBS user guide, "Amazon EBS volume types": the most of the types that have no throughput setting."""
+
+
+DD_MIB_S = 100 * 1_024 / (53 * 60 + 52)
+"""`dd bs=1M` read a whole gp3 volume of 100 GiB (3,000 IOPS, 125 MB/s) in 53 min 52 s (published 2025)."""
+FIO_MIB_S, FIO_IO_MIB_S = 100 * MB_S, 700 * MB_S
+"""fio, tuned: about 100 MB/s (published 2024). For io1 and io2 the least that was published for io2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,24 @@ def warm_up_agent(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -
     if refusal is not None:
         return Infeasible(Strategy.WARM_UP_AGENT, refusal)
     return reading_estimate(Strategy.WARM_UP_AGENT, facts, facts.speed, (estimates.listing(facts, book),))
+
+
+def by_hand_seconds(facts: VolumeFacts) -> dict[str, float]:
+    """By program, how long a person takes who reads the whole device on the instance, from the plan on.
+
+    Neither knows which blocks were written. Each speed was published once, so there is no P90. Empty without
+    an instance, and where AWS names no throughput of it.
+    """
+    limits, settings = facts.instance_limits, facts.settings
+    if limits is None or limits.baseline_throughput_mib_s is None:
+        return {}
+    size_gib = settings.size_gib if settings else facts.snapshot_size_gib
+    provisioned = settings is not None and settings.volume_type in PROVISIONED_IOPS
+    share = limits.baseline_throughput_mib_s / (1 + len(facts.read_beside))
+    most = min(facts.speed.sustained_mib_s, share)
+    usable = estimates.timed(replace(facts, queue_seconds=0.0), ()).usable_p50
+    speeds = {"dd": DD_MIB_S, "fio": FIO_IO_MIB_S if provisioned else FIO_MIB_S}
+    return {name: usable + size_gib * 1_024 / min(mib_s, most) for name, mib_s in speeds.items()}
 
 
 def warm_up_times(facts: VolumeFacts, speed: VolumeSpeed) -> Times:

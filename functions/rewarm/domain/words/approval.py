@@ -10,6 +10,7 @@ from decimal import Decimal
 from rewarm.domain.units import clock_text, iso, usd_text
 from rewarm.domain.words.message import AnnouncedVolume, Message, Severity
 from rewarm.domain.words.plan import plan_lines, subject_of
+from rewarm.domain.words.schedule import PlannedGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class ApprovalFacts:
     """The plan that waits, and the question."""
 
     volumes: Sequence[AnnouncedVolume]
+    groups: Sequence[PlannedGroup]
     usd: Decimal
     reason: str
     asked_at: datetime
@@ -40,7 +42,7 @@ def approval(restore_id: str, facts: ApprovalFacts) -> Message:
         event="approval",
         restore_id=restore_id,
         title=f"Approval needed, {usd_text(facts.usd)}: {subject_of(facts.volumes)}",
-        text="\n".join([facts.reason, *plan_lines(facts.volumes)]),
+        text="\n".join([facts.reason, *plan_lines(facts.volumes, facts.groups)]),
         severity=Severity.WARNING,
         fields=tuple(fields),
         next_steps=(

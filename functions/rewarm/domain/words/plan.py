@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
 from rewarm.domain.units import clock_text, duration_text, size_text, usd_text
 from rewarm.domain.words.message import COPY_PACE, AnnouncedVolume, Message, Severity
+from rewarm.domain.words.schedule import PlannedGroup, group_lines
 
 MOST_LINES = 10
-"""So many volumes have a line each; the record has the others."""
+"""So many volumes have a line each where no schedule is known; the record has the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,16 @@ class PlanMessageFacts:
     """The plan of the whole restore."""
 
     volumes: Sequence[AnnouncedVolume]
+    groups: Sequence[PlannedGroup]
+    why: str
     started_by: str
     total_cost_usd: Decimal
     ready_p90_at: datetime
     deadline_at: datetime | None
     deadline_missed: bool
+    late_seconds: int
+    by_hand: Mapping[str, float]
+    """Seconds by program."""
     prices: str
     dry_run: bool
     waits: bool = False
@@ -41,18 +47,28 @@ class PlanMessageFacts:
 def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
     """The message before anything is created, or instead of it where the request is a dry run."""
     first, subject = facts.volumes[0], subject_of(facts.volumes)
-    sentences = [f"{facts.started_by} {facts.verb}: {subject}.", *plan_lines(facts.volumes), *facts.notes]
+    sentences = [f"{facts.started_by} {facts.verb}: {subject}.", *plan_lines(facts.volumes, facts.groups)]
+    if len(facts.volumes) > 1:
+        sentences.append(f"Together, {facts.why}")
+    sentences += facts.notes
+    together = "" if len(facts.volumes) == 1 else ", together"
     fields = [
         ("Full speed expected by", f"{clock_text(facts.ready_p90_at)} (P90)"),
-        ("Extra cost", usd_text(facts.total_cost_usd)),
+        (f"Extra cost{together}", usd_text(facts.total_cost_usd)),
         ("Prices", facts.prices),
     ]
     if facts.deadline_at is not None:
-        missed = " (will be missed)" if facts.deadline_missed else ""
+        by = f" by {duration_text(facts.late_seconds)}" if facts.late_seconds else ""
+        missed = f" (will be missed{by})" if facts.deadline_missed else ""
         fields.insert(1, ("Deadline", clock_text(facts.deadline_at) + missed))
-    speed = "at full speed" if first.is_fast_at_once else "slowly at first"
+    if facts.by_hand:
+        times = (f"{duration_text(seconds)} with {name}" for name, seconds in facts.by_hand.items())
+        fields.append(("By hand instead", f"about {', '.join(times)}; no extra cost, but a person does it"))
+    speed = "at full speed" if all(one.is_fast_at_once for one in facts.volumes) else "slowly at first"
     pace = COPY_PACE if first.is_copy else speed
-    usable = f"The volume can be used in about {duration_text(first.usable_seconds)}, {pace}."
+    usable_seconds = max(one.usable_seconds for one in facts.volumes)
+    what = "The volume can" if len(facts.volumes) == 1 else "All volumes can"
+    usable = f"{what} be used in about {duration_text(usable_seconds)}, {pace}."
     steps: tuple[str, ...] = (
         usable,
         f"To cancel: rewarm cancel {restore_id} (or DELETE /restores/{restore_id}).",
@@ -76,9 +92,11 @@ def subject_of(volumes: Sequence[AnnouncedVolume]) -> str:
     return f"{first.snapshot_id} to {first.where}" if len(volumes) == 1 else f"{len(volumes)} volumes"
 
 
-def plan_lines(volumes: Sequence[AnnouncedVolume]) -> list[str]:
-    """The plan of each of the first volumes."""
+def plan_lines(volumes: Sequence[AnnouncedVolume], groups: Sequence[PlannedGroup]) -> list[str]:
+    """The plan of a volume; of several, a line for each group of alike ones."""
     many = len(volumes)
+    if many > 1 and groups:
+        return list(group_lines(groups))
     lines = [_plan_line(volume, numbered=many > 1) for volume in volumes[:MOST_LINES]]
     return [*lines, f"And {many - MOST_LINES} more volumes."] if many > MOST_LINES else lines
 

@@ -7,7 +7,7 @@ from rewarm.contracts.base import Contract, Instant, JsonObject
 from rewarm.domain.words import approval as words
 from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.announce.volume_facts import planned_volume
+from rewarm.steps.announce.volume_facts import planned_groups, planned_volume
 from rewarm.steps.record.approvals import ask
 
 
@@ -31,6 +31,7 @@ def approval(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonOb
     question = details.question
     facts = words.ApprovalFacts(
         volumes=[planned_volume(planned.volume, planned.plan) for planned in details.plans],
+        groups=planned_groups(details.summary),
         usd=question.usd,
         reason=question.reason,
         asked_at=question.asked_at,

@@ -8,7 +8,7 @@ from rewarm.domain.units import clock_text
 from rewarm.domain.words import plan as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
-from rewarm.steps.announce.volume_facts import planned_volume
+from rewarm.steps.announce.volume_facts import planned_groups, planned_volume
 from rewarm.steps.record.records import Status, plan_attribute, planned
 
 
@@ -37,11 +37,15 @@ def plan(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject
     summary = details.summary
     facts = words.PlanMessageFacts(
         volumes=[planned_volume(planned.volume, planned.plan) for planned in details.plans],
+        groups=planned_groups(summary),
+        why=summary.why,
         started_by=_started_by(details.trigger),
         total_cost_usd=summary.total_cost_usd,
         ready_p90_at=summary.ready_p90_at,
         deadline_at=details.deadline_at,
         deadline_missed=summary.deadline_missed,
+        late_seconds=summary.late_seconds,
+        by_hand={way.program: way.ready_seconds for way in summary.by_hand},
         prices=f"{summary.price_source}, {clock_text(summary.price_book_as_of)[:10]}"
         + (" (more than 90 days old)" if summary.price_book_stale else ""),
         dry_run=event.request is not None and event.request.dry_run,

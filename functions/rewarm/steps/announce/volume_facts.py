@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from rewarm.contracts import Plan, VolumeAssignment
+from rewarm.contracts import Plan, PlanSummary, VolumeAssignment
 from rewarm.contracts.base import JsonObject
+from rewarm.contracts.values import ScheduleLine
 from rewarm.domain.volume.performance import performance_of
 from rewarm.domain.words.message import AnnouncedVolume, DetachedVolume, StartedInstance
+from rewarm.domain.words.schedule import PlannedGroup
 from rewarm.steps.record.records import INSTANCE, parsed_time, replaced_attribute
 
 
 def planned_volume(volume: VolumeAssignment, plan: Plan, record: JsonObject | None = None) -> AnnouncedVolume:
     """The volume and its plan. With the record, also the volume that it has replaced."""
     where = f"{volume.device} on {volume.instance_id}" if volume.instance_id else volume.availability_zone
-    rate = f" at {plan.initialization_rate_mib_s} MiB/s" if plan.initialization_rate_mib_s else ""
-    boost = f" as {performance_of(plan.boost.values()).in_words}" if plan.boost else ""
     return AnnouncedVolume(
         snapshot_id=volume.snapshot_id,
         snapshot_started_at=volume.snapshot_started_at,
         data_bytes=volume.data_bytes,
         where=where,
-        how=f"{plan.strategy}{rate}{boost}",
+        how=_how(plan),
         source_volume_id=volume.source_volume_id,
         usable_seconds=plan.usable_seconds,
         ready_p50_seconds=plan.ready_p50_seconds,
@@ -29,6 +29,34 @@ def planned_volume(volume: VolumeAssignment, plan: Plan, record: JsonObject | No
         replaced=_replaced(volume, record) if record is not None else None,
         started=_started(volume, record) if record is not None else None,
     )
+
+
+def planned_groups(summary: PlanSummary) -> list[PlannedGroup]:
+    """The lines of the plan's schedule."""
+    return [
+        PlannedGroup(
+            volumes=line.volumes,
+            alike=line.alike,
+            snapshot_id=line.snapshot_id,
+            target=line.target,
+            data_bytes=line.data_bytes,
+            how=_how(line),
+            start_seconds=line.start_seconds,
+            ready_p50_seconds=line.ready_p50_seconds,
+            ready_p90_seconds=line.ready_p90_seconds,
+            deadline_missed=line.deadline_missed,
+            each_usd=line.each_cost_usd,
+            together_usd=line.together_cost_usd,
+            bar=line.bar,
+        )
+        for line in summary.schedule
+    ]
+
+
+def _how(plan: Plan | ScheduleLine) -> str:
+    rate = f" at {plan.initialization_rate_mib_s} MiB/s" if plan.initialization_rate_mib_s else ""
+    boost = f" as {performance_of(plan.boost.values()).in_words}" if plan.boost else ""
+    return f"{plan.strategy}{rate}{boost}"
 
 
 def _started(volume: VolumeAssignment, record: JsonObject) -> StartedInstance | None:

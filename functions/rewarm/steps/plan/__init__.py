@@ -4,5 +4,6 @@ States: Choose Strategy, Load Plan, Choose Fallback.
 Route: plan_restore.
 
 - plan_notes: what a reader of a plan should know beside its numbers
+- schedule: the plans as lines that a person reads, and the same by hand
 - planning: from facts to plans, for the state and for the route
 """

@@ -1,12 +1,15 @@
-"""What a plan's reader should know beside its numbers: old prices, and which snapshots were passed over."""
+"""What a plan's reader should know beside its numbers, where it changes something.
+
+What holds of every plan is on docs/strategies.md instead.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 
-from rewarm.contracts import VolumePlan
+from rewarm.contracts import Candidate, Plan, VolumePlan
 from rewarm.domain.model import MIB, PriceBook, Strategy
 from rewarm.domain.plan.cost import more_by_steps
 from rewarm.domain.plan.estimators import fast_restore_limit
@@ -15,7 +18,8 @@ from rewarm.domain.units import clock_text, duration_text, usd_text
 from rewarm.domain.volume.extents import Scope
 from rewarm.domain.volume.volume_types import VOLUME_TYPES, speed
 
-CENT = Decimal("0.01")
+CENT, MUCH_DEARER = Decimal("0.01"), Decimal("0.25")
+"""Less is no reason to think again."""
 MOST_PASSED_OVER = 5
 _OLDER = "older than "
 
@@ -30,37 +34,26 @@ def stale_prices(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) ->
     return found
 
 
-def plan_notes(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> list[str]:
+def plan_notes(plans: Sequence[VolumePlan], book: PriceBook) -> list[str]:
     """Sentences; none where there is nothing out of the ordinary."""
-    notes = [
+    return [
         *_replaced(plans),
         *_started(plans),
         *_enlarged(plans),
         *_of_unknown_size(plans),
         *_by_price_steps(plans, book),
+        *_borrowed_prices(plans, book),
         *_beyond_fast_restore(plans),
         *_unmeasured(plans),
         *_sets(plans),
         *_passed_over(plans),
-        *_calibrated(plans),
     ]
-    stale = stale_prices(plans, book, now)
-    if stale:
-        notes.append(
-            f"Prices more than 90 days old: {', '.join(stale)}; AWS may have changed them "
-            "(PriceOverrides takes your own)."
-        )
-    return notes
 
 
 def warm_up_notes(plans: Sequence[VolumePlan], scope: Scope, polite_latency_ms: float | None) -> list[str]:
-    """What the agent's times cannot know, where it could be the one that warms up."""
+    """What the agent's times cannot know, where it is the one that warms up."""
     notes: list[str] = []
-    if not any(
-        candidate.feasible and candidate.strategy.reads_with_agent
-        for plan in plans
-        for candidate in plan.candidates
-    ):
+    if not any(plan.plan.strategy.reads_with_agent for plan in plans):
         return notes
     if scope is Scope.USED:
         notes.append(
@@ -77,19 +70,22 @@ def warm_up_notes(plans: Sequence[VolumePlan], scope: Scope, polite_latency_ms: 
 
 def _figures(plans: Sequence[VolumePlan]) -> dict[str, str]:
     """The figures behind every strategy that can be had, by their names in prices.json."""
-    had = {candidate.strategy for plan in plans for candidate in plan.candidates if candidate.feasible}
-    figures = {"listBlocksUsdPerThousand": "ListSnapshotBlocks"}
-    if Strategy.FAST_SNAPSHOT_RESTORE in had:
-        figures["fsrUsdPerHour"] = "fast snapshot restore"
-    if Strategy.PROVISIONED_RATE in had:
-        figures["rateUsdPerGibMibS"] = "initialization rate"
-    for boost in (
-        candidate.boost for plan in plans for candidate in plan.candidates if candidate.boost is not None
-    ):
-        figures[f"iopsUsdPerMonth.{boost.volume_type}"] = f"IOPS of {boost.volume_type}"
-        if boost.throughput_mib_s is not None:
-            name = f"throughputUsdPerMibSMonth.{boost.volume_type}"
-            figures[name] = f"throughput of {boost.volume_type}"
+    had = [candidate for plan in plans for candidate in plan.candidates if candidate.feasible]
+    return {"listBlocksUsdPerThousand": "ListSnapshotBlocks", **_figures_of(had)}
+
+
+def _figures_of(used: Iterable[Plan | Candidate]) -> dict[str, str]:
+    figures = {}
+    for one in used:
+        if one.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
+            figures["fsrUsdPerHour"] = "fast snapshot restore"
+        elif one.strategy is Strategy.PROVISIONED_RATE:
+            figures["rateUsdPerGibMibS"] = "initialization rate"
+        elif one.boost is not None:
+            kind = one.boost.volume_type
+            figures[f"iopsUsdPerMonth.{kind}"] = f"IOPS of {kind}"
+            if one.boost.throughput_mib_s is not None:
+                figures[f"throughputUsdPerMibSMonth.{kind}"] = f"throughput of {kind}"
     return figures
 
 
@@ -167,18 +163,32 @@ def _halved_seconds(plan: VolumePlan) -> float:
 
 
 def _by_price_steps(plans: Sequence[VolumePlan], book: PriceBook) -> Iterator[str]:
-    """Where a rate is taken that such steps would make dearer by a cent at least."""
+    """Where such steps would make a rate that is taken much dearer, or dearer than the budget."""
     rates = [(plan.volume.data_bytes, plan.plan.initialization_rate_mib_s) for plan in plans]
     more = sum((more_by_steps(book, data, rate) for data, rate in rates if rate is not None), Decimal(0))
-    if more < CENT:
-        return
-    whole = usd_text(sum((plan.plan.cost_usd for plan in plans), Decimal(0)) + more)
+    planned = sum((plan.plan.cost_usd for plan in plans), Decimal(0))
     spare = [plan.budget_usd - plan.plan.decidable_usd for plan in plans if plan.budget_usd is not None]
-    over = ", over the budget" if spare and more > sum(spare) else ""
+    is_over = bool(spare) and more > sum(spare)
+    if more < CENT or not (is_over or more >= planned * MUCH_DEARER):
+        return
+    over = ", over the budget" if is_over else ""
     yield (
         "AWS's guide prices a rate by the MiB/s, published articles in two steps (to 200 and to 300 MiB/s). "
-        f"Should AWS bill the steps, this plan costs {usd_text(more)} more: {whole}{over}."
+        f"Should AWS bill the steps, this plan costs {usd_text(more)} more: {usd_text(planned + more)}{over}."
     )
+
+
+def _borrowed_prices(plans: Sequence[VolumePlan], book: PriceBook) -> Iterator[str]:
+    """Where the plan costs something by prices of another Region."""
+    if sum((plan.plan.decidable_usd for plan in plans), Decimal(0)) < CENT:
+        return
+    used = [book.figures.get(name) for name in _figures_of(plan.plan for plan in plans)]
+    lenders = sorted({figure.borrowed_from for figure in used if figure and figure.borrowed_from})
+    if lenders:
+        yield (
+            f"No prices of {book.region} are known here, so those of {lenders[0]} are counted "
+            "(PriceOverrides takes your own)."
+        )
 
 
 def _beyond_fast_restore(plans: Sequence[VolumePlan]) -> Iterator[str]:
@@ -203,13 +213,6 @@ def _unmeasured(plans: Sequence[VolumePlan]) -> Iterator[str]:
             f"The warm-up agent does not work on this instance ({volume.instance_type}), and it is what "
             "measures: nothing is measured, and the verdict is unmeasured."
         )
-
-
-def _calibrated(plans: Sequence[VolumePlan]) -> Iterator[str]:
-    candidates = [candidate for plan in plans for candidate in plan.candidates if candidate.feasible]
-    names = dict.fromkeys(one.strategy.value for one in candidates if one.basis.source == "calibration")
-    if names:
-        yield f"Measured here (rewarm calibrate): the times of {', '.join(names)}."
 
 
 def _passed_over(plans: Sequence[VolumePlan]) -> Iterator[str]:

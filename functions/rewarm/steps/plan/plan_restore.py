@@ -31,6 +31,7 @@ from rewarm.domain.units import ceil_seconds
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import RestoreTable
+from rewarm.steps.plan import schedule
 from rewarm.steps.plan.planning import Case, PlanningPorts, approval_rule, gather, plan_cases
 from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes, with_agent
@@ -83,6 +84,7 @@ def plan_answer(
         summary=decided.summary,
         frontier=_offers(_frontier(cases, book)),
         prices=_prices(book, cases, now),
+        ways=schedule.ways(),
     )
 
 

@@ -29,12 +29,13 @@ from rewarm.domain.plan.estimates import Estimate
 from rewarm.domain.plan.facts import CloneSource, UnusedQuotas, VolumeFacts, beside_each_other
 from rewarm.domain.plan.strategy import Considered, Decision, PlannedEstimate, PlanObjective, choose_all
 from rewarm.domain.time.measured import Phase
-from rewarm.domain.units import ceil_seconds, usd_text
+from rewarm.domain.units import ceil_seconds, duration_text, usd_text
 from rewarm.domain.volume.volume_types import speed
 from rewarm.ports.instances import Instances
 from rewarm.ports.prices import Prices, Quotas
 from rewarm.ports.restores import History
 from rewarm.ports.snapshots import FastSnapshotRestores
+from rewarm.steps.plan import schedule
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
 from rewarm.steps.record.learned_times import known_priors, known_records, timings_of
 
@@ -112,7 +113,8 @@ def plan_cases(
     """Returns the plan of each case, and their summary. Raises NoStrategyFitsError."""
     decisions, minutes = _decided(cases, book)
     plans = [
-        _plan(case.volume, decision, minutes, now) for case, decision in zip(cases, decisions, strict=True)
+        _plan(case.volume, decision, minutes, book, now)
+        for case, decision in zip(cases, decisions, strict=True)
     ]
     summary = _summary(cases, plans, book, now, decisions[0].could_save_usd)
     return PlannedVolumes(
@@ -225,7 +227,7 @@ def _objective(request: RestoreRequest, deadline_at: datetime | None, now: datet
 
 
 def _plan(
-    volume: VolumeAssignment, decision: Decision, copy_minutes: int | None, now: datetime
+    volume: VolumeAssignment, decision: Decision, copy_minutes: int | None, book: PriceBook, now: datetime
 ) -> VolumePlan:
     def as_plan(planned: PlannedEstimate) -> Plan:
         return _as_plan(planned).model_copy(update={"copy_minutes": copy_minutes})
@@ -234,7 +236,7 @@ def _plan(
         volume=volume,
         plan=as_plan(decision.plan).model_copy(update={"start_at": _start_at(decision.plan, now)}),
         fallbacks=[as_plan(fallback) for fallback in decision.fallbacks],
-        candidates=[_as_candidate(considered) for considered in decision.considered],
+        candidates=[_as_candidate(considered, book) for considered in decision.considered],
         budget_usd=decision.budget_usd,
     )
 
@@ -260,16 +262,18 @@ def _as_plan(planned: PlannedEstimate) -> Plan:
     )
 
 
-def _as_candidate(considered: Considered) -> Candidate:
+def _as_candidate(considered: Considered, book: PriceBook) -> Candidate:
     estimate = considered.estimate
     if estimate is None:
         return Candidate(strategy=considered.strategy, feasible=False, chosen=False, reason=considered.reason)
+    is_fast = considered.strategy is Strategy.FAST_SNAPSHOT_RESTORE
     return Candidate(
         strategy=considered.strategy,
         feasible=True,
         chosen=considered.chosen,
         reason=considered.reason,
         cost_arithmetic=cost.in_words(estimate.parts),
+        kept_on_usd_a_month=cost.fast_snapshot_restore_month(book) if is_fast else None,
         **_figures(estimate),
     )
 
@@ -295,34 +299,43 @@ def _summary(
     now: datetime,
     could_save_usd: Decimal,
 ) -> PlanSummary:
-    asked = cases[0].facts
+    asked, deadline = cases[0].facts, cases[0].objective.deadline_seconds
     slowest = max(plan.plan.ready_p90_seconds for plan in plans)
+    late = 0 if deadline is None else max(0, ceil_seconds(slowest - max(0.0, deadline)))
     return PlanSummary(
         total_cost_usd=sum((plan.plan.cost_usd for plan in plans), Decimal(0)),
         ready_p90_at=now + timedelta(seconds=slowest),
         deadline_missed=any(plan.plan.deadline_missed for plan in plans),
-        why=_why(plans, could_save_usd),
+        deadline_seconds=None if deadline is None else ceil_seconds(max(0.0, deadline)),
+        late_seconds=late,
+        schedule=schedule.lines(plans, deadline),
+        by_hand=schedule.by_hand(case.facts for case in cases),
+        why=_why(plans, could_save_usd, late),
         could_save_usd=could_save_usd,
         price_book_as_of=book.as_of,
         price_book_stale=bool(stale_prices(plans, book, now)),
         price_source=book.source,
         notes=[
-            *plan_notes(plans, book, now),
+            *plan_notes(plans, book),
             *warm_up_notes(plans, asked.scope, asked.polite_latency_ms),
         ],
     )
 
 
-def _why(plans: Sequence[VolumePlan], could_save_usd: Decimal) -> str:
+def _why(plans: Sequence[VolumePlan], could_save_usd: Decimal, late_seconds: int) -> str:
     if len(plans) == 1:
         return plans[0].plan.why
     counts = Counter(plan.plan.strategy for plan in plans)
     parts = [f"{len(plans)} volumes: " + ", ".join(f"{count} x {name}" for name, count in counts.items())]
     waiting = sum(plan.plan.start_at is not None for plan in plans)
     if waiting:
-        parts.append(f"{waiting} of them begin when others have left them the Region's initialization rate")
+        begin = "begins" if waiting == 1 else "begin"
+        parts.append(f"{waiting} {begin} when others have left enough of the Region's initialization rate")
+    as_soon = " that is ready as soon" if late_seconds else ""
     if could_save_usd:
-        parts.append(f"another mix could cost at most {usd_text(could_save_usd)} less")
+        parts.append(f"another mix{as_soon} could cost at most {usd_text(could_save_usd)} less")
     elif any(plan.plan.decidable_usd for plan in plans):
-        parts.append("no other mix costs less")
+        parts.append(f"no other mix{as_soon} costs less")
+    if late_seconds:
+        parts.append(f"the last is ready {duration_text(late_seconds)} after the deadline (P90)")
     return "; ".join(parts) + "."

@@ -69,6 +69,27 @@ def test_the_table_has_every_strategy_with_its_sum_and_its_verdict(run, tmp_path
     assert not (tmp_path / "plan-what-if.svg").exists()
 
 
+def test_of_several_volumes_it_shows_and_draws_the_schedule_of_all(run, tmp_path):
+    args = ("--volumes", "55", "--instance-type", "none", "--deadline-minutes", "60")
+    _, shown, _ = run(*args, "--strategy", "provisioned-rate")
+    flat = [" ".join(line.replace("│", " ").split()) for line in shown.splitlines()]
+    assert "50 provisioned-rate 100 MiB/s at once 20 min 25 min $0.12 $6.00 ████████▓▓" in flat
+    assert "5 provisioned-rate 100 MiB/s 25 min 45 min 50 min $0.12 $0.60 ░░░░░░░░░░████████▓▓" in flat
+    assert "Not possible" not in shown
+    assert "in time, for $6.60 together" in shown
+    drawn = (tmp_path / "plan-schedule.svg").read_text(encoding="utf-8")
+    assert "50 volumes of snap-0123456789abcdef0, 100 GiB each to us-east-1a" in drawn
+    assert "if all took the same way" in run(*args, "--explain")[1]
+
+
+def test_by_hand_is_a_row_and_explain_says_when_each_way_is_right(run):
+    _, shown, _ = run("--explain")
+    flat = " ".join(shown.replace("│", " ").split())
+    assert "by hand, dd 55 min not known $0.00 Create, attach, log in" in flat
+    assert "Kept on: $547.50 a month for this snapshot in this zone." in flat
+    assert "by-hand a person on the instance from the beginning" in flat
+
+
 def test_what_if_prints_and_draws_the_price_of_every_deadline(run, tmp_path):
     status, shown, _ = run("--deadline-minutes", "30", "--what-if")
     assert status == 0

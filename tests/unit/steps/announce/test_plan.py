@@ -7,6 +7,7 @@ import json
 import pytest
 
 from rewarm.domain.model import Strategy
+from rewarm.steps.plan import schedule
 from tests.support.announcing import plan_details, say
 from tests.support.builders import (
     RESTORE_ID,
@@ -16,6 +17,7 @@ from tests.support.builders import (
     plan,
     request,
     volume_plan,
+    zone_assignment,
 )
 
 
@@ -60,6 +62,55 @@ class TestPlan:
         assert {"name": "Deadline", "value": "2026-11-21 03:30 UTC (will be missed)"} in world.messages.sent[
             0
         ]["fields"]
+
+    def test_says_by_how_much_the_deadline_will_be_missed(self):
+        world = World()
+        details = plan_details()
+        details["summary"] |= {"deadlineMissed": True, "lateSeconds": 2_460}
+        say(world, "plan", details)
+        fields = {field["name"]: field["value"] for field in world.messages.sent[0]["fields"]}
+        assert fields["Deadline"] == "2026-11-21 03:30 UTC (will be missed by 41 min)"
+
+    def test_has_the_times_of_doing_it_by_hand(self):
+        world = World()
+        details = plan_details()
+        way = {"command": "dd", "costUsd": "0", "effort": "a person"}
+        details["summary"]["byHand"] = [
+            {**way, "program": "dd", "readySeconds": 3_247}, {**way, "program": "fio", "readySeconds": 1_089},
+        ]  # fmt: skip
+        say(world, "plan", details)
+        fields = {field["name"]: field["value"] for field in world.messages.sent[0]["fields"]}
+        assert fields["By hand instead"] == (
+            "about 55 min with dd, 19 min with fio; no extra cost, but a person does it"
+        )
+
+    def test_of_several_volumes_it_has_a_line_for_each_group_and_then_all_together(self):
+        """Per volume and together are told apart."""
+        world = World()
+        plans = [volume_plan(volume=zone_assignment(index=index)) for index in range(2)]
+        plans.append(
+            volume_plan(
+                volume=zone_assignment(index=2), plan=plan(Strategy.PROVISIONED_RATE, usable_seconds=700)
+            )
+        )
+        details = plan_details(plans=[one.to_json() for one in plans])
+        lines = schedule.lines(plans, None)
+        details["summary"] |= {"schedule": [line.to_json() for line in lines], "why": "3 volumes: a mix."}
+        say(world, "plan", details)
+        (message,) = world.messages.sent
+        _, legend, bar, agent, _, rate, together = message["text"].splitlines()
+        assert legend.startswith("Schedule: ░ waits for others, ")
+        assert bar == "██████████████▓▓▓▓▓▓▓▓▓▓"
+        assert agent == (
+            f"2 volumes of {SNAPSHOT_ID} (40 GiB of data each) to ap-northeast-1a: "
+            "warm-up-agent, full speed in 8 min (P50) to 14 min (P90), $0.00 each, $0.00 together."
+        )
+        assert rate.endswith(
+            "provisioned-rate at 100 MiB/s, full speed in 8 min (P50) to 14 min (P90), $0.058."
+        )
+        assert together == "Together, 3 volumes: a mix."
+        assert message["nextSteps"][0] == "All volumes can be used in about 12 min, slowly at first."
+        assert "Extra cost, together" in {field["name"] for field in message["fields"]}
 
     def test_says_that_a_dry_run_creates_nothing(self):
         world = World()

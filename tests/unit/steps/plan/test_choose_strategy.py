@@ -14,6 +14,7 @@ from rewarm.contracts import Approval, ChooseStrategyEvent
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import GIB, FastSnapshotRestore, Strategy
 from rewarm.domain.plan.facts import UnusedQuotas
+from rewarm.domain.units import duration_text
 from rewarm.steps.plan.choose_strategy import ChooseStrategyPorts, choose_strategy
 from rewarm.steps.record.payloads import write_volumes
 from tests.support.builders import (
@@ -196,7 +197,26 @@ class TestChooseStrategy:
         # It begins when the first of the others is ready at the latest, P90.
         assert (last.start_at - NOW).total_seconds() == pytest.approx(first.ready_p90_seconds, abs=1)
         assert last.phases["queue"][1] == pytest.approx(first.ready_p90_seconds, abs=1)
-        assert "1 of them begin when others have left them the Region's" in result.summary.why
+        assert "1 begins when others have left enough of the Region's" in result.summary.why
+
+    def test_of_a_late_plan_the_last_words_say_by_how_much_and_what_is_proven(self):
+        volumes = [zone_assignment(index=index) for index in range(2)]
+        result = choose(World(), TO_ZONE, volumes=volumes, minutes=1, strategy="provisioned-rate")
+        summary = result.summary
+        assert summary.deadline_seconds == 60
+        assert summary.late_seconds == summary.schedule[0].ready_p90_seconds - 60
+        late = duration_text(summary.late_seconds)
+        assert summary.why.endswith(
+            "; no other mix that is ready as soon costs less; "
+            f"the last is ready {late} after the deadline (P90)."
+        )
+
+    def test_fast_snapshot_restore_says_what_keeping_it_enabled_would_cost(self):
+        """0.90 USD an hour in Tokyo, 730 hours a month."""
+        (planned,) = choose(World(), TO_ZONE, volumes=[zone_assignment()]).plans
+        kept = {one.strategy: one.kept_on_usd_a_month for one in planned.candidates}
+        assert kept.pop(Strategy.FAST_SNAPSHOT_RESTORE) == 657
+        assert set(kept.values()) == {None}
 
     def test_says_what_a_polite_warm_up_cannot_promise(self):
         world = World()

@@ -38,23 +38,23 @@ def planned(*strategies: Strategy, boost: Boost | None = None, **volume):
 
 
 def test_an_ordinary_plan_has_none():
-    assert plan_notes([planned(Strategy.PROVISIONED_RATE)], book(), NOW) == []
+    assert plan_notes([planned(Strategy.PROVISIONED_RATE)], book()) == []
 
 
 def test_a_volume_that_is_larger_than_its_snapshot_is_named():
     """No sc1 volume is as small as the snapshot."""
     large = NewVolume(volume_type="sc1", size_gib=125)
     plans = [planned(Strategy.BACKGROUND, snapshot_size_gib=1, volume=large)] * 2
-    assert plan_notes(plans, book(), NOW) == [
+    assert plan_notes(plans, book()) == [
         "An sc1 volume has at least 125 GiB, so the 1 GiB snapshot gets one of 125 GiB."
     ]
     asked_for = NewVolume(volume_type="sc1", size_gib=200)
-    assert plan_notes([planned(Strategy.BACKGROUND, volume=asked_for)], book(), NOW) == []
+    assert plan_notes([planned(Strategy.BACKGROUND, volume=asked_for)], book()) == []
 
 
 def test_an_instance_that_is_started_is_named_once():
     plans = [planned(Strategy.WARM_UP_AGENT, starts_instance=True)] * 2
-    (note,) = plan_notes(plans, book(), NOW)
+    (note,) = plan_notes(plans, book())
     assert note.startswith(
         "i-0123456789abcdef0 is stopped. It is started once its volumes are attached; if it"
     )
@@ -62,12 +62,12 @@ def test_an_instance_that_is_started_is_named_once():
 
 def test_a_snapshot_of_unknown_size_is_named_once():
     plans = [planned(Strategy.WARM_UP_AGENT, data_bytes_from="volumeSize")] * 2
-    (note,) = plan_notes(plans, book(), NOW)
+    (note,) = plan_notes(plans, book())
     assert note.startswith(
         f"EC2 does not say how much data {SNAPSHOT_ID} holds, so this plan counts the whole volume, the most"
     )
     assert note.endswith("its plan costs no more, and is in time wherever this one is.")
-    assert plan_notes([planned(Strategy.WARM_UP_AGENT, data_bytes_from="writtenBlocks")], book(), NOW) == []
+    assert plan_notes([planned(Strategy.WARM_UP_AGENT, data_bytes_from="writtenBlocks")], book()) == []
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_snapshot_of_unknown_size_is_named_once():
 def test_a_snapshot_of_unknown_size_says_how_wrong_the_plan_may_be(changes, words):
     made = plan(ready_p90_seconds=7_200, **changes)
     volume = assignment(data_bytes=600 * GIB, data_bytes_from="volumeSize")
-    _, note = plan_notes([volume_plan(plan=made, volume=volume)], book(), NOW)
+    _, note = plan_notes([volume_plan(plan=made, volume=volume)], book())
     assert note == f"With half the data, full speed comes {words}"
 
 
@@ -93,7 +93,7 @@ def test_a_snapshot_of_unknown_size_says_how_wrong_the_plan_may_be(changes, word
 def test_fast_snapshot_restore_is_enough_for_all_but_the_fastest_volumes(iops, throughput):
     made = plan(Strategy.FAST_SNAPSHOT_RESTORE)
     volume = NewVolume(volume_type="gp3", size_gib=1_024, iops=iops, throughput_mib_s=throughput)
-    assert plan_notes([volume_plan(plan=made, volume=assignment(volume=volume))], book(), NOW) == []
+    assert plan_notes([volume_plan(plan=made, volume=assignment(volume=volume))], book()) == []
 
 
 def test_what_fast_snapshot_restore_leaves_of_a_faster_volume_is_said_once():
@@ -101,11 +101,11 @@ def test_what_fast_snapshot_restore_leaves_of_a_faster_volume_is_said_once():
         volume=NewVolume(volume_type="gp3", size_gib=1_024, iops=16_000, throughput_mib_s=2_000)
     )
     plans = [volume_plan(plan=plan(Strategy.FAST_SNAPSHOT_RESTORE), volume=fast)] * 2
-    (note,) = plan_notes(plans, book(), NOW)
+    (note,) = plan_notes(plans, book())
     assert (
         "but its full benefit ends at 64,000 IOPS and 1,000 MiB/s, and the volume has 16,000 IOPS and" in note
     )
-    assert plan_notes([volume_plan(plan=plan(Strategy.BACKGROUND), volume=fast)], book(), NOW) == []
+    assert plan_notes([volume_plan(plan=plan(Strategy.BACKGROUND), volume=fast)], book()) == []
 
 
 class TestPriceInSteps:
@@ -128,28 +128,28 @@ class TestPriceInSteps:
         ],
     )
     def test_the_plan_says_how_much_more_it_could_be(self, rate, words):
-        (note,) = plan_notes(self.at_rate(rate), book(), NOW)
+        (note,) = plan_notes(self.at_rate(rate), book())
         assert note.endswith(words)
 
-    @pytest.mark.parametrize("rate", [199, 200, 299, 300])
-    def test_at_the_top_of_a_step_there_is_nothing_to_say(self, rate):
-        assert plan_notes(self.at_rate(rate), book(), NOW) == []
+    @pytest.mark.parametrize("rate", [161, 200, 241, 300])
+    def test_near_the_top_of_a_step_there_is_nothing_to_say(self, rate):
+        assert plan_notes(self.at_rate(rate), book()) == []
 
     def test_all_volumes_are_counted_together(self):
-        (note,) = plan_notes(self.at_rate(100, 0, 1, 2), book(), NOW)
+        (note,) = plan_notes(self.at_rate(100, 0, 1, 2), book())
         assert note.endswith("costs $0.17 more: $0.35.")
 
     @pytest.mark.parametrize(("budget", "over"), [("0.2", False), ("0.1", True)])
     def test_it_says_so_where_that_is_over_the_budget(self, budget, over):
-        (note,) = plan_notes(self.at_rate(100, budget=Decimal(budget)), book(), NOW)
+        (note,) = plan_notes(self.at_rate(100, budget=Decimal(budget)), book())
         assert note.endswith(", over the budget.") == over
 
     def test_where_no_rate_is_taken_there_is_nothing_to_say(self):
-        assert plan_notes([planned(Strategy.PROVISIONED_RATE)], book(), NOW) == []
+        assert plan_notes([planned(Strategy.PROVISIONED_RATE)], book()) == []
 
 
 class TestWarmUp:
-    plans = (planned(Strategy.WARM_UP_AGENT, Strategy.BACKGROUND),)
+    plans = (volume_plan(plan=plan(Strategy.WARM_UP_AGENT)),)
 
     def test_the_agents_times_are_for_written_blocks_and_an_idle_volume(self):
         assert warm_up_notes(self.plans, Scope.WRITTEN, None) == []
@@ -159,8 +159,8 @@ class TestWarmUp:
         (note,) = warm_up_notes(self.plans, Scope.WHOLE, 2.5)
         assert "warmUp.politeLatencyMs 2.5 it takes longer where the application reads much" in note
 
-    def test_nothing_is_said_where_no_agent_can_read(self):
-        assert warm_up_notes([planned(Strategy.BACKGROUND)], Scope.USED, 5.0) == []
+    def test_nothing_is_said_where_no_agent_reads(self):
+        assert warm_up_notes([volume_plan(plan=plan(Strategy.BACKGROUND))], Scope.USED, 5.0) == []
 
 
 class TestOldPrices:
@@ -180,9 +180,24 @@ class TestOldPrices:
         found = stale_prices(plans, book(iops=100, throughput=100), NOW)
         assert found == ["IOPS of gp3 of 2026-08-13", "throughput of gp3 of 2026-08-13"]
 
-    def test_are_named_in_one_sentence(self):
-        (note,) = plan_notes([planned(Strategy.PROVISIONED_RATE)], book(rate=400, list=100), NOW)
-        assert note.startswith("Prices more than 90 days old: ListSnapshotBlocks of 2026-08-13, ")
+    def test_they_are_no_note_of_their_own(self):
+        """Each price has its date beside it; what stands on every plan is read by nobody."""
+        assert plan_notes([planned(Strategy.PROVISIONED_RATE)], book(rate=400, list=100)) == []
+
+
+class TestPricesOfAnotherRegion:
+    def borrowed(self, usd):
+        figures = {"rateUsdPerGibMibS": PriceFigure(Decimal(1), NOW, "somewhere", "us-east-1")}
+        made = plan(Strategy.PROVISIONED_RATE, initialization_rate_mib_s=200, cost_usd=Decimal(usd))
+        plans = [volume_plan(plan=made)] * 2
+        return plan_notes(plans, replace(tokyo_prices(NOW), region="sa-east-1", figures=figures))
+
+    def test_are_said_once_where_the_plan_costs_something_by_them(self):
+        (note,) = self.borrowed("0.50")
+        assert note.startswith("No prices of sa-east-1 are known here, so those of us-east-1 are counted")
+
+    def test_are_not_said_where_nothing_is_paid(self):
+        assert self.borrowed("0.001") == []
 
 
 class TestSnapshots:
@@ -191,12 +206,12 @@ class TestSnapshots:
             PassedOverSnapshot(snapshot_id="snap-1", reason="it is pending (37 % done)"),
             PassedOverSnapshot(snapshot_id="snap-2", reason="older than snap-3"),
         ]
-        (note,) = plan_notes([planned(passed_over=passed)], book(), NOW)
+        (note,) = plan_notes([planned(passed_over=passed)], book())
         assert note == "snap-1 was passed over: it is pending (37 % done)."
 
     def test_names_five_at_the_most(self):
         passed = [PassedOverSnapshot(snapshot_id=f"snap-{at}", reason="it is in error") for at in range(7)]
-        notes = plan_notes([planned(passed_over=passed)], book(), NOW)
+        notes = plan_notes([planned(passed_over=passed)], book())
         assert len(notes) == 6
         assert notes[-1].startswith("And 2 more of vol-")
 
@@ -205,7 +220,7 @@ class TestSnapshots:
             planned(consistent_set=False),
             planned(consistent_set=False, snapshot_started_at=NOW - timedelta(days=3)),
         ]
-        (note,) = plan_notes(plans, book(), NOW)
+        (note,) = plan_notes(plans, book())
         assert note.startswith("The snapshots are not a consistent set")
         assert note.endswith("so the data is of 2026-11-18 03:00 UTC to 2026-11-20 03:00 UTC.")
-        assert plan_notes([planned(consistent_set=True)], book(), NOW) == []
+        assert plan_notes([planned(consistent_set=True)], book()) == []

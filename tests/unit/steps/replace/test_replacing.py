@@ -144,7 +144,7 @@ class TestSelectSnapshot:
 
     def test_the_plan_notes_it(self, world):
         (volume,) = self.select(world)
-        notes = plan_notes([VolumePlan(volume=volume, plan=plan())], tokyo_prices(NOW), NOW)
+        notes = plan_notes([VolumePlan(volume=volume, plan=plan())], tokyo_prices(NOW))
         place = f"now {DEVICE} on {INSTANCE_ID}"
         how = "is replaced: detached once the new volume is there, and kept."
         assert notes == [f"{OLD} (100 GiB), {place}, {how}"]

@@ -1,0 +1,132 @@
+"""The words of the ways to full speed and of a plan's schedule: effort, when each is right, bars of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from types import MappingProxyType
+
+from rewarm.domain.model import Strategy
+from rewarm.domain.units import count_text, duration_text, size_text, usd_text
+
+BY_HAND_WAY = "by-hand"
+FIO_OPTIONS = "--rw=read --bs=1M --iodepth=32 --ioengine=libaio --direct=1 --name=volume-initialize"
+BY_HAND: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "dd": (
+            "sudo dd if=DEVICE of=/dev/null bs=1M",
+            "create, attach, log in, find the device, keep the session open; after a break dd begins again",
+        ),
+        "fio": (
+            f"sudo fio --filename=DEVICE {FIO_OPTIONS}",
+            "as dd, but fio has to be installed first, and its depth to be tried out",
+        ),
+    }
+)
+"""(command, effort). The commands are those of the EBS user guide, "Initialize Amazon EBS volumes"."""
+
+_NOTHING = "none: Rewarm does it and measures the result"
+WAYS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        Strategy.BACKGROUND.value: (
+            "none, but slow reads until EBS is done, nobody knows exactly when",
+            "a day is soon enough, and the application bears slow first reads until then",
+        ),
+        Strategy.WARM_UP_AGENT.value: (
+            _NOTHING,
+            "an instance with Systems Manager gets the volume, and the deadline leaves the time to read it",
+        ),
+        Strategy.BOOSTED_WARM_UP.value: (
+            f"{_NOTHING}; the volume's next change may have to wait",
+            "the agent would be a little too late, and the volume's own limit is what holds it back",
+        ),
+        Strategy.PROVISIONED_RATE.value: (
+            _NOTHING,
+            "there is little data, no instance, or a deadline that the agent cannot keep",
+        ),
+        Strategy.FAST_SNAPSHOT_RESTORE.value: (
+            f"{_NOTHING}; it is disabled again",
+            "many volumes come from one snapshot, or it is enabled already and has credits",
+        ),
+        Strategy.VOLUME_CLONE.value: (
+            "the request must name it",
+            "what is on the source volume now is wanted, and not what the snapshot holds",
+        ),
+        BY_HAND_WAY: (
+            "a person on the instance from the beginning to the end",
+            "there is one volume and no deadline, and nothing may be deployed to the account",
+        ),
+    }
+)
+"""Way -> (effort, when it is the right one)."""
+
+BAR_CELLS = 24
+WAITS, PREPARES, LOADS, UNTIL_P90 = "░", "▒", "█", "▓"
+"""Block elements: of one width in nearly every font, so that bars stand below each other in a message too."""
+
+
+def bar(waits: float, loads_at: float, p50: float, p90: float, end: float) -> str:
+    """`░░░▒████▓▓`, by the seconds until which it waits, prepares, loads and may take, of the whole plan."""
+    cells, drawn = BAR_CELLS / max(end, 1.0), ""
+    for until, mark in ((waits, WAITS), (loads_at, PREPARES), (p50, LOADS), (p90, UNTIL_P90)):
+        drawn += mark * (round(until * cells) - len(drawn))
+    return drawn or UNTIL_P90
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedGroup:
+    """Volumes that are restored alike. Seconds count from the plan on; unlike ones have their worst."""
+
+    volumes: int
+    alike: bool
+    snapshot_id: str | None
+    target: str | None
+    data_bytes: int
+    how: str
+    start_seconds: float
+    ready_p50_seconds: float
+    ready_p90_seconds: float
+    deadline_missed: bool
+    each_usd: Decimal
+    together_usd: Decimal
+    bar: str
+
+    @property
+    def subject(self) -> str:
+        """`8 volumes of snap-1 (100 GiB of data each) to us-east-1a`."""
+        up_to = "" if self.alike else "up to "
+        each = " each" if self.volumes > 1 else ""
+        source = f" of {self.snapshot_id}" if self.snapshot_id else ""
+        target = f" to {self.target}" if self.target else ""
+        data = f"{up_to}{size_text(self.data_bytes)} of data{each}"
+        return f"{count_text(self.volumes, 'volume')}{source} ({data}){target}"
+
+    @property
+    def price(self) -> str:
+        """`$0.12 each, $5.64 together`."""
+        if self.volumes == 1:
+            return usd_text(self.together_usd)
+        up_to = "" if self.alike else "up to "
+        return f"{up_to}{usd_text(self.each_usd)} each, {usd_text(self.together_usd)} together"
+
+    @property
+    def sentence(self) -> str:
+        """What becomes of these volumes."""
+        begin = f"begin in {duration_text(self.start_seconds)}, " if self.start_seconds else ""
+        late = ", after the deadline" if self.deadline_missed else ""
+        ready = (
+            f"{duration_text(self.ready_p50_seconds)} (P50) to {duration_text(self.ready_p90_seconds)} (P90)"
+        )
+        return f"{self.subject}: {self.how}, {begin}full speed in {ready}{late}, {self.price}."
+
+
+def group_lines(groups: Sequence[PlannedGroup]) -> Iterator[str]:
+    """The schedule in a message."""
+    yield (
+        f"Schedule: {WAITS} waits for others, {PREPARES} is prepared and created, {LOADS} loads (P50), "
+        f"{UNTIL_P90} may take until then (P90)."
+    )
+    for group in groups:
+        yield group.bar
+        yield group.sentence
