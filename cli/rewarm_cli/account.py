@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import botocore.credentials
 import botocore.session
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -22,15 +23,8 @@ def api_of(stack: str, api_url: str | None, region: str | None, profile: str | N
 
     `api_url` saves the call to CloudFormation that reads the stack's output. Raises StackUnreachableError.
     """
+    session, region, credentials = session_of(profile, region)
     with _said_plainly():
-        session = botocore.session.Session(profile=profile)
-        credentials = session.get_credentials()
-        # botocore reads AWS_DEFAULT_REGION only; the AWS CLI and other SDKs read AWS_REGION first.
-        region = region or os.environ.get("AWS_REGION") or session.get_config_variable("region")
-        if credentials is None:
-            raise StackUnreachableError("there are no AWS credentials: use --profile, or log in")
-        if region is None:
-            raise StackUnreachableError("there is no Region: set AWS_REGION, or use --region")
         frozen = credentials.get_frozen_credentials()
     if frozen.access_key is None or frozen.secret_key is None:
         raise StackUnreachableError("the AWS credentials are not whole: log in again")
@@ -44,6 +38,22 @@ def api_of(stack: str, api_url: str | None, region: str | None, profile: str | N
         ca_bundle=session.get_config_variable("ca_bundle"),
         stack_version=outputs.get("Version"),
     )
+
+
+def session_of(
+    profile: str | None, region: str | None
+) -> tuple[botocore.session.Session, str, botocore.credentials.Credentials]:
+    """The user's session, its Region and its credentials. Raises StackUnreachableError."""
+    with _said_plainly():
+        session = botocore.session.Session(profile=profile)
+        # botocore reads AWS_DEFAULT_REGION only; the AWS CLI and other SDKs read AWS_REGION first.
+        region = region or os.environ.get("AWS_REGION") or session.get_config_variable("region")
+        credentials = session.get_credentials()
+        if credentials is None:
+            raise StackUnreachableError("there are no AWS credentials: use --profile, or log in")
+    if region is None:
+        raise StackUnreachableError("there is no Region: set AWS_REGION, or use --region")
+    return session, region, credentials
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from rewarm_cli.calibrate.command import calibrate
 from rewarm_cli.commands.doctor import doctor
 from rewarm_cli.commands.drills import drill
 from rewarm_cli.commands.fleets import fleet
+from rewarm_cli.commands.launch import launch
 from rewarm_cli.commands.restores import approve, cancel, list_restores, plan, report, restore, status
 from rewarm_cli.commands.runbooks import runbook
 from rewarm_cli.commands.volumes import volume
@@ -36,8 +37,8 @@ def rewarm() -> None:
 
 
 for command in (
-    doctor, plan, restore, status, list_restores, approve, cancel, report, fleet, runbook, drill, volume,
-    bench, calibrate,
+    doctor, plan, restore, status, list_restores, approve, cancel, report, launch, fleet, runbook, drill,
+    volume, bench, calibrate,
 ):  # fmt: skip
     rewarm.add_command(command)
 

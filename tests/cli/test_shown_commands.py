@@ -30,9 +30,9 @@ from rewarm_cli import main as command_line
 from rewarm_cli import undeploy
 from rewarm_cli.calibrate import cloud
 from rewarm_cli.calibrate import command as calibration
-from rewarm_cli.commands import volumes
+from rewarm_cli.commands import launch, volumes
 from rewarm_cli.problems import DONE
-from tests.support import calibrating
+from tests.support import calibrating, launching
 from tests.support.aws_commands import complaints_about, operation_of
 from tests.support.shown import DOCUMENTS, Shell, blocks, in_prose, is_whole, made
 from tests.support.tree import ROOT
@@ -103,6 +103,9 @@ def answering(stack, monkeypatch, tmp_path):
     monkeypatch.setattr(
         calibration, "_account", lambda _settings, _region: (lab.clients, calibrating.DOCUMENT)
     )
+    launches = launching.Account()
+    monkeypatch.setattr(launch, "_ec2", lambda _settings: launches.ec2)
+    monkeypatch.setattr("rewarm_cli.launching.pause", launches.lab.wait)
     monkeypatch.setattr(cloud, "clock_of", lambda _clients: lab.clock)
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     for alarm in ("rewarm-orders-database", "rewarm-game-day"):

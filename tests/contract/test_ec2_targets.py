@@ -36,6 +36,9 @@ class TestInstances:
         found = self.instances().get(INSTANCE)
         assert (found.platform, found.architecture, found.ssm_online) == ("linux", "arm64", True)
         assert found.devices == {"/dev/xvda": "vol-root"}
+        assert found.ending == frozenset()
+        ending = {"DeviceName": "/dev/sdf", "Ebs": {"VolumeId": "vol-data", "DeleteOnTermination": True}}
+        assert self.instances(BlockDeviceMappings=[ending]).get(INSTANCE).ending == {"/dev/sdf"}
 
     def test_windows_says_so(self) -> None:
         assert self.instances(Platform="windows").get(INSTANCE).platform == "windows"

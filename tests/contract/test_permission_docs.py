@@ -23,6 +23,12 @@ SNAPSHOT = "arn:aws:ec2:eu-west-1::snapshot/snap-0123456789abcdef0"
 DOCUMENT = "arn:aws:ssm:eu-west-1:123456789012:document/rewarm-CalibrationDocument-1234"
 MARKED = {"aws:resourcetag/rewarm:calibration": "calibration-1"}
 ASKED = {"aws:requesttag/rewarm:calibration": "calibration-1"}
+INSTANCE = "arn:aws:ec2:eu-west-1:123456789012:instance/i-0123456789abcdef0"
+ROLE = "arn:aws:iam::123456789012:role/INSTANCE_ROLE"
+TO_EC2 = {"iam:passedtoservice": "ec2.amazonaws.com"}
+TO_LAMBDA = {"iam:passedtoservice": "lambda.amazonaws.com"}
+NEW = {"aws:requesttag/rewarm:launched-from": "lt-1"}
+LAUNCHED = {"aws:resourcetag/rewarm:launched-from": "lt-1"}
 
 
 def test_the_page_is_what_the_template_says():
@@ -47,7 +53,7 @@ def call(method, path):
 
 
 @pytest.mark.parametrize(
-    "name", ["operator", "viewer", "approver", "doctor", "doctor-on-instance", "calibrator"]
+    "name", ["operator", "viewer", "approver", "doctor", "doctor-on-instance", "calibrator", "launcher"]
 )
 def test_aws_supports_every_statement_for_people(name):
     assert [said for one in policy(name) for said in problems(one)] == []
@@ -97,6 +103,14 @@ def test_aws_supports_every_statement_for_people(name):
         ("calibrator", ("ec2:CreateTags", VOLUME, ASKED), False),
         ("calibrator", ("ec2:EnableFastSnapshotRestores", SNAPSHOT), False),
         ("calibrator", ("ec2:EnableFastSnapshotRestores", SNAPSHOT, MARKED), True),
+        ("launcher", ("ec2:RunInstances", INSTANCE), False),
+        ("launcher", ("ec2:RunInstances", INSTANCE, NEW), True),
+        ("launcher", ("ec2:CreateTags", INSTANCE, NEW), False),
+        ("launcher", ("ec2:TerminateInstances", INSTANCE), False),
+        ("launcher", ("ec2:TerminateInstances", INSTANCE, LAUNCHED), True),
+        ("launcher", ("iam:PassRole", ROLE, TO_EC2), True),
+        ("launcher", ("iam:PassRole", ROLE, TO_LAMBDA), False),
+        ("launcher", ("iam:PassRole", ROLE.replace("INSTANCE_ROLE", "admin"), TO_EC2), False),
         ("calibrator", ("ssm:SendCommand", DOCUMENT), True),
         ("calibrator", ("ssm:SendCommand", DOCUMENT.replace("rewarm-Calibration", "AWS-RunShell")), False),
     ],

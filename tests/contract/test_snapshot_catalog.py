@@ -78,8 +78,9 @@ class TestSnapshots:
 
     def test_an_image_tells_its_volumes_by_device(self) -> None:
         settings = {"VolumeType": "gp3", "VolumeSize": 100, "Iops": 4_000, "Throughput": 250}
+        ending = {"DeleteOnTermination": True}
         mappings = [
-            {"DeviceName": "/dev/xvda", "Ebs": {"SnapshotId": SNAPSHOT}},
+            {"DeviceName": "/dev/xvda", "Ebs": {"SnapshotId": SNAPSHOT, **ending}},
             {"DeviceName": "/dev/sdf", "Ebs": {"SnapshotId": SNAPSHOT, **settings}},
             {"DeviceName": "/dev/sdb", "VirtualName": "ephemeral0"},
             {"DeviceName": "/dev/sdc", "Ebs": {"VolumeSize": 8}},
@@ -87,7 +88,7 @@ class TestSnapshots:
         ec2 = Aws("ec2").on("DescribeImages", {"Images": [{"BlockDeviceMappings": mappings}]})
         found = catalog(ec2.client).of_image("ami-0123456789abcdef0")
         assert found == {
-            "/dev/xvda": ImageVolume(SNAPSHOT),
+            "/dev/xvda": ImageVolume(SNAPSHOT, delete_on_termination=True),
             "/dev/sdf": ImageVolume(SNAPSHOT, "gp3", 100, 4_000, 250),
         }
 

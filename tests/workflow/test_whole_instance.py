@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
 from local.aws.region.faults import FaultRule
+from local.aws.region.resources import ImageDevice
+from rewarm_cli import launching
 from tests.support.restores import PATIENT, RestoreUser, texts
 
 Json = dict[str, Any]
@@ -92,6 +95,52 @@ def test_every_volume_is_in_its_place_warm_and_the_instance_is_up(
     ready = texts(user.messages(done.restore_id)[-2])
     assert f"{whole.instance} was started with its new volumes at" in ready
     assert "had passed its status checks at" in ready
+
+
+@pytest.fixture
+def launched(user: RestoreUser, whole: WholeInstance, monkeypatch: pytest.MonkeyPatch) -> Json:
+    """A stopped instance that `rewarm launch` has made, like the old one."""
+    devices = [ImageDevice(ROOT, user.snapshot(), 1)]
+    image = user.region.add_image(name="plain", devices=devices)
+    user.region.change_instance(whole.instance, image_id=image)
+    monkeypatch.setattr(launching, "pause", lambda _seconds: time.sleep(0.05))
+    ec2 = user.lab.client("ec2")
+    planned = launching.plan(ec2, launching.Wanted(like=whole.instance))
+    made = launching.launch(ec2, planned, whole.instance, print)
+    user.mark()
+    return made
+
+
+def test_a_new_instance_gets_every_volume(user: RestoreUser, whole: WholeInstance, launched: Json) -> None:
+    """Devices and DeleteOnTermination are those of the source, which keeps its volumes."""
+    target = {"instanceId": launched["InstanceId"], "mode": "replace", "start": True}
+    done = user.restore(whole.request("warm-up-agent", target=target))
+    assert done.main.status == "SUCCEEDED", done.why
+    whole.instance = launched["InstanceId"]
+    new = {device: volume_id for device, (volume_id, _) in whole.devices.items()}
+    assert sorted(new.values()) == sorted(user.volumes_of(done.restore_id))
+    assert {device: ends for device, (_, ends) in whole.devices.items()} == {ROOT: True, DATA: False}
+    assert whole.shown()["State"]["Name"] == "running"
+    for volume_id in new.values():
+        counters = user.counters(volume_id)
+        assert counters.read_blocks == counters.written_blocks > 0
+    assert done.record["instance"]["checkedAt"]
+    assert {user.volume(volume_id)["State"] for volume_id in whole.old.values()} == {"in-use"}
+
+
+@pytest.mark.long
+def test_a_new_instance_that_does_not_come_up_is_stopped_with_its_images_volume(
+    user: RestoreUser, whole: WholeInstance, launched: Json
+) -> None:
+    user.region.change_instance(launched["InstanceId"], reachable=False, impaired="instance")
+    target = {"instanceId": launched["InstanceId"], "mode": "replace", "start": True}
+    done = user.restore(whole.request("provisioned-rate", target=target))
+    assert "InstanceNotUpError" in done.volumes[0].error
+    whole.instance = launched["InstanceId"]
+    (root,) = launched["BlockDeviceMappings"]
+    assert whole.devices == {ROOT: (root["Ebs"]["VolumeId"], True)}
+    assert whole.shown()["State"]["Name"] == "stopped"
+    assert user.left() == {}
 
 
 @pytest.mark.long

@@ -129,6 +129,11 @@ def _instance(found: InstanceTypeDef, information: InstanceInformationTypeDef) -
         heard_at=information.get("LastPingDateTime"),
         state_reason=found.get("StateReason", {}).get("Message"),
         tags=tags_of(found.get("Tags")),
+        ending=frozenset(
+            mapping["DeviceName"]
+            for mapping in found.get("BlockDeviceMappings", [])
+            if mapping.get("Ebs", {}).get("DeleteOnTermination")
+        ),
     )
 
 

@@ -243,6 +243,7 @@ def _image_volume(found: EbsBlockDeviceTypeDef) -> ImageVolume:
         size_gib=found.get("VolumeSize"),
         iops=found.get("Iops"),
         throughput_mib_s=found.get("Throughput"),
+        delete_on_termination=found.get("DeleteOnTermination", False),
     )
 
 

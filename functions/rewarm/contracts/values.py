@@ -103,6 +103,9 @@ class VolumeAssignment(Contract):
     starts_instance: bool = Field(
         default=False, description="The instance is stopped, and started once all volumes are attached."
     )
+    delete_on_termination: bool = Field(
+        default=False, description="Where nothing is replaced on it: as at the source."
+    )
     priority: int = Field(default=1, ge=1, description="Of several volumes; the lowest is served first.")
     volume: NewVolume
     chosen_because: str = Field(default="", description="Why it is this snapshot.")

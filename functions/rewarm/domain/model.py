@@ -91,6 +91,7 @@ class ImageVolume:
     size_gib: int | None = None
     iops: int | None = None
     throughput_mib_s: int | None = None
+    delete_on_termination: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +174,8 @@ class Instance:
     state_reason: str | None = None
     """What EC2 says of the last change of its state."""
     tags: Mapping[str, str] = field(default_factory=dict)
+    ending: frozenset[str] = frozenset()
+    """Devices whose volumes are deleted when the instance is terminated."""
 
     @property
     def is_gone(self) -> bool:

@@ -19,6 +19,7 @@ from local.aws.region.commands.commands import Commands
 from local.aws.region.commands.documents import Documents
 from local.aws.region.commands.instances import Instances
 from local.aws.region.commands.invocations import OutputSink
+from local.aws.region.commands.launches import Launches
 from local.aws.region.commands.parameters import Parameters
 from local.aws.region.core import Core, EventSink, tidy
 from local.aws.region.errors import ApiError, snapshot_not_found
@@ -120,7 +121,8 @@ class Region(Seeding):
             VolumeCopies(core, tables, self._volumes),
             Tags(core, tables),
             Quotas(core),
-            Instances(core, tables, self._volumes, self._attachments),
+            instances := Instances(core, tables, self._volumes, self._attachments),
+            Launches(core, tables, self._volumes, self._attachments, instances),
             Catalogue(core, tables),
             CommandReads(core, tables, self._commands),
             VolumeStatus(core, tables, self._initializations),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from local.aws.machines.dataplane import BLOCK_BYTES, Extent, SnapshotImage, VolumeLimits
 from local.aws.region.settings import GIB_BYTES
@@ -214,6 +215,9 @@ class Instance:
     impaired: str = ""
     """The status check that fails: `system`, `instance` or `volumes`."""
     private_ip: str = "10.0.0.10"
+    client_token: str = ""
+    launched: dict[str, Any] = field(default_factory=dict)
+    """What else RunInstances was told and DescribeInstances shows."""
     tags: dict[str, str] = field(default_factory=dict)
 
     def listens(self, now: float) -> bool:

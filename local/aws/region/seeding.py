@@ -179,6 +179,11 @@ class Seeding:
             self._tables.images[one.image_id] = one
         return one.image_id
 
+    def add_launch_template(self, name: str, data: dict[str, Any]) -> None:
+        """Put a launch template with one version into the Region; `data` as botocore's LaunchTemplateData."""
+        with self._core.transaction():
+            self._tables.launch_templates[name] = data
+
     def add_instance_type(self, one: InstanceType) -> None:
         """Add or replace an instance type."""
         with self._core.transaction():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from local.aws.region.commands.instance_types import INSTANCE_TYPES, InstanceType
 from local.aws.region.errors import ApiError, instance_not_found, snapshot_not_found, volume_not_found
@@ -22,6 +23,8 @@ class Tables:
     past_fast_restores: list[FastRestore] = field(default_factory=list)
     instances: dict[str, Instance] = field(default_factory=dict)
     images: dict[str, Image] = field(default_factory=dict)
+    launch_templates: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Shape ResponseLaunchTemplateData of botocore, by id or name."""
     keys: dict[str, Key] = field(default_factory=dict)
     """KMS keys by ARN. A key that is not here is an ordinary one."""
     instance_types: dict[str, InstanceType] = field(default_factory=lambda: dict(INSTANCE_TYPES))

@@ -110,6 +110,7 @@ def assign_volumes(
             "replaces": replaces,
             "copy_of": copied,
             "starts_instance": bool(request.target.start),
+            "delete_on_termination": bool(request.target.start) and choice.delete_on_termination,
             "priority": choice.asked.priority if choice.asked is not None else LEAST_PRIORITY,
         }
         assignments.append(made.model_copy(update=update))

@@ -36,6 +36,8 @@ class Chosen:
     """Whether the snapshots of all volumes belong together; None where there is only one volume."""
     asked: ListedVolume | None = None
     """What a list of volumes says of this one."""
+    delete_on_termination: bool = False
+    """What the end of the source means for its volume."""
 
 
 def choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Instances) -> list[Chosen]:
@@ -183,6 +185,7 @@ def _sources_of_instance(
             passed_over=found.by_volume[volume_id].passed_over,
             device=device,
             consistent_set=None if alone else found.consistent,
+            delete_on_termination=device in instance.ending,
         )
         for device, volume_id in wanted.items()
     ]
@@ -203,6 +206,7 @@ def _sources_of_image(image_id: str, devices: list[str] | None, snapshots: Snaps
             because=f"{image_id} has it for {device}",
             device=device,
             consistent_set=None if len(wanted) == 1 else True,
+            delete_on_termination=volumes[device].delete_on_termination,
         )
         for device, snapshot_id in wanted.items()
     ]

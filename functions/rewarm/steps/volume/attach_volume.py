@@ -93,10 +93,10 @@ def _is_free(old: str, device: str, instance: Instance, volumes: VolumeStore) ->
 
 
 def _keep_on_termination(volume: VolumeAssignment, ours: Attachment, volumes: VolumeStore) -> None:
-    """What the instance's end means for the replaced volume, it means for the new one."""
-    if volume.replaces is None or ours.state != "attached":
+    """What the instance's end means for the replaced volume, or the source's, it means for the new one."""
+    if ours.state != "attached" or not (volume.replaces or volume.delete_on_termination):
         return
-    delete = volume.replaces.delete_on_termination
+    delete = (volume.replaces or volume).delete_on_termination
     if ours.delete_on_termination != delete:
         volumes.set_delete_on_termination(ours.instance_id, ours.device, delete=delete)
 

@@ -1,4 +1,4 @@
-"""Instances: shown, stopped, started and terminated (botocore ec2); `add_instance` makes them."""
+"""Instances: shown, stopped, started and terminated (botocore ec2)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Instances:
                 "ReservationId": item.instance_id.replace("i-", "r-"),
                 "OwnerId": account,
                 "Groups": [],
-                "Instances": [self._describe(item)],
+                "Instances": [self.describe(item)],
             }
             for item in items
         ]
@@ -77,7 +77,8 @@ class Instances:
         """Stop instances: their commands end, their volumes stay attached."""
         instances = self._named(params)
         refuse_dry_run(params)
-        return {"StoppingInstances": [self._stop(instance) for instance in instances]}
+        at_once = bool(params.get("SkipOsShutdown"))
+        return {"StoppingInstances": [self._stop(instance, at_once=at_once) for instance in instances]}
 
     @operation("ec2", "StartInstances")
     def start_instances(self, params: Json) -> Json:
@@ -86,7 +87,7 @@ class Instances:
         for instance in instances:
             self._check_startable(instance)
         refuse_dry_run(params)
-        return {"StartingInstances": [self._change(instance, "running") for instance in instances]}
+        return {"StartingInstances": [self.change(instance, "running") for instance in instances]}
 
     @operation("ec2", "RebootInstances")
     def reboot_instances(self, params: Json) -> Json:
@@ -141,12 +142,12 @@ class Instances:
                 f"attached at root ({instance.root_device})",
             )
 
-    def _stop(self, instance: Instance) -> Json:
-        """`stopping` until the operating system is down."""
+    def _stop(self, instance: Instance, *, at_once: bool) -> Json:
+        """`stopping` until the operating system is down, unless that is skipped."""
         seconds = self._core.settings.stop_seconds
-        if instance.state != "running" or not seconds:
-            return self._change(instance, "stopped")
-        answer = self._change(instance, "stopping")
+        if instance.state != "running" or not seconds or at_once:
+            return self.change(instance, "stopped")
+        answer = self.change(instance, "stopping")
 
         def stopped(_due: float) -> None:
             if instance.state == "stopping":
@@ -177,7 +178,8 @@ class Instances:
             status, detail = "impaired", "failed"
         return {"Status": status, "Details": [{"Name": "reachability", "Status": detail}]}
 
-    def _change(self, instance: Instance, state: str) -> Json:
+    def change(self, instance: Instance, state: str) -> Json:
+        """Bring the instance into a state, and return what EC2 says of that."""
         before, instance.state = instance.state, state
         instance_id = instance.instance_id
         if state != before:
@@ -197,7 +199,7 @@ class Instances:
         return {"InstanceId": instance_id, "CurrentState": _state(state), "PreviousState": _state(before)}
 
     def _terminate(self, instance: Instance) -> Json:
-        answer = self._change(instance, "terminated")
+        answer = self.change(instance, "terminated")
         for volume, attachment in self._attached(instance):
             if not attachment.delete_on_termination:
                 self._attachments.detach(volume, attachment)
@@ -219,7 +221,8 @@ class Instances:
             if instance.instance_id in volume.attachments
         ]
 
-    def _describe(self, one: Instance) -> Json:
+    def describe(self, one: Instance) -> Json:
+        """Shape Instance of botocore."""
         image = self._tables.images.get(one.image_id)
         return {
             "InstanceId": one.instance_id,
@@ -245,6 +248,8 @@ class Instances:
             "BlockDeviceMappings": [
                 _mapping(volume, attachment) for volume, attachment in self._attached(one)
             ],
+            "ClientToken": one.client_token,
+            **one.launched,
             "Tags": tag_list(one.tags),
         }
 
@@ -258,6 +263,7 @@ class Instances:
             "block-device-mapping.volume-id": lambda one: [
                 volume.volume_id for volume, _ in self._attached(one)
             ],
+            "client-token": lambda one: one.client_token,
             "image-id": lambda one: one.image_id,
             "instance-id": lambda one: one.instance_id,
             "instance-state-code": lambda one: STATE_CODES[one.state],

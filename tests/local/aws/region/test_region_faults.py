@@ -127,5 +127,5 @@ def test_request_limits_are_token_buckets() -> None:
 
 
 def test_an_operation_that_is_not_modelled_says_so() -> None:
-    with pytest.raises(ApiError, match="RunInstances is not modelled"):
-        Lab().ec2("RunInstances", MinCount=1, MaxCount=1)
+    with pytest.raises(ApiError, match="DescribeVpcs is not modelled"):
+        Lab().ec2("DescribeVpcs")

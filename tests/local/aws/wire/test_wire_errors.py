@@ -104,9 +104,9 @@ def test_boto3_retries_a_lost_answer_and_makes_one_volume() -> None:
 
 def test_what_is_not_modelled_says_so() -> None:
     lab = Lab()
-    code, status, message = failing(client(lab.region, "ec2").run_instances, MinCount=1, MaxCount=1)
+    code, status, message = failing(client(lab.region, "ec2").describe_vpcs)
     assert (code, status) == ("InvalidAction", 400)
-    assert "RunInstances is not modelled" in message
+    assert "DescribeVpcs is not modelled" in message
     code, _, message = failing(client(lab.region, "ssm").list_associations)
     assert (code, "ListAssociations is not modelled" in message) == ("UnknownOperationException", True)
     assert failing(client(lab.region, "ebs").start_snapshot, VolumeSize=1)[0] == "UnknownOperationException"

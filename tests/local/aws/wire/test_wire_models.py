@@ -236,14 +236,36 @@ def walk_others(made: Recorded, snapshot: str) -> None:
     assert made.ask("cloudtrail", "lookup_events", LookupAttributes=wanted, MaxResults=5)["Events"]
 
 
+def walk_launches(made: Recorded, image: str) -> None:
+    tags = [{"ResourceType": "instance", "Tags": [{"Key": "Name", "Value": "new"}]}]
+    data = {"ImageId": image, "KeyName": "ops", "TagSpecifications": tags}
+    made.lab.region.add_launch_template("lt-0123456789abcdef0", data)
+    made.ask("ec2", "describe_launch_template_versions", LaunchTemplateId="lt-0123456789abcdef0")
+    template = {"LaunchTemplateId": "lt-0123456789abcdef0"}
+    params = {
+        "IamInstanceProfile": {"Arn": "arn:aws:iam::123456789012:instance-profile/app"},
+        "SecurityGroupIds": ["sg-1"],
+        "SubnetId": "subnet-1",
+    }
+    params |= {
+        "MetadataOptions": {"HttpTokens": "required"},
+        "UserData": "#cloud-config",
+        "EbsOptimized": True,
+    }
+    made.ask(
+        "ec2", "run_instances", LaunchTemplate=template, MinCount=1, MaxCount=1, ClientToken="t", **params
+    )
+
+
 def test_every_operation_answers_in_its_output_shape(recorded: Recorded) -> None:
     lab = recorded.lab
     lab.instance(tags={"Name": "db"})
     snapshot = lab.snapshot(tags={"Name": "nightly"}, description="<nightly> & more")
-    lab.region.add_image(name="golden", devices=[ImageDevice("/dev/sdf", snapshot, 8)])
+    image = lab.region.add_image(name="golden", devices=[ImageDevice("/dev/sdf", snapshot, 8)])
     walk_ec2(recorded, lab, snapshot)
     walk_fast_restore_and_archive(recorded, lab, snapshot)
     walk_instances(recorded)
+    walk_launches(recorded, image)
     walk_ssm(recorded, lab)
     walk_others(recorded, snapshot)
     assert {(service, operation) for service, operation, _ in recorded.answers} == set(lab.region.operations)

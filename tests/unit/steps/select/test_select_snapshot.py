@@ -16,7 +16,7 @@ from rewarm.domain.errors import (
     TargetNotFoundError,
     TargetNotUsableError,
 )
-from rewarm.domain.model import BLOCK_BYTES, GIB, Attachment, Extent, Volume, VolumeSettings
+from rewarm.domain.model import BLOCK_BYTES, GIB, Attachment, Extent, ImageVolume, Volume, VolumeSettings
 from rewarm.steps.select.select_snapshot import SelectSnapshotPorts, select_snapshot
 from rewarm.steps.select.selection import MOST_STARTED
 from tests.contract import repository
@@ -393,6 +393,7 @@ class TestStart:
 
     ROOT, DATA = "vol-0aaaaaaaaaaaaaaaa", "vol-0bbbbbbbbbbbbbbbb"
     IMAGE = "ami-0123456789abcdef0"
+    SOURCE = "i-0eeeeeeeeeeeeeeee"
 
     def world(self, image, **changes):
         world = World()
@@ -423,6 +424,22 @@ class TestStart:
     def test_where_nothing_is_the_new_volume_is_attached(self):
         by_device = {volume.device: volume for volume in self.select(self.world(["/dev/xvda", "/dev/sdg"]))}
         assert by_device["/dev/sdg"].replaces is None
+        assert not by_device["/dev/sdg"].delete_on_termination
+
+    def test_where_nothing_is_the_end_of_the_instance_means_what_it_means_at_the_source(self):
+        world = self.world(["/dev/xvda", "/dev/sdg"])
+        world.snapshots.image_volumes[SNAPSHOT_ID] = ImageVolume(SNAPSHOT_ID, delete_on_termination=True)
+        assert all(volume.delete_on_termination for volume in self.select(world))
+        devices = {"/dev/xvda": "vol-0aaaaaaaaaaaaaaaa", "/dev/sdg": "vol-0bbbbbbbbbbbbbbbb"}
+        world.instances.add(instance(self.SOURCE, devices=devices, ending=frozenset({"/dev/sdg"})))
+        for volume_id in devices.values():
+            world.snapshots.add(snapshot(volume_id.replace("vol", "snap"), volume_id=volume_id))
+        target = {"instanceId": INSTANCE_ID, "mode": "replace", "start": True}
+        found = select(world, source={"instanceId": self.SOURCE}, target=target)
+        assert {volume.device: volume.delete_on_termination for volume in found} == {
+            "/dev/xvda": False,
+            "/dev/sdg": True,
+        }
 
     @pytest.mark.parametrize("state", ["running", "stopping", "pending"])
     def test_an_instance_that_is_not_stopped_is_refused(self, state):

@@ -118,6 +118,12 @@ class TestOnAStoppedInstance:
         attach(stopped, self.volume())
         assert attach(stopped, self.volume()).device == "/dev/xvda"
 
+    def test_the_end_of_the_instance_means_what_it_meant_at_the_source(self, stopped):
+        for _ in range(2):
+            attach(stopped, self.volume(delete_on_termination=True))
+        (attachment,) = stopped.volumes.volumes[VOLUME_ID].attachments
+        assert attachment.delete_on_termination
+
     def test_a_place_that_somebody_has_taken_is_refused(self, stopped):
         taken = {"/dev/xvda": "vol-0bbbbbbbbbbbbbbbb"}
         stopped.instances.add(replace(stopped.instances.instances[INSTANCE_ID], devices=taken))
