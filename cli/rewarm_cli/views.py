@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from rewarm_cli import words
@@ -300,6 +302,22 @@ def fleet_lines(record: Json) -> Iterator[str]:
         yield f"  {where} {failed['state']}: {failed['cause']}"
     if record.get("failure"):
         yield f"The fleet itself: {record['failure'].get('cause')}"
+
+
+def fleet_plan_lines(answer: Json) -> Iterator[str]:
+    """How many volumes take which strategy, for how much and until when, and what the plan does not have."""
+    counts = Counter(volume["strategy"] for volume in answer["volumes"])
+    yield f"{answer['volumeCount']} volumes by {answer['restoreCount']} restores"
+    for strategy, count in counts.most_common():
+        of_strategy = [volume for volume in answer["volumes"] if volume["strategy"] == strategy]
+        ready = words.clock(max(volume["readyP90At"] for volume in of_strategy))
+        price = words.usd(sum(Decimal(volume["costUsd"]) for volume in of_strategy))
+        yield f"  {count} by {strategy}, for {price}, at full speed by {ready} (P90)"
+    for left in answer["unplanned"]:
+        yield f"  {left['volumeCount']} plan on their own: {left['reason']}"
+    if answer["summary"] is not None:
+        yield answer["summary"]["why"]
+        yield from summary_lines(answer["summary"])
 
 
 def show_drills(target: Console, drills: list[Json]) -> None:

@@ -54,6 +54,26 @@ def start_fleet(settings: Settings, *, file: str, wait: bool, idempotency_key: s
     _begun(settings, api, api.insist(202, "POST", "/fleets", read(file), headers), wait=wait)
 
 
+@fleet.command(
+    "plan",
+    epilog=examples("rewarm fleet plan -f fleet.yaml", "rewarm fleet plan -f fleet.yaml -o json"),
+)
+@click.option(
+    "-f", "--file", required=True, metavar="FILE", help="The request as YAML or JSON; - is standard input."
+)
+@takes_settings
+def plan_fleet(settings: Settings, *, file: str) -> None:
+    """Show what a fleet would cost and when it would be ready. Nothing is created."""
+    answer = settings.api().insist(200, "POST", "/fleets/plans", read(file))
+    if not settings.for_people:
+        settings.emit(answer)
+        return
+    from rewarm_cli.views import fleet_plan_lines
+
+    for line in fleet_plan_lines(answer):
+        click.echo(line)
+
+
 @fleet.command("redrive")
 @click.argument("fleet_id", metavar="FLEET")
 @click.option("--wait", is_flag=True, help="Wait until the fleet has ended.")

@@ -9,8 +9,16 @@ from pydantic import ConfigDict, Field, StrictInt
 from rewarm.contracts.answers import Limit, Links, NextToken
 from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent
 from rewarm.contracts.fleet_source import FleetSource
-from rewarm.contracts.request import Notify, ReadinessRules, Target, Verify, VolumeRequest, WarmUp
-from rewarm.contracts.values import Failure
+from rewarm.contracts.request import (
+    CostLimit,
+    Notify,
+    ReadinessRules,
+    Target,
+    Verify,
+    VolumeRequest,
+    WarmUp,
+)
+from rewarm.contracts.values import Failure, FleetShare, PlanSummary
 from rewarm.domain.fleet_members import MOST_VOLUMES
 from rewarm.domain.model import OnFailure, Strategy
 
@@ -19,10 +27,13 @@ FleetVerdict = Literal["ready", "incomplete", "failed", "cancelled"]
 
 
 class FleetObjective(Contract):
-    """What matters; it holds for every volume."""
+    """What matters for all volumes together."""
 
     ready_within_minutes: Annotated[StrictInt, Field(ge=1, le=10_080)] | None = Field(
         default=None, description="Counted from the start of the fleet, also for a volume that begins late."
+    )
+    max_cost_usd: CostLimit | None = Field(
+        default=None, description="For all volumes of the fleet together, in each of its runs."
     )
     strategy: Literal["auto"] | Strategy = "auto"
     strict: bool = Field(default=False, description="Refuse a restore where nothing meets the deadline.")
@@ -110,6 +121,33 @@ class FailedVolumeOfFleet(Contract):
     cause: str | None
 
 
+class PlannedFleetVolume(FleetShare):
+    """One volume in the plan of a fleet."""
+
+    snapshot_id: str
+    instance_id: str | None = None
+    availability_zone: str
+
+
+class UnplannedVolumes(Contract):
+    """Volumes that the plan of a fleet does not have: their restores plan on their own."""
+
+    volume_count: int
+    reason: str
+
+
+class FleetPlanResult(Contract):
+    """POST /fleets/plans: the plan of all volumes together; nothing is created, and nothing is written."""
+
+    request: FleetRequest
+    restore_count: int
+    volume_count: int
+    deadline_at: Instant | None = None
+    summary: PlanSummary | None = Field(description="null where every restore plans on its own.")
+    volumes: list[PlannedFleetVolume]
+    unplanned: list[UnplannedVolumes]
+
+
 class FleetAccount(Contract):
     """How far a fleet is, counted in volumes."""
 
@@ -170,6 +208,9 @@ class PrepareFleetResult(Contract):
     tolerated_failure_percentage: float
     tolerated_failure_count: int
     deadline_at: Instant | None = None
+    plan: PlanSummary | None = Field(
+        default=None, description="Of all volumes together; null where every restore plans on its own."
+    )
     notify: Notify
 
 

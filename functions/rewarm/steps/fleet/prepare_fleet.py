@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
+from rewarm.contracts import PlanSummary
 from rewarm.contracts.fleets import FleetRequest, PrepareFleetEvent, PrepareFleetResult
 from rewarm.domain.errors import RestoreCancelledError, RestoreNotFoundError
 from rewarm.domain.fleet_members import MOST_VOLUMES
@@ -18,6 +19,7 @@ from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
+from rewarm.steps.fleet.plan_fleet import PlanFleetPorts, places_of_fleet, planned
 from rewarm.steps.fleet.progress import keep_volumes, kept_volumes, read_json, states_of
 from rewarm.steps.fleet.requests import (
     FleetRestore,
@@ -27,25 +29,30 @@ from rewarm.steps.fleet.requests import (
     source_of,
     trigger_of,
 )
-from rewarm.steps.fleet.sources import FleetSourcePorts, resolve_fleet
-from rewarm.steps.record.bucket import fleet_items_key, fleet_request_key, fleet_results_prefix
+from rewarm.steps.fleet.sources import resolve_fleet
+from rewarm.steps.record.bucket import (
+    fleet_items_key,
+    fleet_plan_key,
+    fleet_request_key,
+    fleet_results_prefix,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareFleetPorts:
     """The ports that prepare_fleet needs."""
 
-    sources: FleetSourcePorts
+    planning: PlanFleetPorts
     artifacts: Artifacts
     table: RestoreTable
     bucket: str
     """Where the Distributed Map reads and writes."""
-    most_in_stack: int
-    """How many restores of the stack may run at once."""
 
 
 def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> PrepareFleetResult:
-    """Raises InvalidRequestError, RestoreCancelledError, and every error of what the source names."""
+    """Raises InvalidRequestError, RestoreCancelledError, NoStrategyFitsError, and every error of what the
+    source names.
+    """
     fleet_id = event.restore_id
     record = ports.table.get(fleet_id) or {}
     if record.get("cancelRequested"):
@@ -55,8 +62,9 @@ def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> Prepare
     last_run, volumes = kept_volumes(fleet_id, ports.artifacts)
     if last_run != event.run:
         kept, restores = _restores(event, request, volumes, ports)
-        trigger = trigger_of(fleet_id, deadline_at)
-        items = [restore.to_item(trigger) for restore in restores]
+        plan = planned(request, restores, ports.planning, deadline_at=deadline_at, now=event.now)
+        ports.artifacts.put_json(fleet_plan_key(fleet_id, event.run), plan.answer.to_json())
+        items = plan.to_items(trigger_of(fleet_id, deadline_at))
         ports.artifacts.put_json(fleet_items_key(fleet_id, event.run), items)
         volumes = [*kept, *(volume for restore in restores for volume in restore.volumes)]
         keep_volumes(fleet_id, event.run, volumes, ports.artifacts)
@@ -69,7 +77,7 @@ def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> Prepare
         "deadlineAt": iso(deadline_at) if deadline_at else None,
     }
     ports.table.update(fleet_id, noted)
-    most = min(request.max_concurrency or MOST_VOLUMES, ports.most_in_stack)
+    summary = read_json(fleet_plan_key(fleet_id, event.run), ports.artifacts).get("summary")
     tolerated = request.tolerated_failure_count
     return PrepareFleetResult(
         bucket=ports.bucket,
@@ -77,10 +85,11 @@ def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> Prepare
         results_prefix=fleet_results_prefix(fleet_id, event.run),
         restore_count=len(own),
         volume_count=sum(volume.restore_id in own for volume in volumes),
-        max_concurrency=most,
+        max_concurrency=places_of_fleet(request, ports.planning.most_in_stack),
         tolerated_failure_percentage=request.tolerated_failure_percentage,
         tolerated_failure_count=MOST_VOLUMES if tolerated is None else tolerated,
         deadline_at=deadline_at,
+        plan=PlanSummary.model_validate(summary) if summary else None,
         notify=request.notify,
     )
 
@@ -105,7 +114,7 @@ def _restores(
 ) -> tuple[list[FleetVolume], list[FleetRestore]]:
     """The volumes that are ready and stay as they are, and the restores of this run."""
     if not volumes:
-        found = resolve_fleet(source_of(request), ports.sources)
+        found = resolve_fleet(source_of(request), ports.planning)
         items: list[JsonObject] = [asdict(item) for item in found]
         return [], restores_of(event.restore_id, items, request, run=event.run)
     ready = {volume for volume, state in states_of(volumes, ports.table) if state == READY}

@@ -8,7 +8,7 @@ from rewarm.contracts import ApprovalQuestion, ChooseStrategyEvent, ChooseStrate
 from rewarm.domain.plan.approval import open_until
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.holds import Pace
-from rewarm.steps.plan.planning import PlanningPorts, approval_rule, plan_volumes
+from rewarm.steps.plan.planning import PlanningPorts, approval_rule, gather, plan_shares
 from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
 from rewarm.steps.select.admission import turn_notes, turn_of_volumes
 
@@ -33,18 +33,15 @@ def choose_strategy(
     turns = [event.now for _ in volumes]
     if not event.request.dry_run:
         turns = turn_of_volumes(len(volumes), ports.pace, event.now)
-    planned = plan_volumes(
-        event.request,
-        volumes,
-        ports,
-        deadline_at=event.deadline_at,
-        rule=approval_rule(event.request, event.approved.usd if event.approved else None),
-        now=max(turns),
-    )
+    now = max(turns)
+    book = ports.prices.book(now=now)
+    cases = gather(event.request, volumes, ports, deadline_at=event.deadline_at, now=now)
+    rule = approval_rule(event.request, event.approved.usd if event.approved else None)
+    planned = plan_shares(cases, event.fleet_shares or (), book, rule, now=now)
     plans = [
         plan.model_copy(update={"starts_at": turn}) for plan, turn in zip(planned.plans, turns, strict=True)
     ]
-    notes = _few([*turn_notes(max(turns), event.now), *planned.summary.notes])
+    notes = _few([*turn_notes(now, event.now), *planned.summary.notes])
     return ChooseStrategyResult(
         plans_key=write_plans(event.restore_id, plans, ports.artifacts),
         indexes=[plan.volume.index for plan in plans],

@@ -6,9 +6,9 @@ import pytest
 
 from rewarm.contracts import PrepareFleetEvent
 from rewarm.domain.errors import RestoreCancelledError, RestoreNotFoundError
+from rewarm.steps.fleet.plan_fleet import PlanFleetPorts
 from rewarm.steps.fleet.prepare_fleet import PrepareFleetPorts, prepare_fleet
 from rewarm.steps.fleet.progress import kept_volumes
-from rewarm.steps.fleet.sources import FleetSourcePorts
 from rewarm.steps.record.bucket import fleet_items_key, fleet_request_key
 from tests.support.builders import INSTANCE_ID, NOW, SNAPSHOT_ID, ZONE, World
 from tests.support.wired import wired
@@ -30,9 +30,8 @@ def prepare(world, run=1, most_in_stack=2_000):
     ports = wired(
         PrepareFleetPorts,
         world,
-        sources=wired(FleetSourcePorts, world, region="ap-northeast-1"),
+        planning=wired(PlanFleetPorts, world, region="ap-northeast-1", most_in_stack=most_in_stack),
         bucket="artifacts",
-        most_in_stack=most_in_stack,
     )
     return prepare_fleet(event, ports)
 
