@@ -293,6 +293,11 @@ def fleet_lines(record: Json) -> Iterator[str]:
         return
     counts = ", ".join(f"{count} {state}" for state, count in progress["counts"].items())
     yield f"{progress['volumeCount']} volumes by {record['restoreCount']} restores: {counts}"
+    if record.get("plan"):
+        plan = record["plan"]
+        late = ", after the deadline" if plan["deadlineMissed"] else ""
+        price, ready = words.usd(plan["totalCostUsd"]), words.clock(plan["readyP90At"])
+        yield f"Planned: {price}, at full speed by {ready} (P90){late}"
     if progress["eta"]:
         yield f"At this pace all have ended by {words.clock(progress['eta'])}"
     for slow in progress["slowest"]:

@@ -53,8 +53,9 @@ class Ec2Instances:
         pages = self._ec2.get_paginator("describe_instances")
         for batch in in_batches(instance_ids):
             with naming_errors():
-                found = [{"Name": "instance-id", "Values": batch}]
-                for page in pages.paginate(Filters=found, PaginationConfig={"PageSize": 1_000}):
+                for page in pages.paginate(
+                    Filters=[{"Name": "instance-id", "Values": batch}], PaginationConfig={"PageSize": 1_000}
+                ):
                     for reservation in page["Reservations"]:
                         yield from (_instance(one, {}) for one in reservation.get("Instances", []))
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, StrictInt
 
 from rewarm.contracts.answers import Limit, Links, NextToken
-from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent
+from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent, Usd
 from rewarm.contracts.fleet_source import FleetSource
 from rewarm.contracts.request import (
     CostLimit,
@@ -175,6 +175,9 @@ class FleetRecord(Contract):
     run: int
     restore_count: int | None
     progress: FleetAccount | None = Field(description="null before its volumes are known.")
+    plan: PlanSummary | None = Field(
+        description="Of all volumes of this run; null before it is made, and where each restore plans alone."
+    )
     failure: JsonObject | None
     cancel_requested: bool
     events: list[JsonObject] = Field(description="What was told of the fleet.")
@@ -232,4 +235,9 @@ class ReportFleetResult(Contract):
     report_key: str | None = None
     page_key: str | None = None
     cause: str | None = None
+    plan: PlanSummary | None = Field(default=None, description="Of this run.")
+    billed_usd: Usd | None = Field(
+        default=None,
+        description="What its restores have come to; null where that of a restore is not known.",
+    )
     notify: Notify

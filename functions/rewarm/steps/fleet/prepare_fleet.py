@@ -69,15 +69,16 @@ def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> Prepare
         volumes = [*kept, *(volume for restore in restores for volume in restore.volumes)]
         keep_volumes(fleet_id, event.run, volumes, ports.artifacts)
     own = restore_ids_of(fleet_id, event.run, volumes)
+    summary = read_json(fleet_plan_key(fleet_id, event.run), ports.artifacts).get("summary")
     noted: JsonObject = {
         "status": FleetStatus.RESTORING.recorded,
         VOLUME_COUNT: len(volumes),
         "readyBefore": sum(volume.restore_id not in own for volume in volumes),
         "restoreCount": len({volume.restore_id for volume in volumes}),
         "deadlineAt": iso(deadline_at) if deadline_at else None,
+        "plan": summary,
     }
     ports.table.update(fleet_id, noted)
-    summary = read_json(fleet_plan_key(fleet_id, event.run), ports.artifacts).get("summary")
     tolerated = request.tolerated_failure_count
     return PrepareFleetResult(
         bucket=ports.bucket,

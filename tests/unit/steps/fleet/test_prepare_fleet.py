@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
-from rewarm.contracts import PrepareFleetEvent
-from rewarm.domain.errors import RestoreCancelledError, RestoreNotFoundError
+from rewarm.contracts import PrepareFleetEvent, ReportFleetEvent
+from rewarm.domain.errors import NoStrategyFitsError, RestoreCancelledError, RestoreNotFoundError
 from rewarm.steps.fleet.plan_fleet import PlanFleetPorts
 from rewarm.steps.fleet.prepare_fleet import PrepareFleetPorts, prepare_fleet
 from rewarm.steps.fleet.progress import kept_volumes
+from rewarm.steps.fleet.report_fleet import ReportFleetPorts, report_fleet
 from rewarm.steps.record.bucket import fleet_items_key, fleet_request_key
-from tests.support.builders import INSTANCE_ID, NOW, SNAPSHOT_ID, ZONE, World
+from tests.support.builders import INSTANCE_ID, NOW, SNAPSHOT_ID, ZONE, World, at
 from tests.support.wired import wired
 
 FLEET_ID = "fleet-0123456789abcdef"
@@ -111,3 +114,32 @@ def test_says_so_where_the_request_is_gone():
     one.artifacts.objects.clear()
     with pytest.raises(RestoreNotFoundError, match="gone from the bucket"):
         prepare(one)
+
+
+def test_the_plan_of_all_is_in_the_answer_the_record_and_the_bucket():
+    one = world(TO_ZONE, TO_ZONE, objective={"readyWithinMinutes": 60})
+    plan = prepare(one).plan
+    assert plan.total_cost_usd > 0
+    assert one.table.get(FLEET_ID)["plan"]["totalCostUsd"] == plan.to_json()["totalCostUsd"]
+    kept = one.artifacts.objects[f"restores/{FLEET_ID}/plan-1.json"]
+    assert [volume["strategy"] for volume in kept["volumes"]] == ["provisioned-rate"] * 2
+
+
+@pytest.mark.parametrize(("billed", "said"), [("0.25", "0.50"), (None, None)])
+def test_the_report_has_what_was_planned_and_what_has_come_of_it(billed, said):
+    one = world(TO_ZONE, TO_ZONE, objective={"readyWithinMinutes": 60})
+    plan = prepare(one).plan
+    for restore, usd in zip(items(one), ("0.25", billed), strict=True):
+        one.table.put_new(restore["restoreId"], {"status": "ready", "billedUsd": usd})
+    event = ReportFleetEvent(restore_id=FLEET_ID, now=at(50), run=1, started_at=NOW)
+    result = report_fleet(event, wired(ReportFleetPorts, one, draw=lambda _: None))
+    assert result.plan == plan
+    assert result.billed_usd == (None if said is None else Decimal(said))
+    assert one.artifacts.objects[f"restores/{FLEET_ID}/report.json"]["billedUsd"] == said
+
+
+def test_a_budget_that_does_not_do_for_all_fails_the_fleet_before_anything_is_made():
+    one = world(TO_ZONE, TO_ZONE, objective={"strategy": "provisioned-rate", "maxCostUsd": 0.1})
+    with pytest.raises(NoStrategyFitsError, match="2 volumes cost"):
+        prepare(one)
+    assert fleet_items_key(FLEET_ID, 1) not in one.artifacts.objects
