@@ -189,9 +189,12 @@ def approval_lines(record: Json) -> Iterator[str]:
             words.usd(plan["costUsd"]),
         ]
         yield f"{planned['snapshotId']}: {', '.join(facts)}. {plan['why']}"
+    if of_fleet := record.get("plan"):
+        yield of_fleet["why"]
     if approval := record.get("approval"):
+        what = "fleet" if of_fleet else "restore"
         yield f"{words.usd(approval['usd'])} in all. {approval['reason']}"
-        yield f"Until {words.clock(approval['until'])}; then the restore fails, and nothing was made."
+        yield f"Until {words.clock(approval['until'])}; then the {what} fails, and nothing was made."
 
 
 def _volume_row(volume: Json) -> list[str]:
@@ -298,6 +301,8 @@ def fleet_lines(record: Json) -> Iterator[str]:
         late = ", after the deadline" if plan["deadlineMissed"] else ""
         price, ready = words.usd(plan["totalCostUsd"]), words.clock(plan["readyP90At"])
         yield f"Planned: {price}, at full speed by {ready} (P90){late}"
+    if approval := record.get("approval"):
+        yield f"Approval: {_answered(approval)}"
     if progress["eta"]:
         yield f"At this pace all have ended by {words.clock(progress['eta'])}"
     for slow in progress["slowest"]:

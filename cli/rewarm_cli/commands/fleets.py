@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-STATUSES = ("accepted", "restoring", "ready", "incomplete", "failed", "cancelled")
-RUNNING = frozenset(STATUSES[:2])
+STATUSES = ("accepted", "awaiting-approval", "restoring", "ready", "incomplete", "failed", "cancelled")
+RUNNING = frozenset(STATUSES[:3])
 LOOK_SECONDS = 15.0
 """Between two looks at a fleet that somebody waits for."""
 

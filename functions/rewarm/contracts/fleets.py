@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StrictInt
+from pydantic import ConfigDict, Field, StrictBool, StrictInt
 
 from rewarm.contracts.answers import Limit, Links, NextToken
 from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent, Usd
@@ -18,11 +18,13 @@ from rewarm.contracts.request import (
     VolumeRequest,
     WarmUp,
 )
-from rewarm.contracts.values import Failure, FleetShare, PlanSummary
+from rewarm.contracts.values import Approval, ApprovalQuestion, Failure, FleetShare, PlanSummary
 from rewarm.domain.fleet_members import MOST_VOLUMES
 from rewarm.domain.model import OnFailure, Strategy
 
-FleetStatusName = Literal["accepted", "restoring", "ready", "incomplete", "failed", "cancelled"]
+FleetStatusName = Literal[
+    "accepted", "awaiting-approval", "restoring", "ready", "incomplete", "failed", "cancelled"
+]
 FleetVerdict = Literal["ready", "incomplete", "failed", "cancelled"]
 
 
@@ -34,6 +36,15 @@ class FleetObjective(Contract):
     )
     max_cost_usd: CostLimit | None = Field(
         default=None, description="For all volumes of the fleet together, in each of its runs."
+    )
+    approve_above_usd: CostLimit | None = Field(
+        default=None,
+        description="A plan that costs more, all volumes together, waits until somebody approves it. What "
+        "was approved is then the most that all restores of the fleet may cost together.",
+    )
+    approve_replace: StrictBool = Field(
+        default=False,
+        description="Where a volume is replaced: whatever it costs, the plan waits for an approval.",
     )
     strategy: Literal["auto"] | Strategy = "auto"
     strict: bool = Field(default=False, description="Refuse a restore where nothing meets the deadline.")
@@ -175,6 +186,7 @@ class FleetRecord(Contract):
     run: int
     restore_count: int | None
     progress: FleetAccount | None = Field(description="null before its volumes are known.")
+    approval: JsonObject | None = Field(description="What waits for approval, or was approved, and by whom.")
     plan: PlanSummary | None = Field(
         description="Of all volumes of this run; null before it is made, and where each restore plans alone."
     )
@@ -197,6 +209,9 @@ class PrepareFleetEvent(StepEvent):
 
     run: int = Field(ge=1)
     started_at: Instant
+    approved: Approval | None = Field(
+        default=None, description="What was approved of an earlier plan; null before anything was."
+    )
 
 
 class PrepareFleetResult(Contract):
@@ -213,6 +228,9 @@ class PrepareFleetResult(Contract):
     deadline_at: Instant | None = None
     plan: PlanSummary | None = Field(
         default=None, description="Of all volumes together; null where every restore plans on its own."
+    )
+    question: ApprovalQuestion | None = Field(
+        default=None, description="What somebody must approve first; null where the fleet goes on."
     )
     notify: Notify
 

@@ -25,6 +25,7 @@ class FleetStatus(StrEnum):
     """Where a fleet is."""
 
     ACCEPTED = "accepted"
+    AWAITING_APPROVAL = "awaiting-approval"
     RESTORING = "restoring"
     READY = "ready"
     INCOMPLETE = "incomplete"
@@ -37,7 +38,7 @@ class FleetStatus(StrEnum):
         return FLEET_PREFIX + self.value
 
 
-FLEETS_RUNNING = (FleetStatus.ACCEPTED, FleetStatus.RESTORING)
+FLEETS_RUNNING = (FleetStatus.ACCEPTED, FleetStatus.AWAITING_APPROVAL, FleetStatus.RESTORING)
 
 
 def is_fleet(name: str) -> bool:

@@ -31,9 +31,10 @@ from rewarm.domain.plan.approval import ApprovalRule
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import MICRO_DOLLAR
 from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.prices import Prices
 from rewarm.steps.fleet.requests import FleetRestore, parse_fleet_request, restores_of, source_of
 from rewarm.steps.fleet.sources import FleetSourcePorts, resolve_fleet
-from rewarm.steps.plan.planning import PlanningPorts, gather, plan_briefly
+from rewarm.steps.plan.planning import Case, PlanningPorts, gather, plan_briefly
 from rewarm.steps.select.selection import known_volumes, with_agent
 
 MOST_PLANNED_AT_ONCE = 1_000
@@ -77,7 +78,8 @@ class FleetPlan:
 
     def to_items(self, trigger: Trigger) -> list[JsonObject]:
         """As the Distributed Map reads them."""
-        is_limited = self.answer.request.objective.max_cost_usd is not None
+        wanted = self.answer.request.objective
+        is_limited = wanted.max_cost_usd is not None or wanted.approve_above_usd is not None
         return [one.to_item(trigger, is_limited=is_limited) for one in self.restores]
 
 
@@ -107,22 +109,26 @@ def planned(
     *,
     deadline_at: datetime | None,
     now: datetime,
+    approved_usd: Decimal | None = None,
 ) -> FleetPlan:
-    """One plan for all restores. Raises NoStrategyFitsError where the fleet has a budget that does not do.
+    """One plan for all restores. Raises NoStrategyFitsError where there is none, and the fleet has a budget
+    or needs approval.
 
-    Without a budget, a fleet that has no plan as a whole may have one for most of its restores: then each
-    plans on its own.
+    Without these, a fleet that has no plan as a whole may have one for most of its restores: then each plans
+    on its own.
     """
+    rule = _rule(request, restores, approved_usd)
     volumes, problems = _assigned(restores, ports)
     known = [restore for restore in restores if restore.restore_id in volumes]
     course, problem = None, ""
     if known:
         try:
-            course = _course(
-                request, [(one, volumes[one.restore_id]) for one in known], ports, deadline_at, now
-            )
+            found = [(one, volumes[one.restore_id]) for one in known]
+            cases = _cases(request, found, ports, deadline_at, now)
+            at_once = places_of_fleet(request, ports.most_in_stack)
+            course = _course(cases, found, at_once, rule, ports.prices, now)
         except NoStrategyFitsError as error:
-            if request.objective.max_cost_usd is not None:
+            if request.objective.max_cost_usd is not None or rule.above_usd is not None or rule.replaces:
                 raise
             problem = str(error)
     left_out = [
@@ -141,6 +147,14 @@ def planned(
         unplanned=_unplanned(left_out),
     )
     return FleetPlan([*of_plan, *left_out], answer)
+
+
+def _rule(
+    request: FleetRequest, restores: Iterable[FleetRestore], approved_usd: Decimal | None
+) -> ApprovalRule:
+    wanted = request.objective
+    replaces = wanted.approve_replace and any(one.request.target.mode == "replace" for one in restores)
+    return ApprovalRule(wanted.approve_above_usd, replaces, approved_usd)
 
 
 def _shown(one: PlannedRestore) -> Iterator[PlannedFleetVolume]:
@@ -238,18 +252,27 @@ def _share(
     )
 
 
-def _course(
+def _cases(
     request: FleetRequest,
     restores: Sequence[tuple[FleetRestore, Sequence[VolumeAssignment]]],
     ports: PlanFleetPorts,
     deadline_at: datetime | None,
     now: datetime,
+) -> list[Case]:
+    everything = [volume for _, volumes in restores for volume in volumes]
+    return gather(_as_one(request, restores[0][0]), everything, ports, deadline_at=deadline_at, now=now)
+
+
+def _course(
+    cases: Sequence[Case],
+    restores: Sequence[tuple[FleetRestore, Sequence[VolumeAssignment]]],
+    at_once: int,
+    rule: ApprovalRule,
+    prices: Prices,
+    now: datetime,
 ) -> _Course:
     """The plan; made again with less time where restores that wait for each other would be late by it."""
-    book, at_once = ports.prices.book(now=now), places_of_fleet(request, ports.most_in_stack)
-    everything = [volume for _, volumes in restores for volume in volumes]
-    cases = gather(_as_one(request, restores[0][0]), everything, ports, deadline_at=deadline_at, now=now)
-    rule = ApprovalRule()
+    book = prices.book(now=now)
 
     def course(seconds: float | None) -> _Course:
         limited = [
@@ -260,7 +283,7 @@ def _course(
     deadline = cases[0].objective.deadline_seconds
     best = course(deadline)
     tighter = deadline
-    for _ in range(TRIES):
+    for _ in range(TRIES if len(cases) <= MOST_PLANNED_AT_ONCE else 1):
         slowest = max(map(_ready, best.whole.plans))
         if deadline is None or tighter is None or best.end <= max(deadline, slowest):
             break
@@ -286,13 +309,11 @@ def _as_one(request: FleetRequest, restore: FleetRestore) -> RestoreRequest:
 def _in_order(
     restores: Sequence[tuple[FleetRestore, Sequence[VolumeAssignment]]], whole: PlannedVolumes, at_once: int
 ) -> _Course:
-    """Where not all can begin at once, those come first whose turn is first, and of these the longest."""
+    """Where not all can begin at once, those whose turn is first begin first, else in the request's order."""
     plans = iter(whole.plans)
     found = [(restore, [next(plans) for _ in volumes]) for restore, volumes in restores]
     if len(found) > at_once:
-        found.sort(
-            key=lambda one: (min(map(_turn, one[1])), -max(plan.plan.ready_p90_seconds for plan in one[1]))
-        )
+        found.sort(key=lambda one: min(map(_turn, one[1])))
     spans = [[(_turn(plan), _ready(plan)) for plan in plans] for _, plans in found]
     return _Course(found, ends_of(spans, at_once), whole)
 

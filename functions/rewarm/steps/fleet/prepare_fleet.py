@@ -1,7 +1,7 @@
 """State `Prepare Fleet`: which restores a run of a fleet has, written where the Distributed Map reads them.
 
 The first run has all volumes. Each further run has those that are not ready, under new ids. The state may be
-tried again: it then writes the same restores.
+tried again: it then writes the same restores. Where an approval took long, it plans the same restores again.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from rewarm.steps.fleet.requests import (
     trigger_of,
 )
 from rewarm.steps.fleet.sources import resolve_fleet
+from rewarm.steps.plan.planning import question_of
 from rewarm.steps.record.bucket import (
     fleet_items_key,
     fleet_plan_key,
@@ -60,9 +61,16 @@ def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> Prepare
     request = _request(fleet_id, ports.artifacts)
     deadline_at = _deadline(request, event.started_at)
     last_run, volumes = kept_volumes(fleet_id, ports.artifacts)
-    if last_run != event.run:
+    if last_run != event.run or event.approved is not None:
         kept, restores = _restores(event, request, volumes, ports)
-        plan = planned(request, restores, ports.planning, deadline_at=deadline_at, now=event.now)
+        plan = planned(
+            request,
+            restores,
+            ports.planning,
+            deadline_at=deadline_at,
+            now=event.now,
+            approved_usd=event.approved.usd if event.approved else None,
+        )
         ports.artifacts.put_json(fleet_plan_key(fleet_id, event.run), plan.answer.to_json())
         items = plan.to_items(trigger_of(fleet_id, deadline_at))
         ports.artifacts.put_json(fleet_items_key(fleet_id, event.run), items)
@@ -70,6 +78,7 @@ def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> Prepare
         keep_volumes(fleet_id, event.run, volumes, ports.artifacts)
     own = restore_ids_of(fleet_id, event.run, volumes)
     summary = read_json(fleet_plan_key(fleet_id, event.run), ports.artifacts).get("summary")
+    plan_summary = PlanSummary.model_validate(summary) if summary else None
     noted: JsonObject = {
         "status": FleetStatus.RESTORING.recorded,
         VOLUME_COUNT: len(volumes),
@@ -90,7 +99,8 @@ def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> Prepare
         tolerated_failure_percentage=request.tolerated_failure_percentage,
         tolerated_failure_count=MOST_VOLUMES if tolerated is None else tolerated,
         deadline_at=deadline_at,
-        plan=PlanSummary.model_validate(summary) if summary else None,
+        plan=plan_summary,
+        question=question_of(plan_summary, deadline_at, event.now) if plan_summary else None,
         notify=request.notify,
     )
 

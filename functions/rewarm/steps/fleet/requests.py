@@ -44,8 +44,12 @@ class FleetRestore:
     def to_item(
         self, trigger: Trigger, *, budget_usd: Decimal | None = None, shares: list[JsonObject] | None = None
     ) -> JsonObject:
-        """As the Distributed Map reads it, with its parts of the fleet's budget and plan."""
-        objective = self.request.objective.model_copy(update={"max_cost_usd": budget_usd})
+        """As the Distributed Map reads it, with its parts of the fleet's budget and plan.
+
+        What needs approval, the fleet asks for all of its restores.
+        """
+        update = {"max_cost_usd": budget_usd, "approve_above_usd": None, "approve_replace": False}
+        objective = self.request.objective.model_copy(update=update)
         request = self.request.model_copy(update={"objective": objective})
         return {
             "restoreId": self.restore_id,

@@ -92,6 +92,7 @@ def get_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObject:
         "run": int(record.get("run") or 1),
         "restoreCount": record.get("restoreCount"),
         "progress": found,
+        "approval": record.get("approval"),
         "plan": record.get("plan"),
         "failure": record.get("failure"),
         "cancelRequested": bool(record.get("cancelRequested")),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rewarm.contracts import ApprovalQuestion, ChooseStrategyEvent, ChooseStrategyResult, PlanSummary
-from rewarm.domain.plan.approval import open_until
+from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.holds import Pace
-from rewarm.steps.plan.planning import PlanningPorts, approval_rule, gather, plan_shares
+from rewarm.steps.plan.planning import PlanningPorts, approval_rule, gather, plan_shares, question_of
 from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
 from rewarm.steps.select.admission import turn_notes, turn_of_volumes
 
@@ -46,20 +45,10 @@ def choose_strategy(
         plans_key=write_plans(event.restore_id, plans, ports.artifacts),
         indexes=[plan.volume.index for plan in plans],
         summary=planned.summary.model_copy(update={"notes": notes}),
-        question=_question(event, planned.summary),
+        question=None
+        if event.request.dry_run
+        else question_of(planned.summary, event.deadline_at, event.now),
         plans=plans if is_small(plans) else [],
-    )
-
-
-def _question(event: ChooseStrategyEvent, summary: PlanSummary) -> ApprovalQuestion | None:
-    """What somebody must approve first."""
-    if summary.needs_approval is None or event.request.dry_run:
-        return None
-    return ApprovalQuestion(
-        asked_at=event.now,
-        until=open_until(event.now, event.deadline_at, summary.ready_p90_at),
-        usd=summary.total_cost_usd,
-        reason=summary.needs_approval,
     )
 
 

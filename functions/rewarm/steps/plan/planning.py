@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from rewarm.contracts import (
+    ApprovalQuestion,
     Basis,
     Boost,
     Candidate,
@@ -24,7 +25,7 @@ from rewarm.contracts import (
 )
 from rewarm.domain.model import BLOCK_BYTES, FastSnapshotRestore, PriceBook, Strategy, VolumeSettings
 from rewarm.domain.plan import cost
-from rewarm.domain.plan.approval import ApprovalRule
+from rewarm.domain.plan.approval import ApprovalRule, open_until
 from rewarm.domain.plan.copying import CopySource, choose_with_copies
 from rewarm.domain.plan.estimates import Estimate
 from rewarm.domain.plan.facts import CloneSource, UnusedQuotas, VolumeFacts, beside_each_other
@@ -81,6 +82,18 @@ def approval_rule(request: RestoreRequest, approved_usd: Decimal | None = None) 
     wanted = request.objective
     replaces = wanted.approve_replace and request.target.mode == "replace"
     return ApprovalRule(wanted.approve_above_usd, replaces, approved_usd)
+
+
+def question_of(summary: PlanSummary, deadline_at: datetime | None, now: datetime) -> ApprovalQuestion | None:
+    """What somebody must approve before the plan is carried out; None where nobody must."""
+    if summary.needs_approval is None:
+        return None
+    return ApprovalQuestion(
+        asked_at=now,
+        until=open_until(now, deadline_at, summary.ready_p90_at),
+        usd=summary.total_cost_usd,
+        reason=summary.needs_approval,
+    )
 
 
 def gather(

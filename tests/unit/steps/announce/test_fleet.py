@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rewarm.contracts import AnnounceEvent
 from rewarm.contracts.fleets import PrepareFleetResult, ReportFleetResult
-from rewarm.steps.announce import fleet
+from rewarm.steps.announce import approval, fleet
 from tests.support.builders import NOW, at
 
 FLEET_ID = "fleet-0123456789abcdef"
@@ -73,3 +73,16 @@ def test_the_end_compares_price_and_time_with_the_plan():
     assert fields["Full speed was expected by"] == "2026-11-21 04:00 UTC (P90)"
     assert dict(end(plan=PLAN).fields)["Price"] == "not known yet; planned were $1.50"
     assert end().fields == ()
+
+
+def test_one_message_asks_for_the_approval_of_all_restores():
+    question = {"askedAt": NOW, "until": at(30), "usd": "1.5", "reason": "The plan costs $1.50."}
+    details = {"question": question, "summary": PLAN, "volumeCount": 3, "deadlineAt": at(90), "notify": {}}
+    message, _ = approval.approval(event("approval", details), {})
+    assert message.title == f"Approval needed, $1.50: 3 volumes of {FLEET_ID}"
+    assert message.text == "The plan costs $1.50.\n3 volumes: 3 x provisioned-rate."
+    assert message.kind == "Fleet"
+    approving, cancelling, otherwise = message.next_steps
+    assert f"rewarm approve {FLEET_ID} (or POST /restores/{FLEET_ID}/approve)" in approving
+    assert f"rewarm fleet cancel {FLEET_ID} (or DELETE /fleets/{FLEET_ID})" in cancelling
+    assert "the fleet fails" in otherwise

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from rewarm.contracts import PrepareFleetEvent, ReportFleetEvent
+from rewarm.contracts import Approval, PrepareFleetEvent, ReportFleetEvent
 from rewarm.domain.errors import NoStrategyFitsError, RestoreCancelledError, RestoreNotFoundError
 from rewarm.steps.fleet.plan_fleet import PlanFleetPorts
 from rewarm.steps.fleet.prepare_fleet import PrepareFleetPorts, prepare_fleet
@@ -28,8 +28,8 @@ def world(*items, **parts):
     return world
 
 
-def prepare(world, run=1, most_in_stack=2_000):
-    event = PrepareFleetEvent(restore_id=FLEET_ID, now=NOW, run=run, started_at=NOW)
+def prepare(world, run=1, most_in_stack=2_000, approved=None, now=NOW):
+    event = PrepareFleetEvent(restore_id=FLEET_ID, now=now, run=run, started_at=NOW, approved=approved)
     ports = wired(
         PrepareFleetPorts,
         world,
@@ -143,3 +143,51 @@ def test_a_budget_that_does_not_do_for_all_fails_the_fleet_before_anything_is_ma
     with pytest.raises(NoStrategyFitsError, match="2 volumes cost"):
         prepare(one)
     assert fleet_items_key(FLEET_ID, 1) not in one.artifacts.objects
+
+
+def budgets(world):
+    objectives = [item["input"]["request"]["objective"] for item in items(world)]
+    assert [objective["approveAboveUsd"] for objective in objectives] == [None] * len(objectives)
+    return [Decimal(objective["maxCostUsd"]) for objective in objectives]
+
+
+class TestApproval:
+    OBJECTIVE = {"readyWithinMinutes": 60, "approveAboveUsd": 0.01}
+
+    def test_a_plan_above_the_limit_is_asked_about_once_for_all_restores(self):
+        one = world(TO_ZONE, TO_ZONE, objective=self.OBJECTIVE)
+        result = prepare(one)
+        assert result.question.usd == result.plan.total_cost_usd
+        assert "above $0.01 it needs approval" in result.question.reason
+        assert sum(budgets(one)) <= result.question.usd
+
+    def test_below_it_nobody_is_asked_and_all_together_stay_below(self):
+        one = world(TO_ZONE, TO_ZONE, objective={"readyWithinMinutes": 60, "approveAboveUsd": 1})
+        assert prepare(one).question is None
+        assert sum(budgets(one)) <= 1
+
+    def test_a_plan_that_waited_is_made_again_for_the_same_restores_within_what_was_approved(self):
+        one = world(TO_ZONE, TO_ZONE, SHARED, objective=self.OBJECTIVE)
+        first = prepare(one)
+        before = items(one)
+        approved = Approval(**first.question.to_json(), approvedAt=at(10), by="somebody")
+        again = prepare(one, approved=approved, now=at(20))
+        assert [item["restoreId"] for item in items(one)] == [item["restoreId"] for item in before]
+        assert again.plan.ready_p90_at != first.plan.ready_p90_at
+        assert (again.question is None) == (again.plan.total_cost_usd <= first.question.usd)
+
+    def test_what_costs_more_than_was_approved_is_asked_about_again(self):
+        one = world(TO_ZONE, TO_ZONE, objective=self.OBJECTIVE)
+        first = prepare(one)
+        approved = Approval(**first.question.to_json(), approvedAt=at(10), by="somebody")
+        again = prepare(one, approved=approved, now=at(50))
+        assert again.plan.total_cost_usd > first.plan.total_cost_usd
+        assert "was approved" in again.question.reason
+
+    def test_a_fleet_without_a_plan_for_all_fails_where_it_needs_approval(self):
+        one = world(
+            {**TO_ZONE, "volume": {"sizeGib": 200}},
+            objective={"strategy": "warm-up-agent", "approveAboveUsd": 1},
+        )
+        with pytest.raises(NoStrategyFitsError):
+            prepare(one)
