@@ -78,32 +78,6 @@ def test_the_report_is_there_when_the_fleet_has_ended(rewarm, stack, file):
 
 
 def test_shows_what_a_fleet_would_cost_before_it_is_started(rewarm, stack, file):
-    volume = {
-        "strategy": "provisioned-rate",
-        "initializationRateMibS": 100,
-        "readyP90At": "2026-11-22T10:40:00Z",
-        "costUsd": "0.25",
-    }
-    stack.answers["POST", "/fleets/plans"] = (
-        200,
-        {
-            "restoreCount": 3,
-            "volumeCount": 4,
-            "volumes": [
-                volume,
-                {**volume, "readyP90At": "2026-11-22T10:50:00Z"},
-                {**volume, "strategy": "background", "costUsd": "0"},
-            ],
-            "unplanned": [{"volumeCount": 1, "reason": "EC2 shows no snap-9"}],
-            "summary": {
-                "why": "3 volumes: 2 x provisioned-rate, 1 x background.",
-                "readyP90At": "2026-11-22T10:50:00Z",
-                "deadlineMissed": True,
-                "totalCostUsd": "0.5",
-                "notes": ["Prices more than 90 days old."],
-            },
-        },
-    )
     said = rewarm("fleet", "plan", "-f", file).out
     assert "4 volumes by 3 restores" in said
     assert "2 by provisioned-rate, for $0.5, at full speed by 2026-11-22 10:50" in said
