@@ -58,7 +58,7 @@ def approval(restore_id: str, facts: ApprovalFacts) -> Message:
     )
 
 
-class _Place(NamedTuple):
+class _Subject(NamedTuple):
     """What differs between a restore and a fleet."""
 
     kind: str
@@ -68,9 +68,9 @@ class _Place(NamedTuple):
     lines: Sequence[str]
 
 
-def _place(name: str, facts: ApprovalFacts) -> _Place:
+def _place(name: str, facts: ApprovalFacts) -> _Subject:
     if facts.volumes_of_fleet is None:
         subject, lines = subject_of(facts.volumes), plan_lines(facts.volumes)
-        return _Place("restore", f"/restores/{name}", "rewarm cancel", subject, lines)
+        return _Subject("restore", f"/restores/{name}", "rewarm cancel", subject, lines)
     subject = f"{count_text(facts.volumes_of_fleet, 'volume')} of {name}"
-    return _Place("fleet", f"/fleets/{name}", "rewarm fleet cancel", subject, [facts.why])
+    return _Subject("fleet", f"/fleets/{name}", "rewarm fleet cancel", subject, [facts.why])

@@ -34,6 +34,7 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.prices import Prices
 from rewarm.steps.fleet.requests import FleetRestore, parse_fleet_request, restores_of, source_of
 from rewarm.steps.fleet.sources import FleetSourcePorts, resolve_fleet
+from rewarm.steps.plan.plan_notes import few_notes
 from rewarm.steps.plan.planning import Case, PlanningPorts, gather, plan_briefly
 from rewarm.steps.select.selection import known_volumes, with_agent
 
@@ -192,7 +193,9 @@ class _Course:
         """With the waiting of restores for each other."""
         ready_at = now + timedelta(seconds=self.end)
         late = deadline_at is not None and ready_at > deadline_at
-        return self.whole.summary.model_copy(update={"ready_p90_at": ready_at, "deadline_missed": late})
+        notes = few_notes(self.whole.summary.notes)
+        update = {"ready_p90_at": ready_at, "deadline_missed": late, "notes": notes}
+        return self.whole.summary.model_copy(update=update)
 
     def planned(self, deadline_at: datetime | None, now: datetime) -> list[PlannedRestore]:
         """Each restore with its shares."""

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.holds import Pace
+from rewarm.steps.plan.plan_notes import few_notes
 from rewarm.steps.plan.planning import PlanningPorts, approval_rule, gather, plan_shares, question_of
 from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
 from rewarm.steps.select.admission import turn_notes, turn_of_volumes
-
-MOST_NOTES = 20
-"""How many notes a message has room for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +38,7 @@ def choose_strategy(
     plans = [
         plan.model_copy(update={"starts_at": turn}) for plan, turn in zip(planned.plans, turns, strict=True)
     ]
-    notes = _few([*turn_notes(now, event.now), *planned.summary.notes])
+    notes = few_notes([*turn_notes(now, event.now), *planned.summary.notes])
     return ChooseStrategyResult(
         plans_key=write_plans(event.restore_id, plans, ports.artifacts),
         indexes=[plan.volume.index for plan in plans],
@@ -50,9 +48,3 @@ def choose_strategy(
         else question_of(planned.summary, event.deadline_at, event.now),
         plans=plans if is_small(plans) else [],
     )
-
-
-def _few(notes: list[str]) -> list[str]:
-    """The first notes; the others are in the plans, with their volumes."""
-    more = len(notes) - MOST_NOTES
-    return notes if more <= 0 else [*notes[:MOST_NOTES], f"And {more} notes more, in the plans."]

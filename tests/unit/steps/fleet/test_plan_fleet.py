@@ -302,3 +302,14 @@ def test_a_plan_that_would_take_longer_than_an_answer_may_is_refused(monkeypatch
     fleet.add(1)
     with pytest.raises(InvalidRequestError, match="found 2 volumes; allowed here are 1"):
         fleet.answer()
+
+
+def test_the_summary_of_many_volumes_fits_into_a_state_and_a_record():
+    fleet = Fleet()
+    for _ in range(300):
+        fleet.add(10)
+    for name, found in fleet.world.snapshots.snapshots.items():
+        fleet.world.snapshots.snapshots[name] = replace(found, full_size_bytes=None)
+    summary = fleet.plan().answer.summary
+    assert any("and 260 others" in note for note in summary.notes)
+    assert len(summary.model_dump_json()) < 4_000
