@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -344,9 +345,12 @@ def approval_lines(record: Json) -> Iterator[str]:
             words.usd(plan["costUsd"]),
         ]
         yield f"{planned['snapshotId']}: {', '.join(facts)}. {plan['why']}"
+    if of_fleet := record.get("plan"):
+        yield of_fleet["why"]
     if approval := record.get("approval"):
+        what = "fleet" if of_fleet else "restore"
         yield f"{words.usd(approval['usd'])} in all. {approval['reason']}"
-        yield f"Until {words.clock(approval['until'])}; then the restore fails, and nothing was made."
+        yield f"Until {words.clock(approval['until'])}; then the {what} fails, and nothing was made."
 
 
 def _volume_row(volume: Json) -> list[str]:
@@ -448,6 +452,13 @@ def fleet_lines(record: Json) -> Iterator[str]:
         return
     counts = ", ".join(f"{count} {state}" for state, count in progress["counts"].items())
     yield f"{progress['volumeCount']} volumes by {record['restoreCount']} restores: {counts}"
+    if record.get("plan"):
+        plan = record["plan"]
+        late = ", after the deadline" if plan["deadlineMissed"] else ""
+        price, ready = words.usd(plan["totalCostUsd"]), words.clock(plan["readyP90At"])
+        yield f"Planned: {price}, at full speed by {ready} (P90){late}"
+    if approval := record.get("approval"):
+        yield f"Approval: {_answered(approval)}"
     if progress["eta"]:
         yield f"At this pace all have ended by {words.clock(progress['eta'])}"
     for slow in progress["slowest"]:
@@ -457,6 +468,22 @@ def fleet_lines(record: Json) -> Iterator[str]:
         yield f"  {where} {failed['state']}: {failed['cause']}"
     if record.get("failure"):
         yield f"The fleet itself: {record['failure'].get('cause')}"
+
+
+def fleet_plan_lines(answer: Json) -> Iterator[str]:
+    """How many volumes take which strategy, for how much and until when, and what the plan does not have."""
+    counts = Counter(volume["strategy"] for volume in answer["volumes"])
+    yield f"{answer['volumeCount']} volumes by {answer['restoreCount']} restores"
+    for strategy, count in counts.most_common():
+        of_strategy = [volume for volume in answer["volumes"] if volume["strategy"] == strategy]
+        ready = words.clock(max(volume["readyP90At"] for volume in of_strategy))
+        price = words.usd(sum(Decimal(volume["costUsd"]) for volume in of_strategy))
+        yield f"  {count} by {strategy}, for {price}, at full speed by {ready} (P90)"
+    for left in answer["unplanned"]:
+        yield f"  {left['volumeCount']} plan on their own: {left['reason']}"
+    if answer["summary"] is not None:
+        yield answer["summary"]["why"]
+        yield from summary_lines(answer["summary"])
 
 
 def show_drills(target: Console, drills: list[Json]) -> None:

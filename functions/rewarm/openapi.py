@@ -30,6 +30,7 @@ from rewarm.contracts.fleets import (
     AcceptedFleet,
     CancelledFleet,
     FleetList,
+    FleetPlanResult,
     FleetRecord,
     FleetRequest,
     FleetsQuery,
@@ -128,6 +129,11 @@ OPERATIONS = (
     Operation(
         method="post", path="/fleets", name="startFleet", says="Restore many volumes.", status=202,
         answer=AcceptedFleet, body=FleetRequest, parameters=(_KEY,), errors=(409,),
+    ),
+    Operation(
+        method="post", path="/fleets/plans", name="planFleet",
+        says="Plan a fleet of up to 1,000 volumes; nothing is created.",
+        answer=FleetPlanResult, body=FleetRequest, errors=WITH_TARGET,
     ),
     Operation(
         method="get", path="/fleets", name="listFleets", says="List fleets, the newest first.",

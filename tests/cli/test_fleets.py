@@ -75,3 +75,36 @@ def test_the_report_is_there_when_the_fleet_has_ended(rewarm, stack, file):
     stack.fleets["fleet-1"]["reportUrl"] = "https://pages.example/report.html"
     assert rewarm("fleet", "report", "fleet-1", "--url").out.strip() == "https://pages.example/report.html"
     assert rewarm("fleet", "status", "fleet-9").status == NOT_FOUND
+
+
+def test_shows_what_a_fleet_would_cost_before_it_is_started(rewarm, stack, file):
+    said = rewarm("fleet", "plan", "-f", file).out
+    assert "4 volumes by 3 restores" in said
+    assert "2 by provisioned-rate, for $0.5, at full speed by 2026-11-22 10:50" in said
+    assert "1 plan on their own: EC2 shows no snap-9" in said
+    assert "after the deadline, for $0.5" in said
+    assert json.loads(rewarm("fleet", "plan", "-f", file, "-o", "json").out)["restoreCount"] == 3
+    assert stack.fleets == {}
+
+
+def test_a_fleet_that_waits_is_approved_as_a_restore_is(rewarm, stack, file):
+    rewarm("fleet", "start", "-f", file)
+    asked = {"askedAt": "2026-11-22T10:00:00Z", "until": "2026-11-22T11:00:00Z", "usd": "3.2"}
+    stack.fleets["fleet-1"] |= {
+        "status": "awaiting-approval",
+        "approval": {**asked, "reason": "It costs more than $1.00."},
+        "plan": {
+            "why": "3 volumes: 3 x provisioned-rate.",
+            "totalCostUsd": "3.2",
+            "readyP90At": "2026-11-22T10:50:00Z",
+            "deadlineMissed": False,
+        },
+    }
+    answer = {"restoreId": "fleet-1", "approval": {"by": "alice"}}
+    stack.answers["POST", "/restores/fleet-1/approve"] = 202, answer
+    said = rewarm("approve", "fleet-1").out
+    assert "3 volumes: 3 x provisioned-rate." in said
+    assert "then the fleet fails, and nothing was made" in said
+    assert "rewarm fleet status fleet-1" in said
+    assert stack.calls[-1].query["askedAt"] == "2026-11-22T10:00:00Z"
+    assert "Planned: $3.20, at full speed by" in rewarm("fleet", "status", "fleet-1").out

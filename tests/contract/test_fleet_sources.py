@@ -113,13 +113,17 @@ def test_many_volumes_are_asked_about_200_at_a_time(lab: Lab) -> None:
     assert ids(lab, {"items": [{"source": {"snapshotId": one}} for one in newest]}) == newest
 
 
-@pytest.mark.parametrize("kind", ["snapshot", "volume"])
+@pytest.mark.parametrize("kind", ["snapshot", "volume", "instance"])
 def test_a_call_has_at_most_200_filter_values_and_asks_for_pages(kind: str) -> None:
     names = [f"vol-{number:017x}" for number in range(401)]
     if kind == "volume":
         ec2 = Aws("ec2").on("DescribeVolumes", {"Volumes": []})
         assert list(Ec2VolumeStore(ec2.client).existing(names)) == []
         calls = ec2.params("DescribeVolumes")
+    elif kind == "instance":
+        ec2 = Aws("ec2").on("DescribeInstances", {"Reservations": []})
+        assert list(Ec2Instances(ec2.client, Aws("ssm").client).existing(names)) == []
+        calls = ec2.params("DescribeInstances")
     else:
         ec2 = Aws("ec2").on("DescribeSnapshots", {"Snapshots": []})
         catalog = Ec2SnapshotCatalog(ec2.client, Aws("ebs").client, Aws("kms").client)
@@ -127,7 +131,8 @@ def test_a_call_has_at_most_200_filter_values_and_asks_for_pages(kind: str) -> N
         calls = ec2.params("DescribeSnapshots")
         assert {tuple(call["OwnerIds"]) for call in calls} == {("self",)}
     assert [len(call["Filters"][0]["Values"]) for call in calls] == [200, 200, 1]
-    assert {call["Filters"][0]["Name"] for call in calls} == {"volume-id"}
+    named = "instance-id" if kind == "instance" else "volume-id"
+    assert {call["Filters"][0]["Name"] for call in calls} == {named}
     assert all(call["MaxResults"] >= 500 for call in calls)
 
 

@@ -232,6 +232,13 @@ def test_a_card_has_the_buttons_that_would_do_something(record: Json, shown: lis
     assert buttons(record) == shown
 
 
+def test_a_fleet_is_approved_in_slack_and_not_cancelled_there() -> None:
+    record = {**WAITING, "status": "fleet-awaiting-approval"}
+    shown = card({**news("approval", 0), "kind": "Fleet"}, record)
+    (elements,) = (block["elements"] for block in shown["blocks"] if block["type"] == "actions")
+    assert [button["action_id"] for button in elements] == ["rewarm-approve"]
+
+
 def test_without_a_signing_secret_there_is_only_the_link() -> None:
     assert buttons(WAITING, has_buttons=False) == ["report"]
 

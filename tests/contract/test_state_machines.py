@@ -40,7 +40,8 @@ GOES_ON = {
     ("RestoreStateMachine", "Announce Drill"),
     ("RestoreStateMachine", "Announce Approval"), ("RestoreStateMachine", "Await Signal Of Approval"),
     ("FleetStateMachine", "Prepare Fleet"), ("FleetStateMachine", "Announce Fleet Plan"),
-    ("FleetStateMachine", "Announce Fleet End"),
+    ("FleetStateMachine", "Announce Fleet End"), ("FleetStateMachine", "Announce Approval"),
+    ("FleetStateMachine", "Check Approval"), ("FleetStateMachine", "Await Signal Of Approval"),
     ("RestoreVolumeStateMachine", "Await Signal"), ("RestoreVolumeStateMachine", "Await Signal Of Snapshot"),
 }  # fmt: skip
 """A chat that does not answer, a measurement that is nice to have, and a page never stop a restore, nor does

@@ -186,7 +186,7 @@ class TestPermissions:
             ),
             ("cloudwatch:GetMetricData",
              {"ChooseStrategy", "PrepareSnapshot", "DispatchWarmer", "PollInitialization", "Api",
-              "CheckPerformance", "ConfirmReadiness"}),
+              "CheckPerformance", "ConfirmReadiness", "PrepareFleet"}),
             ("ec2:EnableFastSnapshotRestores", {"PrepareSnapshot"}),
             ("ec2:DisableFastSnapshotRestores", {"Release", "CleanUp", "Sweep"}),
             ("ec2:ModifyVolume", {"Release", "CleanUp", "ChangePerformance", "Sweep"}),
@@ -213,7 +213,8 @@ class TestPermissions:
             ("ec2:DescribeInstances",
              {"SelectSnapshot", "AttachVolume", "StartInstance", "Replace", "DispatchWarmer",
               "PollInitialization", "VerifyVolume", "CleanUp", "Sweep", "Api", "PrepareFleet"}),
-            ("ec2:DescribeInstanceTypes", {"SelectSnapshot", "ChooseStrategy", "VerifyVolume", "Api"}),
+            ("ec2:DescribeInstanceTypes",
+             {"SelectSnapshot", "ChooseStrategy", "VerifyVolume", "Api", "PrepareFleet"}),
             ("servicequotas:GetAWSDefaultServiceQuota", set()),
         ],
     )  # fmt: skip

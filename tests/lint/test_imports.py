@@ -62,7 +62,7 @@ ROOM_MAY_USE = {
             "volume",
             "warm",
         },
-        "fleet": {"record", "select"},
+        "fleet": {"plan", "record", "select"},
         "performance": {"record"},
         "plan": {"record", "request", "select"},
         "record": set(),

@@ -434,6 +434,9 @@ class FakeInstances:
         self.instances[instance.instance_id] = instance
         return instance
 
+    def existing(self, instance_ids: Sequence[str]) -> Iterator[Instance]:
+        return (self.instances[name] for name in instance_ids if name in self.instances)
+
     def hear(self, instance_id: str, at: datetime) -> None:
         """Systems Manager hears from it."""
         self._change(instance_id, ssm_online=True, heard_at=at)

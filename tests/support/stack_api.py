@@ -12,6 +12,28 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 Json = dict[str, Any]
 MOST_WAIT_SECONDS = 20.0
+_RATED = {
+    "strategy": "provisioned-rate", "initializationRateMibS": 100, "readyP90At": "2026-11-22T10:40:00Z",
+    "costUsd": "0.25",
+}  # fmt: skip
+FLEET_PLAN: Json = {
+    "restoreCount": 3,
+    "volumeCount": 4,
+    "volumes": [
+        _RATED,
+        {**_RATED, "readyP90At": "2026-11-22T10:50:00Z"},
+        {**_RATED, "strategy": "background", "costUsd": "0"},
+    ],
+    "unplanned": [{"volumeCount": 1, "reason": "EC2 shows no snap-9"}],
+    "summary": {
+        "why": "3 volumes: 2 x provisioned-rate, 1 x background.",
+        "readyP90At": "2026-11-22T10:50:00Z",
+        "deadlineMissed": True,
+        "totalCostUsd": "0.5",
+        "notes": ["Prices more than 90 days old."],
+    },
+}
+"""What POST /fleets/plans answers."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +124,8 @@ class StackApi:
         return 202, {"restoreId": name, "status": record["status"], "cancelRequested": True}
 
     def _post_fleets(self, call: Call, name: str) -> tuple[int, Json]:
+        if name == "plans":
+            return 200, FLEET_PLAN
         fleet_id = name.removesuffix("/redrive") or f"fleet-{len(self.fleets) + 1}"
         run = self.fleets.get(fleet_id, {"run": 0})["run"] + 1
         progress = {"volumeCount": 2, "counts": {"waiting": 2}, "eta": None, "slowest": [], "failed": []}

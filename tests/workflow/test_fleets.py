@@ -211,3 +211,45 @@ def test_an_instance_is_restored_by_one_restore(lab: FastLab) -> None:
         {"ready": 2},
         1,
     )
+
+
+def test_one_approval_and_one_plan_for_all_restores_of_a_fleet(lab: FastLab) -> None:
+    zone = lab.region.settings.zones[0]
+    items = [item(lab, lab.region.add_instance())]
+    for size_gib in (20, 20):
+        snapshot_id = lab.region.add_snapshot(size_gib=size_gib, extents=((0, 40_000),))
+        items.append({"source": {"snapshotId": snapshot_id}, "target": {"availabilityZone": zone}})
+    objective = {"readyWithinMinutes": 40, "approveAboveUsd": 0, "maxCostUsd": 5}
+    request = {"source": {"items": items}, "objective": objective, "volume": {"volumeType": "gp3"}}
+    status, planned = lab.api("POST", "/fleets/plans", request)
+    assert (status, planned["restoreCount"], planned["volumeCount"]) == (200, 3, 3), planned
+    assert planned["summary"]["needsApproval"]
+    assert lab.executions(FLEET) == []
+
+    fleet_id = started(lab, request)
+    lab.run(lambda: shown(lab, fleet_id)["status"] == "awaiting-approval")
+    assert restores(lab) == []
+    waiting = shown(lab, fleet_id)
+    assert waiting["plan"]["totalCostUsd"] == planned["summary"]["totalCostUsd"]
+    lab.pass_time(60)
+    assert waiting["approval"]["usd"] == planned["summary"]["totalCostUsd"]
+    status, answer = lab.api("POST", f"/restores/{fleet_id}/approve")
+    assert (status, "approval" in answer) == (202, True), answer
+    record = finished(lab, fleet_id)
+    assert (record["status"], record["progress"]["counts"]) == ("ready", {"ready": 3})
+    told = [one["event"] for one in messages(lab, "Fleet") if one["event"] != "fleet-progress"]
+    assert told == ["approval", "fleet-planned", "fleet-ended"]
+    for volume, restore_id in zip(planned["volumes"], sorted_by_volume(lab, planned), strict=True):
+        restore = lab.api("GET", f"/restores/{restore_id}")[1]
+        assert "approval" not in restore
+        assert restore["plans"][0]["plan"]["strategy"] == volume["strategy"]
+        assert restore["summary"]["notes"][0] == "It is a part of the fleet's plan."
+
+
+def sorted_by_volume(lab: FastLab, planned: Json) -> list[str]:
+    """The restores, in the order of the planned volumes."""
+    found = {}
+    for restore_id in restores(lab):
+        restore = lab.api("GET", f"/restores/{restore_id}")[1]
+        found[restore["plans"][0]["snapshotId"]] = restore_id
+    return [found[volume["snapshotId"]] for volume in planned["volumes"]]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-STATUSES = ("accepted", "restoring", "ready", "incomplete", "failed", "cancelled")
-RUNNING = frozenset(STATUSES[:2])
+STATUSES = ("accepted", "awaiting-approval", "restoring", "ready", "incomplete", "failed", "cancelled")
+RUNNING = frozenset(STATUSES[:3])
 LOOK_SECONDS = 15.0
 """Between two looks at a fleet that somebody waits for."""
 
@@ -52,6 +52,26 @@ def start_fleet(settings: Settings, *, file: str, wait: bool, idempotency_key: s
     api = settings.api()
     headers = {"Idempotency-Key": idempotency_key or f"rewarm-{uuid.uuid4()}"}
     _begun(settings, api, api.insist(202, "POST", "/fleets", read(file), headers), wait=wait)
+
+
+@fleet.command(
+    "plan",
+    epilog=examples("rewarm fleet plan -f fleet.yaml", "rewarm fleet plan -f fleet.yaml -o json"),
+)
+@click.option(
+    "-f", "--file", required=True, metavar="FILE", help="The request as YAML or JSON; - is standard input."
+)
+@takes_settings
+def plan_fleet(settings: Settings, *, file: str) -> None:
+    """Show what a fleet would cost and when it would be ready. Nothing is created."""
+    answer = settings.api().insist(200, "POST", "/fleets/plans", read(file))
+    if not settings.for_people:
+        settings.emit(answer)
+        return
+    from rewarm_cli.views import fleet_plan_lines
+
+    for line in fleet_plan_lines(answer):
+        click.echo(line)
 
 
 @fleet.command("redrive")

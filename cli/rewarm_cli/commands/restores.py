@@ -249,7 +249,7 @@ def _instant(option: str, text: str | None) -> str | None:
 @click.option("-y", "--yes", is_flag=True, help="Approve without showing the plan and asking.")
 @takes_settings
 def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
-    """Approve the plan that a restore waits with. On a terminal it shows the plan first, and asks.
+    """Approve the plan that a restore or fleet waits with. On a terminal it shows the plan first, and asks.
 
     If another plan takes its place meanwhile, nothing is approved.
     """
@@ -257,7 +257,8 @@ def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
     from rewarm_cli.watching import path_of
 
     api, path = settings.api(), path_of(restore_id)
-    record = api.insist(200, "GET", path)
+    is_fleet = restore_id.startswith("fleet-")
+    record = api.insist(200, "GET", path.replace("/restores/", "/fleets/") if is_fleet else path)
     asked_at = (record.get("approval") or {}).get("askedAt")
     if settings.for_people and is_awaiting(record):
         for line in approval_lines(record):
@@ -268,7 +269,8 @@ def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
     answer = api.insist(202, "POST", f"{path}/approve{query}")
     if settings.for_people:
         click.echo(f"{restore_id} is approved, by {answer['approval']['by']}")
-        click.echo(f"Watch it: {words.command('status', restore_id, '--watch')}")
+        watch = ["fleet", "status", restore_id] if is_fleet else ["status", restore_id, "--watch"]
+        click.echo(f"Watch it: {words.command(*watch)}")
     else:
         settings.emit(answer)
 

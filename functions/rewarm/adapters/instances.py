@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.volumes import tag_list, tags_of
+from rewarm.adapters.volumes import in_batches, tag_list, tags_of
 from rewarm.domain.errors import AgentUnreachableError, TargetNotFoundError
 from rewarm.domain.model import MIB, CommandStatus, Instance, InstanceEbsLimits, StatusChecks
 from rewarm.domain.ready.agent_output import SentCommand
@@ -48,6 +48,16 @@ class Ec2Instances:
             for found in reservation.get("Instances", []):
                 return _instance(found, self._information(instance_id))
         raise TargetNotFoundError(f"there is no instance {instance_id}")
+
+    def existing(self, instance_ids: Sequence[str]) -> Iterator[Instance]:
+        pages = self._ec2.get_paginator("describe_instances")
+        for batch in in_batches(instance_ids):
+            with naming_errors():
+                for page in pages.paginate(
+                    Filters=[{"Name": "instance-id", "Values": batch}], PaginationConfig={"PageSize": 1_000}
+                ):
+                    for reservation in page["Reservations"]:
+                        yield from (_instance(one, {}) for one in reservation.get("Instances", []))
 
     def availability_zones(self) -> list[str]:
         with naming_errors():

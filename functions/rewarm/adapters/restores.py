@@ -136,9 +136,11 @@ class DynamoRestoreTable(TableItems):
         found = self._update(
             _restore(restore_id),
             "SET #name = :value, expiresAt = if_not_exists(expiresAt, :expires)",
-            condition=f"attribute_not_exists(cancelRequested) AND {is_same}",
+            # A fleet that was cancelled and redriven has the attribute, as false.
+            condition=f"(attribute_not_exists(cancelRequested) OR cancelRequested = :no) AND {is_same}",
             names={"#name": name},
             values={
+                ":no": False,
                 ":value": value,
                 ":expires": self._expiry(RESTORE_SECONDS),
                 **({} if was is None else {":was": was}),

@@ -39,7 +39,7 @@ BUTTONS = "rewarm-buttons"
 APPROVE, CANCEL, REPORT = "rewarm-approve", "rewarm-cancel", "rewarm-report"
 _ENDED = frozenset({"ready", "failed", "cancelled", "refused", "duplicate", "suppressed"})
 _WITH_THREAD = frozenset({"Restore", "Fleet"})
-"""Kinds of messages that share a card and a thread with others of the same id; a fleet's has no buttons."""
+"""Kinds of messages that share a card and a thread with others of the same id."""
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "channel_not_found"})
 """Answers of chat.update after which the card is posted anew: somebody deleted it, or changed the channel."""
 _PASSING = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
@@ -138,8 +138,7 @@ class SlackBot:
         return place
 
     def _card(self, message: JsonObject, record: JsonObject) -> JsonObject:
-        of_restore = message.get("kind", "Restore") == "Restore"
-        return card(message, record, has_buttons=self._place.has_buttons and of_restore)
+        return card(message, record, has_buttons=self._place.has_buttons)
 
     def _post(self, body: JsonObject, thread: JsonObject | None = None) -> JsonObject:
         where = {"channel": thread["channel"], "thread_ts": thread["ts"]} if thread else {}
@@ -205,9 +204,10 @@ def _is_only_for_the_thread(message: JsonObject) -> bool:
 def _actions(message: JsonObject, record: JsonObject) -> list[JsonObject]:
     restore_id = str(message["restoreId"])
     found: list[JsonObject] = []
-    if record.get("status") == "awaiting-approval":
+    if record.get("status") in ("awaiting-approval", "fleet-awaiting-approval"):
         found.append(_approve(restore_id, record.get("approval") or {}))
-    if _can_be_cancelled(record):
+    is_restore = message.get("kind", "Restore") == "Restore"
+    if is_restore and _can_be_cancelled(record):
         found.append(_cancel(restore_id))
     return found
 

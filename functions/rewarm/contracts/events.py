@@ -27,6 +27,7 @@ from rewarm.contracts.values import (
     ApprovalQuestion,
     Confirmation,
     Failure,
+    FleetShare,
     Plan,
     Trigger,
     VolumeAssignment,
@@ -76,6 +77,9 @@ class ChooseStrategyEvent(StepEvent):
     volumes_key: str
     approved: Approval | None = Field(
         default=None, description="What was approved of an earlier plan; null before anything was."
+    )
+    fleet_shares: list[FleetShare] | None = Field(
+        default=None, description="What the plan of its fleet gives each volume; null outside a fleet."
     )
 
 

@@ -4,25 +4,47 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StrictInt
+from pydantic import ConfigDict, Field, StrictBool, StrictInt
 
 from rewarm.contracts.answers import Limit, Links, NextToken
-from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent
+from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent, Usd
 from rewarm.contracts.fleet_source import FleetSource
-from rewarm.contracts.request import Notify, ReadinessRules, Target, Verify, VolumeRequest, WarmUp
-from rewarm.contracts.values import Failure
+from rewarm.contracts.request import (
+    CostLimit,
+    Notify,
+    ReadinessRules,
+    Target,
+    Verify,
+    VolumeRequest,
+    WarmUp,
+)
+from rewarm.contracts.values import Approval, ApprovalQuestion, Failure, FleetShare, PlanSummary
 from rewarm.domain.fleet_members import MOST_VOLUMES
 from rewarm.domain.model import OnFailure, Strategy
 
-FleetStatusName = Literal["accepted", "restoring", "ready", "incomplete", "failed", "cancelled"]
+FleetStatusName = Literal[
+    "accepted", "awaiting-approval", "restoring", "ready", "incomplete", "failed", "cancelled"
+]
 FleetVerdict = Literal["ready", "incomplete", "failed", "cancelled"]
 
 
 class FleetObjective(Contract):
-    """What matters; it holds for every volume."""
+    """What matters for all volumes together."""
 
     ready_within_minutes: Annotated[StrictInt, Field(ge=1, le=10_080)] | None = Field(
         default=None, description="Counted from the start of the fleet, also for a volume that begins late."
+    )
+    max_cost_usd: CostLimit | None = Field(
+        default=None, description="For all volumes of the fleet together, in each of its runs."
+    )
+    approve_above_usd: CostLimit | None = Field(
+        default=None,
+        description="A plan that costs more, all volumes together, waits until somebody approves it. What "
+        "was approved is then the most that all restores of the fleet may cost together.",
+    )
+    approve_replace: StrictBool = Field(
+        default=False,
+        description="Where a volume is replaced: whatever it costs, the plan waits for an approval.",
     )
     strategy: Literal["auto"] | Strategy = "auto"
     strict: bool = Field(default=False, description="Refuse a restore where nothing meets the deadline.")
@@ -110,6 +132,33 @@ class FailedVolumeOfFleet(Contract):
     cause: str | None
 
 
+class PlannedFleetVolume(FleetShare):
+    """One volume in the plan of a fleet."""
+
+    snapshot_id: str
+    instance_id: str | None = None
+    availability_zone: str
+
+
+class UnplannedVolumes(Contract):
+    """Volumes that the plan of a fleet does not have: their restores plan on their own."""
+
+    volume_count: int
+    reason: str
+
+
+class FleetPlanResult(Contract):
+    """POST /fleets/plans: the plan of all volumes together; nothing is created, and nothing is written."""
+
+    request: FleetRequest
+    restore_count: int
+    volume_count: int
+    deadline_at: Instant | None = None
+    summary: PlanSummary | None = Field(description="null where every restore plans on its own.")
+    volumes: list[PlannedFleetVolume]
+    unplanned: list[UnplannedVolumes]
+
+
 class FleetAccount(Contract):
     """How far a fleet is, counted in volumes."""
 
@@ -137,6 +186,10 @@ class FleetRecord(Contract):
     run: int
     restore_count: int | None
     progress: FleetAccount | None = Field(description="null before its volumes are known.")
+    approval: JsonObject | None = Field(description="What waits for approval, or was approved, and by whom.")
+    plan: PlanSummary | None = Field(
+        description="Of all volumes of this run; null before it is made, and where each restore plans alone."
+    )
     failure: JsonObject | None
     cancel_requested: bool
     events: list[JsonObject] = Field(description="What was told of the fleet.")
@@ -156,6 +209,9 @@ class PrepareFleetEvent(StepEvent):
 
     run: int = Field(ge=1)
     started_at: Instant
+    approved: Approval | None = Field(
+        default=None, description="What was approved of an earlier plan; null before anything was."
+    )
 
 
 class PrepareFleetResult(Contract):
@@ -170,6 +226,12 @@ class PrepareFleetResult(Contract):
     tolerated_failure_percentage: float
     tolerated_failure_count: int
     deadline_at: Instant | None = None
+    plan: PlanSummary | None = Field(
+        default=None, description="Of all volumes together; null where every restore plans on its own."
+    )
+    question: ApprovalQuestion | None = Field(
+        default=None, description="What somebody must approve first; null where the fleet goes on."
+    )
     notify: Notify
 
 
@@ -191,4 +253,9 @@ class ReportFleetResult(Contract):
     report_key: str | None = None
     page_key: str | None = None
     cause: str | None = None
+    plan: PlanSummary | None = Field(default=None, description="Of this run.")
+    billed_usd: Usd | None = Field(
+        default=None,
+        description="What its restores have come to; null where that of a restore is not known.",
+    )
     notify: Notify

@@ -210,6 +210,27 @@ class Plan(Contract):
         return self.cost_usd - sum((part.usd for part in self.cost_parts if part.sunk), Decimal(0))
 
 
+class FleetShare(Contract):
+    """What the plan of a fleet gives one of its volumes; its restore takes it if it can still be had."""
+
+    strategy: Strategy
+    initialization_rate_mib_s: int | None = None
+    boost: Boost | None = None
+    start_at: Instant | None = None
+    ready_p90_at: Instant
+    deadline_missed: bool = False
+    cost_usd: Usd
+    sharers: Annotated[
+        int,
+        Field(description="Volumes of the fleet with fast snapshot restore of the same snapshot and zone."),
+    ] = 1
+    fast_restore_usd: Annotated[Usd, Field(description="Its part of that price.")] = Decimal(0)
+    read_beside: Annotated[
+        list[int],
+        Field(description="Bytes that the agent reads of each volume that other restores make there."),
+    ] = Field(default_factory=list)
+
+
 class Candidate(Contract):
     """A strategy as it was considered: chosen, or rejected with the reason."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ class FleetStatus(StrEnum):
     """Where a fleet is."""
 
     ACCEPTED = "accepted"
+    AWAITING_APPROVAL = "awaiting-approval"
     RESTORING = "restoring"
     READY = "ready"
     INCOMPLETE = "incomplete"
@@ -36,7 +38,7 @@ class FleetStatus(StrEnum):
         return FLEET_PREFIX + self.value
 
 
-FLEETS_RUNNING = (FleetStatus.ACCEPTED, FleetStatus.RESTORING)
+FLEETS_RUNNING = (FleetStatus.ACCEPTED, FleetStatus.AWAITING_APPROVAL, FleetStatus.RESTORING)
 
 
 def is_fleet(name: str) -> bool:
@@ -180,3 +182,21 @@ def _eta(ended: int, count: int, since: datetime, now: datetime) -> datetime | N
     if ended <= 0 or ended == count:
         return None
     return now + timedelta(seconds=(now - since).total_seconds() * (count - ended) / ended)
+
+
+Span = tuple[float, float]
+"""Of a volume that begins at once: seconds until it is its turn, and until it is at full speed."""
+
+
+def ends_of(restores: Sequence[Sequence[Span]], at_once: int) -> list[float]:
+    """When each restore has ended, in seconds, if they begin in this order and at most so many run at once.
+
+    Each restore is given by its volumes. One that begins after a volume's turn does not wait for it again.
+    """
+    running: list[float] = []
+    ends = []
+    for volumes in restores:
+        begins = heapq.heappop(running) if len(running) >= at_once else 0.0
+        ends.append(max(max(begins, turn) + ready - turn for turn, ready in volumes))
+        heapq.heappush(running, ends[-1])
+    return ends

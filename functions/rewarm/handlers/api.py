@@ -49,6 +49,7 @@ from rewarm.handlers.wiring import now, pause
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.ports.prices import Prices
+from rewarm.steps.fleet.plan_fleet import PlanFleetPorts, plan_fleet
 from rewarm.steps.fleet.routes import fleet_id_of, start_fleet
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
 from rewarm.steps.record.learned_times import get_calibration, put_calibration
@@ -107,8 +108,8 @@ class _Ports(GetRestorePorts, ApproveRestorePorts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Ec2Ports(StartRestorePorts, PlanRestorePorts):
-    """The ports of the routes that start or plan a restore."""
+class _Ec2Ports(StartRestorePorts, PlanRestorePorts, PlanFleetPorts):
+    """The ports of the routes that start or plan restores."""
 
 
 _PORTS = _Ports(
@@ -138,6 +139,8 @@ def _ec2_ports() -> _Ec2Ports:
         history=_HISTORY,
         executions=wiring.executions(),
         keeper=wiring.watching_keeper(),
+        region=wiring.settings.region,
+        most_in_stack=wiring.settings.limits.in_stack,
     )
 
 
@@ -251,6 +254,11 @@ def _drawn(result: PlanResult, name: str) -> str:
     from rewarm.charts.pictures import picture  # noqa: PLC0415
 
     return picture(result, name)
+
+
+@app.post("/fleets/plans")
+def _plan_fleet() -> JsonObject:
+    return plan_fleet(_body(), now=now(), ports=_ec2_ports()).to_json()
 
 
 @app.get("/restores")

@@ -5,20 +5,25 @@ from __future__ import annotations
 from rewarm.contracts import PrepareFleetEvent, PrepareFleetResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
+from rewarm.steps.fleet.plan_fleet import PlanFleetPorts
 from rewarm.steps.fleet.prepare_fleet import PrepareFleetPorts, prepare_fleet
-from rewarm.steps.fleet.sources import FleetSourcePorts
 
 _PORTS = PrepareFleetPorts(
-    sources=FleetSourcePorts(
+    planning=PlanFleetPorts(
         snapshots=wiring.snapshots(),
         instances=wiring.instances(),
         volumes=wiring.volumes(),
         region=wiring.settings.region,
+        fast_restores=wiring.fast_restores(),
+        prices=wiring.prices(),
+        quotas=wiring.quotas(),
+        history=wiring.history(),
+        artifacts=wiring.artifacts(),
+        most_in_stack=wiring.settings.limits.in_stack,
     ),
     artifacts=wiring.artifacts(),
     table=wiring.table(),
     bucket=wiring.settings.artifacts_bucket,
-    most_in_stack=wiring.settings.limits.in_stack,
 )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
+from rewarm.domain.units import usd_text
 from rewarm.page import text
 from rewarm.page.live import STYLE, environment
 
@@ -45,8 +47,26 @@ def _cards(account: Json) -> list[tuple[str, str, str]]:
     return [
         *counts,
         ("Restores", f"{len(account['restores']):,}", "volumes to one instance are one restore"),
-        ("Time", text.seconds_text((ended - begun).total_seconds()), run),
+        ("Time", text.seconds_text((ended - begun).total_seconds()), _planned_time(account) or run),
+        *_price(account),
     ]
+
+
+def _planned_time(account: Json) -> str | None:
+    """What the plan promised, counted from the start of the run."""
+    plan = account.get("plan")
+    if plan is None:
+        return None
+    begun, ready = (datetime.fromisoformat(at) for at in (account["startedAt"], plan["readyP90At"]))
+    return f"planned were {text.seconds_text((ready - begun).total_seconds())} (P90)"
+
+
+def _price(account: Json) -> list[tuple[str, str, str]]:
+    plan, billed = account.get("plan"), account.get("billedUsd")
+    if plan is None:
+        return []
+    price = "not known" if billed is None else usd_text(Decimal(billed))
+    return [("Price", price, f"planned were {usd_text(Decimal(str(plan['totalCostUsd'])))}")]
 
 
 def _named(snapshot: Json) -> str:

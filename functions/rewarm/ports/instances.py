@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -15,6 +15,9 @@ class Instances(Protocol):
 
     def get(self, instance_id: str) -> Instance:
         """Returns the instance with its devices. Raises TargetNotFoundError."""
+
+    def existing(self, instance_ids: Sequence[str]) -> Iterator[Instance]:
+        """Yields those of the instances that exist; whether Systems Manager reaches them is not asked."""
 
     def availability_zones(self) -> list[str]:
         """Returns the names of the Region's Availability Zones."""

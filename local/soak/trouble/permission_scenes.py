@@ -102,6 +102,20 @@ def _fleet(lab: FastLab) -> None:
     assert lab.api("GET", "/fleets")[1]["fleets"][0]["status"] == "cancelled"
 
 
+@scene("a fleet that waits for its approval")
+def _fleet_that_waits(lab: FastLab) -> None:
+    place = {"availabilityZone": "us-east-1a"}
+    items = [{"source": {"snapshotId": snapshot(lab)}, "target": place}]
+    objective = {"strategy": "provisioned-rate", "approveAboveUsd": 0}
+    asked = {"source": {"items": items}, "objective": objective}
+    assert lab.api("POST", "/fleets/plans", asked)[1]["summary"]["needsApproval"]
+    fleet_id = str(lab.api("POST", "/fleets", asked)[1]["fleetId"])
+    lab.pass_time(60)
+    assert lab.api("POST", f"/restores/{fleet_id}/approve")[0] == 202
+    lab.pass_time(1_800)
+    assert lab.api("GET", f"/fleets/{fleet_id}")[1]["status"] == "ready"
+
+
 @scene("fleets of an instance, of an image, of an encrypted snapshot and of one that is gone")
 def _sources_of_fleets(lab: FastLab) -> None:
     source = lab.region.add_instance()

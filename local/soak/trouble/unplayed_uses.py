@@ -153,6 +153,8 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     )),
     ("a snapshot that is being restored from the archive", "PrepareFleetFunctionRole",
      (("ec2:DescribeSnapshotTierStatus", "*"),)),
+    ("a fleet beside restores with a rate or fast snapshot restore", "PrepareFleetFunctionRole",
+     (("ec2:DescribeVolumeStatus", "*"), ("cloudwatch:GetMetricData", "*"))),
     ("fast snapshot restore that went on after a restore: what does it cost?", "SweepFunctionRole",
      (("pricing:GetProducts", "*"),)),
     ("a calibration that was killed: tests/workflow/test_calibration.py", "SweepFunctionRole",

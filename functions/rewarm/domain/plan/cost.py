@@ -118,6 +118,13 @@ def _down(amount: Decimal) -> Decimal:
     return amount.quantize(MICRO_DOLLAR, rounding=ROUND_DOWN)
 
 
+def shared_fast_restore(usd: Decimal, sharers: int, enabled_seconds: float) -> CostLine:
+    """A volume's part of a price that volumes of several restores of a fleet share."""
+    minutes = max(FSR_MINIMUM_MINUTES, math.ceil(enabled_seconds / 60))
+    arithmetic = f"its part of the fleet's plan, for {count_text(sharers, 'volume')} of the same snapshot"
+    return CostLine("Fast snapshot restore", usd, arithmetic, seconds=minutes * 60.0)
+
+
 def already_enabled_elsewhere() -> CostLine:
     """Somebody else has enabled it, and pays for it."""
     return CostLine("Fast snapshot restore", Decimal(0), "enabled already, so nothing is added")

@@ -12,14 +12,25 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rewarm.domain.model import PriceBook, Strategy
-from rewarm.domain.plan import reasons
+from rewarm.domain.plan import cost, reasons
 from rewarm.domain.plan.allocation import allocate
-from rewarm.domain.plan.estimates import Estimate, Outcome, PlanObjective, is_late, over_budget
-from rewarm.domain.plan.estimators import ESTIMATORS
+from rewarm.domain.plan.estimates import (
+    Estimate,
+    EstimateLimits,
+    Infeasible,
+    Outcome,
+    PlanObjective,
+    is_late,
+    over_budget,
+)
+from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
-from rewarm.domain.plan.mixes import rank
+from rewarm.domain.plan.mixes import Mix, rank
 
-__all__ = ["Considered", "Decision", "PlanObjective", "PlannedEstimate", "choose", "choose_all"]
+__all__ = [
+    "Considered", "Decision", "PlanObjective", "PlannedEstimate", "Share",
+    "carry_out", "choose", "choose_all", "choose_briefly",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +65,24 @@ class Decision:
     """How much less another mix of strategies for all volumes could cost at most."""
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What the plan of a fleet gives one of its volumes."""
+
+    strategy: Strategy
+    rate_mib_s: int | None = None
+    wait_seconds: float = 0.0
+    """Until the fleet's other volumes have left it the Region's rate."""
+    is_late: bool = False
+    """The plan of the fleet has it later than the deadline."""
+    sharers: int = 1
+    """Volumes of the fleet that take fast snapshot restore of this snapshot in this zone."""
+    fast_restore_usd: Decimal = Decimal(0)
+    """Its part of the price of fast snapshot restore."""
+    read_beside: tuple[int, ...] = ()
+    """What the agent reads on its instance for other restores of the fleet, in bytes."""
+
+
 def choose(facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> Decision:
     """For one volume, beside others only so far as its facts say. Raises NoStrategyFitsError."""
     return _choose([facts], objective, book)[0]
@@ -64,11 +93,98 @@ def choose_all(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: P
     return _choose(beside_each_other(volumes), objective, book)
 
 
-def _choose(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[Decision]:
+def choose_briefly(
+    volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook
+) -> list[Decision]:
+    """As choose_all, without what takes over and what was rejected: for thousands of volumes.
+
+    Raises NoStrategyFitsError.
+    """
+    mix = _mix(volumes, objective, book)
+    could_save = mix.usd - mix.least_usd
+    decisions = []
+    for best, own in zip(mix.estimates, _own_objectives(mix.estimates, objective), strict=True):
+        why = reasons.why(best, [best], objective, is_proven=mix.is_proven)
+        planned = PlannedEstimate(best, why, is_late(best, objective))
+        considered = (Considered(best.strategy, best, chosen=True, reason=why),)
+        decisions.append(Decision(planned, (), considered, own.budget_usd, could_save))
+    return decisions
+
+
+def carry_out(
+    volumes: Sequence[VolumeFacts], shares: Sequence[Share], objective: PlanObjective, book: PriceBook
+) -> list[Decision] | str:
+    """The decisions of a restore that takes what the plan of its fleet gives it, by the facts of now.
+
+    Where that cannot be had any more, is too late or too dear by now, returns why, as a clause.
+    """
+    beside = beside_each_other(volumes)
+    found: list[Estimate] = []
+    for index, share in enumerate(shares):
+        outcome = _as_given(index, volumes, shares, objective, book)
+        if isinstance(outcome, Infeasible):
+            return outcome.reason
+        if is_late(outcome, objective) and not share.is_late:
+            return f"{share.strategy} would be too late by now"
+        found.append(outcome)
+    needed = sum(share.rate_mib_s or 0 for share in shares if not share.wait_seconds)
+    left = volumes[0].rate_quota_left_mib_s
+    if needed > left:
+        return f"the Region's quota leaves {left:,} MiB/s of the {needed:,} MiB/s that it gives"
+    price = sum((estimate.decidable_usd for estimate in found), Decimal(0))
+    if objective.budget_usd is not None and price > objective.budget_usd:
+        return "it costs more by now"
+    return [
+        _explained(facts, best, own, book, is_proven=False)
+        for facts, best, own in zip(beside, found, _own_objectives(found, objective), strict=True)
+    ]
+
+
+def _as_given(
+    index: int,
+    volumes: Sequence[VolumeFacts],
+    shares: Sequence[Share],
+    objective: PlanObjective,
+    book: PriceBook,
+) -> Outcome:
+    """The estimate of one volume by its share; only a boost is chosen anew, as low as is in time."""
+    facts, share = volumes[index], shares[index]
+    if share.strategy is Strategy.PROVISIONED_RATE and share.rate_mib_s is not None:
+        return at_rate(replace(facts, queue_seconds=share.wait_seconds), book, share.rate_mib_s)
+    others = [
+        volume.read_bytes
+        for place, (volume, other) in enumerate(zip(volumes, shares, strict=True))
+        if place != index and other.strategy.reads_with_agent
+    ]
+    enabled = {
+        volume.place
+        for volume, other in zip(volumes, shares, strict=True)
+        if other.strategy is Strategy.FAST_SNAPSHOT_RESTORE and not volume.fast_restore_runs
+    }
+    given = replace(
+        facts,
+        read_beside=tuple(sorted([*others, *share.read_beside])),
+        volumes_of_snapshot=share.sharers,
+        snapshots_of_restore=len(enabled),
+    )
+    outcome = ESTIMATORS[share.strategy](given, book, EstimateLimits(objective.deadline_seconds))
+    if isinstance(outcome, Infeasible) or not share.fast_restore_usd:
+        return outcome
+    line = cost.shared_fast_restore(share.fast_restore_usd, share.sharers, outcome.times.ready_p90)
+    return replace(outcome, parts=(*(part for part in outcome.parts if part.sunk), line))
+
+
+def _mix(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> Mix:
+    """Raises NoStrategyFitsError."""
     mix = allocate(volumes, objective, book)
-    chosen = mix.estimates if mix is not None else ()
-    if mix is None or (objective.strict and any(is_late(best, objective) for best in chosen)):
+    if mix is None or (objective.strict and any(is_late(best, objective) for best in mix.estimates)):
         raise _refusal(volumes, objective, book)
+    return mix
+
+
+def _choose(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[Decision]:
+    mix = _mix(volumes, objective, book)
+    chosen = mix.estimates
     return [
         replace(
             _explained(facts, best, own, book, is_proven=mix.is_proven),

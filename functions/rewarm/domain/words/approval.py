@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import NamedTuple
 
-from rewarm.domain.units import clock_text, iso, usd_text
+from rewarm.domain.units import clock_text, count_text, iso, usd_text
 from rewarm.domain.words.message import AnnouncedVolume, Message, Severity
 from rewarm.domain.words.plan import plan_lines, subject_of
 from rewarm.domain.words.schedule import PlannedGroup
@@ -25,6 +26,9 @@ class ApprovalFacts:
     until: datetime
     ready_p90_at: datetime
     deadline_at: datetime | None
+    volumes_of_fleet: int | None = None
+    """Of a fleet, whose message names no single volume."""
+    why: str = ""
 
 
 def approval(restore_id: str, facts: ApprovalFacts) -> Message:
@@ -37,18 +41,38 @@ def approval(restore_id: str, facts: ApprovalFacts) -> Message:
     ]
     if facts.deadline_at is not None:
         fields.append(("Deadline", clock_text(facts.deadline_at)))
-    path = f"/restores/{restore_id}"
+    place = _place(restore_id, facts)
+    approve = f"/restores/{restore_id}/approve"
     return Message(
         event="approval",
         restore_id=restore_id,
-        title=f"Approval needed, {usd_text(facts.usd)}: {subject_of(facts.volumes)}",
-        text="\n".join([facts.reason, *plan_lines(facts.volumes, facts.groups)]),
+        kind=place.kind.capitalize(),
+        title=f"Approval needed, {usd_text(facts.usd)}: {place.subject}",
+        text="\n".join([facts.reason, *place.lines]),
         severity=Severity.WARNING,
         fields=tuple(fields),
         next_steps=(
-            f"To approve: rewarm approve {restore_id} (or POST {path}/approve).",
-            f"To cancel: rewarm cancel {restore_id} (or DELETE {path}).",
-            f"If nobody approves it by {until}, the restore fails. Nothing was made so far.",
+            f"To approve: rewarm approve {restore_id} (or POST {approve}).",
+            f"To cancel: {place.cancel} {restore_id} (or DELETE {place.path}).",
+            f"If nobody approves it by {until}, the {place.kind} fails. Nothing was made so far.",
         ),
-        links=(("restore", path), ("approve", f"{path}/approve?askedAt={iso(facts.asked_at)}")),
+        links=((place.kind, place.path), ("approve", f"{approve}?askedAt={iso(facts.asked_at)}")),
     )
+
+
+class _Subject(NamedTuple):
+    """What differs between a restore and a fleet."""
+
+    kind: str
+    path: str
+    cancel: str
+    subject: str
+    lines: Sequence[str]
+
+
+def _place(name: str, facts: ApprovalFacts) -> _Subject:
+    if facts.volumes_of_fleet is None:
+        subject, lines = subject_of(facts.volumes), plan_lines(facts.volumes, facts.groups)
+        return _Subject("restore", f"/restores/{name}", "rewarm cancel", subject, lines)
+    subject = f"{count_text(facts.volumes_of_fleet, 'volume')} of {name}"
+    return _Subject("fleet", f"/fleets/{name}", "rewarm fleet cancel", subject, [facts.why])

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 
-from rewarm.domain.units import clock_text, count_text
+from rewarm.domain.units import clock_text, count_text, duration_text, usd_text
 from rewarm.domain.words.message import Message, Severity
 
 KIND = "Fleet"
 MOST_NAMED = 5
 """Failed volumes that a message names; the report has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPrice:
+    """What the plan of a run says, and what has come of it once the run is over."""
+
+    usd: Decimal
+    ready_at: datetime
+    why: str = ""
+    could_save_usd: Decimal = Decimal(0)
+    billed_usd: Decimal | None = None
+    """By Rewarm's own clock; None where a part of it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +38,69 @@ class FleetEnd:
     """A line for each volume that is not ready."""
     cause: str | None = None
     """Why the fleet ended before its restores had."""
+    price: FleetPrice | None = None
 
 
-def planned(
-    fleet_id: str, *, volumes: int, restores: int, at_once: int, run: int, deadline_at: datetime | None
-) -> Message:
-    """The message that the restores of a run begin."""
-    again = "" if run == 1 else " Volumes that are ready already are not restored again."
+@dataclass(frozen=True, slots=True)
+class FleetStart:
+    """The restores of a run that begin now."""
+
+    volumes: int
+    restores: int
+    at_once: int
+    run: int
+    deadline_at: datetime | None
+    price: FleetPrice | None = None
+    """None where each of them plans on its own."""
+
+
+def planned(fleet_id: str, start: FleetStart) -> Message:
+    """The message that the restores of a run begin, with the plan of all."""
+    deadline_at, price = start.deadline_at, start.price
+    again = "" if start.run == 1 else " Volumes that are ready already are not restored again."
     until = f", to be ready by {clock_text(deadline_at)}" if deadline_at is not None else ""
-    parallel = f", at most {at_once:,} at once" if at_once < restores else ""
-    return _message(
+    parallel = f", at most {start.at_once:,} at once" if start.at_once < start.restores else ""
+    message = _message(
         "fleet-planned",
         fleet_id,
-        f"{count_text(volumes, 'volume')} of {fleet_id} will be restored",
-        f"{count_text(restores, 'restore')} begin now{parallel}{until}. Volumes to one instance are one "
-        f"restore.{again}",
-        Severity.INFO,
+        f"{count_text(start.volumes, 'volume')} of {fleet_id} will be restored{_for(price, deadline_at)}",
+        f"{count_text(start.restores, 'restore')} begin now{parallel}{until}. Volumes to one instance are "
+        f"one restore.{again}{_plan(price, deadline_at)}",
+        Severity.WARNING if _late_seconds(price, deadline_at) > 0 else Severity.INFO,
         next_steps=(f"GET /fleets/{fleet_id} shows how far it is; DELETE stops it.",),
     )
+    return message if price is None else replace(message, fields=tuple(_fields(price, deadline_at)))
+
+
+def _late_seconds(price: FleetPrice | None, deadline_at: datetime | None) -> float:
+    if price is None or deadline_at is None:
+        return 0.0
+    return (price.ready_at - deadline_at).total_seconds()
+
+
+def _for(price: FleetPrice | None, deadline_at: datetime | None) -> str:
+    if price is None:
+        return ""
+    late = ", too late" if _late_seconds(price, deadline_at) > 0 else ""
+    return f" for {usd_text(price.usd)}{late}"
+
+
+def _plan(price: FleetPrice | None, deadline_at: datetime | None) -> str:
+    if price is None:
+        return " There is no plan for all: each restore plans on its own."
+    late = _late_seconds(price, deadline_at)
+    if late <= 0:
+        return f" {price.why}"
+    by = duration_text(late)
+    return f" {price.why} The fleet cannot meet its deadline: the last volume is {by} too late (P90)."
+
+
+def _fields(price: FleetPrice, deadline_at: datetime | None) -> Iterator[tuple[str, str]]:
+    save = f"; another mix could cost at most {usd_text(price.could_save_usd)} less"
+    yield "Price", usd_text(price.usd) + (save if price.could_save_usd else "")
+    yield "Full speed expected by", f"{clock_text(price.ready_at)} (P90)"
+    if deadline_at is not None:
+        yield "Deadline", clock_text(deadline_at)
 
 
 def progress(fleet_id: str, *, counts: Mapping[str, int], volumes: int, eta: datetime | None) -> Message:
@@ -60,7 +118,19 @@ def progress(fleet_id: str, *, counts: Mapping[str, int], volumes: int, eta: dat
 
 
 def ended(fleet_id: str, end: FleetEnd) -> Message:
-    """The message of a fleet that is over."""
+    """The message of a fleet that is over, with what was planned and what has come of it."""
+    message = _ended(fleet_id, end)
+    if end.price is None:
+        return message
+    billed = "not known yet" if end.price.billed_usd is None else usd_text(end.price.billed_usd)
+    fields = (
+        ("Price", f"{billed}; planned were {usd_text(end.price.usd)}"),
+        ("Full speed was expected by", f"{clock_text(end.price.ready_at)} (P90)"),
+    )
+    return replace(message, fields=fields)
+
+
+def _ended(fleet_id: str, end: FleetEnd) -> Message:
     missing = end.volume_count - end.ready
     if end.verdict == "ready":
         title = f"{fleet_id} is ready: {count_text(end.volume_count, 'volume')} at full speed"

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from rewarm.contracts import AnnounceEvent, AnnounceResult, VolumeAssignment
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError, ThrottledError
+from rewarm.domain.fleets import is_fleet
 from rewarm.domain.units import iso
 from rewarm.domain.words.message import Message
 from rewarm.ports.artifacts import Artifacts
@@ -96,9 +97,14 @@ def _link(event: AnnounceEvent, links: PageLinks | None) -> JsonObject:
     """The link to the page of the restore, or of the volume where it has its own, and when the link ends."""
     until = event.now + LINK_LASTS
     with suppress(RestoreError):
-        if links is not None and not event.event.startswith(WITHOUT_PAGE):
+        if links is not None and _has_page(event):
             return {"reportUrl": links.link(_page(event), until=until), "reportUntil": iso(until)}
     return {"reportUrl": None, "reportUntil": None}
+
+
+def _has_page(event: AnnounceEvent) -> bool:
+    is_before = event.event == "approval" and is_fleet(event.restore_id)
+    return not (is_before or event.event.startswith(WITHOUT_PAGE))
 
 
 def _page(event: AnnounceEvent) -> LinkedPage:

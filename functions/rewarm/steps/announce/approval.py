@@ -1,9 +1,10 @@
-"""State `Announce Approval`: the restore waits with its plan until somebody approves it."""
+"""State `Announce Approval`: the restore or the fleet waits with its plan until somebody approves it."""
 
 from __future__ import annotations
 
 from rewarm.contracts import AnnounceEvent, ApprovalQuestion, PlanSummary, VolumePlan
 from rewarm.contracts.base import Contract, Instant, JsonObject
+from rewarm.contracts.request import Notify
 from rewarm.domain.words import approval as words
 from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable
@@ -16,8 +17,11 @@ class ApprovalDetails(Contract):
 
     question: ApprovalQuestion
     summary: PlanSummary
-    plans: list[VolumePlan]
+    plans: list[VolumePlan] = []
     deadline_at: Instant | None = None
+    volume_count: int | None = None
+    """Of a fleet, which has no plans in its message."""
+    notify: Notify | None = None
 
 
 def note_asked(event: AnnounceEvent, table: RestoreTable) -> None:
@@ -38,5 +42,7 @@ def approval(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonOb
         until=question.until,
         ready_p90_at=details.summary.ready_p90_at,
         deadline_at=details.deadline_at,
+        volumes_of_fleet=details.volume_count,
+        why=details.summary.why,
     )
     return words.approval(event.restore_id, facts), {}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rewarm.contracts import AnnounceEvent
+from decimal import Decimal
+
+from rewarm.contracts import AnnounceEvent, PlanSummary
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.fleets import FleetAccount, PrepareFleetResult, ReportFleetResult
 from rewarm.contracts.request import Notify
@@ -38,15 +40,21 @@ def planned(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObj
     """The message that the restores of a run begin."""
     details = FleetPlanDetails.model_validate(event.details)
     prepared = details.prepared
-    message = words.planned(
-        event.restore_id,
+    start = words.FleetStart(
         volumes=prepared.volume_count,
         restores=prepared.restore_count,
         at_once=prepared.max_concurrency,
         run=details.run,
         deadline_at=prepared.deadline_at,
+        price=_price(prepared.plan),
     )
-    return message, {}
+    return words.planned(event.restore_id, start), {}
+
+
+def _price(plan: PlanSummary | None, billed_usd: Decimal | None = None) -> words.FleetPrice | None:
+    if plan is None:
+        return None
+    return words.FleetPrice(plan.total_cost_usd, plan.ready_p90_at, plan.why, plan.could_save_usd, billed_usd)
 
 
 def progress(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
@@ -66,7 +74,8 @@ def ended(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObjec
         f"{_named(one.snapshot)} ({one.restore_id}): {one.cause or 'its restore says why'}"
         for one in report.failed
     ]
-    end = words.FleetEnd(report.verdict, report.volume_count, report.ready, failed, report.cause)
+    price = _price(report.plan, report.billed_usd)
+    end = words.FleetEnd(report.verdict, report.volume_count, report.ready, failed, report.cause, price)
     changes = {
         "finishedAt": iso(event.now),
         "failure": {"cause": report.cause} if report.cause else None,

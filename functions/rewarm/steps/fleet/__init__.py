@@ -1,7 +1,7 @@
 """How a fleet becomes restores, how far it is, and how it ends.
 
 States: Prepare Fleet, Report Fleet.
-Routes: start_fleet, get_fleet, list_fleets, cancel_fleet, redrive_fleet (all in routes).
+Routes: plan_fleet, start_fleet, get_fleet, list_fleets, cancel_fleet, redrive_fleet (others in routes).
 
 - progress: how far a fleet is, by the records of its restores
 - requests: the requests of the restores, of which each has the volumes of one instance

@@ -1,7 +1,7 @@
 """State `Prepare Fleet`: which restores a run of a fleet has, written where the Distributed Map reads them.
 
 The first run has all volumes. Each further run has those that are not ready, under new ids. The state may be
-tried again: it then writes the same restores.
+tried again: it then writes the same restores. Where an approval took long, it plans the same restores again.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
+from rewarm.contracts import PlanSummary
 from rewarm.contracts.fleets import FleetRequest, PrepareFleetEvent, PrepareFleetResult
 from rewarm.domain.errors import RestoreCancelledError, RestoreNotFoundError
 from rewarm.domain.fleet_members import MOST_VOLUMES
@@ -18,6 +19,7 @@ from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
+from rewarm.steps.fleet.plan_fleet import PlanFleetPorts, places_of_fleet, planned
 from rewarm.steps.fleet.progress import keep_volumes, kept_volumes, read_json, states_of
 from rewarm.steps.fleet.requests import (
     FleetRestore,
@@ -27,25 +29,31 @@ from rewarm.steps.fleet.requests import (
     source_of,
     trigger_of,
 )
-from rewarm.steps.fleet.sources import FleetSourcePorts, resolve_fleet
-from rewarm.steps.record.bucket import fleet_items_key, fleet_request_key, fleet_results_prefix
+from rewarm.steps.fleet.sources import resolve_fleet
+from rewarm.steps.plan.planning import question_of
+from rewarm.steps.record.bucket import (
+    fleet_items_key,
+    fleet_plan_key,
+    fleet_request_key,
+    fleet_results_prefix,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareFleetPorts:
     """The ports that prepare_fleet needs."""
 
-    sources: FleetSourcePorts
+    planning: PlanFleetPorts
     artifacts: Artifacts
     table: RestoreTable
     bucket: str
     """Where the Distributed Map reads and writes."""
-    most_in_stack: int
-    """How many restores of the stack may run at once."""
 
 
 def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> PrepareFleetResult:
-    """Raises InvalidRequestError, RestoreCancelledError, and every error of what the source names."""
+    """Raises InvalidRequestError, RestoreCancelledError, NoStrategyFitsError, and every error of what the
+    source names.
+    """
     fleet_id = event.restore_id
     record = ports.table.get(fleet_id) or {}
     if record.get("cancelRequested"):
@@ -53,23 +61,33 @@ def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> Prepare
     request = _request(fleet_id, ports.artifacts)
     deadline_at = _deadline(request, event.started_at)
     last_run, volumes = kept_volumes(fleet_id, ports.artifacts)
-    if last_run != event.run:
+    if last_run != event.run or event.approved is not None:
         kept, restores = _restores(event, request, volumes, ports)
-        trigger = trigger_of(fleet_id, deadline_at)
-        items = [restore.to_item(trigger) for restore in restores]
+        plan = planned(
+            request,
+            restores,
+            ports.planning,
+            deadline_at=deadline_at,
+            now=event.now,
+            approved_usd=event.approved.usd if event.approved else None,
+        )
+        ports.artifacts.put_json(fleet_plan_key(fleet_id, event.run), plan.answer.to_json())
+        items = plan.to_items(trigger_of(fleet_id, deadline_at))
         ports.artifacts.put_json(fleet_items_key(fleet_id, event.run), items)
         volumes = [*kept, *(volume for restore in restores for volume in restore.volumes)]
         keep_volumes(fleet_id, event.run, volumes, ports.artifacts)
     own = restore_ids_of(fleet_id, event.run, volumes)
+    summary = read_json(fleet_plan_key(fleet_id, event.run), ports.artifacts).get("summary")
+    plan_summary = PlanSummary.model_validate(summary) if summary else None
     noted: JsonObject = {
         "status": FleetStatus.RESTORING.recorded,
         VOLUME_COUNT: len(volumes),
         "readyBefore": sum(volume.restore_id not in own for volume in volumes),
         "restoreCount": len({volume.restore_id for volume in volumes}),
         "deadlineAt": iso(deadline_at) if deadline_at else None,
+        "plan": summary,
     }
     ports.table.update(fleet_id, noted)
-    most = min(request.max_concurrency or MOST_VOLUMES, ports.most_in_stack)
     tolerated = request.tolerated_failure_count
     return PrepareFleetResult(
         bucket=ports.bucket,
@@ -77,10 +95,12 @@ def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> Prepare
         results_prefix=fleet_results_prefix(fleet_id, event.run),
         restore_count=len(own),
         volume_count=sum(volume.restore_id in own for volume in volumes),
-        max_concurrency=most,
+        max_concurrency=places_of_fleet(request, ports.planning.most_in_stack),
         tolerated_failure_percentage=request.tolerated_failure_percentage,
         tolerated_failure_count=MOST_VOLUMES if tolerated is None else tolerated,
         deadline_at=deadline_at,
+        plan=plan_summary,
+        question=question_of(plan_summary, deadline_at, event.now) if plan_summary else None,
         notify=request.notify,
     )
 
@@ -105,7 +125,7 @@ def _restores(
 ) -> tuple[list[FleetVolume], list[FleetRestore]]:
     """The volumes that are ready and stay as they are, and the restores of this run."""
     if not volumes:
-        found = resolve_fleet(source_of(request), ports.sources)
+        found = resolve_fleet(source_of(request), ports.planning)
         items: list[JsonObject] = [asdict(item) for item in found]
         return [], restores_of(event.restore_id, items, request, run=event.run)
     ready = {volume for volume, state in states_of(volumes, ports.table) if state == READY}

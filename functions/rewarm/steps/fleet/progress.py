@@ -6,9 +6,10 @@ A record is read in parts of a hundred, so ten thousand volumes cost a hundred c
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from rewarm.contracts.fleets import FailedVolumeOfFleet, FleetAccount, SlowRestoreOfFleet
@@ -76,6 +77,13 @@ def states_of(volumes: Sequence[FleetVolume], table: RestoreTable) -> list[tuple
         (volume, found.get(volume.restore_id, NOT_BEGUN).state_of(volume.index, ended=ENDED))
         for volume in volumes
     ]
+
+
+def billed_usd(restore_ids: Iterable[str], table: RestoreTable) -> Decimal | None:
+    """What these restores have come to; None where it is not known of one that began."""
+    found = table.get_each(list(restore_ids), ("billedUsd",)).values()
+    sums = [None if record.get("billedUsd") is None else Decimal(record["billedUsd"]) for record in found]
+    return None if None in sums else sum((usd for usd in sums if usd is not None), Decimal(0))
 
 
 def _standings(volumes: Sequence[FleetVolume], table: RestoreTable) -> dict[str, RestoreStanding]:

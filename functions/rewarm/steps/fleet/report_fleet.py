@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rewarm.contracts import PlanSummary
 from rewarm.contracts.fleets import FleetVerdict, ReportFleetEvent, ReportFleetResult
 from rewarm.domain.fleets import FleetProgress, FleetVolume
 from rewarm.domain.units import iso
@@ -17,7 +18,8 @@ from rewarm.domain.words.failures import explain
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.fleet.progress import account_of, kept_volumes, notify_of, progress
+from rewarm.steps.fleet.progress import account_of, billed_usd, kept_volumes, notify_of, progress
+from rewarm.steps.fleet.requests import restore_ids_of
 from rewarm.steps.record.bucket import report_keys
 
 TOO_MANY_FAILED = "States.ExceedToleratedFailureThreshold"
@@ -44,6 +46,8 @@ def report_fleet(event: ReportFleetEvent, ports: ReportFleetPorts) -> ReportFlee
     found = progress(volumes, table=ports.table, since=event.started_at, now=event.now)
     verdict = _verdict(found, record, event)
     why = explain(event.failure.error, event.failure.cause) if event.failure is not None else None
+    plan = record.get("plan")
+    billed = billed_usd(restore_ids_of(fleet_id, event.run, volumes), ports.table)
     account: JsonObject = {
         "fleetId": fleet_id,
         "verdict": verdict,
@@ -52,6 +56,8 @@ def report_fleet(event: ReportFleetEvent, ports: ReportFleetPorts) -> ReportFlee
         "finishedAt": iso(event.now),
         "deadlineAt": record.get("deadlineAt"),
         "failure": {"error": why.error, "cause": why.sentence} if why is not None else None,
+        "plan": plan,
+        "billedUsd": None if billed is None else str(billed),
         "progress": account_of(found, most=None).to_json(),
         "restores": _restores(volumes),
     }
@@ -68,6 +74,8 @@ def report_fleet(event: ReportFleetEvent, ports: ReportFleetPorts) -> ReportFlee
         report_key=report_key,
         page_key=page_key if page is not None else None,
         cause=why.sentence if why is not None else None,
+        plan=PlanSummary.model_validate(plan) if plan else None,
+        billed_usd=billed,
         notify=notify_of(fleet_id, ports.artifacts),
     )
 

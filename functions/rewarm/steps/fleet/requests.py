@@ -11,7 +11,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
+
+from pydantic.alias_generators import to_snake
 
 from rewarm.contracts import RestoreRequest, Trigger, parse_restore_request
 from rewarm.contracts.fleet_source import parse_fleet_members
@@ -38,11 +41,19 @@ class FleetRestore:
     request: RestoreRequest
     volumes: tuple[FleetVolume, ...]
 
-    def to_item(self, trigger: Trigger) -> JsonObject:
-        """As the Distributed Map reads it."""
+    def to_item(
+        self, trigger: Trigger, *, budget_usd: Decimal | None = None, shares: list[JsonObject] | None = None
+    ) -> JsonObject:
+        """As the Distributed Map reads it, with its parts of the fleet's budget and plan.
+
+        What needs approval, the fleet asks for all of its restores.
+        """
+        update = {"max_cost_usd": budget_usd, "approve_above_usd": None, "approve_replace": False}
+        objective = self.request.objective.model_copy(update=update)
+        request = self.request.model_copy(update={"objective": objective})
         return {
             "restoreId": self.restore_id,
-            "input": {"request": self.request.to_json(), "trigger": trigger.to_json()},
+            "input": {"request": request.to_json(), "trigger": trigger.to_json(), "fleetShares": shares},
         }
 
 
@@ -91,7 +102,8 @@ def restores_of(
         for group in groups.values()
         for first in range(0, len(group), MOST_LISTED)
     ]
-    return [_restore(_restore_id(fleet_id, run, number), part, request) for number, part in enumerate(parts)]
+    shared = request.model_dump(mode="json", by_alias=True, include={"objective", *map(to_snake, SHARED)})
+    return [_restore(_restore_id(fleet_id, run, number), part, shared) for number, part in enumerate(parts)]
 
 
 def _group(place: int, item: Mapping[str, Any]) -> str:
@@ -121,14 +133,12 @@ def _restore_id(fleet_id: str, run: int, number: int) -> str:
 
 
 def _restore(
-    restore_id: str, part: Sequence[tuple[int, Mapping[str, Any]]], request: FleetRequest
+    restore_id: str, part: Sequence[tuple[int, Mapping[str, Any]]], shared: JsonObject
 ) -> FleetRestore:
-    whole = request.to_json()
     body = {
         **(_alone(part[0][1]) if len(part) == 1 else _together([item for _, item in part])),
-        "objective": whole["objective"],
+        **shared,
         "notify": QUIET,
-        **{name: whole[name] for name in SHARED},
     }
     try:
         checked = parse_restore_request(body)

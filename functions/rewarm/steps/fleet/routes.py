@@ -92,6 +92,8 @@ def get_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObject:
         "run": int(record.get("run") or 1),
         "restoreCount": record.get("restoreCount"),
         "progress": found,
+        "approval": record.get("approval"),
+        "plan": record.get("plan"),
         "failure": record.get("failure"),
         "cancelRequested": bool(record.get("cancelRequested")),
         "events": record.get("events") or [],
@@ -136,6 +138,7 @@ def redrive_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObj
         **_run(fleet_id, run + 1, now, ports),
         "finishedAt": None,
         "failure": None,
+        "plan": None,
         "cancelRequested": False,
         "endedTold": None,
     }

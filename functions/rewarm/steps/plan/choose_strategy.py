@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rewarm.contracts import ApprovalQuestion, ChooseStrategyEvent, ChooseStrategyResult, PlanSummary
-from rewarm.domain.plan.approval import open_until
+from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.holds import Pace
-from rewarm.steps.plan.planning import PlanningPorts, approval_rule, plan_volumes
+from rewarm.steps.plan.plan_notes import few_notes
+from rewarm.steps.plan.planning import PlanningPorts, approval_rule, gather, plan_shares, question_of
 from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
 from rewarm.steps.select.admission import turn_notes, turn_of_volumes
-
-MOST_NOTES = 20
-"""How many notes a message has room for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,40 +30,21 @@ def choose_strategy(
     turns = [event.now for _ in volumes]
     if not event.request.dry_run:
         turns = turn_of_volumes(len(volumes), ports.pace, event.now)
-    planned = plan_volumes(
-        event.request,
-        volumes,
-        ports,
-        deadline_at=event.deadline_at,
-        rule=approval_rule(event.request, event.approved.usd if event.approved else None),
-        now=max(turns),
-    )
+    now = max(turns)
+    book = ports.prices.book(now=now)
+    cases = gather(event.request, volumes, ports, deadline_at=event.deadline_at, now=now)
+    rule = approval_rule(event.request, event.approved.usd if event.approved else None)
+    planned = plan_shares(cases, event.fleet_shares or (), book, rule, now=now)
     plans = [
         plan.model_copy(update={"starts_at": turn}) for plan, turn in zip(planned.plans, turns, strict=True)
     ]
-    notes = _few([*turn_notes(max(turns), event.now), *planned.summary.notes])
+    notes = few_notes([*turn_notes(now, event.now), *planned.summary.notes])
     return ChooseStrategyResult(
         plans_key=write_plans(event.restore_id, plans, ports.artifacts),
         indexes=[plan.volume.index for plan in plans],
         summary=planned.summary.model_copy(update={"notes": notes}),
-        question=_question(event, planned.summary),
+        question=None
+        if event.request.dry_run
+        else question_of(planned.summary, event.deadline_at, event.now),
         plans=plans if is_small(plans) else [],
     )
-
-
-def _question(event: ChooseStrategyEvent, summary: PlanSummary) -> ApprovalQuestion | None:
-    """What somebody must approve first."""
-    if summary.needs_approval is None or event.request.dry_run:
-        return None
-    return ApprovalQuestion(
-        asked_at=event.now,
-        until=open_until(event.now, event.deadline_at, summary.ready_p90_at),
-        usd=summary.total_cost_usd,
-        reason=summary.needs_approval,
-    )
-
-
-def _few(notes: list[str]) -> list[str]:
-    """The first notes; the others are in the plans, with their volumes."""
-    more = len(notes) - MOST_NOTES
-    return notes if more <= 0 else [*notes[:MOST_NOTES], f"And {more} notes more, in the plans."]

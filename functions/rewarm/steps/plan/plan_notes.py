@@ -21,6 +21,10 @@ from rewarm.domain.volume.volume_types import VOLUME_TYPES, speed
 CENT, MUCH_DEARER = Decimal("0.01"), Decimal("0.25")
 """Less is no reason to think again."""
 MOST_PASSED_OVER = 5
+MOST_NAMED = 40
+"""Snapshots in one sentence; a restore with a list has no more."""
+MOST_NOTES = 20
+"""How many notes a message has room for."""
 _OLDER = "older than "
 
 
@@ -137,7 +141,7 @@ def _of_unknown_size(plans: Sequence[VolumePlan]) -> Iterator[str]:
     unknown = [plan for plan in plans if plan.volume.data_bytes_from == "volumeSize"]
     if not unknown:
         return
-    names = ", ".join(sorted({plan.volume.snapshot_id for plan in unknown}))
+    names = _few_names(sorted({plan.volume.snapshot_id for plan in unknown}))
     yield (
         f"EC2 does not say how much data {names} holds, so this plan counts the whole volume, the most that "
         "it can be. A restore lists the blocks first: its plan costs no more, and is in time wherever this "
@@ -152,6 +156,18 @@ def _of_unknown_size(plans: Sequence[VolumePlan]) -> Iterator[str]:
             f"With half the data, full speed comes within {half} instead of {duration_text(counted)} (P90)"
             f"{price}."
         )
+
+
+def _few_names(names: Sequence[str]) -> str:
+    """The first ones: a fleet has up to ten thousand."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} others" if more > 0 else "")
+
+
+def few_notes(notes: Sequence[str]) -> list[str]:
+    """The first notes; the others are in the plans, with their volumes."""
+    more = len(notes) - MOST_NOTES
+    return list(notes) if more <= 0 else [*notes[:MOST_NOTES], f"And {more} notes more, in the plans."]
 
 
 def _halved_seconds(plan: VolumePlan) -> float:

@@ -10,10 +10,12 @@ from decimal import Decimal
 from typing import Any
 
 from rewarm.contracts import (
+    ApprovalQuestion,
     Basis,
     Boost,
     Candidate,
     CostPart,
+    FleetShare,
     Plan,
     PlannedVolumes,
     PlanSummary,
@@ -21,14 +23,24 @@ from rewarm.contracts import (
     VolumeAssignment,
     VolumePlan,
 )
-from rewarm.domain.model import BLOCK_BYTES, PriceBook, Strategy, VolumeSettings
+from rewarm.domain.model import BLOCK_BYTES, FastSnapshotRestore, PriceBook, Strategy, VolumeSettings
 from rewarm.domain.plan import cost
-from rewarm.domain.plan.approval import ApprovalRule
+from rewarm.domain.plan.approval import ApprovalRule, open_until
 from rewarm.domain.plan.copying import CopySource, choose_with_copies
 from rewarm.domain.plan.estimates import Estimate
 from rewarm.domain.plan.facts import CloneSource, UnusedQuotas, VolumeFacts, beside_each_other
-from rewarm.domain.plan.strategy import Considered, Decision, PlannedEstimate, PlanObjective, choose_all
-from rewarm.domain.time.measured import Phase
+from rewarm.domain.plan.strategy import (
+    Considered,
+    Decision,
+    PlannedEstimate,
+    PlanObjective,
+    Share,
+    carry_out,
+    choose_all,
+    choose_briefly,
+)
+from rewarm.domain.time.measured import Likeness, Phase
+from rewarm.domain.time.timings import Timings
 from rewarm.domain.units import ceil_seconds, duration_text, usd_text
 from rewarm.domain.volume.volume_types import speed
 from rewarm.ports.instances import Instances
@@ -37,7 +49,11 @@ from rewarm.ports.restores import History
 from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.steps.plan import schedule
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
-from rewarm.steps.record.learned_times import known_priors, known_records, timings_of
+from rewarm.steps.record.learned_times import known_priors, known_records, likeness, timings_of
+
+MOST_LOOKED_AT = 40
+"""Of more snapshots, only those with fast snapshot restore are looked at: one call lists them."""
+_Place = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,26 +78,23 @@ class Case:
     """Where all of a restore's snapshots are copied from."""
 
 
-def plan_volumes(
-    request: RestoreRequest,
-    volumes: Sequence[VolumeAssignment],
-    ports: PlanningPorts,
-    *,
-    deadline_at: datetime | None,
-    rule: ApprovalRule,
-    now: datetime,
-) -> PlannedVolumes:
-    """Asks AWS for the facts and returns the plans. Raises NoStrategyFitsError."""
-    book = ports.prices.book(now=now)
-    cases = gather(request, volumes, ports, deadline_at=deadline_at, now=now)
-    return plan_cases(cases, book, rule, now=now)
-
-
 def approval_rule(request: RestoreRequest, approved_usd: Decimal | None = None) -> ApprovalRule:
     """What of the restore needs approval, after this much was approved."""
     wanted = request.objective
     replaces = wanted.approve_replace and request.target.mode == "replace"
     return ApprovalRule(wanted.approve_above_usd, replaces, approved_usd)
+
+
+def question_of(summary: PlanSummary, deadline_at: datetime | None, now: datetime) -> ApprovalQuestion | None:
+    """What somebody must approve before the plan is carried out; None where nobody must."""
+    if summary.needs_approval is None:
+        return None
+    return ApprovalQuestion(
+        asked_at=now,
+        until=open_until(now, deadline_at, summary.ready_p90_at),
+        usd=summary.total_cost_usd,
+        reason=summary.needs_approval,
+    )
 
 
 def gather(
@@ -92,14 +105,22 @@ def gather(
     deadline_at: datetime | None,
     now: datetime,
 ) -> list[Case]:
-    """Asks AWS for the facts of each volume once and returns them; plan and messages use the same facts."""
+    """Asks AWS for the facts of each volume once and returns them; plan and messages use the same facts.
+
+    Of many volumes, the number of calls does not grow with their number: see MOST_LOOKED_AT.
+    """
     records, priors = known_records(ports.history), known_priors(ports.history)
     objective = _objective(request, deadline_at, now)
     left = ports.quotas.left(now=now)
-    facts = [
-        replace(_facts(request, volume, ports, left, now), timings=timings_of(volume, records, now, priors))
-        for volume in volumes
-    ]
+    enabled = _fast_restores(volumes, ports, now)
+    known: dict[Likeness, Timings] = {}
+    facts = []
+    for volume in volumes:
+        like = likeness(volume)
+        if like not in known:
+            known[like] = timings_of(volume, records, now, priors)
+        fast = enabled.get(_place(volume))
+        facts.append(replace(_facts(request, volume, ports, left), timings=known[like], fast_restore=fast))
     copies = _copy_source(volumes[0], ports.prices, now)
     return [
         Case(volume.model_copy(update={"agent_available": beside.agent_available}), beside, objective, copies)
@@ -107,11 +128,79 @@ def gather(
     ]
 
 
+def _place(volume: VolumeAssignment) -> _Place:
+    return volume.snapshot_id, volume.availability_zone
+
+
+def _fast_restores(
+    volumes: Sequence[VolumeAssignment], ports: PlanningPorts, now: datetime
+) -> dict[_Place, FastSnapshotRestore | None]:
+    places = dict.fromkeys(map(_place, volumes))
+    if len(places) > MOST_LOOKED_AT:
+        places = dict.fromkeys(place for place in ports.fast_restores.enabled_places() if place in places)
+    return {place: ports.fast_restores.describe(*place, now=now) for place in places}
+
+
+def _share(share: FleetShare, now: datetime) -> Share:
+    """As seen from now."""
+    begins = share.start_at or now
+    return Share(
+        strategy=share.strategy,
+        rate_mib_s=share.initialization_rate_mib_s,
+        wait_seconds=max(0.0, (begins - now).total_seconds()),
+        is_late=share.deadline_missed,
+        sharers=share.sharers,
+        fast_restore_usd=share.fast_restore_usd,
+        read_beside=tuple(share.read_beside),
+    )
+
+
 def plan_cases(
     cases: Sequence[Case], book: PriceBook, rule: ApprovalRule, *, now: datetime
 ) -> PlannedVolumes:
     """Returns the plan of each case, and their summary. Raises NoStrategyFitsError."""
     decisions, minutes = _decided(cases, book)
+    return planned_by(decisions, cases, book, rule, now=now, minutes=minutes)
+
+
+def plan_shares(
+    cases: Sequence[Case], shares: Sequence[FleetShare], book: PriceBook, rule: ApprovalRule, *, now: datetime
+) -> PlannedVolumes:
+    """As plan_cases, for a restore of a fleet: it carries out its part of the fleet's plan if that can still
+    be had. Raises NoStrategyFitsError.
+    """
+    if len(shares) != len(cases):
+        return plan_cases(cases, book, rule, now=now)
+    given = [_share(share, now) for share in shares]
+    found = carry_out([case.facts for case in cases], given, cases[0].objective, book)
+    if isinstance(found, str):
+        planned = plan_cases(cases, book, rule, now=now)
+        note = f"It plans on its own, because its part of the fleet's plan cannot be had: {found}."
+    else:
+        planned = planned_by(found, cases, book, rule, now=now)
+        note = "It is a part of the fleet's plan."
+    summary = planned.summary.model_copy(update={"notes": [note, *planned.summary.notes]})
+    return planned.model_copy(update={"summary": summary})
+
+
+def plan_briefly(
+    cases: Sequence[Case], book: PriceBook, rule: ApprovalRule, *, now: datetime
+) -> PlannedVolumes:
+    """As plan_cases, for thousands of volumes: just what is chosen. Raises NoStrategyFitsError."""
+    decisions = choose_briefly([case.facts for case in cases], cases[0].objective, book)
+    return planned_by(decisions, cases, book, rule, now=now)
+
+
+def planned_by(
+    decisions: Sequence[Decision],
+    cases: Sequence[Case],
+    book: PriceBook,
+    rule: ApprovalRule,
+    *,
+    now: datetime,
+    minutes: int | None = None,
+) -> PlannedVolumes:
+    """The decisions as plans; `minutes` is the duration of the copies of foreign snapshots."""
     plans = [
         _plan(case.volume, decision, minutes, book, now)
         for case, decision in zip(cases, decisions, strict=True)
@@ -173,9 +262,7 @@ def _facts(
     volume: VolumeAssignment,
     ports: PlanningPorts,
     left: UnusedQuotas,
-    now: datetime,
 ) -> VolumeFacts:
-    place = (volume.snapshot_id, volume.availability_zone)
     settings, instance_type = volume.volume.settings(), volume.instance_type
     limits = ports.instances.ebs_limits(instance_type) if instance_type else None
     agent_available = volume.agent_available and limits is not None and limits.nvme
@@ -198,7 +285,6 @@ def _facts(
         polite_latency_ms=request.warm_up.polite_latency_ms,
         starts_instance=volume.starts_instance,
         priority=volume.priority,
-        fast_restore=ports.fast_restores.describe(*place, now=now),
         fast_restore_quota_left=left.fast_snapshot_restores,
         rate_quota_left_mib_s=left.initialization_rate_mib_s,
         clone_quota_left=left.volume_copies,

@@ -1,4 +1,4 @@
-"""What a restore's record says of its approval: the question, who approved, or that nobody did in time.
+"""What the record of a restore or fleet says of its approval: the question, who approved, or that nobody did.
 
 There is one question at a time. Whoever writes an answer replaces exactly the question that it answers, so of
 an approval, the end of the wait and a new question, the table accepts the one that comes first.
@@ -7,12 +7,14 @@ an approval, the end of the wait and a new question, the table accepts the one t
 from __future__ import annotations
 
 from rewarm.contracts import Approval, ApprovalQuestion
+from rewarm.domain.fleets import FleetStatus, is_fleet
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import Status
 
 APPROVAL = "approval"
-"""Attribute of a restore that waits for an approval, or waited for it."""
+"""Attribute of a restore or fleet that waits for an approval, or waited for it."""
+_AWAITING = (Status.AWAITING_APPROVAL, FleetStatus.AWAITING_APPROVAL.recorded)
 
 
 def approval_of(record: JsonObject | None) -> Approval | None:
@@ -31,9 +33,22 @@ def ask(restore_id: str, question: ApprovalQuestion, table: RestoreTable) -> App
     if known is None or known.asked_at != question.asked_at:
         table.replace_value(restore_id, APPROVAL, question.to_json(), was=record.get(APPROVAL))
         known = approval_of(table.get(restore_id)) or Approval.model_validate(question)
-    if known.is_open and record.get("status") != Status.AWAITING_APPROVAL:
-        table.advance(restore_id, Status.AWAITING_APPROVAL.value)
+    if known.is_open and record.get("status") not in _AWAITING:
+        _set_status(restore_id, Status.AWAITING_APPROVAL, FleetStatus.AWAITING_APPROVAL, table)
     return known
+
+
+def go_on(restore_id: str, table: RestoreTable) -> None:
+    """Notes that the restore or the fleet waits no more: its plan is approved."""
+    _set_status(restore_id, Status.PLANNED, FleetStatus.RESTORING, table)
+
+
+def _set_status(restore_id: str, status: Status, of_fleet: FleetStatus, table: RestoreTable) -> None:
+    """A fleet has no steps that outlive its execution, so its status needs no condition."""
+    if is_fleet(restore_id):
+        table.update(restore_id, {"status": of_fleet.recorded})
+    else:
+        table.advance(restore_id, status.value)
 
 
 def answer(restore_id: str, record: JsonObject, changes: JsonObject, table: RestoreTable) -> bool:

@@ -89,6 +89,11 @@ def fleet_items_key(fleet_id: str, run: int) -> str:
     return f"{_restore(fleet_id)}/run-{run}.json"
 
 
+def fleet_plan_key(fleet_id: str, run: int) -> str:
+    """The plan of all volumes of this run."""
+    return f"{_restore(fleet_id)}/plan-{run}.json"
+
+
 def fleet_results_prefix(fleet_id: str, run: int) -> str:
     """Where the Distributed Map of this run writes its results."""
     return f"{_restore(fleet_id)}/results-{run}"

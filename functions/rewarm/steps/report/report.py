@@ -160,6 +160,7 @@ def _changes(event: ReportEvent, result: ReportResult) -> JsonObject:
         "status": _status(result).value,
         "finishedAt": iso(event.now),
         "costUsd": str(result.cost_usd),
+        "billedUsd": None if result.billed_usd is None else str(result.billed_usd),
         "failure": result.failure.to_json() if result.failure else None,
         **({"drill": result.drill.to_json()} if result.drill else {}),
         **_all_measured(result.volumes),

@@ -1,4 +1,4 @@
-"""The route POST /restores/{id}/approve: somebody approves the plan that a restore waits with.
+"""The route POST /restores/{id}/approve: somebody approves the plan that a restore waits with, or a fleet.
 
 Slack's button does the same. The approval is in the record before the restore is woken, and a restore that is
 about to wait leaves its token before it looks at the record. So one of both sees the other.
@@ -11,6 +11,7 @@ from datetime import datetime
 
 from rewarm.contracts import Approval
 from rewarm.domain.errors import NotAwaitingApprovalError, RestoreEndedError
+from rewarm.domain.fleets import FLEETS_RUNNING, is_fleet, status_of_fleet
 from rewarm.domain.ready.waits import approval_signal
 from rewarm.domain.units import iso, price_text
 from rewarm.ports import JsonObject
@@ -32,12 +33,12 @@ def approve_restore(
     ports: ApproveRestorePorts,
     asked_at: datetime | None = None,
 ) -> JsonObject:
-    """Approves what the restore waits with; `asked_at` names the question that was shown, if one was.
+    """Approves what the restore or fleet waits with; `asked_at` names the question that was shown, if any.
 
     Approving again changes nothing: the first approval counts, and who waits is woken once more. Raises
     RestoreNotFoundError, RestoreEndedError, NotAwaitingApprovalError.
     """
-    record = found_record(restore_id, ports.table.get(restore_id), ports)
+    record = _found(restore_id, ports)
     approval = _meant(restore_id, record, asked_at)
     if approval.approved_at is None:
         given = {"approvedAt": iso(now), "by": by}
@@ -49,13 +50,30 @@ def approve_restore(
         raise NotAwaitingApprovalError(f"{restore_id} is being cancelled")
     for token in ports.waiters.take(approval_signal(restore_id)):
         ports.tasks.wake(token)
-    return {"restoreId": restore_id, "status": record.get("status"), "approval": approval.to_json()}
+    return {"restoreId": restore_id, "status": _status(record), "approval": approval.to_json()}
+
+
+def _found(name: str, ports: ApproveRestorePorts) -> JsonObject:
+    """The record of the restore, or of the fleet with this id. Raises RestoreNotFoundError."""
+    record = ports.table.get(name)
+    if is_fleet(name) and record is not None and "status" in record:
+        return record
+    return found_record(name, record, ports)
+
+
+def _status(record: JsonObject) -> str | None:
+    return status_of_fleet(record.get("status")) or record.get("status")
+
+
+def _has_ended(record: JsonObject) -> bool:
+    of_fleet = status_of_fleet(record.get("status"))
+    return record.get("status") in FINISHED if of_fleet is None else of_fleet not in FLEETS_RUNNING
 
 
 def _meant(restore_id: str, record: JsonObject, asked_at: datetime | None) -> Approval:
     """The restore's approval, given or not. Raises RestoreEndedError, NotAwaitingApprovalError."""
-    status, approval = record.get("status"), approval_of(record)
-    if status in FINISHED:
+    status, approval = _status(record), approval_of(record)
+    if _has_ended(record):
         raise RestoreEndedError(f"{restore_id} has ended: it is {status}; nothing is left to approve")
     if approval is None:
         raise NotAwaitingApprovalError(f"{restore_id} does not wait for an approval: it is {status}")

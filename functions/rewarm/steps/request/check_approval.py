@@ -6,11 +6,12 @@ from datetime import datetime
 
 from rewarm.contracts import Approval, CheckApprovalEvent, CheckApprovalResult
 from rewarm.domain.errors import ApprovalTimedOutError
+from rewarm.domain.fleets import is_fleet
 from rewarm.domain.plan.approval import STALE_AFTER
 from rewarm.domain.units import clock_text, iso
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.approvals import answer, approval_of, ask
-from rewarm.steps.record.records import Status, stop_if_cancelled
+from rewarm.steps.record.approvals import answer, approval_of, ask, go_on
+from rewarm.steps.record.records import stop_if_cancelled
 from rewarm.steps.select.admission import seconds_until
 
 LOOK_SECONDS = 900
@@ -30,17 +31,21 @@ def check_approval(event: CheckApprovalEvent, *, table: RestoreTable) -> CheckAp
         approval = _ended(event.restore_id, approval, event.now, table)
     if approval.ended_at is not None:
         raise ApprovalTimedOutError(
-            f"nobody approved the restore until {clock_text(approval.until)}; nothing was made for it, and "
-            "nothing costs money"
+            f"nobody approved {_what(event.restore_id)} until {clock_text(approval.until)}; nothing was made "
+            "for it, and nothing costs money"
         )
     is_approved = approval.approved_at is not None
     if is_approved:
-        table.advance(event.restore_id, Status.PLANNED.value)
+        go_on(event.restore_id, table)
     return CheckApprovalResult(
         approved=approval if is_approved else None,
         plan_again=is_approved and event.now - approval.asked_at > STALE_AFTER,
         wait_seconds=max(1, min(LOOK_SECONDS, seconds_until(approval.until, event.now))),
     )
+
+
+def _what(name: str) -> str:
+    return "the fleet" if is_fleet(name) else "the restore"
 
 
 def _ended(restore_id: str, approval: Approval, now: datetime, table: RestoreTable) -> Approval:

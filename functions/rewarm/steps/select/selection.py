@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
@@ -117,6 +117,27 @@ def assign_volumes(
     _check_first(request, assignments)
     _check_root(request, place, assignments)
     _check_online(request, place, assignments, ports.instances)
+    return assignments
+
+
+def known_volumes(
+    request: RestoreRequest,
+    snapshots: Sequence[Snapshot],
+    sources: Mapping[str, Volume],
+    instance: Instance | None,
+) -> list[VolumeAssignment]:
+    """What assign_volumes chooses for these snapshots, as far as a plan needs it, without asking AWS.
+
+    `sources` are volumes that exist. Devices are left to the restore. Raises errors that name a field of the
+    request.
+    """
+    zone = instance.availability_zone if instance is not None else request.target.availability_zone or ""
+    assignments = []
+    for index, snapshot in enumerate(snapshots):
+        asked = request.source.volumes[index] if request.source.volumes else None
+        choice, source = Chosen(snapshot, "", asked=asked), sources.get(snapshot.volume_id or "")
+        made = _assignment(index, "", choice, _settle(request, choice, source), _Place(zone, instance), None)
+        assignments.append(made.model_copy(update={"living_source": _living_source(source, zone)}))
     return assignments
 
 

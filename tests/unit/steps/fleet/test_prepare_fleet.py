@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
-from rewarm.contracts import PrepareFleetEvent
-from rewarm.domain.errors import RestoreCancelledError, RestoreNotFoundError
+from rewarm.contracts import Approval, PrepareFleetEvent, ReportFleetEvent
+from rewarm.domain.errors import NoStrategyFitsError, RestoreCancelledError, RestoreNotFoundError
+from rewarm.steps.fleet.plan_fleet import PlanFleetPorts
 from rewarm.steps.fleet.prepare_fleet import PrepareFleetPorts, prepare_fleet
 from rewarm.steps.fleet.progress import kept_volumes
-from rewarm.steps.fleet.sources import FleetSourcePorts
+from rewarm.steps.fleet.report_fleet import ReportFleetPorts, report_fleet
 from rewarm.steps.record.bucket import fleet_items_key, fleet_request_key
-from tests.support.builders import INSTANCE_ID, NOW, SNAPSHOT_ID, ZONE, World
+from tests.support.builders import INSTANCE_ID, NOW, SNAPSHOT_ID, ZONE, World, at
 from tests.support.wired import wired
 
 FLEET_ID = "fleet-0123456789abcdef"
@@ -25,14 +28,13 @@ def world(*items, **parts):
     return world
 
 
-def prepare(world, run=1, most_in_stack=2_000):
-    event = PrepareFleetEvent(restore_id=FLEET_ID, now=NOW, run=run, started_at=NOW)
+def prepare(world, run=1, most_in_stack=2_000, approved=None, now=NOW):
+    event = PrepareFleetEvent(restore_id=FLEET_ID, now=now, run=run, started_at=NOW, approved=approved)
     ports = wired(
         PrepareFleetPorts,
         world,
-        sources=wired(FleetSourcePorts, world, region="ap-northeast-1"),
+        planning=wired(PlanFleetPorts, world, region="ap-northeast-1", most_in_stack=most_in_stack),
         bucket="artifacts",
-        most_in_stack=most_in_stack,
     )
     return prepare_fleet(event, ports)
 
@@ -112,3 +114,80 @@ def test_says_so_where_the_request_is_gone():
     one.artifacts.objects.clear()
     with pytest.raises(RestoreNotFoundError, match="gone from the bucket"):
         prepare(one)
+
+
+def test_the_plan_of_all_is_in_the_answer_the_record_and_the_bucket():
+    one = world(TO_ZONE, TO_ZONE, objective={"readyWithinMinutes": 60})
+    plan = prepare(one).plan
+    assert plan.total_cost_usd > 0
+    assert one.table.get(FLEET_ID)["plan"]["totalCostUsd"] == plan.to_json()["totalCostUsd"]
+    kept = one.artifacts.objects[f"restores/{FLEET_ID}/plan-1.json"]
+    assert [volume["strategy"] for volume in kept["volumes"]] == ["provisioned-rate"] * 2
+
+
+@pytest.mark.parametrize(("billed", "said"), [("0.25", "0.50"), (None, None)])
+def test_the_report_has_what_was_planned_and_what_has_come_of_it(billed, said):
+    one = world(TO_ZONE, TO_ZONE, objective={"readyWithinMinutes": 60})
+    plan = prepare(one).plan
+    for restore, usd in zip(items(one), ("0.25", billed), strict=True):
+        one.table.put_new(restore["restoreId"], {"status": "ready", "billedUsd": usd})
+    event = ReportFleetEvent(restore_id=FLEET_ID, now=at(50), run=1, started_at=NOW)
+    result = report_fleet(event, wired(ReportFleetPorts, one, draw=lambda _: None))
+    assert result.plan == plan
+    assert result.billed_usd == (None if said is None else Decimal(said))
+    assert one.artifacts.objects[f"restores/{FLEET_ID}/report.json"]["billedUsd"] == said
+
+
+def test_a_budget_that_does_not_do_for_all_fails_the_fleet_before_anything_is_made():
+    one = world(TO_ZONE, TO_ZONE, objective={"strategy": "provisioned-rate", "maxCostUsd": 0.1})
+    with pytest.raises(NoStrategyFitsError, match="2 volumes cost"):
+        prepare(one)
+    assert fleet_items_key(FLEET_ID, 1) not in one.artifacts.objects
+
+
+def budgets(world):
+    objectives = [item["input"]["request"]["objective"] for item in items(world)]
+    assert [objective["approveAboveUsd"] for objective in objectives] == [None] * len(objectives)
+    return [Decimal(objective["maxCostUsd"]) for objective in objectives]
+
+
+class TestApproval:
+    OBJECTIVE = {"readyWithinMinutes": 60, "approveAboveUsd": 0.01}
+
+    def test_a_plan_above_the_limit_is_asked_about_once_for_all_restores(self):
+        one = world(TO_ZONE, TO_ZONE, objective=self.OBJECTIVE)
+        result = prepare(one)
+        assert result.question.usd == result.plan.total_cost_usd
+        assert "above $0.01 it needs approval" in result.question.reason
+        assert sum(budgets(one)) <= result.question.usd
+
+    def test_below_it_nobody_is_asked_and_all_together_stay_below(self):
+        one = world(TO_ZONE, TO_ZONE, objective={"readyWithinMinutes": 60, "approveAboveUsd": 1})
+        assert prepare(one).question is None
+        assert sum(budgets(one)) <= 1
+
+    def test_a_plan_that_waited_is_made_again_for_the_same_restores_within_what_was_approved(self):
+        one = world(TO_ZONE, TO_ZONE, SHARED, objective=self.OBJECTIVE)
+        first = prepare(one)
+        before = items(one)
+        approved = Approval(**first.question.to_json(), approvedAt=at(10), by="somebody")
+        again = prepare(one, approved=approved, now=at(20))
+        assert [item["restoreId"] for item in items(one)] == [item["restoreId"] for item in before]
+        assert again.plan.ready_p90_at != first.plan.ready_p90_at
+        assert (again.question is None) == (again.plan.total_cost_usd <= first.question.usd)
+
+    def test_what_costs_more_than_was_approved_is_asked_about_again(self):
+        one = world(TO_ZONE, TO_ZONE, objective=self.OBJECTIVE)
+        first = prepare(one)
+        approved = Approval(**first.question.to_json(), approvedAt=at(10), by="somebody")
+        again = prepare(one, approved=approved, now=at(50))
+        assert again.plan.total_cost_usd > first.plan.total_cost_usd
+        assert "was approved" in again.question.reason
+
+    def test_a_fleet_without_a_plan_for_all_fails_where_it_needs_approval(self):
+        one = world(
+            {**TO_ZONE, "volume": {"sizeGib": 200}},
+            objective={"strategy": "warm-up-agent", "approveAboveUsd": 1},
+        )
+        with pytest.raises(NoStrategyFitsError):
+            prepare(one)

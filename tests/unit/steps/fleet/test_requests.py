@@ -129,10 +129,6 @@ class TestRefused:
                 "toleratedFailurePercentage",
             ),
             (
-                {"source": {"items": [item()]}, "objective": {"approveAboveUsd": 1}},
-                "objective.approveAboveUsd",
-            ),
-            (
                 {"source": {"items": [item()]}, "warmUp": {"first": [{"startBlock": 0, "blockCount": 1}]}},
                 "warmUp.first",
             ),

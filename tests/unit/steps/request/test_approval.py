@@ -6,11 +6,17 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import ApprovalQuestion
-from rewarm.domain.errors import NotAwaitingApprovalError, RestoreEndedError, RestoreNotFoundError
+from rewarm.contracts import ApprovalQuestion, CheckApprovalEvent
+from rewarm.domain.errors import (
+    ApprovalTimedOutError,
+    NotAwaitingApprovalError,
+    RestoreEndedError,
+    RestoreNotFoundError,
+)
 from rewarm.domain.ready.waits import approval_signal
 from rewarm.steps.record.approvals import answer, ask
 from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
+from rewarm.steps.request.check_approval import check_approval
 from rewarm.steps.request.routes import cancel_restore
 from tests.support.builders import NOW, RESTORE_ID
 from tests.support.fakes import FakeTable
@@ -137,3 +143,44 @@ class TestAsk:
         assert ask(RESTORE_ID, question(), ports.table).is_open
         assert record(ports)["status"] == "awaiting-approval"
         assert record(ports)["approval"] == question().to_json()
+
+
+class TestFleets:
+    """A fleet waits with its plan as a restore does, and the same route approves it."""
+
+    FLEET_ID = "fleet-0123456789abcdef"
+
+    @pytest.fixture
+    def waiting(self, ports):
+        ports.table.put_new(self.FLEET_ID, {"status": "fleet-accepted", "cancelRequested": False})
+        ask(self.FLEET_ID, question(), ports.table)
+        ports.waiters.replace(approval_signal(self.FLEET_ID), "token-2", seconds=900)
+        return ports
+
+    def approve(self, ports):
+        return approve_restore(self.FLEET_ID, by=ALICE, now=LATER, ports=ports, asked_at=NOW)
+
+    def test_one_approval_wakes_it_and_it_goes_on(self, waiting):
+        record = waiting.table.records[self.FLEET_ID]
+        assert record["status"] == "fleet-awaiting-approval"
+        answered = self.approve(waiting)
+        assert (answered["status"], answered["approval"]["by"]) == ("awaiting-approval", ALICE)
+        assert waiting.tasks.woken == ["token-2"]
+        asked = CheckApprovalEvent(restore_id=self.FLEET_ID, now=LATER, question=question())
+        assert check_approval(asked, table=waiting.table).approved.by == ALICE
+        assert record["status"] == "fleet-restoring"
+
+    def test_a_fleet_that_has_ended_takes_none(self, waiting):
+        waiting.table.update(self.FLEET_ID, {"status": "fleet-incomplete"})
+        with pytest.raises(RestoreEndedError, match="it is incomplete"):
+            self.approve(waiting)
+
+    def test_nobody_in_time_ends_it(self, waiting):
+        late = NOW + timedelta(hours=2)
+        asked = CheckApprovalEvent(restore_id=self.FLEET_ID, now=late, question=question())
+        with pytest.raises(ApprovalTimedOutError, match="nobody approved the fleet until"):
+            check_approval(asked, table=waiting.table)
+
+    def test_there_is_no_fleet_of_another_name(self, ports):
+        with pytest.raises(RestoreNotFoundError):
+            self.approve(ports)

@@ -1,0 +1,392 @@
+"""Route POST /fleets/plans, and the plan of a run: all volumes of a fleet in one plan.
+
+EC2 is asked about 200 snapshots, volumes or instances in one call. Of the plan, each restore gets the shares
+of its own volumes. A restore whose facts cannot be had is left out, and plans on its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from decimal import ROUND_DOWN, Decimal
+
+from rewarm.contracts import (
+    FleetRequest,
+    FleetShare,
+    PlanSummary,
+    RestoreRequest,
+    Trigger,
+    VolumeAssignment,
+    VolumePlan,
+)
+from rewarm.contracts.base import JsonObject
+from rewarm.contracts.fleets import FleetPlanResult, PlannedFleetVolume, UnplannedVolumes
+from rewarm.contracts.results import PlannedVolumes
+from rewarm.domain.errors import InvalidRequestError, NoStrategyFitsError, RestoreError
+from rewarm.domain.fleets import ends_of
+from rewarm.domain.model import BLOCK_BYTES, Instance, Snapshot, Strategy, Volume
+from rewarm.domain.plan.approval import ApprovalRule
+from rewarm.domain.time.measured import Phase
+from rewarm.domain.units import MICRO_DOLLAR
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.prices import Prices
+from rewarm.steps.fleet.requests import FleetRestore, parse_fleet_request, restores_of, source_of
+from rewarm.steps.fleet.sources import FleetSourcePorts, resolve_fleet
+from rewarm.steps.plan.plan_notes import few_notes
+from rewarm.steps.plan.planning import Case, PlanningPorts, gather, plan_briefly
+from rewarm.steps.select.selection import known_volumes, with_agent
+
+MOST_PLANNED_AT_ONCE = 1_000
+"""Volumes that POST /fleets/plans answers within API Gateway's 29 seconds."""
+TRIES = 4
+"""So often a plan is made again with less time, where restores wait for each other."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanFleetPorts(FleetSourcePorts, PlanningPorts):
+    """The ports that the plan of a fleet needs."""
+
+    artifacts: Artifacts
+    most_in_stack: int
+    """How many restores of the stack may run at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRestore:
+    """A restore with its part of the plan; with why it has none where it plans on its own."""
+
+    restore: FleetRestore
+    plans: Sequence[VolumePlan] = ()
+    shares: Sequence[FleetShare] = ()
+    problem: str | None = None
+
+    def to_item(self, trigger: Trigger, *, is_limited: bool) -> JsonObject:
+        """As the Distributed Map reads it. A restore without a plan has no part of the fleet's budget."""
+        budgets = [plan.budget_usd for plan in self.plans if plan.budget_usd is not None]
+        budget = sum(budgets, Decimal(0)).quantize(MICRO_DOLLAR, rounding=ROUND_DOWN) if is_limited else None
+        shares = [share.to_json() for share in self.shares] or None
+        return self.restore.to_item(trigger, budget_usd=budget, shares=shares)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPlan:
+    """The restores of a run in the order in which they begin, and the plan of all together."""
+
+    restores: Sequence[PlannedRestore]
+    answer: FleetPlanResult
+
+    def to_items(self, trigger: Trigger) -> list[JsonObject]:
+        """As the Distributed Map reads them."""
+        wanted = self.answer.request.objective
+        is_limited = wanted.max_cost_usd is not None or wanted.approve_above_usd is not None
+        return [one.to_item(trigger, is_limited=is_limited) for one in self.restores]
+
+
+def plan_fleet(body: JsonObject, *, now: datetime, ports: PlanFleetPorts) -> FleetPlanResult:
+    """What the fleet would cost and when it would be ready, by the snapshots' own figures.
+
+    Raises every error that names a field of the request, and NoStrategyFitsError.
+    """
+    request = parse_fleet_request(body)
+    items: list[JsonObject] = [asdict(item) for item in resolve_fleet(source_of(request), ports)]
+    if len(items) > MOST_PLANNED_AT_ONCE:
+        raise InvalidRequestError(
+            f"found {len(items):,} volumes; allowed here are {MOST_PLANNED_AT_ONCE:,}, because an answer may "
+            "take 29 seconds; POST /fleets plans up to 10,000 before it makes anything",
+            field="source",
+        )
+    restores = restores_of("fleet", items, request, run=1)
+    minutes = request.objective.ready_within_minutes
+    deadline_at = None if minutes is None else now + timedelta(minutes=minutes)
+    return planned(request, restores, ports, deadline_at=deadline_at, now=now).answer
+
+
+def planned(
+    request: FleetRequest,
+    restores: Sequence[FleetRestore],
+    ports: PlanFleetPorts,
+    *,
+    deadline_at: datetime | None,
+    now: datetime,
+    approved_usd: Decimal | None = None,
+) -> FleetPlan:
+    """One plan for all restores. Raises NoStrategyFitsError where there is none, and the fleet has a budget
+    or needs approval.
+
+    Without these, a fleet that has no plan as a whole may have one for most of its restores: then each plans
+    on its own.
+    """
+    rule = _rule(request, restores, approved_usd)
+    volumes, problems = _assigned(restores, ports)
+    known = [restore for restore in restores if restore.restore_id in volumes]
+    course, problem = None, ""
+    if known:
+        try:
+            found = [(one, volumes[one.restore_id]) for one in known]
+            cases = _cases(request, found, ports, deadline_at, now)
+            at_once = places_of_fleet(request, ports.most_in_stack)
+            course = _course(cases, found, at_once, rule, ports.prices, now)
+        except NoStrategyFitsError as error:
+            if request.objective.max_cost_usd is not None or rule.above_usd is not None or rule.replaces:
+                raise
+            problem = str(error)
+    left_out = [
+        PlannedRestore(restore, problem=problems.get(restore.restore_id, problem))
+        for restore in restores
+        if course is None or restore.restore_id in problems
+    ]
+    of_plan = [] if course is None else course.planned(deadline_at, now)
+    answer = FleetPlanResult(
+        request=request,
+        restore_count=len(restores),
+        volume_count=sum(len(restore.volumes) for restore in restores),
+        deadline_at=deadline_at,
+        summary=None if course is None else course.summary(deadline_at, now),
+        volumes=[volume for one in of_plan for volume in _shown(one)],
+        unplanned=_unplanned(left_out),
+    )
+    return FleetPlan([*of_plan, *left_out], answer)
+
+
+def _rule(
+    request: FleetRequest, restores: Iterable[FleetRestore], approved_usd: Decimal | None
+) -> ApprovalRule:
+    wanted = request.objective
+    replaces = wanted.approve_replace and any(one.request.target.mode == "replace" for one in restores)
+    return ApprovalRule(wanted.approve_above_usd, replaces, approved_usd)
+
+
+def _shown(one: PlannedRestore) -> Iterator[PlannedFleetVolume]:
+    for plan, share in zip(one.plans, one.shares, strict=True):
+        yield PlannedFleetVolume(
+            **dict(share),
+            snapshot_id=plan.volume.snapshot_id,
+            instance_id=plan.volume.instance_id,
+            availability_zone=plan.volume.availability_zone,
+        )
+
+
+def _unplanned(left_out: Iterable[PlannedRestore]) -> list[UnplannedVolumes]:
+    counts: Counter[str] = Counter()
+    for one in left_out:
+        counts[one.problem or ""] += len(one.restore.volumes)
+    return [UnplannedVolumes(volume_count=count, reason=reason) for reason, count in counts.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """The plan of all volumes, and when each restore is at full speed if no more than allowed run at once."""
+
+    restores: Sequence[tuple[FleetRestore, Sequence[VolumePlan]]]
+    """In the order in which they begin."""
+    ends: Sequence[float]
+    whole: PlannedVolumes
+
+    @property
+    def end(self) -> float:
+        """Of the last restore, in seconds."""
+        return max(self.ends)
+
+    def summary(self, deadline_at: datetime | None, now: datetime) -> PlanSummary:
+        """With the waiting of restores for each other."""
+        ready_at = now + timedelta(seconds=self.end)
+        late = deadline_at is not None and ready_at > deadline_at
+        notes = few_notes(self.whole.summary.notes)
+        update = {"ready_p90_at": ready_at, "deadline_missed": late, "notes": notes}
+        return self.whole.summary.model_copy(update=update)
+
+    def planned(self, deadline_at: datetime | None, now: datetime) -> list[PlannedRestore]:
+        """Each restore with its shares."""
+        everything = [plan for _, plans in self.restores for plan in plans]
+        sharers = Counter(_place(plan) for plan in everything if _is_fast(plan))
+        read = _bytes_read(self.restores)
+        found = []
+        for (restore, plans), end in zip(self.restores, self.ends, strict=True):
+            late = deadline_at is not None and now + timedelta(seconds=end) > deadline_at
+            beside = [
+                size
+                for name, size in read.get(plans[0].volume.instance_id or "", ())
+                if name != restore.restore_id
+            ]
+            shares = [_share(plan, sharers[_place(plan)], beside, now, is_late=late) for plan in plans]
+            found.append(PlannedRestore(restore, plans, shares))
+        return found
+
+
+def _place(plan: VolumePlan) -> tuple[str, str]:
+    return plan.volume.snapshot_id, plan.volume.availability_zone
+
+
+def _is_fast(plan: VolumePlan) -> bool:
+    return plan.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE
+
+
+def _bytes_read(
+    restores: Iterable[tuple[FleetRestore, Sequence[VolumePlan]]],
+) -> dict[str, list[tuple[str, int]]]:
+    """By instance: what the agent reads there, and for which restore."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for restore, plans in restores:
+        for plan in plans:
+            if plan.plan.strategy.reads_with_agent and plan.volume.instance_id is not None:
+                size = plan.volume.written_blocks * BLOCK_BYTES
+                found.setdefault(plan.volume.instance_id, []).append((restore.restore_id, size))
+    return found
+
+
+def _share(
+    planned_volume: VolumePlan, sharers: int, beside: list[int], now: datetime, *, is_late: bool
+) -> FleetShare:
+    plan = planned_volume.plan
+    is_fast = _is_fast(planned_volume)
+    return FleetShare(
+        strategy=plan.strategy,
+        initialization_rate_mib_s=plan.initialization_rate_mib_s,
+        boost=plan.boost,
+        start_at=plan.start_at,
+        ready_p90_at=now + timedelta(seconds=plan.ready_p90_seconds),
+        deadline_missed=is_late or plan.deadline_missed,
+        cost_usd=plan.cost_usd,
+        sharers=sharers if is_fast else 1,
+        fast_restore_usd=plan.decidable_usd if is_fast else Decimal(0),
+        read_beside=beside if plan.strategy.reads_with_agent else [],
+    )
+
+
+def _cases(
+    request: FleetRequest,
+    restores: Sequence[tuple[FleetRestore, Sequence[VolumeAssignment]]],
+    ports: PlanFleetPorts,
+    deadline_at: datetime | None,
+    now: datetime,
+) -> list[Case]:
+    everything = [volume for _, volumes in restores for volume in volumes]
+    return gather(_as_one(request, restores[0][0]), everything, ports, deadline_at=deadline_at, now=now)
+
+
+def _course(
+    cases: Sequence[Case],
+    restores: Sequence[tuple[FleetRestore, Sequence[VolumeAssignment]]],
+    at_once: int,
+    rule: ApprovalRule,
+    prices: Prices,
+    now: datetime,
+) -> _Course:
+    """The plan; made again with less time where restores that wait for each other would be late by it."""
+    book = prices.book(now=now)
+
+    def course(seconds: float | None) -> _Course:
+        limited = [
+            replace(case, objective=replace(case.objective, deadline_seconds=seconds)) for case in cases
+        ]
+        return _in_order(restores, plan_briefly(limited, book, rule, now=now), at_once)
+
+    deadline = cases[0].objective.deadline_seconds
+    best = course(deadline)
+    tighter = deadline
+    for _ in range(TRIES if len(cases) <= MOST_PLANNED_AT_ONCE else 1):
+        slowest = max(map(_ready, best.whole.plans))
+        if deadline is None or tighter is None or best.end <= max(deadline, slowest):
+            break
+        tighter = min(tighter, slowest) * deadline / best.end
+        try:
+            best = min(best, course(tighter), key=lambda one: one.end)
+        except NoStrategyFitsError:
+            break
+    return best
+
+
+def places_of_fleet(request: FleetRequest, most_in_stack: int) -> int:
+    """How many restores of the fleet run at once."""
+    return min(request.max_concurrency or most_in_stack, most_in_stack)
+
+
+def _as_one(request: FleetRequest, restore: FleetRestore) -> RestoreRequest:
+    """What is the same for all volumes, as the request of one restore."""
+    objective = restore.request.objective.model_copy(update={"max_cost_usd": request.objective.max_cost_usd})
+    return restore.request.model_copy(update={"objective": objective})
+
+
+def _in_order(
+    restores: Sequence[tuple[FleetRestore, Sequence[VolumeAssignment]]], whole: PlannedVolumes, at_once: int
+) -> _Course:
+    """Where not all can begin at once, those whose turn is first begin first, else in the request's order."""
+    plans = iter(whole.plans)
+    found = [(restore, [next(plans) for _ in volumes]) for restore, volumes in restores]
+    if len(found) > at_once:
+        found.sort(key=lambda one: min(map(_turn, one[1])))
+    spans = [[(_turn(plan), _ready(plan)) for plan in plans] for _, plans in found]
+    return _Course(found, ends_of(spans, at_once), whole)
+
+
+def _turn(plan: VolumePlan) -> float:
+    """Seconds that it waits for the Region's rate."""
+    return plan.plan.phases.get(Phase.QUEUE, (0.0, 0.0))[1]
+
+
+def _ready(plan: VolumePlan) -> float:
+    """Seconds until it is at full speed (P90), if it begins at once."""
+    return float(plan.plan.ready_p90_seconds)
+
+
+def _assigned(
+    restores: Sequence[FleetRestore], ports: PlanFleetPorts
+) -> tuple[dict[str, list[VolumeAssignment]], dict[str, str]]:
+    """The volumes of each restore, and why those of others are not known."""
+    wanted = {
+        restore.restore_id: [_snapshot_id(volume.item) for volume in restore.volumes] for restore in restores
+    }
+    names = list(dict.fromkeys(name for of_one in wanted.values() for name in of_one if name))
+    snapshots = {one.snapshot_id: one for one in ports.snapshots.restorable(names)}
+    sources = {one.volume_id: one for one in ports.volumes.existing(_sources(snapshots.values()))}
+    targets = dict.fromkeys(restore.request.target.instance_id for restore in restores)
+    instances = {one.instance_id: one for one in ports.instances.existing([name for name in targets if name])}
+    agents: dict[tuple[str | None, str | None], bool] = {}
+    found: dict[str, list[VolumeAssignment]] = {}
+    problems: dict[str, str] = {}
+    for restore in restores:
+        try:
+            found[restore.restore_id] = [
+                _with_agent(volume, agents, ports.artifacts)
+                for volume in _volumes(restore, wanted[restore.restore_id], snapshots, sources, instances)
+            ]
+        except RestoreError as error:
+            problems[restore.restore_id] = str(error)
+    return found, problems
+
+
+def _snapshot_id(item: Mapping[str, JsonObject]) -> str:
+    return str(item["snapshot"].get("snapshotId") or "")
+
+
+def _sources(snapshots: Iterable[Snapshot]) -> list[str]:
+    return list(dict.fromkeys(snapshot.volume_id for snapshot in snapshots if snapshot.volume_id))
+
+
+def _volumes(
+    restore: FleetRestore,
+    wanted: Sequence[str],
+    snapshots: Mapping[str, Snapshot],
+    sources: Mapping[str, Volume],
+    instances: Mapping[str, Instance],
+) -> list[VolumeAssignment]:
+    instance_id = restore.request.target.instance_id
+    missing = [name for name in wanted if name not in snapshots]
+    if missing or (instance_id is not None and instance_id not in instances):
+        raise InvalidRequestError(f"EC2 shows no {missing[0] or 'snapshot' if missing else instance_id}")
+    instance = None if instance_id is None else instances[instance_id]
+    volumes = known_volumes(restore.request, [snapshots[name] for name in wanted], sources, instance)
+    starts = bool(restore.request.target.start)
+    return [volume.model_copy(update={"starts_instance": starts}) for volume in volumes]
+
+
+def _with_agent(
+    volume: VolumeAssignment, known: dict[tuple[str | None, str | None], bool], artifacts: Artifacts
+) -> VolumeAssignment:
+    """Whether there is an agent, asked once for each kind of instance."""
+    kind = volume.platform, volume.architecture
+    if kind not in known:
+        known[kind] = with_agent(volume, artifacts).agent_available
+    return volume.model_copy(update={"agent_available": known[kind]})
