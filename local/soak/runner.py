@@ -177,7 +177,7 @@ def _fleet_endings(lab: FastLab, plan: Plan) -> list[Ending]:
         return [Ending(f"refused {status}", str(body.get("error", "")), str(body))]
     fleet_id = begun[0]
     for seconds in list(plan.cancel_after.values())[:1]:
-        lab.scheduler.after(seconds, lambda: lab.begin_api("DELETE", f"/fleets/{fleet_id}"))
+        lab.scheduler.after(seconds, lambda: _cancel_fleet(lab, fleet_id))
     for seconds in list(plan.stop_after.values())[:1]:
         lab.scheduler.after(seconds, lambda: _stop_fleet(lab, fleet_id))
     fleet_ended(lab, fleet_id)
@@ -188,6 +188,10 @@ def _fleet_endings(lab: FastLab, plan: Plan) -> list[Ending]:
         everyone = dict.fromkeys(range(len(lab.executions(RESTORE))), 0.0)
         plan.cancel_after, plan.stop_after = everyone, everyone
     return [ended(lab, one.name) for one in lab.executions(RESTORE)]
+
+
+def _cancel_fleet(lab: FastLab, fleet_id: str) -> None:
+    lab.begin_api("DELETE", f"/fleets/{fleet_id}")
 
 
 def _stop_fleet(lab: FastLab, fleet_id: str) -> None:
