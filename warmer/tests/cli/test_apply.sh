@@ -133,10 +133,23 @@ if "$DENY" write-at $((524288 * 90)) true 2>/dev/null; then
     expect_true what_was_written_is_not_written_again test "$(field blocksWrittenAgain)" -le 1
 fi
 
-kills=5
-[ -z "$LONG_TESTS" ] || kills=100
 delta k pack=8
-expect_true a_kill_at_any_moment_is_made_good python3 "$here/kill_apply.py" "$WARMER" old new k $kills 15
+expect_true a_kill_at_any_moment_is_made_good python3 "$here/kill_apply.py" "$WARMER" old new k 5 15 0.3
+if [ -n "$LONG_TESTS" ]; then
+    # 1 GiB of blocks of one byte each: what is in flight at a kill is less than 2 % of them.
+    mv new small
+    mv old small-old
+    truncate -s 1G old
+    python3 -c 'with open("new", "wb") as stream:
+    for number in range(2048):
+        stream.write(bytes([1 + number % 255]) * 524288)'
+    delta g pack=64 samples=0
+    expect_true 100_kills_are_made_good_and_2_percent_written_twice python3 "$here/kill_apply.py" "$WARMER" old new g \
+        "${KILLS:-100}" 15 2
+    rm -f new old killed
+    mv small new
+    mv small-old old
+fi
 
 if ! grep -qE '__(asan|tsan)_init' "$WARMER"; then
     cp old disk
