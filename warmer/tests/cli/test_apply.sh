@@ -121,6 +121,32 @@ finish
 expect_true parts_that_appear_later_are_applied sh -c "test $status -eq 0 && cmp -s disk new"
 expect_true it_said_first_that_it_was_armed sh -c "head -n 1 out | grep -q '\"event\":\"armed\"'"
 
+# From addresses, by children of curl. The manifest appears later, and the store answers 403 until then, as S3 does.
+mkdir store
+python3 "$here/store.py" store &
+server=$!
+trap 'kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+until [ -e store/address ]; do sleep 0.1; done
+address=$(cat store/address)
+delta remote pack=4 part=5 base="$address"
+cp remote/pack-* remote/part-* store
+cp old disk
+rm -f state
+"$WARMER" apply disk --image --volume $volume --state state --wait-seconds 30 \
+    --manifest "$address/manifest?X-Amz-Signature=secret" >out 2>err &
+pid=$!
+until grep -q manifest store/gets 2>/dev/null || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
+cp remote/manifest store/manifest.new && mv store/manifest.new store/manifest
+finish
+expect_true what_is_loaded_from_addresses_is_applied sh -c "test $status -eq 0 && cmp -s disk new"
+expect_true each_byte_of_it_is_counted test "$(field bytesFetched)" -eq "$(cat remote/pack-* | wc -c)"
+expect_true no_address_is_printed sh -c '! grep -q "secret\|127.0.0.1" out err'
+rm -f store/pack-3
+apply --manifest "$address/manifest?X-Amz-Signature=secret"
+expect_true a_pack_that_is_gone_ends_it test "$status" -eq 69 -a "$(field verdict)" = failed
+expect_true and_says_why grep -q 'a pack cannot be loaded: curl: (22)' err
+kill "$server"
+
 if "$DENY" write-at $((524288 * 90)) true 2>/dev/null; then
     cp old disk
     rm -f state
