@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import defaultdict
 from graphlib import TopologicalSorter
@@ -25,6 +26,15 @@ def test_clang_format():
     sources = files("*.c", "*.h")
     assert {path.parts[-3] for path in sources} >= {"warmer", "first_touch"}
     assert complaints([BIN / "clang-format", "--dry-run", "--Werror", *sources]) == ""
+
+
+def test_what_is_vendored_is_unchanged():
+    folder = AGENT / "vendor" / "zstd"
+    sums = dict(
+        line.split()[::-1] for line in (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+    )
+    assert set(sums) == {"zstddeclib.c", "LICENSE"}
+    assert {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in sums} == sums
 
 
 def test_each_room_includes_the_rooms_of_its_row():

@@ -11,6 +11,7 @@
  *     command_warm.c       `warmer warm`; progress.c: how far it is; warm_report.c: how it ended
  *     command_verify.c     `warmer verify`: random 4 KiB reads, percentiles, verdict
  *     command_inspect.c    `warmer inspect`: the device and the engines; nvme_report.c: EBS's statistics
+ *     command_apply.c      `warmer apply`: takes the device, waits for the manifest, applies it, reports
  *     command_extents.c    `warmer extents`: where files lie on their disk
  *     command_run.c        `warmer run`: waits for the device, starts the agent, and again if something ends it;
  *                          run_files.c: its downloads, its progress, and what it keeps for the next run
@@ -23,6 +24,12 @@
  *     depth.c              how many reads are in flight; pace.c: how many bytes a second
  *     polite.c             fewer reads while an application's reads would wait (`--polite-latency-ms`)
  *     state.c              the blocks already read, in a file that survives a kill (`--state`)
+ *   apply/               writes the blocks of a manifest
+ *     parts.c              the manifest's parts, as they appear
+ *     fetch.c              loads packs and decodes their blocks; check.c: flushes, and compares what is read back
+ *     apply.c              writes, reads back and counts; board.h: what these threads share
+ *   delta/               what is written: manifest.c, pack.c (a pack's index), unpack.c (zstd's decoder at work)
+ *     fields.c             one line of JSON; sha256.c: SHA-256
  *   plan/                which blocks are read, and in which order
  *     map.c                the text of extents -> blocks (`--map`, `--first`)
  *     scope.c              removes from the map what no file system uses (`--scope used`)
@@ -41,12 +48,14 @@
  *     engine_threads.c     every system: one blocking read a thread
  *   device/              the device that is read
  *     device.c             open (read-only), size, read; device_<system>.c: as the system does it
+ *     claim_<system>.c     opens one for writing, after every check: only `apply` calls it
  *     identity.c           which EBS volume it is; identity_<system>.c: what the system knows
  *     find_<system>.c      which device an EBS volume is
  *     lock_<system>.c      one warm-up at a time
  *     nvme_<system>.c      asks for EBS's statistics; nvme_log.c: decodes them
  *   system/              what differs between operating systems, one file for each system
- *     clock console file file_extents interrupt process state_file thread transfer windows_error
+ *     clock console file file_extents interrupt process state_file stream thread transfer
+ *     windows_error
  *     folder.c memory_kills.c process.c   what they have in common
  *   base/                what needs no system: block_set bytes diag extents json latency random texts words
  *
@@ -84,6 +93,8 @@ static int dispatch(const struct options *options, struct diag *diag) {
         return command_verify(options, diag);
     case COMMAND_INSPECT:
         return command_inspect(options, diag);
+    case COMMAND_APPLY:
+        return command_apply(options, diag);
     case COMMAND_EXTENTS:
         return command_extents(options, diag);
     case COMMAND_BENCH:

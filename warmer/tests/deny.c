@@ -4,6 +4,7 @@
  *   deny io_uring ERRNO COMMAND…      io_uring_setup fails with this number
  *   deny direct COMMAND…              open with O_DIRECT fails with EINVAL
  *   deny read-at OFFSET COMMAND…      pread at this offset (below 4 GiB) fails with EIO
+ *   deny write-at OFFSET COMMAND…     the same of pwrite
  *
  * Says why and exits with 77 where the kernel takes no system call filter.
  */
@@ -58,10 +59,13 @@ static int deny_direct(void) {
     return install(steps, sizeof steps / sizeof steps[0]);
 }
 
-static int deny_read_at(unsigned offset) {
-    struct sock_filter steps[] = {
-        LOAD(NUMBER),           SKIP_UNLESS(SYS_pread64, 3),     LOAD(LOW_WORD(3)),
-        SKIP_UNLESS(offset, 1), ANSWER(SECCOMP_RET_ERRNO | EIO), ANSWER(SECCOMP_RET_ALLOW)};
+static int deny_at(unsigned call, unsigned offset) {
+    struct sock_filter steps[] = {LOAD(NUMBER),
+                                  SKIP_UNLESS(call, 3),
+                                  LOAD(LOW_WORD(3)),
+                                  SKIP_UNLESS(offset, 1),
+                                  ANSWER(SECCOMP_RET_ERRNO | EIO),
+                                  ANSWER(SECCOMP_RET_ALLOW)};
     return install(steps, sizeof steps / sizeof steps[0]);
 }
 
@@ -71,12 +75,14 @@ int main(int count, char **arguments) {
     if (count > 3 && strcmp(arguments[1], "io_uring") == 0) {
         failure = deny_io_uring((unsigned)strtoul(arguments[2], NULL, 10));
     } else if (count > 3 && strcmp(arguments[1], "read-at") == 0) {
-        failure = deny_read_at((unsigned)strtoul(arguments[2], NULL, 10));
+        failure = deny_at(SYS_pread64, (unsigned)strtoul(arguments[2], NULL, 10));
+    } else if (count > 3 && strcmp(arguments[1], "write-at") == 0) {
+        failure = deny_at(SYS_pwrite64, (unsigned)strtoul(arguments[2], NULL, 10));
     } else if (count > 2 && strcmp(arguments[1], "direct") == 0) {
         failure = deny_direct();
         first = 2;
     } else {
-        fputs("deny io_uring ERRNO | direct | read-at OFFSET, then a command\n", stderr);
+        fputs("deny io_uring ERRNO | direct | read-at OFFSET | write-at OFFSET, then a command\n", stderr);
         return 2;
     }
     if (failure != 0) {

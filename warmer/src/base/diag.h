@@ -14,6 +14,19 @@ enum warmer_exit {
     WARMER_NO_TRANSFER = 69,
     WARMER_ENDED = 70, /**< Something ended the program that `run` started. */
     WARMER_NO_ROOM = 73,
+    /* Of `apply`; from here to WARMER_UNSUPPORTED nothing is written. */
+    WARMER_NOT_WHOLE = 80, /**< A partition, or not a disk. */
+    WARMER_WRONG_VOLUME = 81,
+    WARMER_WRONG_SIZE = 82,
+    WARMER_MOUNTED = 83,
+    WARMER_HELD = 84, /**< RAID, LVM, another process. */
+    WARMER_SWAP = 85,
+    WARMER_READ_ONLY = 86,
+    WARMER_NO_MANIFEST = 87, /**< It did not appear in time. */
+    WARMER_UNSUPPORTED = 88, /**< This system has no `apply`. */
+    WARMER_BAD_MANIFEST = 89,
+    WARMER_BAD_PACK = 90,
+    WARMER_DIFFERS = 91, /**< What was read back, or a sample, is not what it must be. */
 };
 
 /** One message for the user, filled in where the reason is known. Empty: nothing was refused. */

@@ -8,6 +8,7 @@
 int command_warm(const struct options *options, struct diag *diag);
 int command_verify(const struct options *options, struct diag *diag);
 int command_inspect(const struct options *options, struct diag *diag);
+int command_apply(const struct options *options, struct diag *diag);
 int command_bench(const struct options *options, struct diag *diag);
 int command_device_use(const struct options *options, struct diag *diag);
 int command_run(const struct options *options, struct diag *diag);

@@ -12,6 +12,7 @@
 
 #define MAX_SAMPLES 10000000u
 #define MAX_LIMIT_SECONDS 172800u
+#define MAX_ADDRESS 4000u
 
 /** Which commands take an option. */
 #define FOR_WARM (1u << COMMAND_WARM)
@@ -19,6 +20,7 @@
 #define FOR_RUN (1u << COMMAND_RUN)
 #define FOR_DEVICE_USE (1u << COMMAND_DEVICE_USE)
 #define FOR_BENCH (1u << COMMAND_BENCH)
+#define FOR_APPLY (1u << COMMAND_APPLY)
 
 /** Decimal digits only, at most `limit`. */
 static bool parse_unsigned(const char *text, uint64_t limit, uint64_t *value) {
@@ -194,6 +196,23 @@ static bool store_limit_seconds(struct options *options, const char *value) {
     return good;
 }
 
+static bool store_manifest(struct options *options, const char *value) {
+    return store_path(&options->manifest, value) && strlen(value) < MAX_ADDRESS;
+}
+
+static bool store_wait_seconds(struct options *options, const char *value) {
+    uint64_t seconds = 0;
+    bool good = parse_unsigned(value, MAX_LIMIT_SECONDS, &seconds) && seconds > 0;
+    options->wait_seconds = (unsigned)seconds;
+    return good;
+}
+
+static bool store_image(struct options *options, const char *value) {
+    (void)value;
+    options->is_image = true;
+    return true;
+}
+
 static bool store_install_fio(struct options *options, const char *value) {
     options->install_fio = strcmp(value, "yes") == 0;
     return options->install_fio || strcmp(value, "no") == 0;
@@ -211,11 +230,11 @@ static const struct option option_table[] = {
     {"--map", FOR_WARM | FOR_VERIFY, "a file or -", store_map},
     {"--first", FOR_WARM, "a file or -", store_first},
     {"--depth", FOR_WARM, "auto or 1 to 1024", store_depth},
-    {"--max-mib-s", FOR_WARM, "a number above 0", store_max_mib_s},
-    {"--polite-latency-ms", FOR_WARM, "a number above 0", store_polite},
-    {"--state", FOR_WARM, "a file", store_state},
-    {"--progress", FOR_WARM, "bar, json or none", store_progress},
-    {"--engine", FOR_WARM, "auto or an engine that `warmer inspect` lists", store_engine},
+    {"--max-mib-s", FOR_WARM | FOR_APPLY, "a number above 0", store_max_mib_s},
+    {"--polite-latency-ms", FOR_WARM | FOR_APPLY, "a number above 0", store_polite},
+    {"--state", FOR_WARM | FOR_APPLY, "a file", store_state},
+    {"--progress", FOR_WARM | FOR_APPLY, "bar, json or none", store_progress},
+    {"--engine", FOR_WARM | FOR_APPLY, "auto or an engine that `warmer inspect` lists", store_engine},
     {"--scope", FOR_WARM, "written, used or whole", store_scope},
     {"--touch", FOR_WARM, NULL, store_touch},
     {"--samples", FOR_VERIFY, "1 to 10000000", store_samples},
@@ -223,7 +242,10 @@ static const struct option option_table[] = {
     {"--seed", FOR_VERIFY, "0 to 18446744073709551615", store_seed},
     {"--action", FOR_RUN | FOR_DEVICE_USE, "warm or verify, or of device-use check, unmount or online",
      store_action},
-    {"--volume", FOR_RUN | FOR_DEVICE_USE, "vol- and 17 hexadecimal digits", store_volume},
+    {"--volume", FOR_RUN | FOR_DEVICE_USE | FOR_APPLY, "vol- and 17 hexadecimal digits", store_volume},
+    {"--manifest", FOR_APPLY, "a path or an address", store_manifest},
+    {"--wait-seconds", FOR_APPLY, "1 to 172800", store_wait_seconds},
+    {"--image", FOR_APPLY, NULL, store_image},
     {"--mount", FOR_DEVICE_USE, "a drive letter, or a folder on one: E: or E:\\data", store_mount},
     {"--home", FOR_RUN | FOR_BENCH, "a folder", store_home},
     {"--targets", FOR_BENCH, "folders and volumes", store_targets},

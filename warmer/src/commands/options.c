@@ -10,9 +10,10 @@
 #define DEFAULT_LIMIT_SECONDS 3600u
 
 static const char *const command_names[] = {
-    [COMMAND_WARM] = "warm", [COMMAND_VERIFY] = "verify",         [COMMAND_INSPECT] = "inspect",
-    [COMMAND_HELP] = "help", [COMMAND_VERSION] = "--version",     [COMMAND_EXTENTS] = "extents",
-    [COMMAND_RUN] = "run",   [COMMAND_DEVICE_USE] = "device-use", [COMMAND_BENCH] = "bench",
+    [COMMAND_WARM] = "warm",   [COMMAND_VERIFY] = "verify",         [COMMAND_INSPECT] = "inspect",
+    [COMMAND_HELP] = "help",   [COMMAND_VERSION] = "--version",     [COMMAND_EXTENTS] = "extents",
+    [COMMAND_RUN] = "run",     [COMMAND_DEVICE_USE] = "device-use", [COMMAND_BENCH] = "bench",
+    [COMMAND_APPLY] = "apply",
 };
 
 const char *options_command_name(enum command command) {
@@ -68,7 +69,8 @@ static int parse_command(const char *word, struct options *options, struct diag 
     }
     return diag_refuse(
         diag, WARMER_USAGE,
-        "unknown command %s: allowed are warm, verify, inspect, extents, run, device-use and bench", word);
+        "unknown command %s: allowed are warm, verify, inspect, apply, extents, run, device-use and bench",
+        word);
 }
 
 /** `extents` has no options, so its files stand side by side. */
@@ -115,6 +117,15 @@ static int check_bench(const struct options *options, struct diag *diag) {
                        "`warmer bench` needs --targets and --jobs, or --file and --folder");
 }
 
+/** What writes names its volume and where to go on after a kill. */
+static int check_apply(const struct options *options, struct diag *diag) {
+    const char *missing = options->volume == NULL       ? "--volume"
+                          : options->manifest == NULL   ? "--manifest"
+                          : options->state_path == NULL ? "--state"
+                                                        : NULL;
+    return missing == NULL ? 0 : diag_refuse(diag, WARMER_USAGE, "`warmer apply` needs %s", missing);
+}
+
 /** What no single option can know. */
 static int check_together(const struct options *options, struct diag *diag) {
     if (options->command == COMMAND_EXTENTS) {
@@ -131,6 +142,9 @@ static int check_together(const struct options *options, struct diag *diag) {
     if (options->device == NULL) {
         return diag_refuse(diag, WARMER_USAGE, "which device? `warmer %s DEVICE`",
                            options_command_name(options->command));
+    }
+    if (options->command == COMMAND_APPLY) {
+        return check_apply(options, diag);
     }
     if (options->map_path != NULL && options->first_path != NULL && strcmp(options->map_path, "-") == 0 &&
         strcmp(options->first_path, "-") == 0) {

@@ -14,6 +14,7 @@ enum command {
     COMMAND_WARM,
     COMMAND_VERIFY,
     COMMAND_INSPECT,
+    COMMAND_APPLY,
     COMMAND_EXTENTS,
     COMMAND_RUN,
     COMMAND_DEVICE_USE,
@@ -55,7 +56,10 @@ struct options {
     const char *jobs;      /**< Names, MiB and flags of fio's patterns, with slashes between. */
     unsigned limit_seconds;
     bool install_fio;
-    const char *file; /**< What `bench` copies on Windows, and where. */
+    const char *manifest;  /**< Of `apply`: a path or an address. */
+    unsigned wait_seconds; /**< Of `apply`: for each part of the manifest. */
+    bool is_image;         /**< Of `apply`: DEVICE is a regular file. */
+    const char *file;      /**< What `bench` copies on Windows, and where. */
     const char *folder;
     const char *cold_arguments; /**< Of the measurement before a warm-up; empty: none. */
 };

@@ -1,7 +1,8 @@
 #include "commands/options.h"
 
 const char *options_help(void) {
-    return "warmer reads a volume's written blocks so that none is slow at its first use. It never writes.\n"
+    return "warmer reads a volume's written blocks so that none is slow at its first use. It never writes,\n"
+           "except for `apply`, which writes the blocks of a snapshot to the volume that is named.\n"
            "\n"
            "  warmer warm DEVICE [options]      read every block of the map once\n"
            "    --map FILE|-                    lines of `start count` in 512 KiB blocks; without: all "
@@ -23,6 +24,12 @@ const char *options_help(void) {
            "    --max-p99-ms N                  fast means a 99th percentile of at most this (default 10)\n"
            "    --seed N                        choose the same blocks again\n"
            "  warmer inspect DEVICE             volume, size, limits and usable engines\n"
+           "  warmer apply DEVICE --volume ID --manifest FILE --state FILE [options]\n"
+           "                                    write the blocks that a manifest names, and read them back\n"
+           "    --wait-seconds N                take the device, then wait so long for each part of the "
+           "manifest\n"
+           "    --max-mib-s N, --polite-latency-ms N, --progress STYLE, --engine NAME\n"
+           "    --image                         DEVICE is a regular file\n"
            "  warmer extents FILE...            where files lie on their disk, as a list for --first\n"
            "  warmer run, device-use, bench     what SSM documents start; see warmer.1.md\n"
            "  warmer --version | --help\n"

@@ -7,7 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** A block device or regular file, open for reading only. One file per operating system implements it. */
+/**
+ * A block device or regular file, open for reading only, except for claim.h's. One file per operating system
+ * implements it.
+ */
 struct device;
 
 /**
@@ -48,6 +51,15 @@ int device_descriptor(const struct device *device);
 
 /** Read `length` bytes at `offset`; blocks. Returns the bytes read, 0 at the end of the device, or -errno. */
 int64_t device_read(const struct device *device, void *buffer, size_t length, uint64_t offset);
+
+/**
+ * Write `length` bytes at `offset` of a device that claim.h opened; blocks. Returns the bytes written or
+ * -errno.
+ */
+int64_t device_write(const struct device *device, const void *buffer, size_t length, uint64_t offset);
+
+/** Wait until the device keeps what was written, whatever happens to it. Returns 0 or -errno. */
+int device_flush(const struct device *device);
 
 /**
  * Find out whether the device has disappeared, after a read failed with the errno `error` (0: the read met

@@ -18,6 +18,12 @@ struct device_facts {
  */
 const char *device_begin(const char *path, struct device **begun);
 
+/**
+ * The same for reading and writing, for this process alone: nobody can mount a block device meanwhile. Only
+ * claim_<system>.c calls this.
+ */
+const char *device_begin_writing(const char *path, struct device **begun);
+
 /** The size of the device now, in bytes; 0 when it has none, UINT64_MAX when the disk does not answer. */
 uint64_t device_bytes_now(const struct device *device);
 

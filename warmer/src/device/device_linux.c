@@ -1,8 +1,8 @@
 /**
  * Devices on Linux.
  *
- * The agent never writes to a device: this is the only place that opens it, the open is O_RDONLY, and the
- * only ioctls here ask for sizes.
+ * This is the only place that opens a device. The open is O_RDONLY, save for claim_linux.c, which only
+ * `apply` uses; and the only ioctls here ask for sizes.
  */
 #include "base/block_set.h"
 #include "device/device_facts.h"
@@ -38,8 +38,8 @@ static bool find_entry(const struct device *device) {
 }
 
 /** Open directly, or through the page cache with a note where the file system refuses. */
-static int open_descriptor(struct device *device, const char *path) {
-    int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+static int open_descriptor(struct device *device, const char *path, int mode) {
+    int flags = mode | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     device->descriptor = open(path, flags | O_DIRECT);
     if (device->descriptor >= 0) {
         return 0;
@@ -82,14 +82,14 @@ static int measure(struct device *device) {
     return 0;
 }
 
-const char *device_begin(const char *path, struct device **begun) {
+static const char *begin(const char *path, int mode, struct device **begun) {
     struct device *device = calloc(1, sizeof *device);
     *begun = device;
     if (device == NULL) {
         return "out of memory";
     }
     device->descriptor = -1;
-    int failure = open_descriptor(device, path);
+    int failure = open_descriptor(device, path, mode);
     if (failure == 0) {
         failure = measure(device);
     }
@@ -97,6 +97,15 @@ const char *device_begin(const char *path, struct device **begun) {
         return "neither a block device nor a regular file";
     }
     return failure == 0 ? NULL : strerror(-failure);
+}
+
+const char *device_begin(const char *path, struct device **begun) {
+    return begin(path, O_RDONLY, begun);
+}
+
+const char *device_begin_writing(const char *path, struct device **begun) {
+    /* Without O_CREAT, O_EXCL has a meaning for block devices only: the kernel's own claim, as mount's. */
+    return begin(path, O_RDWR | O_EXCL, begun);
 }
 
 void device_close(struct device *device) {
@@ -152,6 +161,15 @@ uint64_t device_queue_bytes(const struct device *device) {
 int64_t device_read(const struct device *device, void *buffer, size_t length, uint64_t offset) {
     ssize_t got = pread(device->descriptor, buffer, length, (off_t)offset);
     return got < 0 ? -errno : got;
+}
+
+int64_t device_write(const struct device *device, const void *buffer, size_t length, uint64_t offset) {
+    ssize_t put = pwrite(device->descriptor, buffer, length, (off_t)offset);
+    return put < 0 ? -errno : put;
+}
+
+int device_flush(const struct device *device) {
+    return fdatasync(device->descriptor) == 0 ? 0 : -errno;
 }
 
 uint64_t device_bytes_now(const struct device *device) {

@@ -210,6 +210,16 @@ int64_t device_read(const struct device *device, void *buffer, size_t length, ui
     return bytes;
 }
 
+int64_t device_write(const struct device *device, const void *buffer, size_t length, uint64_t offset) {
+    (void)device, (void)buffer, (void)length, (void)offset;
+    return -ENOSYS;
+}
+
+int device_flush(const struct device *device) {
+    (void)device;
+    return -ENOSYS;
+}
+
 uint64_t device_bytes_now(const struct device *device) {
     if (!device->facts.is_block) {
         BY_HANDLE_FILE_INFORMATION file;

@@ -1,5 +1,5 @@
 /** What uses a device, from /proc and /sys. The device itself is not opened. */
-#include "device/use.h"
+#include "device/use_linux.h"
 
 #include "system/clock.h"
 
@@ -22,6 +22,7 @@
 
 /** The disk, its partitions and what is made of them. */
 struct family {
+    const struct use_tree *tree;
     struct texts paths;   /**< /dev/… */
     struct texts numbers; /**< Major and minor, as mountinfo writes them. */
     struct texts made;    /**< In words: LVM, RAID, encryption, several paths. */
@@ -109,14 +110,25 @@ static void add_member(const char *folder, struct family *family) {
     free(real);
 }
 
-static void find_family(const char *path, struct family *family) {
+static bool number_of(const char *path, char *number, size_t size) {
     struct stat status;
-    char folder[64];
+    if (stat(path, &status) != 0 || !S_ISBLK(status.st_mode)) {
+        return false;
+    }
+    snprintf(number, size, "%u:%u", major(status.st_rdev), minor(status.st_rdev));
+    return true;
+}
+
+const struct use_tree use_own_tree = {.root = "", .number_of = number_of};
+
+static void find_family(const char *path, struct family *family) {
+    char number[32];
+    char folder[PATH_BYTES];
     char *real = realpath(path, NULL);
     texts_add(&family->paths, "%s", real == NULL ? path : real);
     free(real);
-    if (stat(path, &status) == 0 && S_ISBLK(status.st_mode)) {
-        snprintf(folder, sizeof folder, "/sys/dev/block/%u:%u", major(status.st_rdev), minor(status.st_rdev));
+    if (family->tree->number_of(path, number, sizeof number)) {
+        snprintf(folder, sizeof folder, "%.2000s/sys/dev/block/%s", family->tree->root, number);
         add_member(folder, family);
     }
 }
@@ -162,13 +174,16 @@ static void take_mounts(const char *path, const char *name, void *context) {
 
 static void find_mounts(const struct family *family, struct texts *mounts) {
     struct search search = {family, mounts};
-    for_each("/proc", take_mounts, &search);
+    char folder[PATH_BYTES];
+    snprintf(folder, sizeof folder, "%.2000s/proc", family->tree->root);
+    for_each(folder, take_mounts, &search);
 }
 
 static void find_swaps(const struct family *family, struct texts *others) {
     char line[PATH_BYTES];
     char name[TEXT_BYTES];
-    FILE *stream = fopen("/proc/swaps", "r");
+    snprintf(line, sizeof line, "%.2000s/proc/swaps", family->tree->root);
+    FILE *stream = fopen(line, "r");
     while (stream != NULL && fgets(line, sizeof line, stream) != NULL) {
         if (sscanf(line, "%511s", name) == 1 && texts_has(&family->paths, name)) {
             texts_add(others, "swap on %s", name);
@@ -213,12 +228,14 @@ static void take_process(const char *path, const char *name, void *context) {
 static void find_processes(const struct family *family, struct texts *others) {
     static struct texts found;
     struct search search = {family, &found};
+    char folder[PATH_BYTES];
+    snprintf(folder, sizeof folder, "%.2000s/proc", family->tree->root);
     for (unsigned look = 0; look < LOOKS; look++) {
         if (look > 0) {
             clock_pause_ms(1000);
         }
         found.count = 0;
-        for_each("/proc", take_process, &search);
+        for_each(folder, take_process, &search);
         if (found.count == 0) {
             return;
         }
@@ -228,9 +245,9 @@ static void find_processes(const struct family *family, struct texts *others) {
     }
 }
 
-void use_find(const char *path, struct device_use *use) {
+void use_find_below(const struct use_tree *tree, const char *path, struct device_use *use) {
     static struct family family;
-    family = (struct family){0};
+    family = (struct family){.tree = tree};
     find_family(path, &family);
     find_mounts(&family, &use->mounts);
     find_swaps(&family, &use->others);
@@ -238,6 +255,10 @@ void use_find(const char *path, struct device_use *use) {
         texts_add(&use->others, "%s", family.made.items[i]);
     }
     find_processes(&family, &use->others);
+}
+
+void use_find(const char *path, struct device_use *use) {
+    use_find_below(&use_own_tree, path, use);
 }
 
 /** A mount point as it is: \040 stands for a blank. */
@@ -256,7 +277,7 @@ static void decode(const char *text, char *plain) {
 void use_end(const char *path) {
     static struct family family;
     static struct texts mounts;
-    family = (struct family){0};
+    family = (struct family){.tree = &use_own_tree};
     mounts.count = 0;
     find_family(path, &family);
     find_mounts(&family, &mounts);

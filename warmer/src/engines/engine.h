@@ -4,20 +4,23 @@
 #include "base/diag.h"
 #include "device/device.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/** One read to do. All reads share one buffer, because nobody looks at the data. */
+/** One read to do, or of `apply` one write. Reads may share the buffer if nobody looks at the data. */
 struct engine_read {
     uint64_t offset_bytes;
     uint32_t length_bytes; /**< At most the buffer's size. */
     uint32_t tag;          /**< Comes back with the completion. */
+    uint32_t place_bytes;  /**< Where in the buffer; aligned as the buffer is. */
+    bool is_write;         /**< From the buffer to a device that is open for writing. */
 };
 
 /** One read that is done. */
 struct engine_completion {
     uint32_t tag;
-    int32_t result; /**< Bytes read, 0 at the end of the device, or -errno. */
+    int32_t result; /**< Bytes read or written, 0 at the end of the device, or -errno. */
 };
 
 /** The arguments of an engine's open. */

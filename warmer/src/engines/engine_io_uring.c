@@ -48,10 +48,14 @@ static int uring_submit(struct engine *base, const struct engine_read *read) {
     unsigned index = tail & engine->submit_mask;
     struct io_uring_sqe *entry = &engine->entries[index];
     memset(entry, 0, sizeof *entry);
-    entry->opcode = engine->has_fixed_buffer ? IORING_OP_READ_FIXED : IORING_OP_READ;
+    if (read->is_write) {
+        entry->opcode = engine->has_fixed_buffer ? IORING_OP_WRITE_FIXED : IORING_OP_WRITE;
+    } else {
+        entry->opcode = engine->has_fixed_buffer ? IORING_OP_READ_FIXED : IORING_OP_READ;
+    }
     entry->flags = engine->has_fixed_file ? IOSQE_FIXED_FILE : 0;
     entry->fd = engine->has_fixed_file ? 0 : engine->device;
-    entry->addr = (uint64_t)(uintptr_t)engine->buffer;
+    entry->addr = (uint64_t)(uintptr_t)engine->buffer + read->place_bytes;
     entry->len = read->length_bytes;
     entry->off = read->offset_bytes;
     entry->user_data = read->tag;

@@ -57,13 +57,17 @@ static void give_back(struct overlapped_engine *engine, struct request *request)
 
 static int overlapped_submit(struct engine *base, const struct engine_read *read) {
     struct overlapped_engine *engine = (struct overlapped_engine *)base;
+    if (read->is_write) {
+        return -ENOSYS;
+    }
     struct request *request = take_request(engine);
     request->tag = read->tag;
     request->overlapped = (OVERLAPPED){0};
     request->overlapped.Offset = (DWORD)read->offset_bytes;
     request->overlapped.OffsetHigh = (DWORD)(read->offset_bytes >> 32);
-    BOOL done = ReadFile(device_handle(engine->settings.device), engine->settings.buffer, read->length_bytes,
-                         NULL, &request->overlapped);
+    BOOL done = ReadFile(device_handle(engine->settings.device),
+                         (uint8_t *)engine->settings.buffer + read->place_bytes, read->length_bytes, NULL,
+                         &request->overlapped);
     if (done || GetLastError() == ERROR_IO_PENDING) {
         request->is_reading = true;
         engine->in_flight++;

@@ -40,8 +40,11 @@ static struct engine_read take_read(struct threads_engine *engine) {
 }
 
 static int32_t read_once(const struct threads_engine *engine, const struct engine_read *read) {
-    return (int32_t)device_read(engine->settings.device, engine->settings.buffer, read->length_bytes,
-                                read->offset_bytes);
+    uint8_t *place = (uint8_t *)engine->settings.buffer + read->place_bytes;
+    if (read->is_write) {
+        return (int32_t)device_write(engine->settings.device, place, read->length_bytes, read->offset_bytes);
+    }
+    return (int32_t)device_read(engine->settings.device, place, read->length_bytes, read->offset_bytes);
 }
 
 static void serve(void *context) {

@@ -151,7 +151,7 @@ static uint64_t make_part(uint64_t index, uint32_t bits) {
 
 /** The bits of a part; none if it is damaged. */
 static uint32_t read_part(const struct state *state, uint64_t index, uint64_t *damaged) {
-    uint64_t part = state->parts[index];
+    uint64_t part = __atomic_load_n(&state->parts[index], __ATOMIC_RELAXED);
     uint32_t bits = (uint32_t)part;
     if (part == 0 || part == make_part(index, bits)) {
         return bits;
@@ -177,6 +177,11 @@ int state_subtract(const struct state *state, struct block_set *wanted, struct b
     }
     state_file_release(state->file);
     return failure;
+}
+
+bool state_has(const struct state *state, uint64_t block) {
+    uint64_t damaged = 0;
+    return (read_part(state, block / PART_BLOCKS, &damaged) >> (block % PART_BLOCKS) & 1) != 0;
 }
 
 void state_remember(struct state *state, uint64_t block) {

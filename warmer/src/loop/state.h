@@ -30,6 +30,9 @@ int state_open(const char *path, const struct state_identity *identity, struct s
 int state_subtract(const struct state *state, struct block_set *wanted, struct block_set *done,
                    uint64_t *damaged);
 
+/** Whether this block was recorded. Any thread may ask. */
+bool state_has(const struct state *state, uint64_t block);
+
 /** Record that this block is read to its end. */
 void state_remember(struct state *state, uint64_t block);
 

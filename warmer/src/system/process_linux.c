@@ -51,6 +51,10 @@ static _Noreturn void become(const char *const *words, const struct pipes *pipes
     /* Who ends this process's starter without its consent ends this one too, in order. */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     signal(SIGPIPE, SIG_DFL);
+    /* A thread of ours blocks every signal, and the program must not inherit that. */
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     dup2(pipes->ends[STDIN_FILENO][0], STDIN_FILENO);
     dup2(pipes->ends[STDOUT_FILENO][1], STDOUT_FILENO);
     dup2(pipes->ends[STDERR_FILENO][1], STDERR_FILENO);

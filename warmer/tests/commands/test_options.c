@@ -126,7 +126,7 @@ struct refusal {
 static const struct refusal refusals[] = {
     {{NULL}, "no command: try warmer --help"},
     {{"heat", "d"},
-     "unknown command heat: allowed are warm, verify, inspect, extents, run, device-use and bench"},
+     "unknown command heat: allowed are warm, verify, inspect, apply, extents, run, device-use and bench"},
     {{"device-use", "--action=check", "--volume=vol-0123456789abcdef0", "--mount=E:"},
      "--mount only goes with --action=online"},
     {{"warm"}, "which device? `warmer warm DEVICE`"},

@@ -57,7 +57,8 @@ static struct engine_completion wait_one(struct engine *engine) {
 static void reads_what_the_file_holds(void) {
     struct engine *engine = open_engine();
     for (uint32_t block = 0; block < FILE_BLOCKS; block += 51) {
-        struct engine_read read = {block * (uint64_t)BLOCK_BYTES, BLOCK_BYTES, 70000 + block};
+        struct engine_read read = {
+            .offset_bytes = block * (uint64_t)BLOCK_BYTES, .length_bytes = BLOCK_BYTES, .tag = 70000 + block};
         memset(buffer, 0xff, BLOCK_BYTES);
         CHECK_EQ(ENGINE.submit(engine, &read), 0);
         struct engine_completion done = wait_one(engine);
@@ -76,7 +77,9 @@ static void many_in_flight_complete_once_each(void) {
     unsigned done_count = 0;
     while (done_count < FILE_BLOCKS) {
         while (submitted < FILE_BLOCKS && submitted - done_count < DEPTH) {
-            struct engine_read read = {submitted * (uint64_t)BLOCK_BYTES, BLOCK_BYTES, submitted};
+            struct engine_read read = {.offset_bytes = submitted * (uint64_t)BLOCK_BYTES,
+                                       .length_bytes = BLOCK_BYTES,
+                                       .tag = submitted};
             CHECK_EQ(ENGINE.submit(engine, &read), 0);
             submitted++;
         }
@@ -96,7 +99,8 @@ static void many_in_flight_complete_once_each(void) {
 
 static void the_end_of_the_file_is_a_short_read_then_nothing(void) {
     struct engine *engine = open_engine();
-    struct engine_read read = {FILE_BLOCKS * (uint64_t)BLOCK_BYTES, 4096, 1};
+    struct engine_read read = {
+        .offset_bytes = FILE_BLOCKS * (uint64_t)BLOCK_BYTES, .length_bytes = 4096, .tag = 1};
     CHECK_EQ(ENGINE.submit(engine, &read), 0);
     CHECK_EQ(wait_one(engine).result, 777);
     read.offset_bytes += BLOCK_BYTES;
@@ -108,7 +112,7 @@ static void the_end_of_the_file_is_a_short_read_then_nothing(void) {
 static void errors_come_back_as_results(void) {
     struct engine *engine = open_engine();
     /* Direct I/O from an odd offset, or an offset that is no offset. */
-    struct engine_read read = {(uint64_t)INT64_MAX - 100, 4096, 5};
+    struct engine_read read = {.offset_bytes = (uint64_t)INT64_MAX - 100, .length_bytes = 4096, .tag = 5};
     CHECK_EQ(ENGINE.submit(engine, &read), 0);
     struct engine_completion done = wait_one(engine);
     CHECK_EQ(done.tag, 5);
@@ -129,7 +133,8 @@ static void an_idle_wait_ends_in_time(void) {
 static void closing_waits_for_what_is_in_flight(void) {
     struct engine *engine = open_engine();
     for (uint32_t i = 0; i < DEPTH; i++) {
-        struct engine_read read = {i * (uint64_t)BLOCK_BYTES, BLOCK_BYTES, i};
+        struct engine_read read = {
+            .offset_bytes = i * (uint64_t)BLOCK_BYTES, .length_bytes = BLOCK_BYTES, .tag = i};
         CHECK_EQ(ENGINE.submit(engine, &read), 0);
     }
     struct engine_completion done[DEPTH];

@@ -1,0 +1,62 @@
+#ifndef WARMER_APPLY_H
+#define WARMER_APPLY_H
+
+#include "apply/parts.h"
+#include "base/diag.h"
+#include "engines/engine.h"
+#include "loop/state.h"
+#include "loop/warm.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Buffers of a block each: for blocks on their way to the device, and for what is read back. */
+#define APPLY_WRITES 40u
+#define APPLY_READS 16u
+#define APPLY_BUFFERS (APPLY_WRITES + APPLY_READS)
+#define APPLY_PROBE_BYTES 4096u
+#define APPLY_BUFFER_BYTES (APPLY_BUFFERS * BLOCK_BYTES + APPLY_PROBE_BYTES)
+
+/** The most samples of unchanged blocks that a manifest may have. */
+#define APPLY_SAMPLES 16384u
+
+/** The arguments. The caller owns everything that they point to. */
+struct apply_settings {
+    const struct device *device;
+    struct engine *engine; /**< With a buffer of APPLY_BUFFER_BYTES, for APPLY_BUFFERS and a probe. */
+    uint8_t *buffer;
+    struct state *state; /**< Of twice as many blocks as the volume: done, then begun. May be NULL. */
+    struct parts *parts; /**< Its first part is read. */
+    uint64_t volume_bytes;
+    double max_mib_s;
+    double polite_latency_ms;
+    bool (*is_interrupted)(void);
+    int (*confirm)(void *context, struct diag *diag); /**< Called once, just before the first write. */
+    void *confirm_context;
+    warm_observe *observe;
+    void *observe_context;
+};
+
+/** What was done. Bytes are exact: what came from packs, was decoded, and went to and from the device. */
+struct apply_result {
+    struct warm_progress progress; /**< For progress lines: blocks that are read back. */
+    uint64_t packs;
+    uint64_t bytes_fetched;
+    uint64_t bytes_decoded;
+    uint64_t bytes_written;
+    uint64_t bytes_read_back;
+    uint64_t bytes_compared; /**< Read before a write, because an earlier run may have written it. */
+    uint64_t blocks_written;
+    uint64_t blocks_again;   /**< Of them: an earlier run had begun to write them. */
+    uint64_t blocks_there;   /**< Found on the device as an earlier run wrote them. */
+    uint64_t blocks_skipped; /**< Read back by an earlier run. */
+    uint64_t blocks_differing;
+    uint64_t first_differing;
+    uint64_t samples;
+    uint64_t samples_differing;
+};
+
+/** Apply all parts. Returns 0, or the exit status with the reason in `diag`. */
+int apply_run(const struct apply_settings *settings, struct apply_result *result, struct diag *diag);
+
+#endif

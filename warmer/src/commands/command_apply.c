@@ -1,0 +1,217 @@
+/** `warmer apply`: takes the device, waits for the manifest, writes its blocks, and reports. */
+#include "apply/apply.h"
+#include "base/block_set.h"
+#include "commands/commands.h"
+#include "device/claim.h"
+#include "device/lock.h"
+#include "system/clock.h"
+#include "system/interrupt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MIB 1048576.0
+
+/** What one application has opened; it is closed in one place. */
+struct job {
+    const struct options *options;
+    struct claim claim;
+    struct device *device;
+    struct lock *lock;
+    struct parts parts;
+    struct manifest_head head; /**< Of the first part. */
+    struct state *state;
+    uint8_t *buffer;
+    struct engine *engine;
+    char engine_note[256];
+    struct progress progress;
+    struct apply_result result;
+};
+
+static bool is_interrupted(void *context) {
+    (void)context;
+    return interrupt_requested();
+}
+
+/** Whoever started this may go on: nobody can mount the device from here to the end of this process. */
+static void tell_armed(const struct job *job) {
+    struct json json = {.stream = stdout};
+    json_open(&json, NULL, '{');
+    json_text(&json, "event", "armed");
+    json_text(&json, "device", job->options->device);
+    json_text(&json, "volumeId", job->options->volume);
+    json_unsigned(&json, "bytes", device_bytes(job->device));
+    json_close(&json, '}');
+    json_end_line(&json);
+}
+
+static int confirm(void *context, struct diag *diag) {
+    const struct job *job = context;
+    return claim_confirm(&job->claim, job->device, job->head.volume_bytes, diag);
+}
+
+static int load_manifest(struct job *job, struct diag *diag) {
+    int status = parts_open(&job->parts, job->options->manifest, job->options->wait_seconds, diag);
+    job->parts.is_stopped = is_interrupted;
+    if (status == 0) {
+        status = parts_load(&job->parts, diag);
+    }
+    if (status != 0) {
+        return status;
+    }
+    job->head = job->parts.manifest.head;
+    const char *wanted = job->head.volume_id;
+    if (strcmp(wanted, job->options->volume) != 0) {
+        return diag_refuse(diag, WARMER_WRONG_VOLUME, "the manifest is for %s and not for %s", wanted,
+                           job->options->volume);
+    }
+    return confirm(job, diag);
+}
+
+/** The first half of the state is what was read back, the second one what was begun to be written. */
+static int open_state(struct job *job, struct diag *diag) {
+    uint64_t blocks = blocks_of_bytes(device_bytes(job->device));
+    struct state_identity identity = {.device_bytes = 2 * blocks * BLOCK_BYTES};
+    snprintf(identity.name, sizeof identity.name, "apply %s to %s", job->head.snapshot_id,
+             job->options->volume);
+    return state_open(job->options->state_path, &identity, &job->state, diag);
+}
+
+static int open_engine(struct job *job, struct diag *diag) {
+    job->buffer = device_alloc_buffer(APPLY_BUFFER_BYTES);
+    if (job->buffer == NULL) {
+        return diag_refuse(diag, WARMER_CANNOT_OPEN, "out of memory");
+    }
+    struct engine_settings settings = {.device = job->device,
+                                       .buffer = job->buffer,
+                                       .buffer_bytes = APPLY_BUFFER_BYTES,
+                                       .max_in_flight = APPLY_BUFFERS + 1};
+    return engine_open(job->options->engine, &settings, &job->engine, job->engine_note,
+                       sizeof job->engine_note, diag);
+}
+
+static int prepare(struct job *job, struct diag *diag) {
+    interrupt_catch();
+    int status = claim_take(&job->claim, &job->device, diag);
+    if (status == 0) {
+        status = lock_device(job->device, job->options->device, &job->lock, diag);
+    }
+    if (status == 0) {
+        tell_armed(job);
+        status = load_manifest(job, diag);
+    }
+    if (status == 0) {
+        status = open_state(job, diag);
+    }
+    return status == 0 ? open_engine(job, diag) : status;
+}
+
+static void observe(void *context, const struct warm_progress *now) {
+    progress_observe(context, now);
+}
+
+static const char *verdict(int status) {
+    switch (status) {
+    case WARMER_OK:
+        return "applied";
+    case WARMER_INTERRUPTED:
+        return "interrupted";
+    case WARMER_DIFFERS:
+        return "differs";
+    default:
+        return "failed";
+    }
+}
+
+static void put_counts(struct json *json, const struct apply_result *result) {
+    json_unsigned(json, "blocksDone", result->progress.blocks_done);
+    json_unsigned(json, "bytesDone", result->progress.bytes_done);
+    json_unsigned(json, "blocksWritten", result->blocks_written);
+    json_unsigned(json, "blocksWrittenAgain", result->blocks_again);
+    json_unsigned(json, "blocksThere", result->blocks_there);
+    json_unsigned(json, "blocksResumed", result->blocks_skipped);
+    json_unsigned(json, "blocksDiffering", result->blocks_differing);
+    json_unsigned(json, "samples", result->samples);
+    json_unsigned(json, "samplesDiffering", result->samples_differing);
+    json_unsigned(json, "packs", result->packs);
+    json_unsigned(json, "bytesFetched", result->bytes_fetched);
+    json_unsigned(json, "bytesDecoded", result->bytes_decoded);
+    json_unsigned(json, "bytesWritten", result->bytes_written);
+    json_unsigned(json, "bytesReadBack", result->bytes_read_back);
+    json_unsigned(json, "bytesCompared", result->bytes_compared);
+    json_unsigned(json, "retries", result->progress.retries);
+}
+
+static void put_result(const struct job *job, int status, const struct diag *diag) {
+    struct json json = {.stream = stdout};
+    const struct apply_result *result = &job->result;
+    double seconds = (double)result->progress.elapsed_ns / (double)NS_PER_SECOND;
+    struct latency_summary latency = latency_summarise(&result->progress.latency);
+    json_open(&json, NULL, '{');
+    json_text(&json, "event", "result");
+    json_text(&json, "command", "apply");
+    json_text(&json, "verdict", verdict(status));
+    json_text(&json, "device", job->options->device);
+    json_text(&json, "volumeId", job->options->volume);
+    json_text(&json, "snapshotId", job->head.snapshot_id);
+    put_counts(&json, result);
+    json_number(&json, "elapsedSeconds", seconds);
+    json_number(&json, "mibPerSecond", seconds > 0 ? (double)result->bytes_written / MIB / seconds : 0);
+    json_text_or_null(&json, "error", diag->text);
+    json_text(&json, "engine", job->engine->ops->name);
+    json_text(&json, "engineNote", job->engine_note);
+    json_bool(&json, "directIo", device_is_direct(job->device));
+    progress_put_latency(&json, "latencyMs", &latency);
+    json_close(&json, '}');
+    json_end_line(&json);
+}
+
+static int run(struct job *job, struct diag *diag) {
+    struct apply_settings settings = {
+        .device = job->device,
+        .engine = job->engine,
+        .buffer = job->buffer,
+        .state = job->state,
+        .parts = &job->parts,
+        .volume_bytes = device_bytes(job->device),
+        .max_mib_s = job->options->max_mib_s,
+        .polite_latency_ms = job->options->polite_latency_ms,
+        .is_interrupted = interrupt_requested,
+        .confirm = confirm,
+        .confirm_context = job,
+        .observe = observe,
+        .observe_context = &job->progress,
+    };
+    progress_init(&job->progress, job->options->progress);
+    int status = apply_run(&settings, &job->result, diag);
+    progress_end(&job->progress);
+    put_result(job, status, diag);
+    if (status != 0) {
+        fprintf(stderr, "warmer: %s\n", diag->text);
+        *diag = (struct diag){{0}};
+    }
+    return status;
+}
+
+static void let_go(struct job *job) {
+    engine_close(job->engine);
+    state_close(job->state);
+    parts_close(&job->parts);
+    device_free_buffer(job->buffer);
+    lock_release(job->lock);
+    device_close(job->device);
+}
+
+int command_apply(const struct options *options, struct diag *diag) {
+    static struct job job;
+    job = (struct job){
+        .options = options,
+        .claim = {.path = options->device, .volume_id = options->volume, .is_image = options->is_image}};
+    int status = prepare(&job, diag);
+    if (status == 0) {
+        status = run(&job, diag);
+    }
+    let_go(&job);
+    return status;
+}

@@ -1,0 +1,59 @@
+/** SHA-256: published examples, and the processor's instructions against the portable code. */
+#include "check.h"
+#include "delta/sha256.h"
+
+static void the_published_examples_are_met(void) {
+    static const char *const examples[][2] = {
+        {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+    };
+    for (unsigned i = 0; i < 3; i++) {
+        uint8_t digest[SHA256_BYTES];
+        char text[SHA256_TEXT];
+        sha256(examples[i][0], strlen(examples[i][0]), digest);
+        sha256_print(digest, text);
+        CHECK_TEXT(text, examples[i][1]);
+        sha256_portable(examples[i][0], strlen(examples[i][0]), digest);
+        sha256_print(digest, text);
+        CHECK_TEXT(text, examples[i][1]);
+    }
+}
+
+static void both_ways_agree_at_every_length_and_alignment(void) {
+    static uint8_t bytes[1024];
+    for (unsigned i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)(i * 7 + (i >> 5));
+    }
+    for (unsigned length = 0; length < 600; length++) {
+        uint8_t digest[SHA256_BYTES];
+        uint8_t portable[SHA256_BYTES];
+        sha256(bytes + length % 17, length, digest);
+        sha256_portable(bytes + length % 17, length, portable);
+        CHECK(memcmp(digest, portable, sizeof digest) == 0);
+    }
+}
+
+static void only_lower_case_digits_are_read(void) {
+    uint8_t digest[SHA256_BYTES];
+    char text[SHA256_TEXT + 1];
+    memset(text, 'a', sizeof text);
+    text[64] = '\0';
+    CHECK(sha256_parse(text, digest));
+    CHECK_EQ(digest[31], 0xaa);
+    text[63] = 'A';
+    CHECK(!sha256_parse(text, digest));
+    text[63] = '\0';
+    CHECK(!sha256_parse(text, digest));
+    text[63] = text[64] = 'a';
+    text[65] = '\0';
+    CHECK(!sha256_parse(text, digest));
+}
+
+int main(void) {
+    RUN(the_published_examples_are_met);
+    RUN(both_ways_agree_at_every_length_and_alignment);
+    RUN(only_lower_case_digits_are_read);
+    return CHECK_RESULT();
+}
