@@ -10,6 +10,8 @@ from local.aws.region.faults import FaultRule
 from tests.support.restores import PATIENT, RestoreUser
 
 Json = dict[str, Any]
+SLOW_MIB_S = 8
+READ_BLOCKS = 16
 
 
 def fleet(user: RestoreUser, instances: int, volumes: int) -> Json:
@@ -20,7 +22,26 @@ def fleet(user: RestoreUser, instances: int, volumes: int) -> Json:
         for target in targets
         for _ in range(volumes)
     ]
-    return {"source": {"items": items}, "objective": {"strategy": "warm-up-agent"}, "verify": PATIENT}
+    return {
+        "source": {"items": items},
+        "objective": {"strategy": "warm-up-agent"},
+        "verify": PATIENT,
+        "warmUp": {"maxMibPerSecond": SLOW_MIB_S},
+    }
+
+
+def reboot_while_read(user: RestoreUser, instance_id: str) -> None:
+    """Reboots the instance once an agent there has read a part of its volume."""
+
+    def has_begun() -> bool:
+        return any(
+            instance_id in [one["InstanceId"] for one in user.volume(volume_id)["Attachments"]]
+            and user.counters(volume_id).read_blocks >= READ_BLOCKS
+            for volume_id in user.left().get("volumes", [])
+        )
+
+    user.wait_until(has_begun, lambda: f"no agent reads on {instance_id}")
+    user.lab.client("ec2").reboot_instances(InstanceIds=[instance_id])
 
 
 def ended(user: RestoreUser, fleet_id: str) -> Json:
@@ -40,6 +61,7 @@ def ended(user: RestoreUser, fleet_id: str) -> Json:
 def test_one_volume_fails_and_a_redrive_brings_it_back(
     user: RestoreUser, instances: int, volumes: int
 ) -> None:
+    """An instance reboots meanwhile, and its agents go on from where they were."""
     request, count = fleet(user, instances, volumes), instances * volumes
     refused = request["source"]["items"][-1]["source"]["snapshotId"]
     user.region.faults.add(
@@ -49,6 +71,7 @@ def test_one_volume_fails_and_a_redrive_brings_it_back(
     answer = user.call("POST", "/fleets", request)
     assert answer.status == 202, answer
     fleet_id = str(answer.body["fleetId"])
+    reboot_while_read(user, request["source"]["items"][0]["target"]["instanceId"])
     shown = ended(user, fleet_id)
     assert (shown["status"], shown["restoreCount"]) == ("incomplete", instances), shown
     assert shown["progress"]["counts"] == {"failed": 1, "ready": count - 1}

@@ -10,7 +10,7 @@ from local.aws.region import FaultRule
 from local.soak.lab.endings import FLEET, LONGEST_SECONDS, RESTORE, Ending, ended
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.interrupted_paths import PATHS
-from local.soak.trouble.paths import path, snapshot
+from local.soak.trouble.paths import LATE_SECONDS, awaiting, path, snapshot
 
 __all__ = ["PATHS"]
 TRIED_SECONDS = 600.0
@@ -63,6 +63,16 @@ def some_begun(lab: FastLab) -> None:
 @path("fleet")
 def _fleet(lab: FastLab) -> Ending:
     return fleeted(lab, items(lab))
+
+
+@path("fleet-approved")
+def _fleet_approved(lab: FastLab) -> Ending:
+    def approve(fleet_id: str) -> None:
+        awaiting(lab, fleet_id, FLEET)
+        lab.pass_time(LATE_SECONDS)
+        lab.api("POST", f"/restores/{fleet_id}/approve")
+
+    return fleeted(lab, items(lab), approve, objective={"approveAboveUsd": 0})
 
 
 @path("fleet-redriven")

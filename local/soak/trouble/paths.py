@@ -297,16 +297,16 @@ LATE_SECONDS = 600.0
 """After this the times of a plan do not hold any more."""
 
 
-def awaiting(lab: FastLab, restore_id: str) -> bool:
-    """Until the restore has left its token and waits for its approval; False where it never does."""
+def awaiting(lab: FastLab, name: str, machine: str = RESTORE) -> bool:
+    """Until the restore or fleet has left its token and waits for its approval; False where it never does."""
 
     def there() -> bool:
-        main = lab.execution(RESTORE, restore_id)
+        main = lab.execution(machine, name)
         return main is not None and (main.state == AWAITING or main.status != "RUNNING")
 
     lab.run(there, most_seconds=LONGEST_SECONDS)
     lab.pass_time(TOKEN_SECONDS)
-    main = lab.execution(RESTORE, restore_id)
+    main = lab.execution(machine, name)
     return main is not None and main.state == AWAITING
 
 
