@@ -3,7 +3,7 @@
 source=$(dirname "$(readlink -f "$0")")/../..
 copy=$(mktemp -d "${TMPDIR:-/tmp}/warmer-another-folder-XXXXXX")
 trap 'rm -rf "$copy"' EXIT
-cp -r "$source/src" "$source/Makefile" "$source/"*.mk "$source/VERSION" "$copy"
+cp -r "$source/src" "$source/vendor" "$source/Makefile" "$source/"*.mk "$source/VERSION" "$copy"
 
 binaries=
 for system in $SYSTEMS; do
