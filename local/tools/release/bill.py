@@ -165,15 +165,21 @@ def _agents(bom: Bom, release: Release) -> list[Component]:
     (version,) = re.findall(r'"([\d.]+)"', header)
     musl = _linked("musl", version, "MIT", f"The C library that zig {compiler} brings.")
     mingw = _linked("mingw-w64", None, "ZPL-2.1", f"The C library for Windows that zig {compiler} brings.")
-    bom.components.update([zig, run_time, musl, mingw])
+    zstd = _linked("zstd", _zstd_version(release.root), "BSD-3-Clause", "The decoder in warmer/vendor/zstd.")
+    bom.components.update([zig, run_time, musl, mingw, zstd])
     bom.register_dependency(run_time, [zig])
     made = []
     for name, content in release.agents.items():
         agent = _own(name, release.version, hashes=[_hash(content)])
         bom.components.add(agent)
-        bom.register_dependency(agent, [mingw if "windows" in name else musl, run_time])
+        bom.register_dependency(agent, [mingw if "windows" in name else musl, run_time, zstd])
         made.append(agent)
     return made
+
+
+def _zstd_version(root: Path) -> str:
+    text = (root / "warmer" / "vendor" / "zstd" / "zstddeclib.c").read_text(encoding="utf-8")
+    return ".".join(re.findall(r"#define ZSTD_VERSION_(?:MAJOR|MINOR|RELEASE) +(\d+)", text))
 
 
 def _linked(name: str, version: str | None, license_id: str, description: str) -> Component:

@@ -69,10 +69,11 @@ def test_the_command_has_what_it_needs_and_its_hash(made):
 @pytest.mark.parametrize("name", files.AGENTS)
 def test_an_agent_has_its_hash_and_what_it_is_linked_with(made, name):
     library = "mingw-w64" if "windows" in name else "musl"
-    assert needs(made, name) >= {library, "compiler-rt"}
+    assert needs(made, name) >= {library, "compiler-rt", "zstd"}
     agent = components(made)[name]
     assert agent["hashes"] == [{"alg": "SHA-256", "content": files.sha256(AGENTS[name])}]
     assert components(made)["musl"]["version"].startswith("1.2.")
+    assert components(made)["zstd"]["version"] == "1.5.7"
 
 
 def test_what_a_library_needs_is_in_the_graph(made):
