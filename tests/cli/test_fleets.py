@@ -80,7 +80,7 @@ def test_the_report_is_there_when_the_fleet_has_ended(rewarm, stack, file):
 def test_shows_what_a_fleet_would_cost_before_it_is_started(rewarm, stack, file):
     said = rewarm("fleet", "plan", "-f", file).out
     assert "4 volumes by 3 restores" in said
-    assert "2 by provisioned-rate, for $0.5, at full speed by 2026-11-22 10:50" in said
+    assert "2 by provisioned-rate, for $0.50, at full speed by 2026-11-22 10:50" in said
     assert "1 plan on their own: EC2 shows no snap-9" in said
     assert "after the deadline, for $0.5" in said
     assert json.loads(rewarm("fleet", "plan", "-f", file, "-o", "json").out)["restoreCount"] == 3

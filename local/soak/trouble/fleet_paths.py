@@ -44,7 +44,7 @@ def fleet_ended(lab: FastLab, fleet_id: str) -> Ending:
     for run in runs:
         lab.finish(run, most_seconds=LONGEST_SECONDS)
     restores = [one.name for one in lab.executions(RESTORE)]
-    found = ended(lab, *restores) if restores else Ending("never started")
+    found = ended(lab, *restores) if restores else _not_begun(lab)
     last = runs[-1]
     if last.status == "SUCCEEDED":
         ready = last.output["verdict"] == "ready"
@@ -52,6 +52,12 @@ def fleet_ended(lab: FastLab, fleet_id: str) -> Ending:
     lab.pass_time(REPORTED_SECONDS)
     status = {"FAILED": "failed", "ABORTED": "aborted", "TIMED_OUT": "timed out"}.get(last.status, "stuck")
     return Ending(status, last.error, last.cause, ready=found.ready, restore_ids=restores)
+
+
+def _not_begun(lab: FastLab) -> Ending:
+    """The results of the Distributed Map say why."""
+    failed = [one for one in lab.executions(FLEET) if one.is_child and one.status == "FAILED"]
+    return Ending("failed", failed[0].error, failed[0].cause) if failed else Ending("never started")
 
 
 def some_begun(lab: FastLab) -> None:

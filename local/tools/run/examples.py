@@ -41,9 +41,10 @@ def _calls(run: RunRecord, region: str) -> Iterator[str]:
     yield _call("GET", "/restores/$id")
     yield _call("POST", "/restores/$id/approve")
     yield _call("DELETE", "/restores/$id")
-    yield "# All fleets; one of the same volume, its cancel, and then what is not ready once more"
+    yield "# All fleets; the plan of one, the fleet itself, its cancel, and then what is not ready once more"
     yield _call("GET", "/fleets")
     fleet = {"source": {"items": [{"source": request["source"]}]}, "target": request["target"]}
+    yield _call("POST", "/fleets/plans", fleet)
     yield _call_for_id("fleetId", "/fleets", fleet)
     yield _call("GET", "/fleets/$id")
     yield _call("DELETE", "/fleets/$id")
