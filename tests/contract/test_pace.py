@@ -54,14 +54,6 @@ def test_a_clock_that_is_a_little_behind_gets_no_turn_twice(pace: DynamoPace) ->
     assert turns[1] - turns[0] == timedelta(seconds=EACH_SECONDS)
 
 
-def test_calls_that_are_spread_over_a_time_begin_earlier_by_it(pace: DynamoPace) -> None:
-    found = [(pace.due(CALLS, now=NOW, over_seconds=10.0) - NOW).total_seconds() for _ in range(200)]
-    at_once = int((BURST_SECONDS + 10.0) / EACH_SECONDS) + 1
-    assert found[:at_once] == [0.0] * at_once
-    assert found[at_once] == EACH_SECONDS
-    assert found[-1] == pytest.approx((200 - at_once) * EACH_SECONDS)
-
-
 def test_of_many_at_once_each_has_a_turn_of_its_own(pace: DynamoPace) -> None:
     found: list[float] = []
     threads = [threading.Thread(target=lambda: found.extend(waits(pace, 5))) for _ in range(8)]

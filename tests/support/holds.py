@@ -84,7 +84,7 @@ class FakePace:
     seconds_a_call: float = 0.0
     given: float = 0.0
 
-    def due(self, calls: int, *, now: datetime, over_seconds: float = 0.0) -> datetime:
+    def due(self, calls: int, *, now: datetime) -> datetime:
         begins = now + timedelta(seconds=self.given)
         self.given += calls * self.seconds_a_call
         return begins

@@ -164,7 +164,7 @@ class DynamoPace:
         self._table = table
         self._calls_per_second = calls_per_second
 
-    def due(self, calls: int, *, now: datetime, over_seconds: float = 0.0) -> datetime:
+    def due(self, calls: int, *, now: datetime) -> datetime:
         at, cost = _milliseconds(now), round(calls / self._calls_per_second * _MILLISECONDS)
         while True:
             end = self._move("givenUntil + :step", "givenUntil >= :now", at, cost)
@@ -173,7 +173,7 @@ class DynamoPace:
                     ":step", "attribute_not_exists(givenUntil) OR givenUntil < :now", at, at + cost
                 )
             if end is not None:
-                saved_up = round((BURST_SECONDS + over_seconds) * _MILLISECONDS)
+                saved_up = BURST_SECONDS * _MILLISECONDS
                 return now + timedelta(milliseconds=max(0, end - cost - saved_up - at))
 
     def _move(self, value: str, condition: str, now: int, step: int) -> int | None:

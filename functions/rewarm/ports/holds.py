@@ -41,5 +41,5 @@ class Holds(Protocol):
 class Pace(Protocol):
     """The describe calls that EC2 allows in a second, given away in the order of asking."""
 
-    def due(self, calls: int, *, now: datetime, over_seconds: float = 0.0) -> datetime:
-        """Returns when so many calls may begin, spread over a time. Nobody else is given their turn."""
+    def due(self, calls: int, *, now: datetime) -> datetime:
+        """Returns when so many calls may begin. Nobody else is given that time."""

@@ -43,8 +43,6 @@ CALLS_OF_RESTORE = 5
 """Describe calls up to the plan: snapshot, source volume, instance, fast snapshot restore, quotas."""
 CALLS_OF_VOLUME = 9
 """Describe calls of a volume from CreateVolume to the end, with the agent, which needs most."""
-VOLUME_SECONDS = 60.0
-"""A volume makes these calls over a minute at least, so the first of many need not wait for one another."""
 WORTH_TELLING_SECONDS = 30
 
 
@@ -182,7 +180,7 @@ def turn_of_restore(pace: Pace, now: datetime) -> datetime:
 
 def turn_of_volumes(count: int, pace: Pace, now: datetime) -> list[datetime]:
     """When each of the volumes may be begun, in their order."""
-    return [pace.due(CALLS_OF_VOLUME, now=now, over_seconds=VOLUME_SECONDS) for _ in range(count)]
+    return [pace.due(CALLS_OF_VOLUME, now=now) for _ in range(count)]
 
 
 def seconds_until(instant: datetime | None, now: datetime) -> int:
