@@ -54,6 +54,10 @@ throttling".
 A makespan of at most {ratio} times the bound is the goal, and at most {calls} times the requests a volume
 of the smallest fleet. Invocations of functions are not among these requests. A restore may have up to 40
 volumes, so the smallest fleet of {per_instance} volumes has {restores} restores.
+
+Where the ratio is above the goal, the volumes wait for their turns at EC2: a stack makes at most
+`DescribeCallsPerSecond` describe calls, 16 by default, and begins its volumes one after the other. Without
+these turns EC2 refused a third of the calls, and the fleet was ready no sooner.
 """
 
 
