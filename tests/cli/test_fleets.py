@@ -77,6 +77,15 @@ def test_the_report_is_there_when_the_fleet_has_ended(rewarm, stack, file):
     assert rewarm("fleet", "status", "fleet-9").status == NOT_FOUND
 
 
+@pytest.mark.parametrize("has_browser", [True, False])
+def test_the_link_is_printed_where_no_browser_takes_it(rewarm, stack, file, monkeypatch, has_browser):
+    monkeypatch.setattr("webbrowser.open", lambda _link: has_browser)
+    rewarm("fleet", "start", "-f", file)
+    stack.fleets["fleet-1"]["reportUrl"] = "https://pages.example/report.html"
+    said = rewarm("fleet", "report", "fleet-1").out.strip()
+    assert said == ("" if has_browser else "https://pages.example/report.html")
+
+
 def test_shows_what_a_fleet_would_cost_before_it_is_started(rewarm, stack, file):
     said = rewarm("fleet", "plan", "-f", file).out
     assert "4 volumes by 3 restores" in said

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import click
 
 from rewarm_cli import words
-from rewarm_cli.commands.restores import pages
+from rewarm_cli.commands.restores import opened, pages
 from rewarm_cli.problems import NOT_FOUND, NOT_READY, CommandFailedError
 from rewarm_cli.requests import read
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
@@ -176,5 +176,5 @@ def fleet_report(settings: Settings, fleet_id: str, *, url: bool) -> None:
         raise CommandFailedError(f"{fleet_id} has no page yet: it is {record['status']}", NOT_FOUND)
     if not settings.for_people:
         settings.emit({"fleetId": fleet_id, "status": record["status"], "reportUrl": link})
-    elif url or click.launch(link) != 0:
+    elif url or not opened(link):
         click.echo(link)

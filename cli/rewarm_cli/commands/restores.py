@@ -324,11 +324,11 @@ def open_page(settings: Settings, restore_id: str, *, url: bool, save: Path | No
         settings.emit({"restoreId": restore_id, "status": status_of(record), "reportUrl": link})
     elif save is not None:
         click.echo(f"{save} has the page of {restore_id}")
-    elif url or not _opened(link):
+    elif url or not opened(link):
         click.echo(link)
 
 
-def _opened(link: str) -> bool:
+def opened(link: str) -> bool:
     """Whether there is a browser that takes it; click.launch says so of a machine without one, too."""
     import webbrowser
 
