@@ -1,7 +1,7 @@
 /**
  * `warmer run`: what a document of Systems Manager starts. It waits for the device, downloads the map, runs
- * `warmer warm` or `warmer verify` as a program of its own, uploads its progress, and starts it again if
- * something ends it.
+ * `warmer warm`, `warmer verify` or `warmer apply` as a program of its own, uploads its progress, and starts
+ * it again if something ends it.
  */
 #include "base/words.h"
 #include "commands/commands.h"
@@ -75,6 +75,15 @@ static bool is_warm_up(const struct run *run) {
     return run->options->action == ACTION_WARM;
 }
 
+static bool is_apply(const struct run *run) {
+    return run->options->action == ACTION_APPLY;
+}
+
+/** Whether the agent keeps a state and says how far it is. */
+static bool has_progress(const struct run *run) {
+    return is_warm_up(run) || is_apply(run);
+}
+
 static void add_file(struct words *words, const char *option, const char *path) {
     if (path[0] != '\0') {
         words_add(words, option);
@@ -93,13 +102,19 @@ static int start(struct run *run, const struct words *words, struct diag *diag) 
 }
 
 static int start_agent(struct run *run, struct diag *diag) {
+    static const char *const commands[] = {
+        [ACTION_WARM] = "warm", [ACTION_VERIFY] = "verify", [ACTION_APPLY] = "apply"};
     struct words words = {.items = {run->program}, .count = 1};
-    words_add(&words, is_warm_up(run) ? "warm" : "verify");
+    words_add(&words, commands[run->options->action]);
     words_add(&words, run->device);
     add_file(&words, "--map", run->files.map);
     add_file(&words, "--first", run->files.first);
     add_file(&words, "--state", run->files.state);
-    if (is_warm_up(run)) {
+    if (is_apply(run)) {
+        words_add(&words, "--volume");
+        words_add(&words, run->options->volume);
+    }
+    if (has_progress(run)) {
         words_split(&words, "--progress json");
     }
     words_split(&words, run->options->arguments);
@@ -113,7 +128,7 @@ static void follow(struct run *run) {
             process_stop(run->agent, STOP_SECONDS);
             return;
         }
-        if (is_warm_up(run)) {
+        if (has_progress(run)) {
             run_files_publish(&run->files, process_line(run->agent));
         }
     }
@@ -169,8 +184,7 @@ static int measure_cold(struct run *run, struct diag *diag) {
 
 /** Whether the agent ended without its last word, as where something killed it. */
 static bool is_killed(const struct run *run) {
-    int status = process_status(run->agent);
-    return status < WARMER_OK || status > WARMER_INTERRUPTED ||
+    return process_status(run->agent) < WARMER_OK ||
            strstr(process_line(run->agent), "\"event\":\"result\"") == NULL;
 }
 
@@ -199,7 +213,7 @@ static bool goes_on(struct run *run) {
     if (is_refused(run, "another warmer is ")) {
         return pause_seconds(RETRY_SECONDS);
     }
-    if (run->files.state[0] != '\0' && is_refused(run, "cannot use state file")) {
+    if (is_warm_up(run) && run->files.state[0] != '\0' && is_refused(run, "cannot use state file")) {
         run_note("the warm-up goes on without a state: %s", process_errors(run->agent));
         (void)file_delete(run->files.state);
         run->files.state[0] = '\0';
@@ -216,11 +230,12 @@ static bool goes_on(struct run *run) {
 /** What the agent said last, and its status as this program's. */
 static int tell(struct run *run) {
     int status = process_status(run->agent);
-    if (status == WARMER_OK) {
+    /* Of an application that is sent twice, the second one finds in the state that all is done. */
+    if (status == WARMER_OK && !is_apply(run)) {
         (void)file_delete(run->files.state);
         (void)file_delete(run->files.cold);
     }
-    if (is_warm_up(run)) {
+    if (has_progress(run)) {
         run_files_publish(&run->files, process_line(run->agent));
     }
     fputs(process_errors(run->agent), stderr);
@@ -242,8 +257,9 @@ static int prepare(struct run *run, struct diag *diag) {
     if (failure == 0) {
         failure = run_files_prepare(&run->files, run->options->home, diag);
     }
-    if (failure == 0 && is_warm_up(run)) {
-        run_files_keep_state(&run->files, run->options->home, run->options->volume);
+    if (failure == 0 && has_progress(run)) {
+        failure = run_files_keep_state(&run->files, run->options->home, run->options->volume,
+                                       run->options->attempt, diag);
     }
     if (failure == 0) {
         failure = measure_cold(run, diag);

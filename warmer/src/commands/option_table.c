@@ -13,6 +13,8 @@
 #define MAX_SAMPLES 10000000u
 #define MAX_LIMIT_SECONDS 172800u
 #define MAX_ADDRESS 4000u
+#define MAX_ATTEMPT 80u
+#define ATTEMPT_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 /** Which commands take an option. */
 #define FOR_WARM (1u << COMMAND_WARM)
@@ -137,14 +139,12 @@ static bool store_seed(struct options *options, const char *value) {
 }
 
 static bool store_action(struct options *options, const char *value) {
-    static const char *const actions[] = {[ACTION_WARM] = "warm",
-                                          [ACTION_VERIFY] = "verify",
-                                          [ACTION_CHECK] = "check",
-                                          [ACTION_UNMOUNT] = "unmount",
-                                          [ACTION_ONLINE] = "online"};
+    static const char *const actions[] = {[ACTION_WARM] = "warm",       [ACTION_VERIFY] = "verify",
+                                          [ACTION_APPLY] = "apply",     [ACTION_CHECK] = "check",
+                                          [ACTION_UNMOUNT] = "unmount", [ACTION_ONLINE] = "online"};
     bool is_use = options->command == COMMAND_DEVICE_USE;
     unsigned first = is_use ? ACTION_CHECK : ACTION_WARM;
-    unsigned last = is_use ? ACTION_ONLINE : ACTION_VERIFY;
+    unsigned last = is_use ? ACTION_ONLINE : ACTION_APPLY;
     for (unsigned action = first; action <= last; action++) {
         if (strcmp(value, actions[action]) == 0) {
             options->action = (enum action)action;
@@ -154,13 +154,13 @@ static bool store_action(struct options *options, const char *value) {
     return false;
 }
 
-/** vol- and 17 hexadecimal digits. */
 /** Empty: none, because a document of Systems Manager names every option. */
 static bool store_mount(struct options *options, const char *value) {
     options->mount = *value == '\0' ? NULL : value;
     return *value == '\0' || mount_point_is_valid(value);
 }
 
+/** vol- and 17 hexadecimal digits. */
 static bool store_volume(struct options *options, const char *value) {
     options->volume = value;
     return strlen(value) == 21 && strncmp(value, "vol-", 4) == 0 &&
@@ -169,6 +169,13 @@ static bool store_volume(struct options *options, const char *value) {
 
 static bool store_home(struct options *options, const char *value) {
     return store_path(&options->home, value);
+}
+
+/** A part of a file's name. Empty: none, because a document of Systems Manager names every option. */
+static bool store_attempt(struct options *options, const char *value) {
+    size_t length = strlen(value);
+    options->attempt = length == 0 ? NULL : value;
+    return length <= MAX_ATTEMPT && strspn(value, ATTEMPT_LETTERS) == length;
 }
 
 static bool store_arguments(struct options *options, const char *value) {
@@ -240,7 +247,7 @@ static const struct option option_table[] = {
     {"--samples", FOR_VERIFY, "1 to 10000000", store_samples},
     {"--max-p99-ms", FOR_VERIFY, "a number above 0", store_max_p99_ms},
     {"--seed", FOR_VERIFY, "0 to 18446744073709551615", store_seed},
-    {"--action", FOR_RUN | FOR_DEVICE_USE, "warm or verify, or of device-use check, unmount or online",
+    {"--action", FOR_RUN | FOR_DEVICE_USE, "warm, verify or apply, or of device-use check, unmount or online",
      store_action},
     {"--volume", FOR_RUN | FOR_DEVICE_USE | FOR_APPLY, "vol- and 17 hexadecimal digits", store_volume},
     {"--manifest", FOR_APPLY, "a path or an address", store_manifest},
@@ -254,6 +261,7 @@ static const struct option option_table[] = {
     {"--install-fio", FOR_BENCH, "yes or no", store_install_fio},
     {"--file", FOR_BENCH, "a file", store_file},
     {"--folder", FOR_BENCH, "a folder", store_folder},
+    {"--attempt", FOR_RUN, "at most 80 of a-z, 0-9 and -", store_attempt},
     {"--arguments", FOR_RUN, "further options", store_arguments},
     {"--cold-arguments", FOR_RUN, "options of `warmer verify`", store_cold_arguments},
 };

@@ -94,9 +94,10 @@ static int take_device(const char *path, struct options *options, struct diag *d
 
 /** What a document of Systems Manager starts names everything. */
 static int check_unattended(const struct options *options, struct diag *diag) {
-    const char *missing = options->action == ACTION_NONE ? "--action"
-                          : options->volume == NULL      ? "--volume"
-                                                         : NULL;
+    const char *missing = options->action == ACTION_NONE                                ? "--action"
+                          : options->volume == NULL                                     ? "--volume"
+                          : options->action == ACTION_APPLY && options->attempt == NULL ? "--attempt"
+                                                                                        : NULL;
     if (missing == NULL && options->mount != NULL && options->action != ACTION_ONLINE) {
         return diag_refuse(diag, WARMER_USAGE, "--mount only goes with --action=online");
     }
@@ -120,7 +121,6 @@ static int check_bench(const struct options *options, struct diag *diag) {
 /** What writes names its volume and where to go on after a kill. */
 static int check_apply(const struct options *options, struct diag *diag) {
     const char *missing = options->volume == NULL       ? "--volume"
-                          : options->manifest == NULL   ? "--manifest"
                           : options->state_path == NULL ? "--state"
                                                         : NULL;
     return missing == NULL ? 0 : diag_refuse(diag, WARMER_USAGE, "`warmer apply` needs %s", missing);

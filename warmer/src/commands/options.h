@@ -23,8 +23,16 @@ enum command {
     COMMAND_VERSION
 };
 
-/** The value of --action: two for `run`, three for `device-use`. */
-enum action { ACTION_NONE, ACTION_WARM, ACTION_VERIFY, ACTION_CHECK, ACTION_UNMOUNT, ACTION_ONLINE };
+/** The value of --action: three for `run`, three for `device-use`. */
+enum action {
+    ACTION_NONE,
+    ACTION_WARM,
+    ACTION_VERIFY,
+    ACTION_APPLY,
+    ACTION_CHECK,
+    ACTION_UNMOUNT,
+    ACTION_ONLINE
+};
 
 /** The checked command line. The caller owns the strings. */
 struct options {
@@ -51,12 +59,13 @@ struct options {
     const char *volume;    /**< NULL or vol-… */
     const char *mount;     /**< Of `device-use --action=online`: NULL, a drive letter or a folder. */
     const char *home;      /**< Where `run` keeps states. */
+    const char *attempt;   /**< Of `run --action=apply`: whose state it is. */
     const char *arguments; /**< What `run` hands on, with blanks between. */
     const char *targets;   /**< Of `bench`: folders and volumes, with blanks between. */
     const char *jobs;      /**< Names, MiB and flags of fio's patterns, with slashes between. */
     unsigned limit_seconds;
     bool install_fio;
-    const char *manifest;  /**< Of `apply`: a path or an address. */
+    const char *manifest;  /**< Of `apply`: a path or an address; NULL: REWARM_MANIFEST_URL has it. */
     unsigned wait_seconds; /**< Of `apply`: for each part of the manifest. */
     bool is_image;         /**< Of `apply`: DEVICE is a regular file. */
     const char *file;      /**< What `bench` copies on Windows, and where. */

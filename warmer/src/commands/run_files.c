@@ -61,18 +61,24 @@ int run_files_prepare(struct run_files *files, const char *home, struct diag *di
     return failure != 0 ? failure : download(files, "REWARM_FIRST_URL", files->first, "first.map", diag);
 }
 
-void run_files_keep_state(struct run_files *files, const char *home, const char *volume_id) {
+int run_files_keep_state(struct run_files *files, const char *home, const char *volume_id,
+                         const char *attempt, struct diag *diag) {
     char folder[1024];
     snprintf(folder, sizeof folder, "%.900s/state", home);
     int failure = folder_make(folder);
+    if (failure != 0 && attempt != NULL) {
+        return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot make %s: %s", folder, strerror(-failure));
+    }
     if (failure != 0) {
         run_note("the warm-up goes on without a state: cannot make %s: %s", folder, strerror(-failure));
         snprintf(files->cold, sizeof files->cold, "%s/before", files->work);
-        return;
+        return 0;
     }
     folder_forget(folder, STATE_DAYS, volume_id);
-    snprintf(files->state, sizeof files->state, "%s/%s", folder, volume_id);
+    snprintf(files->state, sizeof files->state, "%s/%s%s%s", folder, volume_id, attempt == NULL ? "" : ".",
+             attempt == NULL ? "" : attempt);
     snprintf(files->cold, sizeof files->cold, "%s/%s.before", folder, volume_id);
+    return 0;
 }
 
 void run_files_publish(const struct run_files *files, const char *line) {

@@ -20,8 +20,10 @@ struct run_files {
 /** Make the folder, and download what the environment names. Returns 0 or an exit status. */
 int run_files_prepare(struct run_files *files, const char *home, struct diag *diag);
 
-/** Prepare the state of this volume, and forget those that nobody came back for. */
-void run_files_keep_state(struct run_files *files, const char *home, const char *volume_id);
+/** Prepare the state of this volume, and of an attempt to write it (NULL: of reading); forget those that
+ * nobody came back for. Returns 0 or an exit status: only what reads can do without a state. */
+int run_files_keep_state(struct run_files *files, const char *home, const char *volume_id,
+                         const char *attempt, struct diag *diag);
 
 /** Upload a line of progress; one that does not come through is followed by the next one. */
 void run_files_publish(const struct run_files *files, const char *line);

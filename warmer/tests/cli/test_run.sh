@@ -138,6 +138,51 @@ expect_true a_download_that_fails_is_named sh -c \
 REWARM_MAP_URL=none agent --arguments='--scope whole'
 expect_true without_a_map_every_block_is_read test "$(field bytesDone)" -eq $((64 * mib))
 
+# The disk's path is a regular file, so --image stands for what a device would show.
+python3 -c 'block = 524288
+old = bytearray(block * 64)
+open("old", "wb").write(old)
+for number in range(8, 24):
+    old[number * block : (number + 1) * block] = bytes([number]) * block
+open("new", "wb").write(old)'
+python3 "$here/delta.py" old new store $volume snap-0123456789abcdef0 pack=4 base="$address"
+mv store/manifest store/later
+cp old disk
+REWARM_MAP_URL=none
+rm -f store/put-*
+REWARM_MANIFEST_URL="$address/manifest?X-Amz-Signature=secret" "$WARMER" run disk --action=apply --volume=$volume \
+    --home=home --attempt=first-1 --arguments='--image --wait-seconds 60 --max-mib-s 2' >out 2>err &
+pid=$!
+# until_uploaded PATTERN: until a line of progress has it, or the program has ended.
+until_uploaded() {
+    until grep -qsE "$1" store/put-* || ! kill -0 "$pid"; do sleep 0.1; done
+}
+until_uploaded '"event":"armed"'
+expect_true nothing_is_written_before_there_is_a_manifest cmp disk old
+find_child
+mv store/later store/manifest
+until_uploaded '"event":"progress".*"blocksDone":[1-9]'
+kill -KILL "$child"
+finish
+expect_true an_application_that_is_killed_is_started_again test "$status" -eq 0 -a "$(field verdict)" = applied \
+    -a "$(field blocksResumed)" -gt 0 -a "$(field blocksDone)" -eq 16
+expect_true and_ends_as_the_snapshot sh -c 'cmp disk new && ! grep -q secret out err'
+REWARM_MANIFEST_URL="$address/manifest" run "$WARMER" run disk --action=apply --volume=$volume --home=home \
+    --attempt=first-1 --arguments='--image'
+expect_true the_same_command_again_writes_nothing test "$status" -eq 0 -a "$(field blocksWritten)" -eq 0
+cp old disk
+REWARM_MANIFEST_URL="$address/manifest" run "$WARMER" run disk --action=apply --volume=$volume --home=home \
+    --attempt=second-1 --arguments='--image'
+expect_true another_attempt_trusts_no_state_before_it test "$(field blocksWritten)" -eq 16
+expect_true so_it_writes_what_was_damaged_since cmp disk new
+REWARM_MANIFEST_URL="$address/manifest" run "$WARMER" run disk --action=apply --volume=$volume --home=file/home \
+    --attempt=third-1 --arguments='--image'
+expect_true without_room_for_a_state_nothing_is_written sh -c "test $status -eq 3 && grep -q 'cannot make file/home' err"
+run "$WARMER" run disk --action=apply --volume=$volume --home=home
+expect_true an_attempt_must_have_a_name sh -c "test $status -eq 2 && grep -q 'needs --attempt' err"
+run "$WARMER" run disk --action=apply --volume=$volume --home=home --attempt=../../etc
+expect_true and_the_name_stays_in_its_folder sh -c "test $status -eq 2 && grep -q 'at most 80 of a-z' err"
+
 run "$WARMER" run disk --action=verify --volume=$volume --home=home --arguments='--samples 4 --max-p99-ms 0.000001'
 expect_true a_measurement_has_its_own_status test "$status" -eq 1 -a "$(field verdict)" = slow -a "$(field samples)" -eq 4
 
