@@ -121,6 +121,33 @@ finish
 expect_true parts_that_appear_later_are_applied sh -c "test $status -eq 0 && cmp -s disk new"
 expect_true it_said_first_that_it_was_armed sh -c "head -n 1 out | grep -q '\"event\":\"armed\"'"
 
+# Writes, reads back and samples count together; beyond the limit, a second's worth is in flight at most.
+apply --manifest d/manifest --max-mib-s 8
+expect_true a_rate_limit_is_kept sh -c "test $status -eq 0 && awk 'BEGIN {
+    exit !($(field bytesWritten) + $(field bytesReadBack) <= 8 * 1048576 * 1.02 * ($(field elapsedSeconds) + 1)) }'"
+
+# The largest gp3 and io2 volumes: a manifest that speaks of the first and the last block of 64 TiB.
+huge=$(mktemp -d /dev/shm/warmer-cli-XXXXXX 2>/dev/null)
+trap 'rm -rf "$work" "$huge"' EXIT
+if [ -n "$huge" ] && truncate -s 64T "$huge/disk" 2>/dev/null; then
+    python3 -c 'import hashlib, json
+def line(**value):
+    return json.dumps(value) + "\n"
+text = line(format="rewarm-delta-1", part=0, volumeId="vol-0123456789abcdef0", snapshotId="snap-0123456789abcdef0",
+            volumeBytes=2**46, blockBytes=524288, blocksTotal=4)
+text += line(zeros=0, count=2) + line(zeros=2**27 - 2, count=2)
+text += line(unchanged=2**26, sha256=hashlib.sha256(bytes(524288)).hexdigest())
+digest = hashlib.sha256(text.encode()).hexdigest()
+print(text + json.dumps(dict(end=True, packs=0, blocks=4, sha256=digest, next=None)))' >huge-manifest
+    printf damaged | dd of="$huge/disk" bs=1 seek=$((70368744177664 - 100)) conv=notrunc 2>/dev/null
+    run "$WARMER" apply "$huge/disk" --image --volume $volume --state "$huge/state" --manifest huge-manifest
+    expect_true the_largest_volume_is_written_to_its_last_block test "$status" -eq 0 -a "$(field blocksDone)" -eq 4 \
+        -a "$(field samples)" -eq 1 -a -z "$(tail -c 200 "$huge/disk" | tr -d '\0')"
+else
+    echo "skip apply to 64 TiB: /dev/shm holds no file of this size"
+fi
+rm -rf "$huge"
+
 # From addresses, by children of curl. The manifest appears later, and the store answers 403 until then, as S3 does.
 mkdir store
 python3 "$here/store.py" store &
