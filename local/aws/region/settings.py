@@ -93,6 +93,12 @@ class SnapshotSettings:
     short_pages: bool = False  # AWS: a page may hold fewer blocks than MaxResults, or none
     page_token_seconds: float = 3_600.0
     block_token_seconds: float = 604_800.0
+    changed_scan_blocks: int = 8_192
+    # UNVERIFIED: blocks that one ListChangedBlocks looks at; AWS: pages are empty where changes are scarce
+    second_token_absent: float = 0.0
+    # UNVERIFIED: share of changed blocks without SecondBlockToken; it is met, and documented nowhere
+    get_block_seconds: tuple[float, float] = (0.0, 0.0)
+    # UNVERIFIED: at least and at most until GetSnapshotBlock answers; AWS names no latency
 
 
 @dataclass(frozen=True, slots=True)
