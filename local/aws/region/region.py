@@ -73,7 +73,7 @@ class Region(Seeding):
         self._core = core = Core(clock, dataplane, self.settings, on_event)
         core.event_copies = self._event_copies
         self._tables = tables = Tables()
-        self.throttle = Throttle(clock, enabled=self.settings.throttling)
+        self.throttle = Throttle(clock, self.settings)
         self._initializations = Initializations(core, tables, self.faults)
         fast_restores = FastRestores(core, tables, self.faults)
         self._fast_restores = fast_restores
@@ -141,7 +141,7 @@ class Region(Seeding):
         handler = self.operations.get((service, operation))
         if handler is None:
             raise ApiError("InvalidAction", f"{service} {operation} is not modelled by this Region")
-        self.throttle.take(service, operation, narrowed=_narrowed(params))
+        self.throttle.take(service, operation, params)
         fault = self.faults.take(operation, params, effects=("error", "lost-answer"))
         if fault is not None and fault.effect == "error":
             raise fault.error()
@@ -202,9 +202,3 @@ class Region(Seeding):
         if rule is None:
             return 1
         return 0 if rule.effect == "drop" else 2
-
-
-def _narrowed(params: Json) -> bool:
-    return any(name in params for name in ("Filters", "MaxResults")) or any(
-        name.endswith("Ids") for name in params
-    )

@@ -187,3 +187,36 @@ def test_blocks_are_paid_by_request_and_take_their_time() -> None:
     paid = {row["resource"]: row["usd"] for row in lab.region.money()["items"]}
     assert paid["GetSnapshotBlock"] == pytest.approx(20 * 0.003 / 1_000)
     assert paid["ListChangedBlocks"] == pytest.approx(0.0006 / 1_000)
+
+
+def test_a_snapshot_and_the_account_have_limits_of_their_own() -> None:
+    settings = RegionSettings(
+        throttling=True, get_block_snapshot_per_second=10, get_block_per_second=15, list_changed_per_second=2
+    )
+    lab = Lab(settings)
+    ebs = settled(lab)
+    (first, *_) = changed(ebs)[0]
+    tokens = {FIRST: first["FirstBlockToken"], SECOND: first["SecondBlockToken"]}
+
+    def many(snapshot: str) -> list[tuple[str, str | None] | None]:
+        asked = {"SnapshotId": snapshot, "BlockIndex": 100, "BlockToken": tokens[snapshot]}
+        answers: list[tuple[str, str | None] | None] = []
+        for _ in range(12):
+            try:
+                ebs.get_snapshot_block(**asked)
+                answers.append(None)
+            except ClientError as error:
+                answers.append((error.response["Error"]["Code"], error.response.get("Reason")))
+        return answers
+
+    assert many(FIRST) == [None] * 10 + [("RequestThrottledException", "RESOURCE_LEVEL_THROTTLE")] * 2
+    assert many(SECOND) == [None] * 5 + [("ThrottlingException", None)] * 7
+    lab.clock.advance(0.5)
+    assert [many(FIRST).count(None), many(SECOND).count(None)] == [5, 2]
+    asked = {"FirstSnapshotId": FIRST, "SecondSnapshotId": SECOND}
+    ebs.list_changed_blocks(**asked)
+    ebs.list_changed_blocks(**asked)
+    assert refused(ebs.list_changed_blocks, **asked) == ("ThrottlingException", None)
+    quotas = client(lab.region, "service-quotas").list_service_quotas(ServiceCode="ebs")["Quotas"]
+    values = {one["QuotaCode"]: (one["Value"], one["Adjustable"]) for one in quotas}
+    assert (values["L-C125AE42"], values["L-028ACFB9"]) == ((15, True), (10, False))
