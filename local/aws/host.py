@@ -188,6 +188,7 @@ class Host:
             publish=self.emulator.put_metrics,
             output=CommandOutput(self.client),
         )
+        self.region.pause = lambda seconds: self.clock.observe_until(self.clock.now() + seconds)
         self._close.callback(self.emulator.close)
         place = Place(launcher.ACCOUNT_ID, self.addresses.region, self.addresses.partition)
         iam = ServiceCalls(place, self.emulator.policies, self.emulator.resource_policies)

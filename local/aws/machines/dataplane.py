@@ -14,6 +14,10 @@ Extent = tuple[int, int]
 """A run of written blocks: (first block index, number of blocks)."""
 
 
+Layer = tuple[Sequence[Extent], str]
+"""Blocks that were written together, and what their bytes are generated from."""
+
+
 @dataclass(frozen=True, slots=True)
 class SnapshotImage:
     """What a volume is created from: the written extents and, if it has data, the image file."""
@@ -22,6 +26,8 @@ class SnapshotImage:
     size_gib: int
     extents: Sequence[Extent]
     path: Path | None
+    layers: tuple[Layer, ...] = ()
+    """Without a file: what was written one after the other; the last layer that has a block counts."""
 
 
 @dataclass(frozen=True, slots=True)

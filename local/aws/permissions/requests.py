@@ -286,12 +286,14 @@ def _key_arn(asked: Asked, key_id: str) -> str:
 
 
 # ------------------------------------------------------------------------------------- EBS direct APIs, KMS
-@_of("ebs", "ListSnapshotBlocks")
-def _list_blocks(asked: Asked) -> Iterator[Need]:
+@_of("ebs", "ListSnapshotBlocks", "ListChangedBlocks", "GetSnapshotBlock")
+def _read_blocks(asked: Asked) -> Iterator[Need]:
     """EBS user guide, "Control access to EBS direct APIs using IAM"."""
-    snapshot_id = asked.params["SnapshotId"]
-    yield asked.tagged(snapshot_id)
-    yield from _through_ec2(asked, asked.state.key(snapshot_id), ("kms:Decrypt",))
+    for name in ("SnapshotId", "FirstSnapshotId", "SecondSnapshotId"):
+        snapshot_id = asked.params.get(name)
+        if snapshot_id:
+            yield asked.tagged(snapshot_id)
+            yield from _through_ec2(asked, asked.state.key(snapshot_id), ("kms:Decrypt",))
 
 
 @_of("kms", "DescribeKey")

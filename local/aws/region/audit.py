@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from local import Json
 from local.aws.region.account.prices import Prices
@@ -10,7 +11,6 @@ from local.aws.region.commands.commands import Commands
 from local.aws.region.core import Core
 from local.aws.region.resources import FastRestore, Volume, VolumePerformance
 from local.aws.region.settings import GIB_BYTES
-from local.aws.region.snapshots.block_index import BlockIndex
 from local.aws.region.snapshots.fast_restore import ACTIVE
 from local.aws.region.tables import Tables
 
@@ -26,12 +26,17 @@ class Audit:
     """Inventory and meter of the Region."""
 
     def __init__(
-        self, core: Core, tables: Tables, commands: Commands, block_index: BlockIndex, prices: Prices
+        self,
+        core: Core,
+        tables: Tables,
+        commands: Commands,
+        direct_requests: Callable[[], dict[str, int]],
+        prices: Prices,
     ) -> None:
         self._core = core
         self._tables = tables
         self._commands = commands
-        self._block_index = block_index
+        self._direct_requests = direct_requests
         self._prices = prices
 
     def inventory(self) -> dict[str, list[str]]:
@@ -58,18 +63,14 @@ class Audit:
         with self._core.transaction():
             items = [row for volume in self._all_volumes() for row in self._volume(volume)]
             items += [self._fast_restore(fast_restore) for fast_restore in self._all_fast_restores()]
-            requests = self._block_index.requests
-        if requests:
-            price = self._prices.usd("EBS:directAPI.snapshot.List")
-            items.append(
-                _item(
-                    "ListSnapshotBlocks",
-                    "requests",
-                    requests * price,
-                    f"{requests} request{'' if requests == 1 else 's'}",
-                )
-            )
+            items += [self._requests(*made) for made in self._direct_requests().items() if made[1]]
         return {"items": items, "totalUsd": sum(row["usd"] for row in items)}
+
+    def _requests(self, operation: str, count: int) -> Json:
+        """Requests of the EBS direct APIs."""
+        kind = "Get" if operation.startswith("Get") else "List"
+        usd = count * self._prices.usd(f"EBS:directAPI.snapshot.{kind}")
+        return _item(operation, "requests", usd, f"{count} request{'' if count == 1 else 's'}")
 
     def _all_volumes(self) -> list[Volume]:
         return [*self._tables.gone_volumes.values(), *self._tables.volumes.values()]

@@ -12,6 +12,8 @@ Handler = Callable[[Json], Json]
 Method = TypeVar("Method", bound=Callable[..., Json])
 
 _MARK = "aws_operation"
+UNLOCKED = frozenset({("ebs", "GetSnapshotBlock"), ("ebs", "ListChangedBlocks")})
+"""Operations that read blocks: they take the Region's lock only to look things up."""
 
 
 def operation(service: str, name: str) -> Callable[[Method], Method]:

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from local.aws.machines.dataplane import BLOCK_BYTES, Extent, SnapshotImage, VolumeLimits
+from local.aws.machines.dataplane import BLOCK_BYTES, Extent, Layer, SnapshotImage, VolumeLimits
 from local.aws.region.settings import GIB_BYTES
 from local.aws.region.snapshots.block_lists import block_count
+
+NO_VOLUME = "vol-ffffffff"
+"""What DescribeSnapshots shows for a copy (EBS user guide, "Copy an Amazon EBS snapshot")."""
 
 
 @dataclass(slots=True)
@@ -26,7 +29,7 @@ class Snapshot:
     state_message: str | None = None
     progress: int = 100
     completion_time: float | None = None
-    volume_id: str = "vol-ffffffff"
+    volume_id: str = NO_VOLUME
     description: str = ""
     encrypted: bool = False
     kms_key_id: str | None = None
@@ -46,6 +49,13 @@ class Snapshot:
     copied: bool = False
     copy_minutes: int | None = None
     """The completion duration of a time-based copy."""
+    layers: tuple[Layer, ...] = ()
+    """Where it has no file: what its bytes are generated from. None: one layer, the same for a lineage."""
+    lineage: str = ""
+    """Snapshots of one lineage can be compared; by default those of one volume."""
+
+    def __post_init__(self) -> None:
+        self.lineage = self.lineage or (self.snapshot_id if self.volume_id == NO_VOLUME else self.volume_id)
 
     @property
     def written_bytes(self) -> int:
@@ -55,7 +65,8 @@ class Snapshot:
     @property
     def image(self) -> SnapshotImage:
         """The snapshot as the data plane takes it."""
-        return SnapshotImage(self.snapshot_id, self.size_gib, self.extents, self.path)
+        layers = self.layers or ((self.extents, self.lineage),)
+        return SnapshotImage(self.snapshot_id, self.size_gib, self.extents, self.path, layers)
 
 
 @dataclass(slots=True)

@@ -11,6 +11,8 @@ from typing import Literal
 
 PARTITIONS = {"cn-": ("aws-cn", "amazonaws.com.cn"), "us-gov-": ("aws-us-gov", "amazonaws.com")}
 """How a partition's Regions begin; all others are in `aws`."""
+MORE_BLOCK_READS = ("us-east-1", "us-east-2", "us-west-2", "ap-southeast-1", "eu-west-1")
+"""Where an account may make 5,000 GetSnapshotBlock requests a second (EBS user guide, "Quotas")."""
 GIB_BYTES = 1024**3
 MIB_BYTES = 1024**2
 
@@ -93,6 +95,12 @@ class SnapshotSettings:
     short_pages: bool = False  # AWS: a page may hold fewer blocks than MaxResults, or none
     page_token_seconds: float = 3_600.0
     block_token_seconds: float = 604_800.0
+    changed_scan_blocks: int = 8_192
+    # UNVERIFIED: blocks that one ListChangedBlocks looks at; AWS: pages are empty where changes are scarce
+    second_token_absent: float = 0.0
+    # UNVERIFIED: share of changed blocks without SecondBlockToken; it is met, and documented nowhere
+    get_block_seconds: tuple[float, float] = (0.0, 0.0)
+    # UNVERIFIED: at least and at most until GetSnapshotBlock answers; AWS names no latency
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +131,10 @@ class RegionSettings:
     snapshot: SnapshotSettings = field(default_factory=SnapshotSettings)
     command: CommandSettings = field(default_factory=CommandSettings)
     throttling: bool = False
+    list_blocks_per_second: float = 50.0  # of the account, as the next two
+    list_changed_per_second: float = 50.0
+    get_block_per_second: float | None = None  # None: AWS's default of the Region
+    get_block_snapshot_per_second: float = 1_000.0  # of one snapshot
     minimum_page: int = 5  # UNVERIFIED beyond DescribeTags and DescribeInstanceTypes
     fast_restore_quota: float = 5.0
     initialization_rate_quota_mib_s: float = 5_000.0
@@ -137,6 +149,16 @@ class RegionSettings:
     price_factor: float = 1.0
     initialization_usage_type: str | None = None
     # UNVERIFIED: no usage type of VolumeInitializationRate was found in the price list; None leaves it out.
+
+    @property
+    def direct_requests_per_second(self) -> dict[str, float]:
+        """Requests of the EBS direct APIs that the account may make, by operation."""
+        large = self.region in MORE_BLOCK_READS
+        return {
+            "ListSnapshotBlocks": self.list_blocks_per_second,
+            "ListChangedBlocks": self.list_changed_per_second,
+            "GetSnapshotBlock": self.get_block_per_second or (5_000.0 if large else 1_000.0),
+        }
 
     @property
     def zones(self) -> tuple[str, ...]:

@@ -129,6 +129,7 @@ class FastLab:
             on_event=self.events.put,
             publish=self.cloudwatch.publish,
         )
+        self.region.pause = self.sleep
         self.protocol = Protocol(self.region)
         self.permissions = Permissions(self.stack, self.region)
         store.allowed = self.permissions.signed

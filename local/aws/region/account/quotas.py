@@ -48,7 +48,21 @@ class Quotas:
                 settings.initialization_rate_quota_mib_s,
             ),
             self._quota("L-39BD5252", "Concurrent volume copies", settings.volume_copies_quota),
+            *self._direct_apis(),
         ]
+
+    def _direct_apis(self) -> list[Json]:
+        """Requests a second. Only those of GetSnapshotBlock by account are adjustable."""
+        settings = self._core.settings
+        rates = settings.direct_requests_per_second
+        fixed = [
+            self._quota(code, f"{operation} requests per account", rates[operation])
+            for code, operation in (("L-18E976AB", "ListSnapshotBlocks"), ("L-DB2FBAA1", "ListChangedBlocks"))
+        ]
+        name = "GetSnapshotBlock requests per"
+        fixed.append(self._quota("L-028ACFB9", f"{name} snapshot", settings.get_block_snapshot_per_second))
+        own = self._quota("L-C125AE42", f"{name} account", rates["GetSnapshotBlock"])
+        return [own, *({**quota, "Adjustable": False} for quota in fixed)]
 
     def _quota(self, code: str, name: str, value: float) -> Json:
         return {

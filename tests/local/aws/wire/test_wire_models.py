@@ -24,6 +24,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
     "float": (int, float),
     "double": (int, float),
     "timestamp": datetime,
+    "blob": bytes,
 }
 DOCUMENT = {
     "schemaVersion": "2.2",
@@ -68,6 +69,7 @@ class Recorded:
         """Call, and hold the answer against the shape and against what the Region said."""
         parsed: dict[str, Any] = getattr(self.client(service), method)(**params)
         parsed.pop("ResponseMetadata")
+        parsed = {name: one.read() if hasattr(one, "read") else one for name, one in parsed.items()}
         _, operation, raw = self.answers[-1]
         shape = self.client(service).meta.service_model.operation_model(operation).output_shape
         if shape is None:
@@ -224,6 +226,14 @@ def walk_ssm(made: Recorded, lab: Lab) -> None:
 def walk_others(made: Recorded, snapshot: str) -> None:
     page = made.ask("ebs", "list_snapshot_blocks", SnapshotId=snapshot, MaxResults=100, StartingBlockIndex=5)
     made.ask("ebs", "list_snapshot_blocks", SnapshotId=snapshot, MaxResults=100, NextToken=page["NextToken"])
+    grown = made.lab.snapshot(data_gib=2, lineage=snapshot)
+    (first, *_) = made.ask("ebs", "list_changed_blocks", FirstSnapshotId=snapshot, SecondSnapshotId=grown)[
+        "ChangedBlocks"
+    ]
+    made.ask(
+        "ebs", "get_snapshot_block", SnapshotId=grown, BlockIndex=first["BlockIndex"],
+        BlockToken=first["SecondBlockToken"],
+    )  # fmt: skip
     made.ask(
         "pricing", "get_products", ServiceCode="AmazonEC2", MaxResults=5,
         Filters=[{"Type": "TERM_MATCH", "Field": "volumeApiName", "Value": "gp3"}],

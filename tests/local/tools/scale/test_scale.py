@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.aws.region.snapshots.block_lists import BlockPage, Stripes, block_count, blocks_from
+from local.aws.region.snapshots.block_lists import Stripes, block_count, blocks_from
+from local.aws.region.snapshots.block_pages import WrittenPage
 from local.tools.scale import measure
 from local.tools.scale.__main__ import _parser, holds
 from local.tools.scale.measure import Listing, ScaleError
@@ -39,11 +40,11 @@ def test_stripes_are_as_good_as_the_extents_they_stand_for() -> None:
 
 
 def test_a_page_of_blocks_says_the_same_on_the_wire_and_in_process() -> None:
-    page = BlockPage("snap-0123456789abcdef0", [0, 7, 33_554_431])
+    page = WrittenPage("snap-0123456789abcdef0", [0, 7, 33_554_431], 1_800_000_000)
     assert json.loads(page.json()) == list(page) == page[:]
     assert len({one["BlockToken"] for one in page}) == 3
     assert page == list(page)
-    assert json.loads(BlockPage("snap-0123456789abcdef0", []).json()) == []
+    assert json.loads(WrittenPage("snap-0123456789abcdef0", [], 0).json()) == []
 
 
 def test_the_quota_sets_the_time_that_16_tib_take() -> None:
