@@ -6,9 +6,12 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -151,6 +154,17 @@ class FirstTouch:
         if "error" in answer:
             raise DataPlaneError(f"first-touch refused '{line}': {answer['error']}")
         return answer
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Requests wait meanwhile, and the backing file does not change."""
+        with self._asking:
+            self._process.send_signal(signal.SIGSTOP)
+            try:
+                os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+                yield
+            finally:
+                self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
         """Unmount and end; requests that are under way fail with EIO. The exit status. Safe to call again."""

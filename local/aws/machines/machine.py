@@ -86,13 +86,15 @@ class Machine:
 
     def copy_volume(self, volume_id: str, source_id: str, size_gib: int, limits: VolumeLimits) -> None:
         """Make the volume with the bytes that the other one has now; every block is local (CopyVolumes)."""
-        image = self._volume(source_id).image
-        self._make(
-            VolumeRequest(volume_id=volume_id, size_gib=size_gib, image=image, limits=limits, warm=True)
+        source = self._volume(source_id)
+        request = VolumeRequest(
+            volume_id=volume_id, size_gib=size_gib, image=source.image, limits=limits, warm=True
         )
+        with source.at_rest():
+            self._make(request)
 
     def snapshot_volume(self, volume_id: str, snapshot_id: str) -> SnapshotImage:
-        """Keep the bytes that the volume has now as a snapshot (CreateSnapshot)."""
+        """Keep the bytes that the volume has now as a snapshot; who writes to it waits (CreateSnapshot)."""
         volume = self._volume(volume_id)
         with self._lock:
             devices = [target for (attached, _), target in self._devices.items() if attached == volume_id]
@@ -100,7 +102,8 @@ class Machine:
             run_tool("sync", target)
         folder = self._snapshots_dir / _safe(snapshot_id)
         folder.mkdir(parents=True)
-        make_backing(folder / "bytes", volume.image, volume.image.size_gib)
+        with volume.at_rest():
+            make_backing(folder / "bytes", volume.image, volume.image.size_gib)
         extents = written_extents(folder / "bytes")
         return SnapshotImage(snapshot_id, volume.image.size_gib, extents, folder / "bytes")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Protocol
@@ -61,6 +63,9 @@ class Volume(Protocol):
     def note_traffic(self, traffic: VolumeCounters) -> None:
         """Take note of what went through a block device that is released now."""
 
+    def at_rest(self) -> AbstractContextManager[None]:
+        """Nothing is written while its bytes are copied. Raises DataPlaneError where that failed."""
+
     def stop(self) -> None:
         """End it; requests that are under way fail."""
 
@@ -97,6 +102,9 @@ class FirstTouchVolume:
     def note_traffic(self, traffic: VolumeCounters) -> None:
         """Nothing to do: the file system counts for itself."""
 
+    def at_rest(self) -> AbstractContextManager[None]:
+        return self.first_touch.held()
+
     def stop(self) -> None:
         self.first_touch.stop()
 
@@ -128,6 +136,14 @@ class PlainVolume:
 
     def note_traffic(self, traffic: VolumeCounters) -> None:
         self._counters = add_counters(self._counters, traffic)
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Nobody can hold the writers of a plain file: a copy of one that was written to is refused."""
+        before = self.path.stat().st_mtime_ns
+        yield
+        if self.path.stat().st_mtime_ns != before:
+            raise DataPlaneError(f"{self.path.name} was written to while it was copied; that needs FUSE")
 
     def stop(self) -> None:
         """Nothing runs."""

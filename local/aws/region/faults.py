@@ -12,8 +12,8 @@ from typing import Any
 from local import Json
 from local.aws.region.errors import ApiError
 
-EFFECTS = ("error", "lost-answer", "stall", "drop", "duplicate", "volume-error", "corrupt")
-"""What a rule does. `lost-answer` does the work, then fails the call; the last five act on inner targets."""
+EFFECTS = ("error", "lost-answer", "stall", "drop", "duplicate", "volume-error", "snapshot-error", "corrupt")
+"""What a rule does. `lost-answer` does the work, then fails the call; the last six act on inner targets."""
 
 SCENARIOS = Path(__file__).with_name("scenarios.json")
 
@@ -23,8 +23,9 @@ class FaultRule:
     """One fault.
 
     `target` is an operation name, or `event:<detail type>`, `volume:creation`, `volume:initialization`,
-    `volume:modification`, `fast-restore:enable`, `command:delivery`, or `block:data` (a byte of what
-    GetSnapshotBlock sends is not the one that its checksum is of).
+    `volume:modification`, `fast-restore:enable`, `command:delivery`, `snapshot:creation` (it ends in
+    `error`, or stays `pending` where it stalls), or `block:data` (a byte of what GetSnapshotBlock sends is
+    not the one that its checksum is of).
     """
 
     target: str

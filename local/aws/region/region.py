@@ -120,7 +120,7 @@ class Region(Seeding):
             self._commands,
             self._parameters,
             Snapshots(core, tables),
-            SnapshotMaking(core, tables, self._fast_restores),
+            SnapshotMaking(core, tables, self._fast_restores, self.faults),
             RecycleBin(core, tables),
             Keys(core, tables),
             trail := Trail(core),

@@ -29,6 +29,8 @@ class Snapshot:
     state_message: str | None = None
     progress: int = 100
     completion_time: float | None = None
+    completes: float | None = None
+    """When one that is being made is to be completed."""
     volume_id: str = NO_VOLUME
     description: str = ""
     encrypted: bool = False

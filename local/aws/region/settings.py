@@ -82,9 +82,14 @@ class FastRestoreSettings:
 class SnapshotSettings:
     """The archive tier and the EBS direct APIs."""
 
-    creation_seconds: float = (
-        30.0  # UNVERIFIED: from CreateSnapshot to `completed`; AWS: it depends on the data
-    )
+    creation_seconds: float = 30.0
+    # UNVERIFIED: from CreateSnapshot to `completed` where nothing has changed; AWS: it depends on the data
+    creation_mib_s: float = 250.0
+    # UNVERIFIED: what has changed since the volume's last snapshot is copied so fast
+    creation_pause_seconds: float = 15.0  # AWS: between two snapshots of a volume while one is pending
+    pending_of_volume: int = 5
+    pending_of_hdd: int = 1  # of an st1 or sc1 volume
+    pending_of_account: int = 100
     copy_seconds: float = 3_600.0  # UNVERIFIED: AWS names no time for a copy without a duration
     archive_restore_seconds: float = 172_800.0  # AWS: up to 72 hours
     restores_in_progress: int = 5
@@ -97,6 +102,8 @@ class SnapshotSettings:
     block_token_seconds: float = 604_800.0
     changed_scan_blocks: int = 8_192
     # UNVERIFIED: blocks that one ListChangedBlocks looks at; AWS: pages are empty where changes are scarce
+    volume_copies_keep_lineage: bool = False
+    # UNVERIFIED: whether snapshots of a volume copy can be compared with those of its source
     second_token_absent: float = 0.0
     # UNVERIFIED: share of changed blocks without SecondBlockToken; it is met, and documented nowhere
     get_block_seconds: tuple[float, float] = (0.0, 0.0)

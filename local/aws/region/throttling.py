@@ -63,7 +63,7 @@ class Throttle:
         return min(bucket.size, level + (now - since) * bucket.refill_per_second)
 
     def _of_ebs(self, operation: str, params: Json) -> list[Limit]:
-        """EBS user guide, "Quotas for Amazon EBS"; AWS Labs' flexible-snapshot-proxy met these codes."""
+        """EBS user guide, "Quotas for Amazon EBS"; codes: flexible-snapshot-proxy of AWS Labs."""
         rate = self._settings.direct_requests_per_second[operation]
         error = ApiError("ThrottlingException", "Rate exceeded", 400)
         limits = [Limit(operation, Bucket(rate, rate), error)]

@@ -160,10 +160,11 @@ class MemoryDataPlane:
     def snapshot_volume(self, volume_id: str, snapshot_id: str) -> SnapshotImage:
         """What it was made of, and what was written since."""
         volume = self.volume(volume_id)
-        extents = volume.image.extents if volume.image else ()
+        extents, layers = (volume.image.extents, volume.image.layers) if volume.image else ((), ())
         if volume.blocks_written:
             extents = ((0, volume.blocks_written),)
-        return SnapshotImage(snapshot_id, volume.size_gib, extents, None)
+            layers = ((extents, f"{volume_id} {volume.blocks_written}"),)
+        return SnapshotImage(snapshot_id, volume.size_gib, extents, None, layers)
 
     def delete_snapshot(self, snapshot_id: str) -> None:
         """Nothing is kept of one."""

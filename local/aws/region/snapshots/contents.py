@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from local.aws.machines.dataplane import BLOCK_BYTES, Extent, SnapshotImage
 from local.aws.machines.volumes import MAX_FILE_BYTES
-from local.aws.region.snapshots.block_lists import each_block_from, has_block
+from local.aws.region.snapshots.block_lists import block_count, each_block_from, has_block
 
 
 def read_block(image: SnapshotImage, block: int) -> bytes:
@@ -32,6 +32,13 @@ def candidates(first: SnapshotImage, second: SnapshotImage, start: int) -> Itera
     """Blocks from `start` on in which the two may differ, ascending."""
     found = heapq.merge(*(each_block_from(extents, start) for extents in _apart(first, second)))
     return (block for block, _ in itertools.groupby(found))
+
+
+def changed_blocks(first: SnapshotImage | None, second: SnapshotImage) -> int:
+    """How many blocks of the second one the first one has not got, or otherwise; None is an empty one."""
+    if first is None:
+        return block_count(second.extents)
+    return sum(differs(first, second, block) for block in candidates(first, second, 0))
 
 
 def differs(first: SnapshotImage, second: SnapshotImage, block: int) -> bool:

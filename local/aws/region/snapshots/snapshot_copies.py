@@ -67,7 +67,7 @@ class SnapshotCopies:
             new_id("snap"), source.size_gib, source.extents, source.path, self._core.settings.account_id,
             self._core.now(), state="pending", progress=0, volume_id="vol-ffffffff", tags=tags,
             description=params.get("Description") or "", encrypted=encrypted, kms_key_id=key, copied=True,
-            copy_minutes=params.get("CompletionDurationMinutes"),
+            copy_minutes=params.get("CompletionDurationMinutes"), layers=source.image.layers,
         )  # fmt: skip
         self._tables.snapshots[made.snapshot_id] = made
         return made

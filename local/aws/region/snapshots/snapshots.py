@@ -37,6 +37,8 @@ class Snapshots:
                 raise snapshot_not_found(hidden[0])
             items = [item for item in items if item.snapshot_id not in hidden]
         items = [item for item in items if self._visible(item, params)]
+        for item in items:
+            self._note_progress(item)
         items = keep_matching(items, params.get("Filters"), _FILTERS, lambda one: one.tags)
         items, token = page(items, params, scope="snapshots", low=self._core.settings.minimum_page)
         return {"Snapshots": [self._describe(item) for item in items], "NextToken": token}
@@ -123,6 +125,12 @@ class Snapshots:
         if mine or snapshot.shared_with_me:
             may |= {"self", account}
         return not users or not may.isdisjoint(users)
+
+    def _note_progress(self, one: Snapshot) -> None:
+        """How far one is that is being made; 100 % only once it is completed."""
+        if one.state == "pending" and one.completes is not None:
+            share = (self._core.now() - one.start_time) / (one.completes - one.start_time)
+            one.progress = max(one.progress, min(99, int(100 * share)))
 
     def _describe(self, one: Snapshot) -> Json:
         return {

@@ -88,8 +88,8 @@ class FakeDataPlane:
     def snapshot_volume(self, volume_id: str, snapshot_id: str) -> SnapshotImage:
         self._fail("snapshot_volume")
         volume = self._volume(volume_id)
-        extents = volume.image.extents if volume.image else ()
-        return SnapshotImage(snapshot_id, volume.size_gib, extents, None)
+        image = volume.image or SnapshotImage(snapshot_id, volume.size_gib, (), None)
+        return replace(image, snapshot_id=snapshot_id, size_gib=volume.size_gib, path=None)
 
     def delete_snapshot(self, snapshot_id: str) -> None:
         """Nothing is kept of one."""

@@ -162,3 +162,38 @@ def test_a_snapshot_has_what_was_written_to_its_volume(machine: Machine) -> None
     machine.delete_snapshot(made.snapshot_id)
     assert made.path is not None
     assert not made.path.exists()
+
+
+def test_a_snapshot_is_of_one_moment_although_the_volume_is_written_to(machine: Machine) -> None:
+    machine.create_volume(SOURCE, 1, None, LIMITS, warm=True)
+    machine.attach_volume(SOURCE, INSTANCE, "/dev/sdf")
+    device = f"/dev/disk/by-id/{link_names(SOURCE)[0]}"
+    # Two blocks with much data between them get the same number, one after the other.
+    fill = f"yes | dd of={device} bs=1M count=300 seek=100 iflag=fullblock oflag=direct"
+    script = f"""{fill}; exec python3 -c '
+import os
+device = os.open("{device}", os.O_RDWR | os.O_DSYNC)
+for number in range(1_000_000):
+    for block in (0, 2_000):
+        os.pwrite(device, number.to_bytes(8, "big") * 512, block * {BLOCK_BYTES})
+'"""
+    command = machine.run_command(INSTANCE, script, environment={})
+    seen = set()
+    try:
+        for name in range(2):
+            written = machine.counters(SOURCE).write_bytes
+            while machine.counters(SOURCE).write_bytes < max(written, 300 << 20) + (64 << 10):
+                time.sleep(0.01)
+            made = machine.snapshot_volume(SOURCE, f"snap-000000000000000a{name}")
+            assert made.path is not None
+            with made.path.open("rb") as file:
+                early, late = (
+                    int.from_bytes(os.pread(file.fileno(), 8, block * BLOCK_BYTES), "big")
+                    for block in (0, 2_000)
+                )
+            assert early - late in (0, 1)
+            seen.add(early)
+    finally:
+        command.cancel()
+    assert len(seen) == 2
+    machine.detach_volume(SOURCE, INSTANCE)
