@@ -1,24 +1,23 @@
 """Virtual time: what is to happen is done in order, and time jumps from one thing to the next.
 
-Nothing runs at once. A handler is plain code that may sleep in the middle (botocore backs off), so it gets a
-thread of its own; but only one thread ever runs, and each says when the next may.
+Nothing runs at once. A handler is plain code that may sleep in the middle (botocore backs off). So it runs in
+a greenlet, which stops there and lets others run.
 """
 
 from __future__ import annotations
 
 import heapq
 import random
-import threading
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import Any
+
+from greenlet import getcurrent, greenlet
 
 from local.aws.clock import ManualClock
 
 Work = Callable[[], None]
 Steps = Generator["Future", Any, Any]
-_STACK_BYTES = 1_048_576
-"""Of a handler's thread: a thousand may sleep at once."""
 
 
 class FiberEnded(BaseException):
@@ -58,7 +57,6 @@ class Scheduler:
         self._agenda: list[tuple[float, float, int, Work]] = []
         self._count = 0
         self._fibers: set[Fiber] = set()
-        self._idle: list[_Thread] = []
         self.current: Fiber | None = None
 
     @property
@@ -108,22 +106,14 @@ class Scheduler:
         return fiber
 
     def close(self) -> None:
-        """End every process and every thread."""
+        """End every process and every fiber."""
         self._agenda.clear()
         for fiber in list(self._fibers):
             fiber.kill()
-        for thread in self._idle:
-            thread.end()
-        self._idle.clear()
 
-    def thread(self) -> _Thread:
-        """A thread that has nothing to do."""
-        return self._idle.pop() if self._idle else _Thread()
-
-    def over(self, fiber: Fiber, thread: _Thread) -> None:
-        """The fiber has ended; its thread can have another."""
+    def over(self, fiber: Fiber) -> None:
+        """The fiber has ended."""
         self._fibers.discard(fiber)
-        self._idle.append(thread)
 
 
 class Process:
@@ -164,7 +154,8 @@ class Fiber:
         self._outcome = late
         self._scheduler = scheduler
         self._work = work
-        self._thread: _Thread | None = None
+        self._greenlet = greenlet(self._run)
+        self._owner = getcurrent()
         self._killed = False
 
     def resume(self) -> None:
@@ -186,27 +177,24 @@ class Fiber:
         if self._killed or self.result.done:
             return
         self._killed = True
-        if self._thread is not None:
+        if self._greenlet:
             self._switch()
 
     def _park(self) -> None:
-        assert self._thread is not None
-        self._thread.park()
+        self._owner.switch()
         if self._killed:
             raise FiberEnded
 
     def _switch(self) -> None:
+        """What it raises is raised here."""
         before, self._scheduler.current = self._scheduler.current, self
+        self._owner = self._greenlet.parent = getcurrent()
         try:
-            if self._thread is None:
-                self._thread = self._scheduler.thread()
-                self._thread.begin(self._run)
-            else:
-                self._thread.resume()
+            self._greenlet.switch()
         finally:
             self._scheduler.current = before
-        if self._thread.idle:
-            self._scheduler.over(self, self._thread)
+        if self._greenlet.dead:
+            self._scheduler.over(self)
             if not self._killed:
                 self.result.settle(self._outcome)
 
@@ -214,57 +202,3 @@ class Fiber:
         # What comes too late leaves the outcome as it was.
         with suppress(FiberEnded):
             self._outcome = self._work()
-
-
-class _Thread:
-    """A thread that runs only while its owner waits for it."""
-
-    def __init__(self) -> None:
-        self.idle = True
-        self._go, self._back = threading.Lock(), threading.Lock()
-        self._go.acquire()
-        self._back.acquire()
-        self._work: Work | None = None
-        self._failure: BaseException | None = None
-        before = threading.stack_size(_STACK_BYTES)
-        try:
-            self._thread = threading.Thread(target=self._loop, name="fast-lab", daemon=True)
-            self._thread.start()
-        finally:
-            threading.stack_size(before)
-
-    def begin(self, work: Work) -> None:
-        """Run `work` until it parks or ends."""
-        self._work, self.idle = work, False
-        self.resume()
-
-    def resume(self) -> None:
-        """Let it go on; what it raises is raised here."""
-        self._go.release()
-        self._back.acquire()
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
-
-    def park(self) -> None:
-        """Called in the thread: let the owner go on."""
-        self._back.release()
-        self._go.acquire()
-
-    def end(self) -> None:
-        """Let the thread end."""
-        self._work = None
-        self._go.release()
-        self._thread.join()
-
-    def _loop(self) -> None:
-        while True:
-            self._go.acquire()
-            if self._work is None:
-                return
-            try:
-                self._work()
-            except BaseException as failure:
-                self._failure = failure
-            self.idle = True
-            self._back.release()

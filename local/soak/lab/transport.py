@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import io
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
 from unittest import mock
@@ -119,8 +119,8 @@ class Switchboard:
 
     def __init__(self) -> None:
         self.desk: Desk | None = None
-        self._asked = threading.local()
-        """The parameters of the call that each thread makes."""
+        self._asked: ContextVar[Json] = ContextVar("asked")
+        """The parameters of the call that each fiber makes."""
 
     def client(self, service: str, **options: Any) -> Any:
         """As boto3.client."""
@@ -137,7 +137,7 @@ class Switchboard:
         return made
 
     def _note(self, params: Json, **_kwargs: Any) -> None:
-        self._asked.params = params
+        self._asked.set(params)
 
     def _answer(self, request: AWSPreparedRequest, event_name: str, **_kwargs: Any) -> AWSResponse:
         desk = self.desk
@@ -149,10 +149,10 @@ class Switchboard:
         if refusal is not None:
             desk.note_trouble(service)
             return _response(request, refusal.status, *_refused(service, refusal))
-        refusal = desk.denied(call, self._asked.params)
+        refusal = desk.denied(call, self._asked.get())
         if refusal is None:
             status, headers, body = desk.respond(service, request)
-            refusal = desk.unlisted(call, self._asked.params) if status == 404 else None
+            refusal = desk.unlisted(call, self._asked.get()) if status == 404 else None
         if refusal is not None:
             return _response(request, refusal.status, *_refused(service, refusal))
         if desk.interference.after(call):
