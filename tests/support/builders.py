@@ -80,6 +80,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.modifications = FakeModifications(self.volumes)
+        self.volumes.instances = self.instances
         self.snapshots.add(snapshot())
         self.instances.add(instance())
 

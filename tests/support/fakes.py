@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -203,6 +203,12 @@ class FakeFastRestores:
         assert now.tzinfo is not None
         return self.states.get((snapshot_id, availability_zone))
 
+    def of_places(
+        self, places: Collection[tuple[str, str]], *, now: datetime
+    ) -> dict[tuple[str, str], FastSnapshotRestore | None]:
+        assert now.tzinfo is not None
+        return {place: self.states.get(place) for place in places}
+
     def absent_at(self, snapshot_id: str, availability_zone: str) -> datetime | None:
         return None if (snapshot_id, availability_zone) in self.states else self.now.replace(microsecond=0)
 
@@ -247,6 +253,8 @@ class FakeVolumes:
     codes: dict[str, list[str]] = field(default_factory=dict)
     copied: dict[str, str] = field(default_factory=dict)
     """Source of each copy."""
+    instances: FakeInstances | None = None
+    """What volumes are attached to; None where a test does not care."""
     _numbers: Iterable[int] = field(default_factory=lambda: itertools.count(1))
 
     def create(
@@ -308,13 +316,27 @@ class FakeVolumes:
         ]
 
     def attach(self, volume_id: str, instance_id: str, device: str) -> None:
+        """Refused as by EC2."""
+        self._check_attachable(self.get(volume_id), instance_id, device)
         for other in self.volumes.values():
             if other.volume_id != volume_id and any(
                 (one.instance_id, one.device) == (instance_id, device) for one in other.attachments
             ):
                 raise DeviceInUseError(f"{device} holds {other.volume_id}")
         attachment = Attachment(instance_id, device, self.attaching_state)
-        self.change(volume_id, state="in-use", attachments=(attachment,))
+        others = self.get(volume_id).attachments
+        self.change(volume_id, state="in-use", attachments=(*others, attachment))
+
+    def _check_attachable(self, volume: Volume, instance_id: str, device: str) -> None:
+        instance = self.instances.instances.get(instance_id) if self.instances else None
+        if instance is not None and instance.state not in {"running", "stopped", "pending"}:
+            raise TargetNotUsableError(f"IncorrectInstanceState: {instance_id} is {instance.state}")
+        if instance is not None and device in instance.devices:
+            raise DeviceInUseError(f"{device} is already in use")
+        free = volume.state == "available" and not volume.attachments
+        free = free or (volume.state == "in-use" and volume.settings.multi_attach)
+        if not free or any(one.instance_id == instance_id for one in volume.attachments):
+            raise RequestRefusedError(f"IncorrectState: {volume.volume_id} is {volume.state}")
 
     def detach(self, volume_id: str, instance_id: str) -> None:
         left = tuple(one for one in self.get(volume_id).attachments if one.instance_id != instance_id)
@@ -436,6 +458,9 @@ class FakeInstances:
 
     def existing(self, instance_ids: Sequence[str]) -> Iterator[Instance]:
         return (self.instances[name] for name in instance_ids if name in self.instances)
+
+    def is_online(self, instance_id: str) -> bool:
+        return self.get(instance_id).ssm_online
 
     def hear(self, instance_id: str, at: datetime) -> None:
         """Systems Manager hears from it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
@@ -36,9 +36,21 @@ class Ec2FastSnapshotRestores:
     def describe(
         self, snapshot_id: str, availability_zone: str, *, now: datetime
     ) -> FastSnapshotRestore | None:
-        found = self._find(snapshot_id, availability_zone)
+        return self._described(self._find(snapshot_id, availability_zone), now)
+
+    def of_places(
+        self, places: Collection[tuple[str, str]], *, now: datetime
+    ) -> dict[tuple[str, str], FastSnapshotRestore | None]:
+        """Lists the few that the account has (EBS quotas: 5 snapshots a Region), whatever is asked for."""
+        found = {(item["SnapshotId"], item["AvailabilityZone"]): item for item in self._all()}
+        return {place: self._described(found.get(place), now) for place in places}
+
+    def _described(
+        self, found: DescribeFastSnapshotRestoreSuccessItemTypeDef | None, now: datetime
+    ) -> FastSnapshotRestore | None:
         if found is None or found.get("State", "disabled") == "disabled":
             return None
+        snapshot_id, availability_zone = found["SnapshotId"], found["AvailabilityZone"]
         state, enabled_at = found["State"], found.get("EnabledTime")
         since = max(now - _CREDITS_LOOK_BACK, _minute(enabled_at)) if enabled_at else now - _CREDITS_LOOK_BACK
         balance = self._credits(snapshot_id, availability_zone, since, now) if state == "enabled" else None
@@ -95,16 +107,19 @@ class Ec2FastSnapshotRestores:
                 raise _as_failed_call(refusal)
 
     def enabled_places(self) -> list[tuple[str, str]]:
+        return [
+            (item["SnapshotId"], item["AvailabilityZone"])
+            for item in self._all()
+            if item["State"] in {"enabling", "optimizing", "enabled"}
+        ]
+
+    def _all(self) -> list[DescribeFastSnapshotRestoreSuccessItemTypeDef]:
+        """In every state but `disabled`, of which there may be many."""
         paginator = self._ec2.get_paginator("describe_fast_snapshot_restores")
+        states = ["enabling", "optimizing", "enabled", "disabling"]
         with naming_errors():
-            pages = paginator.paginate(
-                Filters=[{"Name": "state", "Values": ["enabling", "optimizing", "enabled"]}]
-            )
-            return [
-                (place["SnapshotId"], place["AvailabilityZone"])
-                for page in pages
-                for place in page["FastSnapshotRestores"]
-            ]
+            pages = paginator.paginate(Filters=[{"Name": "state", "Values": states}])
+            return [item for page in pages for item in page["FastSnapshotRestores"]]
 
     def _find(
         self, snapshot_id: str, availability_zone: str

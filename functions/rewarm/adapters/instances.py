@@ -40,6 +40,7 @@ class Ec2Instances:
         self._ec2 = ec2
         self._ssm = ssm
         self._limits: dict[str, InstanceEbsLimits] = {}
+        self._zones: list[str] | None = None
 
     def get(self, instance_id: str) -> Instance:
         with naming_errors():
@@ -59,10 +60,16 @@ class Ec2Instances:
                     for reservation in page["Reservations"]:
                         yield from (_instance(one, {}) for one in reservation.get("Instances", []))
 
+    def is_online(self, instance_id: str) -> bool:
+        return _is_online(self._information(instance_id))
+
     def availability_zones(self) -> list[str]:
-        with naming_errors():
-            zones = self._ec2.describe_availability_zones()["AvailabilityZones"]
-        return sorted(zone["ZoneName"] for zone in zones)
+        """Asked once by a process: a Region gets a new zone once in years."""
+        if self._zones is None:
+            with naming_errors():
+                zones = self._ec2.describe_availability_zones()["AvailabilityZones"]
+            self._zones = sorted(zone["ZoneName"] for zone in zones)
+        return self._zones
 
     def ebs_limits(self, instance_type: str) -> InstanceEbsLimits:
         """DescribeInstanceTypes, once for each type: what a type can do does not change."""
@@ -134,7 +141,7 @@ def _instance(found: InstanceTypeDef, information: InstanceInformationTypeDef) -
             for mapping in found.get("BlockDeviceMappings", [])
             if "VolumeId" in mapping.get("Ebs", {})
         },
-        ssm_online=information.get("PingStatus") == "Online",
+        ssm_online=_is_online(information),
         root_device=found.get("RootDeviceName"),
         heard_at=information.get("LastPingDateTime"),
         state_reason=found.get("StateReason", {}).get("Message"),
@@ -145,6 +152,10 @@ def _instance(found: InstanceTypeDef, information: InstanceInformationTypeDef) -
             if mapping.get("Ebs", {}).get("DeleteOnTermination")
         ),
     )
+
+
+def _is_online(information: InstanceInformationTypeDef) -> bool:
+    return information.get("PingStatus") == "Online"
 
 
 def _mib_s(megabytes_per_second: float | None) -> float | None:

@@ -108,8 +108,6 @@ class Ec2VolumeStore:
         ]
 
     def attach(self, volume_id: str, instance_id: str, device: str) -> None:
-        if self._attached(volume_id, instance_id, device):
-            return
         with naming_errors():
             try:
                 self._ec2.attach_volume(VolumeId=volume_id, InstanceId=instance_id, Device=device)

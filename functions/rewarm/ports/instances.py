@@ -19,6 +19,9 @@ class Instances(Protocol):
     def existing(self, instance_ids: Sequence[str]) -> Iterator[Instance]:
         """Yields those of the instances that exist; whether Systems Manager reaches them is not asked."""
 
+    def is_online(self, instance_id: str) -> bool:
+        """Returns whether Systems Manager reaches the instance; EC2 is not asked."""
+
     def availability_zones(self) -> list[str]:
         """Returns the names of the Region's Availability Zones."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -95,6 +95,11 @@ class FastSnapshotRestores(Protocol):
         self, snapshot_id: str, availability_zone: str, *, now: datetime
     ) -> FastSnapshotRestore | None:
         """Returns its state and its credits; None where it was never enabled, or is disabled."""
+
+    def of_places(
+        self, places: Collection[tuple[str, str]], *, now: datetime
+    ) -> dict[tuple[str, str], FastSnapshotRestore | None]:
+        """Returns the same for each snapshot and Availability Zone; of any number by one list."""
 
     def enabling_time(self, snapshot_id: str, availability_zone: str) -> datetime | None:
         """Returns when the one that is active was enabled; None where none is active."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -78,15 +78,13 @@ class FastRestores:
         self._state = state
         self._credits = credit_count
 
-    def describe(
-        self, snapshot_id: str, availability_zone: str, *, now: datetime
-    ) -> FastSnapshotRestore | None:
+    def of_places(
+        self, places: Collection[tuple[str, str]], *, now: datetime
+    ) -> dict[tuple[str, str], FastSnapshotRestore | None]:
         """As the options say."""
-        del snapshot_id, availability_zone
-        if self._state == "disabled":
-            return None
         enabled_at = now - timedelta(days=1) if self._state == "enabled" else None
-        return FastSnapshotRestore(self._state, enabled_at, self._credits)
+        found = FastSnapshotRestore(self._state, enabled_at, self._credits)
+        return dict.fromkeys(places, None if self._state == "disabled" else found)
 
 
 class _Ec2:

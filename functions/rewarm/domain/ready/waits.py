@@ -21,7 +21,9 @@ LONG_RUN_WAIT_SECONDS = 300
 LONG_RUN_FRACTION = 1 / 200
 """Where the agent's remaining time is unknown or out of date, the time spent bounds the number of looks."""
 METRIC_WAIT_SECONDS = 30
-STATUS_WAIT_SECONDS = (15, 900)
+STATUS_WAIT_SECONDS = (30, 900)
+PLANNED_WAIT_SECONDS = 60
+"""While the plan leaves as much: AWS's figures are older, and EC2 answers so many looks a second in all."""
 LONG_STATUS_FRACTION = 1 / 200
 LONGEST_STATUS_WAIT_SECONDS = 6 * 3_600
 """What has taken days may wait longer between two looks: two months must fit an execution's history."""
@@ -30,7 +32,7 @@ STATUS_LAG_SECONDS = 300
 SPENT_FRACTION = 1 / 10
 """Loading may go faster than anybody said: what has taken an hour is looked at within 6 minutes."""
 LEAST_SPENT_FRACTION = 1 / 2_000
-"""At the very end of two days, a minute and a half is as good as 15 seconds."""
+"""At the very end of two days, a minute and a half is as good as 30 seconds."""
 LEAST_WAIT_CAP_SECONDS = 60
 LEAST_LONG_FRACTION = 1 / 20_000
 """The last per cent of two months is half a day: not a look each minute."""
@@ -82,17 +84,19 @@ def status_wait_seconds(
     spent_seconds: float,
     standing_seconds: float = 0.0,
 ) -> int:
-    """15 s to 15 min, and later up to a two hundredth of the time spent.
+    """30 s to 15 min, and later up to a two hundredth of the time spent.
 
-    Half of what AWS, the progress or the plan leave. At most a tenth of the time spent, and at least a
-    fiftieth of the time without progress. AWS's figures are up to five minutes old, and a whole per cent
-    of two days is half an hour.
+    Half of what AWS, the progress or the plan leave, and a minute while the plan leaves one. At most a tenth
+    of the time spent, and at least a fiftieth of the time without progress. AWS's figures are up to five
+    minutes old, and a whole per cent of two days is half an hour.
     """
     low, high = STATUS_WAIT_SECONDS
     high = max(high, min(LONGEST_STATUS_WAIT_SECONDS, round(spent_seconds * LONG_STATUS_FRACTION)))
     cap = max(LEAST_WAIT_CAP_SECONDS, round(spent_seconds * LEAST_LONG_FRACTION))
     least = max(low, min(cap, round(spent_seconds * LEAST_SPENT_FRACTION)))
     least = max(least, min(high, round(standing_seconds * STANDING_FRACTION)))
+    if planned_seconds_left is not None and planned_seconds_left >= PLANNED_WAIT_SECONDS:
+        least = max(least, PLANNED_WAIT_SECONDS)
     chances = [spent_seconds * SPENT_FRACTION]
     if aws_seconds_left is not None:
         chances.append((aws_seconds_left - STATUS_LAG_SECONDS) / 2)

@@ -45,9 +45,10 @@ from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.steps.fleet.targets import Origin, places_of
 from rewarm.steps.select.selection import SelectionPorts
 from rewarm.steps.select.sources import (
+    NAMED,
     Chosen,
     at_field,
-    named_snapshot,
+    named_snapshots,
     refusal_now,
     tags_text,
     wanted_devices,
@@ -225,7 +226,7 @@ class _Choice:
 
         def choice(index: int, source: ItemSource) -> Chosen:
             if source.snapshot_id is not None:
-                return Chosen(snapshots[source.snapshot_id], "the request names it")
+                return Chosen(snapshots[source.snapshot_id], NAMED)
             if source.volume_id is not None:
                 return newest[source.at][source.volume_id]
             return self._newest().with_tags(source.tags or {}, f"source.items.{index}.source.tags")
@@ -233,13 +234,7 @@ class _Choice:
         return [choice(index, item.source) for index, item in enumerate(items)]
 
     def _named(self, fields: Mapping[str, str]) -> dict[str, Snapshot]:
-        """The snapshots of these ids. Raises an error with the field of the first that cannot be restored."""
-        found = {snapshot.snapshot_id: snapshot for snapshot in self._snapshots.restorable(list(fields))}
-        for snapshot_id, field in fields.items():
-            if snapshot_id not in found or self._refusal(found[snapshot_id]) is not None:
-                # Public ones are there as well; of the others the error says what can be done.
-                found[snapshot_id] = named_snapshot(self._snapshots, snapshot_id, field)
-        return found
+        return named_snapshots(self._snapshots, fields, self._refusal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,6 @@ from rewarm.steps.plan import schedule
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
 from rewarm.steps.record.learned_times import known_priors, known_records, likeness, timings_of
 
-MOST_LOOKED_AT = 40
-"""Of more snapshots, only those with fast snapshot restore are looked at: one call lists them."""
 _Place = tuple[str, str]
 
 
@@ -107,7 +105,7 @@ def gather(
 ) -> list[Case]:
     """Asks AWS for the facts of each volume once and returns them; plan and messages use the same facts.
 
-    Of many volumes, the number of calls does not grow with their number: see MOST_LOOKED_AT.
+    The number of calls does not grow with the number of volumes.
     """
     records, priors = known_records(ports.history), known_priors(ports.history)
     objective = _objective(request, deadline_at, now)
@@ -135,10 +133,7 @@ def _place(volume: VolumeAssignment) -> _Place:
 def _fast_restores(
     volumes: Sequence[VolumeAssignment], ports: PlanningPorts, now: datetime
 ) -> dict[_Place, FastSnapshotRestore | None]:
-    places = dict.fromkeys(map(_place, volumes))
-    if len(places) > MOST_LOOKED_AT:
-        places = dict.fromkeys(place for place in ports.fast_restores.enabled_places() if place in places)
-    return {place: ports.fast_restores.describe(*place, now=now) for place in places}
+    return ports.fast_restores.of_places(dict.fromkeys(map(_place, volumes)), now=now)
 
 
 def _share(share: FleetShare, now: datetime) -> Share:

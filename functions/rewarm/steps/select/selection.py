@@ -22,7 +22,6 @@ from rewarm.domain.errors import (
     InvalidRequestError,
     RestoreError,
     TargetNotUsableError,
-    VolumeNotFoundError,
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
 from rewarm.domain.snapshots import PassedOver
@@ -94,11 +93,12 @@ def assign_volumes(
     _check_count(request, len(chosen))
     _check_key(request, ports.snapshots)
     place = _place(request, ports.instances)
+    sources = {} if is_foreign else _source_volumes(chosen, ports.volumes)
     assignments: list[VolumeAssignment] = []
     for index, choice in enumerate(chosen):
         reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
         device, replaces = _device(request, place, choice, kept.get(index), reserved, ports)
-        source = None if is_foreign else _source_volume(choice.snapshot, ports.volumes)
+        source = sources.get(choice.snapshot.volume_id or "")
         new_volume = _settle(request, choice, source)
         living = _living_source(source, place.zone)
         made = _assignment(index, block_map_key(restore_id, index), choice, new_volume, place, device)
@@ -299,14 +299,10 @@ def _settle(request: RestoreRequest, choice: Chosen, source: Volume | None) -> V
     return settle(wanted, source.settings if source else None, choice.snapshot.size_gib)
 
 
-def _source_volume(snapshot: Snapshot, volumes: VolumeStore) -> Volume | None:
-    """None where the source volume is gone; a copied snapshot names a volume that never was."""
-    if snapshot.volume_id is None:
-        return None
-    try:
-        return volumes.get(snapshot.volume_id)
-    except VolumeNotFoundError:
-        return None
+def _source_volumes(chosen: Sequence[Chosen], volumes: VolumeStore) -> dict[str, Volume]:
+    """Those that exist, by their ids; a copied snapshot names a volume that never was."""
+    names = dict.fromkeys(choice.snapshot.volume_id for choice in chosen)
+    return {volume.volume_id: volume for volume in volumes.existing([name for name in names if name])}
 
 
 def _living_source(source: Volume | None, zone: str) -> LivingSource | None:

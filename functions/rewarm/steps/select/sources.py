@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -22,6 +23,9 @@ from rewarm.domain.snapshots import (
 from rewarm.domain.units import clock_text
 from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
+
+NAMED = "the request names it"
+"""Why it is this snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ def choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Instan
         field = "source.snapshotId"
         snapshot = named_snapshot(snapshots, source.snapshot_id, field)
         _check_owner(snapshot, source.owner_id)
-        return [Chosen(snapshot, "the request names it")]
+        return [Chosen(snapshot, NAMED)]
     if source.volume_id is not None:
         at = source.at if isinstance(source.at, datetime) else None
         return [_newest_of_volume(snapshots, source.volume_id, at, source.owner_id)]
@@ -60,26 +64,40 @@ def choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Instan
     if source.image_id is not None:
         return _sources_of_image(source.image_id, source.devices, snapshots)
     if source.volumes is not None:
-        return [
-            _listed(listed, f"source.volumes.{index}", snapshots, instances)
-            for index, listed in enumerate(source.volumes)
-        ]
+        return _listed(source.volumes, snapshots)
     raise InvalidRequestError(
         f'the runbook of "{source.alarm}" is not known here; send the request that it holds',
         field="source.alarm",
     )
 
 
-def _listed(listed: ListedVolume, field: str, snapshots: SnapshotCatalog, instances: Instances) -> Chosen:
-    """As if it were asked for alone; an error names its place in the list."""
-    alone = Source(snapshot_id=listed.snapshot_id, volume_id=listed.volume_id, at=listed.at)
+def _listed(volumes: Sequence[ListedVolume], snapshots: SnapshotCatalog) -> list[Chosen]:
+    """Each as if it were asked for alone; an error names its place in the list."""
+    places = [f"source.volumes.{index}" for index in range(len(volumes))]
+    named = {
+        listed.snapshot_id: f"{place}.snapshotId"
+        for place, listed in reversed(list(zip(places, volumes, strict=True)))
+        if listed.snapshot_id is not None
+    }
+    known = named_snapshots(snapshots, named, refusal_now(snapshots))
+    return [
+        replace(_one_listed(listed, place, known, snapshots), asked=listed)
+        for place, listed in zip(places, volumes, strict=True)
+    ]
+
+
+def _one_listed(
+    listed: ListedVolume, place: str, known: Mapping[str, Snapshot], snapshots: SnapshotCatalog
+) -> Chosen:
+    if listed.snapshot_id is not None:
+        return Chosen(known[listed.snapshot_id], NAMED)
+    at = listed.at if isinstance(listed.at, datetime) else None
     try:
-        (chosen,) = choose_sources(alone, snapshots, instances)
+        return _newest_of_volume(snapshots, listed.volume_id or "", at, None)
     except RestoreError as error:
         raise type(error)(
-            str(error).removeprefix(f"{error.field}: "), field=(error.field or "").replace("source", field, 1)
+            str(error).removeprefix(f"{error.field}: "), field=(error.field or "").replace("source", place, 1)
         ) from error
-    return replace(chosen, asked=listed)
 
 
 def at_field(error: RestoreError, field: str) -> RestoreError:
@@ -117,6 +135,20 @@ def named_snapshot(snapshots: SnapshotCatalog, snapshot_id: str, field: str) -> 
         restoring = snapshots.archive_restore(snapshot_id)
         raise refused(snapshot_id, archived(snapshot_id, restoring), field=field)
     return require_usable(snapshot, field=field, refusal=refusal_now(snapshots))
+
+
+def named_snapshots(
+    snapshots: SnapshotCatalog, fields: Mapping[str, str], refusal: Refusal
+) -> dict[str, Snapshot]:
+    """The snapshots of these ids, by one list. Raises an error with the field of the first that cannot be
+    restored.
+    """
+    found = {snapshot.snapshot_id: snapshot for snapshot in snapshots.restorable(list(fields))}
+    for snapshot_id, field in fields.items():
+        if snapshot_id not in found or refusal(found[snapshot_id]) is not None:
+            # Public ones are there as well; of the others the error says what can be done.
+            found[snapshot_id] = named_snapshot(snapshots, snapshot_id, field)
+    return found
 
 
 def _check_owner(snapshot: Snapshot, owner_id: str | None) -> None:
@@ -200,9 +232,10 @@ def _sources_of_image(image_id: str, devices: list[str] | None, snapshots: Snaps
         raise at_field(error, field) from error
     mapping = {device: volume.snapshot_id for device, volume in volumes.items()}
     wanted = wanted_devices(mapping, devices, image_id, field)
+    known = named_snapshots(snapshots, dict.fromkeys(wanted.values(), field), refusal_now(snapshots))
     return [
         Chosen(
-            snapshot=named_snapshot(snapshots, snapshot_id, field),
+            snapshot=known[snapshot_id],
             because=f"{image_id} has it for {device}",
             device=device,
             consistent_set=None if len(wanted) == 1 else True,

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult, VolumeAssignment
-from rewarm.domain.errors import DeviceInUseError, TargetNotUsableError, VolumeFailedError
+from rewarm.domain.errors import (
+    DeviceInUseError,
+    RequestRefusedError,
+    TargetNotUsableError,
+    VolumeFailedError,
+)
 from rewarm.domain.model import Attachment, Instance, Volume
 from rewarm.domain.units import duration_text
 from rewarm.domain.volume.replacing import holder_of, living
@@ -46,6 +51,8 @@ def attach_volume(
     instance_id, device = event.volume.instance_id, event.volume.device
     if instance_id is None or device is None:
         raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
+    if event.previous is None and _attached_at_once(event.volume, event.volume_id, device, ports.volumes):
+        return AttachVolumeResult(attached=False, wait_seconds=WAIT_SECONDS, device=device)
     volume = ports.volumes.get(event.volume_id)
     ours = _attachment_to(volume, instance_id)
     if ours is None:
@@ -64,6 +71,20 @@ def attach_volume(
     if result.attached and event.request is not None and event.request.target.bring_online:
         return bring_online(event, result, ports.look, ports.table)
     return result
+
+
+def _attached_at_once(volume: VolumeAssignment, volume_id: str, device: str, volumes: VolumeStore) -> bool:
+    """Whether EC2 took it: EC2 checks all that a look would, and looks are what EC2 answers few of.
+
+    False where EC2 refused, and where the place of another volume is taken: a look says why, or whether.
+    """
+    if volume.replaces is not None or volume.starts_instance or volume.instance_id is None:
+        return False
+    try:
+        volumes.attach(volume_id, volume.instance_id, device)
+    except (DeviceInUseError, RequestRefusedError, TargetNotUsableError, VolumeFailedError):
+        return False
+    return True
 
 
 def _check_target(volume: VolumeAssignment, device: str, instance: Instance) -> None:

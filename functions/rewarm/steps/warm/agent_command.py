@@ -105,9 +105,8 @@ def _send(command: AgentCommand, target: AgentTarget, comment: str, ports: Agent
         raise TargetNotUsableError(
             "there is no instance on which the agent could run", field="target.instanceId"
         )
-    instance = ports.instances.get(instance_id)
-    if not instance.ssm_online:
-        raise AgentUnreachableError(instance.reach_in_words)
+    if not ports.instances.is_online(instance_id):
+        raise AgentUnreachableError(ports.instances.get(instance_id).reach_in_words)
     key, sha256 = ports.artifacts.agent(platform, architecture)
     execution_seconds = max(MIN_EXECUTION_SECONDS, min(MAX_EXECUTION_SECONDS, command.execution_seconds))
     expires = min(MAX_URL_SECONDS, DELIVERY_SECONDS + execution_seconds)

@@ -29,13 +29,14 @@ from tests.support.builders import (
 from tests.support.wired import wired
 
 
-def attach(world, volume=None, *, minute=0.0):
+def attach(world, volume=None, *, minute=0.0, previous=None):
     event = AttachVolumeEvent(
         restore_id=RESTORE_ID,
         now=at(minute),
         request=request(),
         volume=volume or assignment(),
         volume_id=VOLUME_ID,
+        previous=previous,
     )
     look = LookPorts(world.instances, world.commands, world.artifacts)
     return attach_volume(event, wired(AttachVolumePorts, world, look=look))
@@ -51,15 +52,15 @@ def world():
 
 class TestAttachVolume:
     def test_attaches_and_looks_again_later(self, world):
-        assert not attach(world).attached
-        result = attach(world)
+        first = attach(world)
+        assert not first.attached
+        result = attach(world, previous=first)
         assert (result.attached, result.device) == (True, DEVICE)
         assert world.volumes.volumes[VOLUME_ID].attachments == (Attachment(INSTANCE_ID, DEVICE, "attached"),)
 
     def test_waits_while_it_is_attaching(self, world):
         world.volumes.attaching_state = "attaching"
-        attach(world)
-        result = attach(world)
+        result = attach(world, previous=attach(world))
         assert not result.attached
         assert result.wait_seconds >= 1
 
@@ -90,7 +91,12 @@ class TestAttachVolume:
         settings = replace(world.volumes.volumes[VOLUME_ID].settings, multi_attach=True)
         other = Attachment("i-other", DEVICE, "attached")
         world.volumes.change(VOLUME_ID, settings=settings, state="in-use", attachments=(other,))
-        assert not attach(world).attached
+        first = attach(world)
+        assert not first.attached
+        assert attach(world, previous=first).attached
+
+    def test_an_attachment_whose_answer_was_lost_is_found(self, world):
+        attach(world)
         assert attach(world).attached
 
     def test_refuses_a_volume_that_is_gone_bad(self, world):

@@ -422,7 +422,7 @@ class TestOtherStrategies:
     def test_waits_by_the_time_that_aws_names(self, world):
         world.volumes.statuses[VOLUME_ID] = InitializationStatus("initializing", "provisioned-rate", 40, 300)
         result = poll(world, Strategy.PROVISIONED_RATE)
-        assert (result.eta_seconds, result.wait_seconds, result.progress_percent) == (300, 15, 40.0)
+        assert (result.eta_seconds, result.wait_seconds, result.progress_percent) == (300, 60, 40.0)
         assert result.bytes_done == 16 * GIB
 
     def test_waits_longer_the_longer_it_lasts(self, world):
