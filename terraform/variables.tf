@@ -222,9 +222,9 @@ variable "max_restores_in_flight" {
 }
 
 variable "describe_calls_per_second" {
-  description = "How many describe calls a second restores may make, all together. EC2 answers 20 a second to an account in a Region, after a first 100; the default leaves some to others. Restores beyond it begin later, one after the other."
+  description = "How many describe calls a second restores may make, all together. EC2 answers 20 a second to an account in a Region, after a first 100; the default leaves one to others. Restores beyond it begin later, one after the other."
   type        = number
-  default     = 16
+  default     = 19
   nullable    = false
 
   validation {

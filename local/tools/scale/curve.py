@@ -56,7 +56,7 @@ of the smallest fleet. Invocations of functions are not among these requests. A 
 volumes, so the smallest fleet of {per_instance} volumes has {restores} restores.
 
 Where the ratio is above the goal, the volumes wait for their turns at EC2: a stack makes at most
-`DescribeCallsPerSecond` describe calls, 16 by default, and begins its volumes one after the other. Without
+`DescribeCallsPerSecond` describe calls, 19 by default, and begins its volumes one after the other. Without
 these turns EC2 refused a third of the calls, and the fleet was ready no sooner.
 """
 
