@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import random
 from dataclasses import dataclass
 from typing import Any
@@ -101,7 +102,7 @@ class Hidden:
                 disabling_seconds=self.disabling,
                 credits_start_at=self.credits,  # type: ignore[arg-type]
             ),
-            snapshot=SnapshotSettings(creation_seconds=self.snapshot),
+            snapshot=SnapshotSettings(creation_seconds=self.snapshot, creation_mib_s=math.inf),
             command=CommandSettings(delivery_seconds=self.delivery),
             metric_delay_seconds=self.metric,
         )

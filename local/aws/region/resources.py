@@ -55,6 +55,8 @@ class Snapshot:
     """Where it has no file: what its bytes are generated from. None: one layer, the same for a lineage."""
     lineage: str = ""
     """Snapshots of one lineage can be compared; by default those of one volume."""
+    copied_lineage: str = ""
+    """Of the snapshot that this one is a copy of."""
 
     def __post_init__(self) -> None:
         self.lineage = self.lineage or (self.snapshot_id if self.volume_id == NO_VOLUME else self.volume_id)

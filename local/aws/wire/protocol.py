@@ -161,13 +161,18 @@ def _parse(
 
 
 def _serialized(operation: OperationModel, result: dict[str, Any], request_id: str) -> dict[str, Any]:
-    """The answer by the model; a page of blocks writes itself, which is fifty times as fast."""
+    """The answer by the model; pages of blocks and bytes write themselves, which is much faster."""
     serializer = _serializer(operation, request_id)
-    pages = {name: value for name, value in result.items() if isinstance(value, BlockPage)}
-    serialized = serializer({name: value for name, value in result.items() if name not in pages})
-    for name, page in pages.items():
-        rest = serialized["body"].strip().removeprefix("{")
-        serialized["body"] = f'{{"{name}":{page.json()},{rest}'
+    apart = {name: value for name, value in result.items() if isinstance(value, (BlockPage, bytes))}
+    serialized = serializer({name: value for name, value in result.items() if name not in apart})
+    for name, value in apart.items():
+        if isinstance(value, bytes):
+            # The service's only bytes are a payload: the whole body.
+            serialized["body"] = value
+            serialized["headers"]["Content-Type"] = "application/octet-stream"
+        else:
+            rest = serialized["body"].strip().removeprefix("{")
+            serialized["body"] = f'{{"{name}":{value.json()},{rest}'
     return serialized
 
 

@@ -62,6 +62,8 @@ class Refusal:
     code: str
     message: str
     status: int = 400
+    reason: str | None = None
+    """Of the EBS direct APIs."""
 
 
 XML_SERVICES = ("ec2", "s3", "sns")
@@ -258,7 +260,10 @@ def _refused(service: str, refusal: Refusal) -> tuple[dict[str, str], bytes]:
             "<RequestId>0</RequestId></ErrorResponse>"
         ).encode()
     headers = {"Content-Type": "application/x-amz-json-1.1", "x-amzn-ErrorType": refusal.code}
-    return headers, json.dumps({"__type": refusal.code, "message": refusal.message}).encode()
+    told = {"__type": refusal.code, "message": refusal.message}
+    if refusal.reason is not None:
+        told["Reason"] = refusal.reason
+    return headers, json.dumps(told).encode()
 
 
 class NoInterference:

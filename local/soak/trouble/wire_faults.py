@@ -26,6 +26,9 @@ class Kind(StrEnum):
     PARTIAL_FAILURE = "partial failure"
     NOT_FOUND_YET = "not found right after create"
     THROTTLED_FIVE_MINUTES = "throttled for five minutes"
+    ACCOUNT_THROTTLED = "account throttled twice"
+    DAMAGED_BLOCK = "a block with a wrong checksum"
+    EXPIRED_BLOCK = "a block whose token has expired"
 
 
 PASSING = frozenset(Kind) - {Kind.THROTTLED_FOR_EVER, Kind.ACCESS_DENIED}
@@ -80,7 +83,18 @@ _PARTIAL = frozenset(
 """Calls whose answer has HTTP status 200 and yet says that a part was not done (botocore)."""
 
 
-_OF_SOME = frozenset({Kind.PARTIAL_FAILURE, Kind.NOT_FOUND_YET, Kind.THROTTLED_FIVE_MINUTES})
+_OF_SOME = frozenset(
+    {
+        Kind.PARTIAL_FAILURE,
+        Kind.NOT_FOUND_YET,
+        Kind.THROTTLED_FIVE_MINUTES,
+        Kind.ACCOUNT_THROTTLED,
+        Kind.DAMAGED_BLOCK,
+        Kind.EXPIRED_BLOCK,
+    }
+)
+_OF_BLOCKS = (Kind.ACCOUNT_THROTTLED, Kind.DAMAGED_BLOCK, Kind.EXPIRED_BLOCK)
+_EXPIRED = Refusal("ValidationException", "The block token is not valid.", reason="INVALID_BLOCK_TOKEN")
 _STARTING_STATES = frozenset({"Restore Volume"})
 
 
@@ -101,6 +115,8 @@ def kinds(key: tuple[str, str, str]) -> list[Kind]:
         found.append(Kind.PARTIAL_FAILURE)
     if _not_found(place, service, operation) is not None:
         found.append(Kind.NOT_FOUND_YET)
+    if (service, operation) == ("ebs", "GetSnapshotBlock"):
+        found.extend(_OF_BLOCKS)
     return found
 
 
@@ -141,21 +157,30 @@ class CallFault(NoInterference):
         return True
 
     def change(self, call: Call, body: bytes) -> bytes:
-        """The first answer says that a part failed."""
-        if self.lifted or self.kind is not Kind.PARTIAL_FAILURE or call.key != self.key or self.met:
+        """The first answer says that a part failed, or has another byte than its checksum is of."""
+        changing = self.kind in (Kind.PARTIAL_FAILURE, Kind.DAMAGED_BLOCK)
+        if self.lifted or not changing or call.key != self.key or self.met:
             return body
         self.met += 1
+        if self.kind is Kind.DAMAGED_BLOCK:
+            return bytes([body[0] ^ 1]) + body[1:]
         return _partly_failed(call.operation, body)
+
+    def _throttles(self, since_first: float) -> bool:
+        """Whether the service refuses the call for its rate, by the code that it mostly has."""
+        twice = self.kind is Kind.THROTTLED_TWICE and self.seen <= 2
+        passing = self.kind is Kind.THROTTLED_FIVE_MINUTES and since_first < FIVE_MINUTES
+        return twice or passing or self.kind is Kind.THROTTLED_FOR_EVER
 
     def _refusal(self, since_first: float) -> Refusal | None:
         _, service, operation = self.key
+        if self._throttles(since_first):
+            return THROTTLED.get(service, JSON_THROTTLED)
         match self.kind:
-            case Kind.THROTTLED_TWICE if self.seen <= 2:
-                return THROTTLED.get(service, JSON_THROTTLED)
-            case Kind.THROTTLED_FIVE_MINUTES if since_first < FIVE_MINUTES:
-                return THROTTLED.get(service, JSON_THROTTLED)
-            case Kind.THROTTLED_FOR_EVER:
-                return THROTTLED.get(service, JSON_THROTTLED)
+            case Kind.ACCOUNT_THROTTLED if self.seen <= 2:
+                return JSON_THROTTLED
+            case Kind.EXPIRED_BLOCK if self.seen == 1:
+                return _EXPIRED
             case Kind.ACCESS_DENIED:
                 return denied(service)
             case Kind.INTERNAL_ERROR if self.seen <= INTERNAL_ERRORS:

@@ -80,7 +80,9 @@ class BlockReads:
             snapshot = self._access.readable(params["SnapshotId"])
             self._check(snapshot, index, params["BlockToken"])
             self.requests["GetSnapshotBlock"] += 1
-        self._pause(self._latency_seconds(snapshot, index))
+        seconds = self._latency_seconds(snapshot, index)
+        if seconds:
+            self._pause(seconds)
         data = _reading(read_block, snapshot.image, index)
         checksum = base64.b64encode(hashlib.sha256(data).digest()).decode()
         if self._faults.take("block:data", params, effects=("corrupt",)) is not None:

@@ -68,9 +68,25 @@ class SnapshotCopies:
             self._core.now(), state="pending", progress=0, volume_id="vol-ffffffff", tags=tags,
             description=params.get("Description") or "", encrypted=encrypted, kms_key_id=key, copied=True,
             copy_minutes=params.get("CompletionDurationMinutes"), layers=source.image.layers,
+            copied_lineage=source.lineage, lineage=self._lineage(source, key),
         )  # fmt: skip
         self._tables.snapshots[made.snapshot_id] = made
         return made
+
+    def _lineage(self, source: Snapshot, key: str | None) -> str:
+        """That of the last copy which the new one is an increment of; "" for a full copy.
+
+        EBS user guide, "Copy an Amazon EBS snapshot", "Incremental snapshot copying".
+        """
+        copies = [
+            one
+            for one in self._tables.snapshots.values()
+            if one.copied_lineage == source.lineage and one.state == "completed"
+        ]
+        last = max(copies, key=lambda one: one.start_time, default=None)
+        if last is None or last.storage_tier == "archive" or last.kms_key_id != key:
+            return ""
+        return last.lineage
 
     def _completed(self, made: Snapshot, due: float) -> None:
         key = self._tables.keys.get(made.kms_key_id or "")

@@ -9,6 +9,7 @@ import pytest
 from local.aws.region import ApiError, FaultRule, RegionSettings, SnapshotSettings
 from tests.local.aws.region.region_lab import ZONE, Lab
 
+VOLUME = "vol-0123456789abcdef0"
 TAGS = [{"ResourceType": "snapshot", "Tags": [{"Key": "team", "Value": "orders"}]}]
 
 
@@ -120,3 +121,33 @@ def test_a_volume_copy_keeps_the_lineage_only_where_the_settings_say_so() -> Non
         else:
             with pytest.raises(ApiError, match="not related"):
                 lab.region.call("ebs", "ListChangedBlocks", asked)
+
+
+def test_snapshot_copies_can_be_compared_while_each_is_an_increment_of_the_last() -> None:
+    lab = Lab()
+    far = lab.region.neighbour("eu-west-1")
+    sources = [far.add_snapshot(size_gib=8, extents=((0, 9),), volume_id=VOLUME) for _ in range(4)]
+
+    def copied(source: str, **params: object) -> str:
+        asked = {"SourceRegion": "eu-west-1", "SourceSnapshotId": source, **params}
+        made: str = lab.ec2("CopySnapshot", **asked)["SnapshotId"]
+        lab.wait(3_600)
+        return made
+
+    def related(first: str, second: str) -> bool:
+        asked = {"FirstSnapshotId": first, "SecondSnapshotId": second}
+        try:
+            lab.region.call("ebs", "ListChangedBlocks", asked)
+        except ApiError as error:
+            assert error.Reason == "UNRELATED_SNAPSHOTS"  # noqa: PT017
+            return False
+        return True
+
+    first, second = copied(sources[0]), copied(sources[1])
+    assert related(first, second)
+    other_key = copied(sources[2], Encrypted=True)
+    assert not related(second, other_key)
+    lab.region.change_snapshot(other_key, storage_tier="archive")
+    full = copied(sources[3], Encrypted=True)
+    lab.region.change_snapshot(other_key, storage_tier="standard")
+    assert not related(other_key, full)
