@@ -186,6 +186,17 @@ def _modify_instance(asked: Asked) -> Iterator[Need]:
             yield asked.tagged(volume_id)
 
 
+@_of("ec2", "CreateReplaceRootVolumeTask")
+def _replace_root(asked: Asked) -> Iterator[Need]:
+    """The instance, the task and, where it is named, the volume; the key as for AttachVolume."""
+    yield asked.tagged(asked.params["InstanceId"])
+    yield from _new(asked, asked.place.arn("ec2", "replace-root-volume-task/*"), "replace-root-volume-task")
+    volume_id = asked.params.get("VolumeId")
+    if volume_id:
+        yield asked.tagged(volume_id)
+        yield from _through_ec2(asked, asked.state.key(volume_id), ("kms:CreateGrant",))
+
+
 @_of("ec2", "EnableFastSnapshotRestores", "DisableFastSnapshotRestores")
 def _fast_restores(asked: Asked) -> Iterator[Need]:
     for snapshot_id in asked.params["SourceSnapshotIds"]:

@@ -24,8 +24,9 @@ class FaultRule:
 
     `target` is an operation name, or `event:<detail type>`, `volume:creation`, `volume:initialization`,
     `volume:modification`, `fast-restore:enable`, `command:delivery`, `snapshot:creation` (it ends in
-    `error`, or stays `pending` where it stalls), or `block:data` (a byte of what GetSnapshotBlock sends is
-    not the one that its checksum is of).
+    `error`, or stays `pending` where it stalls), `block:data` (a byte of what GetSnapshotBlock sends is
+    not the one that its checksum is of), or `root:replacement` (it fails, stalls or, with the code
+    `failed-detached`, leaves the instance without a root volume).
     """
 
     target: str

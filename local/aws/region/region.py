@@ -22,6 +22,7 @@ from local.aws.region.commands.instances import Instances
 from local.aws.region.commands.invocations import OutputSink
 from local.aws.region.commands.launches import Launches
 from local.aws.region.commands.parameters import Parameters
+from local.aws.region.commands.root_replacements import RootReplacements
 from local.aws.region.core import Core, EventSink, tidy
 from local.aws.region.errors import ApiError, snapshot_not_found
 from local.aws.region.faults import Faults
@@ -130,6 +131,7 @@ class Region(Seeding):
             Quotas(core),
             instances := Instances(core, tables, self._volumes, self._attachments),
             Launches(core, tables, self._volumes, self._attachments, instances),
+            RootReplacements(core, tables, self._volumes, self._attachments, instances, self.faults),
             Catalogue(core, tables),
             CommandReads(core, tables, self._commands),
             VolumeStatus(core, tables, self._initializations),

@@ -149,6 +149,8 @@ class RegionSettings:
     boot_seconds: float = 60.0  # UNVERIFIED: from a reboot or a start until the SSM agent listens
     stop_seconds: float = 0.0  # AWS: until the operating system is down; it names no time
     status_check_seconds: float = 120.0  # UNVERIFIED: from a start until the status checks pass
+    root_pending_seconds: float = 10.0  # UNVERIFIED: until a root volume is being replaced
+    root_task_error_code: str = "InvalidReplaceRootVolumeTaskId.NotFound"  # UNVERIFIED
     rootless_error_code: str = "IncorrectState"  # UNVERIFIED: of StartInstances without a root volume
     metric_delay_seconds: tuple[float, float] = (60.0, 180.0)
     # UNVERIFIED: AWS gives no arrival time for AWS/EBS. At least and at most, after the end of the minute.

@@ -96,7 +96,7 @@ class Instances:
         refuse_dry_run(params)
         for instance in instances:
             if instance.state == "running":
-                self._reboot(instance)
+                self.reboot(instance)
         return {}
 
     @operation("ec2", "TerminateInstances")
@@ -106,7 +106,8 @@ class Instances:
         refuse_dry_run(params)
         return {"TerminatingInstances": [self._terminate(instance) for instance in instances]}
 
-    def _reboot(self, instance: Instance) -> None:
+    def reboot(self, instance: Instance) -> None:
+        """What runs on it ends; it is back after its boot."""
         instance_id, plane = instance.instance_id, self._core.dataplane
         nvme = self._tables.has_nvme(instance)
         back = instance.online_at = self._core.now() + self._core.settings.boot_seconds

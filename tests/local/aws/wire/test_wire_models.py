@@ -193,6 +193,10 @@ def walk_instances(made: Recorded) -> None:
     other = made.lab.region.add_instance(platform="Windows")
     for method in ("stop_instances", "start_instances", "reboot_instances", "describe_instance_status"):
         made.ask("ec2", method, InstanceIds=[other])
+    warm = made.lab.region.add_volume(size_gib=8)
+    made.ask("ec2", "create_replace_root_volume_task", InstanceId=other, VolumeId=warm, ClientToken="root")
+    made.lab.wait(100)
+    made.ask("ec2", "describe_replace_root_volume_tasks")
     made.ask("ec2", "terminate_instances", InstanceIds=[other])
 
 
