@@ -957,6 +957,8 @@ def tokyo_prices(as_of: datetime) -> PriceBook:
         fsr_usd_per_hour=Decimal("0.90"),
         rate_usd_per_gib_mib_s=Decimal("0.0000144"),
         list_blocks_usd_per_thousand=Decimal("0.0006"),
+        get_blocks_usd_per_thousand=Decimal("0.003"),
+        snapshot_usd_per_gib_month=Decimal("0.05"),
         storage_usd_per_gib_month={"gp3": Decimal("0.096")},
         iops_usd_per_month={"gp3": Decimal("0.006")},
         throughput_usd_per_mib_s_month={"gp3": Decimal("0.048")},
