@@ -43,6 +43,7 @@ NO_ENVIRONMENT = {"logging", "os", "random", "socket", "time", "uuid"}
 ROOM_MAY_USE = {
     "domain": {
         "benchmark": {"ready"},
+        "blocks": {"plan", "time", "volume"},
         "plan": {"time", "volume"},
         "ready": {"volume"},
         "time": set(),
