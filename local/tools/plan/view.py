@@ -23,6 +23,8 @@ PRICE_NAMES = {
     "fsrUsdPerHour": "fast snapshot restore, hour",
     "rateUsdPerGibMibS": "initialization rate, GiB x MiB/s",
     "listBlocksUsdPerThousand": "ListSnapshotBlocks, 1,000 requests",
+    "getBlocksUsdPerThousand": "GetSnapshotBlock, 1,000 blocks",
+    "snapshotUsdPerGibMonth": "snapshots, GiB and month",
     "cloneUsdPerGib": "volume clone, GiB",
     "iopsUsdPerMonth": "IOPS, month",
     "throughputUsdPerMibSMonth": "MiB/s, month",

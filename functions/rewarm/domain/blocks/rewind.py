@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
+from rewarm.domain.blocks.changed import ChangedCount
 from rewarm.domain.model import BLOCK_BYTES, MIB, InstanceEbsLimits, PriceBook
 from rewarm.domain.plan import cost
 from rewarm.domain.time.timings import MB_S, PRIORS, Quantiles, Timings
@@ -28,18 +29,6 @@ PACKS_KEPT_DAYS = 2
 DAYS_A_MONTH = 30
 LIST_CHANGED, GET_BLOCKS = "ListChangedBlocks requests", "GetSnapshotBlock requests"
 PACKS = "Packs in the bucket"
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedCount:
-    """What ListChangedBlocks has found between the good snapshot and the newest completed one."""
-
-    blocks: int
-    zeros: int = 0
-    """Of them, those that the good snapshot has not got: zeros are written, and nothing is fetched."""
-    requests: int = 0
-    listed_share: float = 1.0
-    """Of the volume; below 1 where the list was too long for a plan."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rewarm.domain.blocks.changed import ChangedCount
 from rewarm.domain.blocks.rewind import (
     GET_BLOCKS,
     LIST_CHANGED,
-    ChangedCount,
     RewindFacts,
     WrittenSince,
     rewind,
