@@ -57,6 +57,8 @@ class View:
             self._explain(result)
         for line in views.summary_lines(result.summary.to_json(), several=len(result.plans) > 1):
             self.say(line)
+        for line in views.rewind_lines([plan.to_json() for plan in result.plans]):
+            self.say(line)
         self.console.print(prices_table(result.prices))
 
     def _explain(self, result: PlanResult) -> None:
