@@ -67,8 +67,8 @@ def _rewind(
         return None
     plan = RewindPlan(volume_id=volume_id, instance_id=attached_to(volume), possible=False)
     try:
-        case = _case(volume, snapshot_id, ports)
-        if isinstance(case, _Case):
+        case = _rewindable(volume, snapshot_id, ports)
+        if isinstance(case, _Rewindable):
             return _told(plan, case, book, ports, requests, now)
     except RestoreError as error:
         case = str(error)
@@ -76,7 +76,7 @@ def _rewind(
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class _Rewindable:
     """A volume that can be rewound, and between which snapshots its blocks are compared."""
 
     volume: Volume
@@ -85,7 +85,7 @@ class _Case:
     newest: Snapshot
 
 
-def _case(volume: Volume, snapshot_id: str, ports: RewindPorts) -> _Case | str:
+def _rewindable(volume: Volume, snapshot_id: str, ports: RewindPorts) -> _Rewindable | str:
     """Or why there is none."""
     good, instance_id = ports.snapshots.get(snapshot_id), attached_to(volume)
     refusal = volume_refusal(volume, good)
@@ -98,7 +98,7 @@ def _case(volume: Volume, snapshot_id: str, ports: RewindPorts) -> _Case | str:
     if refusal is not None:
         return refusal
     newest = newest_of_lineage([*ports.snapshots.of_volume(volume.volume_id), good], volume.volume_id)
-    return _Case(volume, limits, good, newest or good)
+    return _Rewindable(volume, limits, good, newest or good)
 
 
 def _has_agent(instance: Instance, artifacts: Artifacts) -> bool:
@@ -127,7 +127,7 @@ def _written(volume: Volume, newest: Snapshot, metrics: Metrics, now: datetime) 
 
 
 def _told(
-    plan: RewindPlan, case: _Case, book: PriceBook, ports: RewindPorts, requests: int, now: datetime
+    plan: RewindPlan, case: _Rewindable, book: PriceBook, ports: RewindPorts, requests: int, now: datetime
 ) -> RewindPlan:
     facts = RewindFacts(
         volume_bytes=case.volume.settings.size_gib * GIB,
