@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from rewarm.domain.model import Instance, InstanceEbsLimits, Snapshot, Volume
 from rewarm.domain.snapshots import unusable
 
+MOST_REWOUND = 8
+"""Volumes of one request: their changed blocks are listed while somebody waits."""
 BESIDE = "target.mode replace puts a new volume of the snapshot in its place"
 
 

@@ -32,12 +32,13 @@ from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.plan import schedule
 from rewarm.steps.plan.planning import Case, PlanningPorts, approval_rule, gather, plan_cases
-from rewarm.steps.plan.rewind import RewindPorts, rewinds_of
+from rewarm.steps.plan.rewind import RewindPorts, check_asked, rewinds_of
 from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes, with_agent
 
 REWIND_PRICES = ("getBlocksUsdPerThousand", "snapshotUsdPerGibMonth")
 """What only a rewind's price hangs on."""
+REWIND_NOTE = "The strategies are for new volumes in place of a rewind, which only a plan can name yet."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,7 @@ def plan_restore(
 
     Raises every error that names a field of the request, and NoStrategyFitsError.
     """
-    request = resolve_request(body, table=ports.table)
+    request = resolve_request(body, table=ports.table, may_rewind=True)
     assigned = assign_volumes(request, restore_id=restore_id, ports=ports)
     volumes = [with_agent(assignment, ports.artifacts) for assignment in assigned]
     answer = plan_answer(request, volumes, ports, now=now)
@@ -66,13 +67,17 @@ def plan_restore(
         return answer
     book = ports.prices.book(now=now)
     rewinds = rewinds_of(volumes, book, ports, now=now)
+    summary = answer.summary
+    if request.target.mode == "rewind":
+        check_asked(rewinds, request.target.instance_id)
+        summary = summary.model_copy(update={"notes": [REWIND_NOTE, *summary.notes]})
     plans = [
         plan.model_copy(update={"rewind": found}) for plan, found in zip(answer.plans, rewinds, strict=True)
     ]
     prices = answer.prices
     if any(found is not None and found.possible for found in rewinds):
         prices = [*prices, *_listed(book, REWIND_PRICES, now)]
-    return answer.model_copy(update={"plans": plans, "prices": prices})
+    return answer.model_copy(update={"plans": plans, "prices": prices, "summary": summary})
 
 
 def plan_answer(

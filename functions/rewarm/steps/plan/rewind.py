@@ -12,6 +12,7 @@ from rewarm.contracts.values import CostPart, VolumeAssignment
 from rewarm.domain.blocks.changed import ChangedCount, count_changed
 from rewarm.domain.blocks.rewind import RewindFacts, WrittenSince, rewind
 from rewarm.domain.blocks.rewindable import (
+    MOST_REWOUND,
     attached_to,
     instance_refusal,
     newest_of_lineage,
@@ -30,7 +31,6 @@ from rewarm.ports.volumes import VolumeStore
 
 MOST_REQUESTS = 16
 """Of ListChangedBlocks for all volumes: half a second each (measured by others), and somebody waits."""
-MOST_VOLUMES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,13 +48,30 @@ class RewindPorts:
 def rewinds_of(
     volumes: Sequence[VolumeAssignment], book: PriceBook, ports: RewindPorts, *, now: datetime
 ) -> list[RewindPlan | None]:
-    """One for each volume; None where there is no source volume to rewind, and beyond MOST_VOLUMES."""
-    requests = MOST_REQUESTS // max(1, min(len(volumes), MOST_VOLUMES))
+    """One for each volume; None where there is no source volume to rewind, and beyond MOST_REWOUND."""
+    requests = MOST_REQUESTS // max(1, min(len(volumes), MOST_REWOUND))
     found: list[RewindPlan | None] = [None] * len(volumes)
-    for place, volume in enumerate(volumes[:MOST_VOLUMES]):
+    for place, volume in enumerate(volumes[:MOST_REWOUND]):
         if volume.copy_of is None and volume.source_volume_id is not None:
             found[place] = _rewind(volume.source_volume_id, volume.snapshot_id, book, ports, requests, now)
     return found
+
+
+def check_asked(rewinds: Sequence[RewindPlan | None], instance_id: str | None) -> None:
+    """Raises TargetNotUsableError where a rewind was asked for and is not possible on this instance."""
+    for found in rewinds:
+        if found is None:
+            raise TargetNotUsableError(
+                "found rewind, and the snapshot's volume is gone; allowed are attach and replace",
+                field="target.mode",
+            )
+        if found.instance_id not in {None, instance_id}:
+            raise TargetNotUsableError(
+                f"found {instance_id}; {found.volume_id} goes back on {found.instance_id}, which has it",
+                field="target.instanceId",
+            )
+        if not found.possible:
+            raise TargetNotUsableError(f"found rewind; {found.reason}", field="target.mode")
 
 
 def _rewind(

@@ -9,9 +9,10 @@ from decimal import Decimal
 import pytest
 
 from rewarm.domain.blocks.rewind import WrittenSince
-from rewarm.domain.errors import ServiceUnavailableError
+from rewarm.domain.errors import InvalidRequestError, ServiceUnavailableError, TargetNotUsableError
 from rewarm.domain.model import BLOCK_BYTES, Attachment, InstanceEbsLimits, Volume, VolumeSettings
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
+from rewarm.steps.request.routes import StartRestorePorts, start_restore
 from tests.support.builders import (
     INSTANCE_ID,
     NOW,
@@ -128,6 +129,38 @@ def test_it_says_why_it_is_not_possible(world, changes, reason):
     assert not found.possible
     assert reason in found.reason
     assert found.blocks is None
+
+
+REWIND = {**TO_INSTANCE, "target": {"instanceId": INSTANCE_ID, "mode": "rewind", "unmount": True}}
+
+
+class TestAskedFor:
+    def test_the_plan_says_that_the_strategies_are_for_new_volumes(self, world):
+        answer = plan_restore(REWIND, restore_id=RESTORE_ID, now=NOW, ports=wired(PlanRestorePorts, world))
+        assert answer.plans[0].rewind.possible
+        assert answer.summary.notes[0].startswith("The strategies are for new volumes in place of a rewind")
+
+    def test_the_instance_must_be_the_one_that_has_the_volume(self, world):
+        other = "i-0bbbbbbbbbbbbbbbb"
+        world.instances.add(replace(instance(), instance_id=other))
+        asked = {**REWIND, "target": {"instanceId": other, "mode": "rewind"}}
+        with pytest.raises(
+            TargetNotUsableError, match=f"goes back on {INSTANCE_ID}, which has it"
+        ) as refused:
+            rewind_of(world, asked)
+        assert refused.value.field == "target.instanceId"
+
+    def test_what_stands_against_it_is_an_error_that_names_the_field(self, world):
+        world.volumes.change(SOURCE_VOLUME_ID, settings=VolumeSettings("gp3", 200))
+        with pytest.raises(TargetNotUsableError, match=r"target.mode: found rewind; vol-\w+ has 200 GiB now"):
+            rewind_of(world, REWIND)
+        with pytest.raises(TargetNotUsableError, match="the snapshot's volume is gone"):
+            rewind_of(World(), REWIND)
+
+    def test_a_restore_refuses_it_and_says_what_works_instead(self, world):
+        ports = wired(StartRestorePorts, world, keeper=world.keeper())
+        with pytest.raises(InvalidRequestError, match=r"target\.mode: found rewind; only POST /plans"):
+            start_restore(REWIND, restore_id=RESTORE_ID, now=NOW, ports=ports)
 
 
 def test_a_plan_does_not_fail_for_what_nobody_asked(world, monkeypatch):
