@@ -8,13 +8,22 @@ first and kept: a rewind to it undoes the rewind. While it is pending, the first
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from rewarm.domain.blocks.changed import ChangedCount
 from rewarm.domain.model import BLOCK_BYTES, MIB, InstanceEbsLimits, PriceBook
 from rewarm.domain.plan import cost
-from rewarm.domain.time.timings import MB_S, PRIORS, Quantiles, Timings
+from rewarm.domain.time.timings import (
+    GUESS_WEIGHT,
+    MB_S,
+    PRIORS,
+    Quantiles,
+    Timings,
+    WeightedValue,
+    shrunk,
+)
 from rewarm.domain.units import count_text, gib, price_text, round_usd
 from rewarm.domain.volume.volume_types import VolumeSpeed
 
@@ -89,6 +98,12 @@ class RewindEstimate:
     def usd(self) -> Decimal:
         """All requests and the packs; the evidence is paid by the month, for as long as it is kept."""
         return cost.total(self.parts)
+
+
+def with_evidence(timings: Timings, pending: Sequence[float]) -> Timings:
+    """The timings with what earlier snapshots of the volume teach; the prior is a guess in a wide range."""
+    seen = [WeightedValue(seconds) for seconds in pending]
+    return replace(timings, evidence_seconds=shrunk(seen, timings.evidence_seconds, GUESS_WEIGHT))
 
 
 def rewind(facts: RewindFacts, book: PriceBook) -> RewindEstimate:

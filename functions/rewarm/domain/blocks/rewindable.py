@@ -9,6 +9,7 @@ from rewarm.domain.snapshots import unusable
 
 MOST_REWOUND = 8
 """Volumes of one request: their changed blocks are listed while somebody waits."""
+MOST_LEARNED_FROM = 20
 BESIDE = "target.mode replace puts a new volume of the snapshot in its place"
 
 
@@ -19,6 +20,13 @@ def newest_of_lineage(snapshots: Iterable[Snapshot], volume_id: str) -> Snapshot
     """
     found = [one for one in snapshots if one.volume_id == volume_id and not one.is_copy and not unusable(one)]
     return max(found, key=lambda one: one.started_at, default=None)
+
+
+def pending_seconds(snapshots: Iterable[Snapshot], volume_id: str) -> list[float]:
+    """How long the volume's latest snapshots were pending; without its first one, which had all blocks."""
+    whole = [one for one in snapshots if one.volume_id == volume_id and not one.is_copy]
+    later = sorted(whole, key=lambda one: one.started_at)[1:][-MOST_LEARNED_FROM:]
+    return [(one.completed_at - one.started_at).total_seconds() for one in later if one.completed_at]
 
 
 def attached_to(volume: Volume) -> str | None:

@@ -10,16 +10,18 @@ from decimal import Decimal
 from rewarm.contracts.plans import RewindPlan
 from rewarm.contracts.values import CostPart, VolumeAssignment
 from rewarm.domain.blocks.changed import ChangedCount, count_changed
-from rewarm.domain.blocks.rewind import RewindFacts, WrittenSince, rewind
+from rewarm.domain.blocks.rewind import RewindFacts, WrittenSince, rewind, with_evidence
 from rewarm.domain.blocks.rewindable import (
     MOST_REWOUND,
     attached_to,
     instance_refusal,
     newest_of_lineage,
+    pending_seconds,
     volume_refusal,
 )
 from rewarm.domain.errors import RestoreError, TargetNotUsableError, VolumeNotFoundError
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, InstanceEbsLimits, PriceBook, Snapshot, Volume
+from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.units import ceil_seconds, clock_text, usd_text
 from rewarm.domain.volume.volume_types import speed
 from rewarm.ports.artifacts import Artifacts
@@ -100,6 +102,8 @@ class _Rewindable:
     limits: InstanceEbsLimits
     good: Snapshot
     newest: Snapshot
+    pending: list[float]
+    """How long earlier snapshots were pending, in seconds."""
 
 
 def _rewindable(volume: Volume, snapshot_id: str, ports: RewindPorts) -> _Rewindable | str:
@@ -114,8 +118,9 @@ def _rewindable(volume: Volume, snapshot_id: str, ports: RewindPorts) -> _Rewind
     refusal = instance_refusal(volume, instance, limits, agent_available=available)
     if refusal is not None:
         return refusal
-    newest = newest_of_lineage([*ports.snapshots.of_volume(volume.volume_id), good], volume.volume_id)
-    return _Rewindable(volume, limits, good, newest or good)
+    others = ports.snapshots.of_volume(volume.volume_id)
+    newest = newest_of_lineage([*others, good], volume.volume_id) or good
+    return _Rewindable(volume, limits, good, newest, pending_seconds(others, volume.volume_id))
 
 
 def _has_agent(instance: Instance, artifacts: Artifacts) -> bool:
@@ -152,6 +157,7 @@ def _told(
         instance_limits=case.limits,
         changed=_changed(case.good, case.newest, ports.blocks, requests),
         since=_written(case.volume, case.newest, ports.metrics, now),
+        timings=with_evidence(PRIORS, case.pending),
     )
     estimate = rewind(facts, book)
     update = {
@@ -167,7 +173,7 @@ def _told(
         "most_usd": estimate.most_usd,
         "cost_parts": [CostPart.model_validate(part) for part in estimate.parts],
         "evidence": _evidence(plan.volume_id, estimate.evidence_usd_a_month),
-        "notes": _notes(facts, case.newest),
+        "notes": _notes(facts, case),
     }
     return plan.model_copy(update=update)
 
@@ -180,7 +186,7 @@ def _evidence(volume_id: str, usd_a_month: Decimal) -> str:
     )
 
 
-def _notes(facts: RewindFacts, newest: Snapshot) -> list[str]:
+def _notes(facts: RewindFacts, case: _Rewindable) -> list[str]:
     notes = []
     if facts.changed.listed_share < 1:
         notes.append(
@@ -189,7 +195,11 @@ def _notes(facts: RewindFacts, newest: Snapshot) -> list[str]:
         )
     if facts.since is None:
         notes.append(
-            f"CloudWatch does not say what was written since {newest.snapshot_id} of "
-            f"{clock_text(newest.started_at)}, so at most the whole volume has changed."
+            f"CloudWatch does not say what was written since {case.newest.snapshot_id} of "
+            f"{clock_text(case.newest.started_at)}, so at most the whole volume has changed."
+        )
+    if not case.pending:
+        notes.append(
+            "How long the snapshot that is made first is pending is a guess: no earlier one says."
         )
     return notes

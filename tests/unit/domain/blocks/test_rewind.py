@@ -16,6 +16,7 @@ from rewarm.domain.blocks.rewind import (
     RewindFacts,
     WrittenSince,
     rewind,
+    with_evidence,
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, MIB, InstanceEbsLimits
 from rewarm.domain.time.timings import PRIORS, Quantiles
@@ -60,6 +61,13 @@ def test_the_evidence_is_waited_for_only_as_long_as_the_first_part_leaves_open()
     assert waits[0] == Quantiles(0.0, 0.0)
     first = TIB_BLOCKS // 20 * BLOCK_BYTES / MIB / 125 * 2
     assert waits[1].p50 == pytest.approx(3_600 - first, abs=1)
+
+
+def test_earlier_snapshots_of_the_volume_say_how_long_the_evidence_is_pending():
+    assert with_evidence(PRIORS, []).evidence_seconds == PRIORS.evidence_seconds
+    known = with_evidence(PRIORS, [200.0] * 10).evidence_seconds
+    assert known == Quantiles(200.0, PRIORS.evidence_seconds.p50)
+    assert with_evidence(PRIORS, [200.0]).evidence_seconds.p50 == 200.0
 
 
 def test_each_written_block_is_read_back_within_the_volume_s_limit():

@@ -38,7 +38,9 @@ def world():
     made.volumes.volumes[SOURCE_VOLUME_ID] = Volume(
         SOURCE_VOLUME_ID, "in-use", ZONE, VolumeSettings("gp3", 100, 3_000, 125), None, None, (ATTACHED,), NOW
     )
-    made.snapshots.add(snapshot(NEWEST_ID, started_at=NOW - timedelta(hours=1)))
+    hour_ago = NOW - timedelta(hours=1)
+    done = hour_ago + timedelta(minutes=15)
+    made.snapshots.add(snapshot(NEWEST_ID, started_at=hour_ago, completed_at=done))
     made.blocks.differing[SNAPSHOT_ID, NEWEST_ID] = list(range(0, 10_240, 1))
     made.metrics.writes[SOURCE_VOLUME_ID] = WrittenSince(100, 100 * BLOCK_BYTES)
     return made
@@ -70,6 +72,20 @@ def test_where_the_good_snapshot_is_the_newest_only_what_was_written_since_count
     del world.snapshots.snapshots[NEWEST_ID]
     found = rewind_of(world)
     assert (found.compared_with, found.blocks, world.blocks.requests) == (SNAPSHOT_ID, 100, 0)
+
+
+def test_the_volume_s_later_snapshots_say_how_long_the_evidence_is_pending(world):
+    for number in range(5):
+        started = NOW - timedelta(hours=20 - number)
+        made = snapshot(
+            f"snap-0aaaaaaaaaaaaaaa{number}", started_at=started, completed_at=started + timedelta(minutes=4)
+        )
+        world.snapshots.add(made)
+    first = snapshot(started_at=NOW - timedelta(days=9), completed_at=NOW - timedelta(days=8))
+    world.snapshots.add(first)
+    found = rewind_of(world)
+    assert found.phases["evidence"][0] == pytest.approx(240, abs=90)
+    assert found.notes == []
 
 
 def test_a_snapshot_that_is_pending_or_copied_is_not_compared_with(world):
