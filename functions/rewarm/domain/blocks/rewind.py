@@ -1,8 +1,9 @@
 """What it takes to put a volume back to a snapshot by writing just the blocks that differ.
 
-The blocks between the good snapshot and the newest completed one are listed. What was written since then is
-bounded by VolumeWriteOps and VolumeWriteBytes. A snapshot of the volume as it is now, the evidence, is made
-first and kept: a rewind to it undoes the rewind. While it is pending, the first part is fetched and written.
+The blocks between the good snapshot and the newest completed one are listed. What was written since then lies
+between the bounds that VolumeWriteBytes and VolumeWriteOps give. A snapshot of the volume as it is now, the
+evidence, is made first and kept: a rewind to it undoes the rewind. While it is pending, the first part is
+fetched and written.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from decimal import Decimal
 from rewarm.domain.blocks.changed import ChangedCount
 from rewarm.domain.model import BLOCK_BYTES, MIB, InstanceEbsLimits, PriceBook
 from rewarm.domain.plan import cost
+from rewarm.domain.plan.warm_up import instance_mib_s
 from rewarm.domain.time.timings import (
     GUESS_WEIGHT,
     MB_S,
@@ -28,7 +30,7 @@ from rewarm.domain.units import count_text, gib, price_text, round_usd
 from rewarm.domain.volume.volume_types import VolumeSpeed
 
 BLOCKS_PER_SECOND = 1_000
-"""GetSnapshotBlock requests that EBS allows for a snapshot. An account has as many or more (EBS quotas)."""
+"""GetSnapshotBlock requests that EBS allows for a snapshot; by default an account has as many or more."""
 FETCH_SHARE = Quantiles(480 * MB_S * MIB / BLOCK_BYTES / 1_000, 422 * MB_S * MIB / BLOCK_BYTES / 1_000)
 """Of them: published are 480 and 422 MB/s (2021)."""
 PACKS_USD_PER_GIB_MONTH = Decimal("0.023")
@@ -123,9 +125,10 @@ def rewind(facts: RewindFacts, book: PriceBook) -> RewindEstimate:
 
 
 def _loads(facts: RewindFacts) -> tuple[RewindLoad, RewindLoad]:
-    """At least as many blocks have changed as the bytes fill; at most, each operation met another one.
+    """What was written since fills so many blocks at least. At most, each operation met another one; few
+    cross from one block to the next. Expected is the middle of the two magnitudes: a choice.
 
-    Blocks that changed again are counted twice, and what changed twice may be equal again: never too few.
+    Blocks that changed before and since are counted twice: rather too many.
     """
     volume = math.ceil(facts.volume_bytes / BLOCK_BYTES)
     found, since = facts.changed, facts.since
@@ -133,20 +136,23 @@ def _loads(facts: RewindFacts) -> tuple[RewindLoad, RewindLoad]:
     likely = round(min(volume, found.blocks / found.listed_share)) if found.listed_share else volume
     full = math.ceil(since.size_bytes / BLOCK_BYTES) if since else 0
     touched = full + math.ceil(since.ops) if since else volume
+    between = round(math.sqrt(full * touched))
 
     def load(first: int, later: int) -> RewindLoad:
         return RewindLoad(first, min(volume, first + later), found.zeros)
 
-    return load(likely, full), load(min(volume, found.blocks + unlisted), touched)
+    return load(likely, between), load(min(volume, found.blocks + unlisted), touched)
 
 
 def _phases(facts: RewindFacts, expected: RewindLoad, most: RewindLoad) -> tuple[tuple[str, Quantiles], ...]:
     """The agent reads each block back while it writes the next ones; both count for the volume's limits."""
     timings, share = facts.timings, facts.timings.warm_up_share
     limits = facts.instance_limits
+    maximum = instance_mib_s(limits.maximum_throughput_mib_s, limits.maximum_iops)
+    baseline = instance_mib_s(limits.baseline_throughput_mib_s, limits.baseline_iops)
     rates = (
-        share.p50 * min(facts.speed.burst_mib_s, limits.maximum_throughput_mib_s or math.inf),
-        share.p90 * min(facts.speed.sustained_mib_s, limits.baseline_throughput_mib_s or math.inf),
+        share.p50 * min(facts.speed.burst_mib_s, maximum),
+        share.p90 * min(facts.speed.sustained_mib_s, baseline),
     )
     fetch = [BLOCKS_PER_SECOND * one for one in (FETCH_SHARE.p50, FETCH_SHARE.p90)]
     writing, checked, first = [], [], []

@@ -199,7 +199,5 @@ def _notes(facts: RewindFacts, case: _Rewindable) -> list[str]:
             f"{clock_text(case.newest.started_at)}, so at most the whole volume has changed."
         )
     if not case.pending:
-        notes.append(
-            "How long the snapshot that is made first is pending is a guess: no earlier one says."
-        )
+        notes.append("How long the snapshot that is made first is pending is a guess: no earlier one says.")
     return notes
