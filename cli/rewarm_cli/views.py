@@ -55,7 +55,10 @@ def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: b
         target.print()
     if offers:
         _show_offers(target, answer["frontier"])
-    for text in summary_lines(answer["summary"], several=len(answer["plans"]) > 1):
+    for text in (
+        *summary_lines(answer["summary"], several=len(answer["plans"]) > 1),
+        *rewind_lines(answer["plans"]),
+    ):
         target.print(text, soft_wrap=True)
 
 
@@ -192,6 +195,22 @@ def summary_lines(summary: Json, *, several: bool = False) -> Iterator[str]:
         yield str(summary["why"])
     for note in summary.get("notes") or []:
         yield f"Note: {note}"
+
+
+def rewind_lines(plans: list[Json]) -> Iterator[str]:
+    """What it would take to put each source volume itself back, or why that is not possible."""
+    for found in filter(None, (planned.get("rewind") for planned in plans)):
+        if not found["possible"]:
+            yield f"A rewind is not possible: {found['reason'].rstrip('.')}."
+            continue
+        blocks, most = found["blocks"], found["mostBlocks"]
+        upto = f" (at most {most:,} for {words.usd(found['mostUsd'])})" if most > blocks else ""
+        yield (
+            f"A rewind would put {found['volumeId']} itself back: {words.count(blocks, 'block')} for "
+            f"{words.usd(found['costUsd'])}{upto}, {words.estimate(found['secondsP50'])}, P90 "
+            f"{words.estimate(found['secondsP90'])}. {found['evidence']}"
+        )
+        yield from (f"Note: {note}" for note in found["notes"])
 
 
 def _in_time(summary: Json) -> str:

@@ -158,7 +158,7 @@ CASES = [
     ("GetAccountSettings", {"AccountLimit": {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}}, (), "Lambda",
      "warning", "MaxRestoresInFlight is 2,000"),
     ("GetAccountSettings", DENIED, (), "lambda concurrency", "unknown", "lambda:GetAccountSettings"),
-    ("GetProducts", {"PriceList": []}, (), "Price List", "warning", "0 of the 13 prices"),
+    ("GetProducts", {"PriceList": []}, (), "Price List", "warning", "0 of the 15 prices"),
     ("GetProducts", DENIED, (), "prices", "unknown", "pricing:GetProducts"),
     ("DescribeInstances", Refused("InvalidInstanceID.NotFound"), WITH_INSTANCE, "instance", "problem", "there is no i-"),
     ("DescribeInstances", DENIED, WITH_INSTANCE, "state", "unknown", "ec2:DescribeInstances"),

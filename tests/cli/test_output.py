@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from rewarm_cli.views import show_restores
+from rewarm_cli.views import rewind_lines, show_restores
 
 
 def test_a_narrow_terminal_breaks_no_id_of_a_restore():
@@ -25,3 +25,19 @@ def test_a_narrow_terminal_breaks_no_id_of_a_restore():
     show_restores(Console(file=printed, width=110), restores)
     lines = printed.getvalue().splitlines()
     assert [line.split()[0] for line in lines if "awaiting-approval" in line] == ids
+
+
+def test_a_rewind_is_one_sentence_with_the_way_back_or_the_reason_against_it():
+    possible = {
+        "volumeId": "vol-1", "possible": True, "reason": None, "blocks": 1_200, "mostBlocks": 1_500,
+        "costUsd": "0.0036", "mostUsd": "0.0045", "secondsP50": 915, "secondsP90": 7_320,
+        "evidence": "A rewind to it undoes the rewind.", "notes": ["The list was long."],
+    }  # fmt: skip
+    refused = {"possible": False, "reason": "the snapshots are not related."}
+    said, note, against = rewind_lines([{"rewind": possible}, {"rewind": refused}, {"rewind": None}, {}])
+    assert said == (
+        "A rewind would put vol-1 itself back: 1,200 blocks for $0.0036 (at most 1,500 for $0.0045), 16 min, "
+        "P90 2 h 02 min. A rewind to it undoes the rewind."
+    )
+    assert note == "Note: The list was long."
+    assert against == "A rewind is not possible: the snapshots are not related."

@@ -16,6 +16,7 @@ from rewarm.adapters.messages import detail_type
 from rewarm.adapters.performance import KEPT_SECONDS, CloudTrailCalls, CloudWatchMetrics, DynamoPerformanceLog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
+from rewarm.domain.blocks.rewind import WrittenSince
 from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.domain.volume.performance_change import Activity
 from tests.contract.answers import ApiError, Aws
@@ -85,6 +86,27 @@ class TestActivity:
         names = [one["MetricStat"]["Metric"]["MetricName"] for one in asked["MetricDataQueries"]]
         assert names == ["VolumeReadOps", "VolumeWriteOps", "VolumeReadBytes", "VolumeWriteBytes"]
         assert {one["MetricStat"]["Period"] for one in asked["MetricDataQueries"]} == {60}
+
+    @pytest.mark.parametrize(("hours", "period"), [(24, 60), (25, 3_600)])
+    def test_what_was_written_is_the_sum_of_all_minutes_or_hours(self, hours: int, period: int) -> None:
+        times = [NOW, NOW + timedelta(hours=1)]
+        results = [
+            {"Id": "ops", "StatusCode": "Complete", "Timestamps": times, "Values": [2.0, 3.0]},
+            {"Id": "bytes", "StatusCode": "Complete", "Timestamps": times, "Values": [8_192.0, 4_096.0]},
+        ]
+        metrics = Aws("cloudwatch").on("GetMetricData", {"MetricDataResults": results})
+        until = NOW + timedelta(hours=hours)
+        found = CloudWatchMetrics(metrics.client).written(VOLUME, since=NOW, until=until)
+        assert found == WrittenSince(5.0, 12_288.0)
+        (asked,) = metrics.params("GetMetricData")
+        queries = [one["MetricStat"] for one in asked["MetricDataQueries"]]
+        assert [one["Metric"]["MetricName"] for one in queries] == ["VolumeWriteOps", "VolumeWriteBytes"]
+        assert {one["Period"] for one in queries} == {period}
+
+    def test_without_a_datapoint_nobody_knows_what_was_written(self) -> None:
+        metrics = Aws("cloudwatch").on("GetMetricData", {"MetricDataResults": []})
+        found = CloudWatchMetrics(metrics.client).written(VOLUME, since=NOW, until=NOW)
+        assert found is None
 
 
 @pytest.fixture

@@ -55,7 +55,11 @@ def test_the_price_list_wins_over_the_shipped_prices() -> None:
         Storage=[product("APN1-EBS:VolumeUsage.gp3", "0.1")],
         Fast_Snapshot_Restore=[product("APN1-EBS:FastSnapshotRestore", "0.95")],
         Provisioned_Throughput=[product("APN1-EBS:VolumeP-Throughput.gp3", "51.2")],
-        EBS_direct_API_Requests=[product("APN1-EBS:directAPI.snapshot.List", "0.0000007")],
+        Storage_Snapshot=[product("APN1-EBS:SnapshotUsage", "0.052")],
+        EBS_direct_API_Requests=[
+            product("APN1-EBS:directAPI.snapshot.List", "0.0000007"),
+            product("APN1-EBS:directAPI.snapshot.Get", "0.0000035"),
+        ],
     )
     pricing = Aws("pricing").on("GetProducts", answers)
     prices = AwsPrices(pricing.client, "ap-northeast-1")
@@ -64,6 +68,8 @@ def test_the_price_list_wins_over_the_shipped_prices() -> None:
     assert book.storage_usd_per_gib_month["gp3"] == Decimal("0.1")
     assert book.throughput_usd_per_mib_s_month["gp3"] == Decimal("0.05")
     assert book.list_blocks_usd_per_thousand == Decimal("0.0007")
+    assert book.get_blocks_usd_per_thousand == Decimal("0.0035")
+    assert book.snapshot_usd_per_gib_month == Decimal("0.052")
     assert book.rate_usd_per_gib_mib_s == Decimal("0.0000144")
     assert book.as_of == datetime(2025, 5, 6, tzinfo=UTC)
     assert "AWS Price List" in book.source

@@ -262,6 +262,7 @@ class TestPermissions:
             "snapshots": "ec2:DescribeSnapshots", "instances": "ec2:DescribeInstance", "volumes": "ec2:",
             "modifications": "ec2:DescribeVolumesModifications", "history": "dynamodb:",
             "fast_restores": "ec2:DescribeFastSnapshotRestores", "commands": "ssm:", "prices": "pricing:",
+            "snapshot_blocks": "ebs:ListChangedBlocks",
             "metrics": "cloudwatch:GetMetricData", "quotas": "servicequotas:", "artifacts": "s3:",
             "trail": "cloudtrail:LookupEvents", "performance_log": "dynamodb:",
             "performance_changes": "states:StartExecution", "stack_executions": "states:DescribeExecution",

@@ -43,6 +43,7 @@ NO_ENVIRONMENT = {"logging", "os", "random", "socket", "time", "uuid"}
 ROOM_MAY_USE = {
     "domain": {
         "benchmark": {"ready"},
+        "blocks": {"plan", "time", "volume"},
         "plan": {"time", "volume"},
         "ready": {"volume"},
         "time": set(),
@@ -102,6 +103,7 @@ LOCAL_MAY_USE = {
 MOST_MODULES_IN_A_ROOM = 14
 FEWEST_LINES = 40
 SMALL_FOR_A_REASON = {
+    "ports/blocks.py": "no other port reads the blocks of snapshots",
     "ports/messages.py": "no other port speaks to people",
     "ports/prices.py": "no other port is about the account's prices and quotas",
     "restore_page.py": "only functions that draw may import it",

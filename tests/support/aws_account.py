@@ -34,6 +34,8 @@ ROLES = (
 USAGES = (
     "EBS:FastSnapshotRestore",
     "EBS:directAPI.snapshot.List",
+    "EBS:directAPI.snapshot.Get",
+    "EBS:SnapshotUsage",
     *(f"EBS:VolumeUsage.{kind}" for kind in ("gp3", "gp2", "io2", "piops", "st1", "sc1")),
     *(f"EBS:VolumeP-IOPS.{kind}" for kind in ("gp3", "io2", "piops")),
     "EBS:VolumeP-Throughput.gp3",

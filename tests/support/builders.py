@@ -24,6 +24,7 @@ from rewarm.steps.select.admission import Keeper
 from tests.support import holds
 from tests.support.fakes import (
     FakeArtifacts,
+    FakeBlocks,
     FakeCommands,
     FakeExecutions,
     FakeFastRestores,
@@ -67,6 +68,7 @@ class World:
     instances: FakeInstances = field(default_factory=FakeInstances)
     commands: FakeCommands = field(default_factory=FakeCommands)
     metrics: FakeMetrics = field(default_factory=FakeMetrics)
+    blocks: FakeBlocks = field(default_factory=FakeBlocks)
     prices: FakePrices = field(default_factory=lambda: FakePrices(tokyo_prices(NOW - timedelta(days=30))))
     quotas: FakeQuotas = field(default_factory=FakeQuotas)
     artifacts: FakeArtifacts = field(default_factory=FakeArtifacts)

@@ -11,6 +11,8 @@ from decimal import Decimal
 from typing import Any
 
 from rewarm.adapters.clients import READ_SECONDS
+from rewarm.domain.blocks.changed import ChangedBlock, ChangedPage
+from rewarm.domain.blocks.rewind import WrittenSince
 from rewarm.domain.errors import (
     DeviceInUseError,
     FastSnapshotRestoreUnavailableError,
@@ -20,6 +22,7 @@ from rewarm.domain.errors import (
     RestoreNotFoundError,
     ServiceUnavailableError,
     SnapshotNotFoundError,
+    SnapshotNotUsableError,
     TargetNotFoundError,
     TargetNotUsableError,
     VolumeNotFoundError,
@@ -584,12 +587,39 @@ class FakeMetrics:
     """Port Metrics."""
 
     activity: list[ReadActivity] = field(default_factory=list)
+    writes: dict[str, WrittenSince] = field(default_factory=dict)
 
     def read_activity(self, volume_id: str, *, since: datetime, until: datetime) -> list[ReadActivity]:
         assert volume_id
         return sorted(
             (one for one in self.activity if since <= one.minute < until), key=lambda one: one.minute
         )
+
+    def written(self, volume_id: str, *, since: datetime, until: datetime) -> WrittenSince | None:
+        assert since <= until
+        return self.writes.get(volume_id)
+
+
+@dataclass
+class FakeBlocks:
+    """Port SnapshotBlocks: by first and second snapshot the indices that differ, and those of zeros."""
+
+    differing: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    zeros: frozenset[int] = frozenset()
+    page: int = 10_000
+    requests: int = 0
+
+    def changed(
+        self, first_snapshot_id: str, second_snapshot_id: str, *, start_block: int = 0
+    ) -> Iterator[ChangedPage]:
+        if (first_snapshot_id, second_snapshot_id) not in self.differing:
+            raise SnapshotNotUsableError(f"{first_snapshot_id} and {second_snapshot_id} are unrelated")
+        indices = [one for one in self.differing[first_snapshot_id, second_snapshot_id] if one >= start_block]
+        for at in range(0, len(indices) or 1, self.page):
+            self.requests += 1
+            found = indices[at : at + self.page]
+            blocks = [ChangedBlock(one, None if one in self.zeros else "first", "second") for one in found]
+            yield ChangedPage(blocks, is_last=at + self.page >= len(indices))
 
 
 @dataclass
@@ -982,6 +1012,8 @@ def tokyo_prices(as_of: datetime) -> PriceBook:
         fsr_usd_per_hour=Decimal("0.90"),
         rate_usd_per_gib_mib_s=Decimal("0.0000144"),
         list_blocks_usd_per_thousand=Decimal("0.0006"),
+        get_blocks_usd_per_thousand=Decimal("0.003"),
+        snapshot_usd_per_gib_month=Decimal("0.05"),
         storage_usd_per_gib_month={"gp3": Decimal("0.096")},
         iops_usd_per_month={"gp3": Decimal("0.006")},
         throughput_usd_per_mib_s_month={"gp3": Decimal("0.048")},

@@ -15,6 +15,7 @@ WITHOUT_LIST = ("aws-cn", "aws-us-gov")
 """China's list asks for an account there and is in CNY; GovCloud has no endpoint of it (botocore)."""
 FAMILIES = (
     "Storage",
+    "Storage Snapshot",
     "System Operation",
     "Provisioned Throughput",
     "Fast Snapshot Restore",
@@ -23,6 +24,8 @@ FAMILIES = (
 ROWS = {
     "EBS:FastSnapshotRestore": "fsrUsdPerHour",
     "EBS:directAPI.snapshot.List": "listBlocksUsdPerThousand",
+    "EBS:directAPI.snapshot.Get": "getBlocksUsdPerThousand",
+    "EBS:SnapshotUsage": "snapshotUsdPerGibMonth",
     "EBS:VolumeUsage.gp3": "storageUsdPerGibMonth.gp3",
     "EBS:VolumeUsage.gp2": "storageUsdPerGibMonth.gp2",
     "EBS:VolumeUsage.io2": "storageUsdPerGibMonth.io2",

@@ -62,7 +62,7 @@ def _codes(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_LIST_BLOCKS = frozenset({"ListSnapshotBlocks"})
+_LIST_BLOCKS = frozenset({"ListSnapshotBlocks", "ListChangedBlocks"})
 _RULES = (
     _Rule(
         ThrottledError,

@@ -14,7 +14,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -22,6 +22,7 @@ from botocore.exceptions import ClientError
 from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.adapters.restores import RESTORE_SECONDS
 from rewarm.adapters.table_items import from_item, to_attribute
+from rewarm.domain.blocks.rewind import WrittenSince
 from rewarm.domain.model import ReadActivity
 from rewarm.domain.units import iso
 from rewarm.domain.volume.performance import Performance, VolumeModification
@@ -39,7 +40,9 @@ KEPT_SECONDS = 3 * 86_400
 MOST_PAGES = 4
 """Of 50 events; two look-ups a second are allowed for the whole account."""
 _EVENTS_ON_A_PAGE = 50
+_MINUTE, _HOUR = 60, 3_600
 _READS = {"ops": "VolumeReadOps", "bytes": "VolumeReadBytes", "seconds": "VolumeTotalReadTime"}
+_WRITES = {"ops": "VolumeWriteOps", "bytes": "VolumeWriteBytes"}
 _OPS = {"volumeReadOps": "VolumeReadOps", "volumeWriteOps": "VolumeWriteOps"}
 _BYTES = {"volumeReadBytes": "VolumeReadBytes", "volumeWriteBytes": "VolumeWriteBytes"}
 
@@ -187,7 +190,7 @@ class CloudWatchMetrics:
         self._cloudwatch = cloudwatch
 
     def read_activity(self, volume_id: str, *, since: datetime, until: datetime) -> list[ReadActivity]:
-        found = _minute_sums(self._cloudwatch, volume_id, _READS, since=since, until=until)
+        found = _sums(self._cloudwatch, volume_id, _READS, since=since, until=until)
         return [
             ReadActivity(minute, sums["ops"], sums.get("bytes", 0.0), sums.get("seconds", 0.0))
             for minute, sums in found
@@ -196,32 +199,43 @@ class CloudWatchMetrics:
 
     def activity(self, volume_id: str, *, since: datetime, until: datetime) -> list[Activity]:
         """Per minute, oldest first; a minute counts when both its counts of operations are there."""
-        found = _minute_sums(self._cloudwatch, volume_id, _OPS | _BYTES, since=since, until=until)
+        found = _sums(self._cloudwatch, volume_id, _OPS | _BYTES, since=since, until=until)
         return [
             Activity(minute, _total(sums, _OPS), _total(sums, _BYTES))
             for minute, sums in found
             if all(name in sums for name in _OPS)
         ]
 
+    def written(self, volume_id: str, *, since: datetime, until: datetime) -> WrittenSince | None:
+        """CloudWatch keeps minutes for 15 days and hours for 455; it takes the whole of the first one."""
+        period = _MINUTE if until - since <= timedelta(days=1) else _HOUR
+        found = _sums(self._cloudwatch, volume_id, _WRITES, since=since, until=until, period=period)
+        if not found:
+            return None
+        ops, size_bytes = (sum(sums.get(name, 0.0) for _, sums in found) for name in _WRITES)
+        return WrittenSince(ops, size_bytes)
 
-def _minute_sums(
+
+def _sums(
     cloudwatch: CloudWatchClient,
     volume_id: str,
     metrics: Mapping[str, str],
     *,
     since: datetime,
     until: datetime,
+    period: int = _MINUTE,
 ) -> list[tuple[datetime, dict[str, float]]]:
     """Each minute with its sums by the keys of `metrics`, oldest first; what has no datapoint is left out.
 
-    A key is the query's id, which begins with a small letter (botocore, MetricDataQuery). A minute that comes
-    twice (on two pages) counts with its higher value: never quieter than it was.
+    By the period also each hour. A key is the query's id, which begins with a small letter (botocore,
+    MetricDataQuery). A minute that comes twice (on two pages) counts with its higher value: never quieter
+    than it was.
     """
     minutes: dict[datetime, dict[str, float]] = defaultdict(dict)
     paginator = cloudwatch.get_paginator("get_metric_data")
     with naming_errors():
         for page in paginator.paginate(
-            MetricDataQueries=[_sum(name, metric, volume_id) for name, metric in metrics.items()],
+            MetricDataQueries=[_sum(name, metric, volume_id, period) for name, metric in metrics.items()],
             StartTime=since,
             EndTime=until,
             ScanBy="TimestampAscending",
@@ -233,7 +247,7 @@ def _minute_sums(
     return sorted(minutes.items())
 
 
-def _sum(name: str, metric: str, volume_id: str) -> MetricDataQueryTypeDef:
+def _sum(name: str, metric: str, volume_id: str, period: int) -> MetricDataQueryTypeDef:
     return {
         "Id": name,
         "MetricStat": {
@@ -242,7 +256,7 @@ def _sum(name: str, metric: str, volume_id: str) -> MetricDataQueryTypeDef:
                 "MetricName": metric,
                 "Dimensions": [{"Name": "VolumeId", "Value": volume_id}],
             },
-            "Period": 60,
+            "Period": period,
             "Stat": "Sum",
         },
     }

@@ -42,6 +42,8 @@ class _Usage:
 _USAGES = {
     "EBS:FastSnapshotRestore": _Usage("fsrUsdPerHour"),
     "EBS:directAPI.snapshot.List": _Usage("listBlocksUsdPerThousand", Decimal(1_000)),
+    "EBS:directAPI.snapshot.Get": _Usage("getBlocksUsdPerThousand", Decimal(1_000)),
+    "EBS:SnapshotUsage": _Usage("snapshotUsdPerGibMonth"),
     "EBS:VolumeUsage.gp3": _Usage("storageUsdPerGibMonth.gp3"),
     "EBS:VolumeUsage.gp2": _Usage("storageUsdPerGibMonth.gp2"),
     "EBS:VolumeUsage.io2": _Usage("storageUsdPerGibMonth.io2"),
@@ -118,6 +120,8 @@ def book(region: str, figures: Mapping[str, PriceFigure]) -> PriceBook:
         fsr_usd_per_hour=figures["fsrUsdPerHour"].usd,
         rate_usd_per_gib_mib_s=figures["rateUsdPerGibMibS"].usd,
         list_blocks_usd_per_thousand=figures["listBlocksUsdPerThousand"].usd,
+        get_blocks_usd_per_thousand=figures["getBlocksUsdPerThousand"].usd,
+        snapshot_usd_per_gib_month=figures["snapshotUsdPerGibMonth"].usd,
         storage_usd_per_gib_month=_group(figures, "storageUsdPerGibMonth"),
         iops_usd_per_month=_group(figures, "iopsUsdPerMonth"),
         throughput_usd_per_mib_s_month=_group(figures, "throughputUsdPerMibSMonth"),
@@ -188,6 +192,7 @@ _WITHOUT_LIST = ("cn-", "us-gov-")
 """China's list asks for an account there and is in CNY; GovCloud has no endpoint of it (botocore)."""
 _FAMILIES = (
     "Storage",
+    "Storage Snapshot",
     "System Operation",
     "Provisioned Throughput",
     "Fast Snapshot Restore",

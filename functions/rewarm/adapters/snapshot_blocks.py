@@ -24,7 +24,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.domain.errors import (
@@ -57,6 +57,7 @@ THREADS = 16
 PAGES_PER_RANGE = 16
 """A range ends within a page, so more ranges cost more requests; fewer hold more in memory."""
 _LOOK_AHEAD = 2 * THREADS
+Answer = TypeVar("Answer")
 
 
 class Pacer:
@@ -142,17 +143,22 @@ class BlockPages:
                 return
 
     def _page(self, request: ListSnapshotBlocksRequestTypeDef) -> Page:
-        failed = 0
-        while True:
-            turn = self._pacer.wait()
-            try:
-                with naming_errors():
-                    return _page(self._ebs.list_snapshot_blocks(**request))
-            except (ThrottledError, ServiceUnavailableError):
-                failed += 1
-                if failed == ATTEMPTS:
-                    raise
-                self._pacer.slow_down(turn)
+        return patiently(self._pacer, lambda: _page(self._ebs.list_snapshot_blocks(**request)))
+
+
+def patiently(pacer: Pacer, ask: Callable[[], Answer]) -> Answer:
+    """Makes a request at the pacer's pace, again and slower where EBS throttles it or is out of order."""
+    failed = 0
+    while True:
+        turn = pacer.wait()
+        try:
+            with naming_errors():
+                return ask()
+        except (ThrottledError, ServiceUnavailableError):
+            failed += 1
+            if failed == ATTEMPTS:
+                raise
+            pacer.slow_down(turn)
 
 
 def _request(snapshot_id: str, start: int, token: str | None) -> ListSnapshotBlocksRequestTypeDef:

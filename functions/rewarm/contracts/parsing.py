@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.request import SELECTORS, ListedVolume, RestoreRequest, Source
+from rewarm.contracts.rewinding import check_rewind
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import OnFailure, Strategy
 from rewarm.domain.units import cut, shown
@@ -60,14 +61,16 @@ KINDS = {
 """The first word of pydantic's type of an error -> what is allowed."""
 
 
-def parse_restore_request(value: object) -> RestoreRequest:
-    """Returns the checked request. Raises InvalidRequestError."""
+def parse_restore_request(value: object, *, may_rewind: bool = False) -> RestoreRequest:
+    """Returns the checked request; `may_rewind` is for plans. Raises InvalidRequestError."""
     request = parsed(RestoreRequest, value)
     _check_source(request.source)
     _check_target(request)
     _check_tags(request.volume.tags)
     _check_multi_attach(request)
     _check_drill(request)
+    if request.target.mode == "rewind":
+        check_rewind(request, may_rewind=may_rewind)
     return _with_defaults(request)
 
 
@@ -146,8 +149,8 @@ def _check_target(request: RestoreRequest) -> None:
     for name in ("device", "mode", "unmount", "bring_online", "mount_path", "start"):
         if target.instance_id is None and getattr(target, name) is not None:
             raise InvalidRequestError("only goes with target.instanceId", field=f"target.{to_camel(name)}")
-    if target.unmount is not None and target.mode != "replace":
-        raise InvalidRequestError("only goes with target.mode replace", field="target.unmount")
+    if target.unmount is not None and target.mode not in {"replace", "rewind"}:
+        raise InvalidRequestError("only goes with target.mode replace or rewind", field="target.unmount")
     if target.mount_path is not None and not target.bring_online:
         raise InvalidRequestError("only goes with target.bringOnline true", field="target.mountPath")
     if target.start:
@@ -194,8 +197,10 @@ def _check_drill(request: RestoreRequest) -> None:
     """A drill leaves alone what it is a drill of: the source's snapshot and volume, and any other volume."""
     if not request.is_drill:
         return
-    if request.target.mode == "replace":
-        raise InvalidRequestError("found replace; a drill replaces no volume", field="drill.target.mode")
+    if request.target.mode in {"replace", "rewind"}:
+        raise InvalidRequestError(
+            f"found {request.target.mode}; a drill replaces and rewinds no volume", field="drill.target.mode"
+        )
     if request.source.region is not None:
         raise InvalidRequestError(
             f"found {request.source.region}; a drill copies no snapshot, so it takes one of its own Region",

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from rewarm.contracts.base import Contract, Instant, Usd
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.values import Boost, DataBytesFrom, PlanSummary, VolumePlan
+from rewarm.contracts.values import Boost, CostPart, DataBytesFrom, PlanSummary, VolumePlan
 from rewarm.domain.model import Strategy
 
 PICTURES = ("plan", "what-if", "schedule")
@@ -66,10 +66,38 @@ class PlanFacts(Contract):
     volumes_of_restore: int
 
 
+class RewindPlan(Contract):
+    """What it would take to put the source volume itself back to the snapshot, block by block."""
+
+    volume_id: str
+    instance_id: str | None = Field(default=None, description="That has the volume; its agent would write.")
+    possible: bool
+    reason: str | None = Field(default=None, description="Why it is not possible, and what works.")
+    compared_with: str | None = Field(
+        default=None, description="The volume's newest completed snapshot, with which blocks were compared."
+    )
+    blocks: int | None = Field(default=None, description="Of 512 KiB, expected to be written.")
+    most_blocks: int | None = Field(default=None, description="At most, if each write met another block.")
+    bytes: int | None = None
+    seconds_p50: int | None = Field(default=None, description="Until the volume is given back.")
+    seconds_p90: int | None = None
+    phases: dict[str, tuple[float, float]] = Field(
+        default_factory=dict, description="P50 and P90 of each part, in seconds, one after the other."
+    )
+    cost_usd: Usd | None = None
+    most_usd: Usd | None = None
+    cost_parts: list[CostPart] = Field(default_factory=list)
+    evidence: str | None = Field(default=None, description="The snapshot that is made first; the way back.")
+    notes: list[str] = Field(default_factory=list)
+
+
 class PlannedVolume(VolumePlan):
     """One volume's plan and facts."""
 
     facts: PlanFacts
+    rewind: RewindPlan | None = Field(
+        default=None, description="null where the source volume is gone or the snapshot of another Region."
+    )
 
 
 class FrontierChoice(Contract):

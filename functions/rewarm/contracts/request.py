@@ -166,16 +166,17 @@ class Target(Contract):
         description="Default: the first free one of /dev/sdf to /dev/sdp. With mode replace: that of the "
         "volume to be replaced.",
     )
-    mode: Literal["attach", "replace"] | None = Field(
+    mode: Literal["attach", "replace", "rewind"] | None = Field(
         default=None,
         description="replace: the volume at device (for source.instanceId and source.imageId at each one's "
         "own device) is detached and kept, and the new one takes its place; where the restore fails, the old "
-        "one goes back. Default: attach.",
+        "one goes back. rewind, in POST /plans only: the snapshot's own volume, which must be attached to "
+        "this instance, goes back to the snapshot; just the blocks that differ are written. Default: attach.",
     )
     unmount: StrictBool | None = Field(
         default=None,
-        description="With mode replace: unmount the volume that leaves its place. Default: a volume that is "
-        "mounted is not touched, and the restore is refused.",
+        description="With mode replace: unmount the volume that leaves its place; with mode rewind, the one "
+        "that goes back. Default: a volume that is mounted is not touched, and the restore is refused.",
     )
     bring_online: StrictBool | None = Field(
         default=None,

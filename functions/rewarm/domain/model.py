@@ -314,6 +314,9 @@ class PriceBook:
     fsr_usd_per_hour: Decimal
     rate_usd_per_gib_mib_s: Decimal
     list_blocks_usd_per_thousand: Decimal
+    get_blocks_usd_per_thousand: Decimal
+    snapshot_usd_per_gib_month: Decimal
+    """Standard tier: of the blocks that a snapshot keeps and no other one has."""
     storage_usd_per_gib_month: dict[str, Decimal]
     iops_usd_per_month: dict[str, Decimal]
     throughput_usd_per_mib_s_month: dict[str, Decimal]

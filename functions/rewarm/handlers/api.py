@@ -135,6 +135,8 @@ def _ec2_ports() -> _Ec2Ports:
         fast_restores=wiring.fast_restores(),
         prices=_prices(),
         quotas=wiring.quotas(),
+        blocks=wiring.snapshot_blocks(),
+        metrics=wiring.metrics(),
         table=_PORTS.table,
         history=_HISTORY,
         executions=wiring.executions(),

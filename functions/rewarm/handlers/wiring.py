@@ -12,6 +12,7 @@ from typing import Any
 
 from rewarm.adapters import clients
 from rewarm.adapters.artifacts import S3Artifacts
+from rewarm.adapters.changed_blocks import EbsSnapshotBlocks
 from rewarm.adapters.executions import (
     AwsInventory,
     DynamoWaiters,
@@ -159,6 +160,11 @@ def clean_up() -> CleanUpPorts:
         put_back=put_back(),
         started=StartedPorts(instances(), instance_states(), table()),
     )
+
+
+def snapshot_blocks() -> EbsSnapshotBlocks:
+    """Port SnapshotBlocks."""
+    return EbsSnapshotBlocks(clients.block_list_client(1))
 
 
 def metrics() -> CloudWatchMetrics:

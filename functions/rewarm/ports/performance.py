@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
+from rewarm.domain.blocks.rewind import WrittenSince
 from rewarm.domain.model import ReadActivity
 from rewarm.domain.volume.performance import Performance, VolumeModification
 from rewarm.domain.volume.performance_change import Activity
@@ -57,3 +58,6 @@ class Metrics(Protocol):
 
         A minute counts where both its numbers of operations are there.
         """
+
+    def written(self, volume_id: str, *, since: datetime, until: datetime) -> WrittenSince | None:
+        """Returns what was written to the volume, by the hour where it is long; None without a datapoint."""

@@ -46,6 +46,17 @@ def _plans(lab: FastLab) -> None:
     lab.api("POST", "/plans", {**asked, "source": source})
 
 
+@scene("what a rewind of an encrypted volume would take")
+def _rewind(lab: FastLab) -> None:
+    instance_id = lab.region.add_instance()
+    volume_id = lab.region.add_volume(size_gib=8, attach_to=instance_id, device="/dev/sdf")
+    good = snapshot(lab, volume_id=volume_id, encrypted=True, kms_key_id=KEY)
+    snapshot(lab, volume_id=volume_id, encrypted=True, kms_key_id=KEY, start_time=lab.region.now() + 1)
+    asked = {"source": {"snapshotId": good}, "target": {"instanceId": instance_id}}
+    (plan,) = lab.api("POST", "/plans", asked)[1]["plans"]
+    assert plan["rewind"]["possible"], plan["rewind"]
+
+
 @scene("somebody opens the page of a restore")
 def _page(lab: FastLab) -> None:
     restore_id = lab.start(request(lab, "warm-up-agent"))

@@ -12,8 +12,10 @@ from local.tools.plan.offline import NoHistory
 from local.tools.plan.options import Options
 from local.tools.plan.request import body
 from rewarm.adapters import clients
+from rewarm.adapters.changed_blocks import EbsSnapshotBlocks
 from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.instances import Ec2Instances
+from rewarm.adapters.performance import CloudWatchMetrics
 from rewarm.adapters.prices import AwsPrices
 from rewarm.adapters.quotas import ServiceQuotas
 from rewarm.adapters.snapshot_blocks import THREADS
@@ -48,6 +50,8 @@ def plan(options: Options, now: datetime) -> PlanResult:
             fast_restores=Ec2FastSnapshotRestores(ec2, clients.client("cloudwatch")),
             prices=AwsPrices(clients.price_list_client(), region),
             quotas=ServiceQuotas(clients.client("service-quotas"), ec2),
+            blocks=EbsSnapshotBlocks(clients.block_list_client(1)),
+            metrics=CloudWatchMetrics(clients.client("cloudwatch")),
             history=cast("Any", NoHistory()),
             table=cast("Any", NoTable()),
         ),

@@ -23,6 +23,8 @@ PRICE_NAMES = {
     "fsrUsdPerHour": "fast snapshot restore, hour",
     "rateUsdPerGibMibS": "initialization rate, GiB x MiB/s",
     "listBlocksUsdPerThousand": "ListSnapshotBlocks, 1,000 requests",
+    "getBlocksUsdPerThousand": "GetSnapshotBlock, 1,000 blocks",
+    "snapshotUsdPerGibMonth": "snapshots, GiB and month",
     "cloneUsdPerGib": "volume clone, GiB",
     "iopsUsdPerMonth": "IOPS, month",
     "throughputUsdPerMibSMonth": "MiB/s, month",
@@ -54,6 +56,8 @@ class View:
         if explain:
             self._explain(result)
         for line in views.summary_lines(result.summary.to_json(), several=len(result.plans) > 1):
+            self.say(line)
+        for line in views.rewind_lines([plan.to_json() for plan in result.plans]):
             self.say(line)
         self.console.print(prices_table(result.prices))
 

@@ -134,7 +134,7 @@ class TestRefused:
             (
                 {"target": {"instanceId": INSTANCE_ID, "mode": "swap"}},
                 "target.mode",
-                "allowed is 'attach' or 'replace'",
+                "allowed is 'attach', 'replace' or 'rewind'",
             ),
             (
                 {"target": {"instanceId": INSTANCE_ID, "unmount": True}},

@@ -164,14 +164,15 @@ def _ceiling(facts: VolumeFacts) -> float:
 
 def _instance(facts: VolumeFacts, *, expected: bool, share: float = 1.0) -> InstanceRate:
     limits = facts.instance_limits or _NO_LIMITS
-    baseline = _instance_mib_s(limits.baseline_throughput_mib_s, limits.baseline_iops)
-    maximum = _instance_mib_s(limits.maximum_throughput_mib_s, limits.maximum_iops)
+    baseline = instance_mib_s(limits.baseline_throughput_mib_s, limits.baseline_iops)
+    maximum = instance_mib_s(limits.maximum_throughput_mib_s, limits.maximum_iops)
     if not expected or math.isinf(maximum) or maximum <= baseline:
         return InstanceRate(share * baseline, 0, share * baseline)
     return InstanceRate(share * maximum, BURST_SECONDS, share * baseline)
 
 
-def _instance_mib_s(throughput_mib_s: float | None, iops: int | None) -> float:
+def instance_mib_s(throughput_mib_s: float | None, iops: int | None) -> float:
+    """What both limits of an instance allow; infinite where AWS names neither."""
     by_iops = iops / IOPS_PER_MIB_S if iops else math.inf
     return min(throughput_mib_s or math.inf, by_iops)
 

@@ -6,7 +6,7 @@ The answer holds the plans of a request beside the facts behind them, and the pr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -29,19 +29,22 @@ from rewarm.domain.plan.copying import frontier_with_copies
 from rewarm.domain.plan.estimates import Estimate
 from rewarm.domain.units import ceil_seconds
 from rewarm.ports import JsonObject
-from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.plan import schedule
 from rewarm.steps.plan.planning import Case, PlanningPorts, approval_rule, gather, plan_cases
+from rewarm.steps.plan.rewind import RewindPorts, check_asked, rewinds_of
 from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes, with_agent
 
+REWIND_PRICES = ("getBlocksUsdPerThousand", "snapshotUsdPerGibMonth")
+"""What only a rewind's price hangs on."""
+REWIND_NOTE = "The strategies are for new volumes in place of a rewind, which only a plan can name yet."
+
 
 @dataclass(frozen=True, kw_only=True)
-class PlanRestorePorts(SelectionPorts, PlanningPorts):
+class PlanRestorePorts(RewindPorts, SelectionPorts, PlanningPorts):
     """The ports that plan_restore needs."""
 
-    artifacts: Artifacts
     table: RestoreTable
 
 
@@ -56,14 +59,25 @@ def plan_restore(
 
     Raises every error that names a field of the request, and NoStrategyFitsError.
     """
-    request = resolve_request(body, table=ports.table)
+    request = resolve_request(body, table=ports.table, may_rewind=True)
     assigned = assign_volumes(request, restore_id=restore_id, ports=ports)
-    return plan_answer(
-        request,
-        [with_agent(assignment, ports.artifacts) for assignment in assigned],
-        ports,
-        now=now,
-    )
+    volumes = [with_agent(assignment, ports.artifacts) for assignment in assigned]
+    answer = plan_answer(request, volumes, ports, now=now)
+    if request.is_drill:
+        return answer
+    book = ports.prices.book(now=now)
+    rewinds = rewinds_of(volumes, book, ports, now=now)
+    summary = answer.summary
+    if request.target.mode == "rewind":
+        check_asked(rewinds, request.target.instance_id)
+        summary = summary.model_copy(update={"notes": [REWIND_NOTE, *summary.notes]})
+    plans = [
+        plan.model_copy(update={"rewind": found}) for plan, found in zip(answer.plans, rewinds, strict=True)
+    ]
+    prices = answer.prices
+    if any(found is not None and found.possible for found in rewinds):
+        prices = [*prices, *_listed(book, REWIND_PRICES, now)]
+    return answer.model_copy(update={"plans": plans, "prices": prices, "summary": summary})
 
 
 def plan_answer(
@@ -162,8 +176,17 @@ def _manner(estimate: Estimate) -> tuple[Strategy, int | None, Boost | None]:
 def _prices(book: PriceBook, cases: Sequence[Case], now: datetime) -> list[Price]:
     """Those that a strategy's cost can hang on; storage costs the same whatever the strategy."""
     types = {case.volume.volume.volume_type for case in cases}
+    names = [
+        name
+        for name in book.figures
+        if not name.startswith("storage") and ("." not in name or name.rpartition(".")[2] in types)
+    ]
+    return _listed(book, [name for name in names if name not in REWIND_PRICES], now)
+
+
+def _listed(book: PriceBook, names: Iterable[str], now: datetime) -> list[Price]:
+    figures = [(name, book.figures[name]) for name in names if name in book.figures]
     return [
         Price(name=name, usd=figure.usd, source=figure.source, as_of=figure.as_of, stale=figure.is_stale(now))
-        for name, figure in book.figures.items()
-        if not name.startswith("storage") and ("." not in name or name.rpartition(".")[2] in types)
+        for name, figure in figures
     ]

@@ -1,0 +1,1 @@
+"""Volumes written block by block from snapshots, through the EBS direct APIs."""

@@ -1,0 +1,82 @@
+"""Whether a living volume can be put back to a snapshot by writing the blocks that differ, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rewarm.domain.model import Instance, InstanceEbsLimits, Snapshot, Volume
+from rewarm.domain.snapshots import unusable
+
+MOST_REWOUND = 8
+"""Volumes of one request: their changed blocks are listed while somebody waits."""
+MOST_LEARNED_FROM = 20
+BESIDE = "target.mode replace puts a new volume of the snapshot in its place"
+
+
+def newest_of_lineage(snapshots: Iterable[Snapshot], volume_id: str) -> Snapshot | None:
+    """The newest snapshot of the volume whose blocks can be listed; None where there is none.
+
+    A copy names an arbitrary volume, so it is not taken for one of them (botocore: ec2 Snapshot.VolumeId).
+    """
+    found = [one for one in snapshots if one.volume_id == volume_id and not one.is_copy and not unusable(one)]
+    return max(found, key=lambda one: one.started_at, default=None)
+
+
+def pending_seconds(snapshots: Iterable[Snapshot], volume_id: str) -> list[float]:
+    """How long the volume's latest snapshots were pending; without its first one, which had all blocks."""
+    whole = [one for one in snapshots if one.volume_id == volume_id and not one.is_copy]
+    later = sorted(whole, key=lambda one: one.started_at)[1:][-MOST_LEARNED_FROM:]
+    return [(one.completed_at - one.started_at).total_seconds() for one in later if one.completed_at]
+
+
+def attached_to(volume: Volume) -> str | None:
+    """The only instance that has the volume; None where there is none or several."""
+    instances = {one.instance_id for one in volume.attachments if one.state == "attached"}
+    return instances.pop() if len(instances) == 1 else None
+
+
+def volume_refusal(volume: Volume, good: Snapshot) -> str | None:
+    """Why the volume itself cannot be rewound to the good snapshot; None where it can."""
+    if volume.managed_by is not None:
+        return f"{volume.volume_id} belongs to {volume.managed_by}; {BESIDE}"
+    if len(volume.attachments) > 1:
+        return (
+            f"{volume.volume_id} is attached to {len(volume.attachments)} instances, and another one could "
+            "write meanwhile; detach it from all but one"
+        )
+    if attached_to(volume) is None:
+        return (
+            f"{volume.volume_id} is attached to no instance on which the agent could write; attach it to one"
+        )
+    if good.is_copy or good.volume_id != volume.volume_id:
+        return f"{good.snapshot_id} is no snapshot of {volume.volume_id} itself, so no blocks can be compared"
+    if good.size_gib != volume.settings.size_gib:
+        return (
+            f"{volume.volume_id} has {volume.settings.size_gib:,} GiB now and had {good.size_gib:,} then; "
+            f"{BESIDE}"
+        )
+    return None
+
+
+def instance_refusal(
+    volume: Volume, instance: Instance, limits: InstanceEbsLimits, *, agent_available: bool
+) -> str | None:
+    """Why the agent on the volume's instance cannot write it; None where it can."""
+    devices = {one.device for one in volume.attachments}
+    if instance.root_device in devices:
+        return (
+            f"{volume.volume_id} is the root volume of {instance.instance_id}, which runs from it; "
+            "target.mode replace with target.start puts a new one in its place while the instance is stopped"
+        )
+    if instance.state != "running" or not instance.ssm_online:
+        return f"{instance.reach_in_words}, so the agent cannot write there"
+    if instance.platform != "linux":
+        return f"{instance.instance_id} runs Windows, and the agent writes on Linux only; {BESIDE}"
+    if not limits.nvme:
+        return (
+            f"{instance.instance_id} is a {instance.instance_type}, which has no NVMe: no program on it can "
+            "tell which volume a device is"
+        )
+    if not agent_available:
+        return f"there is no agent for {instance.platform} on {instance.architecture}"
+    return None

@@ -1,0 +1,64 @@
+"""What a request for a rewind may say."""
+
+from __future__ import annotations
+
+import pytest
+
+from rewarm.contracts.parsing import parse_restore_request
+from rewarm.domain.errors import InvalidRequestError
+
+INSTANCE, SNAPSHOT = "i-0123456789abcdef0", "snap-0123456789abcdef0"
+REWIND = {"source": {"snapshotId": SNAPSHOT}, "target": {"instanceId": INSTANCE, "mode": "rewind"}}
+
+
+def with_part(name, **fields):
+    return {**REWIND, name: {**REWIND.get(name, {}), **fields}}
+
+
+LISTED = {"snapshotId": SNAPSHOT}
+REFUSED = {
+    "device": (with_part("target", device="/dev/sdf"), "target.device"),
+    "bringOnline": (with_part("target", bringOnline=True), "target.bringOnline"),
+    "start": (with_part("target", start=True), "target.start"),
+    "instance": ({**REWIND, "source": {"instanceId": INSTANCE}}, "source.instanceId"),
+    "image": ({**REWIND, "source": {"imageId": "ami-0123456789abcdef0"}}, "source.imageId"),
+    "region": (with_part("source", region="eu-west-1"), "source.region"),
+    "many": ({**REWIND, "source": {"volumes": [LISTED] * 9}}, "source.volumes"),
+    "its device": (
+        {**REWIND, "source": {"volumes": [{**LISTED, "device": "/dev/sdf"}]}},
+        "source.volumes.0.device",
+    ),
+    "its volume": (
+        {**REWIND, "source": {"volumes": [{**LISTED, "volume": {"sizeGib": 9}}]}},
+        "source.volumes.0.volume",
+    ),
+    "size": (with_part("volume", sizeGib=200), "volume.sizeGib"),
+    "scope": (with_part("warmUp", scope="whole"), "warmUp.scope"),
+    "strategy": (with_part("objective", strategy="background"), "objective.strategy"),
+}
+
+
+@pytest.mark.parametrize(("body", "field"), REFUSED.values(), ids=REFUSED)
+def test_what_is_about_a_new_volume_is_refused_by_its_field(body, field):
+    with pytest.raises(InvalidRequestError) as refused:
+        parse_restore_request(body, may_rewind=True)
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        with_part("target", unmount=True),
+        {**REWIND, "source": {"volumeId": "vol-0123456789abcdef0", "at": "2026-11-20T03:00:00Z"}},
+        {**REWIND, "source": {"volumes": [LISTED] * 8}},
+        with_part("warmUp", maxMibPerSecond=100, politeLatencyMs=5),
+        with_part("objective", readyWithinMinutes=60, maxCostUsd=1),
+    ],
+)
+def test_what_a_rewind_needs_is_taken(body):
+    assert parse_restore_request(body, may_rewind=True).target.mode == "rewind"
+
+
+def test_only_plans_take_it():
+    with pytest.raises(InvalidRequestError, match=r"target\.mode: found rewind; only POST /plans takes"):
+        parse_restore_request(REWIND)
