@@ -97,6 +97,8 @@ RESTORE_RETRY_SECONDS = 60
 MOST_RUNNING_SHOWN = 100
 LOOK_SECONDS = 1.0
 """Between two looks at a restore that somebody waits for."""
+ANSWER_NEEDS_MILLIS = 8_000
+"""For the rest of a plan: a request that AWS answers late, and a picture."""
 JSON, SVG = "application/json", "image/svg+xml"
 APPROVE_ROUTE = "POST /restores/{restoreId}/approve"
 """Of the API for tokens in template.yaml; the only one that asks for the scope `approve`."""
@@ -246,7 +248,13 @@ def _plan_restore() -> Response[str]:
             f"found {shown(drawn)}; allowed is {', '.join(PICTURES)}", field="picture"
         )
     plan_id = f"plan-{uuid4().hex[:16]}"
-    result = plan_restore(_body(), restore_id=plan_id, now=now(), ports=_ec2_ports())
+    result = plan_restore(
+        _body(),
+        restore_id=plan_id,
+        now=now(),
+        ports=_ec2_ports(),
+        has_time=lambda: app.lambda_context.get_remaining_time_in_millis() > ANSWER_NEEDS_MILLIS,
+    )
     body = _drawn(result, drawn) if kind == SVG else json.dumps(result.to_json())
     return Response(status_code=200, content_type=kind, body=body, headers={"Vary": "Accept"})
 

@@ -70,19 +70,25 @@ class _Part:
 
 
 def count_changed(
-    pages: Callable[[int], Iterator[ChangedPage]], volume_blocks: int, most_requests: int
+    pages: Callable[[int], Iterator[ChangedPage]],
+    volume_blocks: int,
+    most_requests: int,
+    has_time: Callable[[], bool],
 ) -> ChangedCount:
-    """Counts them with so many requests at most, one at least. `pages` lists from a block on."""
+    """Counts them with so many requests at most, while there is time; one at least. `pages` lists from a
+    block on.
+    """
     front = _Part(pages(0), 0, volume_blocks)
     front.read()
     size = max(1, -(-front.left // PLACES))
     starts = range(front.at, volume_blocks, size)
     parts = [_Part(pages(start), start, min(start + size, volume_blocks)) for start in starts]
     requests = 1
-    while requests < most_requests and (unfinished := [part for part in parts if part.left]):
+    while requests < most_requests and has_time() and (unfinished := [part for part in parts if part.left]):
         for part in unfinished[: most_requests - requests]:
-            part.read()
-            requests += 1
+            if has_time():
+                part.read()
+                requests += 1
     return ChangedCount(
         blocks=sum(part.blocks for part in (front, *parts)),
         zeros=sum(part.zeros for part in (front, *parts)),

@@ -6,7 +6,7 @@ The answer holds the plans of a request beside the facts behind them, and the pr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -54,8 +54,10 @@ def plan_restore(
     restore_id: str,
     now: datetime,
     ports: PlanRestorePorts,
+    has_time: Callable[[], bool] = lambda: True,
 ) -> PlanResult:
     """The plans by the snapshot's own figures: listing its blocks could outlast the caller's patience.
+    `has_time` says whether there is some for rewinds.
 
     Raises every error that names a field of the request, and NoStrategyFitsError.
     """
@@ -66,7 +68,7 @@ def plan_restore(
     if request.is_drill:
         return answer
     book = ports.prices.book(now=now)
-    rewinds = rewinds_of(volumes, book, ports, now=now)
+    rewinds = rewinds_of(volumes, book, ports, now=now, has_time=has_time)
     summary = answer.summary
     if request.target.mode == "rewind":
         check_asked(rewinds, request.target.instance_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -47,15 +47,30 @@ class RewindPorts:
     metrics: Metrics
 
 
+@dataclass(frozen=True, slots=True)
+class _Patience:
+    """How long somebody waits for what is looked up."""
+
+    requests: int
+    now: datetime
+    has_time: Callable[[], bool]
+
+
 def rewinds_of(
-    volumes: Sequence[VolumeAssignment], book: PriceBook, ports: RewindPorts, *, now: datetime
+    volumes: Sequence[VolumeAssignment],
+    book: PriceBook,
+    ports: RewindPorts,
+    *,
+    now: datetime,
+    has_time: Callable[[], bool],
 ) -> list[RewindPlan | None]:
     """One for each volume; None where there is no source volume to rewind, and beyond MOST_REWOUND."""
     requests = MOST_REQUESTS // max(1, min(len(volumes), MOST_REWOUND))
     found: list[RewindPlan | None] = [None] * len(volumes)
     for place, volume in enumerate(volumes[:MOST_REWOUND]):
         if volume.copy_of is None and volume.source_volume_id is not None:
-            found[place] = _rewind(volume.source_volume_id, volume.snapshot_id, book, ports, requests, now)
+            patience = _Patience(requests, now, has_time)
+            found[place] = _rewind(volume.source_volume_id, volume.snapshot_id, book, ports, patience)
     return found
 
 
@@ -77,7 +92,7 @@ def check_asked(rewinds: Sequence[RewindPlan | None], instance_id: str | None) -
 
 
 def _rewind(
-    volume_id: str, snapshot_id: str, book: PriceBook, ports: RewindPorts, requests: int, now: datetime
+    volume_id: str, snapshot_id: str, book: PriceBook, ports: RewindPorts, patience: _Patience
 ) -> RewindPlan | None:
     """A plan never fails for what nobody asked: an error of AWS is the reason why it is not possible."""
     try:
@@ -85,10 +100,14 @@ def _rewind(
     except VolumeNotFoundError:
         return None
     plan = RewindPlan(volume_id=volume_id, instance_id=attached_to(volume), possible=False)
+    if not patience.has_time():
+        return plan.model_copy(
+            update={"reason": "there was no time left to look; plan fewer volumes at once"}
+        )
     try:
         case = _rewindable(volume, snapshot_id, ports)
         if isinstance(case, _Rewindable):
-            return _told(plan, case, book, ports, requests, now)
+            return _told(plan, case, book, ports, patience)
     except RestoreError as error:
         case = str(error)
     return plan.model_copy(update={"reason": case})
@@ -131,13 +150,14 @@ def _has_agent(instance: Instance, artifacts: Artifacts) -> bool:
     return True
 
 
-def _changed(good: Snapshot, newest: Snapshot, blocks: SnapshotBlocks, requests: int) -> ChangedCount:
+def _changed(good: Snapshot, newest: Snapshot, blocks: SnapshotBlocks, patience: _Patience) -> ChangedCount:
     if good.snapshot_id == newest.snapshot_id:
         return ChangedCount(0)
     return count_changed(
         lambda start: blocks.changed(good.snapshot_id, newest.snapshot_id, start_block=start),
         good.size_gib * GIB // BLOCK_BYTES,
-        requests,
+        patience.requests,
+        patience.has_time,
     )
 
 
@@ -149,14 +169,14 @@ def _written(volume: Volume, newest: Snapshot, metrics: Metrics, now: datetime) 
 
 
 def _told(
-    plan: RewindPlan, case: _Rewindable, book: PriceBook, ports: RewindPorts, requests: int, now: datetime
+    plan: RewindPlan, case: _Rewindable, book: PriceBook, ports: RewindPorts, patience: _Patience
 ) -> RewindPlan:
     facts = RewindFacts(
         volume_bytes=case.volume.settings.size_gib * GIB,
         speed=speed(case.volume.settings),
         instance_limits=case.limits,
-        changed=_changed(case.good, case.newest, ports.blocks, requests),
-        since=_written(case.volume, case.newest, ports.metrics, now),
+        changed=_changed(case.good, case.newest, ports.blocks, patience),
+        since=_written(case.volume, case.newest, ports.metrics, patience.now),
         timings=with_evidence(PRIORS, case.pending),
     )
     estimate = rewind(facts, book)

@@ -12,10 +12,10 @@ from tests.support.fakes import FakeBlocks
 VOLUME = 10_000
 
 
-def counted(indices, most_requests, page=100, zeros=()):
+def counted(indices, most_requests, page=100, zeros=(), has_time=lambda: True):
     blocks = FakeBlocks({("good", "newest"): sorted(indices)}, frozenset(zeros), page)
     found = count_changed(
-        lambda start: blocks.changed("good", "newest", start_block=start), VOLUME, most_requests
+        lambda start: blocks.changed("good", "newest", start_block=start), VOLUME, most_requests, has_time
     )
     assert found.requests == blocks.requests <= max(1, most_requests)
     return found
@@ -34,6 +34,11 @@ def test_a_list_that_is_cut_off_says_how_much_of_the_volume_was_read():
     found = counted(range(VOLUME), 17)
     assert (found.blocks, found.requests) == (1_700, 17)
     assert found.blocks / found.listed_share == pytest.approx(VOLUME)
+
+
+def test_it_stops_when_the_time_is_over():
+    turns = iter([True, True, True, False])
+    assert counted(range(VOLUME), 17, has_time=lambda: next(turns, False)).requests == 3
 
 
 @given(st.sets(st.integers(0, VOLUME - 1)), st.integers(1, 40), st.integers(1, 300))

@@ -187,6 +187,13 @@ def test_a_plan_does_not_fail_for_what_nobody_asked(world, monkeypatch):
     assert "DescribeSnapshots" in rewind_of(world).reason
 
 
+def test_a_plan_comes_in_time_without_a_rewind(world):
+    ports = wired(PlanRestorePorts, world)
+    answer = plan_restore(TO_INSTANCE, restore_id=RESTORE_ID, now=NOW, ports=ports, has_time=lambda: False)
+    assert "no time left" in answer.plans[0].rewind.reason
+    assert world.blocks.requests == 0
+
+
 def test_of_many_volumes_the_first_share_the_requests(world):
     listed = [{"snapshotId": SNAPSHOT_ID}] * 10
     body = {"source": {"volumes": listed}, "target": {"availabilityZone": ZONE}}
