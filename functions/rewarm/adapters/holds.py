@@ -6,9 +6,9 @@ spread over several items by their names (`running#<shard>`): a thousand may beg
 item takes a thousand writes a second of a kilobyte each (DynamoDB developer guide, "Designing partition
 keys").
 
-The item `pace#describe` says until when EC2's calls are given away. This is the generic cell rate algorithm,
-as one number: each who begins moves it on by the time that its calls need, and begins when they are due. The
-burst that EC2 allows needs no waiting.
+The item `pace#describe` says until when EC2's calls are given away, and other items of this kind say the same
+of other quotas. This is the generic cell rate algorithm, as one number: each who begins moves it on by the time
+that its calls need, and begins when they are due. The burst that is allowed needs no waiting.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ _MARK = "restore:"
 BURST_SECONDS = 4
 """Of the calls that EC2 saves up: its bucket of 100 holds those of five seconds (EC2 developer guide,
 "Request throttling for the Amazon EC2 API")."""
-_PACE_KEY = {"pk": {"S": "pace#describe"}}
 _MILLISECONDS = 1_000
 
 
@@ -159,10 +158,21 @@ def _shard(restore_id: str) -> str:
 class DynamoPace:
     """The port Pace."""
 
-    def __init__(self, dynamodb: DynamoDBClient, table: str, calls_per_second: float) -> None:
+    def __init__(
+        self,
+        dynamodb: DynamoDBClient,
+        table: str,
+        calls_per_second: float,
+        *,
+        name: str = "describe",
+        burst_seconds: float = BURST_SECONDS,
+    ) -> None:
+        """`name` is that of the quota; who shares it names it alike."""
         self._dynamodb = dynamodb
         self._table = table
         self._calls_per_second = calls_per_second
+        self._key = key_of(f"pace#{name}")
+        self._burst_seconds = burst_seconds
 
     def due(self, calls: int, *, now: datetime) -> datetime:
         at, cost = _milliseconds(now), round(calls / self._calls_per_second * _MILLISECONDS)
@@ -173,7 +183,7 @@ class DynamoPace:
                     ":step", "attribute_not_exists(givenUntil) OR givenUntil < :now", at, at + cost
                 )
             if end is not None:
-                saved_up = BURST_SECONDS * _MILLISECONDS
+                saved_up = round(self._burst_seconds * _MILLISECONDS)
                 return now + timedelta(milliseconds=max(0, end - cost - saved_up - at))
 
     def _move(self, value: str, condition: str, now: int, step: int) -> int | None:
@@ -182,7 +192,7 @@ class DynamoPace:
             try:
                 answer = self._dynamodb.update_item(
                     TableName=self._table,
-                    Key=_PACE_KEY,
+                    Key=self._key,
                     UpdateExpression=f"SET givenUntil = {value}, expiresAt = :expires",
                     ConditionExpression=condition,
                     ExpressionAttributeValues={

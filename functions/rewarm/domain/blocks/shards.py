@@ -1,0 +1,76 @@
+"""The list of blocks to copy, cut into shards: each is fetched by one function and becomes one pack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+from rewarm.domain.blocks.changed import ChangedBlock
+from rewarm.domain.volume.extents import Runs, runs_of
+
+MOST_BLOCKS, FEWEST_BLOCKS = 512, 64
+"""Of a shard. 512 blocks are 256 MiB at most, which a function holds twice."""
+SIDE_BY_SIDE = 10
+"""Functions that read one snapshot at once: each then reads some 50 MiB/s of the 1,000 blocks a second."""
+_LOOK_AHEAD = SIDE_BY_SIDE * MOST_BLOCKS
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRates:
+    """GetSnapshotBlock requests a second that EBS allows (EBS quotas L-028ACFB9 and L-C125AE42)."""
+
+    snapshot_per_second: int = 1_000
+    account_per_second: int = 1_000
+
+
+class ListedRange(NamedTuple):
+    """The blocks of a part of the volume, and how many requests have listed them."""
+
+    blocks: list[ChangedBlock]
+    requests: int
+
+
+@dataclass(slots=True)
+class Listing:
+    """What was listed so far."""
+
+    zeros: Runs = field(default_factory=Runs)
+    """Blocks that the good snapshot has not got."""
+    changed: Runs = field(default_factory=Runs)
+    """These and the others."""
+    requests: int = 0
+
+    def blocks(self, ranges: Iterable[ListedRange]) -> Iterator[ChangedBlock]:
+        """One after the other; notes what passes."""
+        for found in ranges:
+            self.requests += found.requests
+            self.changed.extend(runs_of([block.index for block in found.blocks]))
+            self.zeros.extend(runs_of([one.index for one in found.blocks if one.first_token is None]))
+            yield from found.blocks
+
+
+def without(blocks: Iterable[ListedRange], others: Iterator[ChangedBlock]) -> Iterator[ListedRange]:
+    """The blocks that the others, which ascend too, have not got."""
+    other = next(others, None)
+    for found in blocks:
+        kept = []
+        for block in found.blocks:
+            while other is not None and other.index < block.index:
+                other = next(others, None)
+            if other is None or other.index != block.index:
+                kept.append(block)
+        yield ListedRange(kept, found.requests)
+
+
+def cut(blocks: Iterator[ChangedBlock]) -> Iterator[list[ChangedBlock]]:
+    """Shards of the blocks that have to be fetched.
+
+    A short list is cut so that all functions have some of it; its length is known when it has ended.
+    """
+    wanted = (block for block in blocks if block.first_token is not None)
+    while ahead := list(islice(wanted, _LOOK_AHEAD)):
+        size = min(MOST_BLOCKS, max(FEWEST_BLOCKS, -(-len(ahead) // SIDE_BY_SIDE)))
+        for begin in range(0, len(ahead), size):
+            yield ahead[begin : begin + size]
