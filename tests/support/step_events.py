@@ -198,6 +198,44 @@ def _performance_events() -> list[Contract]:
     ]
 
 
+DELTA: dict[str, Any] = {
+    "snapshotId": "snap-0123456789abcdef0",
+    "volumeId": "vol-0123456789abcdef0",
+    "volumeBytes": 1_073_741_824,
+    "index": 0,
+    "region": None,
+    "against": "snap-0123456789abcdef1",
+    "without": [],
+    "firstPart": 0,
+    "goesOn": False,
+    "samples": 8,
+}
+LISTED: dict[str, Any] = {
+    "bucket": "artifacts",
+    "itemsKey": "deltas/restores/restore-1/volumes/0/blocks-000000.jsonl",
+    "resultsPrefix": "deltas/restores/restore-1/volumes/0/results-000000",
+    "maxConcurrency": 10,
+    "rates": {"snapshotPerSecond": 1_000, "accountPerSecond": 5_000},
+    "shards": 1,
+    "nextPart": 2,
+    "blocks": 2,
+    "zeros": 1,
+    "blocksTotal": 2,
+    "samples": 0,
+    "listCalls": 1,
+}
+
+
+def _copying_events() -> list[Contract]:
+    copying = {"restore_id": "restore-1", "now": NOW, "delta": DELTA}
+    shard = {"part": 0, "samples": False, "blocks": [(7, "token")]}
+    return [
+        contracts.ListBlocksEvent.model_validate(copying),
+        contracts.CopyShardEvent.model_validate({**copying, "listed": LISTED, "shard": shard}),
+        contracts.JoinPartsEvent.model_validate({**copying, "listed": LISTED, "started_at": STARTED}),
+    ]
+
+
 FLEET: dict[str, Any] = {"restore_id": "fleet-0123456789abcdef", "now": NOW}
 
 
@@ -210,4 +248,5 @@ def step_events() -> list[Contract]:
         *_performance_events(),
         contracts.PrepareFleetEvent(**FLEET, run=1, started_at=STARTED),
         contracts.ReportFleetEvent(**FLEET, run=1, started_at=STARTED),
+        *_copying_events(),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
@@ -28,8 +28,8 @@ AGENT_INDEX_KEY = "agents/index.json"
 _LARGEST_JSON = 16_384
 """The agent's lines have some hundred bytes. Whoever has the upload address can write more, and what does not
 fit a state's payload ends an execution without any Catch (States.DataLimitExceeded)."""
-_UPLOAD = TransferConfig(multipart_threshold=8 * MIB, multipart_chunksize=8 * MIB, max_concurrency=2)
-_UPLOAD.max_in_memory_upload_chunks = 4  # each holds a part until it is sent
+UPLOAD = TransferConfig(multipart_threshold=8 * MIB, multipart_chunksize=8 * MIB, max_concurrency=2)
+UPLOAD.max_in_memory_upload_chunks = 4  # each holds a part until it is sent
 LONGEST_SIGNATURE_SECONDS = 604_800
 """S3 refuses presigned addresses for more than 7 days."""
 
@@ -74,7 +74,7 @@ class S3Artifacts:
                 self._bucket,
                 key,
                 ExtraArgs={"ContentType": "text/plain"},
-                Config=_UPLOAD,
+                Config=UPLOAD,
             )
         return text.block_count
 
@@ -108,28 +108,38 @@ class S3Artifacts:
             )
 
 
-class MapText:
+class TextReader:
+    """What upload_fileobj reads: texts that are made while they are sent."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = iter(texts)
+        self._ahead = bytearray()
+
+    def read(self, size: int = -1) -> bytes:
+        """As many bytes as asked for: fewer only at the end, which is how its reader knows the end."""
+        while size < 0 or len(self._ahead) < size:
+            text = next(self._texts, None)
+            if text is None:
+                break
+            self._ahead += text.encode()
+        end = len(self._ahead) if size < 0 else size
+        taken = bytes(self._ahead[:end])
+        del self._ahead[:end]
+        return taken
+
+
+class MapText(TextReader):
     """`start count` a line, in decimal, as warmer --map takes it."""
 
     def __init__(self, parts: Iterable[Runs]) -> None:
         self.block_count = 0
         """Blocks in what was read so far."""
-        self._parts = iter(parts)
-        self._text = bytearray()
+        super().__init__(self._lines(parts))
 
-    def read(self, size: int = -1) -> bytes:
-        """As many bytes as asked for: fewer only at the end, which is how its reader knows the end."""
-        while size < 0 or len(self._text) < size:
-            part = next(self._parts, None)
-            if part is None:
-                break
+    def _lines(self, parts: Iterable[Runs]) -> Iterator[str]:
+        for part in parts:
             self.block_count += part.block_count
-            lines = [f"{start} {count}\n" for start, count in zip(part.starts, part.counts, strict=True)]
-            self._text += "".join(lines).encode()
-        end = len(self._text) if size < 0 else size
-        taken = bytes(self._text[:end])
-        del self._text[:end]
-        return taken
+            yield "".join(f"{start} {count}\n" for start, count in zip(part.starts, part.counts, strict=True))
 
 
 AGENTS_PREFIX = "agents/"

@@ -24,6 +24,7 @@ from botocore.exceptions import (
 from rewarm.domain.errors import (
     AccessDeniedError,
     AgentUnreachableError,
+    BlockTokenError,
     CapacityUnavailableError,
     DeviceInUseError,
     ModificationPostponedError,
@@ -62,7 +63,7 @@ def _codes(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_LIST_BLOCKS = frozenset({"ListSnapshotBlocks", "ListChangedBlocks"})
+_READ_BLOCKS = frozenset({"ListSnapshotBlocks", "ListChangedBlocks", "GetSnapshotBlock"})
 _RULES = (
     _Rule(
         ThrottledError,
@@ -119,8 +120,11 @@ _RULES = (
     _Rule(
         SnapshotNotFoundError, _codes("InvalidAMIID.NotFound InvalidAMIID.Malformed InvalidAMIID.Unavailable")
     ),
-    _Rule(SnapshotNotFoundError, _codes("ResourceNotFoundException"), _LIST_BLOCKS),
-    _Rule(SnapshotNotUsableError, _codes("ValidationException ConflictException"), _LIST_BLOCKS),
+    _Rule(SnapshotNotFoundError, _codes("ResourceNotFoundException"), _READ_BLOCKS),
+    _Rule(
+        BlockTokenError, _codes("ValidationException"), frozenset({"GetSnapshotBlock"}), "invalid_block_token"
+    ),
+    _Rule(SnapshotNotUsableError, _codes("ValidationException ConflictException"), _READ_BLOCKS),
     _Rule(
         SnapshotNotUsableError,
         _codes("InvalidSnapshot.InvalidState IncorrectState"),
@@ -155,8 +159,9 @@ def code_of(error: ClientError) -> str:
 
 
 def message_of(error: ClientError) -> str:
-    """AWS's error message."""
-    return str(error.response.get("Error", {}).get("Message", ""))
+    """AWS's error message, with the reason that EBS direct APIs give apart from it."""
+    reason = error.response.get("Reason")
+    return str(error.response.get("Error", {}).get("Message", "")) + (f" ({reason})" if reason else "")
 
 
 def in_our_words(error: ClientError | BotoCoreError) -> RestoreError:

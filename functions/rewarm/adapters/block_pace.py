@@ -2,8 +2,8 @@
 
 Each takes turns from two items of the table (see DynamoPace): the snapshot's, 1,000 a second, and the
 account's, as many as its quota has. A tenth of a second's turns are taken at once, so that a second costs ten
-writes of each. Where EBS throttles all the same, others read as well, who take no turns. Of so many answers, the
-share that was refused says by how much a reader is to be slower; then it becomes faster again bit by bit.
+writes of each. Where EBS throttles all the same, others read as well, who take no turns. Of so many answers,
+the share that was refused says by how much a reader is to be slower; then it becomes faster again bit by bit.
 """
 
 from __future__ import annotations

@@ -103,8 +103,13 @@ def price_list_client() -> Any:
 
 
 def block_list_client(threads: int, region: str | None = None) -> Any:
-    """One connection for each thread that lists blocks; trying again and the pace are theirs."""
-    once = {"mode": "standard", "total_max_attempts": 1}
-    ebs = _made("ebs", config=config(max_pool_connections=threads, retries=once), **_in(region))
+    """As `block_client`, for lists of which only the indices are needed."""
+    ebs = block_client(threads, region)
     ebs.meta.events.register("before-parse.ebs.ListSnapshotBlocks", keep_indices)
     return ebs
+
+
+def block_client(threads: int, region: str | None = None) -> Any:
+    """One connection for each thread that asks for blocks; trying again and the pace are theirs."""
+    once = {"mode": "standard", "total_max_attempts": 1}
+    return _made("ebs", config=config(max_pool_connections=threads, retries=once), **_in(region))

@@ -7,8 +7,8 @@ item takes a thousand writes a second of a kilobyte each (DynamoDB developer gui
 keys").
 
 The item `pace#describe` says until when EC2's calls are given away, and other items of this kind say the same
-of other quotas. This is the generic cell rate algorithm, as one number: each who begins moves it on by the time
-that its calls need, and begins when they are due. The burst that is allowed needs no waiting.
+of other quotas. This is the generic cell rate algorithm, as one number: each who begins moves it on by the
+time that its calls need, and begins when they are due. The burst that is allowed needs no waiting.
 """
 
 from __future__ import annotations

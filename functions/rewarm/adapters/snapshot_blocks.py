@@ -20,13 +20,12 @@ import threading
 import time
 from array import array
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rewarm.adapters.aws_errors import naming_errors
+from rewarm.adapters.side_by_side import in_order
 from rewarm.domain.errors import (
     RequestRefusedError,
     ServiceUnavailableError,
@@ -219,23 +218,14 @@ class BlockLister:
         stop = -(-first.volume_size_gib * GIB // BLOCK_BYTES)
         start = first.indices[-1] + 1 if first.indices else 0
         expected = stop if full_size_bytes is None else -(-full_size_bytes // BLOCK_BYTES)
-        yield from self._in_order(snapshot_id, ranges(start, stop, expected, self._threads))
-
-    def _in_order(self, snapshot_id: str, parts: Iterator[tuple[int, int]]) -> Iterator[Runs]:
-        """Many ranges at once, few ahead of what was handed on; whoever stops listening stops them all."""
-        ended = threading.Event()
-        waiting: deque[Future[Runs]] = deque()
-        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="list-blocks")
-        try:
-            for part in parts:
-                waiting.append(pool.submit(self._range, snapshot_id, *part, ended))
-                if len(waiting) >= _LOOK_AHEAD:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            ended.set()
-            pool.shutdown(cancel_futures=True)
+        parts = ranges(start, stop, expected, self._threads)
+        # Many ranges at once, few ahead of what was handed on.
+        yield from in_order(
+            lambda part, ended: self._range(snapshot_id, *part, ended),
+            parts,
+            threads=self._threads,
+            look_ahead=_LOOK_AHEAD,
+        )
 
     def _range(self, snapshot_id: str, start: int, stop: int, ended: threading.Event) -> Runs:
         """The written blocks from `start` up to `stop`, which is not included."""

@@ -1,5 +1,13 @@
 """The JSON that crosses borders: the request, what each step is sent and what it answers."""
 
+from rewarm.contracts.copying import (
+    CopyBlocksResult,
+    CopyShardEvent,
+    CopyShardResult,
+    JoinPartsEvent,
+    ListBlocksEvent,
+    ListBlocksResult,
+)
 from rewarm.contracts.events import (
     AnnounceEvent,
     AttachVolumeEvent,
@@ -135,6 +143,9 @@ __all__ = [
     "ConfirmReadinessResult",
     "Confirmation",
     "CopiedSnapshot",
+    "CopyBlocksResult",
+    "CopyShardEvent",
+    "CopyShardResult",
     "CostPart",
     "CreateVolumeEvent",
     "CreateVolumeResult",
@@ -147,9 +158,12 @@ __all__ = [
     "FleetShare",
     "HistogramBin",
     "InitializationSignals",
+    "JoinPartsEvent",
     "KeepResultEvent",
     "KeepResultResult",
     "LatencyMs",
+    "ListBlocksEvent",
+    "ListBlocksResult",
     "LivingSource",
     "LoadPlanEvent",
     "LoadPlanResult",

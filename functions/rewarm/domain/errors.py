@@ -110,6 +110,18 @@ class SnapshotNotUsableError(RestoreError):
     """The snapshot is pending, in error, archived or out of reach."""
 
 
+class BlockTokenError(RestoreError):
+    """EBS does not take the token of a block any more, or the snapshot has not got the block."""
+
+
+class BlockDamagedError(RestoreError):
+    """A block of a snapshot came several times with bytes of another SHA-256; the message names it."""
+
+
+class PartMissingError(RestoreError):
+    """A part of a manifest is not in the bucket any more."""
+
+
 class TargetNotFoundError(RestoreError):
     """The instance or Availability Zone of the target does not exist."""
 

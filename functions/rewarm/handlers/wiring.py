@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from rewarm.adapters import clients
+from rewarm.adapters import block_reads, clients
 from rewarm.adapters.artifacts import S3Artifacts
-from rewarm.adapters.changed_blocks import EbsSnapshotBlocks
+from rewarm.adapters.block_pace import DynamoBlockPaces
+from rewarm.adapters.block_reads import EbsBlockReader
+from rewarm.adapters.changed_blocks import EbsBlockLists, EbsSnapshotBlocks
 from rewarm.adapters.executions import (
     AwsInventory,
     DynamoWaiters,
@@ -26,6 +28,7 @@ from rewarm.adapters.history import DynamoHistory
 from rewarm.adapters.holds import DynamoHolds, DynamoPace
 from rewarm.adapters.instances import Ec2Instances, SsmCommands
 from rewarm.adapters.messages import Channel, ChatTopic, EventBus, MessageFanOut, NotificationTopic
+from rewarm.adapters.packs import S3Packs
 from rewarm.adapters.page_links import DynamoPageLinks
 from rewarm.adapters.performance import (
     CloudTrailCalls,
@@ -165,6 +168,27 @@ def clean_up() -> CleanUpPorts:
 def snapshot_blocks() -> EbsSnapshotBlocks:
     """Port SnapshotBlocks."""
     return EbsSnapshotBlocks(clients.block_list_client(1))
+
+
+@cache
+def _blocks_client(region: str) -> Any:
+    return clients.block_client(block_reads.THREADS, region)
+
+
+def block_lists() -> EbsBlockLists:
+    """Port BlockLists."""
+    return EbsBlockLists(_blocks_client, lambda region: clients.client("service-quotas", region))
+
+
+def block_reader() -> EbsBlockReader:
+    """Port BlockReader."""
+    paces = DynamoBlockPaces(_client("dynamodb"), settings.restores_table, time.time, pause)
+    return EbsBlockReader(_blocks_client, paces, pause)
+
+
+def packs() -> S3Packs:
+    """Port PackStore."""
+    return S3Packs(clients.s3_client(), settings.artifacts_bucket)
 
 
 def metrics() -> CloudWatchMetrics:

@@ -39,7 +39,7 @@ def run_map(service: StepFunctions, execution: Execution, visit: Visit, value: C
     results = f"{writer['Prefix']}/{run}"
     places = (f"{reader['Bucket']}/{reader['Key']}", f"{writer['Bucket']}/{results}")
     service.may_map(execution.machine.arn, *places)
-    waiting = _items(reader)
+    waiting = [_selected(visit, value, item) for item in _items(reader, state["ItemReader"]["ReaderConfig"])]
     children = _Children()
     machine = replace(execution.machine, definition={**state["ItemProcessor"], "QueryLanguage": "JSONata"})
     try:
@@ -85,15 +85,24 @@ class _Children:
         self._next.settle(child)
 
 
-def _items(reader: Json) -> list[Any]:
+def _selected(visit: Visit, value: Callable[..., Any], item: Any) -> Any:
+    """What the child gets. Raises StateError."""
+    selector = visit.state.get("ItemSelector")
+    if selector is not None:
+        scope = replace(visit.scope, item={"Item": {"Value": item}})
+        item = value(replace(visit, scope=scope), selector)
+    if len(json.dumps(item).encode()) > ITEM_BYTES:
+        raise StateError("States.ItemReaderFailed", "an item is larger than the input of an execution")
+    return item
+
+
+def _items(reader: Json, config: Json) -> list[Any]:
     found = _bucket().get_object(reader["Bucket"], reader["Key"])
     if found is None:
         raise StateError("States.ItemReaderFailed", f"there is no object {reader['Key']}")
-    items = json.loads(found.value)
-    for item in items:
-        if len(json.dumps(item).encode()) > ITEM_BYTES:
-            raise StateError("States.ItemReaderFailed", "an item is larger than the input of an execution")
-    return list(items)
+    if config["InputType"] == "JSONL":
+        return [json.loads(line) for line in found.value.splitlines()]
+    return list(json.loads(found.value))
 
 
 def _is_exceeded(failed: int, total: int, percentage: float | None, count: int | None) -> bool:

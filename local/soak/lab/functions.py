@@ -29,7 +29,7 @@ from local.soak.lab.scheduler import Fiber, FiberEnded, Scheduler
 from local.soak.lab.template import DEFAULT_TIMEOUT_SECONDS, FunctionResource, Stack, stack
 from local.soak.lab.transport import Call, Desk, Refusal, Switchboard
 from rewarm import observability
-from rewarm.adapters import artifacts, snapshot_blocks
+from rewarm.adapters import artifacts, side_by_side
 from rewarm.adapters.snapshot_blocks import REQUESTS_PER_SECOND, Pacer
 
 Handler = Callable[[Any, Any], Any]
@@ -205,22 +205,22 @@ def lambda_environment(chance: random.Random) -> Iterator[None]:
     for value, own in _AS_IMPORTED:
         vars(value).clear()
         vars(value).update({name: _own_copy(item) for name, item in own.items()})
-    state, threads, silenced = random.getstate(), artifacts._UPLOAD.use_threads, logging.root.manager.disable
+    state, threads, silenced = random.getstate(), artifacts.UPLOAD.use_threads, logging.root.manager.disable
     with ExitStack() as patches:
         patches.enter_context(mock.patch.dict(os.environ, _environment(stack())))
         patches.enter_context(mock.patch("uuid.uuid4", _new_id))
         patches.enter_context(mock.patch.object(_IDS, "chance", chance))
         patches.enter_context(SWITCHBOARD.in_force())
-        patches.enter_context(mock.patch.object(snapshot_blocks, "ThreadPoolExecutor", AtOnce))
+        patches.enter_context(mock.patch.object(side_by_side, "ThreadPoolExecutor", AtOnce))
         patches.enter_context(mock.patch.object(observability, "single_metric", no_metric))
         random.seed(chance.getrandbits(64))
-        artifacts._UPLOAD.use_threads = False
+        artifacts.UPLOAD.use_threads = False
         logging.disable(logging.WARNING)
         try:
             yield
         finally:
             logging.disable(silenced)
-            artifacts._UPLOAD.use_threads = threads
+            artifacts.UPLOAD.use_threads = threads
             random.setstate(state)
 
 

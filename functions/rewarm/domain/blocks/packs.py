@@ -21,7 +21,7 @@ _SKIPPED_FRAME = 0x184D2A50
 """The first of the frames that zstd skips (RFC 8878, 3.1.2)."""
 LINES_OF_A_PART = 30_000
 """Of zeros and samples: a part has at most 4 MiB, and such a line at most 128 bytes."""
-Line = Mapping[str, str | int | bool | None]
+Line = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class ManifestHead:
         end = {
             "end": True,
             "packs": sum("pack" in one for one in lines),
-            "blocks": sum(int(one.get("blocks") or one.get("count") or 0) for one in lines),
+            "blocks": sum(int(str(one.get("blocks") or one.get("count") or 0)) for one in lines),
             "sha256": hashlib.sha256(text).hexdigest(),
             "next": following,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -14,6 +15,8 @@ MOST_BLOCKS, FEWEST_BLOCKS = 512, 64
 """Of a shard. 512 blocks are 256 MiB at most, which a function holds twice."""
 SIDE_BY_SIDE = 10
 """Functions that read one snapshot at once: each then reads some 50 MiB/s of the 1,000 blocks a second."""
+SAMPLES_OF_A_LOOK = 8
+"""Blocks that one request of a list gives; more of them would be neighbours."""
 _LOOK_AHEAD = SIDE_BY_SIDE * MOST_BLOCKS
 
 
@@ -62,6 +65,8 @@ def without(blocks: Iterable[ListedRange], others: Iterator[ChangedBlock]) -> It
             if other is None or other.index != block.index:
                 kept.append(block)
         yield ListedRange(kept, found.requests)
+    for _ in others:
+        pass  # Whoever counts them hears of all.
 
 
 def cut(blocks: Iterator[ChangedBlock]) -> Iterator[list[ChangedBlock]]:
@@ -74,3 +79,24 @@ def cut(blocks: Iterator[ChangedBlock]) -> Iterator[list[ChangedBlock]]:
         size = min(MOST_BLOCKS, max(FEWEST_BLOCKS, -(-len(ahead) // SIDE_BY_SIDE)))
         for begin in range(0, len(ahead), size):
             yield ahead[begin : begin + size]
+
+
+def sample_places(count: int, volume_blocks: int, chance: int) -> Iterator[int]:
+    """The blocks from which to look for some that are compared: evenly over the volume, and then its first.
+
+    What lies behind the last written block has none, and most volumes are filled from the front.
+    """
+    looks = -(-count // SAMPLES_OF_A_LOOK)
+    for look in range(looks):
+        yield (chance + look * volume_blocks // looks) % volume_blocks
+    yield 0
+
+
+def unchanged(blocks: Iterable[ChangedBlock], *changed: Runs) -> list[ChangedBlock]:
+    """Those that are in none of the lists."""
+    return [block for block in blocks if not any(_has(runs, block.index) for runs in changed)]
+
+
+def _has(runs: Runs, index: int) -> bool:
+    at = bisect_right(runs.starts, index) - 1
+    return at >= 0 and index < runs.starts[at] + runs.counts[at]

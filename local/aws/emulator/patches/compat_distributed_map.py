@@ -1,9 +1,10 @@
 """A Distributed Map evaluates JSONata, stops when it should, and writes its results.
 
-Why: the emulator reads ItemReader and MaxConcurrency as JSONPath only. It starts every item although the
-execution was stopped or too many have failed, and it has no ResultWriter. On AWS a Map Run ends with the
-execution that started it, and as soon as more items have failed than it tolerates (Step Functions developer
-guide, "Using Map state in Distributed mode", "Setting failure thresholds for Distributed Map states").
+Why: the emulator reads ItemReader, ItemSelector and MaxConcurrency as JSONPath only, and no JSON lines. It
+starts every item although the execution was stopped or too many have failed, and it has no ResultWriter. On
+AWS a Map Run ends with the execution that started it, and as soon as more items have failed than it tolerates
+(Step Functions developer guide, "Using Map state in Distributed mode", "Setting failure thresholds for
+Distributed Map states", "ItemReader").
 """
 
 from __future__ import annotations
@@ -39,7 +40,16 @@ def apply() -> None:
             return states._apply_jsonata_template(part, raw_input, context)
 
         reader, writer = (value(state[name]["Arguments"]) for name in ("ItemReader", "ResultWriter"))
-        items = json.loads(states._s3_object_text(reader["Bucket"], reader["Key"]))
+        text = states._s3_object_text(reader["Bucket"], reader["Key"])
+        is_lines = state["ItemReader"]["ReaderConfig"]["InputType"] == "JSONL"
+        items = [json.loads(line) for line in text.splitlines()] if is_lines else json.loads(text)
+        if "ItemSelector" in state:
+            items = [
+                states._apply_jsonata_template(
+                    state["ItemSelector"], raw_input, {**context, "Map": {"Item": {"Value": item}}}
+                )
+                for item in items
+            ]
         tolerated = [value(state.get(f"ToleratedFailure{name}")) for name in ("Percentage", "Count")]
         map_run = _MapRun(states, state, processor, execution, context)
         try:

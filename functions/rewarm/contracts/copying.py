@@ -1,0 +1,114 @@
+"""What the state machine copy-blocks takes and answers, and the events of its states."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, Instant, StepEvent
+
+SnapshotId = Annotated[str, Field(pattern="^snap-[0-9a-f]+$")]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Delta(Contract):
+    """What is to be written to a volume, so that it becomes equal to a snapshot."""
+
+    snapshot_id: SnapshotId
+    volume_id: Annotated[str, Field(pattern="^vol-[0-9a-f]+$")]
+    volume_bytes: Annotated[int, Field(gt=0)]
+    index: Count = Field(description="Of the volume in its restore.")
+    region: str | None = Field(description="The snapshots' Region; null for the stack's own.")
+    against: SnapshotId | None = Field(
+        description="The volume as it is: only blocks that differ are copied. Null for an empty volume: all "
+        "blocks that the snapshot has."
+    )
+    without: list[SnapshotId] = Field(
+        description="Blocks that differ in these snapshots are left out: the parts before have them."
+    )
+    first_part: Count = Field(description="The number of the first part that is written.")
+    goes_on: bool = Field(description="Whether further parts of the manifest follow, by another execution.")
+    samples: Annotated[int, Field(ge=0, le=16_384)] = Field(
+        description="So many blocks that are not written are named with their checksums."
+    )
+
+
+class DeltaRates(Contract):
+    """GetSnapshotBlock requests a second that EBS allows."""
+
+    snapshot_per_second: Annotated[int, Field(gt=0)]
+    account_per_second: Annotated[int, Field(gt=0)]
+
+
+class Shard(Contract):
+    """A line of the block list: what one function fetches, and one part of the manifest names."""
+
+    part: Count
+    samples: bool
+    """Whether these are blocks to be compared; else they are written."""
+    blocks: list[tuple[int, str]]
+    """Each with its token."""
+
+
+class ListBlocksEvent(StepEvent):
+    """What `List Blocks` takes."""
+
+    delta: Delta
+
+
+class ListBlocksResult(Contract):
+    """Where the block list is, and what is in it."""
+
+    bucket: str
+    items_key: str
+    results_prefix: str
+    max_concurrency: int
+    rates: DeltaRates
+    shards: Count
+    next_part: Count
+    """The first number that is left for further parts."""
+    blocks: Count
+    """To be written, zeros too."""
+    zeros: Count
+    blocks_total: Count
+    """With those that were left out."""
+    samples: Count
+    list_calls: Count
+
+
+class CopyShardEvent(StepEvent):
+    """What `Copy Shard` takes."""
+
+    delta: Delta
+    listed: ListBlocksResult
+    shard: Shard
+
+
+class CopyShardResult(Contract):
+    """What became of a shard; the manifest has the rest."""
+
+    part: Count
+
+
+class JoinPartsEvent(StepEvent):
+    """What `Join Parts` takes."""
+
+    delta: Delta
+    listed: ListBlocksResult
+    started_at: Instant
+
+
+class CopyBlocksResult(Contract):
+    """The output of the execution."""
+
+    manifest_key: str
+    """Of the first part."""
+    next_part: Count
+    blocks: Count
+    zeros: Count
+    samples: Count
+    packs: Count
+    packed_bytes: Count
+    list_calls: Count
+    seconds: float

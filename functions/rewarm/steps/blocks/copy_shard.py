@@ -1,0 +1,106 @@
+"""State `Copy Shard`: fetches the blocks of a shard, writes its pack, and then its part of the manifest.
+
+The pack's name says which blocks it has. So a further try, a redrive, or another volume that needs the same
+blocks finds the pack, and only writes its part, with addresses that are valid from now on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rewarm.contracts.copying import CopyShardEvent, CopyShardResult
+from rewarm.domain.blocks.changed import ChangedBlock
+from rewarm.domain.blocks.packs import (
+    Line,
+    ManifestHead,
+    PackedBlock,
+    PackFacts,
+    pack_line,
+    pack_name,
+    packed,
+    sample_line,
+)
+from rewarm.domain.blocks.shards import ReadRates
+from rewarm.domain.errors import BlockTokenError
+from rewarm.domain.model import BLOCK_BYTES
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.blocks import BlockLists, BlockReader, PackStore
+from rewarm.steps.blocks.keys import PACK_FRESH, address, pack_key, part_key
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyShardPorts:
+    """The ports that copy_shard needs."""
+
+    lists: BlockLists
+    reader: BlockReader
+    packs: PackStore
+    artifacts: Artifacts
+    region: str
+
+
+def copy_shard(event: CopyShardEvent, ports: CopyShardPorts) -> CopyShardResult:
+    """Raises BlockDamagedError, BlockTokenError, SnapshotNotFoundError, AccessDeniedError, ThrottledError."""
+    delta, shard = event.delta, event.shard
+    blocks = [ChangedBlock(index, token, None) for index, token in shard.blocks]
+    lines: list[Line]
+    if shard.samples:
+        lines = [sample_line(block) for block in _read(event, blocks, ports)]
+    else:
+        key = pack_key(delta.snapshot_id, pack_name(block.index for block in blocks))
+        facts = ports.packs.pack(key, made_after=event.now - PACK_FRESH) or _made(key, event, blocks, ports)
+        lines = [pack_line(address(key, ports.artifacts), facts)]
+    head = ManifestHead(delta.volume_id, delta.snapshot_id, delta.volume_bytes, event.listed.blocks_total)
+    following = address(part_key(event.restore_id, delta.index, shard.part + 1), ports.artifacts)
+    own = part_key(event.restore_id, delta.index, shard.part)
+    ports.packs.put_text(own, [head.part(shard.part, lines, following)])
+    return CopyShardResult(part=shard.part)
+
+
+def _made(
+    key: str, event: CopyShardEvent, blocks: Sequence[ChangedBlock], ports: CopyShardPorts
+) -> PackFacts:
+    data, facts = packed(_read(event, blocks, ports))
+    ports.packs.put_pack(key, data, facts, made_at=event.now)
+    return facts
+
+
+def _read(event: CopyShardEvent, blocks: Sequence[ChangedBlock], ports: CopyShardPorts) -> list[PackedBlock]:
+    """With new tokens where those of the list have expired, which they do after 7 days."""
+    try:
+        return _read_once(event, blocks, ports)
+    except BlockTokenError:
+        return _read_once(event, _listed_again(event, ports), ports)
+
+
+def _read_once(
+    event: CopyShardEvent, blocks: Sequence[ChangedBlock], ports: CopyShardPorts
+) -> list[PackedBlock]:
+    delta, rates = event.delta, event.listed.rates
+    return list(
+        ports.reader.read(
+            delta.snapshot_id,
+            blocks,
+            volume_bytes=delta.volume_bytes,
+            region=delta.region or ports.region,
+            rates=ReadRates(rates.snapshot_per_second, rates.account_per_second),
+        )
+    )
+
+
+def _listed_again(event: CopyShardEvent, ports: CopyShardPorts) -> list[ChangedBlock]:
+    delta = event.delta
+    wanted = [index for index, _ in event.shard.blocks]
+    ranges = ports.lists.listed(
+        delta.snapshot_id,
+        against=None if event.shard.samples else delta.against,
+        volume_bytes=(wanted[-1] + 1) * BLOCK_BYTES,
+        region=delta.region or ports.region,
+        start_block=wanted[0],
+    )
+    tokens = {block.index: block for found in ranges for block in found.blocks}
+    missing = [index for index in wanted if index not in tokens]
+    if missing:
+        raise BlockTokenError(f"{delta.snapshot_id}: block {missing[0]} is not listed any more")
+    return [tokens[index] for index in wanted]

@@ -1,0 +1,177 @@
+"""copy-blocks in the fast lab: real bytes of snapshots, and the real agent that applies what was written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from local.aws.region.faults import FaultRule
+from local.soak.lab.execution import Execution
+from local.soak.lab.lab import FastLab
+from local.soak.lab.services import backend
+from tests.support.tree import ROOT
+
+Json = dict[str, Any]
+BLOCK, BLOCKS = 524_288, 2_048
+VOLUME, GOOD, NEWEST, EVIDENCE = (
+    "vol-0123456789abcdef0", "snap-0000000000000aaaa", "snap-0000000000000bbbb", "snap-0000000000000cccc",
+)  # fmt: skip
+
+
+@pytest.fixture
+def lab() -> Iterator[FastLab]:
+    with FastLab(seed=3) as made:
+        yield made
+
+
+def block(seed: str) -> bytes:
+    """Some bytes; half of them cannot be compressed."""
+    return hashlib.shake_256(seed.encode()).digest(BLOCK // 2).ljust(BLOCK, b"x")
+
+
+def image(path: Path, held: dict[int, str]) -> Path:
+    with path.open("wb") as file:
+        os.truncate(file.fileno(), BLOCKS * BLOCK)
+        for index, seed in held.items():
+            os.pwrite(file.fileno(), block(seed), index * BLOCK)
+    return path
+
+
+def snapshots(lab: FastLab, folder: Path) -> dict[str, Path]:
+    """The good snapshot, a newer one, and one of the volume as it is: more blocks differ each time."""
+    good = {index: f"good {index}" for index in (*range(150), 700, 2_047)}
+    newest = {**good, **{index: f"newest {index}" for index in (*range(20, 130), 300, 301)}}
+    now = {**newest, **{index: f"now {index}" for index in (3, 120, 302, 900)}}
+    del now[700]
+    found = {}
+    for snapshot_id, held in ((GOOD, good), (NEWEST, newest), (EVIDENCE, now)):
+        found[snapshot_id] = image(folder / snapshot_id, held)
+        lab.region.add_snapshot(
+            snapshot_id=snapshot_id, size_gib=1, volume_id=VOLUME, path=found[snapshot_id],
+            extents=[(index, 1) for index in sorted(held)],
+        )  # fmt: skip
+    return found
+
+
+def delta(**changes: Any) -> Json:
+    return {
+        "snapshotId": GOOD, "volumeId": VOLUME, "volumeBytes": BLOCKS * BLOCK, "index": 0, "region": None,
+        "against": EVIDENCE, "without": [], "firstPart": 0, "goesOn": False, "samples": 0, **changes,
+    }  # fmt: skip
+
+
+def copied(lab: FastLab, name: str, **changes: Any) -> Execution:
+    machine = lab.machine("CopyBlocksStateMachine")
+    data = {"restoreId": "restore-1", "delta": delta(**changes)}
+    return lab.finish(lab.states.start(machine, name, data))
+
+
+def succeeded(lab: FastLab, name: str, **changes: Any) -> Json:
+    execution = copied(lab, name, **changes)
+    assert execution.status == "SUCCEEDED", (execution.error, execution.cause, execution.failures)
+    return dict(execution.output)
+
+
+@pytest.fixture
+def bucket(lab: FastLab) -> Iterator[str]:
+    """The bucket on loopback; the address of its objects."""
+    name, objects = lab.stack.buckets[0], backend("s3")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = objects.get_object(name, self.path.split("?")[0].lstrip("/"))
+            self.send_response(200 if found else 404)
+            self.end_headers()
+            self.wfile.write(found.value if found else b"")
+
+        def log_message(self, *_args: Any) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def on_loopback(lab: FastLab, address: str) -> None:
+    """Presigned addresses lead to the bucket's host on AWS; the manifest's are changed, and its checksums."""
+    name, objects = lab.stack.buckets[0], backend("s3")
+    for key in list(objects.get_bucket(name).keys.values()):
+        if "/part-" not in key.name:
+            continue
+        *lines, end = re.sub(r"https://[^/]+", address, key.value.decode()).splitlines()
+        text = "".join(f"{line}\n" for line in lines)
+        last = {**json.loads(end), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+        objects.put_object(name, key.name, f"{text}{json.dumps(last)}\n".encode())
+
+
+def applied(volume: Path, manifest: str, folder: Path) -> Json:
+    """What the agent says."""
+    agent = ROOT / "warmer" / "build" / "warmer"
+    done = subprocess.run(
+        [agent, "apply", volume, "--image", "--volume", VOLUME, "--manifest", manifest,
+         "--state", folder / "state", "--progress", "json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr + done.stdout
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_the_agent_makes_a_damaged_volume_equal_to_the_snapshot(
+    lab: FastLab, tmp_path: Path, bucket: str
+) -> None:
+    images = snapshots(lab, tmp_path)
+    first = succeeded(lab, "first", against=NEWEST, goesOn=True)
+    second = succeeded(lab, "second", without=[NEWEST], firstPart=first["nextPart"], samples=16)
+    assert (first["blocks"], first["zeros"], first["packs"]) == (112, 2, 2)
+    assert (second["blocks"], second["zeros"], second["packs"], second["samples"]) == (4, 2, 1, 16)
+    assert first["packedBytes"] < 110 * BLOCK * 0.6
+    on_loopback(lab, bucket)
+    volume = images[EVIDENCE]
+    result = applied(volume, f"{bucket}/{first['manifestKey']}", tmp_path)
+    assert (result["verdict"], result["blocksWritten"], result["samples"]) == ("applied", 116, 16)
+    assert volume.read_bytes() == images[GOOD].read_bytes()
+
+
+def test_an_empty_volume_gets_all_blocks_of_the_snapshot(lab: FastLab, tmp_path: Path, bucket: str) -> None:
+    images = snapshots(lab, tmp_path)
+    volume = image(tmp_path / "empty", {})
+    result = succeeded(lab, "direct", against=None)
+    assert (result["blocks"], result["zeros"], result["listCalls"]) == (152, 0, 1)
+    on_loopback(lab, bucket)
+    applied(volume, f"{bucket}/{result['manifestKey']}", tmp_path)
+    assert volume.read_bytes() == images[GOOD].read_bytes()
+
+
+def test_a_further_execution_fetches_only_what_is_missing(lab: FastLab, tmp_path: Path) -> None:
+    snapshots(lab, tmp_path)
+    damaged = FaultRule("block:data", effect="corrupt", when={"BlockIndex": 100}, times=None)
+    lab.region.faults.add(damaged)
+    failed = copied(lab, "damaged", against=NEWEST)
+    assert (failed.status, failed.error) == ("FAILED", "States.ExceedToleratedFailureThreshold")
+    (child,) = [one for one in lab.states.executions.values() if one.is_child and one.status == "FAILED"]
+    assert child.error == "BlockDamagedError"
+    assert "block 100 of" in child.cause
+    lab.region.faults.clear()
+    before = lab.calls["Copy Shard", "ebs", "GetSnapshotBlock"]
+    succeeded(lab, "again", against=NEWEST)
+    assert lab.calls["Copy Shard", "ebs", "GetSnapshotBlock"] - before == 46, "those of one of two shards"
+
+
+def test_snapshots_of_two_volumes_cannot_be_compared(lab: FastLab, tmp_path: Path) -> None:
+    snapshots(lab, tmp_path)
+    lab.region.add_snapshot(snapshot_id="snap-0000000000000dddd", size_gib=1)
+    failed = copied(lab, "unrelated", against="snap-0000000000000dddd")
+    assert failed.error == "SnapshotNotUsableError"
+    assert "UNRELATED_SNAPSHOTS" in failed.cause
