@@ -63,6 +63,7 @@ ROOM_MAY_USE = {
             "volume",
             "warm",
         },
+        "blocks": {"record"},
         "fleet": {"plan", "record", "select"},
         "performance": {"record"},
         "plan": {"record", "request", "select"},

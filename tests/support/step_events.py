@@ -212,8 +212,8 @@ DELTA: dict[str, Any] = {
 }
 LISTED: dict[str, Any] = {
     "bucket": "artifacts",
-    "itemsKey": "deltas/restores/restore-1/volumes/0/blocks-000000.jsonl",
-    "resultsPrefix": "deltas/restores/restore-1/volumes/0/results-000000",
+    "itemsKey": "deltas/restore-1/0/blocks-000000.jsonl",
+    "resultsPrefix": "deltas/restore-1/0/results-000000",
     "maxConcurrency": 10,
     "rates": {"snapshotPerSecond": 1_000, "accountPerSecond": 5_000},
     "shards": 1,

@@ -47,6 +47,21 @@ def image(path: Path, held: dict[int, str]) -> Path:
     return path
 
 
+def contents(path: Path) -> dict[int, bytes]:
+    """The blocks that are not zeros; holes of the file are passed over."""
+    found, at = {}, 0
+    with path.open("rb") as file:
+        while True:
+            try:
+                at = os.lseek(file.fileno(), at, os.SEEK_DATA) // BLOCK
+            except OSError:
+                return found
+            data = os.pread(file.fileno(), BLOCK, at * BLOCK)
+            if data.strip(b"\0"):
+                found[at] = data
+            at = (at + 1) * BLOCK
+
+
 def snapshots(lab: FastLab, folder: Path) -> dict[str, Path]:
     """The good snapshot, a newer one, and one of the volume as it is: more blocks differ each time."""
     good = {index: f"good {index}" for index in (*range(150), 700, 2_047)}
@@ -141,7 +156,7 @@ def test_the_agent_makes_a_damaged_volume_equal_to_the_snapshot(
     volume = images[EVIDENCE]
     result = applied(volume, f"{bucket}/{first['manifestKey']}", tmp_path)
     assert (result["verdict"], result["blocksWritten"], result["samples"]) == ("applied", 116, 16)
-    assert volume.read_bytes() == images[GOOD].read_bytes()
+    assert contents(volume) == contents(images[GOOD])
 
 
 def test_an_empty_volume_gets_all_blocks_of_the_snapshot(lab: FastLab, tmp_path: Path, bucket: str) -> None:
@@ -151,7 +166,7 @@ def test_an_empty_volume_gets_all_blocks_of_the_snapshot(lab: FastLab, tmp_path:
     assert (result["blocks"], result["zeros"], result["listCalls"]) == (152, 0, 1)
     on_loopback(lab, bucket)
     applied(volume, f"{bucket}/{result['manifestKey']}", tmp_path)
-    assert volume.read_bytes() == images[GOOD].read_bytes()
+    assert contents(volume) == contents(images[GOOD])
 
 
 def test_a_further_execution_fetches_only_what_is_missing(lab: FastLab, tmp_path: Path) -> None:

@@ -1,6 +1,4 @@
 """How the blocks of a snapshot get into packs, which the agent writes to a volume.
 
 States: List Blocks, Copy Shard, Join Parts.
-
-- keys: where lists, packs and parts of the manifest are in the bucket
 """

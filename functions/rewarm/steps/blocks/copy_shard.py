@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from rewarm.contracts.copying import CopyShardEvent, CopyShardResult
 from rewarm.domain.blocks.changed import ChangedBlock
@@ -26,7 +27,10 @@ from rewarm.domain.errors import BlockTokenError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import BlockLists, BlockReader, PackStore
-from rewarm.steps.blocks.keys import PACK_FRESH, address, pack_key, part_key
+from rewarm.steps.record.bucket import delta_address, pack_key, part_key
+
+PACK_FRESH = timedelta(hours=12)
+"""A pack that is older is made again: S3 deletes it before a slow volume has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +54,9 @@ def copy_shard(event: CopyShardEvent, ports: CopyShardPorts) -> CopyShardResult:
     else:
         key = pack_key(delta.snapshot_id, pack_name(block.index for block in blocks))
         facts = ports.packs.pack(key, made_after=event.now - PACK_FRESH) or _made(key, event, blocks, ports)
-        lines = [pack_line(address(key, ports.artifacts), facts)]
+        lines = [pack_line(delta_address(key, ports.artifacts), facts)]
     head = ManifestHead(delta.volume_id, delta.snapshot_id, delta.volume_bytes, event.listed.blocks_total)
-    following = address(part_key(event.restore_id, delta.index, shard.part + 1), ports.artifacts)
+    following = delta_address(part_key(event.restore_id, delta.index, shard.part + 1), ports.artifacts)
     own = part_key(event.restore_id, delta.index, shard.part)
     ports.packs.put_text(own, [head.part(shard.part, lines, following)])
     return CopyShardResult(part=shard.part)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rewarm.contracts.copying import CopyBlocksResult, JoinPartsEvent
 from rewarm.domain.errors import PartMissingError
 from rewarm.ports.blocks import PackStore
-from rewarm.steps.blocks.keys import part_key
+from rewarm.steps.record.bucket import part_key
 
 
 @dataclass(frozen=True, kw_only=True)

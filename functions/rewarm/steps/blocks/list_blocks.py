@@ -27,7 +27,7 @@ from rewarm.domain.blocks.shards import (
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import BlockLists, PackStore
-from rewarm.steps.blocks.keys import address, list_key, part_key, results_prefix
+from rewarm.steps.record.bucket import block_list_key, copy_results_prefix, delta_address, part_key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +56,14 @@ def list_blocks(event: ListBlocksEvent, ports: ListBlocksPorts) -> ListBlocksRes
     """Raises SnapshotNotFoundError, SnapshotNotUsableError, AccessDeniedError."""
     delta, lists = event.delta, _Lists()
     rates = ports.lists.rates(delta.region or ports.region)
-    items_key = list_key(event.restore_id, delta)
+    items_key = block_list_key(event.restore_id, delta.index, delta.first_part)
     ports.packs.put_text(items_key, _lines(event, lists, ports))
     zeros, total = lists.own.zeros.block_count, lists.own.changed.block_count
     blocks_total = total + lists.earlier.changed.block_count
     return ListBlocksResult(
         bucket=ports.bucket,
         items_key=items_key,
-        results_prefix=results_prefix(event.restore_id, delta),
+        results_prefix=copy_results_prefix(event.restore_id, delta.index, delta.first_part),
         max_concurrency=SIDE_BY_SIDE,
         rates=DeltaRates.model_validate(rates),
         shards=lists.shards,
@@ -129,6 +129,6 @@ def _write_end(event: ListBlocksEvent, lists: _Lists, total: int, ports: ListBlo
     for number, lines in enumerate(parts, start=part):
         key, following = (part_key(event.restore_id, delta.index, one) for one in (number, number + 1))
         is_last = number - part + 1 == len(parts)
-        next_address = address(following, ports.artifacts) if delta.goes_on or not is_last else None
+        next_address = delta_address(following, ports.artifacts) if delta.goes_on or not is_last else None
         ports.packs.put_text(key, [head.part(number, lines, next_address)])
     return part + len(parts)

@@ -1,7 +1,8 @@
 """The keys of the bucket, each named here only, and presigned links to the page of a restore.
 
 All that belongs to a restore lies below `restores/<restore id>/`, and what belongs to one of its volumes
-below the volume's index there. The agent's binaries have keys of their own (adapters/artifacts.py).
+below the volume's index there. Packs of blocks and their manifests, which S3 deletes after a day, lie below
+`deltas/`. The agent's binaries have keys of their own (adapters/artifacts.py).
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from rewarm.ports.artifacts import Artifacts
 ANSWER_SECONDS = 3_600
 """At most: a link ends earlier where the credentials of the function that signed it do (S3 user guide,
 "Sharing objects with presigned URLs"). GET /restores/{id} answers a new one."""
+
+DELTA_SECONDS = 43_200
+"""At most, like all of them: the agent writes packs for so long."""
 
 
 def agent_parameters(instance: Instance, artifacts: Artifacts, *, expires_seconds: int) -> dict[str, str]:
@@ -97,6 +101,35 @@ def fleet_plan_key(fleet_id: str, run: int) -> str:
 def fleet_results_prefix(fleet_id: str, run: int) -> str:
     """Where the Distributed Map of this run writes its results."""
     return f"{_restore(fleet_id)}/results-{run}"
+
+
+def pack_key(snapshot_id: str, name: str) -> str:
+    """A pack of blocks of a snapshot, which all volumes that become equal to it share."""
+    return f"deltas/{snapshot_id}/{name}"
+
+
+def part_key(restore_id: str, index: int, part: int) -> str:
+    """A part of the manifest of a volume. Each names the next one by its key, before that is there."""
+    return f"{_delta(restore_id, index)}/part-{part:06d}"
+
+
+def block_list_key(restore_id: str, index: int, first_part: int) -> str:
+    """The blocks to copy, a shard a line."""
+    return f"{_delta(restore_id, index)}/blocks-{first_part:06d}.jsonl"
+
+
+def copy_results_prefix(restore_id: str, index: int, first_part: int) -> str:
+    """Where the Distributed Map says what became of the shards."""
+    return f"{_delta(restore_id, index)}/results-{first_part:06d}"
+
+
+def delta_address(key: str, artifacts: Artifacts) -> str:
+    """Where the agent downloads a pack or a part."""
+    return artifacts.download_url(key, expires_seconds=DELTA_SECONDS)
+
+
+def _delta(restore_id: str, index: int) -> str:
+    return f"deltas/{restore_id}/{index}"
 
 
 def benchmark_key(benchmark_id: str) -> str:
