@@ -1,0 +1,46 @@
+"""Ways of copying blocks: what differs between two encrypted snapshots, and all blocks of one."""
+
+from __future__ import annotations
+
+from local import Json
+from local.soak.lab.endings import Ending
+from local.soak.lab.lab import FastLab
+from local.soak.trouble.interrupted_paths import PATHS
+from local.soak.trouble.paths import path
+
+__all__ = ["PATHS"]
+COPY = "CopyBlocksStateMachine"
+VOLUME_ID = "vol-0123456789abcdef0"
+KEY = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+HELD = ((0, 6), (1_000, 2))
+DAMAGED = ((4, 2), (700, 1))
+
+
+@path("copy-blocks")
+def _copy_blocks(lab: FastLab) -> Ending:
+    good, newest = (
+        lab.region.add_snapshot(
+            size_gib=1, volume_id=VOLUME_ID, extents=extents, layers=layers, encrypted=True, kms_key_id=KEY
+        )
+        for extents, layers in (
+            (HELD, ((HELD, "good"),)),
+            ((*HELD[:1], *DAMAGED[1:], *HELD[1:]), ((HELD, "good"), (DAMAGED, "damage"))),
+        )
+    )
+    differing = _copied(lab, "restore-1", good, newest)
+    return differing if differing.status != "copied" else _copied(lab, "restore-2", good, None)
+
+
+def _copied(lab: FastLab, restore_id: str, good: str, against: str | None) -> Ending:
+    delta: Json = {
+        "snapshotId": good, "volumeId": VOLUME_ID, "volumeBytes": 1 << 30, "index": 0, "region": None,
+        "against": against, "without": [], "firstPart": 0, "goesOn": False, "samples": 2,
+    }  # fmt: skip
+    begun = lab.states.start(lab.machine(COPY), restore_id, {"restoreId": restore_id, "delta": delta})
+    lab.finish(begun)
+    if begun.status == "SUCCEEDED":
+        return Ending("copied")
+    # The results of the Distributed Map say why a shard failed.
+    failed = [one for one in lab.executions(COPY) if one.is_child and one.status == "FAILED"]
+    told = failed[0] if failed else begun
+    return Ending("failed", told.error, told.cause)
