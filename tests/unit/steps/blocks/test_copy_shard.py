@@ -1,0 +1,98 @@
+"""A shard whose tokens have expired is listed again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from rewarm.contracts import CopyShardEvent
+from rewarm.domain.blocks.changed import ChangedBlock
+from rewarm.domain.blocks.packs import PackedBlock, PackFacts
+from rewarm.domain.blocks.shards import ListedRange
+from rewarm.domain.errors import BlockTokenError
+from rewarm.steps.blocks.copy_shard import CopyShardPorts, copy_shard
+from tests.support.fakes import FakeArtifacts
+from tests.support.step_events import DELTA, LISTED, NOW
+
+
+@dataclass
+class FakeLists:
+    """Port BlockLists, with new tokens."""
+
+    indices: list[int]
+    asked: list[Any] = field(default_factory=list)
+
+    def listed(self, snapshot_id: str, *, against: str | None, **place: Any) -> Iterator[ListedRange]:
+        self.asked.append((against, place["start_block"]))
+        yield ListedRange([ChangedBlock(index, "new", None) for index in self.indices], 1)
+
+
+class FakeReader:
+    """Port BlockReader, which takes new tokens only."""
+
+    def read(self, _snapshot_id: str, blocks: Sequence[ChangedBlock], **_options: Any) -> list[PackedBlock]:
+        if any(block.first_token != "new" for block in blocks):
+            raise BlockTokenError("the block token has expired")
+        return [PackedBlock(block.index, 524_288, "ab" * 32, b"frame") for block in blocks]
+
+
+@dataclass
+class FakePacks:
+    """Port PackStore."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    packs: dict[str, PackFacts] = field(default_factory=dict)
+
+    def put_text(self, key: str, lines: Iterable[str]) -> None:
+        self.texts[key] = "".join(lines)
+
+    def put_pack(self, key: str, data: bytes, facts: PackFacts, *, made_at: datetime) -> None:
+        assert len(data) == facts.size_bytes
+        assert made_at == NOW
+        self.packs[key] = facts
+
+    def pack(self, key: str, *, made_after: datetime) -> PackFacts | None:
+        assert made_after < NOW
+        return self.packs.get(key)
+
+
+def copied(lists: FakeLists, packs: FakePacks, *, samples: bool = False) -> list[Any]:
+    """The lines of the part."""
+    shard = {"part": 3, "samples": samples, "blocks": [(7, "old"), (9, "old")]}
+    event = CopyShardEvent.model_validate(
+        {"restore_id": "restore-1", "now": NOW, "delta": DELTA, "listed": LISTED, "shard": shard}
+    )
+    ports: Any = {
+        "lists": lists, "reader": FakeReader(), "packs": packs, "artifacts": FakeArtifacts(),
+        "region": "us-east-1",
+    }  # fmt: skip
+    copy_shard(event, CopyShardPorts(**ports))
+    return [json.loads(line) for line in packs.texts["deltas/restore-1/0/part-000003"].splitlines()]
+
+
+def test_expired_tokens_are_listed_again_and_the_part_names_the_next_one() -> None:
+    lists, packs = FakeLists([7, 8, 9]), FakePacks()
+    head, pack, end = copied(lists, packs)
+    assert lists.asked == [("snap-0123456789abcdef1", 7)]
+    assert (head["part"], head["volumeBytes"], pack["blocks"], end["packs"]) == (3, 1_073_741_824, 2, 1)
+    assert "part-000004" in end["next"]
+    copied(lists, packs)
+    assert len(lists.asked) == 1, "the pack was found"
+
+
+def test_samples_are_named_by_their_checksums() -> None:
+    lists = FakeLists([7, 9])
+    _, first, second, end = copied(lists, FakePacks(), samples=True)
+    assert lists.asked == [(None, 7)], "they are in no list of what differs"
+    assert (first["unchanged"], second["unchanged"], first["sha256"]) == (7, 9, "ab" * 32)
+    assert (end["packs"], end["blocks"]) == (0, 0)
+
+
+def test_a_block_that_is_listed_no_more_is_named() -> None:
+    with pytest.raises(BlockTokenError, match="block 9 is not listed"):
+        copied(FakeLists([7]), FakePacks())
