@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from local.tools.bench.applying import SPECS, apply_spec, check_apply
 from local.tools.bench.kills import check_kills, kill_line, kill_volume
 from local.tools.bench.options import Options
 from local.tools.bench.politeness import check_politeness
@@ -19,7 +20,7 @@ Tell = Callable[[str], None]
 
 def is_check(options: Options) -> bool:
     """Whether one of them is asked for."""
-    return options.check_politeness or bool(options.check_rate_limit or options.check_kill)
+    return options.check_politeness or options.apply or bool(options.check_rate_limit or options.check_kill)
 
 
 def tools_of_check(options: Options) -> list[str]:
@@ -38,7 +39,15 @@ def run_check(session: Session, options: Options, tell: Tell) -> dict[str, Any]:
         return {"politeness": _politeness(session, options, tell)}
     if options.check_rate_limit:
         return {"rate_limit": _rate_limit(session, options, options.check_rate_limit, tell)}
+    if options.apply:
+        return {"apply": _apply(session, options, tell)}
     return {"kills": _kills(session, options, options.check_kill or 0, tell)}
+
+
+def _apply(session: Session, options: Options, tell: Tell) -> list[dict[str, Any]]:
+    specs = [apply_spec(spec.limits, options.size_gib) for spec in SPECS]
+    tell("Blocks of a snapshot, written to a warm volume; of the limit is bytes / throughput by seconds:")
+    return check_apply(session, specs, options.rounds, tell)
 
 
 def _politeness(session: Session, options: Options, tell: Tell) -> list[dict[str, Any]]:

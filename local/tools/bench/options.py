@@ -33,6 +33,7 @@ class Options:
     """The limit in MiB/s."""
     check_kill: int | None
     """How often."""
+    apply: bool
     imports: bool
     plans: bool
 
@@ -55,6 +56,7 @@ def parse(arguments: list[str] | None = None) -> Options:
         polite_latency_ms=given.polite_latency_ms,
         check_rate_limit=given.check_rate_limit,
         check_kill=given.check_kill,
+        apply=given.apply,
         imports=given.imports,
         plans=given.plans,
     )
@@ -95,6 +97,7 @@ def _add_checks(parser: Parser) -> None:
     add("--check-politeness", action="store_true", help="what a warm-up leaves to an application")
     add("--check-rate-limit", type=_positive, metavar="MIB_S", help="how closely --max-mib-s is kept")
     add("--check-kill", type=_whole, metavar="KILLS", help="kill the agent so often and let it go on")
+    add("--apply", action="store_true", help="`warmer apply` beside dd, which writes the same blocks")
     add("--imports", action="store_true", help="how fast the handlers are imported, and `rewarm` answers")
     add("--plans", action="store_true", help="how long a joint plan of 10,000 volumes takes")
     group.add_argument(
