@@ -104,7 +104,6 @@ LOCAL_MAY_USE = {
 MOST_MODULES_IN_A_ROOM = 14
 FEWEST_LINES = 40
 SMALL_FOR_A_REASON = {
-    "ports/blocks.py": "no other port reads the blocks of snapshots",
     "ports/messages.py": "no other port speaks to people",
     "ports/prices.py": "no other port is about the account's prices and quotas",
     "adapters/side_by_side.py": "three adapters use it, and the fast lab replaces its threads",
