@@ -13,6 +13,7 @@ from local.soak.trouble.permission_use import Use
 Call = tuple[str, str, Context] | tuple[str, str]
 _PLACE = Place(ACCOUNT, REGION)
 _VOLUME, _INSTANCE = _PLACE.ec2("vol-0123456789abcdef0"), _PLACE.ec2("i-0123456789abcdef0")
+_SNAPSHOT = f"arn:aws:ec2:{REGION}::snapshot/snap-0aaaaaaaaaaaaaaaa"
 _KEY = _PLACE.arn("kms", "key/11111111-2222-3333-4444-555555555555")
 _BUCKET = f"arn:aws:s3:::{STACK}-artifactsbucket"
 _TABLE, _IDEMPOTENCY = (
@@ -50,6 +51,8 @@ DEPLOYMENT = (
 )
 SHARED_POLICY = "others need the policy whole; here only after an answer that was lost"
 NO_DRILL = "the paths play it in the function of the same name that is not for drills"
+NOT_ONLINE = "an instance that is not online, of which the message says more"
+HALF_WAY = "an upload in parts that fails half way"
 PUT_BACK = "a clean-up that puts a replaced volume back itself, or that the state Replace could not finish"
 _BENCHMARK_CALLS: tuple[Call, ...] = (
     ("ssm:SendCommand", _document("Benchmark")),
@@ -110,6 +113,17 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     )),
     (SHARED_POLICY, "DispatchWarmerFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),
     (SHARED_POLICY, "VerifyVolumeFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),
+    *((NOT_ONLINE, f"Drill{name}FunctionRole", (("ec2:DescribeInstances", "*"),))
+      for name in ("DispatchWarmer", "VerifyVolume")),
+    (SHARED_POLICY, "DrillAttachVolumeFunctionRole",
+     (("ec2:DescribeInstances", "*"), ("ssm:DescribeInstanceInformation", "*"))),
+    *((HALF_WAY, f"{name}FunctionRole", (("s3:AbortMultipartUpload", f"{_BUCKET}/deltas/list"),))
+      for name in ("ListBlocks", "CopyShard")),
+    ("a shard whose tokens have expired: tests/workflow/test_copy_blocks.py", "CopyShardFunctionRole",
+     (("ebs:ListChangedBlocks", _SNAPSHOT), ("ebs:ListSnapshotBlocks", _SNAPSHOT))),
+    ("the agent waits for parts of manifests at addresses that it signs", "ListBlocksFunctionRole",
+     (("s3:GetObject", f"{_BUCKET}/deltas/part"), ("s3:ListBucket", _BUCKET))),
+    ("a part of a manifest that S3 has deleted", "JoinPartsFunctionRole", (("s3:ListBucket", _BUCKET),)),
     (PUT_BACK, "SweepFunctionRole", _LOOKS),
     (PUT_BACK, "CleanUpFunctionRole", (
         *_LOOKS,
