@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from rewarm.domain.volume.holds import ConcurrencyLimits
 from rewarm.domain.volume.performance_change import ModificationRule
+from rewarm.ports.instances import APPLY
 
 
 class MissingSettingError(RuntimeError):
@@ -52,10 +53,12 @@ class Settings:
 
     @property
     def warmer_documents(self) -> dict[str, str]:
-        """Names of the SSM documents by the instance's platform."""
+        """Names of the SSM documents by the instance's platform, and of the one that writes."""
+        writes = self.environment.get("APPLY_DOCUMENT")
         return {
             "linux": self._required("WARMER_DOCUMENT"),
             "windows": self._required("WARMER_WINDOWS_DOCUMENT"),
+            **({APPLY: writes} if writes else {}),
         }
 
     @property

@@ -42,11 +42,13 @@ GOES_ON = {
     ("FleetStateMachine", "Prepare Fleet"), ("FleetStateMachine", "Announce Fleet Plan"),
     ("FleetStateMachine", "Announce Fleet End"), ("FleetStateMachine", "Announce Approval"),
     ("FleetStateMachine", "Check Approval"), ("FleetStateMachine", "Await Signal Of Approval"),
+    ("RestoreVolumeStateMachine", "Copy Blocks"),
     ("RestoreVolumeStateMachine", "Await Signal"), ("RestoreVolumeStateMachine", "Await Signal Of Snapshot"),
 }  # fmt: skip
 """A chat that does not answer, a measurement that is nice to have, and a page never stop a restore, nor does
 what a volume at full speed could not give back or CloudWatch did not say; and Report tells which of several
-volumes failed. Report Fleet says how a fleet ended, by what became of its restores."""
+volumes failed. Rewind says what became of a volume whose blocks could not be copied. Report Fleet says how a
+fleet ended, by what became of its restores."""
 MACHINES = list(repository.MACHINES)
 GRAPHS = [graph for name in MACHINES for graph in repository.graphs(name)]
 TASKS = repository.tasks()

@@ -25,6 +25,7 @@ from tests.contract.repository import ROOT, Json, actions, functions, listed, st
 STACK_TAG = "aws:ResourceTag/rewarm:stack"
 MANAGED_TAG = "aws:ResourceTag/rewarm:managed"
 REPLACED_TAG = "aws:ResourceTag/rewarm:replaced-by-stack"
+REWINDING_TAG = "aws:ResourceTag/rewarm:rewinding-by-stack"
 NO_HANDLERS = {"__init__", "wiring", "http", "api_volumes", "api_fleets"}
 """Parts of handlers."""
 EVENTS = ROOT / "events/aws"
@@ -132,7 +133,8 @@ class TestPermissions:
                     if action != "ec2:ModifyVolume" or condition != {MANAGED_TAG: "true"}:
                         # A replaced volume is marked first; it is never deleted, and never changed.
                         marked = action not in ("ec2:DeleteVolume", "ec2:ModifyVolume")
-                        tag = REPLACED_TAG if marked and REPLACED_TAG in condition else STACK_TAG
+                        marks = [tag for tag in (REPLACED_TAG, REWINDING_TAG) if marked and tag in condition]
+                        tag = marks[0] if marks else STACK_TAG
                         assert condition[tag] == {"Ref": "AWS::StackName"}
                     found += 1
         assert found
@@ -152,10 +154,15 @@ class TestPermissions:
                     starting = keys == ["rewarm:started-by-stack"] and condition == {
                         "aws:RequestTag/rewarm:started-by-stack": {"Ref": "AWS::StackName"}
                     }
+                    # On a volume that goes back to a snapshot only the tags that say so.
+                    rewinding = keys == ["rewarm:rewinding", "rewarm:rewinding-by-stack"] and condition == {
+                        "aws:RequestTag/rewarm:rewinding-by-stack": {"Ref": "AWS::StackName"}
+                    }
                     made = bool(creating) and (
-                        creating <= {"CreateVolume", "CopyVolumes"} or creating == {"CopySnapshot"}
+                        creating <= {"CreateVolume", "CopyVolumes"}
+                        or creating in ({"CopySnapshot"}, {"CreateSnapshot"})
                     )
-                    assert STACK_TAG in condition or made or replacing or starting
+                    assert STACK_TAG in condition or made or replacing or starting or rewinding
 
     def test_only_instances_with_our_tag_are_started_stopped_or_untagged(self) -> None:
         ours = {"aws:ResourceTag/rewarm:started-by-stack": {"Ref": "AWS::StackName"}}
@@ -177,14 +184,14 @@ class TestPermissions:
                 "s3:PutObject",
                 {"SelectSnapshot", "ChooseStrategy", "KeepResult", "Report", "DispatchWarmer", "PublishAgent",
                  "Api", "VerifyVolume", "PollInitialization", "Sweep", "PrepareFleet", "ReportFleet",
-                 "ListBlocks", "CopyShard"},
+                 "ListBlocks", "CopyShard", "Rewind"},
             ),
             (
                 "s3:GetObject",
                 {"SelectSnapshot", "ChooseStrategy", "Announce", "LoadPlan", "Report", "DispatchWarmer",
                  "VerifyVolume", "PollInitialization", "ConfirmReadiness", "Api", "PublishAgent", "Sweep",
                  "AttachVolume", "Replace", "CleanUp", "Public", "PrepareFleet", "ReportFleet",
-                 "ListBlocks", "CopyShard", "JoinParts"},
+                 "ListBlocks", "CopyShard", "JoinParts", "Rewind"},
             ),
             ("cloudwatch:GetMetricData",
              {"ChooseStrategy", "PrepareSnapshot", "DispatchWarmer", "PollInitialization", "Api",
@@ -195,12 +202,14 @@ class TestPermissions:
             ("cloudtrail:LookupEvents", {"CheckPerformance", "Api"}),
             ("ec2:CopyVolumes", {"CreateVolume"}),
             ("ec2:CopySnapshot", {"PrepareSnapshot"}),
+            ("ec2:CreateSnapshot", {"Rewind"}),
             ("ec2:DeleteSnapshot", {"Release", "CleanUp", "Sweep"}),
             (
                 "ssm:SendCommand",
-                {"AttachVolume", "DispatchWarmer", "VerifyVolume", "Api", "Replace", "CleanUp", "Sweep"},
+                {"AttachVolume", "DispatchWarmer", "VerifyVolume", "Api", "Replace", "CleanUp", "Sweep",
+                 "Rewind"},
             ),
-            ("ssm:ListCommands", {"DispatchWarmer", "VerifyVolume", "CleanUp", "Sweep"}),
+            ("ssm:ListCommands", {"DispatchWarmer", "VerifyVolume", "CleanUp", "Sweep", "Rewind"}),
             ("ec2:ModifyInstanceAttribute", {"AttachVolume", "CleanUp", "Sweep"}),
             ("secretsmanager:GetSecretValue", {"Announce", "Sweep", "Public"}),
             ("dynamodb:PutItem", {"ParseRequest", "SelectSnapshot", "ReleaseTarget", "Sweep", "Api"}),
@@ -209,12 +218,14 @@ class TestPermissions:
               "Announce", "Report",
               "ReleaseTarget", "PrepareSnapshot", "CreateVolume", "Replace", "DispatchWarmer", "VerifyVolume",
               "PollInitialization", "AwaitSignal", "Release", "CleanUp", "ChangePerformance",
-              "CheckPerformance", "Sweep", "Api", "Public", "PrepareFleet", "StartInstance", "CopyShard"}),
+              "CheckPerformance", "Sweep", "Api", "Public", "PrepareFleet", "StartInstance", "CopyShard",
+              "Rewind"}),
             ("ec2:StartInstances", {"StartInstance"}),
             ("ec2:StopInstances", {"CleanUp", "Sweep"}),
             ("ec2:DescribeInstances",
              {"SelectSnapshot", "AttachVolume", "StartInstance", "Replace", "DispatchWarmer",
-              "PollInitialization", "VerifyVolume", "CleanUp", "Sweep", "Api", "PrepareFleet"}),
+              "PollInitialization", "VerifyVolume", "CleanUp", "Sweep", "Api", "PrepareFleet",
+              "ChooseStrategy", "Rewind"}),
             ("ec2:DescribeInstanceTypes",
              {"SelectSnapshot", "ChooseStrategy", "VerifyVolume", "Api", "PrepareFleet"}),
             ("servicequotas:GetAWSDefaultServiceQuota", set()),
@@ -275,6 +286,7 @@ class TestPermissions:
             "device_look": "ssm:SendCommand", "put_back": "ec2:AttachVolume",
             "calibration_snapshots": "ec2:DeleteSnapshot", "fleets": "states:StopExecution",
             "instance_states": "ec2:StartInstances", "snapshot_copies": "ec2:DescribeSnapshots",
+            "evidence_snapshots": "ec2:CreateSnapshot",
             "clean_up": "ec2:DeleteVolume", "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
             "page_links": "dynamodb:",

@@ -101,6 +101,8 @@ def test_the_picture_shows_states_that_exist(name):
     rare = {
         "Replace Check",
         "Replace Detachment",
+        "Rewind",
+        "Copy Blocks",
         "Start Instance",
         "Start Instance Check",
         "Announce Available",

@@ -69,6 +69,7 @@ ROOM_MAY_USE = {
         "plan": {"record", "request", "select"},
         "record": set(),
         "replace": {"record"},
+        "rewind": {"record", "replace", "warm"},
         "report": {"record"},
         "request": {"record", "select"},
         "select": {"record"},

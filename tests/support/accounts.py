@@ -109,6 +109,7 @@ def planned(index: int = 0, strategy: Strategy = Strategy.WARM_UP_AGENT, **chang
             cost_arithmetic="40.000 GiB x 120 MiB/s x $0.000012",
         )
         for one in Strategy
+        if one.makes_volume
     ]
     values: dict[str, Any] = {
         "volume": assignment(index=index, **changes.pop("volume", {})),

@@ -145,6 +145,33 @@ class FakeSnapshots:
 
 
 @dataclass
+class FakeEvidence:
+    """Port EvidenceSnapshots."""
+
+    made: dict[str, Snapshot] = field(default_factory=dict)
+    lost_answers: int = 0
+
+    def create(self, volume_id: str, tags: Mapping[str, str]) -> str:
+        name = f"snap-{len(self.made) + 1:017x}"
+        started_at = datetime(2026, 11, 21, 3, tzinfo=UTC) + timedelta(seconds=len(self.made))
+        self.made[name] = Snapshot(
+            name, "pending", None, "standard", volume_id, 100, None, started_at, None, encrypted=False,
+            kms_key_id=None, owner_id="123456789012", progress_percent=0, tags=dict(tags),
+        )  # fmt: skip
+        if self.lost_answers:
+            self.lost_answers -= 1
+            raise ServiceUnavailableError("CreateSnapshot: no answer")
+        return name
+
+    def change(self, snapshot_id: str, **fields: Any) -> None:
+        self.made[snapshot_id] = replace(self.made[snapshot_id], **fields)
+
+    def of_restore(self, restore_id: str, index: int) -> list[Snapshot]:
+        wanted = {"rewarm:restore-id": restore_id, "rewarm:volume-index": str(index)}
+        return [one for one in self.made.values() if wanted.items() <= one.tags.items()]
+
+
+@dataclass
 class FakeSnapshotCopies:
     """Port SnapshotCopies."""
 
@@ -531,7 +558,7 @@ class FakeCommands:
         comment: str,
         timeout_seconds: int,
     ) -> str:
-        assert platform in ("linux", "windows")
+        assert platform in ("linux", "windows", "apply")
         assert len(comment) <= 100
         assert 30 <= timeout_seconds <= 2_592_000
         if self.failure is not None:
@@ -546,7 +573,7 @@ class FakeCommands:
         return command_id
 
     def find(self, comment: str, *, platform: str, since: datetime) -> list[SentCommand]:
-        assert platform in ("linux", "windows")
+        assert platform in ("linux", "windows", "apply")
         assert since <= self.clock
         if self.failure is not None:
             raise self.failure

@@ -152,6 +152,9 @@ def _volume_events(request: contracts.RestoreRequest) -> list[Contract]:
             volume_id=VOLUME_ID,
             phase="detach",
         ),
+        contracts.RewindEvent(
+            **COMMON, request=request, volume=volume.model_copy(update={"rewinds": VOLUME_ID}), plan=plan
+        ),
         contracts.AttachVolumeEvent(**one, request=request),
         contracts.StartInstanceEvent(**COMMON, volume=volume, phase="start"),
         contracts.DispatchWarmerEvent(**one, request=request),

@@ -26,7 +26,14 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, CopyOrder, ImageVolume, Snapshot
 from rewarm.domain.units import clock_text
 from rewarm.domain.volume.extents import Runs
-from rewarm.domain.volume.leftovers import CALIBRATION_TAG, COPY_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG
+from rewarm.domain.volume.leftovers import (
+    CALIBRATION_TAG,
+    COPY_TAG,
+    EVIDENCE_TAG,
+    INDEX_TAG,
+    RESTORE_TAG,
+    STACK_TAG,
+)
 from rewarm.ports.snapshots import SnapshotCatalog
 
 if TYPE_CHECKING:
@@ -101,18 +108,36 @@ class Ec2SnapshotCopies:
         return answer["SnapshotId"]
 
     def of_restore(self, restore_id: str, index: int) -> list[Snapshot]:
-        ours = _pages(
-            self._ec2,
-            {"Name": f"tag:{RESTORE_TAG}", "Values": [restore_id]},
-            {"Name": f"tag:{INDEX_TAG}", "Values": [str(index)]},
-            {"Name": "tag-key", "Values": [COPY_TAG]},
-            OwnerIds=["self"],
-        )
-        return list(ours)
+        return list(_of_restore(self._ec2, restore_id, index, COPY_TAG))
 
     def delete(self, snapshot_id: str) -> None:
         with suppress(SnapshotNotFoundError), naming_errors():
             self._ec2.delete_snapshot(SnapshotId=snapshot_id)
+
+
+class Ec2EvidenceSnapshots:
+    """The port EvidenceSnapshots. CreateSnapshot has no token, so its client tries once (botocore)."""
+
+    def __init__(self, ec2: EC2Client, creating: EC2Client) -> None:
+        self._ec2 = ec2
+        self._creating = creating
+
+    def create(self, volume_id: str, tags: Mapping[str, str]) -> str:
+        with naming_errors():
+            answer = self._creating.create_snapshot(
+                VolumeId=volume_id,
+                Description=f"{volume_id} before it goes back to {tags[EVIDENCE_TAG]}",
+                TagSpecifications=[
+                    {
+                        "ResourceType": "snapshot",
+                        "Tags": [{"Key": name, "Value": value} for name, value in tags.items()],
+                    }
+                ],
+            )
+        return answer["SnapshotId"]
+
+    def of_restore(self, restore_id: str, index: int) -> list[Snapshot]:
+        return sorted(_of_restore(self._ec2, restore_id, index, EVIDENCE_TAG), key=lambda one: one.started_at)
 
 
 class Ec2SnapshotCatalog:
@@ -204,6 +229,16 @@ class Ec2SnapshotCatalog:
 
     def written_extents(self, snapshot_id: str, size_gib: int, full_size_bytes: int | None) -> Iterator[Runs]:
         return self._blocks.extents(snapshot_id, size_gib=size_gib, full_size_bytes=full_size_bytes)
+
+
+def _of_restore(ec2: EC2Client, restore_id: str, index: int, kind: str) -> Iterator[Snapshot]:
+    return _pages(
+        ec2,
+        {"Name": f"tag:{RESTORE_TAG}", "Values": [restore_id]},
+        {"Name": f"tag:{INDEX_TAG}", "Values": [str(index)]},
+        {"Name": "tag-key", "Values": [kind]},
+        OwnerIds=["self"],
+    )
 
 
 def _pages(ec2: EC2Client, *filters: FilterTypeDef, **scope: Any) -> Iterator[Snapshot]:

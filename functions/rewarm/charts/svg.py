@@ -42,6 +42,7 @@ COLOURS = {
     "strategy-fast-snapshot-restore": "#232323",
     "strategy-volume-clone": "#242424",
     "strategy-boosted-warm-up": "#252525",
+    "strategy-rewind": "#262626",
 }
 """Strategies have theirs too; a mark or a dash says the same where colours are not seen."""
 
@@ -70,6 +71,7 @@ _ON_PAPER = {
     "strategy-fast-snapshot-restore": "#c04a00",
     "strategy-volume-clone": "#a8458a",
     "strategy-boosted-warm-up": "#b58100",
+    "strategy-rewind": "#00838a",
 }
 """Colours of a separate file: Okabe and Ito's palette for every colour vision, dark enough for text."""
 

@@ -81,6 +81,7 @@ from rewarm.contracts.results import (
     VerifyVolumeResult,
     VolumeReport,
 )
+from rewarm.contracts.rewinding import RewindEvent, RewindResult
 from rewarm.contracts.values import (
     Approval,
     ApprovalQuestion,
@@ -197,6 +198,8 @@ __all__ = [
     "ReportFleetResult",
     "ReportResult",
     "RestoreRequest",
+    "RewindEvent",
+    "RewindResult",
     "SelectSnapshotEvent",
     "SelectSnapshotResult",
     "StartInstanceEvent",

@@ -16,11 +16,12 @@ from rewarm.contracts.request import (
     Target,
     Verify,
     VolumeRequest,
+    WantedStrategy,
     WarmUp,
 )
 from rewarm.contracts.values import Approval, ApprovalQuestion, Failure, FleetShare, PlanSummary
 from rewarm.domain.fleet_members import MOST_VOLUMES
-from rewarm.domain.model import OnFailure, Strategy
+from rewarm.domain.model import OnFailure
 
 FleetStatusName = Literal[
     "accepted", "awaiting-approval", "restoring", "ready", "incomplete", "failed", "cancelled"
@@ -46,7 +47,7 @@ class FleetObjective(Contract):
         default=False,
         description="Where a volume is replaced: whatever it costs, the plan waits for an approval.",
     )
-    strategy: Literal["auto"] | Strategy = "auto"
+    strategy: WantedStrategy = "auto"
     strict: bool = Field(default=False, description="Refuse a restore where nothing meets the deadline.")
 
 

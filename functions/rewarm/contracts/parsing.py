@@ -61,8 +61,8 @@ KINDS = {
 """The first word of pydantic's type of an error -> what is allowed."""
 
 
-def parse_restore_request(value: object, *, may_rewind: bool = False) -> RestoreRequest:
-    """Returns the checked request; `may_rewind` is for plans. Raises InvalidRequestError."""
+def parse_restore_request(value: object) -> RestoreRequest:
+    """Returns the checked request. Raises InvalidRequestError."""
     request = parsed(RestoreRequest, value)
     _check_source(request.source)
     _check_target(request)
@@ -70,7 +70,7 @@ def parse_restore_request(value: object, *, may_rewind: bool = False) -> Restore
     _check_multi_attach(request)
     _check_drill(request)
     if request.target.mode == "rewind":
-        check_rewind(request, may_rewind=may_rewind)
+        check_rewind(request)
     return _with_defaults(request)
 
 

@@ -14,7 +14,7 @@ from rewarm.domain.benchmark.benchmarks import (
     ON_DEVICE,
     PatternName,
 )
-from rewarm.domain.model import OnFailure, Strategy
+from rewarm.domain.model import OnFailure
 from rewarm.domain.ready.reads import (
     DEFAULT_PATIENCE_SECONDS,
     DEFAULT_SAMPLES,
@@ -27,6 +27,11 @@ from rewarm.domain.ready.reads import (
 from rewarm.domain.volume.extents import Scope
 from rewarm.domain.volume.replacing import MOUNT_PATH
 
+WantedStrategy = Literal[
+    "auto", "background", "warm-up-agent", "provisioned-rate", "fast-snapshot-restore", "volume-clone",
+    "boosted-warm-up",
+]  # fmt: skip
+"""How a new volume may be brought to full speed: as Strategy has it, without what makes no volume."""
 SnapshotId = Annotated[StrictStr, Field(pattern=r"^snap-([0-9a-f]{8}|[0-9a-f]{17})$")]
 VolumeId = Annotated[StrictStr, Field(pattern=r"^vol-([0-9a-f]{8}|[0-9a-f]{17})$")]
 InstanceId = Annotated[StrictStr, Field(pattern=r"^i-([0-9a-f]{8}|[0-9a-f]{17})$")]
@@ -170,8 +175,9 @@ class Target(Contract):
         default=None,
         description="replace: the volume at device (for source.instanceId and source.imageId at each one's "
         "own device) is detached and kept, and the new one takes its place; where the restore fails, the old "
-        "one goes back. rewind, in POST /plans only: the snapshot's own volume, which must be attached to "
-        "this instance, goes back to the snapshot; just the blocks that differ are written. Default: attach.",
+        "one goes back. rewind: the snapshot's own volume, which must be attached to this instance, goes "
+        "back to the snapshot; just the blocks that differ are written, and a snapshot of the volume as it "
+        "was is made first and kept. Default: attach.",
     )
     unmount: StrictBool | None = Field(
         default=None,
@@ -219,9 +225,10 @@ class Objective(Contract):
     )
     approve_replace: StrictBool = Field(
         default=False,
-        description="With target.mode replace: whatever it costs, the plan waits until somebody approves it.",
+        description="With target.mode replace or rewind: whatever it costs, the plan waits until somebody "
+        "approves it.",
     )
-    strategy: Literal["auto"] | Strategy = "auto"
+    strategy: WantedStrategy = "auto"
     strict: StrictBool = Field(
         default=False, description="Refuse where nothing meets the deadline and the budget."
     )

@@ -1,24 +1,24 @@
-"""What a request with target.mode rewind may say: it makes no volume, so much of a restore is not in it."""
+"""A rewind makes no volume: what a request may say of it, and what the state `Rewind` takes and answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated, Literal
 
+from pydantic import Field
 from pydantic.alias_generators import to_camel
 
+from rewarm.contracts.base import Contract, Instant, StepEvent
+from rewarm.contracts.copying import CopyBlocksResult, Delta
 from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult, WaitSeconds
+from rewarm.contracts.values import Failure, Plan, VolumeAssignment
 from rewarm.domain.blocks.rewindable import MOST_REWOUND
 from rewarm.domain.errors import InvalidRequestError
 
 
-def check_rewind(request: RestoreRequest, *, may_rewind: bool) -> None:
+def check_rewind(request: RestoreRequest) -> None:
     """The snapshot says which volume goes back, and no volume is made."""
-    if not may_rewind:
-        raise InvalidRequestError(
-            "found rewind; only POST /plans takes it yet, and says what it would be. Allowed is replace, "
-            "which puts a new volume of the snapshot in the old one's place, or attach",
-            field="target.mode",
-        )
     source, refused = request.source, "does not go with target.mode rewind"
     if (source.snapshot_id or source.volume_id or source.tags or source.volumes) is None:
         raise InvalidRequestError(
@@ -53,3 +53,59 @@ def _not_in_a_rewind(request: RestoreRequest) -> Iterator[tuple[str, str]]:
         yield f"warmUp.{to_camel(name)}", "just the blocks that differ are written"
     if request.objective.strategy != "auto":
         yield "objective.strategy", "what is written is at full speed"
+
+
+RewindPhase = Literal["look", "arm", "wait", "write", "done"]
+
+
+class BlockCounts(Contract):
+    """What the packs of all parts have."""
+
+    blocks: Annotated[int, Field(description="To be written, zeros too.")] = 0
+    zeros: int = 0
+    samples: Annotated[int, Field(description="That are not written, but compared.")] = 0
+    packs: int = 0
+    packed_bytes: int = 0
+    list_calls: int = 0
+    seconds: float = 0.0
+
+    def plus(self, copied: CopyBlocksResult) -> BlockCounts:
+        """With one more part of the manifest."""
+        return BlockCounts(**{name: value + getattr(copied, name) for name, value in self})
+
+
+class RewindResult(Contract):
+    """How far a rewind is; `pending` of the next call."""
+
+    finished: bool = False
+    wait_seconds: WaitSeconds
+    phase: RewindPhase
+    attempt: Annotated[int, Field(description="How often the agent had to take the device anew.")] = 0
+    look_id: Annotated[str | None, Field(description="The command that asks what uses the volume.")] = None
+    asked_at: Instant | None = None
+    dispatch: DispatchWarmerResult | None = None
+    evidence_id: Annotated[
+        str | None, Field(description="The snapshot of the volume as it was: the way back.")
+    ] = None
+    compared_id: Annotated[
+        str | None, Field(description="The snapshot of this attempt, with which blocks are compared.")
+    ] = None
+    newest_id: Annotated[
+        str | None, Field(description="The one before it, whose blocks are written while it is pending.")
+    ] = None
+    writing: Annotated[bool, Field(description="Blocks may have been written: nothing is cancelled.")] = False
+    next_part: Annotated[int, Field(description="Of the manifest.")] = 0
+    delta: Annotated[Delta | None, Field(description="What is to be copied now; null for nothing.")] = None
+    counts: BlockCounts = BlockCounts()
+    initialization: PollInitializationResult | None = None
+
+
+class RewindEvent(StepEvent):
+    """Asks how far a rewind is; `copied` is what came of the delta that the call before has asked for."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    plan: Plan
+    pending: RewindResult | None = None
+    copied: CopyBlocksResult | None = None
+    failure: Failure | None = Field(default=None, description="Why the blocks could not be copied.")

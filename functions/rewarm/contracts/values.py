@@ -100,6 +100,9 @@ class VolumeAssignment(Contract):
     agent_available: bool = False
     device: str | None = None
     replaces: ReplacedVolume | None = None
+    rewinds: str | None = Field(
+        default=None, description="The volume that goes back to the snapshot itself; no volume is made then."
+    )
     starts_instance: bool = Field(
         default=False, description="The instance is stopped, and started once all volumes are attached."
     )

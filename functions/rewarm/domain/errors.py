@@ -180,6 +180,10 @@ class VolumeNotFoundError(RestoreError):
     """The volume is not there (any more)."""
 
 
+class RewindIncompleteError(RestoreError):
+    """A rewind ended after its first write: the volume has blocks of two times."""
+
+
 class VolumeFailedError(RestoreError):
     """The volume went into the state `error`, or to another owner."""
 

@@ -25,6 +25,12 @@ class Strategy(StrEnum):
     FAST_SNAPSHOT_RESTORE = "fast-snapshot-restore"
     VOLUME_CLONE = "volume-clone"
     BOOSTED_WARM_UP = "boosted-warm-up"
+    REWIND = "rewind"
+
+    @property
+    def makes_volume(self) -> bool:
+        """A new volume; a rewind puts the one back that is there."""
+        return self is not Strategy.REWIND
 
     @property
     def reads_with_agent(self) -> bool:

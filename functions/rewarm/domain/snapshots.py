@@ -16,6 +16,7 @@ from functools import partial
 from rewarm.domain.errors import SnapshotNotFoundError, SnapshotNotUsableError
 from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, Snapshot
 from rewarm.domain.units import clock_text
+from rewarm.domain.volume.leftovers import EVIDENCE_TAG
 
 Refusal = Callable[[Snapshot], str | None]
 """Why no volume can be made of a snapshot now; None where one can."""
@@ -152,6 +153,8 @@ def _gone(ordered: Sequence[Snapshot], binned: Sequence[BinnedSnapshot]) -> dict
 def _reason_against(snapshot: Snapshot, at: datetime | None, refusal: Refusal) -> str | None:
     if at is not None and snapshot.started_at > at:
         return f"taken at {clock_text(snapshot.started_at)}, later than asked for ({clock_text(at)})"
+    if EVIDENCE_TAG in snapshot.tags:
+        return "it keeps a volume as it was before a rewind; only by its id it is restored"
     return refusal(snapshot)
 
 

@@ -14,6 +14,10 @@ _PORTS = ChooseStrategyPorts(
     quotas=wiring.quotas(),
     history=wiring.history(),
     artifacts=wiring.artifacts(),
+    snapshots=wiring.snapshots(),
+    volumes=wiring.volumes(),
+    blocks=wiring.snapshot_blocks(),
+    metrics=wiring.metrics(),
     pace=wiring.pace(),
 )
 

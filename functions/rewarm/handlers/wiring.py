@@ -43,7 +43,12 @@ from rewarm.adapters.slack import SlackWebhook
 from rewarm.adapters.slack_bot import SlackBot, SlackPlace
 from rewarm.adapters.slack_requests import SlackRequests
 from rewarm.adapters.snapshot_blocks import THREADS
-from rewarm.adapters.snapshots import Ec2CalibrationSnapshots, Ec2SnapshotCatalog, Ec2SnapshotCopies
+from rewarm.adapters.snapshots import (
+    Ec2CalibrationSnapshots,
+    Ec2EvidenceSnapshots,
+    Ec2SnapshotCatalog,
+    Ec2SnapshotCopies,
+)
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.observability import count
 from rewarm.settings import Settings
@@ -90,6 +95,11 @@ def _foreign_snapshots(region: str) -> Ec2SnapshotCatalog:
 def snapshot_copies() -> Ec2SnapshotCopies:
     """Port SnapshotCopies."""
     return Ec2SnapshotCopies(_client("ec2"), clients.client_that_tries_once("ec2"))
+
+
+def evidence_snapshots() -> Ec2EvidenceSnapshots:
+    """Port EvidenceSnapshots."""
+    return Ec2EvidenceSnapshots(_client("ec2"), clients.client_that_tries_once("ec2"))
 
 
 def calibration_snapshots() -> Ec2CalibrationSnapshots:

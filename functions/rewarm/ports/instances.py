@@ -52,6 +52,10 @@ Parameters = Mapping[str, str]
 """Values of an SSM document's parameters by name."""
 
 
+APPLY = "apply"
+"""In the place of a platform: the document whose agent writes."""
+
+
 class Commands(Protocol):
     """SSM Run Command with the documents of one purpose, one document a platform."""
 

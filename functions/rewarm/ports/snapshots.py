@@ -78,6 +78,19 @@ class SnapshotCopies(Protocol):
         """Deletes the copy. Does nothing where it is gone."""
 
 
+class EvidenceSnapshots(Protocol):
+    """Snapshots of volumes as they are before a rewind writes to them."""
+
+    def create(self, volume_id: str, tags: Mapping[str, str]) -> str:
+        """Starts a snapshot of the volume as it is now, and returns its id. A second call makes a second one.
+
+        Raises VolumeNotFoundError, QuotaExceededError, AccessDeniedError.
+        """
+
+    def of_restore(self, restore_id: str, index: int) -> list[Snapshot]:
+        """Returns those that carry the tags of this volume of the restore, in any state, the oldest first."""
+
+
 class CalibrationSnapshots(Protocol):
     """Snapshots that `rewarm calibrate` has made."""
 

@@ -21,6 +21,7 @@ from local.aws.machines.dataplane import (
 from local.aws.region.snapshots.block_lists import block_count
 from local.soak.lab import device_use
 from local.soak.lab.agent import AgentRun, Trouble, given
+from local.soak.lab.applying import APPLY, apply, is_apply
 from local.soak.lab.benchmark import BENCHMARK, COMMAND, benchmark
 from local.soak.lab.calibration import FirstTouchModel, calibrate, is_calibration
 from local.soak.lab.scheduler import Process, Scheduler
@@ -134,6 +135,8 @@ class MemoryDataPlane:
         self.instances: set[str] = set()
         self.without_nvme: set[str] = set()
         self.troubles: list[Trouble] = []
+        self.images: dict[str, SnapshotImage] = {}
+        """What the snapshots hold that volumes were made of, or that were made of volumes."""
         self.mounted: dict[str, list[str]] = {}
         """Mount points by volume."""
         self.active = 0.0
@@ -151,6 +154,8 @@ class MemoryDataPlane:
     ) -> None:
         """Cold, unless it is warm from the start."""
         volume = self.volumes[volume_id] = Volume(volume_id, size_gib, image, limits)
+        if image is not None:
+            self.images[image.snapshot_id] = image
         volume.fetched = volume.background = volume.written if warm else 0
 
     def copy_volume(self, volume_id: str, source_id: str, size_gib: int, limits: VolumeLimits) -> None:
@@ -164,7 +169,9 @@ class MemoryDataPlane:
         if volume.blocks_written:
             extents = ((0, volume.blocks_written),)
             layers = ((extents, f"{volume_id} {volume.blocks_written}"),)
-        return SnapshotImage(snapshot_id, volume.size_gib, extents, None, layers)
+        image = SnapshotImage(snapshot_id, volume.size_gib, extents, None, layers)
+        self.images[snapshot_id] = image
+        return image
 
     def delete_snapshot(self, snapshot_id: str) -> None:
         """Nothing is kept of one."""
@@ -223,6 +230,10 @@ class MemoryDataPlane:
             command.process = self.scheduler.start(calibrate(self, instance_id, script, command.end))
             return command
         started = given(script)
+        if is_apply(script):
+            steps = apply(self, instance_id, started, command.end, self.trouble_of(APPLY))
+            command.process = self.scheduler.start(steps)
+            return command
         if started["command"] == device_use.COMMAND:
             steps = device_use.look(self, instance_id, started, command.end)
             command.process = self.scheduler.start(steps)

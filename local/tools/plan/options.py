@@ -172,9 +172,8 @@ def _add_objective(group: Any) -> None:
         "--max-cost-usd", type=dollars, metavar="USD", help="the most it may cost, all volumes (no limit)"
     )
     group.add_argument("--budget", dest="max_cost_usd", type=dollars, help=argparse.SUPPRESS)
-    group.add_argument(
-        "--strategy", choices=("auto", *(one.value for one in Strategy)), help="(auto: the cheapest)"
-    )
+    strategies = ("auto", *(one.value for one in Strategy if one.makes_volume))
+    group.add_argument("--strategy", choices=strategies, help="(auto: the cheapest)")
     group.add_argument("--strict", action="store_true", help="refuse where nothing meets deadline and price")
 
 

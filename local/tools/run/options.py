@@ -11,7 +11,7 @@ from local.tools.options import add_json_and_state_dir
 from rewarm.domain.model import Strategy
 from rewarm_cli.arguments import Parser, dollars, region, whole
 
-STRATEGIES = ("auto", *(strategy.value for strategy in Strategy))
+STRATEGIES = ("auto", *(strategy.value for strategy in Strategy if strategy.makes_volume))
 SCENARIOS = ("restore", "drill")
 MAX_SIZE_GIB = 64
 """The snapshot is a real file system on this machine; more would only take long."""

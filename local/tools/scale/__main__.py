@@ -185,7 +185,7 @@ def _parser() -> Parser:
     parser.add_argument("--write-docs", action="store_true", help="with --fleet: write docs/scale.md")
     parser.add_argument(
         "--strategy",
-        choices=list(Strategy),
+        choices=[one for one in Strategy if one.makes_volume],
         help=f"of the restores ({Strategy.WARM_UP_AGENT})",
     )
     parser.add_argument(

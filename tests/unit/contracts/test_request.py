@@ -40,7 +40,7 @@ class TestAccepted:
     def test_every_kind_of_source(self, source):
         assert parse_restore_request({**TO_ZONE, "source": source})
 
-    @pytest.mark.parametrize("strategy", [*Strategy])
+    @pytest.mark.parametrize("strategy", [one for one in Strategy if one.makes_volume])
     def test_every_strategy(self, strategy):
         request = parse_restore_request({**TO_ZONE, "objective": {"strategy": str(strategy)}})
         assert request.objective.strategy == strategy
@@ -226,7 +226,7 @@ class TestRefused:
             (
                 {"objective": {"strategy": "magic"}},
                 "objective.strategy",
-                "'auto' or 'background', 'warm-up-agent'",
+                "'auto', 'background', 'warm-up-agent'",
             ),
             ({"objective": {"strict": "yes"}}, "objective.strict", "allowed is true or false"),
             ({"verify": {"samples": 10_001}}, "verify.samples", "found 10001; allowed is at most 10000"),

@@ -41,7 +41,7 @@ REFUSED = {
 @pytest.mark.parametrize(("body", "field"), REFUSED.values(), ids=REFUSED)
 def test_what_is_about_a_new_volume_is_refused_by_its_field(body, field):
     with pytest.raises(InvalidRequestError) as refused:
-        parse_restore_request(body, may_rewind=True)
+        parse_restore_request(body)
     assert refused.value.field == field
 
 
@@ -56,9 +56,4 @@ def test_what_is_about_a_new_volume_is_refused_by_its_field(body, field):
     ],
 )
 def test_what_a_rewind_needs_is_taken(body):
-    assert parse_restore_request(body, may_rewind=True).target.mode == "rewind"
-
-
-def test_only_plans_take_it():
-    with pytest.raises(InvalidRequestError, match=r"target\.mode: found rewind; only POST /plans takes"):
-        parse_restore_request(REWIND)
+    assert parse_restore_request(body).target.mode == "rewind"

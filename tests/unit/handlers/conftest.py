@@ -22,6 +22,7 @@ ENVIRONMENT = {
     "IDEMPOTENCY_TABLE": "idempotency",
     "ARTIFACTS_BUCKET": "artifacts",
     "WARMER_DOCUMENT": "rewarm-WarmerDocument",
+    "APPLY_DOCUMENT": "rewarm-ApplyDocument",
     "WARMER_WINDOWS_DOCUMENT": "rewarm-WarmerWindowsDocument",
     "BENCHMARK_DOCUMENT": "rewarm-BenchmarkDocument",
     "BENCHMARK_WINDOWS_DOCUMENT": "rewarm-BenchmarkWindowsDocument",

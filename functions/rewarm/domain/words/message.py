@@ -92,7 +92,12 @@ class AnnouncedVolume:
     @property
     def is_fast_at_once(self) -> bool:
         """Whether every block is there as soon as the volume can be used."""
-        return self.how.startswith(Strategy.FAST_SNAPSHOT_RESTORE)
+        return self.how.startswith((Strategy.FAST_SNAPSHOT_RESTORE, Strategy.REWIND))
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether no volume is made: the snapshot's own goes back to it."""
+        return self.how == Strategy.REWIND
 
     @property
     def is_copy(self) -> bool:

@@ -89,7 +89,11 @@ def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
 def subject_of(volumes: Sequence[AnnouncedVolume]) -> str:
     """Which snapshot goes where, or how many do."""
     first = volumes[0]
-    return f"{first.snapshot_id} to {first.where}" if len(volumes) == 1 else f"{len(volumes)} volumes"
+    if len(volumes) > 1:
+        return f"{len(volumes)} volumes"
+    if first.goes_back:
+        return f"{first.source_volume_id} back to {first.snapshot_id}"
+    return f"{first.snapshot_id} to {first.where}"
 
 
 def plan_lines(volumes: Sequence[AnnouncedVolume], groups: Sequence[PlannedGroup]) -> list[str]:

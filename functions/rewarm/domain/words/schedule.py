@@ -53,6 +53,10 @@ WAYS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "the request must name it",
             "what is on the source volume now is wanted, and not what the snapshot holds",
         ),
+        Strategy.REWIND.value: (
+            "the volume must not be in use meanwhile; target.mode rewind asks for it",
+            "the volume is there and its data is damaged: just the blocks that differ are written",
+        ),
         BY_HAND_WAY: (
             "a person on the instance from the beginning to the end",
             "there is one volume and no deadline, and nothing may be deployed to the account",

@@ -22,7 +22,14 @@ from rewarm.domain.errors import (
     VolumeNotFoundError,
 )
 from rewarm.domain.model import OnFailure, Volume
-from rewarm.domain.volume.leftovers import FAILED_TAG, INDEX_TAG, STACK_TAG, own_volumes, untouchable
+from rewarm.domain.volume.leftovers import (
+    FAILED_TAG,
+    INDEX_TAG,
+    REWINDING_TAG,
+    STACK_TAG,
+    own_volumes,
+    untouchable,
+)
 from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
 from rewarm.domain.words.failures import explain
 from rewarm.ports import JsonObject
@@ -40,6 +47,7 @@ from rewarm.steps.record.records import (
     knows_volumes,
     made_volumes,
     measurement_attribute,
+    rewind_attribute,
     sending_attribute,
     story_attribute,
 )
@@ -80,7 +88,8 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
     remains = Remains(
         restore_id=event.restore_id,
         index=event.volume.index,
-        volume_id=event.volume_id,
+        # A volume that goes back to its snapshot is its owner's, and was there before the restore.
+        volume_id=None if event.volume.rewinds else event.volume_id,
         instance_id=event.volume.instance_id,
         place=(event.volume.snapshot_id, event.volume.availability_zone),
         # Nobody keeps data on the volume of a drill, which is deleted also where it is ready.
@@ -119,7 +128,19 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
         _exchange(remains, noted, ports, account, now)
     _release(remains, ports.fast_restores, ports.table, account)
     _delete_copies(remains, ports, account)
+    account.kept += _rewound(record.get(rewind_attribute(remains.index)) or {})
     return _settle(remains, account, ports.table)
+
+
+def _rewound(record: JsonObject) -> list[str]:
+    """What a rewind leaves. Nothing of it is ever removed."""
+    evidence, volume_id = record.get("evidence"), record.get("volumeId")
+    if not evidence:
+        return []
+    is_mixed = record.get("state") == "writing"
+    state = f"{volume_id} is mixed and tagged {REWINDING_TAG}" if is_mixed else f"{volume_id} is unchanged"
+    told = "it is whole" if record.get("state") == "done" else state
+    return [f"snapshot {evidence} (it has {volume_id} as it was before the rewind; {told})"]
 
 
 def _stop_instance(remains: Remains, ports: StartedPorts | None) -> Undone:

@@ -47,6 +47,7 @@ from rewarm.steps.record.records import (
     last_volume,
     parsed_time,
     preparation_attribute,
+    rewind_attribute,
     settled_attribute,
     volume_attribute,
 )
@@ -258,7 +259,8 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
     return Remains(
         restore_id=restore_id,
         index=index,
-        volume_id=last_volume(record, index),
+        # A volume that goes back to its snapshot is its owner's, and was there before the restore.
+        volume_id=None if rewind_attribute(index) in record else last_volume(record, index),
         instance_id=made.get("instanceId") or (request.get("target") or {}).get("instanceId"),
         place=(str(place[0]), str(place[1])) if all(place) else None,
         announced=not drill and (bool(told) or bool(shown) or settled or bool(record.get(RECOVERED))),

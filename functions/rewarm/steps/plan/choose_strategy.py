@@ -5,19 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
-from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.holds import Pace
 from rewarm.steps.plan.plan_notes import few_notes
-from rewarm.steps.plan.planning import PlanningPorts, approval_rule, gather, plan_shares, question_of
+from rewarm.steps.plan.planning import (
+    PlanningPorts,
+    approval_rule,
+    gather,
+    plan_shares,
+    question_of,
+    with_approval,
+)
+from rewarm.steps.plan.rewinds import RewindFactsPorts, plan_rewinds
 from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
 from rewarm.steps.select.admission import turn_notes, turn_of_volumes
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChooseStrategyPorts(PlanningPorts):
+class ChooseStrategyPorts(RewindFactsPorts, PlanningPorts):
     """The ports that choose_strategy needs."""
 
-    artifacts: Artifacts
     pace: Pace
 
 
@@ -32,9 +38,13 @@ def choose_strategy(
         turns = turn_of_volumes(len(volumes), ports.pace, event.now)
     now = max(turns)
     book = ports.prices.book(now=now)
-    cases = gather(event.request, volumes, ports, deadline_at=event.deadline_at, now=now)
     rule = approval_rule(event.request, event.approved.usd if event.approved else None)
-    planned = plan_shares(cases, event.fleet_shares or (), book, rule, now=now)
+    if event.request.target.mode == "rewind":
+        rewinds = plan_rewinds(event.request, volumes, book, ports, deadline_at=event.deadline_at, now=now)
+        planned = with_approval(rewinds, rule, book)
+    else:
+        cases = gather(event.request, volumes, ports, deadline_at=event.deadline_at, now=now)
+        planned = plan_shares(cases, event.fleet_shares or (), book, rule, now=now)
     plans = [
         plan.model_copy(update={"starts_at": turn}) for plan, turn in zip(planned.plans, turns, strict=True)
     ]

@@ -32,17 +32,15 @@ from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.plan import schedule
 from rewarm.steps.plan.planning import Case, PlanningPorts, approval_rule, gather, plan_cases
-from rewarm.steps.plan.rewind import RewindPorts, check_asked, rewinds_of
+from rewarm.steps.plan.rewinds import REWIND_PRICES, RewindFactsPorts, check_asked, rewinds_of
 from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes, with_agent
 
-REWIND_PRICES = ("getBlocksUsdPerThousand", "snapshotUsdPerGibMonth")
-"""What only a rewind's price hangs on."""
-REWIND_NOTE = "The strategies are for new volumes in place of a rewind, which only a plan can name yet."
+REWIND_NOTE = "The strategies are for new volumes in place of a rewind."
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanRestorePorts(RewindPorts, SelectionPorts, PlanningPorts):
+class PlanRestorePorts(RewindFactsPorts, SelectionPorts, PlanningPorts):
     """The ports that plan_restore needs."""
 
     table: RestoreTable
@@ -61,7 +59,7 @@ def plan_restore(
 
     Raises every error that names a field of the request, and NoStrategyFitsError.
     """
-    request = resolve_request(body, table=ports.table, may_rewind=True)
+    request = resolve_request(body, table=ports.table)
     assigned = assign_volumes(request, restore_id=restore_id, ports=ports)
     volumes = [with_agent(assignment, ports.artifacts) for assignment in assigned]
     answer = plan_answer(request, volumes, ports, now=now)

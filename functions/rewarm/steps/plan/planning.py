@@ -79,7 +79,7 @@ class Case:
 def approval_rule(request: RestoreRequest, approved_usd: Decimal | None = None) -> ApprovalRule:
     """What of the restore needs approval, after this much was approved."""
     wanted = request.objective
-    replaces = wanted.approve_replace and request.target.mode == "replace"
+    replaces = wanted.approve_replace and request.target.mode in {"replace", "rewind"}
     return ApprovalRule(wanted.approve_above_usd, replaces, approved_usd)
 
 
@@ -201,9 +201,15 @@ def planned_by(
         for case, decision in zip(cases, decisions, strict=True)
     ]
     summary = _summary(cases, plans, book, now, decisions[0].could_save_usd)
+    return with_approval(PlannedVolumes(plans=plans, summary=summary), rule, book)
+
+
+def with_approval(planned: PlannedVolumes, rule: ApprovalRule, book: PriceBook) -> PlannedVolumes:
+    """With what an approval leaves each volume, and why somebody must approve it where somebody must."""
+    plans, summary = planned.plans, planned.summary
     return PlannedVolumes(
         plans=_limited(plans, rule.ceiling_usd(summary.total_cost_usd), summary.total_cost_usd),
-        summary=_with_approval(summary, plans, rule, book),
+        summary=_asking(summary, plans, rule, book),
     )
 
 
@@ -239,7 +245,7 @@ def _limited(
     ]
 
 
-def _with_approval(
+def _asking(
     summary: PlanSummary, plans: Sequence[VolumePlan], rule: ApprovalRule, book: PriceBook
 ) -> PlanSummary:
     unpriced = book.clone_usd_per_gib is None and any(

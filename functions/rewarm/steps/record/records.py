@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from rewarm.contracts import Plan, VolumeAssignment
+from rewarm.contracts import Plan, PollInitializationResult, VolumeAssignment
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.fleets import status_of_fleet
+from rewarm.domain.model import Strategy
+from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import VOLUME_COUNT, VOLUME_EVENTS, RestoreTable
 
@@ -57,10 +59,12 @@ REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
 
 VOLUME_ATTRIBUTES = (
     "plan", "volume", "command", "fastSnapshotRestore", "snapshotCopy", "boost", "initialization",
-    "measurement", "fallback", "measured", "replaced", "cleanUp", "story", "report", "sending", "told",
-    VOLUME_EVENTS,
+    "measurement", "fallback", "measured", "replaced", "rewind", "cleanUp", "story", "report", "sending",
+    "told", VOLUME_EVENTS,
 )  # fmt: skip
 MARKS = ("attached", "settled")
+WRITING = "writing"
+"""Mark of a restore that rewinds volumes: a block is about to be written, so it cannot be cancelled."""
 INSTANCE = "instance"
 """The instance that is started with its new volumes: instanceId, state, times; see steps/replace/started."""
 
@@ -124,6 +128,28 @@ def initialization_attribute(index: int) -> str:
     return f"initialization{index}"
 
 
+def initialization_record(
+    told: PollInitializationResult,
+    volume_id: str,
+    strategy: Strategy,
+    progress_key: str | None,
+    now: datetime,
+) -> JsonObject:
+    """What it says; `progress_key` is where the agent's own account is."""
+    return {
+        "volumeId": volume_id,
+        "strategy": strategy.value,
+        "ready": told.ready,
+        "progressPercent": told.progress_percent,
+        "bytesDone": told.bytes_done,
+        "bytesTotal": told.bytes_total,
+        "etaSeconds": told.eta_seconds,
+        "reasons": told.reasons,
+        "progressKey": progress_key,
+        "at": iso(now),
+    }
+
+
 def measured_attribute(index: int) -> str:
     """Estimate against actual, phase by phase."""
     return f"measured{index}"
@@ -132,6 +158,11 @@ def measured_attribute(index: int) -> str:
 def replaced_attribute(index: int) -> str:
     """The volume whose place this one takes: which, since when, and whether it is back."""
     return f"replaced{index}"
+
+
+def rewind_attribute(index: int) -> str:
+    """The volume that goes back: volumeId, state, evidence (the snapshot that undoes it), blocks."""
+    return f"rewind{index}"
 
 
 def fallback_attribute(index: int) -> str:

@@ -34,6 +34,7 @@ from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
 from rewarm.steps.record.lost_records import is_lost, recovered
 from rewarm.steps.record.records import (
     FINISHED,
+    WRITING,
     Status,
     events,
     indexes,
@@ -274,6 +275,11 @@ def cancel_restore(
         _stop_if_ended(restore_id, record)
     if record.get("status") not in FINISHED:
         if not mark_cancelled(restore_id, ports.table) and not asked_before:
+            if record.get(WRITING) or (ports.table.get(restore_id) or {}).get(WRITING):
+                raise RestoreEndedError(
+                    f"{restore_id} writes the blocks of its snapshot, so that a volume would be mixed; wait "
+                    "until it has ended. The snapshot that it has made of the volume undoes it"
+                )
             raise RestoreEndedError(
                 f"{restore_id} is ready: its volumes are at full speed, and what costs money is being "
                 "released; a volume that is not wanted any more is yours to delete"
@@ -283,13 +289,15 @@ def cancel_restore(
 
 
 def mark_cancelled(restore_id: str, table: RestoreTable) -> bool:
-    """False where all volumes are at full speed.
+    """False where all volumes are at full speed, or a rewind writes.
 
     Those that are not yet are looked at a part at a time; where all of a part get there in that moment, the
     next part is asked.
     """
     while True:
         record = table.get(restore_id) or {}
+        if (record.get("request") or {}).get("target", {}).get("mode") == "rewind":
+            return not record.get(WRITING) and table.request_cancel(restore_id, unless=[WRITING])
         names = [settled_attribute(index) for index in indexes(record)]
         open_ones = [name for name in names if not record.get(name)]
         if names and not open_ones:

@@ -98,11 +98,8 @@ def request_of_runbook(
     return request
 
 
-def resolve_request(body: JsonObject, *, table: RestoreTable, may_rewind: bool = False) -> RestoreRequest:
-    """A request as sent; where its source is an alarm, that alarm's runbook with the request's changes.
-
-    `may_rewind` is for plans.
-    """
+def resolve_request(body: JsonObject, *, table: RestoreTable) -> RestoreRequest:
+    """A request as sent; where its source is an alarm, that alarm's runbook with the request's changes."""
     source = body.get("source")
     alarm = source.get("alarm") if isinstance(source, dict) else None
     others = (
@@ -110,7 +107,7 @@ def resolve_request(body: JsonObject, *, table: RestoreTable, may_rewind: bool =
     )
     if isinstance(alarm, str) and 1 <= len(alarm) <= MAX_ALARM_NAME and others == {"alarm"}:
         return request_of_runbook(alarm, table=table, changes=body)
-    request = parse_restore_request(body, may_rewind=may_rewind)
+    request = parse_restore_request(body)
     # The API has put the runbook's request in the place of its name, so that this is what the execution gets.
     if request.drill is not None and not request.is_drill:
         raise InvalidRequestError("only goes with source.alarm: a drill is one of a runbook", field="drill")

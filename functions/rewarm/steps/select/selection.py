@@ -23,7 +23,7 @@ from rewarm.domain.errors import (
     RestoreError,
     TargetNotUsableError,
 )
-from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
+from rewarm.domain.model import BLOCK_BYTES, GIB, Attachment, Instance, Snapshot, Volume, VolumeSettings
 from rewarm.domain.snapshots import PassedOver
 from rewarm.domain.volume.replacing import check_replaceable, device_to_replace, holder_of, place_on_stopped
 from rewarm.domain.volume.targets import (
@@ -97,8 +97,13 @@ def assign_volumes(
     assignments: list[VolumeAssignment] = []
     for index, choice in enumerate(chosen):
         reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
-        device, replaces = _device(request, place, choice, kept.get(index), reserved, ports)
         source = sources.get(choice.snapshot.volume_id or "")
+        rewinds = _rewound(source, place) if request.target.mode == "rewind" else None
+        device, replaces = (
+            (rewinds.device, None)
+            if rewinds is not None
+            else _device(request, place, choice, kept.get(index), reserved, ports)
+        )
         new_volume = _settle(request, choice, source)
         living = _living_source(source, place.zone)
         made = _assignment(index, block_map_key(restore_id, index), choice, new_volume, place, device)
@@ -108,6 +113,7 @@ def assign_volumes(
         update = {
             "living_source": living,
             "replaces": replaces,
+            "rewinds": None if rewinds is None or source is None else source.volume_id,
             "copy_of": copied,
             "starts_instance": bool(request.target.start),
             "delete_on_termination": bool(request.target.start) and choice.delete_on_termination,
@@ -163,6 +169,23 @@ def _device(
         check_tells_volumes(instance, ports.instances.ebs_limits(instance.instance_type))
         device, holder = device_to_replace(asked, own, instance)
     return device, None if holder is None else _replaced(holder, device, instance, ports.volumes)
+
+
+def _rewound(source: Volume | None, place: _Place) -> Attachment:
+    """Where the volume is that goes back; it stays there."""
+    if source is None:
+        raise TargetNotUsableError(
+            "found rewind, and the snapshot's volume is gone; allowed are attach and replace",
+            field="target.mode",
+        )
+    instance_id = place.instance.instance_id if place.instance else None
+    found = next((one for one in source.attachments if one.instance_id == instance_id), None)
+    if found is None:
+        others = ", ".join(one.instance_id for one in source.attachments) or "no instance"
+        raise TargetNotUsableError(
+            f"found {instance_id}; {source.volume_id} is attached to {others}", field="target.instanceId"
+        )
+    return found
 
 
 def _replaced(volume_id: str, device: str, instance: Instance, volumes: VolumeStore) -> ReplacedVolume:

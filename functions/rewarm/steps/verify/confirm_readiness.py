@@ -57,7 +57,10 @@ def _of_volume(result: JsonObject, event: ConfirmReadinessEvent, artifacts: Arti
     ready_at = parsed_time(result.get("readyAt"))
     if not dispatch or not after.get("result") or ready_at is None:
         return None
-    volume = read_plan(event.restore_id, result["index"], artifacts).volume.volume
+    planned = read_plan(event.restore_id, result["index"], artifacts).volume
+    if planned.rewinds is not None:
+        return None  # its agent wrote blocks, and had none to wait for
+    volume = planned.volume
     return Confirmation(
         index=result["index"],
         volume_id=result["volumeId"],

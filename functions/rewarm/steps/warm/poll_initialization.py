@@ -33,7 +33,7 @@ from rewarm.domain.ready.reads import (
     p99_limit_ms,
 )
 from rewarm.domain.time.measured import Point, with_point
-from rewarm.domain.units import duration_text, iso, size_text
+from rewarm.domain.units import duration_text, size_text
 from rewarm.domain.volume.extents import Scope, reported
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
@@ -41,7 +41,13 @@ from rewarm.ports.performance import Metrics
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record import samples
-from rewarm.steps.record.records import FINISHED, Status, initialization_attribute, stop_if_cancelled
+from rewarm.steps.record.records import (
+    FINISHED,
+    Status,
+    initialization_attribute,
+    initialization_record,
+    stop_if_cancelled,
+)
 from rewarm.steps.warm.agent_command import bytes_to_read
 from rewarm.steps.warm.lost_instance import check_in_place, check_silent_agent
 
@@ -91,7 +97,10 @@ def poll_initialization(
     result = _result(event, seen, verdict, account).model_copy(update={"before": before})
     samples.note(event, result, ports.artifacts)
     _stop_if_stalled(event, result)
-    ports.table.update_volume(event.restore_id, event.volume.index, _record(event, result))
+    key = event.dispatch.progress_key if event.dispatch else None
+    record = initialization_record(result, event.volume_id, event.plan.strategy, key, event.now)
+    changes = {initialization_attribute(event.volume.index): record}
+    ports.table.update_volume(event.restore_id, event.volume.index, changes)
     if status != Status.INITIALIZING and status not in FINISHED:
         ports.table.advance(event.restore_id, Status.INITIALIZING.value)
     return result
@@ -334,19 +343,3 @@ def _stall_patience(event: PollInitializationEvent) -> timedelta:
     if event.plan.strategy is Strategy.VOLUME_CLONE:
         return max(SHORTEST_STALL, expected)
     return max(timedelta(days=1), BACKGROUND_STALL_FACTOR * expected)
-
-
-def _record(event: PollInitializationEvent, result: PollInitializationResult) -> JsonObject:
-    progress: JsonObject = {
-        "volumeId": event.volume_id,
-        "strategy": event.plan.strategy.value,
-        "ready": result.ready,
-        "progressPercent": result.progress_percent,
-        "bytesDone": result.bytes_done,
-        "bytesTotal": result.bytes_total,
-        "etaSeconds": result.eta_seconds,
-        "reasons": result.reasons,
-        "progressKey": event.dispatch.progress_key if event.dispatch else None,
-        "at": iso(event.now),
-    }
-    return {initialization_attribute(event.volume.index): progress}

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 ten_thousand = cases(300, 10_000)
 thousand = cases(200, 3_000)
-fixed = st.sampled_from([None, None, None, *Strategy])
+fixed = st.sampled_from([None, None, None, *(one for one in Strategy if one.makes_volume)])
 later = st.integers(0, 10 * 24 * HOUR).map(float)
 more_money = st.integers(0, 50_000_000).map(lambda micro: Decimal(micro).scaleb(-6))
 

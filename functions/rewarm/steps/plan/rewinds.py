@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
+from rewarm.contracts import Plan, PlannedVolumes, PlanSummary, RestoreRequest, VolumePlan
 from rewarm.contracts.plans import RewindPlan
 from rewarm.contracts.values import CostPart, VolumeAssignment
 from rewarm.domain.blocks.changed import ChangedCount, count_changed
@@ -19,10 +20,25 @@ from rewarm.domain.blocks.rewindable import (
     pending_seconds,
     volume_refusal,
 )
-from rewarm.domain.errors import RestoreError, TargetNotUsableError, VolumeNotFoundError
-from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, InstanceEbsLimits, PriceBook, Snapshot, Volume
+from rewarm.domain.errors import (
+    NoStrategyFitsError,
+    RestoreError,
+    TargetNotUsableError,
+    VolumeNotFoundError,
+)
+from rewarm.domain.model import (
+    BLOCK_BYTES,
+    GIB,
+    Instance,
+    InstanceEbsLimits,
+    PriceBook,
+    PriceFigure,
+    Snapshot,
+    Strategy,
+    Volume,
+)
 from rewarm.domain.time.timings import PRIORS
-from rewarm.domain.units import ceil_seconds, clock_text, usd_text
+from rewarm.domain.units import ceil_seconds, clock_text, count_text, duration_text, usd_text
 from rewarm.domain.volume.volume_types import speed
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import SnapshotBlocks
@@ -30,13 +46,18 @@ from rewarm.ports.instances import Instances
 from rewarm.ports.performance import Metrics
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
+from rewarm.steps.plan import schedule
 
-MOST_REQUESTS = 16
-"""Of ListChangedBlocks for all volumes: half a second each (measured by others), and somebody waits."""
+MOST_REQUESTS, MOST_REQUESTS_OF_A_RESTORE = 16, 80
+"""Of ListChangedBlocks for all volumes: half a second each (measured by others). Somebody waits for a plan;
+the state `Choose Strategy` ends after a minute.
+"""
+REWIND_PRICES = ("getBlocksUsdPerThousand", "snapshotUsdPerGibMonth")
+"""What only a rewind's price hangs on."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewindPorts:
+class RewindFactsPorts:
     """The ports that rewinds_of needs."""
 
     snapshots: SnapshotCatalog
@@ -59,19 +80,85 @@ class _Patience:
 def rewinds_of(
     volumes: Sequence[VolumeAssignment],
     book: PriceBook,
-    ports: RewindPorts,
+    ports: RewindFactsPorts,
     *,
     now: datetime,
-    has_time: Callable[[], bool],
+    has_time: Callable[[], bool] = lambda: True,
+    most_requests: int = MOST_REQUESTS,
 ) -> list[RewindPlan | None]:
     """One for each volume; None where there is no source volume to rewind, and beyond MOST_REWOUND."""
-    requests = MOST_REQUESTS // max(1, min(len(volumes), MOST_REWOUND))
+    requests = most_requests // max(1, min(len(volumes), MOST_REWOUND))
     found: list[RewindPlan | None] = [None] * len(volumes)
     for place, volume in enumerate(volumes[:MOST_REWOUND]):
         if volume.copy_of is None and volume.source_volume_id is not None:
             patience = _Patience(requests, now, has_time)
             found[place] = _rewind(volume.source_volume_id, volume.snapshot_id, book, ports, patience)
     return found
+
+
+def plan_rewinds(
+    request: RestoreRequest,
+    volumes: Sequence[VolumeAssignment],
+    book: PriceBook,
+    ports: RewindFactsPorts,
+    *,
+    deadline_at: datetime | None,
+    now: datetime,
+) -> PlannedVolumes:
+    """The plans of a restore that makes no volume: each one's volume goes back, with all blocks listed.
+
+    Raises TargetNotUsableError, NoStrategyFitsError.
+    """
+    found = rewinds_of(volumes, book, ports, now=now, most_requests=MOST_REQUESTS_OF_A_RESTORE)
+    check_asked(found, request.target.instance_id)
+    left = None if deadline_at is None else max(0.0, (deadline_at - now).total_seconds())
+    plans = [
+        VolumePlan(volume=volume, plan=_as_plan(one, left))
+        for volume, one in zip(volumes, found, strict=True)
+        if one is not None
+    ]
+    total = sum((plan.plan.cost_usd for plan in plans), Decimal(0))
+    slowest = max(plan.plan.ready_p90_seconds for plan in plans)
+    late = 0 if left is None else max(0, ceil_seconds(slowest - left))
+    if request.objective.strict and (late or total > (request.objective.max_cost_usd or total)):
+        raise NoStrategyFitsError(
+            f"a rewind takes {duration_text(slowest)} (P90) and costs {usd_text(total)}; that is not within "
+            "the deadline or the budget that objective.strict asks for"
+        )
+    notes = [note for one in found if one is not None for note in (one.evidence, *one.notes) if note]
+    summary = PlanSummary(
+        total_cost_usd=total,
+        ready_p90_at=now + timedelta(seconds=slowest),
+        deadline_missed=bool(late),
+        deadline_seconds=None if left is None else ceil_seconds(left),
+        late_seconds=late,
+        schedule=schedule.lines(plans, left),
+        why=plans[0].plan.why if len(plans) == 1 else f"{len(plans)} volumes go back to their snapshots.",
+        price_book_as_of=book.as_of,
+        price_book_stale=any(figure.is_stale(now) for figure in _figures(book)),
+        price_source=book.source,
+        notes=notes,
+    )
+    return PlannedVolumes(plans=plans, summary=summary)
+
+
+def _figures(book: PriceBook) -> list[PriceFigure]:
+    return [book.figures[name] for name in REWIND_PRICES if name in book.figures]
+
+
+def _as_plan(found: RewindPlan, left: float | None) -> Plan:
+    p90 = found.seconds_p90 or 0
+    return Plan(
+        strategy=Strategy.REWIND,
+        usable_seconds=found.seconds_p50 or 0,
+        ready_p50_seconds=found.seconds_p50 or 0,
+        ready_p90_seconds=p90,
+        cost_usd=found.cost_usd or Decimal(0),
+        cost_parts=found.cost_parts,
+        why=f"{found.volume_id} goes back itself: {count_text(found.blocks or 0, 'block')} are written, "
+        f"{found.most_blocks or 0:,} at most.",
+        deadline_missed=left is not None and p90 > left,
+    )
 
 
 def check_asked(rewinds: Sequence[RewindPlan | None], instance_id: str | None) -> None:
@@ -92,7 +179,7 @@ def check_asked(rewinds: Sequence[RewindPlan | None], instance_id: str | None) -
 
 
 def _rewind(
-    volume_id: str, snapshot_id: str, book: PriceBook, ports: RewindPorts, patience: _Patience
+    volume_id: str, snapshot_id: str, book: PriceBook, ports: RewindFactsPorts, patience: _Patience
 ) -> RewindPlan | None:
     """A plan never fails for what nobody asked: an error of AWS is the reason why it is not possible."""
     try:
@@ -125,7 +212,7 @@ class _Rewindable:
     """How long earlier snapshots were pending, in seconds."""
 
 
-def _rewindable(volume: Volume, snapshot_id: str, ports: RewindPorts) -> _Rewindable | str:
+def _rewindable(volume: Volume, snapshot_id: str, ports: RewindFactsPorts) -> _Rewindable | str:
     """Or why there is none."""
     good, instance_id = ports.snapshots.get(snapshot_id), attached_to(volume)
     refusal = volume_refusal(volume, good)
@@ -169,7 +256,7 @@ def _written(volume: Volume, newest: Snapshot, metrics: Metrics, now: datetime) 
 
 
 def _told(
-    plan: RewindPlan, case: _Rewindable, book: PriceBook, ports: RewindPorts, patience: _Patience
+    plan: RewindPlan, case: _Rewindable, book: PriceBook, ports: RewindFactsPorts, patience: _Patience
 ) -> RewindPlan:
     facts = RewindFacts(
         volume_bytes=case.volume.settings.size_gib * GIB,

@@ -1,0 +1,26 @@
+"""Serves the state Rewind."""
+
+from __future__ import annotations
+
+from rewarm.contracts.rewinding import RewindEvent, RewindResult
+from rewarm.handlers import wiring
+from rewarm.observability import step_handler
+from rewarm.steps.rewind.rewind import RewindPorts, rewind
+
+_PORTS = RewindPorts(
+    commands=wiring.sending_commands(),
+    instances=wiring.instances(),
+    artifacts=wiring.artifacts(),
+    table=wiring.table(),
+    volumes=wiring.volumes(),
+    snapshots=wiring.snapshots(),
+    evidence=wiring.evidence_snapshots(),
+    look=wiring.device_look(),
+    stack_name=wiring.settings.stack_name,
+)
+
+
+@step_handler(RewindEvent)
+def lambda_handler(event: RewindEvent) -> RewindResult:
+    """Returns how far the rewind is. Raises the errors of the step."""
+    return rewind(event, _PORTS)

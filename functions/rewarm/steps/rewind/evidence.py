@@ -1,0 +1,80 @@
+"""The snapshot of a volume as it is before a rewind: made once, kept, and compared with the good one.
+
+CreateSnapshot has no idempotency token (botocore). So the record says that we are about to ask, and a
+snapshot whose id was lost is found by its tags. Only if none appears for two minutes a second one is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rewarm.domain.errors import RestoreError, ServiceUnavailableError, SnapshotNotUsableError
+from rewarm.domain.model import Snapshot
+from rewarm.domain.units import iso
+from rewarm.domain.volume.leftovers import ATTEMPT_TAG, EVIDENCE_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
+from rewarm.ports.snapshots import EvidenceSnapshots
+from rewarm.steps.record.records import attribute, parsed_time, rewind_attribute
+
+APPEARANCE_PATIENCE = timedelta(minutes=2)
+"""DescribeSnapshots may not show what CreateSnapshot has just made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A snapshot of a volume that goes back to another one; each attempt has one."""
+
+    restore_id: str
+    index: int
+    attempt: int
+    volume_id: str
+    good_id: str
+
+    def tags(self, stack_name: str) -> dict[str, str]:
+        """By which it is found, and told apart from backups."""
+        return {
+            EVIDENCE_TAG: self.good_id,
+            STACK_TAG: stack_name,
+            RESTORE_TAG: self.restore_id,
+            INDEX_TAG: str(self.index),
+            ATTEMPT_TAG: str(self.attempt),
+        }
+
+
+def evidence(
+    wanted: Wanted, *, snapshots: EvidenceSnapshots, table: RestoreTable, stack_name: str, now: datetime
+) -> Snapshot | None:
+    """The snapshot, which may be pending; None while EC2 does not show it. Raises SnapshotNotUsableError."""
+    name, attempt = rewind_attribute(wanted.index), str(wanted.attempt)
+    record = attribute(table, wanted.restore_id, wanted.index, name)
+    asked_at = parsed_time((record.get("askedAt") or {}).get(attempt))
+    made = snapshots.of_restore(wanted.restore_id, wanted.index) if asked_at else []
+    found = next((one for one in made if one.tags.get(ATTEMPT_TAG) == attempt), None)
+    if found is None and (asked_at is None or now - asked_at > APPEARANCE_PATIENCE):
+        asked = {**(record.get("askedAt") or {}), attempt: iso(now)}
+        table.update_volume(wanted.restore_id, wanted.index, {name: {**record, "askedAt": asked}})
+        _create(wanted, {**record, "askedAt": asked}, snapshots, table, stack_name)
+        return None
+    if found is not None and found.state == "error":
+        raise SnapshotNotUsableError(
+            f"{found.snapshot_id} of {wanted.volume_id} as it was failed: "
+            f"{found.state_message or 'EC2 gives no reason'}; without it nobody could undo the rewind"
+        )
+    return found
+
+
+def _create(
+    wanted: Wanted, record: JsonObject, snapshots: EvidenceSnapshots, table: RestoreTable, stack_name: str
+) -> None:
+    """An error that is not temporary on AWS's side says that there is none: the next try need not wait."""
+    try:
+        snapshots.create(wanted.volume_id, wanted.tags(stack_name))
+    except ServiceUnavailableError:
+        raise
+    except RestoreError:
+        asked = {**record["askedAt"], str(wanted.attempt): None}
+        name = rewind_attribute(wanted.index)
+        table.update_volume(wanted.restore_id, wanted.index, {name: {**record, "askedAt": asked}})
+        raise

@@ -1,0 +1,354 @@
+"""State `Rewind`: puts a volume back to a snapshot, a look at a time; `Copy Blocks` runs between two looks.
+
+The agent takes the volume, so that nobody can mount it. Then a snapshot keeps the volume as it is: the
+evidence, to which another rewind undoes this one. While it is pending, what differs in the newest snapshot
+before it is copied and written; once it is completed, what else differs. Whatever is written is the good
+snapshot's content.
+
+Until the first write everything can be cancelled. Where the agent is interrupted later, somebody may have
+written to the volume: so the agent takes it again, and another snapshot says what still differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from types import MappingProxyType
+
+from rewarm.contracts import PollInitializationResult
+from rewarm.contracts.copying import Delta
+from rewarm.contracts.rewinding import RewindEvent, RewindResult
+from rewarm.contracts.values import InitializationSignals
+from rewarm.domain.blocks.rewindable import attached_to, newest_of_lineage
+from rewarm.domain.errors import (
+    TEMPORARY,
+    AccessDeniedError,
+    AgentInterruptedError,
+    AgentUnreachableError,
+    RestoreCancelledError,
+    RestoreError,
+    RewindIncompleteError,
+    SnapshotNotUsableError,
+    TargetNotUsableError,
+    VolumeInUseError,
+)
+from rewarm.domain.model import BLOCK_BYTES, GIB, Snapshot
+from rewarm.domain.ready import agent_output
+from rewarm.domain.units import count_text, size_text
+from rewarm.domain.volume.leftovers import REWINDING_STACK_TAG, REWINDING_TAG
+from rewarm.domain.words.failures import explain
+from rewarm.ports import JsonObject
+from rewarm.ports.snapshots import EvidenceSnapshots, SnapshotCatalog
+from rewarm.ports.volumes import VolumeStore
+from rewarm.steps.record.records import (
+    ENDED,
+    WRITING,
+    Status,
+    attribute,
+    initialization_attribute,
+    initialization_record,
+    rewind_attribute,
+    stop_if_cancelled,
+)
+from rewarm.steps.replace.device_look import Look, LookPorts, ask, reply
+from rewarm.steps.rewind.evidence import Wanted, evidence
+from rewarm.steps.rewind.writer import Writer, failure, send, was_refused, watch
+from rewarm.steps.warm.agent_command import AgentPorts
+from rewarm.steps.warm.lost_instance import check_not_terminated, check_silent_agent
+
+MOST_ATTEMPTS = 5
+"""What interrupts the agent this often will do it again."""
+ARM_PATIENCE = timedelta(minutes=10)
+"""SSM delivers within five minutes, and the agent waits a minute for the device."""
+EVIDENCE_PATIENCE = timedelta(minutes=30)
+"""From the agent's command on. EC2 shows a snapshot within seconds."""
+LOOK_SECONDS, PENDING_SECONDS, WRITE_SECONDS = 3, (5, 60), (5, 30)
+SAMPLES = 256
+"""Blocks that are not written, and are compared with the snapshot: 128 MiB to read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewindPorts(AgentPorts):
+    """The ports that rewind needs."""
+
+    volumes: VolumeStore
+    snapshots: SnapshotCatalog
+    evidence: EvidenceSnapshots
+    look: LookPorts
+    stack_name: str
+
+
+def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
+    """Returns how far the rewind is, and what has to be copied next. It may be called again.
+
+    Raises RestoreCancelledError, VolumeInUseError, TargetNotUsableError, AgentUnreachableError,
+    AgentFailedError, SnapshotNotUsableError and, after the first write, RewindIncompleteError.
+    """
+    pending = event.pending or RewindResult(wait_seconds=LOOK_SECONDS, phase="look")
+    try:
+        if event.failure is not None:
+            why = explain(event.failure.error, event.failure.cause).sentence
+            raise RewindIncompleteError(f"its blocks could not be copied: {why}")
+        if event.copied is not None and pending.delta is not None:
+            counts = pending.counts.plus(event.copied)
+            copied = {"next_part": event.copied.next_part, "counts": counts, "delta": None}
+            pending = pending.model_copy(update=copied)
+        result = _PHASES[pending.phase](event, pending, ports)
+    except (*TEMPORARY, RestoreCancelledError):
+        raise
+    except RestoreError as error:
+        if not pending.writing:
+            raise
+        raise _incomplete(event, pending, error) from error
+    return _noted(event, result, ports)
+
+
+def _look(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
+    """Asks the instance what uses the volume, and sends the agent where nothing does."""
+    stop_if_cancelled(ports.table, event.restore_id)
+    volume_id, instance_id = _place(event)
+    if attached_to(ports.volumes.get(volume_id)) != instance_id:
+        raise TargetNotUsableError(f"{volume_id} is not attached to {instance_id} alone any more")
+    unmounts = bool(event.request.target.unmount)
+    if pending.look_id is None or pending.asked_at is None:
+        asked = ask(
+            volume_id, instance_id, "unmount" if unmounts else "check", now=event.now, ports=ports.look
+        )
+        return pending.model_copy(update={"look_id": asked.command_id, "asked_at": event.now})
+    look = Look(pending.look_id, instance_id, volume_id, pending.asked_at)
+    use = reply(look, now=event.now, commands=ports.look.commands)
+    if use is None:
+        return pending
+    if not use.is_free:
+        hint = "" if unmounts or use.others else "; target.unmount true lets Rewarm unmount it"
+        raise VolumeInUseError(
+            f"{volume_id} on {instance_id} is {use.in_words}. Stop what uses it, unmount it, and send the "
+            f"request again{hint}",
+            field="target.unmount",
+        )
+    sent = send(event, pending.attempt, pending.next_part, ports)
+    return pending.model_copy(update={"phase": "arm", "dispatch": sent, "look_id": None, "asked_at": None})
+
+
+def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
+    """Once the agent has the volume, its snapshot is made; what differs in the newest before it is copied."""
+    stop_if_cancelled(ports.table, event.restore_id)
+    writer = _writer(pending, ports)
+    if writer.ended is not None:
+        return _again(event, pending, writer)
+    if not writer.has_taken:
+        if pending.dispatch is not None and event.now - pending.dispatch.started_at > ARM_PATIENCE:
+            raise AgentUnreachableError(f"the agent on {event.volume.instance_id} has not begun")
+        return pending.model_copy(update={"wait_seconds": LOOK_SECONDS})
+    made = _snapshot(event, pending, ports)
+    if made is None:
+        if pending.dispatch is not None and event.now - pending.dispatch.started_at > EVIDENCE_PATIENCE:
+            raise SnapshotNotUsableError(
+                f"EC2 shows no snapshot of {event.volume.rewinds}, though it was asked to make one"
+            )
+        return pending.model_copy(update={"wait_seconds": PENDING_SECONDS[0]})
+    newest = _newest_before(event, made, ports) if pending.attempt == 0 else None
+    taken = pending.model_copy(
+        update={
+            "phase": "wait",
+            "evidence_id": pending.evidence_id or made.snapshot_id,
+            "compared_id": made.snapshot_id,
+            "newest_id": newest,
+            "wait_seconds": PENDING_SECONDS[0],
+        }
+    )
+    return taken if newest is None else _copying(event, taken, ports, against=newest)
+
+
+def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
+    """Until the snapshot is completed; then what differs in it is copied."""
+    if not pending.writing:
+        stop_if_cancelled(ports.table, event.restore_id)
+    writer = _writer(pending, ports)
+    if writer.ended is not None:
+        return _again(event, pending, writer)
+    since = pending.dispatch.started_at if pending.dispatch else event.now
+    check_not_terminated(event.volume.instance_id or "", ports.instances, silence=event.now - since)
+    made = _snapshot(event, pending, ports)
+    if made is None or made.state != "completed":
+        percent = made.progress_percent if made is not None else 0
+        reason = f"{pending.compared_id}, the volume as it was, is {percent} % done"
+        low, high = PENDING_SECONDS
+        wait = max(low, min(high, round((event.now - since).total_seconds() / 10)))
+        return _progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
+    return _copying(event, pending.model_copy(update={"phase": "write"}), ports, against=made.snapshot_id)
+
+
+def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
+    """Until the agent has read everything back."""
+    writer = _writer(pending, ports)
+    if writer.is_done and not agent_output.whole_number(writer.account, "blocksResumed"):
+        return _done(event, pending, writer, ports)
+    if writer.ended is not None:
+        return _again(event, pending, writer)
+    last = pending.initialization.last_progress_at if pending.initialization else event.now
+    check_silent_agent(event.volume.instance_id or "", ports.instances, silence=event.now - last)
+    total = pending.counts.blocks
+    reason = f"{count_text(total, 'block')} of {event.volume.snapshot_id} are being written and read back"
+    return _progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": WRITE_SECONDS[0]})
+
+
+def _done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:
+    volume_id, _ = _place(event)
+    _unmark(volume_id, ports.volumes)
+    blocks = agent_output.whole_number(writer.account, "blocksDone") or 0
+    written = (
+        f"{count_text(blocks, 'block')} ({size_text(blocks * BLOCK_BYTES)}) of {event.volume.snapshot_id}"
+    )
+    samples = agent_output.whole_number(writer.account, "samples") or 0
+    reasons = [
+        f"{written} are written and read back; {samples:,} of the others are the same there",
+        f"{pending.evidence_id} has {volume_id} as it was: a rewind to it undoes this one",
+    ]
+    told = _progress(event, pending, writer, reasons, ready=True)
+    return told.model_copy(update={"phase": "done", "finished": True})
+
+
+def _unmark(volume_id: str, volumes: VolumeStore) -> None:
+    """IAM allows it by one of the tags: a second try is denied where only the first answer was lost."""
+    try:
+        volumes.untag(volume_id, REWINDING_TAG, REWINDING_STACK_TAG)
+    except AccessDeniedError:
+        if REWINDING_TAG in volumes.get(volume_id).settings.tags:
+            raise
+
+
+def _again(event: RewindEvent, pending: RewindResult, writer: Writer) -> RewindResult:
+    """The agent takes the volume once more, and compares it anew. Raises what has ended it for good."""
+    error = failure(writer, event.volume)
+    was_cut_off = writer.is_done or isinstance(error, AgentInterruptedError)
+    if was_refused(writer) or not was_cut_off or pending.attempt + 1 >= MOST_ATTEMPTS:
+        raise error
+    return RewindResult(
+        wait_seconds=PENDING_SECONDS[0],
+        phase="look",
+        attempt=pending.attempt + 1,
+        writing=pending.writing,
+        evidence_id=pending.evidence_id,
+        next_part=pending.next_part,
+        counts=pending.counts,
+        initialization=pending.initialization,
+    )
+
+
+def _copying(event: RewindEvent, pending: RewindResult, ports: RewindPorts, *, against: str) -> RewindResult:
+    """From here on blocks are written. Raises RestoreCancelledError: somebody was sooner."""
+    volume_id, _ = _place(event)
+    if not pending.writing and not ports.table.set_unless_cancelled(event.restore_id, WRITING, True):
+        raise RestoreCancelledError(ENDED)
+    ports.volumes.tag(volume_id, {REWINDING_TAG: event.restore_id, REWINDING_STACK_TAG: ports.stack_name})
+    is_last = pending.phase == "write"
+    delta = Delta(
+        snapshot_id=event.volume.snapshot_id,
+        volume_id=volume_id,
+        volume_bytes=event.volume.snapshot_size_gib * GIB,
+        index=event.volume.index,
+        region=None,
+        against=against,
+        without=[pending.newest_id] if is_last and pending.newest_id else [],
+        first_part=pending.next_part,
+        goes_on=not is_last,
+        samples=SAMPLES if is_last else 0,
+    )
+    return pending.model_copy(update={"delta": delta, "writing": True, "wait_seconds": LOOK_SECONDS})
+
+
+def _snapshot(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Snapshot | None:
+    """Of this attempt."""
+    volume_id, _ = _place(event)
+    wanted = Wanted(
+        event.restore_id, event.volume.index, pending.attempt, volume_id, event.volume.snapshot_id
+    )
+    table, name = ports.table, ports.stack_name
+    return evidence(wanted, snapshots=ports.evidence, table=table, stack_name=name, now=event.now)
+
+
+def _newest_before(event: RewindEvent, made: Snapshot, ports: RewindPorts) -> str | None:
+    """The newest completed snapshot of the volume; None where it is the good one, or there is none."""
+    volume_id, _ = _place(event)
+    others = [one for one in ports.snapshots.of_volume(volume_id) if one.snapshot_id != made.snapshot_id]
+    found = newest_of_lineage(others, volume_id)
+    return None if found is None or found.snapshot_id == event.volume.snapshot_id else found.snapshot_id
+
+
+def _writer(pending: RewindResult, ports: RewindPorts) -> Writer:
+    if pending.dispatch is None:
+        return Writer(None, None)
+    return watch(pending.dispatch, ports)
+
+
+def _place(event: RewindEvent) -> tuple[str, str]:
+    volume_id, instance_id = event.volume.rewinds, event.volume.instance_id
+    if volume_id is None or instance_id is None:
+        raise TargetNotUsableError("the plan rewinds no volume", field="target.mode")
+    return volume_id, instance_id
+
+
+def _incomplete(event: RewindEvent, pending: RewindResult, error: RestoreError) -> RewindIncompleteError:
+    volume_id, good_id = event.volume.rewinds, event.volume.snapshot_id
+    return RewindIncompleteError(
+        f"{volume_id} is mixed: some of its blocks are those of {good_id}, and some are as they were: "
+        f"{error}. {pending.evidence_id} has all of it as it was. Send the request again, which writes what "
+        "is missing; or put a new volume in its place, with target.mode replace"
+    )
+
+
+def _progress(
+    event: RewindEvent, pending: RewindResult, writer: Writer, reasons: list[str], *, ready: bool = False
+) -> RewindResult:
+    """As the initialization of a new volume: bytes that are written and read back."""
+    earlier, account = pending.initialization, writer.account or {}
+    done = agent_output.whole_number(account, "bytesDone") or 0
+    total = max(done, pending.counts.blocks * BLOCK_BYTES)
+    moved = earlier is None or done != earlier.bytes_done or ready
+    told = PollInitializationResult(
+        ready=ready,
+        wait_seconds=WRITE_SECONDS[0],
+        progress_percent=100.0 if ready else round(99.9 * done / total, 1) if total else 0.0,
+        bytes_done=done,
+        bytes_total=total,
+        mib_per_second=agent_output.number(account, "mibPerSecond"),
+        eta_seconds=agent_output.whole_number(account, "etaSeconds"),
+        reasons=reasons,
+        signals=InitializationSignals(agent=writer.account),
+        polls=earlier.polls + 1 if earlier else 1,
+        first_polled_at=earlier.first_polled_at if earlier else event.now,
+        last_progress_at=event.now if moved or earlier is None else earlier.last_progress_at,
+        agent_finished_at=event.now if ready else None,
+    )
+    return pending.model_copy(update={"initialization": told})
+
+
+def _noted(event: RewindEvent, result: RewindResult, ports: RewindPorts) -> RewindResult:
+    """In the record, for whoever asks, and for clean-up."""
+    table, index = ports.table, event.volume.index
+    name, told = rewind_attribute(index), result.initialization
+    changes: JsonObject = {
+        name: {
+            **attribute(table, event.restore_id, index, name),
+            "volumeId": event.volume.rewinds,
+            "state": "done" if result.finished else "writing" if result.writing else "preparing",
+            "evidence": result.evidence_id,
+            "attempt": result.attempt,
+            **result.counts.to_json(),
+        }
+    }
+    if told is not None:
+        key = result.dispatch.progress_key if result.dispatch else None
+        record = initialization_record(told, event.volume.rewinds or "", event.plan.strategy, key, event.now)
+        changes[initialization_attribute(index)] = record
+    table.update_volume(event.restore_id, index, changes)
+    if result.writing and event.pending is not None and not event.pending.writing:
+        table.advance(event.restore_id, Status.INITIALIZING.value)
+    return result
+
+
+_PHASES: Mapping[str, Callable[[RewindEvent, RewindResult, RewindPorts], RewindResult]] = MappingProxyType(
+    {"look": _look, "arm": _arm, "wait": _wait, "write": _write}
+)

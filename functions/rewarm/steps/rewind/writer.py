@@ -1,0 +1,147 @@
+"""The agent that writes: `warmer apply` takes a volume, so that nobody else can, and waits for packs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rewarm.contracts import DispatchWarmerResult, RestoreRequest, VolumeAssignment
+from rewarm.contracts.base import JsonObject
+from rewarm.contracts.rewinding import RewindEvent
+from rewarm.domain.errors import (
+    AgentFailedError,
+    AgentInterruptedError,
+    AgentUnreachableError,
+    RestoreError,
+    VolumeInUseError,
+)
+from rewarm.domain.model import CommandStatus
+from rewarm.domain.ready import agent_output
+from rewarm.ports.instances import APPLY
+from rewarm.steps.record.bucket import agent_parameters, delta_address, part_key, progress_key
+from rewarm.steps.record.records import attribute, command_attribute, sending_attribute
+from rewarm.steps.warm.agent_command import (
+    DELIVERY_SECONDS,
+    MAX_EXECUTION_SECONDS,
+    MAX_URL_SECONDS,
+    AgentPorts,
+    about_to_send,
+    plain_number,
+    sent_before,
+)
+
+WAIT_SECONDS = 86_400
+"""The agent waits so long for each part: a snapshot of a busy volume is pending for hours."""
+REFUSALS = range(80, 89)
+"""Exit statuses of an agent that wrote nothing (warmer.1.md)."""
+IN_USE = range(83, 86)
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """What is known of the agent: its last account, and how its command ended; None while it runs."""
+
+    account: JsonObject | None
+    ended: CommandStatus | None
+
+    @property
+    def has_taken(self) -> bool:
+        """The agent has the volume, and nobody else can mount it."""
+        return self.account is not None and self.ended is None
+
+    @property
+    def is_done(self) -> bool:
+        """All blocks are written and read back, and the samples of the others are as they must be."""
+        ended_well = self.ended is not None and self.ended.status == "Success"
+        return ended_well and (self.account or {}).get("verdict") == "applied"
+
+
+def send(event: RewindEvent, attempt: int, first_part: int, ports: AgentPorts) -> DispatchWarmerResult:
+    """Sends the command once for each attempt; the table remembers it, as SendCommand has no client token.
+
+    Raises AgentUnreachableError, TargetNotUsableError.
+    """
+    restore_id, index, instance_id = event.restore_id, event.volume.index, event.volume.instance_id or ""
+    name = command_attribute(index)
+    noted = attribute(ports.table, restore_id, index, name)
+    if noted.get("attempt") == attempt:
+        return DispatchWarmerResult.model_validate(noted["dispatch"])
+    comment = f"rewarm apply {event.volume.rewinds} {attempt} for {restore_id}"[:100]
+    standing = attribute(ports.table, restore_id, index, sending_attribute(index))
+    key = progress_key(restore_id, index, warm_ups=0, restarts=attempt)
+    command_id = sent_before(standing, comment, ports.commands)
+    if command_id is None:
+        note = {"comment": comment, "instanceId": instance_id, "platform": APPLY}
+        parameters = _parameters(event, attempt, first_part, key, ports)
+        with about_to_send(restore_id, index, note, commands=ports.commands, table=ports.table):
+            command_id = ports.commands.send(
+                instance_id, parameters, platform=APPLY, comment=comment, timeout_seconds=DELIVERY_SECONDS
+            )
+    sent = DispatchWarmerResult(
+        command_id=command_id,
+        instance_id=instance_id,
+        progress_key=key,
+        started_at=event.now,
+        read_ops_before=0.0,
+    )
+    changes = {name: {"attempt": attempt, "dispatch": sent.to_json()}, sending_attribute(index): None}
+    ports.table.update_volume(restore_id, index, changes)
+    return sent
+
+
+def watch(sent: DispatchWarmerResult, ports: AgentPorts) -> Writer:
+    """What the agent says now."""
+    status = ports.commands.status(sent.command_id, sent.instance_id)
+    account = ports.artifacts.get_json(sent.progress_key)
+    if status is None or not status.finished:
+        return Writer(account, None)
+    return Writer(agent_output.result(status) or account, status)
+
+
+def failure(writer: Writer, volume: VolumeAssignment) -> RestoreError:
+    """Why the agent ended without having put the volume back."""
+    status, instance_id = writer.ended, volume.instance_id
+    if status is None:
+        return AgentUnreachableError(f"{instance_id} said nothing")
+    ending = agent_output.ending(status)
+    if agent_output.is_unreachable(status):
+        return AgentUnreachableError(f"the command never reached {instance_id}: {ending}")
+    if status.exit_code in IN_USE:
+        return VolumeInUseError(
+            f"{volume.rewinds} on {instance_id} cannot be taken: {ending}. Stop what uses it, unmount it, "
+            "and send the request again; nothing was written"
+        )
+    if agent_output.is_interrupted(status):
+        return AgentInterruptedError(f"the agent on {instance_id} was interrupted: {ending}")
+    return AgentFailedError(f"the agent on {instance_id} did not write {volume.rewinds}: {ending}")
+
+
+def was_refused(writer: Writer) -> bool:
+    """Nothing was written, and a further try would end the same."""
+    return writer.ended is not None and writer.ended.exit_code in REFUSALS
+
+
+def _parameters(
+    event: RewindEvent, attempt: int, first_part: int, key: str, ports: AgentPorts
+) -> dict[str, str]:
+    instance = ports.instances.get(event.volume.instance_id or "")
+    if not instance.ssm_online:
+        raise AgentUnreachableError(instance.reach_in_words)
+    first = part_key(event.restore_id, event.volume.index, first_part)
+    return {
+        "volumeId": event.volume.rewinds or "",
+        "attempt": f"{event.restore_id}-{event.volume.index}-{attempt}".lower()[-80:],
+        "manifestUrl": delta_address(first, ports.artifacts),
+        "progressUrl": ports.artifacts.upload_url(key, expires_seconds=MAX_URL_SECONDS),
+        **agent_parameters(instance, ports.artifacts, expires_seconds=MAX_URL_SECONDS),
+        "arguments": _arguments(event.request),
+        "executionTimeout": str(MAX_EXECUTION_SECONDS),
+    }
+
+
+def _arguments(request: RestoreRequest) -> str:
+    flags, wanted = [f"--wait-seconds {WAIT_SECONDS}"], request.warm_up
+    if wanted.max_mib_per_second is not None:
+        flags.append(f"--max-mib-s {wanted.max_mib_per_second}")
+    if wanted.polite_latency_ms is not None:
+        flags.append(f"--polite-latency-ms {plain_number(wanted.polite_latency_ms)}")
+    return " ".join(flags)

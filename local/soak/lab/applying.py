@@ -1,0 +1,88 @@
+"""The document that writes the blocks of a manifest, in virtual time: warmer/warmer.1.md says what it does.
+
+The packs are not decoded: a volume is equal to the snapshot once all parts of the manifest are written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+from local import Json
+from local.aws.machines.dataplane import BLOCK_BYTES
+from local.soak.lab.scheduler import Future
+
+if TYPE_CHECKING:
+    from local.soak.lab.agent import Trouble
+    from local.soak.lab.data_plane import MemoryDataPlane, Volume
+
+Steps = Generator[Future, Any, Any]
+End = Callable[[int, str, str], None]
+APPLY = "apply"
+"""The action, which a trouble of this document names."""
+MIB = 1_048_576
+
+
+def is_apply(script: str) -> bool:
+    """Whether the script starts the agent that writes."""
+    return "--action=apply" in script
+
+
+def apply(
+    data_plane: MemoryDataPlane, instance_id: str, given: dict[str, str], end: End, trouble: Trouble | None
+) -> Steps:
+    """To the end of the script."""
+    yield data_plane.scheduler.sleep(1)
+    volume = data_plane.volumes.get(given["volume"])
+    if volume is None or instance_id not in volume.attached_to:
+        end(66, "", "warmer: there is no such device after 60 s")
+    elif volume.volume_id in data_plane.mounted:
+        end(83, "", f"warmer: it is mounted at {data_plane.mounted[volume.volume_id][0]}")
+    elif volume.reader is not None:
+        end(84, "", "warmer: another program has it open")
+    else:
+        volume.reader = given
+        try:
+            yield from _write(data_plane, volume, given, end, trouble)
+        finally:
+            volume.reader = None
+
+
+def _write(
+    data_plane: MemoryDataPlane, volume: Volume, given: dict[str, str], end: End, trouble: Trouble | None
+) -> Steps:
+    """Takes parts as they come, and notes what they count."""
+    _publish(data_plane, given, {"event": "armed", "volumeId": volume.volume_id})
+    address: str | None = given["manifest_url"]
+    head: Json = {}
+    done = samples = 0
+    while address is not None:
+        text = data_plane.store.get(address)
+        if text is None:
+            yield data_plane.scheduler.sleep(2)
+            continue
+        head, *lines, last = (json.loads(line) for line in text.decode().splitlines())
+        yield data_plane.scheduler.sleep(
+            2 * last["blocks"] * BLOCK_BYTES / MIB / volume.limits.throughput_mib_s
+        )
+        done, address = done + last["blocks"], last["next"]
+        samples += sum("unchanged" in line for line in lines)
+        if done and trouble is not None and trouble.kind == "killed":
+            end(70, "", "warmer: the agent was ended by signal 9 and is not started again")
+            return
+        if done and trouble is not None and trouble.kind == "hangs":
+            yield Future()
+        _publish(data_plane, given, {"event": "progress", "bytesDone": done * BLOCK_BYTES})
+    volume.image, volume.blocks_written = data_plane.images.get(head["snapshotId"], volume.image), 0
+    volume.fetched = volume.background = volume.written
+    result = {
+        "event": "result", "command": "apply", "verdict": "applied", "blocksDone": done, "blocksResumed": 0,
+        "bytesDone": done * BLOCK_BYTES, "samples": samples, "samplesDiffering": 0,
+    }  # fmt: skip
+    _publish(data_plane, given, result)
+    end(0, json.dumps(result) + "\n", "")
+
+
+def _publish(data_plane: MemoryDataPlane, given: dict[str, str], account: Json) -> None:
+    data_plane.store.put(given["progress_url"], json.dumps(account).encode())

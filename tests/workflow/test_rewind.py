@@ -1,0 +1,112 @@
+"""A damaged volume goes back to its snapshot: the agent writes the blocks that differ, on the real device."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from local.soak.lab.lab import FastLab
+from tests.support.restores import Restore, RestoreUser, texts
+
+Json = dict[str, Any]
+DEVICE = "/dev/sdf"
+BLOCK = 524_288
+BY_ID = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol"
+TAG = "rewarm:rewinding"
+
+
+class Damaged:
+    """A user with an instance that has a volume, a snapshot of it from before, and what it was."""
+
+    def __init__(self, user: RestoreUser) -> None:
+        self.user = user
+        self.instance = user.instance()
+        self.volume = user.region.add_volume(
+            size_gib=1, snapshot_id=user.snapshot(), attach_to=self.instance, device=DEVICE
+        )
+        self.link = f"{BY_ID}{self.volume.removeprefix('vol-')}"
+        self.good = self.snapshot_now()
+        self.was = self.bytes()
+
+    def run(self, script: str) -> str:
+        """On the instance, as its owner does."""
+        command: Any = self.user.lab.machine.run_command(self.instance, script, environment={})
+        assert command.wait(300) == 0, command.output()
+        return str(command.output()[0])
+
+    def bytes(self) -> str:
+        """The checksum of the whole device."""
+        return self.run(f"sha256sum {self.link}").split()[0]
+
+    def damage(self, *blocks: int) -> None:
+        for block in blocks:
+            seed = hashlib.sha256(str(block).encode()).hexdigest()
+            self.run(
+                f"yes {seed} | dd of={self.link} bs={BLOCK} seek={block} count=1 iflag=fullblock "
+                "conv=notrunc,fsync status=none"
+            )
+
+    def snapshot_now(self) -> str:
+        made = self.user.region.call("ec2", "CreateSnapshot", {"VolumeId": self.volume})
+        snapshot_id = str(made["SnapshotId"])
+        self.user.wait_until(
+            lambda: self.snapshot(snapshot_id)["State"] == "completed", lambda: "the snapshot is pending"
+        )
+        return snapshot_id
+
+    def snapshot(self, snapshot_id: str) -> Json:
+        found = self.user.region.call("ec2", "DescribeSnapshots", {"SnapshotIds": [snapshot_id]})
+        return dict(found["Snapshots"][0])
+
+    def rewind(self, to: str, **changes: Any) -> Restore:
+        target = {"instanceId": self.instance, "mode": "rewind", **changes.pop("target", {})}
+        return self.user.restore({"source": {"snapshotId": to}, "target": target, **changes})
+
+    def evidence(self, done: Restore) -> list[Json]:
+        found = self.user.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]
+        return [
+            one for one in found
+            if {"Key": "rewarm:restore-id", "Value": done.restore_id} in (one.get("Tags") or [])
+        ]  # fmt: skip
+
+
+@pytest.fixture
+def damaged(user: RestoreUser, monkeypatch: pytest.MonkeyPatch) -> Damaged:
+    """Its snapshots are pending for seconds only."""
+    core = user.region._core
+    quick = replace(core.settings.snapshot, creation_seconds=2.0, creation_pause_seconds=0.0)  # type: ignore[arg-type]
+    monkeypatch.setattr(core, "settings", replace(core.settings, snapshot=quick))
+    return Damaged(user)
+
+
+def test_a_damaged_volume_goes_back_and_the_rewind_is_undone(damaged: Damaged, user: RestoreUser) -> None:
+    damaged.damage(0, 5, 700, 1_500)
+    before = damaged.bytes()
+    assert before != damaged.was
+    done = damaged.rewind(damaged.good)
+    assert done.main.status == "SUCCEEDED", done.why
+    assert damaged.bytes() == damaged.was
+    (evidence,) = damaged.evidence(done)
+    told = " ".join(texts(one) for one in user.messages(done.restore_id))
+    assert evidence["SnapshotId"] in told
+    assert "4 blocks" in told
+    assert TAG not in user.volume(damaged.volume)["Tags"]
+
+    undone = damaged.rewind(evidence["SnapshotId"])
+    assert undone.main.status == "SUCCEEDED", undone.why
+    assert damaged.bytes() == before
+
+
+def lab_rewind(lab: FastLab, **changes: Any) -> Json:
+    """A volume of 8 GiB whose newest snapshot is half an hour old, and its rewind to an older one."""
+    instance_id = lab.region.add_instance()
+    volume_id = lab.region.add_volume(size_gib=8, attach_to=instance_id, device="/dev/sdf")
+    good = lab.region.add_snapshot(size_gib=8, extents=((0, 150), (1_000, 250)), volume_id=volume_id)
+    lab.pass_time(3_600)
+    lab.region.add_snapshot(size_gib=8, extents=((0, 180), (1_000, 200)), volume_id=volume_id)
+    lab.pass_time(1_800)
+    target = {"instanceId": instance_id, "mode": "rewind"}
+    return {"source": {"snapshotId": good}, "target": target, **changes}
