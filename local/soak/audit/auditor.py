@@ -10,7 +10,7 @@ from local.soak.audit.table_items import TableItems, records
 from local.soak.lab.endings import FLEET, RESTORE, Ending
 from local.soak.lab.lab import FastLab
 from local.soak.lab.services import backend
-from rewarm.domain.volume.leftovers import DRILL_TAG
+from rewarm.domain.volume.leftovers import DRILL_TAG, REWINDING_TAG
 from rewarm.domain.volume.performance import Performance, parse_performance
 from rewarm.domain.volume.replacing import STARTED_TAG
 
@@ -49,19 +49,21 @@ class Auditor:
         tokens = [token for token, waiting in self._lab.states._tokens.items() if not waiting.done]
         return found + [f"the token {token} is waited for" for token in tokens]
 
+    def _alive(self) -> dict[str, Json]:
+        """All volumes with their tags, by id."""
+        volumes = self._lab.region.call("ec2", "DescribeVolumes", {})["Volumes"]
+        return {
+            one["VolumeId"]: {**one, "tags": {tag["Key"]: tag["Value"] for tag in one.get("Tags", [])}}
+            for one in volumes
+            if one["State"] not in ("deleting", "deleted")
+        }
+
     def _made(self) -> list[Json]:
         """Volumes that Rewarm has made."""
-        volumes = self._lab.region.call("ec2", "DescribeVolumes", {})["Volumes"]
-        tagged = [
-            {**volume, "tags": {tag["Key"]: tag["Value"] for tag in volume.get("Tags", [])}}
-            for volume in volumes
-        ]
         return [
             one
-            for one in tagged
-            if "rewarm:restore-id" in one["tags"]
-            and one["State"] not in ("deleting", "deleted")
-            and not self._outside.is_copy(one["VolumeId"])
+            for name, one in self._alive().items()
+            if "rewarm:restore-id" in one["tags"] and not self._outside.is_copy(name)
         ]
 
     def _is_lowered(self, volume: Json) -> bool:
@@ -85,11 +87,16 @@ class Auditor:
                 found.append(f"volume {name} of the drill {restore_id} stays")
             elif name not in ending.ready and not has_reason and not self._came_in_time(name):
                 found.append(f"volume {name} of {restore_id} stays without a reason")
-        known = {one["VolumeId"] for one in self._made()}
+        there = self._alive()
+        found += [
+            f"volume {name} is at full speed and still marked as being written"
+            for name in ending.ready
+            if name in there and REWINDING_TAG in there[name]["tags"]
+        ]
         found += [
             f"volume {name} is reported as ready and does not exist"
             for name in ending.ready
-            if name not in known and not self._outside.is_untagged(name) and not self._was_of_drill(name)
+            if name not in there and not self._outside.is_untagged(name) and not self._was_of_drill(name)
         ]
         return found
 

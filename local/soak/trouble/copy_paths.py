@@ -1,4 +1,4 @@
-"""Ways of copying blocks: what differs between two encrypted snapshots, and all blocks of one."""
+"""Ways of copying blocks: what differs between two encrypted snapshots, all blocks of one, and a rewind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from local import Json
 from local.soak.lab.endings import Ending
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.interrupted_paths import PATHS
-from local.soak.trouble.paths import path
+from local.soak.trouble.paths import path, restored
 
 __all__ = ["PATHS"]
 COPY = "CopyBlocksStateMachine"
@@ -29,6 +29,19 @@ def _copy_blocks(lab: FastLab) -> Ending:
     )
     differing = _copied(lab, "restore-1", good, newest)
     return differing if differing.status != "copied" else _copied(lab, "restore-2", good, None)
+
+
+@path("rewind")
+def _rewind(lab: FastLab) -> Ending:
+    """A volume with a snapshot of half an hour ago goes back to an older one."""
+    instance_id = lab.region.add_instance()
+    volume_id = lab.region.add_volume(size_gib=8, attach_to=instance_id, device="/dev/sdf")
+    good = lab.region.add_snapshot(size_gib=8, extents=((0, 150),), volume_id=volume_id)
+    lab.pass_time(3_600)
+    lab.region.add_snapshot(size_gib=8, extents=((0, 180),), volume_id=volume_id)
+    lab.pass_time(1_800)
+    target = {"instanceId": instance_id, "mode": "rewind"}
+    return restored(lab, {"source": {"snapshotId": good}, "target": target, "verify": {"samples": 100}})
 
 
 def _copied(lab: FastLab, restore_id: str, good: str, against: str | None) -> Ending:

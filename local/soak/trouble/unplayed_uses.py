@@ -67,7 +67,6 @@ _LOOKS: tuple[Call, ...] = (
     ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
     ("kms:CreateGrant", _KEY, _GRANT),
 )
-_PLAN_FACTS: tuple[Call, ...] = (("cloudwatch:GetMetricData", "*"), ("ec2:DescribeVolumeStatus", "*"))
 
 UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     (BENCHMARKS, "ApiFunctionRole", (
@@ -122,17 +121,21 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     ("a shard whose tokens have expired: tests/workflow/test_copy_blocks.py", "CopyShardFunctionRole",
      (("ebs:ListChangedBlocks", _SNAPSHOT), ("ebs:ListSnapshotBlocks", _SNAPSHOT))),
     ("the agent waits for parts of manifests at addresses that it signs", "ListBlocksFunctionRole",
-     (("s3:GetObject", f"{_BUCKET}/deltas/part"), ("s3:ListBucket", _BUCKET))),
+     (("s3:ListBucket", _BUCKET),)),
+    ("the agent has not said anything yet", "RewindFunctionRole", (("s3:ListBucket", _BUCKET),)),
+    (SHARED_POLICY, "RewindFunctionRole", (("ssm:CancelCommand", "*"), ("ssm:ListCommands", "*"))),
+    ("others need the policy whole; a rewind lists just the blocks that differ", "ChooseStrategyFunctionRole",
+     (("ebs:ListSnapshotBlocks", _SNAPSHOT),)),
+    ("an encrypted volume that goes back to a snapshot", "ChooseStrategyFunctionRole",
+     (("kms:Decrypt", _KEY, {"kms:viaservice": f"ec2.{REGION}.amazonaws.com"}),)),
     ("a part of a manifest that S3 has deleted", "JoinPartsFunctionRole", (("s3:ListBucket", _BUCKET),)),
     (PUT_BACK, "SweepFunctionRole", _LOOKS),
     (PUT_BACK, "CleanUpFunctionRole", (
         *_LOOKS,
         ("ec2:DeleteTags", _VOLUME, _OURS),
     )),
-    ("a plan while volumes have rates that other restores use", "ApiFunctionRole",
-     (("ec2:DescribeVolumeStatus", "*"),)),
-    ("a plan while volumes have rates or credits that other restores use", "ChooseStrategyFunctionRole",
-     _PLAN_FACTS),
+    *(("a plan while volumes have rates that other restores use", f"{name}FunctionRole",
+       (("ec2:DescribeVolumeStatus", "*"),)) for name in ("Api", "ChooseStrategy")),
     ("a question about a file that is not there yet", "ApiFunctionRole", (("s3:ListBucket", _BUCKET),)),
     *(("the fast lab's Slack app has no channel: tests/workflow/test_chat.py plays it on the embedded AWS",
        f"{name}FunctionRole", (("secretsmanager:GetSecretValue", _SLACK_BOT),))

@@ -66,9 +66,10 @@ def plan_restore(
     if request.is_drill:
         return answer
     book = ports.prices.book(now=now)
-    rewinds = rewinds_of(volumes, book, ports, now=now, has_time=has_time)
+    asked = request.target.mode == "rewind"
+    rewinds = rewinds_of(volumes, book, ports, now=now, has_time=has_time, asked=asked)
     summary = answer.summary
-    if request.target.mode == "rewind":
+    if asked:
         check_asked(rewinds, request.target.instance_id)
         summary = summary.model_copy(update={"notes": [REWIND_NOTE, *summary.notes]})
     plans = [

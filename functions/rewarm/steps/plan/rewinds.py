@@ -21,6 +21,7 @@ from rewarm.domain.blocks.rewindable import (
     volume_refusal,
 )
 from rewarm.domain.errors import (
+    TEMPORARY,
     NoStrategyFitsError,
     RestoreError,
     TargetNotUsableError,
@@ -48,7 +49,7 @@ from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.plan import schedule
 
-MOST_REQUESTS, MOST_REQUESTS_OF_A_RESTORE = 16, 80
+MOST_REQUESTS, MOST_REQUESTS_WHERE_ASKED = 16, 80
 """Of ListChangedBlocks for all volumes: half a second each (measured by others). Somebody waits for a plan;
 the state `Choose Strategy` ends after a minute.
 """
@@ -75,6 +76,8 @@ class _Patience:
     requests: int
     now: datetime
     has_time: Callable[[], bool]
+    asked: bool
+    """And whether it is what they want."""
 
 
 def rewinds_of(
@@ -84,14 +87,19 @@ def rewinds_of(
     *,
     now: datetime,
     has_time: Callable[[], bool] = lambda: True,
-    most_requests: int = MOST_REQUESTS,
+    asked: bool = False,
 ) -> list[RewindPlan | None]:
-    """One for each volume; None where there is no source volume to rewind, and beyond MOST_REWOUND."""
-    requests = most_requests // max(1, min(len(volumes), MOST_REWOUND))
+    """One for each volume; None where there is no source volume to rewind, and beyond MOST_REWOUND.
+
+    Where it was asked for, raises ThrottledError and ServiceUnavailableError, after which it may be possible.
+    """
+    requests = (MOST_REQUESTS_WHERE_ASKED if asked else MOST_REQUESTS) // max(
+        1, min(len(volumes), MOST_REWOUND)
+    )
     found: list[RewindPlan | None] = [None] * len(volumes)
     for place, volume in enumerate(volumes[:MOST_REWOUND]):
         if volume.copy_of is None and volume.source_volume_id is not None:
-            patience = _Patience(requests, now, has_time)
+            patience = _Patience(requests, now, has_time, asked)
             found[place] = _rewind(volume.source_volume_id, volume.snapshot_id, book, ports, patience)
     return found
 
@@ -109,7 +117,7 @@ def plan_rewinds(
 
     Raises TargetNotUsableError, NoStrategyFitsError.
     """
-    found = rewinds_of(volumes, book, ports, now=now, most_requests=MOST_REQUESTS_OF_A_RESTORE)
+    found = rewinds_of(volumes, book, ports, now=now, asked=True)
     check_asked(found, request.target.instance_id)
     left = None if deadline_at is None else max(0.0, (deadline_at - now).total_seconds())
     plans = [
@@ -181,7 +189,7 @@ def check_asked(rewinds: Sequence[RewindPlan | None], instance_id: str | None) -
 def _rewind(
     volume_id: str, snapshot_id: str, book: PriceBook, ports: RewindFactsPorts, patience: _Patience
 ) -> RewindPlan | None:
-    """A plan never fails for what nobody asked: an error of AWS is the reason why it is not possible."""
+    """A plan never fails for what nobody asked: then an error of AWS is the reason why it is not possible."""
     try:
         volume = ports.volumes.get(volume_id)
     except VolumeNotFoundError:
@@ -196,6 +204,8 @@ def _rewind(
         if isinstance(case, _Rewindable):
             return _told(plan, case, book, ports, patience)
     except RestoreError as error:
+        if patience.asked and isinstance(error, TEMPORARY):
+            raise
         case = str(error)
     return plan.model_copy(update={"reason": case})
 
