@@ -14,6 +14,7 @@ from local.tools.run.drills import DrillStory
 from local.tools.run.examples import script
 from local.tools.run.lab import Lab
 from local.tools.run.options import Options, parse
+from local.tools.run.rewinds import RewindStory
 from local.tools.run.story import Story, StoryError
 from local.tools.run.verdict import problems, summary
 from local.tools.run.view import View
@@ -21,6 +22,7 @@ from local.tools.signals import STOPPED, stop_by_signals
 from rewarm_cli.api import ApiRefusedError
 
 READY, NOT_READY = 0, 1
+STORIES = {"restore": Story, "drill": DrillStory, "rewind": RewindStory}
 EXPECTED = (*HOST_ERRORS, ApiRefusedError, StoryError)
 """What may go wrong without a fault in this program: a sentence is enough, no traceback."""
 
@@ -47,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(options: Options, view: View) -> tuple[int, Json]:
     view.title()
-    story = DrillStory(options, view) if options.scenario == "drill" else Story(options, view)
+    story = STORIES[options.scenario](options, view)
     host = Host(options.state_dir, region_settings=RegionSettings(region=options.region))
     try:
         report = story.tell(host)

@@ -7,7 +7,7 @@ from typing import Any
 
 from local.tools.run.recording import StateVisit
 from local.tools.run.wording import estimate_text, milliseconds, progress_text, strategy_text
-from rewarm.domain.units import elapsed_text, size_text
+from rewarm.domain.units import count_text, elapsed_text, size_text
 
 BLOCK_BYTES = 524_288
 
@@ -69,6 +69,23 @@ def _poll(answer: Any) -> str:
     return progress_text(answer) + (f" ({reasons})" if reasons else "")
 
 
+def _rewind(answer: Any) -> str:
+    told = {
+        "look": "the instance is asked what uses the volume",
+        "arm": "the agent takes the volume",
+        "wait": f"{answer['comparedId']}, the volume as it is, is pending",
+        "write": f"{answer['counts']['blocks']:,} blocks to write and read back",
+    }
+    return told.get(answer["phase"]) or "; ".join((answer.get("initialization") or {}).get("reasons", []))
+
+
+def _copy_blocks(answer: Any) -> str:
+    told = answer.get("Output", answer)
+    return (
+        f"{told['blocks']:,} blocks, {told['zeros']:,} of them zeros, in {count_text(told['packs'], 'pack')}"
+    )
+
+
 def _report(answer: Any) -> str:
     estimate = f"estimate (P90): {estimate_text(answer['estimatedP90Seconds'])}"
     if answer["verdict"] != "ready":
@@ -117,6 +134,8 @@ _DESCRIBE: dict[str, Callable[[Any], str]] = {
     "Verify Volume Before": _verify,
     "Dispatch Warmer": lambda answer: f"command {answer['commandId']} on {answer['instanceId']}",
     "Poll Initialization": _poll,
+    "Rewind": _rewind,
+    "Copy Blocks": _copy_blocks,
     "Verify Volume After": _verify,
     "Release": _release,
     "Announce Ready": _announced,

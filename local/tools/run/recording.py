@@ -99,6 +99,8 @@ class RestoreRecord:
     metered_usd: str | None = None
     metered_parts: list[Json] = field(default_factory=list)
     proof: Proof | None = None
+    device: tuple[str, str] | None = None
+    """Of a rewind: the SHA-256 of the whole device, and what it must be."""
     expected_outcome: str | None = None
     """Of a drill, whose volume is gone before anybody could examine it."""
     page: str | None = None
@@ -134,11 +136,11 @@ class RestoreRecord:
 
     @property
     def volume_id(self) -> str | None:
-        """The first volume that was made and is known to the account, or None."""
+        """The first volume that was made and is known to the account, or that goes back; or None."""
         for answer in self.payloads("Create Volume"):
             volume_id: str = answer["volumeId"]
             return volume_id
-        return None
+        return next((plan["volume"].get("rewinds") for plan in self.plans), None)
 
     @property
     def full_speed_seconds(self) -> float | None:

@@ -36,10 +36,13 @@ def restore_problems(restore: RestoreRecord) -> Iterator[str]:
         if outcome != restore.expected_outcome:
             yield f"the drill is {outcome}, and should be {restore.expected_outcome}"
         return
-    if restore.proof is None:
+    if restore.device is not None and restore.device[0] != restore.device[1]:
+        yield f"its device has the SHA-256 {restore.device[0]}, and should have {restore.device[1]}"
+    if restore.proof is None and restore.device is None:
         yield "its volume could not be examined"
         return
-    yield from _proof_problems(restore, restore.proof)
+    if restore.proof is not None:
+        yield from _proof_problems(restore, restore.proof)
 
 
 def _proof_problems(restore: RestoreRecord, proof: Proof) -> Iterator[str]:

@@ -142,7 +142,8 @@ class View:
     def plan(self, plans: list[Json], summary: Json | None) -> None:
         """Every strategy with its time and price, and why it was taken or not."""
         for volume_plan in plans:
-            self.console.print(_plan_table(volume_plan))
+            if volume_plan.get("candidates"):
+                self.console.print(_plan_table(volume_plan))
         if summary:
             old = " (more than 90 days old)" if summary.get("priceBookStale") else ""
             source = f"{summary['priceSource']}, as of {summary['priceBookAsOf'][:10]}{old}"
@@ -202,6 +203,13 @@ class View:
 
     def _proof(self, restore: RestoreRecord) -> None:
         proof = restore.proof
+        if restore.device is not None:
+            found, wanted = (text[:16] for text in restore.device)
+            told = f"is {found}…, as it was" if found == wanted else f"is {found}…, and should be {wanted}…"
+            mark = "[green]✓[/]" if found == wanted else "[red]✗[/]"
+            self.console.print(f"[bold]Proof[/]: {mark} the sha256 of the whole device {told}")
+            if proof is None:
+                return
         if proof is None:
             self.console.print("[bold]Proof[/]: [red]the volume could not be examined[/]")
             return

@@ -120,7 +120,11 @@ class Watch:
 
     def _is_initializing(self) -> bool:
         states = {visit.state for visit in self._record.visits}
-        return "Poll Initialization" in states and not states & {"Verify Volume After", "Release", "Clean Up"}
+        return bool(states & {"Poll Initialization", "Copy Blocks"}) and not states & {
+            "Verify Volume After",
+            "Release",
+            "Clean Up",
+        }
 
     def _is_news(self, sample: ProgressSample) -> bool:
         """The agent's line changes every two seconds; what the last poll said may be older than it."""

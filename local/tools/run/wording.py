@@ -58,6 +58,9 @@ PHASES = {
     "Initialize": {
         "Dispatch Warmer",
         "Wait For Agent",
+        "Rewind",
+        "Copy Blocks",
+        "Wait For Rewind",
         "Poll Initialization",
         "Await Signal",
         "Wait For Initialization",

@@ -106,3 +106,13 @@ def test_the_summary_has_what_a_program_wants(run, tmp_path):
     assert first["readLatencyMs"]["before"]["iops"] == 11.2
     assert first["proof"]["readBlocks"] == first["proof"]["writtenBlocks"] == 2048
     assert total_usd(run.restores[1]) == Decimal("0.0012")
+
+
+def test_a_rewind_is_judged_by_the_whole_device(run):
+    restore = run.restores[0]
+    restore.proof, restore.device = None, ("a" * 64, "a" * 64)
+    assert problems(run) == []
+    restore.device = "b" * 64, "a" * 64
+    assert problems(run) == [
+        f"{restore.title}: its device has the SHA-256 {'b' * 64}, and should have {'a' * 64}"
+    ]
