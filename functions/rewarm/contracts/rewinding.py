@@ -98,6 +98,9 @@ class RewindResult(Contract):
     delta: Annotated[Delta | None, Field(description="What is to be copied now; null for nothing.")] = None
     counts: BlockCounts = BlockCounts()
     initialization: PollInitializationResult | None = None
+    plan: Annotated[
+        Plan | None, Field(description="At the end: with the price of the blocks that were really read.")
+    ] = None
 
 
 class RewindEvent(StepEvent):

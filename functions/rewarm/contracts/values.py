@@ -203,6 +203,9 @@ class Plan(Contract):
     phases: Annotated[
         dict[Phase, tuple[float, float]], Field(description="P50 and P90 seconds of each part.")
     ] = Field(default_factory=dict)
+    block_usd_per_thousand: Annotated[
+        Usd | None, Field(description="Of a rewind: what 1,000 requests of GetSnapshotBlock cost.")
+    ] = None
     read_limit_mib_s: Annotated[
         float | None, Field(description="What volume, instance and request allow the agent; S3 aside.")
     ] = None

@@ -175,23 +175,28 @@ def _parts(load: RewindLoad, planned: int, book: PriceBook) -> tuple[cost.CostLi
     """The list is read for the plan, for the first part, and once the evidence is there."""
     lists = planned + pages(load.first_blocks) + pages(load.blocks)
     size = gib(load.fetched * BLOCK_BYTES)
-    each, month = book.get_blocks_usd_per_thousand, PACKS_USD_PER_GIB_MONTH
+    month = PACKS_USD_PER_GIB_MONTH
     return (
         cost.CostLine(
             LIST_CHANGED,
             round_usd(lists * book.list_blocks_usd_per_thousand / 1_000),
             f"{count_text(lists, 'request')} x {price_text(book.list_blocks_usd_per_thousand)} / 1,000",
         ),
-        cost.CostLine(
-            GET_BLOCKS,
-            round_usd(load.fetched * each / 1_000),
-            f"{count_text(load.fetched, 'block')} x {price_text(each)} / 1,000",
-        ),
+        fetched_cost(load.fetched, book.get_blocks_usd_per_thousand),
         cost.CostLine(
             PACKS,
             round_usd(size * month * PACKS_KEPT_DAYS / DAYS_A_MONTH),
             f"{size:.3f} GiB x {price_text(month)} a month x {PACKS_KEPT_DAYS} / {DAYS_A_MONTH} days",
         ),
+    )
+
+
+def fetched_cost(blocks: int, usd_per_thousand: Decimal) -> cost.CostLine:
+    """What it costs to read so many blocks of a snapshot."""
+    return cost.CostLine(
+        GET_BLOCKS,
+        round_usd(blocks * usd_per_thousand / 1_000),
+        f"{count_text(blocks, 'block')} x {price_text(usd_per_thousand)} / 1,000",
     )
 
 

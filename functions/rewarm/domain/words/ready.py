@@ -20,6 +20,9 @@ MOST_SHOWN = 10
 MEASURE_AGAIN = (
     "If nothing of yours reads the volume, measure it again with `POST /benchmarks` before you rely on it."
 )
+MOUNT = (
+    "Mount it: Rewarm mounts nothing. Delete the snapshot that undoes the rewind once you no longer need it."
+)
 RELEASED = "Fast snapshot restore is disabled again, if it was enabled for this volume alone."
 
 
@@ -231,6 +234,8 @@ def _unreleased(facts: ReadyFacts) -> tuple[list[str], list[str]]:
 def _release_steps(facts: ReadyFacts) -> tuple[str, ...]:
     if facts.boost is not None and not facts.boost.is_lowered:
         return (f"Lower {facts.volume_id} to {facts.boost.target} with ModifyVolume.",)
+    if facts.volume.goes_back:
+        return (MOUNT,)
     return (RELEASED,) if facts.volume.is_fast_at_once else ()
 
 

@@ -121,7 +121,7 @@ def plan_rewinds(
     check_asked(found, request.target.instance_id)
     left = None if deadline_at is None else max(0.0, (deadline_at - now).total_seconds())
     plans = [
-        VolumePlan(volume=volume, plan=_as_plan(one, left))
+        VolumePlan(volume=volume, plan=_as_plan(one, book, left))
         for volume, one in zip(volumes, found, strict=True)
         if one is not None
     ]
@@ -154,7 +154,7 @@ def _figures(book: PriceBook) -> list[PriceFigure]:
     return [book.figures[name] for name in REWIND_PRICES if name in book.figures]
 
 
-def _as_plan(found: RewindPlan, left: float | None) -> Plan:
+def _as_plan(found: RewindPlan, book: PriceBook, left: float | None) -> Plan:
     p90 = found.seconds_p90 or 0
     return Plan(
         strategy=Strategy.REWIND,
@@ -163,6 +163,7 @@ def _as_plan(found: RewindPlan, left: float | None) -> Plan:
         ready_p90_seconds=p90,
         cost_usd=found.cost_usd or Decimal(0),
         cost_parts=found.cost_parts,
+        block_usd_per_thousand=book.get_blocks_usd_per_thousand,
         why=f"{found.volume_id} goes back itself: {count_text(found.blocks or 0, 'block')} are written, "
         f"{found.most_blocks or 0:,} at most.",
         deadline_missed=left is not None and p90 > left,

@@ -14,12 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from types import MappingProxyType
 
-from rewarm.contracts import PollInitializationResult
+from rewarm.contracts import CostPart, Plan, PollInitializationResult
 from rewarm.contracts.copying import Delta
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
 from rewarm.contracts.values import InitializationSignals
+from rewarm.domain.blocks.rewind import fetched_cost
 from rewarm.domain.blocks.rewindable import attached_to, newest_of_lineage
 from rewarm.domain.errors import (
     TEMPORARY,
@@ -207,7 +209,18 @@ def _done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Rewi
         f"{pending.evidence_id} has {volume_id} as it was: a rewind to it undoes this one",
     ]
     told = _progress(event, pending, writer, reasons, ready=True)
-    return told.model_copy(update={"phase": "done", "finished": True})
+    return told.model_copy(update={"phase": "done", "finished": True, "plan": _billed(event, pending)})
+
+
+def _billed(event: RewindEvent, pending: RewindResult) -> Plan:
+    """The plan with what was read; the plan could but estimate it."""
+    plan, each = event.plan, event.plan.block_usd_per_thousand
+    if each is None:
+        return plan
+    line = fetched_cost(pending.counts.blocks - pending.counts.zeros + pending.counts.samples, each)
+    parts = [CostPart.model_validate(line) if part.item == line.item else part for part in plan.cost_parts]
+    total = sum((part.usd for part in parts), Decimal(0))
+    return plan.model_copy(update={"cost_parts": parts, "cost_usd": total})
 
 
 def _unmark(volume_id: str, volumes: VolumeStore) -> None:
