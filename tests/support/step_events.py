@@ -235,7 +235,9 @@ def _copying_events() -> list[Contract]:
     return [
         contracts.ListBlocksEvent.model_validate(copying),
         contracts.CopyShardEvent.model_validate({**copying, "listed": LISTED, "shard": shard}),
-        contracts.JoinPartsEvent.model_validate({**copying, "listed": LISTED, "started_at": STARTED}),
+        contracts.JoinPartsEvent.model_validate(
+            {**copying, "listed": LISTED, "started_at": STARTED, "failure": None, "redriven": False}
+        ),
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 import re
 import subprocess
 from collections.abc import Iterator
@@ -18,11 +19,15 @@ import pytest
 from local.aws.region.faults import FaultRule
 from local.soak.lab.execution import Execution
 from local.soak.lab.lab import FastLab
+from local.soak.lab.scheduler import FiberEnded
 from local.soak.lab.services import backend
+from local.soak.lab.transport import Call, NoInterference, Refusal
+from rewarm.domain.words.failures import explain
 from tests.support.tree import ROOT
 
 Json = dict[str, Any]
 BLOCK, BLOCKS = 524_288, 2_048
+MOST_KILLS, KILLED_SHARE = 5, 0.03
 VOLUME, GOOD, NEWEST, EVIDENCE = (
     "vol-0123456789abcdef0", "snap-0000000000000aaaa", "snap-0000000000000bbbb", "snap-0000000000000cccc",
 )  # fmt: skip
@@ -169,19 +174,70 @@ def test_an_empty_volume_gets_all_blocks_of_the_snapshot(lab: FastLab, tmp_path:
     assert contents(volume) == contents(images[GOOD])
 
 
-def test_a_further_execution_fetches_only_what_is_missing(lab: FastLab, tmp_path: Path) -> None:
+def test_the_error_names_the_shard_and_a_redrive_fetches_only_what_is_missing(
+    lab: FastLab, tmp_path: Path
+) -> None:
     snapshots(lab, tmp_path)
     damaged = FaultRule("block:data", effect="corrupt", when={"BlockIndex": 100}, times=None)
     lab.region.faults.add(damaged)
     failed = copied(lab, "damaged", against=NEWEST)
-    assert (failed.status, failed.error) == ("FAILED", "States.ExceedToleratedFailureThreshold")
-    (child,) = [one for one in lab.states.executions.values() if one.is_child and one.status == "FAILED"]
-    assert child.error == "BlockDamagedError"
-    assert "block 100 of" in child.cause
+    why = explain(failed.error, failed.cause)
+    assert (failed.status, why.error) == ("FAILED", "ShardFailedError")
+    assert "1 part of 2 could not be made: shard 1: BlockDamagedError: block 100 of" in why.sentence
     lab.region.faults.clear()
     before = lab.calls["Copy Shard", "ebs", "GetSnapshotBlock"]
-    succeeded(lab, "again", against=NEWEST)
+    lab.states.redrive(failed.arn)
+    assert lab.finish(failed).status == "SUCCEEDED", (failed.error, failed.cause)
     assert lab.calls["Copy Shard", "ebs", "GetSnapshotBlock"] - before == 46, "those of one of two shards"
+    assert failed.output["packs"] == 2
+
+
+class Kills(NoInterference):
+    """Ends a function at some of its requests, before or after their effect."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.left = MOST_KILLS
+        self._chance = chance
+
+    def before(self, call: Call) -> Refusal | None:
+        """Nothing is refused."""
+        self._perhaps_end(call)
+        return None
+
+    def after(self, call: Call) -> bool:
+        """No answer is lost by itself."""
+        self._perhaps_end(call)
+        return False
+
+    def _perhaps_end(self, call: Call) -> None:
+        if call.service != "lambda" and self.left and self._chance.random() < KILLED_SHARE:
+            self.left -= 1
+            raise FiberEnded
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_functions_that_are_killed_at_any_request_change_nothing(tmp_path: Path, seed: int) -> None:
+    kills = Kills(random.Random(seed))
+    undisturbed, needed = with_bucket(tmp_path, NoInterference())
+    found, reads = with_bucket(tmp_path, kills)
+    assert (found, kills.left) == (undisturbed, 0)
+    assert needed == 110 + 16
+    assert needed <= reads <= needed + MOST_KILLS * 64, "no more than the shard that was under way"
+
+
+def with_bucket(folder: Path, interference: NoInterference) -> tuple[Json, int]:
+    """The result, the packs, and the parts without what signs their addresses; how many blocks were read."""
+    with FastLab(seed=3, interference=interference) as lab:
+        snapshots(lab, folder)
+        result = succeeded(lab, "once", against=NEWEST, samples=16)
+        keys = backend("s3").get_bucket(lab.stack.buckets[0]).keys.values()
+        found: Json = {key.name: key.value for key in keys if key.name.startswith(f"deltas/{GOOD}/")}
+        for key in keys:
+            if "/part-" in key.name:
+                *lines, end = key.value.decode().splitlines()
+                text = "\n".join([*lines, json.dumps(json.loads(end) | {"sha256": ""})])
+                found[key.name] = re.sub(r'\?[^"]+', "", text)
+        return {**found, **result, "seconds": 0}, lab.calls["Copy Shard", "ebs", "GetSnapshotBlock"]
 
 
 def test_snapshots_of_two_volumes_cannot_be_compared(lab: FastLab, tmp_path: Path) -> None:

@@ -118,8 +118,12 @@ class BlockDamagedError(RestoreError):
     """A block of a snapshot came several times with bytes of another SHA-256; the message names it."""
 
 
+class ShardFailedError(RestoreError):
+    """Blocks of a snapshot could not be copied; the message names them, and why."""
+
+
 class PartMissingError(RestoreError):
-    """A part of a manifest is not in the bucket any more."""
+    """Parts of a manifest are not in the bucket yet, and the execution was redriven to make them."""
 
 
 class TargetNotFoundError(RestoreError):

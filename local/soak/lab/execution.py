@@ -238,6 +238,7 @@ class Interpreter:
                 "Name": one.name,
                 "Input": one.input,
                 "StartTime": stamp(one.started + one.machine.clock_ahead),
+                "RedriveCount": one.redrives,
             },
             "State": {
                 "Name": visit.name,

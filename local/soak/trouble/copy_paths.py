@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from local import Json
+from local.soak.lab.distributed_map import TOO_MANY
 from local.soak.lab.endings import Ending
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.interrupted_paths import PATHS
 from local.soak.trouble.paths import path, restored
+from rewarm.domain.words.failures import explain
 
 __all__ = ["PATHS"]
 COPY = "CopyBlocksStateMachine"
@@ -53,7 +55,7 @@ def _copied(lab: FastLab, restore_id: str, good: str, against: str | None) -> En
     lab.finish(begun)
     if begun.status == "SUCCEEDED":
         return Ending("copied")
-    # The results of the Distributed Map say why a shard failed.
+    # Where the bucket takes no reason of a shard, only its own execution has it.
     failed = [one for one in lab.executions(COPY) if one.is_child and one.status == "FAILED"]
-    told = failed[0] if failed else begun
-    return Ending("failed", told.error, told.cause)
+    told = failed[0] if failed and TOO_MANY in begun.cause else begun
+    return Ending("failed", explain(told.error, told.cause).error, told.cause)

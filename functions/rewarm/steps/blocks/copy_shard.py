@@ -7,10 +7,11 @@ blocks finds the pack, and only writes its part, with addresses that are valid f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rewarm.contracts.copying import CopyShardEvent, CopyShardResult
+from rewarm.contracts.copying import CopyShardEvent, CopyShardResult, ShardFailure
 from rewarm.domain.blocks.changed import ChangedBlock
 from rewarm.domain.blocks.packs import (
     Line,
@@ -23,11 +24,11 @@ from rewarm.domain.blocks.packs import (
     sample_line,
 )
 from rewarm.domain.blocks.shards import ReadRates
-from rewarm.domain.errors import BlockTokenError
+from rewarm.domain.errors import BlockTokenError, RestoreError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import BlockLists, BlockReader, PackStore
-from rewarm.steps.record.bucket import delta_address, pack_key, part_key
+from rewarm.steps.record.bucket import delta_address, pack_key, part_key, shard_failure_key
 
 PACK_FRESH = timedelta(hours=12)
 """A pack that is older is made again: S3 deletes it before a slow volume has it."""
@@ -45,7 +46,21 @@ class CopyShardPorts:
 
 
 def copy_shard(event: CopyShardEvent, ports: CopyShardPorts) -> CopyShardResult:
-    """Raises BlockDamagedError, BlockTokenError, SnapshotNotFoundError, AccessDeniedError, ThrottledError."""
+    """Leaves the reason in the bucket where it fails: a Distributed Map says only that too many failed.
+
+    Raises BlockDamagedError, BlockTokenError, SnapshotNotFoundError, AccessDeniedError, ThrottledError.
+    """
+    try:
+        return _copied(event, ports)
+    except RestoreError as error:
+        why = ShardFailure(error=type(error).__name__, reason=str(error))
+        key = shard_failure_key(event.restore_id, event.delta.index, event.shard.part)
+        with suppress(RestoreError):
+            ports.packs.put_text(key, [why.model_dump_json(by_alias=True)])
+        raise
+
+
+def _copied(event: CopyShardEvent, ports: CopyShardPorts) -> CopyShardResult:
     delta, shard = event.delta, event.shard
     blocks = [ChangedBlock(index, token, None) for index, token in shard.blocks]
     lines: list[Line]

@@ -1,14 +1,24 @@
-"""State `Join Parts`: looks whether the manifest is whole, and counts what it has."""
+"""State `Join Parts`: looks whether the manifest is whole, and counts what it has.
+
+Where it is not, the execution fails here with the reason of a shard. So a redrive of the execution comes here
+again, and sends it back to the shards; those that are there cost one request each.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rewarm.contracts.copying import CopyBlocksResult, JoinPartsEvent
-from rewarm.domain.errors import PartMissingError
+from rewarm.contracts.copying import CopyBlocksResult, JoinPartsEvent, ShardFailure
+from rewarm.domain.errors import TEMPORARY, PartMissingError, ShardFailedError
+from rewarm.domain.units import count_text
+from rewarm.domain.words.failures import explain
+from rewarm.ports import JsonObject
 from rewarm.ports.blocks import PackStore
-from rewarm.steps.record.bucket import part_key
+from rewarm.steps.record.bucket import part_key, shard_failure_key
+
+PASSING = frozenset(error.__name__ for error in TEMPORARY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,17 +29,22 @@ class JoinPartsPorts:
 
 
 def join_parts(event: JoinPartsEvent, ports: JoinPartsPorts) -> CopyBlocksResult:
-    """Raises PartMissingError."""
+    """Raises ShardFailedError, and PartMissingError after a redrive."""
     delta, listed = event.delta, event.listed
     numbers = range(delta.first_part, delta.first_part + listed.shards)
-    keys = [part_key(event.restore_id, delta.index, number) for number in numbers]
+    missing: list[int] = []
     packs = packed_bytes = 0
-    for key, text in zip(keys, ports.packs.texts(keys), strict=True):
-        if text is None:
-            raise PartMissingError(f"a part of the manifest is missing: {key}")
-        lines = [json.loads(line) for line in text.splitlines()]
+    for number, lines in zip(numbers, _parts(event, numbers, ports), strict=True):
+        if not lines:
+            missing.append(number)
+            continue
         packs += lines[-1]["packs"]
         packed_bytes += sum(line["bytes"] for line in lines if "pack" in line)
+    if missing:
+        parts = f"{count_text(len(missing), 'part')} of {len(numbers):,}"
+        if event.redriven:
+            raise PartMissingError(f"{parts} are still to be made")
+        raise ShardFailedError(f"{parts} could not be made: {_why(event, missing, ports)}")
     return CopyBlocksResult(
         manifest_key=part_key(event.restore_id, delta.index, delta.first_part),
         next_part=listed.next_part,
@@ -41,3 +56,34 @@ def join_parts(event: JoinPartsEvent, ports: JoinPartsPorts) -> CopyBlocksResult
         list_calls=listed.list_calls,
         seconds=(event.now - event.started_at).total_seconds(),
     )
+
+
+def _parts(
+    event: JoinPartsEvent, numbers: Sequence[int], ports: JoinPartsPorts
+) -> Iterator[list[JsonObject]]:
+    """The lines of each part; none where it is missing."""
+    keys = [part_key(event.restore_id, event.delta.index, number) for number in numbers]
+    for text in ports.packs.texts(keys):
+        yield [json.loads(line) for line in (text or "").splitlines()]
+
+
+def _why(event: JoinPartsEvent, missing: Sequence[int], ports: JoinPartsPorts) -> str:
+    """A shard's own reason, rather one that will not pass; else what Step Functions said of the Map.
+
+    A function that was stopped has left no reason, and others may have been throttled beside the one that
+    failed.
+    """
+    keys = [shard_failure_key(event.restore_id, event.delta.index, number) for number in missing]
+    passing = None
+    for number, text in zip(missing, ports.packs.texts(keys), strict=True):
+        if text is None:
+            continue
+        why = ShardFailure.model_validate_json(text)
+        told = f"shard {number}: {why.error}: {why.reason}"
+        if why.error not in PASSING:
+            return told
+        passing = passing or told
+    if passing is not None or event.failure is None:
+        return passing or f"shard {missing[0]} is not in the bucket any more"
+    found = explain(event.failure.error, event.failure.cause)
+    return f"shard {missing[0]}: {found.error}: {found.sentence}"

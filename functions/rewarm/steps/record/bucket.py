@@ -118,6 +118,11 @@ def block_list_key(restore_id: str, index: int, first_part: int) -> str:
     return f"{_delta(restore_id, index)}/blocks-{first_part:06d}.jsonl"
 
 
+def shard_failure_key(restore_id: str, index: int, part: int) -> str:
+    """Why the shard of this part could not be copied when that was tried last."""
+    return f"{_delta(restore_id, index)}/failed-{part:06d}.json"
+
+
 def copy_results_prefix(restore_id: str, index: int, first_part: int) -> str:
     """Where the Distributed Map says what became of the shards."""
     return f"{_delta(restore_id, index)}/results-{first_part:06d}"
