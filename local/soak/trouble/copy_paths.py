@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from local import Json
 from local.soak.lab.distributed_map import TOO_MANY
 from local.soak.lab.endings import Ending
@@ -43,7 +45,9 @@ def _rewind(lab: FastLab) -> Ending:
     lab.region.add_snapshot(size_gib=8, extents=((0, 180),), volume_id=volume_id)
     lab.pass_time(1_800)
     target = {"instanceId": instance_id, "mode": "rewind"}
-    return restored(lab, {"source": {"snapshotId": good}, "target": target, "verify": {"samples": 100}})
+    ending = restored(lab, {"source": {"snapshotId": good}, "target": target, "verify": {"samples": 100}})
+    error, cause = _of_shard(lab, ending.error, ending.cause)
+    return replace(ending, error=error, cause=cause)
 
 
 def _copied(lab: FastLab, restore_id: str, good: str, against: str | None) -> Ending:
@@ -55,7 +59,11 @@ def _copied(lab: FastLab, restore_id: str, good: str, against: str | None) -> En
     lab.finish(begun)
     if begun.status == "SUCCEEDED":
         return Ending("copied")
-    # Where the bucket takes no reason of a shard, only its own execution has it.
+    error, cause = _of_shard(lab, begun.error, begun.cause)
+    return Ending("failed", explain(error, cause).error, cause)
+
+
+def _of_shard(lab: FastLab, error: str, cause: str) -> tuple[str, str]:
+    """Where the bucket takes no reason of a shard, only its own execution has it."""
     failed = [one for one in lab.executions(COPY) if one.is_child and one.status == "FAILED"]
-    told = failed[0] if failed and TOO_MANY in begun.cause else begun
-    return Ending("failed", explain(told.error, told.cause).error, told.cause)
+    return (failed[0].error, failed[0].cause) if failed and TOO_MANY in cause else (error, cause)
