@@ -101,6 +101,14 @@ class TestArtifacts:
         boto3.client("s3").put_object(Bucket=BUCKET, Key="progress.json", Body=body)
         assert artifacts.get_json("progress.json") is None
 
+    def test_it_says_when_objects_were_written(self, artifacts: S3Artifacts) -> None:
+        client = boto3.client("s3")
+        for name in ("a/part-1", "a/part-2", "a/other", "b/part-1"):
+            client.put_object(Bucket=BUCKET, Key=name, Body=b"")
+        found = artifacts.written("a/part-", most=1_000)
+        written = client.head_object(Bucket=BUCKET, Key="a/part-2")["LastModified"]
+        assert (list(found), found["a/part-2"]) == (["a/part-1", "a/part-2"], written)
+
     def test_a_map_has_one_extent_a_line(self, artifacts: S3Artifacts) -> None:
         assert artifacts.put_map("blocks.map", [Runs([Extent(0, 3)]), Runs([Extent(7, 1)])]) == 4
         assert boto3.client("s3").get_object(Bucket=BUCKET, Key="blocks.map")["Body"].read() == b"0 3\n7 1\n"

@@ -685,6 +685,7 @@ class FakeArtifacts:
     texts: dict[str, str] = field(default_factory=dict)
     pages: dict[str, str] = field(default_factory=dict)
     maps: dict[str, list[Extent]] = field(default_factory=dict)
+    written_at: dict[str, datetime] = field(default_factory=dict)
     agents: dict[tuple[str, str], tuple[str, str]] = field(
         default_factory=lambda: {
             ("linux", "x86_64"): ("agent/warmer-linux-x86_64", "a" * 64),
@@ -707,6 +708,10 @@ class FakeArtifacts:
         if text is None and key in self.objects:
             text = json.dumps(self.objects[key])
         return text if text is not None and len(text) <= most_bytes else None
+
+    def written(self, prefix: str, *, most: int) -> dict[str, datetime]:
+        keys = sorted(key for key in self.written_at if key.startswith(prefix))
+        return {key: self.written_at[key] for key in keys[:most]}
 
     def put_map(self, key: str, parts: Iterable[Runs]) -> int:
         self.maps[key] = [extent for part in parts for extent in part]

@@ -90,9 +90,9 @@ def delta(**changes: Any) -> Json:
     }  # fmt: skip
 
 
-def copied(lab: FastLab, name: str, **changes: Any) -> Execution:
+def copied(lab: FastLab, name: str, restore_id: str = "restore-1", **changes: Any) -> Execution:
     machine = lab.machine("CopyBlocksStateMachine")
-    data = {"restoreId": "restore-1", "delta": delta(**changes)}
+    data = {"restoreId": restore_id, "delta": delta(**changes)}
     return lab.finish(lab.states.start(machine, name, data))
 
 
@@ -180,16 +180,26 @@ def test_the_error_names_the_shard_and_a_redrive_fetches_only_what_is_missing(
     snapshots(lab, tmp_path)
     damaged = FaultRule("block:data", effect="corrupt", when={"BlockIndex": 100}, times=None)
     lab.region.faults.add(damaged)
-    failed = copied(lab, "damaged", against=NEWEST)
+    zone = {"availabilityZone": lab.region.settings.zones[0]}
+    asked = {"source": {"snapshotId": GOOD}, "target": zone, "dryRun": True}
+    restore_id = lab.api("POST", "/restores", asked)[1]["restoreId"]
+    failed = copied(lab, "damaged", restore_id, against=NEWEST)
     why = explain(failed.error, failed.cause)
     assert (failed.status, why.error) == ("FAILED", "ShardFailedError")
     assert "1 part of 2 could not be made: shard 1: BlockDamagedError: block 100 of" in why.sentence
+    assert blocks_left(lab, restore_id) == 55
     lab.region.faults.clear()
     before = lab.calls["Copy Shard", "ebs", "GetSnapshotBlock"]
     lab.states.redrive(failed.arn)
     assert lab.finish(failed).status == "SUCCEEDED", (failed.error, failed.cause)
     assert lab.calls["Copy Shard", "ebs", "GetSnapshotBlock"] - before == 46, "those of one of two shards"
-    assert failed.output["packs"] == 2
+    assert (failed.output["packs"], blocks_left(lab, restore_id)) == (2, 0)
+
+
+def blocks_left(lab: FastLab, restore_id: str) -> int:
+    """By GET /restores/{id}; each of the two shards counts as a half."""
+    (volume,) = lab.api("GET", f"/restores/{restore_id}")[1]["volumes"]
+    return int(volume["copying"]["blocks"] - volume["copying"]["blocksCopied"])
 
 
 class Kills(NoInterference):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
@@ -64,6 +65,16 @@ class S3Artifacts:
                     return None
                 raise
         return body if len(body) <= most_bytes else None
+
+    def written(self, prefix: str, *, most: int) -> dict[str, datetime]:
+        found: dict[str, datetime] = {}
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)
+        with naming_errors():
+            for page in pages:
+                found |= {one["Key"]: one["LastModified"] for one in page.get("Contents", [])}
+                if len(found) >= most:
+                    break
+        return found
 
     def put_map(self, key: str, parts: Iterable[Runs]) -> int:
         """Sends the map in parts while it is read: it may have some hundred megabytes."""

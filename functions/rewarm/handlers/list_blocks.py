@@ -11,6 +11,7 @@ _PORTS = ListBlocksPorts(
     lists=wiring.block_lists(),
     packs=wiring.packs(),
     artifacts=wiring.artifacts(),
+    table=wiring.table(),
     bucket=wiring.settings.artifacts_bucket,
     region=wiring.settings.region,
 )

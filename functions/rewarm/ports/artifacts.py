@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Protocol
 
 from rewarm.domain.volume.extents import Runs
@@ -25,6 +26,9 @@ class Artifacts(Protocol):
 
     def get_text(self, key: str, *, most_bytes: int) -> str | None:
         """Returns the object's text; None where there is no object, or one of more than `most_bytes`."""
+
+    def written(self, prefix: str, *, most: int) -> dict[str, datetime]:
+        """Returns when each object was written whose key begins so; the first `most` or some more, by key."""
 
     def put_map(self, key: str, parts: Iterable[Runs]) -> int:
         """Writes a block map as the agent reads it (`start count` a line), and returns how many blocks it

@@ -27,7 +27,9 @@ from rewarm.domain.blocks.shards import (
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import BlockLists, PackStore
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.bucket import block_list_key, copy_results_prefix, delta_address, part_key
+from rewarm.steps.record.copying import note_listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,7 @@ class ListBlocksPorts:
     lists: BlockLists
     packs: PackStore
     artifacts: Artifacts
+    table: RestoreTable
     bucket: str
     """Where the Distributed Map reads and writes."""
     region: str
@@ -60,7 +63,7 @@ def list_blocks(event: ListBlocksEvent, ports: ListBlocksPorts) -> ListBlocksRes
     ports.packs.put_text(items_key, _lines(event, lists, ports))
     zeros, total = lists.own.zeros.block_count, lists.own.changed.block_count
     blocks_total = total + lists.earlier.changed.block_count
-    return ListBlocksResult(
+    listed = ListBlocksResult(
         bucket=ports.bucket,
         items_key=items_key,
         results_prefix=copy_results_prefix(event.restore_id, delta.index, delta.first_part),
@@ -74,6 +77,8 @@ def list_blocks(event: ListBlocksEvent, ports: ListBlocksPorts) -> ListBlocksRes
         samples=lists.samples,
         list_calls=lists.own.requests + lists.earlier.requests,
     )
+    note_listed(event, listed, ports.table)
+    return listed
 
 
 def _lines(event: ListBlocksEvent, lists: _Lists, ports: ListBlocksPorts) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 - approvals: the approval that a restore waits for
 - bucket: every key of the bucket, and links to the page of a restore
+- copying: how far copy-blocks is with a volume
 - learned_times: what finished restores of this account say about the next one
 - leftovers: what a failed restore removed and what it leaves behind, in words
 - lost_records: makes the record of a restore again whose item in the table is lost

@@ -113,6 +113,11 @@ def part_key(restore_id: str, index: int, part: int) -> str:
     return f"{_delta(restore_id, index)}/part-{part:06d}"
 
 
+def parts_prefix(restore_id: str, index: int) -> str:
+    """How the keys of all parts of a volume's manifest begin."""
+    return f"{_delta(restore_id, index)}/part-"
+
+
 def block_list_key(restore_id: str, index: int, first_part: int) -> str:
     """The blocks to copy, a shard a line."""
     return f"{_delta(restore_id, index)}/blocks-{first_part:06d}.jsonl"

@@ -59,8 +59,8 @@ REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
 
 VOLUME_ATTRIBUTES = (
     "plan", "volume", "command", "fastSnapshotRestore", "snapshotCopy", "boost", "initialization",
-    "measurement", "fallback", "measured", "replaced", "rewind", "cleanUp", "story", "report", "sending",
-    "told", VOLUME_EVENTS,
+    "measurement", "fallback", "measured", "replaced", "rewind", "copying", "cleanUp", "story", "report",
+    "sending", "told", VOLUME_EVENTS,
 )  # fmt: skip
 MARKS = ("attached", "settled")
 WRITING = "writing"
@@ -163,6 +163,11 @@ def replaced_attribute(index: int) -> str:
 def rewind_attribute(index: int) -> str:
     """The volume that goes back: volumeId, state, evidence (the snapshot that undoes it), blocks."""
     return f"rewind{index}"
+
+
+def copying_attribute(index: int) -> str:
+    """The blocks that are copied for the volume: firstPart, shards, blocks, startedAt."""
+    return f"copying{index}"
 
 
 def fallback_attribute(index: int) -> str:

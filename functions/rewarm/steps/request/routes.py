@@ -1,8 +1,8 @@
 """The routes of one restore: POST /restores, GET and DELETE /restores/{id}.
 
 POST refuses at once everything that can be refused; then the state machine takes over. GET shows the record,
-with the agent's progress as it is at this moment. DELETE asks the restore to stop: whoever waits is woken,
-and the next state cleans up.
+with the progress of the agent and of copy-blocks as it is at this moment. DELETE asks the restore to stop:
+whoever waits is woken, and the next state cleans up.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from rewarm.ports.holds import Holds
 from rewarm.ports.messages import LinkedPage, PageLinks
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
+from rewarm.steps.record.copying import copying_progress
 from rewarm.steps.record.lost_records import is_lost, recovered
 from rewarm.steps.record.records import (
     FINISHED,
@@ -205,6 +206,10 @@ def _answer(restore_id: str, version: str, record: JsonObject, ports: GetRestore
     for volume in volumes.values():
         if live:
             volume["agent"] = _agent(volume, ports.artifacts)
+            if "copying" in volume:
+                volume["copying"] = copying_progress(
+                    restore_id, volume["index"], volume["copying"], ports.artifacts
+                )
         if "report" in volume:
             volume["report"] |= {"reportUrl": _url(volume["report"], ports.artifacts)}
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -284,6 +284,23 @@ class TestGetRestore:
         assert found["volumes"][0]["agent"] == {"event": "progress", "bytesDone": 7}
         assert found["volumes"][1]["agent"] is None
         assert "volume0" not in found
+
+    def test_says_how_far_the_blocks_of_a_volume_are_copied(self):
+        world = World()
+        start(world)
+        listed = {"firstPart": 2, "shards": 4, "blocks": 2_048, "startedAt": "2026-11-23T12:00:00Z"}
+        world.table.update_volume(RESTORE_ID, 0, {"copying0": listed})
+        for part, seconds in ((0, 5), (2, 16), (4, 32), (6, 33)):
+            key = f"deltas/{RESTORE_ID}/0/part-{part:06d}"
+            world.artifacts.written_at[key] = datetime(2026, 11, 23, 12, 0, seconds, tzinfo=UTC)
+        version = get_restore(RESTORE_ID, wired(GetRestorePorts, world))["version"]
+        (volume,) = get_restore(RESTORE_ID, wired(GetRestorePorts, world))["volumes"]
+        assert volume["copying"] == listed | {
+            "blocksCopied": 1_024, "bytesCopied": 512 << 20, "mibPerSecond": 16.0, "remainingSeconds": 32,
+        }  # fmt: skip
+        world.artifacts.written_at.clear()
+        found = get_restore(RESTORE_ID, wired(GetRestorePorts, world))
+        assert (found["volumes"][0]["copying"]["blocksCopied"], found["version"]) == (0, version)
 
     def test_has_a_fresh_link_to_each_page_that_there_is(self):
         world = World()
