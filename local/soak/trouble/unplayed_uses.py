@@ -128,7 +128,8 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
      (("ebs:ListSnapshotBlocks", _SNAPSHOT),)),
     ("an encrypted volume that goes back to a snapshot", "ChooseStrategyFunctionRole",
      (("kms:Decrypt", _KEY, {"kms:viaservice": f"ec2.{REGION}.amazonaws.com"}),)),
-    ("a part of a manifest that S3 has deleted", "JoinPartsFunctionRole", (("s3:ListBucket", _BUCKET),)),
+    ("a shard that could not be copied: tests/workflow/test_copy_blocks.py", "JoinPartsFunctionRole",
+     (("s3:ListBucket", _BUCKET), ("s3:GetObject", f"{_BUCKET}/deltas/restore/0/failed-000000.json"))),
     (PUT_BACK, "SweepFunctionRole", _LOOKS),
     (PUT_BACK, "CleanUpFunctionRole", (
         *_LOOKS,
