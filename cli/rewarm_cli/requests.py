@@ -33,6 +33,7 @@ FIELDS = {
     "zone": "target.availabilityZone",
     "device": "target.device",
     "replace": "target.mode",
+    "rewind": "target.mode",
     "start": "target.start",
     "unmount": "target.unmount",
     "bring_online": "target.bringOnline",
@@ -85,8 +86,13 @@ def build(file: str | None, options: Json, tags: tuple[str, ...], sets: tuple[st
     """A file's request, with the options above it; `--set` wins over both."""
     request = read(file) if file is not None else {}
     given = {name: value for name, value in options.items() if value is not None and value is not False}
+    mode = "rewind" if given.pop("rewind", False) else None
     if given.pop("replace", False) or "start" in given:
-        given["replace"] = "replace"
+        if mode is not None:
+            raise click.UsageError("--rewind makes no volume, so it does not go with --replace or --start")
+        mode = "replace"
+    if mode is not None:
+        given["replace"] = mode
     if tags or any(FIELDS[name].startswith("source.") for name in given if name != "at"):
         request["source"] = {}  # a request has one source: the option's, in place of the file's
     for name, value in given.items():
@@ -180,10 +186,11 @@ _OPTIONS = (
     click.option("--zone", metavar="AZ", help="Or only make it in this Availability Zone."),
     click.option("--device", metavar="NAME", help="Device name; default: the first free one."),
     click.option("--replace", is_flag=True, help="Take the place of the volume at the device."),
+    click.option("--rewind", is_flag=True, help="Put the snapshot's own volume back, on its instance."),
     click.option(
         "--start", is_flag=True, help="Replace on a stopped --instance, the root volume too, and start it."
     ),
-    click.option("--unmount", is_flag=True, help="With --replace: unmount that volume."),
+    click.option("--unmount", is_flag=True, help="With --replace or --rewind: unmount that volume."),
     click.option("--bring-online", is_flag=True, help="On Windows: bring the disk online (writable)."),
     click.option("--mount-path", metavar="E:", help="With --bring-online: its drive letter or empty folder."),
     click.option("--ready-within", type=Minutes(), metavar="TIME", help="The deadline: minutes, or 2h, 1d."),
@@ -191,7 +198,7 @@ _OPTIONS = (
     click.option(
         "--approve-above", type=float, metavar="USD", help="Wait for approval where the plan costs more."
     ),
-    click.option("--approve-replace", is_flag=True, help="With --replace: wait for approval anyway."),
+    click.option("--approve-replace", is_flag=True, help="With --replace or --rewind: wait for approval."),
     click.option(
         "--strategy", type=click.Choice(STRATEGIES), metavar="NAME",
         help="Default: auto, the cheapest that meets the deadline.",

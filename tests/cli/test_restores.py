@@ -340,6 +340,15 @@ class TestRestore:
             "target": {"instanceId": "i-2", "mode": "replace", "start": True},
         }
 
+    def test_a_volume_goes_back_by_one_option(self, rewarm, stack):
+        rewarm("restore", "--snapshot", "snap-1", "--instance", "i-1", "--rewind", "--unmount", "--yes")
+        assert stack.calls[-1].body == {
+            "source": {"snapshotId": "snap-1"},
+            "target": {"instanceId": "i-1", "mode": "rewind", "unmount": True},
+        }
+        refused = rewarm("restore", "--snapshot", "snap-1", "--instance", "i-1", "--rewind", "--replace")
+        assert (refused.status, "makes no volume" in refused.err) == (2, True)
+
     def test_a_time_in_a_file_of_yaml_stays_text(self, rewarm, stack, tmp_path):
         file = tmp_path / "request.yaml"
         file.write_text("source: {volumeId: vol-1, at: 2026-11-22T10:00:00Z}\n", encoding="utf-8")

@@ -61,9 +61,26 @@ def parse_fleet_request(body: object) -> FleetRequest:
     """Returns the checked request. Raises InvalidRequestError."""
     request = parsed(FleetRequest, body)
     parse_fleet_members(source_and_places(request))
+    _check_modes(request)
     if request.warm_up.first:
         raise InvalidRequestError("block numbers are those of one volume", field="warmUp.first")
     return request
+
+
+def _check_modes(request: FleetRequest) -> None:
+    """A fleet plans new volumes."""
+    whole = [("target", _said(request.target.to_json()) if request.target is not None else {})]
+    items = source_and_places(request)["source"].get("items") or []
+    each = [
+        (f"source.items.{place}.target", _said(item.get("target") or {})) for place, item in enumerate(items)
+    ]
+    for field, target in (*whole, *each):
+        if target.get("mode") == "rewind":
+            raise InvalidRequestError(
+                "found rewind; a fleet makes new volumes. Send POST /restores for each instance, with up to "
+                "eight volumes",
+                field=f"{field}.mode",
+            )
 
 
 def source_of(request: FleetRequest) -> JsonObject:

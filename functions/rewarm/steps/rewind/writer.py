@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from rewarm.contracts import DispatchWarmerResult, RestoreRequest, VolumeAssignment
@@ -29,6 +30,7 @@ from rewarm.steps.warm.agent_command import (
     sent_before,
 )
 
+_NOT_IN_A_NAME = re.compile("[^a-z0-9-]")
 WAIT_SECONDS = 86_400
 """The agent waits so long for each part: a snapshot of a busy volume is pending for hours."""
 REFUSALS = range(80, 89)
@@ -129,7 +131,9 @@ def _parameters(
     first = part_key(event.restore_id, event.volume.index, first_part)
     return {
         "volumeId": event.volume.rewinds or "",
-        "attempt": f"{event.restore_id}-{event.volume.index}-{attempt}".lower()[-80:],
+        "attempt": _NOT_IN_A_NAME.sub("-", f"{event.restore_id}-{event.volume.index}-{attempt}".lower())[
+            -80:
+        ],
         "manifestUrl": delta_address(first, ports.artifacts),
         "progressUrl": ports.artifacts.upload_url(key, expires_seconds=MAX_URL_SECONDS),
         **agent_parameters(instance, ports.artifacts, expires_seconds=MAX_URL_SECONDS),

@@ -132,6 +132,17 @@ class TestRefused:
                 {"source": {"items": [item()]}, "warmUp": {"first": [{"startBlock": 0, "blockCount": 1}]}},
                 "warmUp.first",
             ),
+            (
+                {"source": {"items": [item({"instanceId": "i-0123456789abcdef0", "mode": "rewind"})]}},
+                "source.items.0.target.mode",
+            ),
+            (
+                {
+                    "source": {"items": [item()]},
+                    "target": {"instanceId": "i-0123456789abcdef0", "mode": "rewind"},
+                },
+                "target.mode",
+            ),
         ],
     )
     def test_names_the_field(self, body, field):
