@@ -50,19 +50,23 @@ def evidence(
     name, attempt = rewind_attribute(wanted.index), str(wanted.attempt)
     record = attribute(table, wanted.restore_id, wanted.index, name)
     asked_at = parsed_time((record.get("askedAt") or {}).get(attempt))
-    made = snapshots.of_restore(wanted.restore_id, wanted.index) if asked_at else []
-    found = next((one for one in made if one.tags.get(ATTEMPT_TAG) == attempt), None)
+    found = _of_attempt(wanted, snapshots) if asked_at else None
     if found is None and (asked_at is None or now - asked_at > APPEARANCE_PATIENCE):
         asked = {**(record.get("askedAt") or {}), attempt: iso(now)}
         table.update_volume(wanted.restore_id, wanted.index, {name: {**record, "askedAt": asked}})
         _create(wanted, {**record, "askedAt": asked}, snapshots, table, stack_name)
-        return None
+        found = _of_attempt(wanted, snapshots)
     if found is not None and found.state == "error":
         raise SnapshotNotUsableError(
             f"{found.snapshot_id} of {wanted.volume_id} as it was failed: "
             f"{found.state_message or 'EC2 gives no reason'}; without it nobody could undo the rewind"
         )
     return found
+
+
+def _of_attempt(wanted: Wanted, snapshots: EvidenceSnapshots) -> Snapshot | None:
+    made = snapshots.of_restore(wanted.restore_id, wanted.index)
+    return next((one for one in made if one.tags.get(ATTEMPT_TAG) == str(wanted.attempt)), None)
 
 
 def _create(

@@ -65,7 +65,7 @@ ARM_PATIENCE = timedelta(minutes=10)
 """SSM delivers within five minutes, and the agent waits a minute for the device."""
 EVIDENCE_PATIENCE = timedelta(minutes=30)
 """From the agent's command on. EC2 shows a snapshot within seconds."""
-LOOK_SECONDS, PENDING_SECONDS, WRITE_SECONDS = 3, (5, 60), (5, 30)
+LOOK_SECONDS, PENDING_SECONDS, WRITE_SECONDS = 3, (5, 60), (2, 30)
 SAMPLES = 256
 """Blocks that are not written, and are compared with the snapshot: 128 MiB to read."""
 
@@ -193,7 +193,9 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
     check_silent_agent(event.volume.instance_id or "", ports.instances, silence=event.now - last)
     total = pending.counts.blocks
     reason = f"{count_text(total, 'block')} of {event.volume.snapshot_id} are being written and read back"
-    return _progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": WRITE_SECONDS[0]})
+    (low, high), left = WRITE_SECONDS, agent_output.whole_number(writer.account, "etaSeconds") or 0
+    wait = max(low, min(high, left // 2))
+    return _progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
 
 
 def _done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:
