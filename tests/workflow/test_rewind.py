@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from local.soak.lab.agent import Trouble
+from local.soak.lab.endings import ended
 from local.soak.lab.lab import FastLab
 from tests.support.restores import Restore, RestoreUser, texts
 
@@ -110,3 +113,86 @@ def lab_rewind(lab: FastLab, **changes: Any) -> Json:
     lab.pass_time(1_800)
     target = {"instanceId": instance_id, "mode": "rewind"}
     return {"source": {"snapshotId": good}, "target": target, **changes}
+
+
+@pytest.fixture
+def lab() -> Iterator[FastLab]:
+    with FastLab(seed=4) as made:
+        yield made
+
+
+def told(lab: FastLab) -> str:
+    return " ".join(texts(one) for one in lab.slack)
+
+
+def started(lab: FastLab, asked: Json) -> str:
+    status, answer = lab.api("POST", "/restores", asked)
+    assert status == 202, answer
+    return str(answer["restoreId"])
+
+
+def rewind_of(lab: FastLab, restore_id: str) -> Json:
+    return dict(lab.api("GET", f"/restores/{restore_id}", {})[1]["volumes"][0]["rewind"])
+
+
+def state_of(lab: FastLab, restore_id: str) -> str | None:
+    volumes = lab.api("GET", f"/restores/{restore_id}", {})[1].get("volumes") or [{}]
+    state = (volumes[0].get("rewind") or {}).get("state")
+    return None if state is None else str(state)
+
+
+def test_an_agent_that_is_killed_takes_the_volume_again(lab: FastLab) -> None:
+    lab.data_plane.troubles.append(Trouble("killed", action="apply"))
+    restore_id = started(lab, lab_rewind(lab))
+    ending = ended(lab, restore_id)
+    assert ending.kind == "ready", ending
+    found = rewind_of(lab, restore_id)
+    assert (found["attempt"], found["state"]) == (1, "done")
+    shown = lab.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]
+    kept = [one for one in shown if "rewarm:evidence" in {tag["Key"] for tag in one.get("Tags") or []}]
+    assert len(kept) == 2
+    assert found["evidence"] == min(kept, key=lambda one: one["StartTime"])["SnapshotId"]
+
+
+def test_an_instance_that_is_gone_while_it_writes_leaves_a_volume_that_is_named(lab: FastLab) -> None:
+    asked = lab_rewind(lab)
+    instance_id = asked["target"]["instanceId"]
+    restore_id = started(lab, asked)
+    lab.run(lambda: state_of(lab, restore_id) == "writing", most_seconds=3_600)
+    lab.region.call("ec2", "TerminateInstances", {"InstanceIds": [instance_id]})
+    ending = ended(lab, restore_id)
+    assert (ending.status, ending.error) == ("failed", "RewindIncompleteError"), ending
+    assert rewind_of(lab, restore_id)["evidence"] in told(lab)
+    assert "is mixed" in told(lab)
+
+
+def test_it_can_be_cancelled_until_it_writes(lab: FastLab) -> None:
+    asked = lab_rewind(lab)
+    first = started(lab, asked)
+    lab.run(lambda: state_of(lab, first) == "preparing", most_seconds=600)
+    assert lab.api("DELETE", f"/restores/{first}", {})[0] == 202
+    assert ended(lab, first).status == "failed"
+    second = started(lab, asked)
+    lab.run(lambda: state_of(lab, second) == "writing", most_seconds=3_600)
+    status, refusal = lab.api("DELETE", f"/restores/{second}", {})
+    assert (status, "would be mixed" in refusal["detail"]) == (409, True)
+    assert ended(lab, second).kind == "ready"
+
+
+def test_two_rewinds_of_one_volume_never_run_at_once(lab: FastLab) -> None:
+    asked = lab_rewind(lab)
+    first = started(lab, asked)
+    status, refusal = lab.api("POST", "/restores", asked)
+    assert (status, first in refusal["detail"]) == (409, True), refusal
+    assert ended(lab, first).kind == "ready"
+
+
+def test_the_newest_snapshot_of_a_volume_is_never_the_evidence(lab: FastLab) -> None:
+    asked = lab_rewind(lab)
+    first = started(lab, asked)
+    assert ended(lab, first).kind == "ready"
+    volume_id = str(rewind_of(lab, first)["volumeId"])
+    _, plan = lab.api("POST", "/plans", {**asked, "source": {"volumeId": volume_id}})
+    evidence = rewind_of(lab, first)["evidence"]
+    (passed,) = [one for one in plan["plans"][0]["volume"]["passedOver"] if one["snapshotId"] == evidence]
+    assert "before a rewind" in passed["reason"]
