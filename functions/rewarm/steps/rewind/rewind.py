@@ -206,8 +206,9 @@ def _done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Rewi
         f"{count_text(blocks, 'block')} ({size_text(blocks * BLOCK_BYTES)}) of {event.volume.snapshot_id}"
     )
     samples = agent_output.whole_number(writer.account, "samples") or 0
+    others = f"; {samples:,} of the others are the same there" if samples else ""
     reasons = [
-        f"{written} are written and read back; {samples:,} of the others are the same there",
+        f"{written} are written and read back{others}",
         f"{pending.evidence_id} has {volume_id} as it was: a rewind to it undoes this one",
     ]
     told = _progress(event, pending, writer, reasons, ready=True)
