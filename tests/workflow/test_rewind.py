@@ -116,7 +116,7 @@ def lab_rewind(lab: FastLab, **changes: Any) -> Json:
 
 
 @pytest.fixture
-def lab() -> Iterator[FastLab]:
+def fast() -> Iterator[FastLab]:
     with FastLab(seed=4) as made:
         yield made
 
@@ -141,58 +141,58 @@ def state_of(lab: FastLab, restore_id: str) -> str | None:
     return None if state is None else str(state)
 
 
-def test_an_agent_that_is_killed_takes_the_volume_again(lab: FastLab) -> None:
-    lab.data_plane.troubles.append(Trouble("killed", action="apply"))
-    restore_id = started(lab, lab_rewind(lab))
-    ending = ended(lab, restore_id)
+def test_an_agent_that_is_killed_takes_the_volume_again(fast: FastLab) -> None:
+    fast.data_plane.troubles.append(Trouble("killed", action="apply"))
+    restore_id = started(fast, lab_rewind(fast))
+    ending = ended(fast, restore_id)
     assert ending.kind == "ready", ending
-    found = rewind_of(lab, restore_id)
+    found = rewind_of(fast, restore_id)
     assert (found["attempt"], found["state"]) == (1, "done")
-    shown = lab.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]
+    shown = fast.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]
     kept = [one for one in shown if "rewarm:evidence" in {tag["Key"] for tag in one.get("Tags") or []}]
     assert len(kept) == 2
     assert found["evidence"] == min(kept, key=lambda one: one["StartTime"])["SnapshotId"]
 
 
-def test_an_instance_that_is_gone_while_it_writes_leaves_a_volume_that_is_named(lab: FastLab) -> None:
-    asked = lab_rewind(lab)
+def test_an_instance_that_is_gone_while_it_writes_leaves_a_volume_that_is_named(fast: FastLab) -> None:
+    asked = lab_rewind(fast)
     instance_id = asked["target"]["instanceId"]
-    restore_id = started(lab, asked)
-    lab.run(lambda: state_of(lab, restore_id) == "writing", most_seconds=3_600)
-    lab.region.call("ec2", "TerminateInstances", {"InstanceIds": [instance_id]})
-    ending = ended(lab, restore_id)
+    restore_id = started(fast, asked)
+    fast.run(lambda: state_of(fast, restore_id) == "writing", most_seconds=3_600)
+    fast.region.call("ec2", "TerminateInstances", {"InstanceIds": [instance_id]})
+    ending = ended(fast, restore_id)
     assert (ending.status, ending.error) == ("failed", "RewindIncompleteError"), ending
-    assert rewind_of(lab, restore_id)["evidence"] in told(lab)
-    assert "is mixed" in told(lab)
+    assert rewind_of(fast, restore_id)["evidence"] in told(fast)
+    assert "is mixed" in told(fast)
 
 
-def test_it_can_be_cancelled_until_it_writes(lab: FastLab) -> None:
-    asked = lab_rewind(lab)
-    first = started(lab, asked)
-    lab.run(lambda: state_of(lab, first) == "preparing", most_seconds=600)
-    assert lab.api("DELETE", f"/restores/{first}", {})[0] == 202
-    assert ended(lab, first).status == "failed"
-    second = started(lab, asked)
-    lab.run(lambda: state_of(lab, second) == "writing", most_seconds=3_600)
-    status, refusal = lab.api("DELETE", f"/restores/{second}", {})
+def test_it_can_be_cancelled_until_it_writes(fast: FastLab) -> None:
+    asked = lab_rewind(fast)
+    first = started(fast, asked)
+    fast.run(lambda: state_of(fast, first) == "preparing", most_seconds=600)
+    assert fast.api("DELETE", f"/restores/{first}", {})[0] == 202
+    assert ended(fast, first).status == "failed"
+    second = started(fast, asked)
+    fast.run(lambda: state_of(fast, second) == "writing", most_seconds=3_600)
+    status, refusal = fast.api("DELETE", f"/restores/{second}", {})
     assert (status, "would be mixed" in refusal["detail"]) == (409, True)
-    assert ended(lab, second).kind == "ready"
+    assert ended(fast, second).kind == "ready"
 
 
-def test_two_rewinds_of_one_volume_never_run_at_once(lab: FastLab) -> None:
-    asked = lab_rewind(lab)
-    first = started(lab, asked)
-    status, refusal = lab.api("POST", "/restores", asked)
+def test_two_rewinds_of_one_volume_never_run_at_once(fast: FastLab) -> None:
+    asked = lab_rewind(fast)
+    first = started(fast, asked)
+    status, refusal = fast.api("POST", "/restores", asked)
     assert (status, first in refusal["detail"]) == (409, True), refusal
-    assert ended(lab, first).kind == "ready"
+    assert ended(fast, first).kind == "ready"
 
 
-def test_the_newest_snapshot_of_a_volume_is_never_the_evidence(lab: FastLab) -> None:
-    asked = lab_rewind(lab)
-    first = started(lab, asked)
-    assert ended(lab, first).kind == "ready"
-    volume_id = str(rewind_of(lab, first)["volumeId"])
-    _, plan = lab.api("POST", "/plans", {**asked, "source": {"volumeId": volume_id}})
-    evidence = rewind_of(lab, first)["evidence"]
+def test_the_newest_snapshot_of_a_volume_is_never_the_evidence(fast: FastLab) -> None:
+    asked = lab_rewind(fast)
+    first = started(fast, asked)
+    assert ended(fast, first).kind == "ready"
+    volume_id = str(rewind_of(fast, first)["volumeId"])
+    _, plan = fast.api("POST", "/plans", {**asked, "source": {"volumeId": volume_id}})
+    evidence = rewind_of(fast, first)["evidence"]
     (passed,) = [one for one in plan["plans"][0]["volume"]["passedOver"] if one["snapshotId"] == evidence]
     assert "before a rewind" in passed["reason"]

@@ -111,14 +111,14 @@ done
 for _ in 1 2 3 4 5 6 7 8 9 10; do
     "$WARMER" apply "$link" --volume $volume --manifest none --state other --wait-seconds 30 >out 2>err &
     pid=$!
-    until grep -q armed out || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
+    until grep -q armed out || ! kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
     ! grep -q armed out || break
     sleep 0.1
 done
 expect_true armed_nobody_mounts_it sh -c "! mount '$loop' mount 2>/dev/null"
 apply "$link"
 expect_true nor_takes_it_a_second_time test "$status" -eq 84
-kill -TERM $pid
+kill -TERM "$pid"
 : >out
 finish
 expect_true it_is_given_back_when_it_is_interrupted test "$status" -eq 4
