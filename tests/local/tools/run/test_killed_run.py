@@ -27,6 +27,10 @@ MOMENTS = [
 """A line of the story, and whom SIGKILL then meets."""
 
 
+END_SECONDS = 120
+"""A run that was interrupted ends within seconds."""
+
+
 @pytest.fixture
 def runs(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts `make run` in one and the same state folder; whatever happens, the last one ends tidily."""
@@ -44,7 +48,11 @@ def runs(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     for run in started:
         if run.poll() is None:
             run.send_signal(signal.SIGINT)
-        run.communicate()
+        try:
+            run.communicate(timeout=END_SECONDS)
+        except subprocess.TimeoutExpired:
+            run.kill()
+            raise
     assert left_behind(tmp_path / "state") == []
 
 
