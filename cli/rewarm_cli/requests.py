@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 STRATEGIES = (
     "auto", "background", "warm-up-agent", "boosted-warm-up", "provisioned-rate", "fast-snapshot-restore",
-    "volume-clone",
+    "direct-write", "volume-clone",
 )  # fmt: skip
 
 FIELDS = {

@@ -7,15 +7,15 @@ a snapshot, every rate and every start (in whole seconds, rounded up) is open to
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from itertools import combinations
+from itertools import product
 from typing import Any
 
 from ortools.sat.python import cp_model
 
-from rewarm.domain.model import PriceBook, Strategy
+from rewarm.domain.model import BLOCK_BYTES, PriceBook, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.estimates import Estimate, EstimateLimits
 from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
@@ -23,6 +23,8 @@ from rewarm.domain.plan.facts import VolumeFacts
 
 MICRO = 1_000_000
 RATES = range(100, 301)
+READS = (Strategy.WARM_UP_AGENT, Strategy.BOOSTED_WARM_UP)
+WRITES = (Strategy.DIRECT_WRITE,)
 SOLVER_SECONDS = 20.0
 
 
@@ -73,33 +75,53 @@ class ExactPlan:
                 self._way(place, "background")
 
     def _instances(self) -> None:
-        """One set of readers for each instance."""
+        """One set of readers, and one of writers, for each instance; a snapshot's blocks are paid once."""
+        blocks: dict[str, Any] = {}
         for instance in sorted({facts.instance_id for facts in self._volumes if facts.instance_id}):
             places = [place for place, facts in enumerate(self._volumes) if facts.instance_id == instance]
-            reads = {place: self._way(place, "agent") for place in places}
+            taken = {
+                strategies: {place: self._way(place, strategies[0]) for place in places}
+                for strategies in (READS, WRITES)
+            }
             sets = []
-            for size in range(len(places) + 1):
-                for readers in combinations(places, size):
-                    usd = self._readers_usd(readers)
-                    if usd is None:
-                        continue
-                    chosen = self._model.new_bool_var(f"{instance}-{readers}")
-                    sets.append(chosen)
-                    self._usd.append(chosen * usd)
-                    for place in places:
-                        self._model.add(reads[place] == int(place in readers)).only_enforce_if(chosen)
+            for tasks in product((None, READS, WRITES), repeat=len(places)):
+                task_of = {place: task for place, task in zip(places, tasks, strict=True) if task}
+                usd = self._busy_usd(task_of)
+                if usd is None:
+                    continue
+                chosen = self._model.new_bool_var(f"{instance}-{tasks}")
+                sets.append(chosen)
+                self._usd.append(chosen * usd)
+                for strategies, ways in taken.items():
+                    for place, way in ways.items():
+                        does = int(task_of.get(place) == strategies)
+                        self._model.add(way == does).only_enforce_if(chosen)
             self._model.add_exactly_one(sets)
+            for place, way in taken[WRITES].items():
+                name = self._volumes[place].snapshot_id
+                paid = blocks.setdefault(name, self._model.new_bool_var(f"blocks-{name}"))
+                self._model.add_implication(way, paid)
+        for name, paid in blocks.items():
+            written = next(facts for facts in self._volumes if facts.snapshot_id == name)
+            self._usd.append(paid * _micro(cost.total(cost.blocks(written.written_blocks, self._book))))
 
-    def _readers_usd(self, readers: Sequence[int]) -> int | None:
+    def _busy_usd(self, task_of: Mapping[int, tuple[Strategy, ...]]) -> int | None:
+        """Without blocks; a written block goes through the instance twice."""
+        loads = {
+            place: self._volumes[place].read_bytes
+            if task == READS
+            else 2 * self._volumes[place].written_blocks * BLOCK_BYTES
+            for place, task in task_of.items()
+        }
         total = 0
-        for place in readers:
-            beside = sorted(self._volumes[other].read_bytes for other in readers if other != place)
+        for place, task in task_of.items():
+            beside = sorted(load for other, load in loads.items() if other != place)
             facts = replace(self._volumes[place], read_beside=tuple(beside))
-            names = (Strategy.WARM_UP_AGENT, Strategy.BOOSTED_WARM_UP)
-            found = [estimate for name in names if (estimate := self._estimate(facts, name)) is not None]
+            found = [estimate for name in task if (estimate := self._estimate(facts, name)) is not None]
             if not found:
                 return None
-            total += _micro(min(estimate.decidable_usd for estimate in found))
+            if task == READS:
+                total += _micro(min(estimate.decidable_usd for estimate in found))
         return total
 
     def _snapshots(self) -> None:

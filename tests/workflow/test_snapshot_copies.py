@@ -55,7 +55,9 @@ def made(lab: FastLab) -> list[Json]:
 
 def test_a_snapshot_of_another_region_is_copied_and_the_copy_deleted(lab: FastLab) -> None:
     snapshot_id = foreign(lab, encrypted=True, kms_key_id=KEY)
-    body = request(lab, {"snapshotId": snapshot_id}, objective={"readyWithinMinutes": 120})
+    body = request(
+        lab, {"snapshotId": snapshot_id}, objective={"strategy": "warm-up-agent", "readyWithinMinutes": 120}
+    )
     _, done = restored(lab, body)
     assert done["status"] == "ready", done
     plan = done["plans"][0]["plan"]

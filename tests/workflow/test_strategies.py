@@ -235,6 +235,7 @@ def test_a_dry_run_plans_and_creates_nothing(user: RestoreUser) -> None:
         "provisioned-rate",
         "fast-snapshot-restore",
         "volume-clone",
+        "direct-write",
         "boosted-warm-up",
     }
     assert user.region.inventory() == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import IO, TYPE_CHECKING, cast
 
 from botocore.exceptions import ClientError
@@ -17,9 +18,12 @@ from rewarm.domain.units import iso
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
+    from mypy_boto3_s3.type_defs import HeadObjectOutputTypeDef
 
 THREADS = 8
 _MISSING = ("NoSuchKey", "404")
+_TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
+CLAIM = ".claim"
 
 
 class S3Packs:
@@ -61,15 +65,36 @@ class S3Packs:
                 Metadata={"blocks": str(facts.blocks), "index": facts.index_sha256, "made-at": iso(made_at)},
             )
 
-    def pack(self, key: str, *, made_after: datetime) -> PackFacts | None:
+    def claim(self, key: str, owner: str, *, claimed_at: datetime, claimed_after: datetime) -> bool:
+        """Amazon S3 user guide, "Conditional writes": `If-None-Match: *` lets one of several writers win."""
+        told = {"owner": owner, "claimed-at": iso(claimed_at)}
+        claim = partial(self._s3.put_object, Bucket=self._bucket, Key=f"{key}{CLAIM}", Metadata=told)
         with naming_errors():
             try:
-                found = self._s3.head_object(Bucket=self._bucket, Key=key)
+                claim(IfNoneMatch="*")
             except ClientError as error:
-                if code_of(error) in _MISSING:
-                    return None
-                raise
-        told = found["Metadata"]
-        if datetime.fromisoformat(told["made-at"]) <= made_after:
+                if code_of(error) not in _TAKEN:
+                    raise
+                found = self._head(f"{key}{CLAIM}")
+                standing = found["Metadata"] if found else {}
+                since = datetime.fromisoformat(standing.get("claimed-at") or iso(claimed_after))
+                if standing.get("owner") != owner and since > claimed_after:
+                    return False
+                claim()
+            return True
+
+    def pack(self, key: str, *, made_after: datetime) -> PackFacts | None:
+        with naming_errors():
+            found = self._head(key)
+        if found is None or datetime.fromisoformat(found["Metadata"]["made-at"]) <= made_after:
             return None
+        told = found["Metadata"]
         return PackFacts(found["ContentLength"], int(told["blocks"]), told["index"])
+
+    def _head(self, key: str) -> HeadObjectOutputTypeDef | None:
+        try:
+            return self._s3.head_object(Bucket=self._bucket, Key=key)
+        except ClientError as error:
+            if code_of(error) in _MISSING:
+                return None
+            raise

@@ -56,7 +56,12 @@ class Ec2VolumeStore:
         self._ec2 = ec2
 
     def create(
-        self, snapshot_id: str, zone: str, settings: VolumeSettings, rate_mib_s: int | None, client_token: str
+        self,
+        snapshot_id: str | None,
+        zone: str,
+        settings: VolumeSettings,
+        rate_mib_s: int | None,
+        client_token: str,
     ) -> str:
         request = _creation(snapshot_id, zone, settings)
         if rate_mib_s is not None:
@@ -182,13 +187,10 @@ def _with_tag(key: str, value: str) -> FilterTypeDef:
     return {"Name": f"tag:{key}", "Values": [value]}
 
 
-def _creation(snapshot_id: str, zone: str, settings: VolumeSettings) -> dict[str, Any]:
+def _creation(snapshot_id: str | None, zone: str, settings: VolumeSettings) -> dict[str, Any]:
     """CreateVolume's parameters."""
-    return {
-        "SnapshotId": snapshot_id,
-        "AvailabilityZone": zone,
-        **_settings(settings),
-    }
+    origin = {} if snapshot_id is None else {"SnapshotId": snapshot_id}
+    return {**origin, "AvailabilityZone": zone, **_settings(settings)}
 
 
 def _settings(settings: VolumeSettings) -> dict[str, Any]:
@@ -204,6 +206,8 @@ def _settings(settings: VolumeSettings) -> dict[str, Any]:
         request["Throughput"] = settings.throughput_mib_s
     if settings.kms_key_id is not None:
         request |= {"Encrypted": True, "KmsKeyId": settings.kms_key_id}
+    elif settings.encrypted:
+        request["Encrypted"] = True
     if settings.multi_attach:
         request["MultiAttachEnabled"] = True
     return request

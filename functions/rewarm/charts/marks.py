@@ -86,6 +86,7 @@ MARKS = MappingProxyType(
             ("fast-snapshot-restore", "D", (0, (6, 1.5, 1, 1.5)), 7.0),
             ("volume-clone", "P", (0, (3, 1, 1, 1, 1, 1)), 8.5),
             ("boosted-warm-up", "v", (0, (2, 1)), 8.5),
+            ("direct-write", ">", (0, (8, 2, 1, 2)), 8.5),
             ("rewind", "<", (0, (8, 2)), 8.5),
         )
     }

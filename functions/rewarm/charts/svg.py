@@ -43,6 +43,7 @@ COLOURS = {
     "strategy-volume-clone": "#242424",
     "strategy-boosted-warm-up": "#252525",
     "strategy-rewind": "#262626",
+    "strategy-direct-write": "#272727",
 }
 """Strategies have theirs too; a mark or a dash says the same where colours are not seen."""
 
@@ -72,6 +73,7 @@ _ON_PAPER = {
     "strategy-volume-clone": "#a8458a",
     "strategy-boosted-warm-up": "#b58100",
     "strategy-rewind": "#00838a",
+    "strategy-direct-write": "#7a5c00",
 }
 """Colours of a separate file: Okabe and Ito's palette for every colour vision, dark enough for text."""
 

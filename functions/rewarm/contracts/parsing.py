@@ -42,8 +42,8 @@ LIMITS = {
     "string_too_long": "a number of characters up to {max_length}",
 }
 """Pydantic's type of an error -> what is allowed, filled in from the error's context."""
-NOT_IN_DRILLS = frozenset({Strategy.FAST_SNAPSHOT_RESTORE, Strategy.VOLUME_CLONE})
-"""Strategies that work on the source's own snapshot or volume."""
+NOT_IN_DRILLS = frozenset({Strategy.FAST_SNAPSHOT_RESTORE, Strategy.VOLUME_CLONE, Strategy.DIRECT_WRITE})
+"""Strategies that work on the source's own snapshot or volume, or that write to one."""
 _TIME = "a time with its zone, such as 2026-11-20T03:00:00Z"
 KINDS = {
     "bool": "true or false",

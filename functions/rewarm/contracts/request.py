@@ -29,7 +29,7 @@ from rewarm.domain.volume.replacing import MOUNT_PATH
 
 WantedStrategy = Literal[
     "auto", "background", "warm-up-agent", "provisioned-rate", "fast-snapshot-restore", "volume-clone",
-    "boosted-warm-up",
+    "boosted-warm-up", "direct-write",
 ]  # fmt: skip
 """How a new volume may be brought to full speed: as Strategy has it, without what makes no volume."""
 SnapshotId = Annotated[StrictStr, Field(pattern=r"^snap-([0-9a-f]{8}|[0-9a-f]{17})$")]

@@ -1,4 +1,4 @@
-"""A rewind makes no volume: what a request may say of it, and what the state `Rewind` takes and answers."""
+"""What a request may say of a rewind, and what the state `Rewind` takes and answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult, WaitSeconds
 from rewarm.contracts.values import Failure, Plan, VolumeAssignment
 from rewarm.domain.blocks.rewindable import MOST_REWOUND
-from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.errors import InvalidRequestError, TargetNotUsableError
+from rewarm.domain.model import Strategy
 
 
 def check_rewind(request: RestoreRequest) -> None:
@@ -109,6 +110,20 @@ class RewindEvent(StepEvent):
     request: RestoreRequest
     volume: VolumeAssignment
     plan: Plan
+    volume_id: str | None = Field(default=None, description="The empty volume of direct-write.")
     pending: RewindResult | None = None
     copied: CopyBlocksResult | None = None
     failure: Failure | None = Field(default=None, description="Why the blocks could not be copied.")
+
+    @property
+    def is_direct(self) -> bool:
+        """The volume is new and empty: there is no way back, and none is needed."""
+        return self.plan.strategy is Strategy.DIRECT_WRITE
+
+    @property
+    def written_id(self) -> str:
+        """The volume that is written. Raises TargetNotUsableError."""
+        found = self.volume_id if self.is_direct else self.volume.rewinds
+        if found is None:
+            raise TargetNotUsableError("the plan rewinds no volume", field="target.mode")
+        return found

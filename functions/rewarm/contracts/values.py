@@ -84,6 +84,8 @@ class VolumeAssignment(Contract):
     index: int = Field(ge=0)
     snapshot_id: str = Field(description="Once a snapshot of another Region is copied: the copy.")
     snapshot_started_at: Instant
+    snapshot_encrypted: bool = False
+    snapshot_kms_key_id: str | None = None
     copy_of: CopiedSnapshot | None = None
     source_volume_id: str | None = None
     living_source: LivingSource | None = None

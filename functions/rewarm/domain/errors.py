@@ -41,6 +41,10 @@ class InitializationRateUnavailableError(RestoreError):
     """The Region cannot supply the provisioned initialization rate (quota or capacity)."""
 
 
+class BlocksUnavailableError(RestoreError):
+    """The blocks of the snapshot could not be copied to the bucket."""
+
+
 class VolumeCopyUnavailableError(RestoreError):
     """The source volume cannot be copied now: it is gone, elsewhere, or a quota of copies is used up."""
 

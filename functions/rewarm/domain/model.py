@@ -25,6 +25,7 @@ class Strategy(StrEnum):
     FAST_SNAPSHOT_RESTORE = "fast-snapshot-restore"
     VOLUME_CLONE = "volume-clone"
     BOOSTED_WARM_UP = "boosted-warm-up"
+    DIRECT_WRITE = "direct-write"
     REWIND = "rewind"
 
     @property
@@ -36,6 +37,11 @@ class Strategy(StrEnum):
     def reads_with_agent(self) -> bool:
         """The warm-up agent reads the blocks on the instance."""
         return self in {Strategy.WARM_UP_AGENT, Strategy.BOOSTED_WARM_UP}
+
+    @property
+    def writes_with_agent(self) -> bool:
+        """The agent writes blocks that were copied out of the snapshot."""
+        return self in {Strategy.DIRECT_WRITE, Strategy.REWIND}
 
 
 class OnFailure(StrEnum):
@@ -117,6 +123,8 @@ class VolumeSettings:
     iops: int | None = None
     throughput_mib_s: int | None = None
     kms_key_id: str | None = None
+    encrypted: bool = False
+    """Also where no key is named; it is said only of a volume that is made of no snapshot."""
     multi_attach: bool = False
     tags: dict[str, str] = field(default_factory=dict)
 

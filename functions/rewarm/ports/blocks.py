@@ -79,5 +79,8 @@ class PackStore(Protocol):
     def put_pack(self, key: str, data: bytes, facts: PackFacts, *, made_at: datetime) -> None:
         """Writes a pack with what a manifest says of it."""
 
+    def claim(self, key: str, owner: str, *, claimed_at: datetime, claimed_after: datetime) -> bool:
+        """Whether the owner makes the pack. Somebody else does where that is said, and not too long ago."""
+
     def pack(self, key: str, *, made_after: datetime) -> PackFacts | None:
         """Returns what a manifest says of the pack; None where there is none, or an older one."""

@@ -12,11 +12,16 @@ class VolumeStore(Protocol):
     """EBS volumes of this account in the Region."""
 
     def create(
-        self, snapshot_id: str, zone: str, settings: VolumeSettings, rate_mib_s: int | None, client_token: str
+        self,
+        snapshot_id: str | None,
+        zone: str,
+        settings: VolumeSettings,
+        rate_mib_s: int | None,
+        client_token: str,
     ) -> str:
-        """Creates a volume of a snapshot, initialized at `rate_mib_s` where given, and returns its id.
+        """Creates an empty volume, or one of a snapshot, initialized at `rate_mib_s` where given.
 
-        The same token gives the same volume.
+        Returns its id. The same token gives the same volume.
 
         Raises InitializationRateUnavailableError, CapacityUnavailableError, QuotaExceededError,
         SnapshotNotFoundError.

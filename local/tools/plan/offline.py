@@ -169,6 +169,7 @@ def assignments(
             instance_id=request.target.instance_id if where.instance_type else None,
             instance_type=where.instance_type,
             agent_available=where.instance_type is not None,
+            platform="linux" if where.instance_type is not None else None,
             volume=NewVolume(**asdict(settings)),
         )
         for index in range(options.volumes or 1)

@@ -16,10 +16,10 @@ from decimal import Decimal
 from rewarm.domain.blocks.changed import ChangedCount
 from rewarm.domain.model import BLOCK_BYTES, MIB, InstanceEbsLimits, PriceBook
 from rewarm.domain.plan import cost
+from rewarm.domain.plan.estimators import BLOCKS_PER_SECOND, FETCH_SHARE
 from rewarm.domain.plan.warm_up import instance_mib_s
 from rewarm.domain.time.timings import (
     GUESS_WEIGHT,
-    MB_S,
     PRIORS,
     Quantiles,
     Timings,
@@ -29,17 +29,7 @@ from rewarm.domain.time.timings import (
 from rewarm.domain.units import count_text, gib, price_text, round_usd
 from rewarm.domain.volume.volume_types import VolumeSpeed
 
-BLOCKS_PER_SECOND = 1_000
-"""GetSnapshotBlock requests that EBS allows for a snapshot; by default an account has as many or more."""
-FETCH_SHARE = Quantiles(480 * MB_S * MIB / BLOCK_BYTES / 1_000, 422 * MB_S * MIB / BLOCK_BYTES / 1_000)
-"""Of them: published are 480 and 422 MB/s (2021)."""
-PACKS_USD_PER_GIB_MONTH = Decimal("0.023")
-"""S3 Standard in us-east-1, as published in 2024."""
-PACKS_KEPT_DAYS = 2
-"""S3 deletes a pack after a day, in the course of the next one."""
-DAYS_A_MONTH = 30
-LIST_CHANGED, GET_BLOCKS = "ListChangedBlocks requests", "GetSnapshotBlock requests"
-PACKS = "Packs in the bucket"
+LIST_CHANGED = "ListChangedBlocks requests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,29 +164,14 @@ def _phases(facts: RewindFacts, expected: RewindLoad, most: RewindLoad) -> tuple
 def _parts(load: RewindLoad, planned: int, book: PriceBook) -> tuple[cost.CostLine, ...]:
     """The list is read for the plan, for the first part, and once the evidence is there."""
     lists = planned + pages(load.first_blocks) + pages(load.blocks)
-    size = gib(load.fetched * BLOCK_BYTES)
-    month = PACKS_USD_PER_GIB_MONTH
     return (
         cost.CostLine(
             LIST_CHANGED,
             round_usd(lists * book.list_blocks_usd_per_thousand / 1_000),
             f"{count_text(lists, 'request')} x {price_text(book.list_blocks_usd_per_thousand)} / 1,000",
         ),
-        fetched_cost(load.fetched, book.get_blocks_usd_per_thousand),
-        cost.CostLine(
-            PACKS,
-            round_usd(size * month * PACKS_KEPT_DAYS / DAYS_A_MONTH),
-            f"{size:.3f} GiB x {price_text(month)} a month x {PACKS_KEPT_DAYS} / {DAYS_A_MONTH} days",
-        ),
-    )
-
-
-def fetched_cost(blocks: int, usd_per_thousand: Decimal) -> cost.CostLine:
-    """What it costs to read so many blocks of a snapshot."""
-    return cost.CostLine(
-        GET_BLOCKS,
-        round_usd(blocks * usd_per_thousand / 1_000),
-        f"{count_text(blocks, 'block')} x {price_text(usd_per_thousand)} / 1,000",
+        cost.fetched_blocks(load.fetched, book.get_blocks_usd_per_thousand),
+        cost.packs(load.fetched),
     )
 
 

@@ -207,7 +207,7 @@ def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
     """
     if not volumes:
         return []
-    asked = PlanObjective(0.0, fixed=objective.fixed)
+    asked = PlanObjective(0.0, fixed=objective.fixed, without=objective.without)
     allocation = _Allocation(volumes, asked, book)
     first = allocation.best()
     if first is None:

@@ -5,7 +5,8 @@ EBS user guide, "Time-based copies for Amazon EBS snapshots": a copy takes 15 mi
 best-effort basis" (botocore: ec2 CopySnapshot). AWS names no time for it, so no plan has one.
 
 A copy is the same whatever the strategy. So it takes its time and its price from the deadline and the budget,
-and the strategy is chosen with what is left.
+and the strategy is chosen with what is left. Direct write alone needs no copy: it reads the blocks where the
+snapshot is. So it is planned for all volumes, beside the copies, and the better of the two is taken.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from decimal import Decimal
 from itertools import pairwise
 
 from rewarm.domain.errors import NoStrategyFitsError
-from rewarm.domain.model import MIB, PriceBook
+from rewarm.domain.model import MIB, PriceBook, Strategy
 from rewarm.domain.plan import cost, reasons
 from rewarm.domain.plan.allocation import FrontierStep, falling, frontier
 from rewarm.domain.plan.estimates import Estimate, PlanObjective, Times, is_late
@@ -34,6 +35,8 @@ COPY_MIB_S = 500
 """The most that one time-based copy has."""
 TOGETHER_MIB_S = 2_000
 """The default quota of all time-based copies from one Region to another at a time."""
+NEEDS_NO_COPY = frozenset({Strategy.DIRECT_WRITE})
+NOTHING = Quantiles(0.0, 0.0)
 LOOK_SECONDS = 60.0
 """At most so long after its end a copy is found complete."""
 
@@ -50,7 +53,8 @@ class CopySource:
 class CopyPlan:
     """The duration that each copy asks for, and what follows from then on."""
 
-    minutes: int
+    minutes: int | None
+    """None where no copy can be had."""
     decisions: tuple[Decision, ...]
 
     @property
@@ -110,16 +114,75 @@ def choose_with_copies(
                 f"{usd_text(price)}: {error}",
                 field=error.field,
             )
-    if not plans:
+    copied = min(plans, key=_rank, default=None)
+    direct = _direct(volumes, source, objective, book)
+    if copied is None and direct is None:
         raise refusal
-    return min(plans, key=_rank)
+    possible = sorted((one for one in (copied, direct) if one is not None), key=_rank)
+    if copied is None or direct is None:
+        return possible[0]
+    best, other = possible
+    pairs = zip(best.decisions, other.decisions, strict=True)
+    return CopyPlan(copied.minutes, tuple(_beside(one, two, objective) for one, two in pairs))
+
+
+def _direct(
+    volumes: Sequence[VolumeFacts], source: CopySource, objective: PlanObjective, book: PriceBook
+) -> CopyPlan | None:
+    """All volumes by direct write from the other Region; None where that cannot be had."""
+    if objective.fixed not in {None, Strategy.DIRECT_WRITE}:
+        return None
+    lines = [cost.transfer(source.transfer_usd_per_gib, one.data_bytes, source.region) for one in volumes]
+    wanted = replace(objective, fixed=Strategy.DIRECT_WRITE)
+    try:
+        decisions = choose_all(volumes, _left(wanted, 0.0, cost.total(lines)), book)
+    except NoStrategyFitsError:
+        return None
+    return CopyPlan(
+        None,
+        tuple(
+            _after_copy(_only_direct(decision), _Copy(NOTHING, (line,)), objective)
+            for decision, line in zip(decisions, lines, strict=True)
+        ),
+    )
+
+
+def _only_direct(decision: Decision) -> Decision:
+    return replace(decision, considered=tuple(one for one in decision.considered if one.chosen))
+
+
+def _beside(best: Decision, other: Decision, objective: PlanObjective) -> Decision:
+    """One of direct write and the ways with a copy; those of the other are considered and take over too."""
+    chosen, why = best.plan.estimate, best.plan.why
+    more = [
+        replace(one, chosen=False, reason=reasons.verdict(one.estimate, chosen, why, objective))
+        for one in other.considered
+        if one.estimate is not None
+    ]
+    others = (other.plan.estimate, *(one.estimate for one in other.fallbacks))
+    return replace(
+        best,
+        considered=(*best.considered, *more, *(one for one in other.considered if one.estimate is None)),
+        fallbacks=(
+            *best.fallbacks,
+            *(
+                PlannedEstimate(one, reasons.as_fallback(one, chosen, objective), is_late(one, objective))
+                for one in others
+            ),
+        ),
+    )
 
 
 def frontier_with_copies(
     volumes: Sequence[VolumeFacts], source: CopySource, objective: PlanObjective, book: PriceBook
 ) -> list[FrontierStep]:
     """As allocation.frontier, over each duration of the copies."""
+    direct = _direct(volumes, source, PlanObjective(fixed=objective.fixed), book)
     found: list[FrontierStep] = []
+    if direct is not None:
+        estimates = tuple(one.plan.estimate for one in direct.decisions)
+        usd = sum((estimate.cost_usd for estimate in estimates), Decimal(0))
+        found.append(FrontierStep(direct.ready_p90, usd, estimates))
     for minutes in durations(volumes):
         lead = lead_of(volumes, minutes)
         copies = [_Copy(lead, _parts(volume, source, minutes)) for volume in volumes]
@@ -130,7 +193,7 @@ def frontier_with_copies(
                 step.cost_usd + usd,
                 tuple(copy.added_to(one) for copy, one in zip(copies, step.estimates, strict=True)),
             )
-            for step in frontier(volumes, objective, book)
+            for step in frontier(volumes, replace(objective, without=NEEDS_NO_COPY), book)
         ]
     return falling(found)
 
@@ -149,14 +212,21 @@ def _plan(
     lead = lead_of(volumes, minutes)
     parts = [_parts(volume, source, minutes) for volume in volumes]
     copies_usd = [cost.total(lines) for lines in parts]
-    decisions = choose_all(volumes, _left(objective, lead.p90, sum(copies_usd, Decimal(0))), book)
+    left = _left(objective, lead.p90, sum(copies_usd, Decimal(0)))
+    decisions = choose_all(volumes, replace(left, without=NEEDS_NO_COPY), book)
     return CopyPlan(
         minutes,
         tuple(
-            _after_copy(decision, _Copy(lead, lines), objective)
+            _after_copy(_without_direct(decision), _Copy(lead, lines), objective)
             for decision, lines in zip(decisions, parts, strict=True)
         ),
     )
+
+
+def _without_direct(decision: Decision) -> Decision:
+    """It has no copy. Where it cannot be had at all, the reason stays."""
+    kept = [one for one in decision.considered if one.strategy not in NEEDS_NO_COPY or one.estimate is None]
+    return replace(decision, considered=tuple(kept))
 
 
 def lead_of(volumes: Iterable[VolumeFacts], minutes: int) -> Quantiles:
@@ -200,7 +270,7 @@ class _Copy:
                 usable_p90=times.usable_p90 + lead.p90,
                 ready_p50=times.ready_p50 + lead.p50,
                 ready_p90=times.ready_p90 + lead.p90,
-                phases=((Phase.COPY, lead), *times.phases),
+                phases=((Phase.COPY, lead), *times.phases) if lead.p90 else times.phases,
             ),
         )
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, Decimal
 
-from rewarm.domain.model import BoostSettings, PriceBook, Strategy, VolumeSettings
+from rewarm.domain.model import BLOCK_BYTES, BoostSettings, PriceBook, Strategy, VolumeSettings
 from rewarm.domain.units import (
     MICRO_DOLLAR,
     count_text,
@@ -37,6 +37,13 @@ RATE_STEPS_MIB_S = (200, 300)
 """Published articles of 2025: one price for 100 to 200 MiB/s, and one for 201 to 300."""
 FSR_MINIMUM_MINUTES = 60
 """EBS user guide, "Fast snapshot restore": billed by the minute, with a minimum of one hour."""
+
+PACKS_USD_PER_GIB_MONTH = Decimal("0.023")
+"""S3 Standard in us-east-1, as published in 2024."""
+PACKS_KEPT_DAYS = 2
+"""S3 deletes a pack after a day, in the course of the next one."""
+DAYS_A_MONTH = 30
+GET_BLOCKS, PACKS = "GetSnapshotBlock requests", "Packs in the bucket"
 
 AS_PLANNED = "as planned: time has no part in it"
 NEVER_MADE = "no volume was made"
@@ -102,11 +109,18 @@ def fast_snapshot_restore(
     """
     minutes = max(FSR_MINIMUM_MINUTES, math.ceil(enabled_seconds / 60))
     whole = round_usd(book.fsr_usd_per_hour * minutes / 60)
-    upper, lower = (_down(whole * place / sharers) for place in (position + 1, position))
     arithmetic = f"{minutes:,} min / 60 x {price_text(book.fsr_usd_per_hour)}"
-    if sharers > 1:
-        arithmetic += f" / {sharers} volumes of the same snapshot"
-    return CostLine("Fast snapshot restore", upper - lower, arithmetic, seconds=minutes * 60.0)
+    line = CostLine("Fast snapshot restore", whole, arithmetic, seconds=minutes * 60.0)
+    return shared(line, sharers, position)
+
+
+def shared(line: CostLine, sharers: int, position: int = 0) -> CostLine:
+    """The part of one of the volumes of a snapshot that pay the line together; the parts add up to it."""
+    if sharers == 1:
+        return line
+    upper, lower = (_down(line.usd * place / sharers) for place in (position + 1, position))
+    arithmetic = f"{line.arithmetic} / {sharers} volumes of the same snapshot"
+    return replace(line, usd=upper - lower, arithmetic=arithmetic)
 
 
 def fast_snapshot_restore_month(book: PriceBook) -> Decimal:
@@ -176,6 +190,30 @@ def _above(settings: VolumeSettings, raised: BoostSettings) -> tuple[int, int]:
         return max(0, iops), 0
     mib_s = raised.throughput_mib_s - (settings.throughput_mib_s or BASE_THROUGHPUT_MIB_S)
     return max(0, iops), max(0, mib_s)
+
+
+def fetched_blocks(blocks: int, usd_per_thousand: Decimal) -> CostLine:
+    """What it costs to read so many blocks of a snapshot."""
+    return CostLine(
+        GET_BLOCKS,
+        round_usd(blocks * usd_per_thousand / 1_000),
+        f"{count_text(blocks, 'block')} x {price_text(usd_per_thousand)} / 1,000",
+    )
+
+
+def packs(blocks: int) -> CostLine:
+    """What it costs to keep so many blocks in the bucket; zstd makes them smaller, nobody knows how much."""
+    size, month = gib(blocks * BLOCK_BYTES), PACKS_USD_PER_GIB_MONTH
+    return CostLine(
+        PACKS,
+        round_usd(size * month * PACKS_KEPT_DAYS / DAYS_A_MONTH),
+        f"{size:.3f} GiB x {price_text(month)} a month x {PACKS_KEPT_DAYS} / {DAYS_A_MONTH} days",
+    )
+
+
+def blocks(count: int, book: PriceBook) -> tuple[CostLine, ...]:
+    """Of all volumes of a snapshot to which so many blocks are written: the requests and the packs."""
+    return (fetched_blocks(count, book.get_blocks_usd_per_thousand), packs(count))
 
 
 def volume_clone(book: PriceBook, size_gib: int) -> CostLine:

@@ -104,7 +104,7 @@ def listing(facts: VolumeFacts, book: PriceBook) -> cost.CostLine:
     return cost.list_blocks(book, facts.written_blocks)
 
 
-def timed(facts: VolumeFacts, loading: Parts, lead: Parts = ()) -> Times:
+def timed(facts: VolumeFacts, loading: Parts, lead: Parts = (), *, usable_when_loaded: bool = False) -> Times:
     """The lead before the volume is made, creation, attachment, loading, and the measurement at the end."""
     timings, attached = facts.timings, facts.instance_limits is not None
     attach: Parts = ((Phase.ATTACH, timings.attach_seconds),) if attached else ()
@@ -115,6 +115,8 @@ def timed(facts: VolumeFacts, loading: Parts, lead: Parts = ()) -> Times:
     until_usable: Parts = (*queue, *lead, (Phase.CREATE, timings.create_seconds), *attach, *boot)
     verify: Parts = ((Phase.VERIFY, timings.verify_seconds),) if measured(facts) else ()
     phases = (*until_usable, *loading, *verify)
+    if usable_when_loaded:
+        until_usable = (*until_usable, *loading)
     return Times(
         usable_p50=math.fsum([part.p50 for _, part in until_usable]),
         usable_p90=math.fsum([part.p90 for _, part in until_usable]),
@@ -165,6 +167,8 @@ class PlanObjective:
     budget_usd: Decimal | None = None
     fixed: Strategy | None = None
     strict: bool = False
+    without: frozenset[Strategy] = frozenset()
+    """Strategies that cannot be taken here."""
 
     @property
     def limits(self) -> EstimateLimits:
@@ -173,6 +177,8 @@ class PlanObjective:
 
     def allows(self, strategy: Strategy) -> bool:
         """Whether the choice may fall on it."""
+        if strategy in self.without:
+            return False
         return strategy is self.fixed if self.fixed is not None else strategy not in NEVER_BY_ITSELF
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from types import MappingProxyType
 
-from rewarm.domain.model import GIB, MIB, PriceBook, Strategy
+from rewarm.domain.model import BLOCK_BYTES, GIB, MIB, PriceBook, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.estimates import (
     Estimate,
@@ -24,9 +24,15 @@ from rewarm.domain.plan.estimates import (
     within_limit,
 )
 from rewarm.domain.plan.facts import VolumeFacts
-from rewarm.domain.plan.warm_up import boosted_warm_up, warm_up_agent
+from rewarm.domain.plan.warm_up import (
+    boosted_warm_up,
+    instance_rate,
+    no_agent,
+    shared_seconds,
+    warm_up_agent,
+)
 from rewarm.domain.time.measured import Phase
-from rewarm.domain.time.timings import Quantiles
+from rewarm.domain.time.timings import MB_S, Quantiles
 from rewarm.domain.volume.volume_types import VolumeSpeed
 
 MIN_RATE_MIB_S = 100
@@ -37,6 +43,10 @@ CLONE_GROWS_TO_TIB = 16
 CLONE_SPEED = VolumeSpeed(3_000, 125.0, 125.0)
 """EBS user guide, "Copy volumes": until it is initialized, no more than this, the source or the copy."""
 
+BLOCKS_PER_SECOND = 1_000
+"""GetSnapshotBlock requests that EBS allows for a snapshot; by default an account has as many or more."""
+FETCH_SHARE = Quantiles(480 * MB_S * MIB / BLOCK_BYTES / 1_000, 422 * MB_S * MIB / BLOCK_BYTES / 1_000)
+"""Of them: published are 480 and 422 MB/s (2021)."""
 FSR_MAX_SIZE_GIB = 16_384
 FSR_MAX_IOPS = 64_000
 FSR_MAX_MIB_S = 1_000
@@ -247,6 +257,67 @@ def _refusal(facts: VolumeFacts) -> str | None:
     return None if facts.fast_restore_runs else fast_restore_limit(facts.speed)
 
 
+def direct_write(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Outcome:
+    """An empty volume, to which the agent writes every block; EBS need not initialize it (EBS user guide).
+
+    The volume is usable once all blocks are written and read back; it pays them as if it were alone.
+    """
+    del limits
+    refusal = _no_writer(facts)
+    if refusal is not None:
+        return Infeasible(Strategy.DIRECT_WRITE, refusal)
+    writing, delivery = _writing(facts), facts.timings.delivery_seconds
+    loading = ((Phase.WRITE, Quantiles(delivery.p50 + writing.p50, delivery.p90 + writing.p90)),)
+    return Estimate(
+        Strategy.DIRECT_WRITE,
+        timed(facts, loading, usable_when_loaded=True),
+        (listing(facts, book), *cost.blocks(facts.written_blocks, book)),
+        note="nothing can be read from it before",
+    )
+
+
+def instance_bytes(facts: VolumeFacts) -> int:
+    """What goes through the instance: each block is written, and read back."""
+    return 2 * facts.written_bytes
+
+
+def _writing(facts: VolumeFacts) -> Quantiles:
+    """Limited by what EBS hands out of the snapshot, or by volume and instance.
+
+    All snapshots of the restore share the account's limit. It is taken as if all of them were written.
+    """
+    share, most = facts.timings.warm_up_share, float(facts.max_warm_up_mib_s or math.inf)
+    mib, beside = instance_bytes(facts) / MIB, tuple(size / MIB for size in facts.read_beside)
+    blocks_per_second = BLOCKS_PER_SECOND / max(1, facts.snapshots_read)
+    expected = share.p50 * min(facts.speed.burst_mib_s, most)
+    promised = share.p90 * min(facts.speed.sustained_mib_s, facts.speed.burst_mib_s, most)
+    return Quantiles(
+        max(
+            facts.written_blocks / (blocks_per_second * FETCH_SHARE.p50),
+            shared_seconds(mib, expected, instance_rate(facts, expected=True, share=share.p50), beside),
+        ),
+        max(
+            facts.written_blocks / (blocks_per_second * FETCH_SHARE.p90),
+            shared_seconds(mib, promised, instance_rate(facts, expected=False, share=share.p90), beside),
+        ),
+    )
+
+
+def _no_writer(facts: VolumeFacts) -> str | None:
+    refusal = no_agent(facts)
+    if refusal is not None:
+        return refusal
+    if facts.of_drill:
+        return "a drill's functions may write to no volume"
+    if facts.starts_instance:
+        return "its instance is started with the volume, and would find it empty"
+    if facts.settings is not None and facts.settings.size_gib != facts.snapshot_size_gib:
+        return "the volume is to be larger than the snapshot, and the agent writes just to one of its size"
+    if facts.settings is not None and facts.settings.multi_attach:
+        return "several instances may attach the volume, and another one could write meanwhile"
+    return None if facts.agent_writes else "the agent writes on Linux only"
+
+
 ESTIMATORS: Mapping[Strategy, Estimator] = MappingProxyType(
     {
         strategy: within_limit(estimator)
@@ -256,6 +327,7 @@ ESTIMATORS: Mapping[Strategy, Estimator] = MappingProxyType(
             (Strategy.BOOSTED_WARM_UP, boosted_warm_up),
             (Strategy.PROVISIONED_RATE, provisioned_rate),
             (Strategy.FAST_SNAPSHOT_RESTORE, fast_snapshot_restore),
+            (Strategy.DIRECT_WRITE, direct_write),
             (Strategy.VOLUME_CLONE, volume_clone),
         )
     }

@@ -40,7 +40,7 @@ class CloneSource:
 
 @dataclass(frozen=True, slots=True)
 class VolumeFacts:
-    """One volume. The last five say what it shares; `beside_each_other` fills them in."""
+    """One volume. The last six say what it shares; `beside_each_other` fills them in."""
 
     data_bytes: int
     written_bytes: int
@@ -74,6 +74,8 @@ class VolumeFacts:
     """Where not all can be in time, those with a lower number are ready first."""
     of_drill: bool = False
     """A drill changes nothing of its snapshot, which is the source's."""
+    agent_writes: bool = False
+    """The agent may write to the volume: it runs on Linux."""
     timings: Timings = PRIORS
     volumes_of_snapshot: int = 1
     """Volumes of this restore that come from the same snapshot in the same zone."""
@@ -84,6 +86,8 @@ class VolumeFacts:
     """Volumes of this restore that could be clones."""
     queue_seconds: float = 0.0
     """How long it waits until other volumes of this restore have left it the rate's quota."""
+    snapshots_read: int = 1
+    """Of this restore: snapshots whose blocks could be copied."""
     read_beside: tuple[int, ...] = ()
     """What the agent reads of this restore's other volumes on the same instance, in bytes, ascending."""
 
@@ -131,6 +135,7 @@ def beside_each_other(volumes: Sequence[VolumeFacts]) -> list[VolumeFacts]:
             snapshots_of_restore=len(waiting),
             volumes_of_restore=len(volumes),
             clones_of_restore=max(1, clones),
+            snapshots_read=len({other.snapshot_id for other in volumes}),
             read_beside=_others(read.get(volume.instance_id or "", []), volume.read_bytes),
         )
         for volume in volumes

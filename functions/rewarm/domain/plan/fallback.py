@@ -14,6 +14,7 @@ from enum import StrEnum
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentUnreachableError,
+    BlocksUnavailableError,
     BoostUnavailableError,
     CapacityUnavailableError,
     FastSnapshotRestoreUnavailableError,
@@ -43,6 +44,7 @@ NOT_TO_BE_HAD = frozenset(
         FastSnapshotRestoreUnavailableError,
         BoostUnavailableError,
         VolumeCopyUnavailableError,
+        BlocksUnavailableError,
     )
 )
 AGENT_LOST = frozenset(error.__name__ for error in (AgentUnreachableError, AgentFailedError))
@@ -137,7 +139,7 @@ def _refusal(situation: Situation, option: Option) -> str | None:
         return "it was tried already"
     if situation.announced and option.strategy not in IN_PLACE:
         return "it needs a new volume, and the one that is there can be used already, so it stays"
-    if option.strategy.reads_with_agent and situation.without_agent:
+    if (option.strategy.reads_with_agent or option.strategy.writes_with_agent) and situation.without_agent:
         return "it needs the agent on the instance"
     budget = situation.budget_left_usd
     if budget is not None and 0 < option.cost_usd > budget:

@@ -19,8 +19,9 @@ from itertools import accumulate
 from operator import itemgetter
 
 from rewarm.domain.model import MIB
+from rewarm.domain.plan import cost
 from rewarm.domain.plan.estimates import Estimate
-from rewarm.domain.plan.mixes import ZERO, Mix, Mixes, PricedVolume, Road, Roads, SharedQuotas, Ways
+from rewarm.domain.plan.mixes import BUSY, ZERO, Mix, Mixes, PricedVolume, Road, Roads, SharedQuotas, Ways
 
 MOST_SEARCHED = 8
 """So many volumes that share something are searched exhaustively."""
@@ -51,10 +52,12 @@ def _groups(ways: Sequence[Ways], roads: Sequence[Mapping[Road, Estimate]]) -> l
     first: dict[object, int] = {}
     for place, (way, able) in enumerate(zip(ways, roads, strict=True)):
         shared: list[object] = []
-        if Road.AGENT in able and way.facts.instance_id is not None:
+        if BUSY & able.keys() and way.facts.instance_id is not None:
             shared.append(way.facts.instance_id)
         if Road.FAST in able:
             shared.append(way.facts.place)
+        if Road.WRITE in able:
+            shared.append(("blocks", way.facts.snapshot_id))
         for key in shared:
             parent[root(place)] = root(first.setdefault(key, place))
     found: dict[int, list[int]] = {}
@@ -65,7 +68,11 @@ def _groups(ways: Sequence[Ways], roads: Sequence[Mapping[Road, Estimate]]) -> l
 
 def cheapest(ways: Sequence[Ways], limits: Sequence[float], quotas: SharedQuotas) -> Mix | None:
     """The cheapest mix that was found with each volume within its limit; None where none was found."""
-    volumes = [PricedVolume(way, limit) for way, limit in zip(ways, limits, strict=True)]
+    snapshots = Counter(way.facts.snapshot_id for way in ways)
+    volumes = [
+        PricedVolume(way, limit, snapshots[way.facts.snapshot_id] > 1)
+        for way, limit in zip(ways, limits, strict=True)
+    ]
     if not all(volume.solo for volume in volumes):
         return None
     groups = _groups([volume.ways for volume in volumes], [volume.solo for volume in volumes])
@@ -183,7 +190,7 @@ class _Exhaustive:
         self._steps += 1
         if self._steps > self._most_steps:
             return
-        shared = self._mixes.apart_usd({i: r for i, r in roads.items() if r in {Road.AGENT, Road.FAST}})
+        shared = self._mixes.apart_usd({i: r for i, r in roads.items() if r in {Road.FAST, *BUSY}})
         if shared is None:
             return
         if self._best is not None and own_usd + shared + self._ahead[place] > self._best[0][0]:
@@ -236,7 +243,28 @@ class _Seeker:
             if taken:
                 fast.update(dict.fromkeys(taken, Road.FAST))
                 roads = self._read(indices, fast, penalty)
+        roads = self._written(indices, roads)
         return roads if len(roads) == len(indices) else None
+
+    def _written(self, indices: Sequence[int], roads: Roads) -> Roads:
+        """With the volumes of a snapshot written where they have no road, or where that is cheaper."""
+        for members in self._able_to_write(indices).values():
+            for wanted in (
+                [index for index in members if index not in roads],
+                [index for index in members if index not in roads or self._paid(index, roads[index], 0.0)],
+            ):
+                tried = {**roads, **dict.fromkeys(wanted, Road.WRITE)}
+                found, now = self._mixes.apart_usd(tried), self._mixes.apart_usd(roads)
+                if found is not None and (len(tried) > len(roads) or now is None or found < now):
+                    roads = tried
+        return roads
+
+    def _able_to_write(self, indices: Iterable[int]) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for index in indices:
+            if Road.WRITE in self._volumes[index].solo:
+                found.setdefault(self._volumes[index].facts.snapshot_id, []).append(index)
+        return found
 
     def bound(self, indices: Sequence[int]) -> Decimal:
         """No mix of these volumes costs less: their price without instances and fast snapshot restore, less
@@ -250,6 +278,10 @@ class _Seeker:
         for members in self._eligible(indices, frozenset()).values():
             first = self._volumes[members[0]]
             price = ZERO if first.facts.fast_restore_runs else first.ways.book.fsr_usd_per_hour
+            total -= max(ZERO, sum((otherwise[index] for index in members), ZERO) - price)
+        for members in self._able_to_write(indices).values():
+            first = self._volumes[members[0]]
+            price = cost.total(cost.blocks(first.facts.written_blocks, first.ways.book))
             total -= max(ZERO, sum((otherwise[index] for index in members), ZERO) - price)
         return max(ZERO, total)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import IntEnum
@@ -12,7 +12,7 @@ from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.batches import RateJob, Turn, never_fit, seconds_by_rate, turns
 from rewarm.domain.plan.estimates import Estimate, EstimateLimits, PlanObjective
-from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
+from rewarm.domain.plan.estimators import ESTIMATORS, at_rate, instance_bytes
 from rewarm.domain.plan.facts import VolumeFacts
 
 ZERO = Decimal(0)
@@ -24,6 +24,7 @@ NOT_BY_ITSELF = frozenset(
         Strategy.BOOSTED_WARM_UP,
         Strategy.PROVISIONED_RATE,
         Strategy.FAST_SNAPSHOT_RESTORE,
+        Strategy.DIRECT_WRITE,
     }
 )
 """Strategies that share something; the others have one estimate, whatever the other volumes do."""
@@ -40,6 +41,12 @@ class Road(IntEnum):
     """Nothing: EBS loads in the background, or copies."""
     RATE = 3
     """The Region's quota of initialization rate."""
+    WRITE = 4
+    """The instance's throughput, and the blocks of the snapshot."""
+
+
+BUSY = frozenset({Road.AGENT, Road.WRITE})
+"""Roads on which the agent works."""
 
 
 def rank(estimate: Estimate) -> tuple[Decimal, float, float, int]:
@@ -62,6 +69,7 @@ class Ways:
         self._agents: dict[tuple[int, ...], Estimate | None] = {}
         self._agents_within = -1.0
         self._fast: dict[int, Estimate | None] = {}
+        self._written: dict[tuple[int, ...], Estimate | None] = {}
         self._seconds_by_rate: tuple[float, ...] = ()
         self._by_itself = [
             estimate
@@ -87,6 +95,13 @@ class Ways:
 
     def _reading(self, name: Strategy, beside: tuple[int, ...], seconds: float) -> Estimate | None:
         return self._allowed_estimate(name, replace(self.facts, read_beside=beside), seconds)
+
+    def written(self, beside: tuple[int, ...], seconds: float) -> Estimate | None:
+        """By the agent, beside so many bytes of others, as if it paid the blocks alone; None if too late."""
+        if beside not in self._written:
+            self._written[beside] = self._reading(Strategy.DIRECT_WRITE, beside, seconds)
+        estimate = self._written[beside]
+        return estimate if estimate is not None and estimate.times.ready_p90 <= seconds else None
 
     def fast(self, members: int) -> Estimate | None:
         """By fast snapshot restore, which so many volumes of the snapshot take; the price of all is in it."""
@@ -117,6 +132,7 @@ class Ways:
             Road.FAST: self.fast(1),
             Road.ALONE: self.by_itself(seconds),
             Road.RATE: self.rate(seconds),
+            Road.WRITE: self.written((), seconds),
         }
         return {
             road: one for road, one in found.items() if one is not None and one.times.ready_p90 <= seconds
@@ -137,7 +153,7 @@ class Ways:
 
     def times(self) -> list[float]:
         """The P90s of the strategies that have no setting."""
-        found = [*self._by_itself, self.fast(1), self.agent((), math.inf)]
+        found = [*self._by_itself, self.fast(1), self.agent((), math.inf), self.written((), math.inf)]
         return [one.times.ready_p90 for one in found if one is not None]
 
     def _allowed_estimate(self, name: Strategy, facts: VolumeFacts, seconds: float) -> Estimate | None:
@@ -200,6 +216,8 @@ class PricedVolume:
 
     ways: Ways
     limit: float
+    shares_blocks: bool
+    """Another volume is of the same snapshot."""
     solo: dict[Road, Estimate] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -212,8 +230,8 @@ class PricedVolume:
 
     @property
     def least_usd(self) -> Decimal:
-        """Fast snapshot restore may be paid by others."""
-        if Road.FAST in self.solo:
+        """Fast snapshot restore may be paid by others, and blocks too where others need the same."""
+        if Road.FAST in self.solo or (self.shares_blocks and Road.WRITE in self.solo):
             return ZERO
         return min((one.decidable_usd for one in self.solo.values()), default=ZERO)
 
@@ -253,11 +271,10 @@ class Mixes:
             found.update(fast)
         if self._enabled(places) > self.quotas.fast_restores:
             return None
-        for readers in self.readers(roads).values():
-            reading = self._reading(readers)
-            if reading is None:
+        for working in self._working(roads):
+            if working is None:
                 return None
-            found.update(reading)
+            found.update(working)
         rated = self._rated([index for index, road in roads.items() if road is Road.RATE])
         if rated is None:
             return None
@@ -267,7 +284,7 @@ class Mixes:
     def apart_usd(self, roads: Mapping[int, Road]) -> Decimal | None:
         """As if no quota of the Region were short."""
         parts = [
-            *(self.readers_usd(readers) for readers in self.readers(roads).values()),
+            *(None if working is None else _sum(working.values()) for working in self._working(roads)),
             *(self.members_usd(members) for members in self._members(roads).values()),
         ]
         if any(part is None for part in parts):
@@ -289,8 +306,8 @@ class Mixes:
             for index, road in roads.items()
             if road in {Road.ALONE, Road.RATE}
         }
-        for readers in self.readers(roads).values():
-            found.update(self._reading(readers) or {})
+        for working in self._working(roads):
+            found.update(working or {})
         for members in self._members(roads).values():
             found.update(self._fast(members) or {})
         return found
@@ -302,7 +319,7 @@ class Mixes:
 
     def readers_usd(self, readers: Sequence[int]) -> Decimal | None:
         """What the boosts of volumes that an instance reads together cost; None where one is late."""
-        estimates = self._reading(readers)
+        estimates = self._on_instance(dict.fromkeys(readers, Road.AGENT), {})
         return None if estimates is None else _sum(estimates.values())
 
     def members_usd(self, members: Sequence[int]) -> Decimal | None:
@@ -318,18 +335,39 @@ class Mixes:
             return ZERO
         return cost.fast_snapshot_restore(first.ways.book, slowest).usd
 
-    def _reading(self, readers: Sequence[int]) -> dict[int, Estimate] | None:
-        """Of the volumes of one instance."""
-        sizes = sorted(self.volumes[index].facts.read_bytes for index in readers)
+    def _working(self, roads: Mapping[int, Road]) -> Iterator[dict[int, Estimate] | None]:
+        """What the agents do, by instance; None where a volume is late."""
+        writers: dict[str, list[int]] = {}
+        for index in sorted(index for index, road in roads.items() if road is Road.WRITE):
+            writers.setdefault(self.volumes[index].facts.snapshot_id, []).append(index)
+        for busy in self.readers(roads).values():
+            yield self._on_instance({index: roads[index] for index in busy}, writers)
+
+    def _on_instance(
+        self, busy: Mapping[int, Road], writers: Mapping[str, Sequence[int]]
+    ) -> dict[int, Estimate] | None:
+        """Of the volumes of one instance; `writers` are all volumes of each snapshot that are written."""
+        loads = {index: self._load(index, road) for index, road in busy.items()}
+        sizes = sorted(loads.values())
         found = {}
-        for index in readers:
-            volume = self.volumes[index]
-            place = sizes.index(volume.facts.read_bytes)
-            estimate = volume.ways.agent((*sizes[:place], *sizes[place + 1 :]), volume.limit)
+        for index, road in busy.items():
+            volume, place = self.volumes[index], sizes.index(loads[index])
+            beside = (*sizes[:place], *sizes[place + 1 :])
+            ways = volume.ways
+            take = ways.written if road is Road.WRITE else ways.agent
+            estimate = take(beside, volume.limit)
             if estimate is None:
                 return None
+            if road is Road.WRITE:
+                others = writers[volume.facts.snapshot_id]
+                estimate = _sharing(estimate, volume, len(others), others.index(index))
             found[index] = estimate
         return found
+
+    def _load(self, index: int, road: Road) -> int:
+        """Bytes that go through the instance."""
+        facts = self.volumes[index].facts
+        return instance_bytes(facts) if road is Road.WRITE else facts.read_bytes
 
     def _fast(self, members: Sequence[int]) -> dict[int, Estimate] | None:
         """With one price in parts that add up, whatever the order of the volumes."""
@@ -398,7 +436,7 @@ class Mixes:
         """By instance. A volume without an instance's id shares no instance."""
         found: dict[str, list[int]] = {}
         for index, road in roads.items():
-            if road is Road.AGENT:
+            if road in BUSY:
                 found.setdefault(self.volumes[index].facts.instance_id or str(index), []).append(index)
         return found
 
@@ -409,6 +447,13 @@ class Mixes:
             if road is Road.FAST:
                 found.setdefault(self.volumes[index].facts.place, []).append(index)
         return found
+
+
+def _sharing(estimate: Estimate, volume: PricedVolume, sharers: int, position: int) -> Estimate:
+    """The estimate of one of so many volumes that are written; their parts add up to the price."""
+    lines = cost.blocks(volume.facts.written_blocks, volume.ways.book)
+    sunk = (part for part in estimate.parts if part.sunk)
+    return replace(estimate, parts=(*sunk, *(cost.shared(line, sharers, position) for line in lines)))
 
 
 def _sum(estimates: Iterable[Estimate]) -> Decimal:

@@ -33,6 +33,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+NOT_IN_FLEETS = frozenset({Strategy.DIRECT_WRITE})
+"""A fleet's plan gives each restore its share, and copied blocks are shared within a restore only."""
+
+
 @dataclass(frozen=True, slots=True)
 class Considered:
     """One strategy and what became of it; `estimate` is None where it cannot be had."""
@@ -100,6 +104,7 @@ def choose_briefly(
 
     Raises NoStrategyFitsError.
     """
+    objective = replace(objective, without=NOT_IN_FLEETS)
     mix = _mix(volumes, objective, book)
     could_save = mix.usd - mix.least_usd
     decisions = []

@@ -96,7 +96,7 @@ def reading_estimate(
 
 def read_limit_mib_s(facts: VolumeFacts, speed: VolumeSpeed) -> float:
     """What volume, instance and the user allow the agent on the whole, expected; S3 aside."""
-    own, instance = min(speed.burst_mib_s, _ceiling(facts)), _instance(facts, expected=True)
+    own, instance = min(speed.burst_mib_s, _ceiling(facts)), instance_rate(facts, expected=True)
     return facts.written_bytes / MIB / _seconds(facts, own, instance) if facts.written_bytes else own
 
 
@@ -118,7 +118,7 @@ def promised_p90(facts: VolumeFacts) -> Callable[[float], float]:
 def most_of_use_mib_s(facts: VolumeFacts) -> float:
     """The volume's throughput above which no promise gets better: instance, S3 or the user end it."""
     share = facts.timings.warm_up_share.p90
-    instance = _instance(facts, expected=False).baseline_mib_s
+    instance = instance_rate(facts, expected=False).baseline_mib_s
     from_s3 = math.inf if _never_written(facts) else _from_s3(facts).p90 / share
     return min(from_s3, instance, _ceiling(facts))
 
@@ -127,7 +127,7 @@ def _expected(facts: VolumeFacts, speed: VolumeSpeed) -> tuple[float, InstanceRa
     """The volume's own rate, and the instance's for all of them."""
     share = facts.timings.warm_up_share.p50
     own = _own(facts, share * min(speed.burst_mib_s, _ceiling(facts)), _from_s3(facts).p50)
-    return own, _instance(facts, expected=True, share=share)
+    return own, instance_rate(facts, expected=True, share=share)
 
 
 def _promised(facts: VolumeFacts, speed: VolumeSpeed) -> tuple[float, InstanceRate]:
@@ -155,14 +155,15 @@ def _never_written(facts: VolumeFacts) -> int:
 
 def _promised_instance(facts: VolumeFacts) -> tuple[InstanceRate, float]:
     share = facts.timings.warm_up_share.p90
-    return _instance(facts, expected=False, share=share), share
+    return instance_rate(facts, expected=False, share=share), share
 
 
 def _ceiling(facts: VolumeFacts) -> float:
     return float(facts.max_warm_up_mib_s or math.inf)
 
 
-def _instance(facts: VolumeFacts, *, expected: bool, share: float = 1.0) -> InstanceRate:
+def instance_rate(facts: VolumeFacts, *, expected: bool, share: float = 1.0) -> InstanceRate:
+    """What the volumes on the instance have together: once at its maximum, or by its baseline alone."""
     limits = facts.instance_limits or _NO_LIMITS
     baseline = instance_mib_s(limits.baseline_throughput_mib_s, limits.baseline_iops)
     maximum = instance_mib_s(limits.maximum_throughput_mib_s, limits.maximum_iops)

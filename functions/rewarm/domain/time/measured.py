@@ -49,6 +49,8 @@ class Phase(StrEnum):
     """The agent reads."""
     LOAD = "load"
     """EBS loads, by rate or in the background, and reports it late. Begins when the volume is usable."""
+    WRITE = "write"
+    """Blocks are copied out of the snapshot, written, and read back; the volume is usable after that."""
     SETTLE = "settle"
     """From the end of reading until the volume's metrics are quiet, where nothing is measured."""
     VERIFY = "verify"

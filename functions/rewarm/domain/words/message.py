@@ -92,7 +92,7 @@ class AnnouncedVolume:
     @property
     def is_fast_at_once(self) -> bool:
         """Whether every block is there as soon as the volume can be used."""
-        return self.how.startswith((Strategy.FAST_SNAPSHOT_RESTORE, Strategy.REWIND))
+        return self.how.startswith((Strategy.FAST_SNAPSHOT_RESTORE, Strategy.REWIND, Strategy.DIRECT_WRITE))
 
     @property
     def goes_back(self) -> bool:

@@ -53,6 +53,10 @@ WAYS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "the request must name it",
             "what is on the source volume now is wanted, and not what the snapshot holds",
         ),
+        Strategy.DIRECT_WRITE.value: (
+            "the volume cannot be used before all of it is written",
+            "several volumes are of one snapshot, or it is in another Region; or EBS makes no volume of it",
+        ),
         Strategy.REWIND.value: (
             "the volume must not be in use meanwhile; target.mode rewind asks for it",
             "the volume is there and its data is damaged: just the blocks that differ are written",

@@ -24,7 +24,7 @@ from rewarm.domain.blocks.packs import (
     sample_line,
 )
 from rewarm.domain.blocks.shards import ReadRates
-from rewarm.domain.errors import BlockTokenError, RestoreError
+from rewarm.domain.errors import BlockTokenError, RestoreError, ServiceUnavailableError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import BlockLists, BlockReader, PackStore
@@ -32,6 +32,9 @@ from rewarm.steps.record.bucket import delta_address, pack_key, part_key, shard_
 
 PACK_FRESH = timedelta(hours=12)
 """A pack that is older is made again: S3 deletes it before a slow volume has it."""
+
+CLAIMED = timedelta(minutes=1)
+"""Who has not made a pack by then has failed, or is slow: the next one makes it too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +83,10 @@ def _copied(event: CopyShardEvent, ports: CopyShardPorts) -> CopyShardResult:
 def _made(
     key: str, event: CopyShardEvent, blocks: Sequence[ChangedBlock], ports: CopyShardPorts
 ) -> PackFacts:
+    """Raises ServiceUnavailableError while another volume of the snapshot does it: blocks are paid once."""
+    owner = f"{event.restore_id}/{event.delta.index}"
+    if not ports.packs.claim(key, owner, claimed_at=event.now, claimed_after=event.now - CLAIMED):
+        raise ServiceUnavailableError("the same blocks are being copied for another volume")
     data, facts = packed(_read(event, blocks, ports))
     ports.packs.put_pack(key, data, facts, made_at=event.now)
     return facts

@@ -290,6 +290,7 @@ def _facts(
         rate_quota_left_mib_s=left.initialization_rate_mib_s,
         clone_quota_left=left.volume_copies,
         of_drill=request.is_drill,
+        agent_writes=volume.platform == "linux",
     )
 
 
@@ -317,7 +318,8 @@ def _plan(
     volume: VolumeAssignment, decision: Decision, copy_minutes: int | None, book: PriceBook, now: datetime
 ) -> VolumePlan:
     def as_plan(planned: PlannedEstimate) -> Plan:
-        return _as_plan(planned).model_copy(update={"copy_minutes": copy_minutes})
+        minutes = None if planned.estimate.strategy is Strategy.DIRECT_WRITE else copy_minutes
+        return _as_plan(planned).model_copy(update={"copy_minutes": minutes})
 
     return VolumePlan(
         volume=volume,

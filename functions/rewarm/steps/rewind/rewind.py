@@ -1,4 +1,4 @@
-"""State `Rewind`: puts a volume back to a snapshot, a look at a time; `Copy Blocks` runs between two looks.
+"""State `Rewind`: makes a volume equal to a snapshot, a look at a time; `Copy Blocks` runs between two looks.
 
 The agent takes the volume, so that nobody can mount it. Then a snapshot keeps the volume as it is: the
 evidence, to which another rewind undoes this one. While it is pending, what differs in the newest snapshot
@@ -7,6 +7,9 @@ snapshot's content.
 
 Until the first write everything can be cancelled. Where the agent is interrupted later, somebody may have
 written to the volume: so the agent takes it again, and another snapshot says what still differs.
+
+The empty volume of direct-write has nothing to keep: the agent takes it, and all blocks of the snapshot are
+copied and written. Where the agent is interrupted, it writes all of them again.
 """
 
 from __future__ import annotations
@@ -19,15 +22,16 @@ from types import MappingProxyType
 
 from rewarm.contracts import CostPart, Plan, PollInitializationResult
 from rewarm.contracts.copying import Delta
-from rewarm.contracts.rewinding import RewindEvent, RewindResult
+from rewarm.contracts.rewinding import BlockCounts, RewindEvent, RewindResult
 from rewarm.contracts.values import InitializationSignals
-from rewarm.domain.blocks.rewind import fetched_cost
 from rewarm.domain.blocks.rewindable import attached_to, newest_of_lineage
 from rewarm.domain.errors import (
     TEMPORARY,
     AccessDeniedError,
+    AgentFailedError,
     AgentInterruptedError,
     AgentUnreachableError,
+    BlocksUnavailableError,
     RestoreCancelledError,
     RestoreError,
     RewindIncompleteError,
@@ -36,11 +40,11 @@ from rewarm.domain.errors import (
     VolumeInUseError,
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Snapshot
+from rewarm.domain.plan import cost
 from rewarm.domain.ready import agent_output
 from rewarm.domain.units import count_text, size_text
 from rewarm.domain.volume.leftovers import REWINDING_STACK_TAG, REWINDING_TAG
 from rewarm.domain.words.failures import explain
-from rewarm.ports import JsonObject
 from rewarm.ports.snapshots import EvidenceSnapshots, SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import (
@@ -91,7 +95,7 @@ def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
     try:
         if event.failure is not None:
             why = explain(event.failure.error, event.failure.cause).sentence
-            raise RewindIncompleteError(f"its blocks could not be copied: {why}")
+            raise BlocksUnavailableError(f"blocks of {event.volume.snapshot_id} could not be copied: {why}")
         if event.copied is not None and pending.delta is not None:
             counts = pending.counts.plus(event.copied)
             copied = {"next_part": event.copied.next_part, "counts": counts, "delta": None}
@@ -109,7 +113,9 @@ def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
 def _look(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
     """Asks the instance what uses the volume, and sends the agent where nothing does."""
     stop_if_cancelled(ports.table, event.restore_id)
-    volume_id, instance_id = _place(event)
+    volume_id, instance_id = event.written_id, event.volume.instance_id or ""
+    if event.is_direct:
+        return _sent(event, pending, ports)
     if attached_to(ports.volumes.get(volume_id)) != instance_id:
         raise TargetNotUsableError(f"{volume_id} is not attached to {instance_id} alone any more")
     unmounts = bool(event.request.target.unmount)
@@ -129,6 +135,10 @@ def _look(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
             f"request again{hint}",
             field="target.unmount",
         )
+    return _sent(event, pending, ports)
+
+
+def _sent(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
     sent = send(event, pending.attempt, pending.next_part, ports)
     return pending.model_copy(update={"phase": "arm", "dispatch": sent, "look_id": None, "asked_at": None})
 
@@ -143,6 +153,8 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
         if pending.dispatch is not None and event.now - pending.dispatch.started_at > ARM_PATIENCE:
             raise AgentUnreachableError(f"the agent on {event.volume.instance_id} has not begun")
         return pending.model_copy(update={"wait_seconds": LOOK_SECONDS})
+    if event.is_direct:
+        return _copying(event, pending.model_copy(update={"phase": "write"}), ports, against=None)
     made = _snapshot(event, pending, ports)
     if made is None:
         if pending.dispatch is not None and event.now - pending.dispatch.started_at > EVIDENCE_PATIENCE:
@@ -184,6 +196,8 @@ def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
 
 def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
     """Until the agent has read everything back."""
+    if event.is_direct:
+        stop_if_cancelled(ports.table, event.restore_id)
     writer = _writer(pending, ports)
     if writer.is_done and not agent_output.whole_number(writer.account, "blocksResumed"):
         return _done(event, pending, writer, ports)
@@ -199,18 +213,17 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
 
 
 def _done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:
-    volume_id, _ = _place(event)
-    _unmark(volume_id, ports.volumes)
+    volume_id = event.written_id
     blocks = agent_output.whole_number(writer.account, "blocksDone") or 0
     written = (
         f"{count_text(blocks, 'block')} ({size_text(blocks * BLOCK_BYTES)}) of {event.volume.snapshot_id}"
     )
     samples = agent_output.whole_number(writer.account, "samples") or 0
     others = f"; {samples:,} of the others are the same there" if samples else ""
-    reasons = [
-        f"{written} are written and read back{others}",
-        f"{pending.evidence_id} has {volume_id} as it was: a rewind to it undoes this one",
-    ]
+    reasons = [f"{written} are written and read back{others}"]
+    if not event.is_direct:
+        _unmark(volume_id, ports.volumes)
+        reasons.append(f"{pending.evidence_id} has {volume_id} as it was: a rewind to it undoes this one")
     told = _progress(event, pending, writer, reasons, ready=True)
     return told.model_copy(update={"phase": "done", "finished": True, "plan": _billed(event, pending)})
 
@@ -220,7 +233,7 @@ def _billed(event: RewindEvent, pending: RewindResult) -> Plan:
     plan, each = event.plan, event.plan.block_usd_per_thousand
     if each is None:
         return plan
-    line = fetched_cost(pending.counts.blocks - pending.counts.zeros + pending.counts.samples, each)
+    line = cost.fetched_blocks(pending.counts.blocks - pending.counts.zeros + pending.counts.samples, each)
     parts = [CostPart.model_validate(line) if part.item == line.item else part for part in plan.cost_parts]
     total = sum((part.usd for part in parts), Decimal(0))
     return plan.model_copy(update={"cost_parts": parts, "cost_usd": total})
@@ -237,10 +250,12 @@ def _unmark(volume_id: str, volumes: VolumeStore) -> None:
 
 def _again(event: RewindEvent, pending: RewindResult, writer: Writer) -> RewindResult:
     """The agent takes the volume once more, and compares it anew. Raises what has ended it for good."""
-    error = failure(writer, event.volume)
+    error = failure(writer, event)
     was_cut_off = writer.is_done or isinstance(error, AgentInterruptedError)
-    if was_refused(writer) or not was_cut_off or pending.attempt + 1 >= MOST_ATTEMPTS:
+    if was_refused(writer) or not was_cut_off:
         raise error
+    if pending.attempt + 1 >= MOST_ATTEMPTS:
+        raise AgentFailedError(f"{MOST_ATTEMPTS} times: {error}") from error
     return RewindResult(
         wait_seconds=PENDING_SECONDS[0],
         phase="look",
@@ -248,46 +263,53 @@ def _again(event: RewindEvent, pending: RewindResult, writer: Writer) -> RewindR
         writing=pending.writing,
         evidence_id=pending.evidence_id,
         next_part=pending.next_part,
-        counts=pending.counts,
+        counts=BlockCounts() if event.is_direct else pending.counts,
         initialization=pending.initialization,
     )
 
 
-def _copying(event: RewindEvent, pending: RewindResult, ports: RewindPorts, *, against: str) -> RewindResult:
+def _copying(
+    event: RewindEvent, pending: RewindResult, ports: RewindPorts, *, against: str | None
+) -> RewindResult:
     """From here on blocks are written. Raises RestoreCancelledError: somebody was sooner."""
-    volume_id, _ = _place(event)
-    if not pending.writing and not ports.table.set_unless_cancelled(event.restore_id, WRITING, True):
-        raise RestoreCancelledError(ENDED)
-    ports.volumes.tag(volume_id, {REWINDING_TAG: event.restore_id, REWINDING_STACK_TAG: ports.stack_name})
+    if not event.is_direct:
+        _mark(event, pending, ports)
     is_last = pending.phase == "write"
     delta = Delta(
         snapshot_id=event.volume.snapshot_id,
-        volume_id=volume_id,
+        volume_id=event.written_id,
         volume_bytes=event.volume.snapshot_size_gib * GIB,
         index=event.volume.index,
-        region=None,
+        region=event.volume.copy_of.region if event.volume.copy_of else None,
         against=against,
         without=[pending.newest_id] if is_last and pending.newest_id else [],
         first_part=pending.next_part,
         goes_on=not is_last,
-        samples=SAMPLES if is_last else 0,
+        samples=SAMPLES if is_last and not event.is_direct else 0,
     )
-    return pending.model_copy(update={"delta": delta, "writing": True, "wait_seconds": LOOK_SECONDS})
+    writing = not event.is_direct
+    return pending.model_copy(update={"delta": delta, "writing": writing, "wait_seconds": LOOK_SECONDS})
+
+
+def _mark(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> None:
+    """Nobody cancels a rewind from now on, and whoever looks at the volume sees that it is being written."""
+    if not pending.writing and not ports.table.set_unless_cancelled(event.restore_id, WRITING, True):
+        raise RestoreCancelledError(ENDED)
+    tags = {REWINDING_TAG: event.restore_id, REWINDING_STACK_TAG: ports.stack_name}
+    ports.volumes.tag(event.written_id, tags)
 
 
 def _snapshot(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Snapshot | None:
     """Of this attempt."""
-    volume_id, _ = _place(event)
-    wanted = Wanted(
-        event.restore_id, event.volume.index, pending.attempt, volume_id, event.volume.snapshot_id
-    )
+    volume, volume_id = event.volume, event.written_id
+    wanted = Wanted(event.restore_id, volume.index, pending.attempt, volume_id, volume.snapshot_id)
     table, name = ports.table, ports.stack_name
     return evidence(wanted, snapshots=ports.evidence, table=table, stack_name=name, now=event.now)
 
 
 def _newest_before(event: RewindEvent, made: Snapshot, ports: RewindPorts) -> str | None:
     """The newest completed snapshot of the volume; None where it is the good one, or there is none."""
-    volume_id, _ = _place(event)
+    volume_id = event.written_id
     others = [one for one in ports.snapshots.of_volume(volume_id) if one.snapshot_id != made.snapshot_id]
     found = newest_of_lineage(others, volume_id)
     return None if found is None or found.snapshot_id == event.volume.snapshot_id else found.snapshot_id
@@ -297,13 +319,6 @@ def _writer(pending: RewindResult, ports: RewindPorts) -> Writer:
     if pending.dispatch is None:
         return Writer(None, None)
     return watch(pending.dispatch, ports)
-
-
-def _place(event: RewindEvent) -> tuple[str, str]:
-    volume_id, instance_id = event.volume.rewinds, event.volume.instance_id
-    if volume_id is None or instance_id is None:
-        raise TargetNotUsableError("the plan rewinds no volume", field="target.mode")
-    return volume_id, instance_id
 
 
 def _incomplete(event: RewindEvent, pending: RewindResult, error: RestoreError) -> RewindIncompleteError:
@@ -344,23 +359,24 @@ def _progress(
 def _noted(event: RewindEvent, result: RewindResult, ports: RewindPorts) -> RewindResult:
     """In the record, for whoever asks, and for clean-up."""
     table, index = ports.table, event.volume.index
-    name, told = rewind_attribute(index), result.initialization
-    changes: JsonObject = {
-        name: {
+    told, changes = result.initialization, dict[str, object]()
+    if not event.is_direct:
+        name = rewind_attribute(index)
+        changes[name] = {
             **attribute(table, event.restore_id, index, name),
-            "volumeId": event.volume.rewinds,
+            "volumeId": event.written_id,
             "state": "done" if result.finished else "writing" if result.writing else "preparing",
             "evidence": result.evidence_id,
             "attempt": result.attempt,
             **result.counts.to_json(),
         }
-    }
     if told is not None:
         key = result.dispatch.progress_key if result.dispatch else None
-        record = initialization_record(told, event.volume.rewinds or "", event.plan.strategy, key, event.now)
+        record = initialization_record(told, event.written_id, event.plan.strategy, key, event.now)
         changes[initialization_attribute(index)] = record
-    table.update_volume(event.restore_id, index, changes)
-    if result.writing and event.pending is not None and not event.pending.writing:
+    if changes:
+        table.update_volume(event.restore_id, index, changes)
+    if result.delta is not None:
         table.advance(event.restore_id, Status.INITIALIZING.value)
     return result
 

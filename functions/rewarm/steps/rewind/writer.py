@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rewarm.contracts import DispatchWarmerResult, RestoreRequest, VolumeAssignment
+from rewarm.contracts import DispatchWarmerResult, RestoreRequest
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.rewinding import RewindEvent
 from rewarm.domain.errors import (
@@ -67,7 +67,7 @@ def send(event: RewindEvent, attempt: int, first_part: int, ports: AgentPorts) -
     noted = attribute(ports.table, restore_id, index, name)
     if noted.get("attempt") == attempt:
         return DispatchWarmerResult.model_validate(noted["dispatch"])
-    comment = f"rewarm apply {event.volume.rewinds} {attempt} for {restore_id}"[:100]
+    comment = f"rewarm apply {event.written_id} {attempt} for {restore_id}"[:100]
     standing = attribute(ports.table, restore_id, index, sending_attribute(index))
     key = progress_key(restore_id, index, warm_ups=0, restarts=attempt)
     command_id = sent_before(standing, comment, ports.commands)
@@ -99,9 +99,9 @@ def watch(sent: DispatchWarmerResult, ports: AgentPorts) -> Writer:
     return Writer(agent_output.result(status) or account, status)
 
 
-def failure(writer: Writer, volume: VolumeAssignment) -> RestoreError:
+def failure(writer: Writer, event: RewindEvent) -> RestoreError:
     """Why the agent ended without having put the volume back."""
-    status, instance_id = writer.ended, volume.instance_id
+    status, instance_id = writer.ended, event.volume.instance_id
     if status is None:
         return AgentUnreachableError(f"{instance_id} said nothing")
     ending = agent_output.ending(status)
@@ -109,12 +109,12 @@ def failure(writer: Writer, volume: VolumeAssignment) -> RestoreError:
         return AgentUnreachableError(f"the command never reached {instance_id}: {ending}")
     if status.exit_code in IN_USE:
         return VolumeInUseError(
-            f"{volume.rewinds} on {instance_id} cannot be taken: {ending}. Stop what uses it, unmount it, "
+            f"{event.written_id} on {instance_id} cannot be taken: {ending}. Stop what uses it, unmount it, "
             "and send the request again; nothing was written"
         )
     if agent_output.is_interrupted(status):
         return AgentInterruptedError(f"the agent on {instance_id} was interrupted: {ending}")
-    return AgentFailedError(f"the agent on {instance_id} did not write {volume.rewinds}: {ending}")
+    return AgentFailedError(f"the agent on {instance_id} did not write {event.written_id}: {ending}")
 
 
 def was_refused(writer: Writer) -> bool:
@@ -130,7 +130,7 @@ def _parameters(
         raise AgentUnreachableError(instance.reach_in_words)
     first = part_key(event.restore_id, event.volume.index, first_part)
     return {
-        "volumeId": event.volume.rewinds or "",
+        "volumeId": event.written_id,
         "attempt": _NOT_IN_A_NAME.sub("-", f"{event.restore_id}-{event.volume.index}-{attempt}".lower())[
             -80:
         ],

@@ -357,6 +357,8 @@ def _assignment(
         index=index,
         snapshot_id=snapshot.snapshot_id,
         snapshot_started_at=snapshot.started_at,
+        snapshot_encrypted=snapshot.encrypted,
+        snapshot_kms_key_id=snapshot.kms_key_id,
         source_volume_id=snapshot.volume_id,
         snapshot_size_gib=snapshot.size_gib,
         data_bytes=data_bytes,

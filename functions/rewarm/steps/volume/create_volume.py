@@ -57,7 +57,7 @@ def create_volume(
     volume = event.volume
     record = _known_record(event, ports.table)
     token = client_token(event.restore_id, volume.index, event.attempt)
-    settings = volume.volume.settings(_tags(event, ports.stack_name))
+    settings = _encrypted(event, volume.volume.settings(_tags(event, ports.stack_name)))
     if event.plan.strategy is Strategy.VOLUME_CLONE:
         volume_id = _copy(event, settings, ports.volumes, token)
     else:
@@ -75,6 +75,18 @@ def create_volume(
     changes = {volume_attribute(volume.index): made, **_boost_record(event, volume_id)}
     note(ports.table, event.restore_id, {**changes, "status": Status.RESTORING.value})
     return CreateVolumeResult(volume_id=volume_id, client_token=token)
+
+
+def _encrypted(event: CreateVolumeEvent, settings: VolumeSettings) -> VolumeSettings:
+    """EC2 encrypts the volume of an encrypted snapshot by itself, but an empty one only where it is asked to.
+
+    A key is of one Region, so a snapshot of another one leaves the default key.
+    """
+    volume = event.volume
+    if event.plan.strategy is not Strategy.DIRECT_WRITE or not volume.snapshot_encrypted:
+        return settings
+    own_key = volume.snapshot_kms_key_id if volume.copy_of is None else None
+    return replace(settings, encrypted=True, kms_key_id=settings.kms_key_id or own_key)
 
 
 def _known_record(event: CreateVolumeEvent, table: RestoreTable) -> JsonObject:
@@ -103,7 +115,7 @@ def _create(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeS
     boost = event.plan.boost
     try:
         return volumes.create(
-            event.volume.snapshot_id,
+            None if event.plan.strategy is Strategy.DIRECT_WRITE else event.volume.snapshot_id,
             event.volume.availability_zone,
             settings if boost is None else _boosted(settings, boost),
             rate_mib_s=event.plan.initialization_rate_mib_s,

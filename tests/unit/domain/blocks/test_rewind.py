@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from rewarm.domain.blocks.changed import ChangedCount
 from rewarm.domain.blocks.rewind import (
-    GET_BLOCKS,
     LIST_CHANGED,
     RewindFacts,
     WrittenSince,
@@ -19,6 +18,7 @@ from rewarm.domain.blocks.rewind import (
     with_evidence,
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, MIB, InstanceEbsLimits
+from rewarm.domain.plan import cost
 from rewarm.domain.time.timings import PRIORS, Quantiles
 from rewarm.domain.volume.volume_types import VolumeSpeed
 from tests.support.builders import NOW
@@ -47,7 +47,7 @@ def test_a_tib_with_a_twentieth_changed_takes_minutes_and_cents(mib_s, minutes):
     estimate = rewind(volume(mib_s), BOOK)
     parts = {part.item: part for part in estimate.parts}
     assert estimate.expected.blocks == pytest.approx(107_000, abs=1)
-    assert parts[GET_BLOCKS].usd == pytest.approx(Decimal("0.32"), abs=Decimal("0.002"))
+    assert parts[cost.GET_BLOCKS].usd == pytest.approx(Decimal("0.32"), abs=Decimal("0.002"))
     assert parts[LIST_CHANGED].arithmetic == "33 requests x $0.0006 / 1,000"
     assert dict(estimate.phases)["write"].p50 / 60 == pytest.approx(minutes, abs=0.2)
     assert estimate.usd < Decimal("0.41")
@@ -105,7 +105,7 @@ def test_a_list_that_was_cut_off_is_drawn_out():
 def test_zeros_are_written_and_not_fetched():
     estimate = rewind(volume(500.0, changed=ChangedCount(1_000, zeros=400), since=QUIET), BOOK)
     assert estimate.expected.blocks == 1_000
-    assert {part.item: part.arithmetic for part in estimate.parts}[GET_BLOCKS].startswith("600 blocks")
+    assert {part.item: part.arithmetic for part in estimate.parts}[cost.GET_BLOCKS].startswith("600 blocks")
 
 
 COUNTS = st.integers(0, 2 * TIB_BLOCKS)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 
 from rewarm.domain.errors import NoStrategyFitsError
-from rewarm.domain.model import GIB, MIB, VolumeSettings
+from rewarm.domain.model import GIB, MIB, InstanceEbsLimits, Strategy, VolumeSettings
 from rewarm.domain.plan import copying, cost
 from rewarm.domain.plan.copying import (
     CopySource,
@@ -20,6 +20,7 @@ from rewarm.domain.plan.copying import (
 )
 from rewarm.domain.plan.estimates import PlanObjective
 from rewarm.domain.time.measured import Phase
+from rewarm.domain.volume.volume_types import VolumeSpeed
 from tests.support.amount import cases
 from tests.support.builders import facts
 from tests.support.facts import HOUR, TOKYO, any_facts, budgets, deadlines
@@ -160,3 +161,48 @@ def test_the_what_if_has_the_copies_in_it():
         plan = planned([volume], step.deadline_seconds)
         assert not plan.is_late
         assert plan.decisions[0].plan.estimate.cost_usd <= step.cost_usd
+
+
+class TestDirectWrite:
+    """It reads the blocks in the other Region, so there is no copy to wait and pay for."""
+
+    FAST = replace(
+        sized(100 * GIB),
+        agent_writes=True,
+        speed=VolumeSpeed(16_000, 1_000.0, 1_000.0),
+        instance_limits=InstanceEbsLimits(2_500.0, 2_500.0, 80_000, 80_000),
+    )
+
+    def test_is_taken_where_no_copy_is_in_time(self):
+        plan = planned([self.FAST], 800)
+        (decision,) = plan.decisions
+        assert decision.plan.estimate.strategy is Strategy.DIRECT_WRITE
+        assert not plan.is_late
+        assert decision.plan.why.startswith("direct-write is the cheapest that meets the deadline")
+        assert decision.plan.estimate.parts[0].item == "Data transfer from eu-west-1"
+        assert Phase.COPY not in dict(decision.plan.estimate.times.phases)
+
+    def test_lets_the_ways_with_a_copy_take_over(self):
+        (decision,) = planned([self.FAST], 800).decisions
+        assert decision.fallbacks
+        for fallback in decision.fallbacks:
+            assert Phase.COPY in dict(fallback.estimate.times.phases)
+        assert [one.strategy for one in decision.considered if one.chosen] == [Strategy.DIRECT_WRITE]
+        assert len({one.strategy for one in decision.considered}) == len(decision.considered)
+
+    def test_takes_over_from_them_last(self):
+        (decision,) = planned([replace(self.FAST, written_blocks=100 * 2_048)]).decisions
+        assert Phase.COPY in dict(decision.plan.estimate.times.phases)
+        assert decision.fallbacks[-1].estimate.strategy is Strategy.DIRECT_WRITE
+
+    def test_several_volumes_of_a_snapshot_pay_the_blocks_once_and_the_transfer_each(self):
+        book = replace(TOKYO, get_blocks_usd_per_thousand=Decimal(3))
+        volumes = [self.FAST] * 3
+        plan = choose_with_copies(volumes, IRELAND, PlanObjective(fixed=Strategy.DIRECT_WRITE), book)
+        blocks = sum(
+            part.usd
+            for decision in plan.decisions
+            for part in decision.plan.estimate.parts
+            if part.item == "GetSnapshotBlock requests"
+        )
+        assert blocks == Decimal(3) * self.FAST.written_blocks / 1_000

@@ -28,6 +28,7 @@ INSTANCES = (
     InstanceEbsLimits(156.25, 593.75, 6_000, 20_000),
     InstanceEbsLimits(593.75, 593.75, 20_000, 20_000),
     InstanceEbsLimits(43.0, 260.0, 2_000, 11_800),
+    InstanceEbsLimits(2_500.0, 2_500.0, 80_000, 80_000),
 )
 SNAPSHOTS = (
     None,
@@ -35,26 +36,33 @@ SNAPSHOTS = (
     FastSnapshotRestore("enabled", NOW, 2.5),
     FastSnapshotRestore("optimizing", NOW, 0.0),
 )
+RATES, SCARCE_RATES = (0, 100, 150, 200, 300, 450, 600, 1_000, 5_000), (0, 100, 300)
 SIZES_GIB = (8, 50, 100, 200, 500, 1_024, 2_048, 4_096)
 SETTINGS = (("gp3", 3_000, 125), ("gp3", 4_000, 250), ("gp3", 16_000, 1_000))
 
 
 def restore(seed: int) -> tuple[list[VolumeFacts], float]:
-    """One to six volumes on at most three instances, of at most three snapshots, and a deadline."""
+    """One to six volumes on at most three instances, of at most three snapshots, and a deadline.
+
+    Every fifth has next to no quota and fast volumes of one snapshot, so that the agent must read or write.
+    """
     draw = random.Random(seed)
+    scarce = seed % 5 == 0
     quotas = {
-        "rate_quota_left_mib_s": draw.choice((0, 100, 150, 200, 300, 450, 600, 1_000, 5_000)),
-        "fast_restore_quota_left": draw.choice((0, 1, 2, 5)),
+        "rate_quota_left_mib_s": draw.choice(SCARCE_RATES if scarce else RATES),
+        "fast_restore_quota_left": 0 if scarce else draw.choice((0, 1, 2, 5)),
     }
-    snapshots = [(draw.choice(SIZES_GIB), draw.choice(SNAPSHOTS)) for _ in range(3)]
-    instances = [draw.choice(INSTANCES) for _ in range(3)]
+    snapshots = [
+        (draw.choice(SIZES_GIB), draw.choice(SNAPSHOTS), draw.choice((0.3, 0.7, 1.0))) for _ in range(3)
+    ]
+    instances = [INSTANCES[-1] if scarce else draw.choice(INSTANCES) for _ in range(3)]
     volumes = []
     for _ in range(draw.randint(1, MOST)):
-        snapshot, instance = draw.randrange(3), draw.randrange(-1, 3)
-        size_gib, fast_restore = snapshots[snapshot]
-        kind, iops, throughput = draw.choice(SETTINGS)
+        snapshot, instance = draw.randrange(1 if scarce else 3), draw.randrange(0 if scarce else -1, 3)
+        size_gib, fast_restore, written = snapshots[snapshot]
+        kind, iops, throughput = SETTINGS[-1] if scarce else draw.choice(SETTINGS)
         settings = VolumeSettings(kind, size_gib, iops, throughput)
-        blocks = int(size_gib * GIB * draw.choice((0.3, 0.7, 1.0))) // BLOCK_BYTES
+        blocks = int(size_gib * GIB * written) // BLOCK_BYTES
         volumes.append(
             VolumeFacts(
                 data_bytes=blocks * BLOCK_BYTES,
@@ -66,6 +74,7 @@ def restore(seed: int) -> tuple[list[VolumeFacts], float]:
                 instance_limits=instances[instance] if instance >= 0 else None,
                 instance_id=f"i-{instance}" if instance >= 0 else None,
                 agent_available=instance >= 0,
+                agent_writes=scarce or draw.random() < 0.7,
                 verified=True,
                 snapshot_id=f"snap-{snapshot}",
                 availability_zone="ap-northeast-1a",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from rewarm.contracts import CopyShardEvent
 from rewarm.domain.blocks.changed import ChangedBlock
 from rewarm.domain.blocks.packs import PackedBlock, PackFacts
 from rewarm.domain.blocks.shards import ListedRange
-from rewarm.domain.errors import BlockTokenError
+from rewarm.domain.errors import BlockTokenError, ServiceUnavailableError
 from rewarm.steps.blocks.copy_shard import CopyShardPorts, copy_shard
 from tests.support.fakes import FakeArtifacts
 from tests.support.step_events import DELTA, LISTED, NOW
@@ -47,6 +47,7 @@ class FakePacks:
 
     texts: dict[str, str] = field(default_factory=dict)
     packs: dict[str, PackFacts] = field(default_factory=dict)
+    claims: dict[str, tuple[str, datetime]] = field(default_factory=dict)
 
     def put_text(self, key: str, lines: Iterable[str]) -> None:
         self.texts[key] = "".join(lines)
@@ -55,6 +56,13 @@ class FakePacks:
         assert len(data) == facts.size_bytes
         assert made_at == NOW
         self.packs[key] = facts
+
+    def claim(self, key: str, owner: str, *, claimed_at: datetime, claimed_after: datetime) -> bool:
+        standing, since = self.claims.get(key, (owner, claimed_at))
+        if standing == owner or since <= claimed_after:
+            self.claims[key] = owner, claimed_at
+            return True
+        return False
 
     def pack(self, key: str, *, made_after: datetime) -> PackFacts | None:
         assert made_after < NOW
@@ -83,6 +91,20 @@ def test_expired_tokens_are_listed_again_and_the_part_names_the_next_one() -> No
     assert "part-000004" in end["next"]
     copied(lists, packs)
     assert len(lists.asked) == 1, "the pack was found"
+
+
+def test_who_needs_blocks_that_are_being_copied_waits_for_a_minute() -> None:
+    packs = FakePacks()
+    copied(FakeLists([7, 8, 9]), packs)
+    (key,) = packs.packs
+    packs.packs.clear()
+    packs.claims[key] = "restore-2/0", NOW - timedelta(seconds=50)
+    with pytest.raises(ServiceUnavailableError, match="copied for another volume"):
+        copied(FakeLists([7, 8, 9]), packs)
+    assert not packs.packs
+    packs.claims[key] = "restore-2/0", NOW - timedelta(seconds=70)
+    copied(FakeLists([7, 8, 9]), packs)
+    assert key in packs.packs
 
 
 def test_samples_are_named_by_their_checksums() -> None:

@@ -106,6 +106,7 @@ class TestChooseStrategy:
         assert [plan.strategy for plan in one.fallbacks] == [
             Strategy.BOOSTED_WARM_UP,
             Strategy.PROVISIONED_RATE,
+            Strategy.DIRECT_WRITE,
             Strategy.FAST_SNAPSHOT_RESTORE,
             Strategy.BACKGROUND,
         ]
