@@ -38,6 +38,7 @@ class Auditor:
             *TableItems(self._lab).findings(),
             *self._objects(ending),
             *self._cold(ending),
+            *self._not_rewound(ending),
             *CollateralDamage(self._lab).findings(),
             *SentMessages(self._lab).findings(),
         ]
@@ -142,6 +143,21 @@ class Auditor:
             for name in ending.ready
             if name in volumes and volumes[name].cold_share > 0
         ]
+
+    def _not_rewound(self, ending: Ending) -> list[str]:
+        """A volume that went back has what the snapshot has, and what it had is kept."""
+        found, volumes = [], self._lab.data_plane.volumes
+        for restore_id in ending.restore_ids or [one.name for one in self._lab.executions(RESTORE)]:
+            record = self._lab.api("GET", f"/restores/{restore_id}")[1]
+            for one, planned in zip(record.get("volumes") or [], record.get("plans") or [], strict=False):
+                rewind = one.get("rewind") or {}
+                if rewind.get("state") != "done" or rewind["volumeId"] not in volumes:
+                    continue
+                if volumes[rewind["volumeId"]].equals != planned["snapshotId"]:
+                    found.append(f"{rewind['volumeId']} is not what {restore_id} says")
+                if not self._lab.region._tables.snapshots.get(rewind["evidence"]):
+                    found.append(f"{rewind['evidence']}, the evidence of {restore_id}, is gone")
+        return found
 
     # ------------------------------------------------------------------------------------------- the meter
     def _meter(self, ending: Ending) -> list[str]:

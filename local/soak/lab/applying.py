@@ -22,6 +22,8 @@ End = Callable[[int, str, str], None]
 APPLY = "apply"
 """The action, which a trouble of this document names."""
 MIB = 1_048_576
+WAIT_SECONDS = 86_400
+"""For each part, as the functions ask for."""
 
 
 def is_apply(script: str) -> bool:
@@ -55,17 +57,25 @@ def _write(
     """Takes parts as they come, and notes what they count."""
     _publish(data_plane, given, {"event": "armed", "volumeId": volume.volume_id})
     address: str | None = given["manifest_url"]
+    patience = data_plane.scheduler.now + WAIT_SECONDS
     head: Json = {}
     done = samples = 0
     while address is not None:
         text = data_plane.store.get(address)
         if text is None:
+            if data_plane.scheduler.now > patience:
+                end(87, "", f"warmer: the manifest did not appear within {WAIT_SECONDS:,} s")
+                return
             yield data_plane.scheduler.sleep(2)
             continue
         head, *lines, last = (json.loads(line) for line in text.decode().splitlines())
         yield data_plane.scheduler.sleep(
             2 * last["blocks"] * BLOCK_BYTES / MIB / volume.limits.throughput_mib_s
         )
+        if any("pack" in line and data_plane.store.get(line["pack"]) is None for line in lines):
+            end(69, "", "warmer: a pack could not be downloaded")
+            return
+        patience = data_plane.scheduler.now + WAIT_SECONDS
         done, address = done + last["blocks"], last["next"]
         samples += sum("unchanged" in line for line in lines)
         if done and trouble is not None and trouble.kind == "killed":
@@ -74,6 +84,7 @@ def _write(
         if done and trouble is not None and trouble.kind == "hangs":
             yield Future()
         _publish(data_plane, given, {"event": "progress", "bytesDone": done * BLOCK_BYTES})
+    volume.equals = head["snapshotId"]
     volume.image, volume.blocks_written = data_plane.images.get(head["snapshotId"], volume.image), 0
     volume.fetched = volume.background = volume.written
     result = {

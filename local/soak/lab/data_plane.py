@@ -56,6 +56,8 @@ class Volume:
     attached_to: dict[str, str] = field(default_factory=dict)
     reader: object | None = None
     """The agent's lock on the device."""
+    equals: str | None = None
+    """The snapshot whose blocks were all written to it last."""
     before: str | None = None
     """What the agent measured before it read the first block; the document keeps it on the instance."""
 

@@ -20,6 +20,7 @@ from local.soak.trouble.random_faults import (
     InvocationFault,
     RandomFaults,
 )
+from local.soak.trouble.written_blocks import WrittenBlocks
 
 START = 1_800_000_000.0
 STRATEGIES = (
@@ -119,6 +120,7 @@ class Writer:
                 self._trouble()
         Further(self.plan, random.Random(self.plan.seed + 4)).write(lab)
         self._fleet(random.Random(self.plan.seed + 5))
+        WrittenBlocks(self.plan, random.Random(self.plan.seed + 6)).write(lab)
         return self.plan
 
     def _fleet(self, chance: random.Random) -> None:

@@ -1,0 +1,111 @@
+"""Scenarios whose volumes are written block by block: rewinds and direct writes, and what befalls them.
+
+They have a chance of their own, so that every seed means what it meant before, and more.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from local import Json
+from local.aws.region import ApiError, FaultRule
+from local.soak.lab.agent import Trouble
+from local.soak.lab.applying import APPLY
+from local.soak.lab.lab import FastLab
+from local.soak.lab.services import backend
+
+if TYPE_CHECKING:
+    from local.soak.trouble.scenarios import Plan
+
+REWINDS, DIRECT_WRITES, TROUBLES = 0.15, 0.15, 0.6
+SIZE_GIB = 8
+HELD = (((0, 150),), ((0, 80), (3_000, 400)), ((10, 1_200),))
+"""What a snapshot holds. A later one of the same volume has some more, or less."""
+KINDS = ("killed", "hangs", "evidence", "corrupt", "mounted", "gone", "packs", "cancelled")
+
+
+class WrittenBlocks:
+    """Adds to one plan."""
+
+    def __init__(self, plan: Plan, chance: random.Random) -> None:
+        self._plan = plan
+        self._chance = chance
+
+    def write(self, lab: FastLab) -> None:
+        """What the chance says; fleets have neither."""
+        if self._plan.fleet is not None:
+            return
+        chance = self._chance
+        is_rewound, is_written = chance.random() < REWINDS, chance.random() < DIRECT_WRITES
+        if is_rewound:
+            self._rewind(lab)
+        if is_written:
+            self._direct(lab)
+        if (is_rewound or is_written) and chance.random() < TROUBLES:
+            self._trouble(lab, chance.choice(KINDS))
+
+    def _rewind(self, lab: FastLab) -> None:
+        """To a snapshot of half an hour ago, or to one with a newer one after it; or twice at once."""
+        chance = self._chance
+        instance_id = lab.region.add_instance()
+        volume_id = lab.region.add_volume(size_gib=SIZE_GIB, attach_to=instance_id, device="/dev/sdf")
+        good = lab.region.add_snapshot(size_gib=SIZE_GIB, extents=chance.choice(HELD), volume_id=volume_id)
+        lab.pass_time(1_800)
+        if chance.random() < 0.5:
+            lab.region.add_snapshot(size_gib=SIZE_GIB, extents=chance.choice(HELD), volume_id=volume_id)
+            lab.pass_time(600)
+        target = {"instanceId": instance_id, "mode": "rewind", "unmount": chance.random() < 0.5}
+        for _ in range(chance.choice((1, 1, 2))):
+            self._ask({"source": {"snapshotId": good}, "target": target})
+        self._plan.told.append(f"{volume_id} is rewound to {good}")
+
+    def _direct(self, lab: FastLab) -> None:
+        """One volume or several of a snapshot; somebody else may want the same blocks."""
+        chance = self._chance
+        snapshot_id = lab.region.add_snapshot(size_gib=SIZE_GIB, extents=chance.choice(HELD))
+        volumes = [{"snapshotId": snapshot_id}] * chance.choice((1, 2))
+        for _ in range(chance.choice((1, 1, 2))):
+            target = {"instanceId": lab.region.add_instance()}
+            self._ask({"source": {"volumes": volumes}, "target": target}, strategy="direct-write")
+        self._plan.told.append(f"volumes are written with the blocks of {snapshot_id}")
+
+    def _ask(self, asked: Json, **objective: Json | str) -> None:
+        verify = {"samples": self._chance.choice((0, 100))}
+        self._plan.requests.append(asked | {"objective": objective, "verify": verify})
+        self._plan.delays.append(self._chance.choice((0.0, 0.0, 30.0)))
+
+    def _trouble(self, lab: FastLab, kind: str) -> None:
+        plan, when = self._plan, 5 + self._chance.expovariate(1 / 30)
+        if kind in ("killed", "hangs"):
+            plan.troubles.append(Trouble(kind, APPLY, skip=self._chance.choice((0, 0, 1))))
+        elif kind == "evidence":
+            effect = self._chance.choice(("snapshot-error", "stall"))
+            plan.region_faults.append(FaultRule("snapshot:creation", effect=effect))
+        elif kind == "corrupt":
+            plan.region_faults.append(
+                FaultRule("block:data", effect="corrupt", times=self._chance.choice((1, 40)))
+            )
+        elif kind == "cancelled":
+            plan.cancel_after[len(plan.requests) - 1] = when
+        else:
+            lab.scheduler.after(when, lambda: self._outside(lab, kind))
+        plan.harmless = False
+        plan.told.append(f"{kind}, after {when:.0f} s" if kind in ("mounted", "gone", "packs") else kind)
+
+    def _outside(self, lab: FastLab, kind: str) -> None:
+        """Somebody mounts the volume, ends the instance, or deletes what was copied."""
+        target = self._plan.requests[-1]["target"]["instanceId"]
+        if kind == "gone":
+            try:
+                lab.region.call("ec2", "TerminateInstances", {"InstanceIds": [target]})
+            except ApiError:
+                return
+        elif kind == "mounted":
+            for volume in lab.data_plane.volumes.values():
+                if target in volume.attached_to and volume.reader is None:
+                    lab.data_plane.mounted.setdefault(volume.volume_id, ["/data"])
+        else:
+            keys = backend("s3").buckets[lab.stack.buckets[0]].keys
+            for key in [one for one in keys if one.startswith("deltas/snap-")]:
+                keys.pop(key)
