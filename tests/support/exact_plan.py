@@ -1,7 +1,8 @@
 """The cheapest mix of strategies by OR-Tools' CP-SAT, from the engine's estimates alone.
 
 The solver knows none of the engine's search: every set of volumes on an instance, every number of volumes on
-a snapshot, every rate and every start (in whole seconds, rounded up) is open to it.
+a snapshot, every rate and every start (in whole seconds, rounded up) is open to it. A volume holds its rate
+until it is loaded, which is before EC2 says so.
 """
 
 from __future__ import annotations
@@ -155,16 +156,17 @@ class ExactPlan:
         intervals, demands = [], []
         horizon = math.floor(self._deadline)
         for place, facts in enumerate(self._volumes):
-            seconds = [math.ceil(at_rate(facts, self._book, rate).times.ready_p90) for rate in RATES]
-            if min(seconds) > horizon or quota < RATES[0]:
+            lag = facts.timings.status_delay_seconds.p90
+            held = [math.ceil(at_rate(facts, self._book, rate).times.ready_p90 - lag) for rate in RATES]
+            if min(held) + lag > horizon or quota < RATES[0]:
                 continue
             taken = self._way(place, "rate")
             rate = self._model.new_int_var(RATES[0], RATES[-1], f"rate-{place}")
-            lasts = self._model.new_int_var(min(seconds), max(seconds), f"lasts-{place}")
-            self._model.add_element(rate - RATES[0], seconds, lasts)
+            lasts = self._model.new_int_var(min(held), max(held), f"lasts-{place}")
+            self._model.add_element(rate - RATES[0], held, lasts)
             start = self._model.new_int_var(0, horizon, f"start-{place}")
-            end = self._model.new_int_var(0, horizon + max(seconds), f"end-{place}")
-            self._model.add(end <= horizon).only_enforce_if(taken)
+            end = self._model.new_int_var(0, horizon + max(held), f"end-{place}")
+            self._model.add(end <= horizon - math.ceil(lag)).only_enforce_if(taken)
             intervals.append(self._model.new_optional_interval_var(start, lasts, end, taken, f"load-{place}"))
             demands.append(rate)
             prices = [_micro(cost.provisioned_rate_usd(self._book, facts.data_bytes, one)) for one in RATES]

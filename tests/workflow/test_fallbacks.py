@@ -99,12 +99,28 @@ def test_a_strict_request_has_no_time_for_another_plan(user: RestoreUser) -> Non
 
 
 @pytest.mark.long
+def test_a_rate_that_is_free_again_is_taken_where_nothing_else_is_in_time(user: RestoreUser) -> None:
+    request = request_for(user, "provisioned-rate", readyWithinMinutes=60) | user.to_zone
+    code = "VolumeLimitExceeded"
+    user.region.faults.add(
+        FaultRule("CreateVolume", code=code, times=2, when={"VolumeInitializationRate": "*"})
+    )
+    done = user.restore(request)
+    assert done.main.status == "SUCCEEDED", done.why
+    assert decisions(done) == [("same-plan-later", "provisioned-rate")] * 2
+    assert told(user, done) == []
+    assert len(user.volumes_of(done.restore_id)) == 1
+
+
+@pytest.mark.long
 def test_what_another_plan_would_cost_more_than_is_left_does_not_take_over(user: RestoreUser) -> None:
     request = request_for(user, "auto", readyWithinMinutes=60, maxCostUsd="0.01") | user.to_zone
     user.region.faults.inject("rate-refused")
     done = user.restore(request)
     assert done.main.status == "SUCCEEDED", done.why
-    assert decisions(done) == [("new-volume", "background")]
+    *asked_again, last = decisions(done)
+    assert set(asked_again) == {("same-plan-later", "provisioned-rate")}
+    assert last == ("new-volume", "background")
 
 
 @pytest.mark.long

@@ -1,7 +1,7 @@
 """Volumes at a provisioned rate share the Region's quota: all at once if it suffices, else one after another.
 
-A volume holds its rate from CreateVolume until EBS has loaded it. A volume that waits has less time left, so
-it may need a higher rate, which costs more.
+A volume holds its rate from CreateVolume until EBS has loaded it; that EC2 says so later holds nothing. A
+volume that waits has less time left, so it may need a higher rate, which costs more.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ class RateJob:
     limit_seconds: float
     seconds: tuple[float, ...]
     """As `seconds_by_rate` gives it."""
+    lag_seconds: float = 0.0
+    """P90 of what passes from the end of loading until EC2 says so: the rate is free by then."""
 
     def least_rate(self, waited_seconds: float) -> int:
         """The lowest rate, in MiB/s, that is in time after the wait; above MAX_RATE_MIB_S where none is."""
@@ -48,6 +50,10 @@ class RateJob:
     def ready_p90(self, rate_mib_s: int) -> float:
         """Seconds from its beginning."""
         return self.seconds[rate_mib_s - MIN_RATE_MIB_S]
+
+    def held_seconds(self, rate_mib_s: int) -> float:
+        """P90 of the time for which it holds the rate."""
+        return self.ready_p90(rate_mib_s) - self.lag_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +143,7 @@ def _could_fit(jobs: Sequence[RateJob], quota_mib_s: int) -> bool:
     """Whether what the volumes hold at least, in MiB/s x seconds, is there before the last limit."""
     if not jobs:
         return True
-    held = math.fsum(MIN_RATE_MIB_S * job.ready_p90(MIN_RATE_MIB_S) for job in jobs)
+    held = math.fsum(MIN_RATE_MIB_S * job.held_seconds(MIN_RATE_MIB_S) for job in jobs)
     return held <= quota_mib_s * max(job.limit_seconds for job in jobs)
 
 
@@ -180,6 +186,22 @@ def _in_order(
             now, freed = heapq.heappop(running)
             free += freed
         taken[place] = Turn(now, rate)
-        heapq.heappush(running, (now + job.ready_p90(rate), rate))
+        heapq.heappush(running, (now + job.held_seconds(rate), rate))
         free -= rate
     return [taken[place] for place in range(len(jobs))]
+
+
+def expected_starts(taken: Sequence[Turn], held_p50: Sequence[float], quota_mib_s: int) -> list[float]:
+    """When each begins, in seconds, if every one holds its rate as long as expected: in the same order."""
+    found = [turn.start_seconds for turn in taken]
+    running: list[tuple[float, int]] = []
+    now, free = 0.0, quota_mib_s
+    for place in sorted(range(len(taken)), key=found.__getitem__):
+        rate = taken[place].rate_mib_s
+        while rate > free:
+            now, freed = heapq.heappop(running)
+            free += freed
+        found[place] = now
+        heapq.heappush(running, (now + held_p50[place], rate))
+        free -= rate
+    return found

@@ -109,9 +109,7 @@ def timed(facts: VolumeFacts, loading: Parts, lead: Parts = (), *, usable_when_l
     timings, attached = facts.timings, facts.instance_limits is not None
     attach: Parts = ((Phase.ATTACH, timings.attach_seconds),) if attached else ()
     boot: Parts = ((Phase.BOOT, timings.boot_seconds),) if facts.starts_instance else ()
-    queue: Parts = ()
-    if facts.queue_seconds:
-        queue = ((Phase.QUEUE, Quantiles(facts.queue_seconds, facts.queue_seconds)),)
+    queue: Parts = ((Phase.QUEUE, facts.queue_seconds),) if facts.queue_seconds.p90 else ()
     until_usable: Parts = (*queue, *lead, (Phase.CREATE, timings.create_seconds), *attach, *boot)
     verify: Parts = ((Phase.VERIFY, timings.verify_seconds),) if measured(facts) else ()
     phases = (*until_usable, *loading, *verify)

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, VolumeSettings
-from rewarm.domain.time.timings import PRIORS, Timings
+from rewarm.domain.time.timings import PRIORS, Quantiles, Timings
 from rewarm.domain.volume.extents import Scope
 from rewarm.domain.volume.volume_types import VolumeSpeed
 
 FSR_RUNNING = frozenset({"enabling", "optimizing", "enabled"})
 """botocore: ec2 FastSnapshotRestoreStateCode, those in which it is there or on its way."""
+NO_WAIT = Quantiles(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class VolumeFacts:
     volumes_of_restore: int = 1
     clones_of_restore: int = 1
     """Volumes of this restore that could be clones."""
-    queue_seconds: float = 0.0
+    queue_seconds: Quantiles = NO_WAIT
     """How long it waits until other volumes of this restore have left it the rate's quota."""
     snapshots_read: int = 1
     """Of this restore: snapshots whose blocks could be copied."""

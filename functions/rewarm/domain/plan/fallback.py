@@ -2,6 +2,10 @@
 
 What counts is what is left now: of the deadline, of the budget after what is spent already, and of the
 volume. A volume that was announced as usable is never given up, so only what works in place may follow.
+
+A rate that EC2 refuses is held by other volumes, and free again when these are loaded. A volume that waits
+for its turn asks again until the plan has it free at the latest. After that, the same rate is asked for again
+as long as that can be in time and nothing else is.
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ class How(StrEnum):
     NEW_VOLUME = "new-volume"
     SAME_VOLUME = "same-volume"
     WARM_UP_AGAIN = "warm-up-again"
+    SAME_PLAN_LATER = "same-plan-later"
     NONE = "none"
 
 
@@ -50,6 +55,11 @@ NOT_TO_BE_HAD = frozenset(
 AGENT_LOST = frozenset(error.__name__ for error in (AgentUnreachableError, AgentFailedError))
 STALLED, NOT_FAST = InitializationStalledError.__name__, VolumeNotFastError.__name__
 MENDED_BY_ANOTHER_PLAN = NOT_TO_BE_HAD | AGENT_LOST | {STALLED}
+RATE_REFUSED = InitializationRateUnavailableError.__name__
+LEAST_WAIT_SECONDS, SHARE_OF_QUEUE = 15, 0.25
+"""Until a volume that waits for its turn asks again; of the time until the rate is free at the latest."""
+LEAST_PAUSE_SECONDS, SHARE_OF_TIME = 120, 0.02
+"""The same after that; of the time until the deadline."""
 IN_PLACE = frozenset({Strategy.WARM_UP_AGENT, Strategy.BACKGROUND})
 MOST_WARM_UPS = 1
 """So often a volume is read again."""
@@ -85,6 +95,10 @@ class Situation:
     warm_ups: int = 0
     seconds_left: float | None = None
     budget_left_usd: Decimal | None = None
+    ready_p90_seconds: float = 0.0
+    """Of the plan that failed, from the creation of its volume."""
+    queue_seconds_left: float = 0.0
+    """Until the plan has the rate free for the volume at the latest."""
 
     @property
     def without_agent(self) -> bool:
@@ -106,6 +120,8 @@ class Takeover:
     option: int | None = None
     late: bool = False
     rejected: tuple[str, ...] = ()
+    wait_seconds: float = 0.0
+    """Before the same plan is tried again."""
 
 
 def take_over(situation: Situation, options: Sequence[Option]) -> Takeover:
@@ -125,12 +141,29 @@ def take_over(situation: Situation, options: Sequence[Option]) -> Takeover:
         if refusal is not None
     )
     possible = [place for place, refusal in enumerate(refusals) if refusal is None]
+    wait = _wait_seconds(situation, [options[place] for place in possible])
+    if wait is not None:
+        why = f"Other volumes hold the Region's rate: it is asked for again in {duration_text(wait)}."
+        return Takeover(How.SAME_PLAN_LATER, why, rejected=rejected, wait_seconds=wait)
     if not possible:
         return Takeover(How.NONE, _why_none(situation, rejected), rejected=rejected)
     best = min(possible, key=lambda place: _rank(situation, options[place], place))
     how = How.SAME_VOLUME if situation.announced else How.NEW_VOLUME
     late = situation.is_late(options[best])
     return Takeover(how, _why(situation, options[best], late=late), best, late, rejected)
+
+
+def _wait_seconds(situation: Situation, possible: Sequence[Option]) -> float | None:
+    """After how long the same rate is asked for again; None where it is not."""
+    if situation.error != RATE_REFUSED or situation.failed is not Strategy.PROVISIONED_RATE:
+        return None
+    if situation.queue_seconds_left > 0:
+        return max(LEAST_WAIT_SECONDS, SHARE_OF_QUEUE * situation.queue_seconds_left)
+    left = situation.seconds_left
+    if left is None or any(not situation.is_late(option) for option in possible):
+        return None
+    pause = max(LEAST_PAUSE_SECONDS, SHARE_OF_TIME * left)
+    return pause if pause + situation.ready_p90_seconds <= left else None
 
 
 def _refusal(situation: Situation, option: Option) -> str | None:

@@ -10,10 +10,11 @@ from enum import IntEnum
 
 from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan import cost
-from rewarm.domain.plan.batches import RateJob, Turn, never_fit, seconds_by_rate, turns
+from rewarm.domain.plan.batches import RateJob, Turn, expected_starts, never_fit, seconds_by_rate, turns
 from rewarm.domain.plan.estimates import Estimate, EstimateLimits, PlanObjective
 from rewarm.domain.plan.estimators import ESTIMATORS, at_rate, instance_bytes
 from rewarm.domain.plan.facts import VolumeFacts
+from rewarm.domain.time.timings import Quantiles
 
 ZERO = Decimal(0)
 ORDER = {name: place for place, name in enumerate(ESTIMATORS)}
@@ -392,17 +393,34 @@ class Mixes:
         }
 
     def _rated(self, indices: Sequence[int]) -> dict[int, Estimate] | None:
-        taken = self._turns(tuple(sorted(indices)))
+        indices = sorted(indices)
+        taken = self._turns(tuple(indices))
         if taken is None:
             return None
-        return {
-            index: at_rate(
-                replace(self.volumes[index].facts, queue_seconds=turn.start_seconds),
-                self.volumes[index].ways.book,
-                turn.rate_mib_s,
-            )
-            for index, turn in zip(sorted(indices), taken, strict=True)
+        found = {
+            index: at_rate(self.volumes[index].facts, self.volumes[index].ways.book, turn.rate_mib_s)
+            for index, turn in zip(indices, taken, strict=True)
         }
+        return found | self._waiting(indices, taken, found)
+
+    def _waiting(
+        self, indices: Sequence[int], taken: Sequence[Turn], begun: Mapping[int, Estimate]
+    ) -> dict[int, Estimate]:
+        """Of those that wait for the rate of others: when each begins, as expected and at the latest."""
+        if not any(turn.start_seconds for turn in taken):
+            return {}
+        held = [
+            begun[index].times.ready_p50 - self.volumes[index].facts.timings.status_delay_seconds.p50
+            for index in indices
+        ]
+        expected = expected_starts(taken, held, self.quotas.rate_mib_s)
+        found = {}
+        for index, turn, start in zip(indices, taken, expected, strict=True):
+            if turn.start_seconds:
+                queue = Quantiles(min(start, turn.start_seconds), turn.start_seconds)
+                facts = replace(self.volumes[index].facts, queue_seconds=queue)
+                found[index] = at_rate(facts, self.volumes[index].ways.book, turn.rate_mib_s)
+        return found
 
     def may_fit(self, roads: Mapping[int, Road]) -> bool:
         """False where it is certain that a quota of the Region does not suffice."""
@@ -413,7 +431,12 @@ class Mixes:
     def _jobs(self, indices: Iterable[int]) -> list[RateJob]:
         volumes = [self.volumes[index] for index in indices]
         return [
-            RateJob(volume.facts.data_bytes, volume.limit, volume.ways.seconds_by_rate())
+            RateJob(
+                volume.facts.data_bytes,
+                volume.limit,
+                volume.ways.seconds_by_rate(),
+                lag_seconds=volume.facts.timings.status_delay_seconds.p90,
+            )
             for volume in volumes
         ]
 

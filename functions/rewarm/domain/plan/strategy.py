@@ -26,6 +26,7 @@ from rewarm.domain.plan.estimates import (
 from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
 from rewarm.domain.plan.mixes import Mix, rank
+from rewarm.domain.time.timings import Quantiles
 
 __all__ = [
     "Considered", "Decision", "PlanObjective", "PlannedEstimate", "Share",
@@ -76,7 +77,9 @@ class Share:
     strategy: Strategy
     rate_mib_s: int | None = None
     wait_seconds: float = 0.0
-    """Until the fleet's other volumes have left it the Region's rate."""
+    """Until the fleet's other volumes are expected to have left it the Region's rate."""
+    ready_seconds: float = 0.0
+    """P90 of full speed, which counts that they hold it longer."""
     is_late: bool = False
     """The plan of the fleet has it later than the deadline."""
     sharers: int = 1
@@ -155,7 +158,7 @@ def _as_given(
     """The estimate of one volume by its share; only a boost is chosen anew, as low as is in time."""
     facts, share = volumes[index], shares[index]
     if share.strategy is Strategy.PROVISIONED_RATE and share.rate_mib_s is not None:
-        return at_rate(replace(facts, queue_seconds=share.wait_seconds), book, share.rate_mib_s)
+        return _queued(facts, share, book, share.rate_mib_s)
     others = [
         volume.read_bytes
         for place, (volume, other) in enumerate(zip(volumes, shares, strict=True))
@@ -177,6 +180,15 @@ def _as_given(
         return outcome
     line = cost.shared_fast_restore(share.fast_restore_usd, share.sharers, outcome.times.ready_p90)
     return replace(outcome, parts=(*(part for part in outcome.parts if part.sunk), line))
+
+
+def _queued(facts: VolumeFacts, share: Share, book: PriceBook, rate_mib_s: int) -> Estimate:
+    begun = at_rate(facts, book, rate_mib_s)
+    if not share.wait_seconds:
+        return begun
+    latest = max(share.wait_seconds, share.ready_seconds - begun.times.ready_p90)
+    queue = Quantiles(share.wait_seconds, latest)
+    return at_rate(replace(facts, queue_seconds=queue), book, rate_mib_s)
 
 
 def _mix(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> Mix:

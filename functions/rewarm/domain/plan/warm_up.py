@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from rewarm.domain.model import MIB, BoostSettings, InstanceEbsLimits, PriceBook, Strategy, VolumeSettings
 from rewarm.domain.plan import cost, estimates
 from rewarm.domain.plan.estimates import Estimate, EstimateLimits, Infeasible, Outcome, Times
-from rewarm.domain.plan.facts import VolumeFacts
+from rewarm.domain.plan.facts import NO_WAIT, VolumeFacts
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import MB_S, PROVISIONED_IOPS, Quantiles
 from rewarm.domain.volume.volume_types import SSD_IO_KIB, VOLUME_TYPES, VolumeSpeed
@@ -67,7 +67,7 @@ def by_hand_seconds(facts: VolumeFacts) -> dict[str, float]:
     provisioned = settings is not None and settings.volume_type in PROVISIONED_IOPS
     share = limits.baseline_throughput_mib_s / (1 + len(facts.read_beside))
     most = min(facts.speed.sustained_mib_s, share)
-    usable = estimates.timed(replace(facts, queue_seconds=0.0), ()).usable_p50
+    usable = estimates.timed(replace(facts, queue_seconds=NO_WAIT), ()).usable_p50
     speeds = {"dd": DD_MIB_S, "fio": FIO_IO_MIB_S if provisioned else FIO_MIB_S}
     return {name: usable + size_gib * 1_024 / min(mib_s, most) for name, mib_s in speeds.items()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 
 from rewarm.contracts import ChooseFallbackEvent, ChooseFallbackResult, Plan
@@ -46,6 +47,8 @@ def _decided(event: ChooseFallbackEvent) -> ChooseFallbackResult:
     options = [_option(plan) for plan in event.fallbacks]
     found = take_over(_situation(event, spent), options)
     chosen = event.plan if found.option is None else _adjusted(event.fallbacks[found.option], found)
+    if found.how is How.SAME_PLAN_LATER:
+        chosen = chosen.model_copy(update={"start_at": event.now + timedelta(seconds=found.wait_seconds)})
     another = found.option is not None
     return ChooseFallbackResult(
         how=found.how,
@@ -61,6 +64,9 @@ def _decided(event: ChooseFallbackEvent) -> ChooseFallbackResult:
 
 def _situation(event: ChooseFallbackEvent, spent: Decimal) -> Situation:
     wanted, left = event.request.objective, event.deadline_at
+    waits = sum(event.plan.phases.get(phase, (0.0, 0.0))[1] for phase in (Phase.COPY, Phase.QUEUE))
+    queued = Phase.QUEUE in event.plan.phases
+    latest = event.began_at + timedelta(seconds=waits)
     return Situation(
         error=event.failure.error,
         failed=event.plan.strategy,
@@ -73,6 +79,8 @@ def _situation(event: ChooseFallbackEvent, spent: Decimal) -> Situation:
         warm_ups=event.warm_ups,
         seconds_left=None if left is None else (left - event.now).total_seconds(),
         budget_left_usd=None if event.budget_usd is None else event.budget_usd - spent,
+        ready_p90_seconds=event.plan.ready_p90_seconds - waits,
+        queue_seconds_left=max(0.0, (latest - event.now).total_seconds()) if queued else 0.0,
     )
 
 

@@ -143,6 +143,7 @@ def _share(share: FleetShare, now: datetime) -> Share:
         strategy=share.strategy,
         rate_mib_s=share.initialization_rate_mib_s,
         wait_seconds=max(0.0, (begins - now).total_seconds()),
+        ready_seconds=max(0.0, (share.ready_p90_at - now).total_seconds()),
         is_late=share.deadline_missed,
         sharers=share.sharers,
         fast_restore_usd=share.fast_restore_usd,
@@ -331,12 +332,15 @@ def _plan(
 
 
 def _start_at(planned: PlannedEstimate, now: datetime) -> datetime | None:
-    """When the volume's turn is; None where it waits for no other volume."""
+    """When the volume is expected to have its turn; None where it waits for no other volume.
+
+    Where others hold the rate longer, it is refused then, and asked for again.
+    """
     phases = dict(planned.estimate.times.phases)
     if Phase.QUEUE not in phases:
         return None
     copied = phases.get(Phase.COPY)
-    return now + timedelta(seconds=phases[Phase.QUEUE].p90 + (copied.p90 if copied else 0.0))
+    return now + timedelta(seconds=phases[Phase.QUEUE].p50 + (copied.p50 if copied else 0.0))
 
 
 def _as_plan(planned: PlannedEstimate) -> Plan:

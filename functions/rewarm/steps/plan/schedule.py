@@ -110,7 +110,7 @@ def _only(names: Iterable[str]) -> str | None:
 
 
 def _start(phases: Mapping[Phase, tuple[float, float]]) -> int:
-    """CreateVolume, or the preparation before it."""
+    """CreateVolume, or the preparation before it, as expected."""
     if Phase.QUEUE not in phases:
         return 0
-    return ceil_seconds(sum(phases[phase][1] for phase in _WAITS if phase in phases))
+    return ceil_seconds(sum(phases[phase][0] for phase in _WAITS if phase in phases))

@@ -29,7 +29,12 @@ FSR = Option(Strategy.FAST_SNAPSHOT_RESTORE, 3_620, 3_700, Decimal("1.50"))
 AGENT = Option(Strategy.WARM_UP_AGENT, 20, 900, Decimal(0))
 BACKGROUND = Option(Strategy.BACKGROUND, 20, 86_400, Decimal(0))
 ALL = (AGENT, RATE, FSR, BACKGROUND)
-REFUSED = Situation("InitializationRateUnavailableError", Strategy.PROVISIONED_RATE, agent_available=True)
+REFUSED = Situation(
+    "InitializationRateUnavailableError",
+    Strategy.PROVISIONED_RATE,
+    agent_available=True,
+    ready_p90_seconds=RATE.ready_p90_seconds,
+)
 USABLE = replace(REFUSED, announced=True)
 
 
@@ -40,7 +45,7 @@ def chosen(situation: Situation, options: tuple[Option, ...] = ALL) -> tuple[How
 
 def test_the_cheapest_in_time_takes_over_with_a_new_volume() -> None:
     assert chosen(replace(REFUSED, seconds_left=3_600)) == (How.NEW_VOLUME, Strategy.WARM_UP_AGENT)
-    assert chosen(replace(REFUSED, seconds_left=3_600, agent_available=False)) == (
+    assert chosen(replace(REFUSED, seconds_left=3_700, agent_available=False)) == (
         How.NEW_VOLUME,
         Strategy.FAST_SNAPSHOT_RESTORE,
     )
@@ -61,13 +66,36 @@ def test_a_strict_request_fails_rather_than_be_late() -> None:
 
 
 def test_what_is_spent_is_spent() -> None:
-    situation = replace(REFUSED, agent_available=False, seconds_left=4_000)
+    situation = replace(REFUSED, agent_available=False, seconds_left=600)
     assert chosen(replace(situation, budget_left_usd=Decimal("1.49"))) == (
         How.NEW_VOLUME,
         Strategy.BACKGROUND,
     )
     rejected = take_over(replace(situation, budget_left_usd=Decimal("-0.10")), ALL).rejected
     assert any("it costs $1.50, and the budget leaves $0" in one for one in rejected)
+
+
+def test_a_rate_is_asked_for_again_while_nothing_else_is_in_time() -> None:
+    situation = replace(REFUSED, agent_available=False, seconds_left=3_600, ready_p90_seconds=600)
+    assert chosen(situation, (BACKGROUND,)) == (How.SAME_PLAN_LATER, None)
+    assert take_over(situation, (BACKGROUND,)).wait_seconds == 120
+    assert take_over(replace(situation, seconds_left=36_000), (BACKGROUND,)).wait_seconds == 720
+    assert chosen(replace(situation, seconds_left=719), (BACKGROUND,)) == (
+        How.NEW_VOLUME,
+        Strategy.BACKGROUND,
+    )
+    assert chosen(replace(situation, seconds_left=3_800))[0] is How.NEW_VOLUME
+    assert chosen(replace(situation, demanded=Strategy.PROVISIONED_RATE), ()) == (How.SAME_PLAN_LATER, None)
+    assert chosen(replace(situation, error="CapacityUnavailableError"), ()) == (How.NONE, None)
+
+
+def test_a_volume_that_waits_for_its_turn_asks_until_the_plan_has_the_rate_free() -> None:
+    """Whatever else is in time, and however late it is: nothing is wrong yet."""
+    situation = replace(REFUSED, seconds_left=100, ready_p90_seconds=600, queue_seconds_left=400)
+    found = take_over(situation, ALL)
+    assert (found.how, found.wait_seconds) == (How.SAME_PLAN_LATER, 100)
+    assert found.why == "Other volumes hold the Region's rate: it is asked for again in 2 min."
+    assert take_over(replace(situation, queue_seconds_left=1), ALL).wait_seconds == 15
 
 
 @pytest.mark.parametrize("error", sorted(AGENT_LOST))
@@ -121,6 +149,8 @@ SITUATIONS = st.builds(
     warm_ups=st.integers(0, 1),
     seconds_left=st.none() | st.floats(-1e5, 1e6),
     budget_left_usd=st.none() | st.decimals(-5, 5, places=4),
+    ready_p90_seconds=st.floats(1, 1e5),
+    queue_seconds_left=st.just(0.0) | st.floats(0, 1e5),
 )
 OPTIONS = st.lists(
     st.builds(
@@ -140,7 +170,8 @@ def test_nothing_takes_over_that_may_not(situation: Situation, options: tuple[Op
     found = take_over(situation, options)
     assert found.why
     if found.option is None:
-        assert found.how in {How.NONE, How.WARM_UP_AGAIN}
+        assert found.how in {How.NONE, How.WARM_UP_AGAIN, How.SAME_PLAN_LATER}
+        assert (found.wait_seconds > 0) == (found.how is How.SAME_PLAN_LATER)
         return
     option = options[found.option]
     assert situation.error in MENDED_BY_ANOTHER_PLAN
@@ -172,10 +203,22 @@ def test_none_that_might_is_better(situation: Situation, options: tuple[Option, 
             assert seconds <= other.seconds_from_now(in_place=situation.announced)
 
 
+def later(situation: Situation, seconds: float) -> Situation:
+    left = situation.seconds_left
+    return replace(
+        situation,
+        seconds_left=None if left is None else left - seconds,
+        queue_seconds_left=max(0.0, situation.queue_seconds_left - seconds),
+    )
+
+
 @given(SITUATIONS, OPTIONS)
 def test_a_restore_ends(situation: Situation, options: tuple[Option, ...]) -> None:
-    """However often it fails again, each plan is tried once, and the agent reads once more at the most."""
-    left, steps = options, 0
+    """However often it fails again, each plan is tried once, and the agent reads once more at the most.
+
+    The same rate is asked for again less and less often, and no more once it would be too late.
+    """
+    left, steps, asked = options, 0, 0
     while True:
         found = take_over(situation, left)
         steps += 1
@@ -184,6 +227,11 @@ def test_a_restore_ends(situation: Situation, options: tuple[Option, ...]) -> No
             return
         if found.how is How.WARM_UP_AGAIN:
             situation = replace(situation, warm_ups=situation.warm_ups + 1)
+            continue
+        if found.how is How.SAME_PLAN_LATER:
+            steps, asked = steps - 1, asked + 1
+            assert asked < 500
+            situation = later(situation, found.wait_seconds)
             continue
         assert found.option is not None
         chosen_one = left[found.option]

@@ -16,6 +16,7 @@ from rewarm.domain.plan.allocation import allocate
 from rewarm.domain.plan.estimates import Estimate, PlanObjective
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.time.measured import Phase
+from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.volume.volume_types import speed
 from tests.support.amount import LONG
 from tests.support.builders import NOW
@@ -122,7 +123,8 @@ def _most_rate(estimates: Sequence[Estimate]) -> int:
     for estimate in estimates:
         if estimate.rate_mib_s is not None:
             start = sum(part.p90 for phase, part in estimate.times.phases if phase is Phase.QUEUE)
-            changes += [(start, estimate.rate_mib_s), (estimate.times.ready_p90, -estimate.rate_mib_s)]
+            loaded = estimate.times.ready_p90 - PRIORS.status_delay_seconds.p90
+            changes += [(start, estimate.rate_mib_s), (loaded, -estimate.rate_mib_s)]
     most = now = 0
     for _, together in groupby(sorted(changes), key=lambda change: change[0]):
         now += sum(rate for _, rate in together)

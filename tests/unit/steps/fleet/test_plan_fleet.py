@@ -16,6 +16,8 @@ from rewarm.domain.errors import InvalidRequestError, NoStrategyFitsError
 from rewarm.domain.fleets import ends_of
 from rewarm.domain.model import GIB, FastSnapshotRestore
 from rewarm.domain.plan.facts import UnusedQuotas
+from rewarm.domain.time.measured import Phase
+from rewarm.domain.time.timings import PRIORS
 from rewarm.steps.fleet import plan_fleet as module
 from rewarm.steps.fleet.plan_fleet import FleetPlan, PlanFleetPorts, plan_fleet, planned
 from rewarm.steps.fleet.requests import parse_fleet_request, restores_of, trigger_of
@@ -119,9 +121,9 @@ def rate_at_its_highest(plans: list[VolumePlan]) -> int:
     for one in plans:
         rate = one.plan.initialization_rate_mib_s
         if rate is not None:
-            begins = 0.0 if one.plan.start_at is None else (one.plan.start_at - NOW).total_seconds()
-            whole_seconds = one.plan.ready_p90_seconds - 1  # it is rounded up, and a turn is not
-            changes += [(begins, rate), (whole_seconds, -rate)]
+            begins = one.plan.phases.get(Phase.QUEUE, (0.0, 0.0))[1]
+            loaded = one.plan.ready_p90_seconds - PRIORS.status_delay_seconds.p90
+            changes += [(begins, rate), (loaded - 1, -rate)]  # it is rounded up, and a turn is not
     most = held = 0
     for _, together in groupby(sorted(changes), key=lambda change: change[0]):
         held += sum(rate for _, rate in together)

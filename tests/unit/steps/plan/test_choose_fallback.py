@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 
 from rewarm.contracts import ChooseFallbackEvent, CostPart, Failure, PrepareSnapshotResult
@@ -128,6 +129,20 @@ def test_a_demanded_strategy_is_never_left():
         How.NONE,
         "The request demands provisioned-rate, so no other plan may take over.",
     )
+
+
+def test_a_volume_whose_turn_comes_later_than_expected_asks_again():
+    waits = RATE.model_copy(
+        update={"phases": {"queue": (300.0, 900.0)}, "start_at": at(5), "ready_p90_seconds": 1_500}
+    )
+    found = choose(plan=waits, deadline_at=at(60))
+    assert (found.how, found.plan.start_at, len(found.fallbacks), found.tried) == (
+        How.SAME_PLAN_LATER,
+        at(10) + timedelta(seconds=75),
+        2,
+        [],
+    )
+    assert choose(plan=waits, now=at(16), deadline_at=at(60)).how is How.NEW_VOLUME
 
 
 def test_the_agent_reads_once_more():

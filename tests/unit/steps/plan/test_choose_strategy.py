@@ -14,6 +14,7 @@ from rewarm.contracts import Approval, ChooseStrategyEvent
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import GIB, FastSnapshotRestore, Strategy
 from rewarm.domain.plan.facts import UnusedQuotas
+from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.units import duration_text
 from rewarm.steps.plan.choose_strategy import ChooseStrategyPorts, choose_strategy
 from rewarm.steps.record.payloads import write_volumes
@@ -197,9 +198,12 @@ class TestChooseStrategy:
             waiting,
         )
         assert first.start_at is None
-        # It begins when the first of the others is ready at the latest, P90.
-        assert (last.start_at - NOW).total_seconds() == pytest.approx(first.ready_p90_seconds, abs=1)
-        assert last.phases["queue"][1] == pytest.approx(first.ready_p90_seconds, abs=1)
+        # It begins when the first of the others is expected to be loaded; EC2 says so later.
+        lag = PRIORS.status_delay_seconds
+        expected, latest = last.phases["queue"]
+        assert expected == pytest.approx(first.ready_p50_seconds - lag.p50, abs=1)
+        assert latest == pytest.approx(first.ready_p90_seconds - lag.p90, abs=1)
+        assert (last.start_at - NOW).total_seconds() == pytest.approx(expected, abs=1)
         assert "1 begins when others have left enough of the Region's" in result.summary.why
 
     def test_of_a_late_plan_the_last_words_say_by_how_much_and_what_is_proven(self):
