@@ -79,7 +79,8 @@ def test_a_rate_that_cannot_be_had_makes_the_volume_with_the_next_plan(user: Res
     user.region.faults.inject("rate-refused")
     done = user.restore(request)
     assert done.main.status == "SUCCEEDED", done.why
-    ((how, strategy),) = decisions(done)
+    *asked_again, (how, strategy) = decisions(done)
+    assert {one for one, _ in asked_again} == {"same-plan-later"}
     assert how == "new-volume"
     (volume_id,) = user.volumes_of(done.restore_id)
     assert user.left()["volumes"] == [volume_id]

@@ -5,13 +5,13 @@ volume. A volume that was announced as usable is never given up, so only what wo
 
 A rate that EC2 refuses is held by other volumes, and free again when these are loaded. A volume that waits
 for its turn asks again until the plan has it free at the latest. After that, the same rate is asked for again
-as long as that can be in time and nothing else is.
+as long as that can be in time, what is in time otherwise is dearer, and is not lost by the wait.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 
@@ -58,7 +58,7 @@ MENDED_BY_ANOTHER_PLAN = NOT_TO_BE_HAD | AGENT_LOST | {STALLED}
 RATE_REFUSED = InitializationRateUnavailableError.__name__
 LEAST_WAIT_SECONDS, SHARE_OF_QUEUE = 15, 0.25
 """Until a volume that waits for its turn asks again; of the time until the rate is free at the latest."""
-LEAST_PAUSE_SECONDS, SHARE_OF_TIME = 120, 0.02
+LEAST_PAUSE_SECONDS, SHARE_OF_TIME = 30, 0.01
 """The same after that; of the time until the deadline."""
 IN_PLACE = frozenset({Strategy.WARM_UP_AGENT, Strategy.BACKGROUND})
 MOST_WARM_UPS = 1
@@ -97,6 +97,8 @@ class Situation:
     budget_left_usd: Decimal | None = None
     ready_p90_seconds: float = 0.0
     """Of the plan that failed, from the creation of its volume."""
+    failed_usd: Decimal = Decimal(0)
+    """Its price."""
     queue_seconds_left: float = 0.0
     """Until the plan has the rate free for the volume at the latest."""
 
@@ -160,10 +162,16 @@ def _wait_seconds(situation: Situation, possible: Sequence[Option]) -> float | N
     if situation.queue_seconds_left > 0:
         return max(LEAST_WAIT_SECONDS, SHARE_OF_QUEUE * situation.queue_seconds_left)
     left = situation.seconds_left
-    if left is None or any(not situation.is_late(option) for option in possible):
+    if left is None:
         return None
     pause = max(LEAST_PAUSE_SECONDS, SHARE_OF_TIME * left)
-    return pause if pause + situation.ready_p90_seconds <= left else None
+    later = replace(situation, seconds_left=left - pause)
+    in_time = [option for option in possible if not situation.is_late(option)]
+    is_better = any(option.cost_usd <= situation.failed_usd for option in in_time)
+    is_lost = bool(in_time) and all(map(later.is_late, in_time))
+    if is_better or is_lost or pause + situation.ready_p90_seconds > left:
+        return None
+    return pause
 
 
 def _refusal(situation: Situation, option: Option) -> str | None:

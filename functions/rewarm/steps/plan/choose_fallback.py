@@ -80,6 +80,7 @@ def _situation(event: ChooseFallbackEvent, spent: Decimal) -> Situation:
         seconds_left=None if left is None else (left - event.now).total_seconds(),
         budget_left_usd=None if event.budget_usd is None else event.budget_usd - spent,
         ready_p90_seconds=event.plan.ready_p90_seconds - waits,
+        failed_usd=event.plan.decidable_usd,
         queue_seconds_left=max(0.0, (latest - event.now).total_seconds()) if queued else 0.0,
     )
 

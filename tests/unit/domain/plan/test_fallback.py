@@ -53,7 +53,7 @@ def test_the_cheapest_in_time_takes_over_with_a_new_volume() -> None:
 
 def test_time_that_has_passed_makes_another_plan_the_best() -> None:
     situation = replace(REFUSED, agent_available=False)
-    assert chosen(replace(situation, seconds_left=4_000))[1] is Strategy.FAST_SNAPSHOT_RESTORE
+    assert chosen(replace(situation, seconds_left=3_720))[1] is Strategy.FAST_SNAPSHOT_RESTORE
     late = take_over(replace(situation, seconds_left=100), ALL)
     assert (ALL[late.option or 0].strategy, late.late) == (Strategy.FAST_SNAPSHOT_RESTORE, True)
     assert "1 h too late" in late.why
@@ -75,16 +75,19 @@ def test_what_is_spent_is_spent() -> None:
     assert any("it costs $1.50, and the budget leaves $0" in one for one in rejected)
 
 
-def test_a_rate_is_asked_for_again_while_nothing_else_is_in_time() -> None:
+def test_a_rate_is_asked_for_again_while_what_else_is_in_time_stays_so_and_is_dearer() -> None:
     situation = replace(REFUSED, agent_available=False, seconds_left=3_600, ready_p90_seconds=600)
     assert chosen(situation, (BACKGROUND,)) == (How.SAME_PLAN_LATER, None)
-    assert take_over(situation, (BACKGROUND,)).wait_seconds == 120
-    assert take_over(replace(situation, seconds_left=36_000), (BACKGROUND,)).wait_seconds == 720
-    assert chosen(replace(situation, seconds_left=719), (BACKGROUND,)) == (
+    assert take_over(situation, (BACKGROUND,)).wait_seconds == 36
+    assert take_over(replace(situation, seconds_left=36_000), (BACKGROUND,)).wait_seconds == 360
+    assert chosen(replace(situation, seconds_left=629), (BACKGROUND,)) == (
         How.NEW_VOLUME,
         Strategy.BACKGROUND,
     )
-    assert chosen(replace(situation, seconds_left=3_800))[0] is How.NEW_VOLUME
+    assert chosen(replace(situation, seconds_left=3_730), (FSR,))[0] is How.NEW_VOLUME
+    assert chosen(replace(situation, seconds_left=3_800), (FSR,))[0] is How.SAME_PLAN_LATER
+    cheaper = replace(situation, seconds_left=3_800, failed_usd=Decimal("1.50"))
+    assert chosen(cheaper, (FSR,))[0] is How.NEW_VOLUME
     assert chosen(replace(situation, demanded=Strategy.PROVISIONED_RATE), ()) == (How.SAME_PLAN_LATER, None)
     assert chosen(replace(situation, error="CapacityUnavailableError"), ()) == (How.NONE, None)
 
