@@ -42,7 +42,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import BLOCK_BYTES, GIB, Snapshot
 from rewarm.domain.plan import cost
 from rewarm.domain.ready import agent_output
-from rewarm.domain.units import count_text, size_text
+from rewarm.domain.units import clock_text, count_text, size_text
 from rewarm.domain.volume.leftovers import REWINDING_STACK_TAG, REWINDING_TAG
 from rewarm.domain.words.failures import explain
 from rewarm.ports.snapshots import EvidenceSnapshots, SnapshotCatalog
@@ -69,6 +69,8 @@ ARM_PATIENCE = timedelta(minutes=10)
 """SSM delivers within five minutes, and the agent waits a minute for the device."""
 EVIDENCE_PATIENCE = timedelta(minutes=30)
 """From the agent's command on. EC2 shows a snapshot within seconds."""
+SHORTEST_STALL = timedelta(minutes=30)
+"""As for an agent that reads."""
 LOOK_SECONDS, PENDING_SECONDS, WRITE_SECONDS = 3, (5, 60), (2, 30)
 SAMPLES = 256
 """Blocks that are not written, and are compared with the snapshot: 128 MiB to read."""
@@ -98,8 +100,17 @@ def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
             raise BlocksUnavailableError(f"blocks of {event.volume.snapshot_id} could not be copied: {why}")
         if event.copied is not None and pending.delta is not None:
             counts = pending.counts.plus(event.copied)
-            copied = {"next_part": event.copied.next_part, "counts": counts, "delta": None}
-            pending = pending.model_copy(update=copied)
+            begun = pending.initialization
+            if begun is not None:
+                begun = begun.model_copy(update={"last_progress_at": event.now})
+            pending = pending.model_copy(
+                update={
+                    "next_part": event.copied.next_part,
+                    "counts": counts,
+                    "delta": None,
+                    "initialization": begun,
+                }
+            )
         result = _PHASES[pending.phase](event, pending, ports)
     except (*TEMPORARY, RestoreCancelledError):
         raise
@@ -205,11 +216,20 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
         return _again(event, pending, writer)
     last = pending.initialization.last_progress_at if pending.initialization else event.now
     check_silent_agent(event.volume.instance_id or "", ports.instances, silence=event.now - last)
+    if event.now - last > _stall(event):
+        raise AgentFailedError(
+            f"the agent on {event.volume.instance_id} has written nothing since {clock_text(last)}"
+        )
     total = pending.counts.blocks
     reason = f"{count_text(total, 'block')} of {event.volume.snapshot_id} are being written and read back"
     (low, high), left = WRITE_SECONDS, agent_output.whole_number(writer.account, "etaSeconds") or 0
     wait = max(low, min(high, left // 2))
     return _progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
+
+
+def _stall(event: RewindEvent) -> timedelta:
+    wanted = event.request.readiness.stalled_after_minutes
+    return SHORTEST_STALL if wanted is None else timedelta(minutes=wanted)
 
 
 def _done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:

@@ -272,3 +272,16 @@ def test_an_agent_that_fails_for_good_before_any_write_names_its_reason(world: R
     world.end(1)
     with pytest.raises(AgentFailedError, match="warmer: why"):
         world.go()
+
+
+def test_an_agent_that_writes_nothing_for_half_an_hour_has_failed(world: Rewinding) -> None:
+    world.armed()
+    completed(world)
+    world.minute += 120
+    world.go()
+    world.go(COPIED)
+    world.minute += 29
+    assert world.go().phase == "write"
+    world.minute += 2
+    with pytest.raises(RewindIncompleteError, match="has written nothing since"):
+        world.go()
