@@ -70,6 +70,8 @@ def _poll(answer: Any) -> str:
 
 
 def _rewind(answer: Any) -> str:
+    if answer.get("delta"):
+        return "the agent has the volume; blocks are copied"
     told = {
         "look": "the instance is asked what uses the volume",
         "arm": "the agent takes the volume",

@@ -223,6 +223,9 @@ class View:
         if proof.read_blocks is None:
             self.console.print("  [yellow]![/] blocks read: not counted, the volume is a plain file here")
             return
+        if not proof.written_blocks:
+            self.console.print("  [green]✓[/] EBS had nothing to load: the volume was made of no snapshot")
+            return
         for what, count in (("read to their last byte", proof.read_blocks), ("local", proof.fetched_blocks)):
             whole = count == proof.written_blocks
             loaded = "the others" if count else "them"
