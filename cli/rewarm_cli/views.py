@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 CENT = Decimal("0.01")
+BLOCK_BYTES = 524_288
 READY = "ready"
 FINISHED = frozenset({READY, "failed", "cancelled", "refused", "duplicate", "suppressed"})
 """Statuses of a restore that has ended (docs/operations.md, Watching)."""
@@ -395,11 +396,25 @@ def progress_of(volume: Json) -> tuple[float, Json] | None:
 
 
 def progress_text(volume: Json) -> str | None:
-    """`72 %  739.5 MiB of 1 GiB  125.0 MiB/s  ETA 3 s`."""
+    """`72 %  739.5 MiB of 1 GiB  125.0 MiB/s  ETA 3 s`; while blocks are copied, that of the copying."""
     found = progress_of(volume)
-    if found is None:
+    if not found or not found[0]:
+        copied = _copied(volume.get("copying") or {})
+        if copied is not None:
+            return f"copying {_progress(*copied)}"
+    return _progress(*found) if found else None
+
+
+def _copied(copying: Json) -> tuple[float, Json] | None:
+    """As progress_of, of blocks on their way into packs; None where nothing says, or all are there."""
+    total, done = copying.get("blocks", 0) * BLOCK_BYTES, copying.get("bytesCopied")
+    if done is None or done >= total:
         return None
-    percent, figures = found
+    figures = {"bytesDone": done, "bytesTotal": total, "mibPerSecond": copying.get("mibPerSecond")}
+    return 100 * done / total, figures | {"etaSeconds": copying.get("remainingSeconds")}
+
+
+def _progress(percent: float, figures: Json) -> str:
     parts = [f"{percent:.0f} %"]
     if figures.get("bytesTotal"):
         parts.append(f"{words.size(figures['bytesDone'])} of {words.size(figures['bytesTotal'])}")

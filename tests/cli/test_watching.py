@@ -13,6 +13,7 @@ import pytest
 
 from rewarm_cli import watching
 from rewarm_cli.problems import DONE, FAILED, STOPPED
+from rewarm_cli.views import progress_text
 from tests.support.stack_api import RefusedError, Served
 from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
@@ -78,6 +79,16 @@ def test_each_look_waits_for_news_and_a_live_one_for_two_seconds(rewarm, course)
     assert [query["version"] for query in others] == ["1", "2", "3", "4", "5"][: len(others)]
     assert {query["wait"] for query in others[:3]} == {"20"}
     assert others[-1]["wait"] == "2"
+
+
+def test_blocks_on_their_way_are_shown_until_the_agent_writes():
+    copying = {"blocks": 2_048, "bytesCopied": 1 << 29, "mibPerSecond": 250.0, "remainingSeconds": 2}
+    shown = "copying 50 %  512 MiB of 1 GiB  250.0 MiB/s  ETA 2 s"
+    assert progress_text({"copying": copying}) == shown
+    assert progress_text({"copying": copying, "initialization": {"progressPercent": 0.0}}) == shown
+    writing = {"agent": {"bytesDone": 1 << 29, "bytesTotal": 1 << 30}}
+    assert progress_text({"copying": copying, **writing}) == "50 %  512 MiB of 1 GiB"
+    assert progress_text({"copying": copying | {"bytesCopied": 1 << 30}}) is None
 
 
 def test_what_programs_read_is_not_mixed_with_what_people_watch(rewarm, course):
