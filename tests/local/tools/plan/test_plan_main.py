@@ -74,7 +74,7 @@ def test_of_several_volumes_it_shows_and_draws_the_schedule_of_all(run, tmp_path
     _, shown, _ = run(*args, "--strategy", "provisioned-rate")
     flat = [" ".join(line.replace("│", " ").split()) for line in shown.splitlines()]
     assert "50 provisioned-rate 100 MiB/s at once 20 min 25 min $0.12 $6.00 ████████▓▓" in flat
-    assert "5 provisioned-rate 100 MiB/s 25 min 45 min 50 min $0.12 $0.60 ░░░░░░░░░░████████▓▓" in flat
+    assert "5 provisioned-rate 100 MiB/s 18 min 37 min 45 min $0.12 $0.60 ░░░░░░░████████▓▓▓" in flat
     assert "Not possible" not in shown
     assert "in time, for $6.60 together" in shown
     drawn = (tmp_path / "plan-schedule.svg").read_text(encoding="utf-8")
