@@ -174,8 +174,6 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
      (("ec2:DescribeSnapshotTierStatus", "*"),)),
     ("a fleet beside restores with a rate or fast snapshot restore", "PrepareFleetFunctionRole",
      (("ec2:DescribeVolumeStatus", "*"), ("cloudwatch:GetMetricData", "*"))),
-    ("fast snapshot restore that went on after a restore: what does it cost?", "SweepFunctionRole",
-     (("pricing:GetProducts", "*"),)),
     ("a calibration that was killed: tests/workflow/test_calibration.py", "SweepFunctionRole",
      (("ec2:DeleteSnapshot", _PLACE.ec2("snap-0123456789abcdef0"),
        {**_OURS, "aws:resourcetag/rewarm:calibration": "calibration-1"}),)),
