@@ -61,7 +61,7 @@ from rewarm.steps.replace.device_look import Look, LookPorts, ask, reply
 from rewarm.steps.rewind.evidence import Wanted, evidence
 from rewarm.steps.rewind.writer import Writer, failure, send, was_refused, watch
 from rewarm.steps.warm.agent_command import AgentPorts
-from rewarm.steps.warm.lost_instance import check_not_terminated, check_silent_agent
+from rewarm.steps.warm.lost_instance import check_not_terminated, check_silent_agent, stall_patience
 
 MOST_ATTEMPTS = 5
 """What interrupts the agent this often will do it again."""
@@ -69,8 +69,6 @@ ARM_PATIENCE = timedelta(minutes=10)
 """SSM delivers within five minutes, and the agent waits a minute for the device."""
 EVIDENCE_PATIENCE = timedelta(minutes=30)
 """From the agent's command on. EC2 shows a snapshot within seconds."""
-SHORTEST_STALL = timedelta(minutes=30)
-"""As for an agent that reads."""
 LOOK_SECONDS, PENDING_SECONDS, WRITE_SECONDS = 3, (5, 60), (2, 30)
 SAMPLES = 256
 """Blocks that are not written, and are compared with the snapshot: 128 MiB to read."""
@@ -216,7 +214,7 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
         return _again(event, pending, writer)
     last = pending.initialization.last_progress_at if pending.initialization else event.now
     check_silent_agent(event.volume.instance_id or "", ports.instances, silence=event.now - last)
-    if event.now - last > _stall(event):
+    if event.now - last > stall_patience(event.request):
         raise AgentFailedError(
             f"the agent on {event.volume.instance_id} has written nothing since {clock_text(last)}"
         )
@@ -225,11 +223,6 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
     (low, high), left = WRITE_SECONDS, agent_output.whole_number(writer.account, "etaSeconds") or 0
     wait = max(low, min(high, left // 2))
     return _progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
-
-
-def _stall(event: RewindEvent) -> timedelta:
-    wanted = event.request.readiness.stalled_after_minutes
-    return SHORTEST_STALL if wanted is None else timedelta(minutes=wanted)
 
 
 def _done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from rewarm.contracts import RestoreRequest
 from rewarm.domain.errors import AgentUnreachableError, TargetNotFoundError, VolumeFailedError
 from rewarm.domain.model import Instance, Volume
 from rewarm.domain.ready.readiness import misplaced
@@ -16,8 +17,16 @@ from rewarm.ports.instances import Instances
 
 PATIENCE = timedelta(minutes=10)
 """EC2 user guide, "Reboot your instance": a few minutes; Windows with updates takes longer."""
+SHORTEST_STALL = timedelta(minutes=30)
+"""First reads of more than a minute were seen, DescribeVolumeStatus lags by 5: half an hour is safe."""
 LOOK_AFTER = timedelta(minutes=2)
 """An agent that has been silent for so long is looked for: it reports every two seconds."""
+
+
+def stall_patience(request: RestoreRequest, usual: timedelta = SHORTEST_STALL) -> timedelta:
+    """How long nothing may move; the request may say otherwise."""
+    wanted = request.readiness.stalled_after_minutes
+    return usual if wanted is None else timedelta(minutes=wanted)
 
 
 def is_reachable(instance: Instance, *, away: timedelta) -> bool:

@@ -49,13 +49,16 @@ from rewarm.steps.record.records import (
     stop_if_cancelled,
 )
 from rewarm.steps.warm.agent_command import bytes_to_read
-from rewarm.steps.warm.lost_instance import check_in_place, check_silent_agent
+from rewarm.steps.warm.lost_instance import (
+    SHORTEST_STALL,
+    check_in_place,
+    check_silent_agent,
+    stall_patience,
+)
 
 READ_OPS_SHOWN = 15
 METRICS_LOOK_BACK = timedelta(minutes=30)
 INVOCATION_PATIENCE = timedelta(minutes=10)
-SHORTEST_STALL = timedelta(minutes=30)
-"""First reads of more than a minute were seen, DescribeVolumeStatus lags by 5: half an hour is safe."""
 RATE_STALL_STEPS = 20
 """AWS keeps a provisioned rate within a tenth: a per cent that takes twenty times as long will not come."""
 BACKGROUND_STALL_FACTOR = 3
@@ -332,9 +335,10 @@ def _stop_if_stalled(event: PollInitializationEvent, result: PollInitializationR
 
 def _stall_patience(event: PollInitializationEvent) -> timedelta:
     """Many times the interval in which a step of progress is expected; AWS promises none for `background`."""
-    wanted = event.request.readiness.stalled_after_minutes
-    if wanted is not None:
-        return timedelta(minutes=wanted)
+    return stall_patience(event.request, _usual_patience(event))
+
+
+def _usual_patience(event: PollInitializationEvent) -> timedelta:
     expected = timedelta(seconds=event.plan.ready_p90_seconds)
     if event.dispatch is not None:
         return SHORTEST_STALL
