@@ -34,6 +34,15 @@ def test_a_few_begin_at_once_and_the_others_one_after_the_other(pace: DynamoPace
     assert found == [0.0] * at_once + [EACH_SECONDS, 2 * EACH_SECONDS, 3 * EACH_SECONDS]
 
 
+def test_the_whole_of_a_fleet_is_one_turn_that_lasts_as_long_as_its_calls(pace: DynamoPace) -> None:
+    calls = 1_000
+    waits(pace, 20)
+    begins = pace.due(calls, now=NOW)
+    assert (
+        pace.due(1, now=NOW) - begins == timedelta(seconds=pace.seconds_of(calls)) == timedelta(seconds=100)
+    )
+
+
 def test_no_more_calls_are_given_than_ec2_answers(pace: DynamoPace) -> None:
     found = sorted(waits(pace, 200))
     for begin in range(0, 90, 7):

@@ -86,5 +86,8 @@ class FakePace:
 
     def due(self, calls: int, *, now: datetime) -> datetime:
         begins = now + timedelta(seconds=self.given)
-        self.given += calls * self.seconds_a_call
+        self.given += self.seconds_of(calls)
         return begins
+
+    def seconds_of(self, calls: int) -> float:
+        return calls * self.seconds_a_call

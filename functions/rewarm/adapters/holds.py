@@ -175,7 +175,7 @@ class DynamoPace:
         self._burst_seconds = burst_seconds
 
     def due(self, calls: int, *, now: datetime) -> datetime:
-        at, cost = _milliseconds(now), round(calls / self._calls_per_second * _MILLISECONDS)
+        at, cost = _milliseconds(now), round(self.seconds_of(calls) * _MILLISECONDS)
         while True:
             end = self._move("givenUntil + :step", "givenUntil >= :now", at, cost)
             if end is None:
@@ -185,6 +185,9 @@ class DynamoPace:
             if end is not None:
                 saved_up = round(self._burst_seconds * _MILLISECONDS)
                 return now + timedelta(milliseconds=max(0, end - cost - saved_up - at))
+
+    def seconds_of(self, calls: int) -> float:
+        return calls / self._calls_per_second
 
     def _move(self, value: str, condition: str, now: int, step: int) -> int | None:
         """Until when the calls are given away now; None where the condition does not hold."""

@@ -81,6 +81,9 @@ class ChooseStrategyEvent(StepEvent):
     fleet_shares: list[FleetShare] | None = Field(
         default=None, description="What the plan of its fleet gives each volume; null outside a fleet."
     )
+    turn_at: Instant | None = Field(
+        default=None, description="The turn at EC2 that its fleet took for it and its volumes."
+    )
 
 
 class CheckApprovalEvent(StepEvent):

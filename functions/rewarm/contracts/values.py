@@ -34,6 +34,9 @@ class Trigger(Contract):
     deadline_at: Instant | None = Field(
         default=None, description="The deadline of the fleet: a restore that begins late has less time."
     )
+    turn_at: Instant | None = Field(
+        default=None, description="When the fleet lets it begin: EC2 answers so many calls a second."
+    )
 
 
 class PassedOverSnapshot(Contract):

@@ -188,15 +188,18 @@ Span = tuple[float, float]
 """Of a volume that begins at once: seconds until it is its turn, and until it is at full speed."""
 
 
-def ends_of(restores: Sequence[Sequence[Span]], at_once: int) -> list[float]:
+def ends_of(
+    restores: Sequence[Sequence[Span]], at_once: int, earliest: Sequence[float] | None = None
+) -> list[float]:
     """When each restore has ended, in seconds, if they begin in this order and at most so many run at once.
 
     Each restore is given by its volumes. One that begins after a volume's turn does not wait for it again.
+    None begins before its `earliest`.
     """
     running: list[float] = []
     ends = []
-    for volumes in restores:
-        begins = heapq.heappop(running) if len(running) >= at_once else 0.0
+    for volumes, turn_at in zip(restores, earliest or [0.0] * len(restores), strict=True):
+        begins = max(turn_at, heapq.heappop(running)) if len(running) >= at_once else turn_at
         ends.append(max(max(begins, turn) + ready - turn for turn, ready in volumes))
         heapq.heappush(running, ends[-1])
     return ends

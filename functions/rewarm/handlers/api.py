@@ -144,6 +144,7 @@ def _ec2_ports() -> _Ec2Ports:
         executions=wiring.executions(),
         keeper=wiring.watching_keeper(),
         region=wiring.settings.region,
+        pace=wiring.pace(),
         most_in_stack=wiring.settings.limits.in_stack,
     )
 

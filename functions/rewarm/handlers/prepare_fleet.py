@@ -19,6 +19,7 @@ _PORTS = PrepareFleetPorts(
         quotas=wiring.quotas(),
         history=wiring.history(),
         artifacts=wiring.artifacts(),
+        pace=wiring.pace(),
         most_in_stack=wiring.settings.limits.in_stack,
     ),
     artifacts=wiring.artifacts(),

@@ -43,3 +43,6 @@ class Pace(Protocol):
 
     def due(self, calls: int, *, now: datetime) -> datetime:
         """Returns when so many calls may begin. Nobody else is given that time."""
+
+    def seconds_of(self, calls: int) -> float:
+        """Returns in how many seconds so many calls can be made."""

@@ -31,11 +31,12 @@ from rewarm.domain.plan.approval import ApprovalRule
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import MICRO_DOLLAR
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.prices import Prices
+from rewarm.ports.holds import Pace
 from rewarm.steps.fleet.requests import FleetRestore, parse_fleet_request, restores_of, source_of
 from rewarm.steps.fleet.sources import FleetSourcePorts, resolve_fleet
 from rewarm.steps.plan.plan_notes import few_notes
 from rewarm.steps.plan.planning import Case, PlanningPorts, gather, plan_briefly
+from rewarm.steps.select.admission import calls_of_restore, turns_of_fleet
 from rewarm.steps.select.selection import known_volumes, with_agent
 
 MOST_PLANNED_AT_ONCE = 1_000
@@ -49,6 +50,7 @@ class PlanFleetPorts(FleetSourcePorts, PlanningPorts):
     """The ports that the plan of a fleet needs."""
 
     artifacts: Artifacts
+    pace: Pace
     most_in_stack: int
     """How many restores of the stack may run at once."""
 
@@ -60,10 +62,14 @@ class PlannedRestore:
     restore: FleetRestore
     plans: Sequence[VolumePlan] = ()
     shares: Sequence[FleetShare] = ()
+    begins_seconds: float = 0.0
     problem: str | None = None
 
-    def to_item(self, trigger: Trigger, *, is_limited: bool) -> JsonObject:
+    def to_item(self, trigger: Trigger, turns_from: datetime | None, *, is_limited: bool) -> JsonObject:
         """As the Distributed Map reads it. A restore without a plan has no part of the fleet's budget."""
+        if turns_from is not None and self.plans:
+            turn_at = turns_from + timedelta(seconds=self.begins_seconds)
+            trigger = trigger.model_copy(update={"turn_at": turn_at})
         budgets = [plan.budget_usd for plan in self.plans if plan.budget_usd is not None]
         budget = sum(budgets, Decimal(0)).quantize(MICRO_DOLLAR, rounding=ROUND_DOWN) if is_limited else None
         shares = [share.to_json() for share in self.shares] or None
@@ -77,11 +83,22 @@ class FleetPlan:
     restores: Sequence[PlannedRestore]
     answer: FleetPlanResult
 
-    def to_items(self, trigger: Trigger) -> list[JsonObject]:
-        """As the Distributed Map reads them."""
+    def to_items(self, trigger: Trigger, pace: Pace, at_once: int, now: datetime) -> list[JsonObject]:
+        """As the Distributed Map reads them. Those that begin at once have their turns at EC2 in this order.
+
+        The others take theirs when they begin, as all do where somebody is asked to approve the plan.
+        """
         wanted = self.answer.request.objective
         is_limited = wanted.max_cost_usd is not None or wanted.approve_above_usd is not None
-        return [one.to_item(trigger, is_limited=is_limited) for one in self.restores]
+        first = [one for one in self.restores[:at_once] if one.plans]
+        calls = sum(calls_of_restore(len(one.plans)) for one in first)
+        summary = self.answer.summary
+        asks = summary is not None and summary.needs_approval is not None
+        turns_from = None if asks or not first else pace.due(calls, now=now)
+        return [
+            one.to_item(trigger, turns_from if number < at_once else None, is_limited=is_limited)
+            for number, one in enumerate(self.restores)
+        ]
 
 
 def plan_fleet(body: JsonObject, *, now: datetime, ports: PlanFleetPorts) -> FleetPlanResult:
@@ -127,7 +144,7 @@ def planned(
             found = [(one, volumes[one.restore_id]) for one in known]
             cases = _cases(request, found, ports, deadline_at, now)
             at_once = places_of_fleet(request, ports.most_in_stack)
-            course = _course(cases, found, at_once, rule, ports.prices, now)
+            course = _course(cases, found, at_once, rule, ports, now)
         except NoStrategyFitsError as error:
             if request.objective.max_cost_usd is not None or rule.above_usd is not None or rule.replaces:
                 raise
@@ -181,6 +198,8 @@ class _Course:
 
     restores: Sequence[tuple[FleetRestore, Sequence[VolumePlan]]]
     """In the order in which they begin."""
+    begins: Sequence[float]
+    """The turn of each at EC2, in seconds."""
     ends: Sequence[float]
     whole: PlannedVolumes
 
@@ -203,15 +222,16 @@ class _Course:
         sharers = Counter(_place(plan) for plan in everything if _is_fast(plan))
         read = _bytes_read(self.restores)
         found = []
-        for (restore, plans), end in zip(self.restores, self.ends, strict=True):
+        for (restore, plans), begins, end in zip(self.restores, self.begins, self.ends, strict=True):
             late = deadline_at is not None and now + timedelta(seconds=end) > deadline_at
             beside = [
                 size
                 for name, size in read.get(plans[0].volume.instance_id or "", ())
                 if name != restore.restore_id
             ]
-            shares = [_share(plan, sharers[_place(plan)], beside, now, is_late=late) for plan in plans]
-            found.append(PlannedRestore(restore, plans, shares))
+            turn = now + timedelta(seconds=begins)
+            shares = [_share(plan, sharers[_place(plan)], beside, turn, is_late=late) for plan in plans]
+            found.append(PlannedRestore(restore, plans, shares, begins))
         return found
 
 
@@ -237,7 +257,7 @@ def _bytes_read(
 
 
 def _share(
-    planned_volume: VolumePlan, sharers: int, beside: list[int], now: datetime, *, is_late: bool
+    planned_volume: VolumePlan, sharers: int, beside: list[int], turn: datetime, *, is_late: bool
 ) -> FleetShare:
     plan = planned_volume.plan
     is_fast = _is_fast(planned_volume)
@@ -246,7 +266,7 @@ def _share(
         initialization_rate_mib_s=plan.initialization_rate_mib_s,
         boost=plan.boost,
         start_at=plan.start_at,
-        ready_p90_at=now + timedelta(seconds=plan.ready_p90_seconds),
+        ready_p90_at=turn + timedelta(seconds=plan.ready_p90_seconds),
         deadline_missed=is_late or plan.deadline_missed,
         cost_usd=plan.cost_usd,
         sharers=sharers if is_fast else 1,
@@ -271,17 +291,17 @@ def _course(
     restores: Sequence[tuple[FleetRestore, Sequence[VolumeAssignment]]],
     at_once: int,
     rule: ApprovalRule,
-    prices: Prices,
+    ports: PlanFleetPorts,
     now: datetime,
 ) -> _Course:
     """The plan; made again with less time where restores that wait for each other would be late by it."""
-    book = prices.book(now=now)
+    book = ports.prices.book(now=now)
 
     def course(seconds: float | None) -> _Course:
         limited = [
             replace(case, objective=replace(case.objective, deadline_seconds=seconds)) for case in cases
         ]
-        return _in_order(restores, plan_briefly(limited, book, rule, now=now), at_once)
+        return _in_order(restores, plan_briefly(limited, book, rule, now=now), at_once, ports.pace)
 
     deadline = cases[0].objective.deadline_seconds
     best = course(deadline)
@@ -310,15 +330,26 @@ def _as_one(request: FleetRequest, restore: FleetRestore) -> RestoreRequest:
 
 
 def _in_order(
-    restores: Sequence[tuple[FleetRestore, Sequence[VolumeAssignment]]], whole: PlannedVolumes, at_once: int
+    restores: Sequence[tuple[FleetRestore, Sequence[VolumeAssignment]]],
+    whole: PlannedVolumes,
+    at_once: int,
+    pace: Pace,
 ) -> _Course:
-    """Where not all can begin at once, those whose turn is first begin first, else in the request's order."""
+    """Who holds the rate that others wait for begins first, and who takes long before who does not.
+
+    Where not all can begin at once, those whose turn for the rate is first begin first.
+    """
     plans = iter(whole.plans)
     found = [(restore, [next(plans) for _ in volumes]) for restore, volumes in restores]
-    if len(found) > at_once:
-        found.sort(key=lambda one: min(map(_turn, one[1])))
+    few = len(found) <= at_once
+    found.sort(key=lambda one: min(_urgency(plan) if few else (False, _turn(plan), 0.0) for plan in one[1]))
+    begins = turns_of_fleet([len(plans) for _, plans in found], pace)
     spans = [[(_turn(plan), _ready(plan)) for plan in plans] for _, plans in found]
-    return _Course(found, ends_of(spans, at_once), whole)
+    return _Course(found, begins, ends_of(spans, at_once, begins), whole)
+
+
+def _urgency(plan: VolumePlan) -> tuple[bool, float, float]:
+    return plan.plan.strategy is not Strategy.PROVISIONED_RATE, _turn(plan), -_ready(plan)
 
 
 def _turn(plan: VolumePlan) -> float:

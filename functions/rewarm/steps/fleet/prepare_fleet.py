@@ -72,7 +72,8 @@ def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> Prepare
             approved_usd=event.approved.usd if event.approved else None,
         )
         ports.artifacts.put_json(fleet_plan_key(fleet_id, event.run), plan.answer.to_json())
-        items = plan.to_items(trigger_of(fleet_id, deadline_at))
+        at_once = places_of_fleet(request, ports.planning.most_in_stack)
+        items = plan.to_items(trigger_of(fleet_id, deadline_at), ports.planning.pace, at_once, event.now)
         ports.artifacts.put_json(fleet_items_key(fleet_id, event.run), items)
         volumes = [*kept, *(volume for restore in restores for volume in restore.volumes)]
         keep_volumes(fleet_id, event.run, volumes, ports.artifacts)

@@ -34,7 +34,7 @@ def choose_strategy(
     """Plans each volume, stores the plans, and returns their key and summary. Raises NoStrategyFitsError."""
     volumes = read_volumes(event.volumes_key, ports.artifacts)
     turns = [event.now for _ in volumes]
-    if not event.request.dry_run:
+    if not event.request.dry_run and event.turn_at is None:
         turns = turn_of_volumes(len(volumes), ports.pace, event.now)
     now = max(turns)
     book = ports.prices.book(now=now)

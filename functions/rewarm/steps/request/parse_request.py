@@ -74,7 +74,9 @@ def parse_request(
     except TooManyRestoresError as error:
         table.update(event.restore_id, {"waiting": str(error)})
         raise
-    turn = event.now if request.dry_run else turn_of_restore(ports.pace, event.now)
+    turn = trigger.turn_at
+    if turn is None:
+        turn = event.now if request.dry_run else turn_of_restore(ports.pace, event.now)
     return ParseRequestResult(
         outcome="accepted",
         request=request,

@@ -12,11 +12,12 @@ given a time, and waits in the state machine, where waiting costs nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import accumulate
 
 from rewarm.contracts import RestoreRequest, VolumeAssignment
 from rewarm.domain.errors import (
@@ -39,10 +40,10 @@ MOST_ROUNDS = 10
 MOST_CHECKED = 10
 """So many of the oldest restores are looked at where the stack is full; the sweeper looks at all."""
 
-CALLS_OF_RESTORE = 5
-"""Describe calls up to the plan: snapshot, source volume, instance, fast snapshot restore, quotas."""
-CALLS_OF_VOLUME = 4
-"""Describe calls of a volume from CreateVolume to the end; one that EBS loads makes more, a minute apart."""
+CALLS_OF_RESTORE = 3
+"""Describe calls up to the plan: snapshot, source volume, instance or fast snapshot restore."""
+CALLS_OF_VOLUME = 3
+"""Describe calls of a volume in its first minute: available, attached, its status. Later ones are spread."""
 WORTH_TELLING_SECONDS = 30
 
 
@@ -181,6 +182,17 @@ def turn_of_restore(pace: Pace, now: datetime) -> datetime:
 def turn_of_volumes(count: int, pace: Pace, now: datetime) -> list[datetime]:
     """When each of the volumes may be begun, in their order."""
     return [pace.due(CALLS_OF_VOLUME, now=now) for _ in range(count)]
+
+
+def turns_of_fleet(volume_counts: Sequence[int], pace: Pace) -> list[float]:
+    """After how many seconds each restore of a fleet may begin with all its volumes, in this order."""
+    seconds = [pace.seconds_of(calls_of_restore(count)) for count in volume_counts]
+    return [0.0, *accumulate(seconds)][: len(seconds)]
+
+
+def calls_of_restore(volume_count: int) -> int:
+    """Describe calls of a restore with all its volumes."""
+    return CALLS_OF_RESTORE + volume_count * CALLS_OF_VOLUME
 
 
 def seconds_until(instant: datetime | None, now: datetime) -> int:

@@ -42,6 +42,7 @@ class Fleet:
         self.items: list[dict] = []
         self.parts = parts
         self.most_in_stack = most_in_stack
+        self.pace = FakePace()
 
     def add(self, size_gib: int, instance_id: str | None = None, *, same: bool = False) -> None:
         """One volume, to the instance or the zone; of the snapshot before, or of one of its own."""
@@ -57,7 +58,13 @@ class Fleet:
         self.items.append({"source": {"snapshotId": name}, "target": target})
 
     def ports(self) -> PlanFleetPorts:
-        return wired(PlanFleetPorts, self.world, region="ap-northeast-1", most_in_stack=self.most_in_stack)
+        return wired(
+            PlanFleetPorts,
+            self.world,
+            region="ap-northeast-1",
+            most_in_stack=self.most_in_stack,
+            pace=self.pace,
+        )
 
     @property
     def request(self) -> dict:
@@ -74,6 +81,9 @@ class Fleet:
         deadline_at = None if minutes is None else at(minutes)
         return planned(request, restores, self.ports(), deadline_at=deadline_at, now=NOW)
 
+    def restore_items(self, plan: FleetPlan) -> list[dict]:
+        return plan.to_items(TRIGGER, self.pace, self.most_in_stack, NOW)
+
     def restore(self, item: dict, *, now: datetime = NOW) -> tuple[list[VolumePlan], list[str]]:
         """What a restore of the fleet makes of its item, and its notes."""
         request = parse_restore_request(item["input"]["request"])
@@ -89,14 +99,14 @@ class Fleet:
             deadline_at=None if minutes is None else at(minutes),
             volumes_key=write_volumes(item["restoreId"], volumes, self.world.artifacts),
             fleet_shares=item["input"]["fleetShares"],
+            turn_at=item["input"]["trigger"]["turnAt"],
         )
         result = choose_strategy(event, wired(ChooseStrategyPorts, self.world, pace=FakePace()))
         return result.plans, result.summary.notes
 
     def restores(self, plan: FleetPlan) -> list[VolumePlan]:
         """All of them at the start."""
-        items = plan.to_items(TRIGGER)
-        return [volume for item in items for volume in self.restore(item)[0]]
+        return [volume for item in self.restore_items(plan) for volume in self.restore(item)[0]]
 
 
 def drawn(seed: int) -> Fleet:
@@ -156,7 +166,7 @@ def test_restores_to_zones_share_the_regions_rate_which_each_alone_would_take_wh
     plan = fleet.plan()
     assert not plan.answer.summary.deadline_missed
     assert rate_at_its_highest(fleet.restores(plan)) <= 300
-    alone = [{**item, "input": {**item["input"], "fleetShares": None}} for item in plan.to_items(TRIGGER)]
+    alone = [{**item, "input": {**item["input"], "fleetShares": None}} for item in fleet.restore_items(plan)]
     assert rate_at_its_highest([one for item in alone for one in fleet.restore(item)[0]]) > 300
 
 
@@ -181,7 +191,7 @@ def test_the_budget_of_the_fleet_is_parted_among_its_restores_and_never_passed()
     for _ in range(3):
         fleet.add(200)
     plan = fleet.plan()
-    items = plan.to_items(TRIGGER)
+    items = fleet.restore_items(plan)
     budgets = [Decimal(str(item["input"]["request"]["objective"]["maxCostUsd"])) for item in items]
     assert sum(budgets) <= 1
     assert all(budget >= 0 for budget in budgets)
@@ -206,7 +216,7 @@ def test_without_a_budget_a_strategy_that_one_volume_cannot_have_leaves_each_res
     (left,) = plan.answer.unplanned
     assert left.volume_count == 2
     assert "at most 16,384 GiB" in left.reason
-    assert [item["input"]["fleetShares"] for item in plan.to_items(TRIGGER)] == [
+    assert [item["input"]["fleetShares"] for item in fleet.restore_items(plan)] == [
         None,
         None,
     ]
@@ -220,7 +230,7 @@ def test_a_restore_whose_snapshot_is_gone_has_no_part_of_plan_and_budget():
     del fleet.world.snapshots.snapshots[gone]
     plan = fleet.plan()
     assert [(one.volume_count, one.reason) for one in plan.answer.unplanned] == [(1, f"EC2 shows no {gone}")]
-    known, left_out = plan.to_items(TRIGGER)
+    known, left_out = fleet.restore_items(plan)
     assert left_out["input"]["fleetShares"] is None
     budgets = [Decimal(one["input"]["request"]["objective"]["maxCostUsd"]) for one in (known, left_out)]
     assert budgets[0] > budgets[1] == 0
@@ -229,7 +239,7 @@ def test_a_restore_whose_snapshot_is_gone_has_no_part_of_plan_and_budget():
 def test_a_restore_whose_part_is_too_late_by_now_plans_on_its_own_and_says_so():
     fleet = Fleet(objective={"readyWithinMinutes": 70})
     fleet.add(200)
-    (item,) = fleet.plan().to_items(TRIGGER)
+    (item,) = fleet.restore_items(fleet.plan())
     plans, notes = fleet.restore(item)
     assert notes[0] == "It is a part of the fleet's plan."
     later, notes = fleet.restore(item, now=at(40))
@@ -240,7 +250,7 @@ def test_a_restore_whose_part_is_too_late_by_now_plans_on_its_own_and_says_so():
 def test_a_restore_does_not_take_a_rate_that_others_hold_by_now():
     fleet = Fleet(objective={"readyWithinMinutes": 70})
     fleet.add(200)
-    (item,) = fleet.plan().to_items(TRIGGER)
+    (item,) = fleet.restore_items(fleet.plan())
     fleet.world.quotas.quotas = replace(QUOTAS, initialization_rate_mib_s=0)
     plans, notes = fleet.restore(item)
     assert "the Region's quota leaves 0 MiB/s" in notes[0]
@@ -271,6 +281,33 @@ def test_says_that_the_fleet_will_be_late_where_too_few_run_at_once():
 def test_the_first_restores_are_those_whose_turn_is_first():
     assert ends_of([[(0.0, 10.0)], [(0.0, 20.0)], [(15.0, 30.0)]], 2) == [10.0, 20.0, 30.0]
     assert ends_of([[(0.0, 10.0)], [(5.0, 12.0)]], 1) == [10.0, 17.0]
+    assert ends_of([[(0.0, 10.0)], [(5.0, 12.0)]], 2, [0.0, 20.0]) == [10.0, 27.0]
+
+
+def test_who_holds_the_rate_begins_first_and_who_takes_long_before_who_does_not():
+    fleet = Fleet(objective={"readyWithinMinutes": 80})
+    fleet.world.quotas.quotas = replace(QUOTAS, fast_snapshot_restores=0)
+    for size_gib, instance_id in ((10, "i-00000001"), (300, "i-00000002"), (10, None), (200, None)):
+        fleet.add(size_gib, instance_id)
+    names = [one["source"]["snapshotId"] for one in fleet.items]
+    begins = [names.index(one.plans[0].volume.snapshot_id) for one in fleet.plan().restores]
+    assert begins == [3, 2, 1, 0]
+
+
+def test_the_promise_of_a_restore_counts_from_its_turn_at_ec2():
+    fleet = Fleet()
+    for number in range(3):
+        fleet.add(10, f"i-{number:08x}")
+    at_once = fleet.plan()
+    fleet.pace = FakePace(seconds_a_call=10)
+    in_turn = fleet.plan()
+    assert [one.begins_seconds for one in in_turn.restores] == [0, 60, 120]
+    waited = [
+        (later.ready_p90_at - sooner.ready_p90_at).total_seconds()
+        for later, sooner in zip(in_turn.answer.volumes, at_once.answer.volumes, strict=True)
+    ]
+    assert waited == [0, 60, 120]
+    assert in_turn.answer.summary.ready_p90_at - at_once.answer.summary.ready_p90_at == timedelta(minutes=2)
 
 
 def test_calls_do_not_grow_with_the_volumes(monkeypatch):

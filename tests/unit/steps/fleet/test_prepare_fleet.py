@@ -14,6 +14,7 @@ from rewarm.steps.fleet.progress import kept_volumes
 from rewarm.steps.fleet.report_fleet import ReportFleetPorts, report_fleet
 from rewarm.steps.record.bucket import fleet_items_key, fleet_request_key
 from tests.support.builders import INSTANCE_ID, NOW, SNAPSHOT_ID, ZONE, World, at
+from tests.support.holds import FakePace
 from tests.support.wired import wired
 
 FLEET_ID = "fleet-0123456789abcdef"
@@ -28,12 +29,18 @@ def world(*items, **parts):
     return world
 
 
-def prepare(world, run=1, most_in_stack=2_000, approved=None, now=NOW):
+def prepare(world, run=1, most_in_stack=2_000, approved=None, now=NOW, pace=None):
     event = PrepareFleetEvent(restore_id=FLEET_ID, now=now, run=run, started_at=NOW, approved=approved)
     ports = wired(
         PrepareFleetPorts,
         world,
-        planning=wired(PlanFleetPorts, world, region="ap-northeast-1", most_in_stack=most_in_stack),
+        planning=wired(
+            PlanFleetPorts,
+            world,
+            region="ap-northeast-1",
+            most_in_stack=most_in_stack,
+            pace=pace or FakePace(),
+        ),
         bucket="artifacts",
     )
     return prepare_fleet(event, ports)
@@ -70,6 +77,20 @@ def test_the_deadline_of_the_fleet_is_that_of_every_restore():
     assert prepare(one).to_json()["deadlineAt"] == "2026-11-21T04:00:00Z"
     assert items(one)[0]["input"]["trigger"]["deadlineAt"] == "2026-11-21T04:00:00Z"
     assert one.table.get(FLEET_ID)["deadlineAt"] == "2026-11-21T04:00:00Z"
+
+
+def test_those_that_run_at_once_have_their_turns_at_ec2_and_the_others_take_theirs_later():
+    one, pace = world(TO_ZONE, TO_ZONE, TO_ZONE, maxConcurrency=2), FakePace(seconds_a_call=1)
+    prepare(one, pace=pace)
+    turns = [item["input"]["trigger"]["turnAt"] for item in items(one)]
+    assert turns == ["2026-11-21T03:00:00Z", "2026-11-21T03:00:06Z", None]
+    assert pace.given == 12
+
+
+def test_where_somebody_is_asked_first_no_turn_is_taken():
+    one, pace = world(TO_ZONE, objective={"approveAboveUsd": 0}), FakePace(seconds_a_call=1)
+    assert prepare(one, pace=pace).question is not None
+    assert (items(one)[0]["input"]["trigger"]["turnAt"], pace.given) == (None, 0)
 
 
 def test_a_second_try_writes_nothing_new():

@@ -37,7 +37,9 @@ from tests.support.wired import wired
 CALIBRATION = Path("events/calibration.json")
 
 
-def choose(world, body=None, *, volumes=None, minutes=None, pace=None, approved=None, **objective):
+def choose(
+    world, body=None, *, volumes=None, minutes=None, pace=None, turn_at=None, approved=None, **objective
+):
     event = ChooseStrategyEvent(
         restore_id=RESTORE_ID,
         now=NOW,
@@ -45,6 +47,7 @@ def choose(world, body=None, *, volumes=None, minutes=None, pace=None, approved=
         deadline_at=at(minutes) if minutes else None,
         volumes_key=write_volumes(RESTORE_ID, volumes or [assignment()], world.artifacts),
         approved=approved,
+        turn_at=turn_at,
     )
     return choose_strategy(event, wired(ChooseStrategyPorts, world, pace=pace or FakePace()))
 
@@ -246,6 +249,21 @@ class TestChooseStrategy:
         )
         result = choose_strategy(event, wired(ChooseStrategyPorts, world, pace=FakePace()))
         assert result.plans[0].plan.ready_p50_seconds >= 40 * 1024 / 10
+
+
+class TestTurns:
+    VOLUMES = (zone_assignment(index=0), zone_assignment(index=1))
+
+    def test_each_volume_begins_when_ec2_can_answer_it(self):
+        pace = FakePace(seconds_a_call=10)
+        plans = choose(World(), TO_ZONE, volumes=[*self.VOLUMES], pace=pace).plans
+        assert [one.starts_at for one in plans] == [at(0), at(0.5)]
+
+    def test_the_turn_of_a_fleet_is_that_of_its_volumes(self):
+        pace = FakePace(seconds_a_call=10)
+        plans = choose(World(), TO_ZONE, volumes=[*self.VOLUMES], pace=pace, turn_at=at(-0.1)).plans
+        assert [one.starts_at for one in plans] == [NOW, NOW]
+        assert pace.given == 0
 
 
 class TestApproval:

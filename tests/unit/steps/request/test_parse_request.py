@@ -350,6 +350,13 @@ class TestTurns:
         ]
         assert waits == [0, 1, 1]
 
+    def test_a_restore_of_a_fleet_has_the_turn_that_the_fleet_took_for_it(self):
+        pace = FakePace(seconds_a_call=100)
+        trigger = {"kind": "fleet", "fleetId": "fleet-1", "turnAt": at(2).isoformat()}
+        told = event({"request": TO_ZONE, "trigger": trigger})
+        assert parse(told, World().table, pace=pace).wait_seconds == 114
+        assert pace.given == 0
+
     def test_a_plan_waits_for_nobody(self):
         pace = FakePace(seconds_a_call=100)
         pace.due(1, now=NOW)
