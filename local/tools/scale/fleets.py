@@ -8,7 +8,7 @@ machines are the stack's own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,7 +23,8 @@ MOST_TIMES_THE_CALLS = 1.1
 PER_INSTANCE, OF_THEM_TO_ZONE = 10, (4, 9)
 SIZES_GIB = (8, 16, 32)
 DEADLINE_MINUTES = 60
-RATE_QUOTA_MIB_S = 5_000
+RATE_QUOTA_MIB_S, CHEAPEST_RATE_MIB_S = 5_000, 100
+LOADED_AT_ONCE = RATE_QUOTA_MIB_S // CHEAPEST_RATE_MIB_S
 MOST_SECONDS = 864_000.0
 """Virtual; a fleet that takes longer is stuck."""
 NO_MUTATION = ("Describe", "Get", "List")
@@ -37,6 +38,9 @@ class Fleet:
     restores: int
     ready: int
     makespan_seconds: float
+    """From the start of the fleet's execution until its last volume is ready."""
+    ended_seconds: float
+    """Until the execution has ended, which confirms by CloudWatch what is ready."""
     bounds_seconds: dict[str, float]
     """By the limit that each comes from."""
     calls: dict[str, float]
@@ -70,7 +74,7 @@ class Fleet:
 
 
 def fleet(count: int, *, alone: Fleet | None = None, seed: int = 1) -> Fleet:
-    """Restore a fleet of so many volumes; `alone` is the smallest one, whose restores nobody disturbs."""
+    """Restore a fleet of so many volumes; `alone` is the smallest one, whose volumes nobody disturbs."""
     with FastLab(seed, RegionSettings(throttling=True)) as lab:
         items = _items(lab, count)
         request = {"source": {"items": items}, "objective": {"readyWithinMinutes": DEADLINE_MINUTES}}
@@ -83,12 +87,17 @@ def fleet(count: int, *, alone: Fleet | None = None, seed: int = 1) -> Fleet:
         lab.finish(execution, most_seconds=MOST_SECONDS)
         _, record = lab.api("GET", f"/fleets/{answer['fleetId']}")
         restores = lab.executions("RestoreStateMachine")
+        ready_after = sorted(
+            ((one.stopped or 0.0) - execution.started, one.input["plan"]["strategy"])
+            for one in lab.executions("RestoreVolumeStateMachine")
+        )
         return Fleet(
             volumes=count,
             restores=len(restores),
             ready=record["progress"]["counts"].get("ready", 0),
-            makespan_seconds=round((execution.stopped or 0.0) - execution.started, 1),
-            bounds_seconds=_bounds(lab, count, alone),
+            makespan_seconds=round(ready_after[-1][0], 1),
+            ended_seconds=round((execution.stopped or 0.0) - execution.started, 1),
+            bounds_seconds=_bounds(lab, count, alone.bounds_seconds if alone else _undisturbed(ready_after)),
             calls=_calls(lab, count),
             states=round(sum(len(one.visits) for one in lab.states.executions.values()) / count, 1),
         )
@@ -107,23 +116,38 @@ def _items(lab: FastLab, count: int) -> list[dict[str, Any]]:
     return items
 
 
-def _bounds(lab: FastLab, count: int, alone: Fleet | None) -> dict[str, float]:
-    """The last volume that a limit lets begin still needs what the shortest restore needs alone."""
-    lasted = sorted((one.stopped or 0.0) - one.started for one in lab.executions("RestoreStateMachine"))
-    shortest = alone.bounds_seconds["shortest restore"] if alone else lasted[0]
+def _undisturbed(ready_after: Sequence[tuple[float, str]]) -> dict[str, float]:
+    """Seconds that a volume needs alone, from those of the smallest fleet."""
+    rates = (seconds for seconds, strategy in ready_after if strategy == "provisioned-rate")
+    shortest, longest = ready_after[0][0], ready_after[-1][0]
+    return {"shortest volume": shortest, "longest volume": longest, "initialization rate": min(rates)}
+
+
+def _bounds(lab: FastLab, count: int, alone: Mapping[str, float]) -> dict[str, float]:
+    """The last volume that a limit lets begin still needs what such a volume needs alone."""
     asked = Counter[str]()
     for (_, service, operation), number in lab.calls.items():
         if service == "ec2":
             asked[operation if operation == "CreateVolume" else _kind(operation)] += number
-    data = sum(SIZES_GIB[n % 3] * 512 for n in range(count) if n % PER_INSTANCE in OF_THEM_TO_ZONE)
+    shortest, longest = alone["shortest volume"], alone["longest volume"]
     return {
-        "shortest restore": round(shortest, 1),
-        "longest restore": round(alone.bounds_seconds["longest restore"] if alone else lasted[-1], 1),
-        "initialization rate": round(data / RATE_QUOTA_MIB_S, 1),
+        "shortest volume": round(shortest, 1),
+        "longest volume": round(longest, 1),
+        "initialization rate": round(_wait_for_rate(count) + alone["initialization rate"], 1),
         "CreateVolume requests": round(_wait(CREATE_VOLUME, count) + shortest, 1),
         "other requests that change": round(_wait(MUTATING, asked["mutating"]), 1),
         "describe requests": round(_wait(DESCRIBE, asked["Describe"]), 1),
     }
+
+
+def _wait_for_rate(count: int) -> float:
+    """Until the last volume of a zone has its turn: at the cheapest rate, which is in time, for each of them.
+
+    All but those that are still loaded then, the largest at best, have had the whole of the Region's rate.
+    """
+    data_mib = sorted(SIZES_GIB[n % 3] * 512 for n in range(count) if n % PER_INSTANCE in OF_THEM_TO_ZONE)
+    before = data_mib[:-LOADED_AT_ONCE]
+    return max(sum(before) / RATE_QUOTA_MIB_S, min(before) / CHEAPEST_RATE_MIB_S) if before else 0.0
 
 
 def _kind(operation: str) -> str:
@@ -159,5 +183,5 @@ def problems(found: Fleet, smallest: Fleet) -> list[str]:
 
 
 def ordered(counts: Sequence[int]) -> list[int]:
-    """Ascending, with the smallest fleet, in which nobody disturbs a restore."""
+    """Ascending, with the smallest fleet, in which nobody disturbs a volume."""
     return sorted({PER_INSTANCE, *counts})
