@@ -19,6 +19,7 @@ MACHINES = {
     "RestoreStateMachine": ROOT / "statemachine/restore.asl.yaml",
     "RestoreVolumeStateMachine": ROOT / "statemachine/restore_volume.asl.yaml",
     "FleetStateMachine": ROOT / "statemachine/fleet.asl.yaml",
+    "CopyBlocksStateMachine": ROOT / "statemachine/copy_blocks.asl.yaml",
     "ChangePerformanceStateMachine": ROOT / "statemachine/change_performance.asl.yaml",
 }
 

@@ -1,10 +1,10 @@
 """The JSON that crosses borders: the request, what each step is sent and what it answers."""
 
 from rewarm.contracts.copying import (
-    CopyBlocksResult,
     CopyShardEvent,
     CopyShardResult,
     JoinPartsEvent,
+    JoinPartsResult,
     ListBlocksEvent,
     ListBlocksResult,
 )
@@ -144,7 +144,6 @@ __all__ = [
     "ConfirmReadinessResult",
     "Confirmation",
     "CopiedSnapshot",
-    "CopyBlocksResult",
     "CopyShardEvent",
     "CopyShardResult",
     "CostPart",
@@ -160,6 +159,7 @@ __all__ = [
     "HistogramBin",
     "InitializationSignals",
     "JoinPartsEvent",
+    "JoinPartsResult",
     "KeepResultEvent",
     "KeepResultResult",
     "LatencyMs",

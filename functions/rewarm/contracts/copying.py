@@ -111,8 +111,8 @@ class JoinPartsEvent(StepEvent):
     """Whether the execution was redriven after the Map was over."""
 
 
-class CopyBlocksResult(Contract):
-    """The output of the execution."""
+class JoinPartsResult(Contract):
+    """What the manifest has: the output of the execution."""
 
     manifest_key: str
     """Of the first part."""

@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic.alias_generators import to_camel
 
 from rewarm.contracts.base import Contract, Instant, StepEvent
-from rewarm.contracts.copying import CopyBlocksResult, Delta
+from rewarm.contracts.copying import Delta, JoinPartsResult
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult, WaitSeconds
 from rewarm.contracts.values import Failure, Plan, VolumeAssignment
@@ -70,7 +70,7 @@ class BlockCounts(Contract):
     list_calls: int = 0
     seconds: float = 0.0
 
-    def plus(self, copied: CopyBlocksResult) -> BlockCounts:
+    def plus(self, copied: JoinPartsResult) -> BlockCounts:
         """With one more part of the manifest."""
         return BlockCounts(**{name: value + getattr(copied, name) for name, value in self})
 
@@ -112,7 +112,7 @@ class RewindEvent(StepEvent):
     plan: Plan
     volume_id: str | None = Field(default=None, description="The empty volume of direct-write.")
     pending: RewindResult | None = None
-    copied: CopyBlocksResult | None = None
+    copied: JoinPartsResult | None = None
     failure: Failure | None = Field(default=None, description="Why the blocks could not be copied.")
 
     @property

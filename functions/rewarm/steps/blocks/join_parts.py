@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rewarm.contracts.copying import CopyBlocksResult, JoinPartsEvent, ShardFailure
+from rewarm.contracts.copying import JoinPartsEvent, JoinPartsResult, ShardFailure
 from rewarm.domain.errors import TEMPORARY, PartMissingError, ShardFailedError
 from rewarm.domain.units import count_text
 from rewarm.domain.words.failures import explain
@@ -28,7 +28,7 @@ class JoinPartsPorts:
     packs: PackStore
 
 
-def join_parts(event: JoinPartsEvent, ports: JoinPartsPorts) -> CopyBlocksResult:
+def join_parts(event: JoinPartsEvent, ports: JoinPartsPorts) -> JoinPartsResult:
     """Raises ShardFailedError, and PartMissingError after a redrive."""
     delta, listed = event.delta, event.listed
     numbers = range(delta.first_part, delta.first_part + listed.shards)
@@ -45,7 +45,7 @@ def join_parts(event: JoinPartsEvent, ports: JoinPartsPorts) -> CopyBlocksResult
         if event.redriven:
             raise PartMissingError(f"{parts} are still to be made")
         raise ShardFailedError(f"{parts} could not be made: {_why(event, missing, ports)}")
-    return CopyBlocksResult(
+    return JoinPartsResult(
         manifest_key=part_key(event.restore_id, delta.index, delta.first_part),
         next_part=listed.next_part,
         blocks=listed.blocks,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from rewarm.contracts import CopyBlocksResult, RewindEvent, RewindResult
+from rewarm.contracts import JoinPartsResult, RewindEvent, RewindResult
 from rewarm.contracts.values import Failure
 from rewarm.domain.errors import (
     AgentFailedError,
@@ -27,7 +27,7 @@ from tests.support.fakes import FakeEvidence
 from tests.support.replacing import OLD, STACK, ReplacingWorld
 
 NEWEST = "snap-0000000000000dddd"
-COPIED = CopyBlocksResult(
+COPIED = JoinPartsResult(
     manifest_key="m",
     next_part=3,
     blocks=40,
@@ -62,7 +62,7 @@ class Rewinding(ReplacingWorld):
             stack_name=STACK,
         )
 
-    def go(self, copied: CopyBlocksResult | None = None, failure: Failure | None = None) -> RewindResult:
+    def go(self, copied: JoinPartsResult | None = None, failure: Failure | None = None) -> RewindResult:
         """One look."""
         self.minute += 0.1
         target = {"instanceId": assignment().instance_id, "mode": "rewind", "unmount": self.unmount or None}

@@ -1,0 +1,110 @@
+"""The block list is cut into shards, and the manifest's end is written before its packs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rewarm.contracts import ListBlocksEvent, ListBlocksResult
+from rewarm.domain.blocks.changed import ChangedBlock
+from rewarm.domain.blocks.shards import FEWEST_BLOCKS, ListedRange, ReadRates
+from rewarm.steps.blocks.list_blocks import ListBlocksPorts, list_blocks
+from tests.support.builders import World
+from tests.support.step_events import DELTA, NOW
+
+AGAINST, EARLIER = DELTA["against"], "snap-0123456789abcdef2"
+FOLDER = "deltas/restore-1/0"
+
+
+class FakeLists:
+    """Port BlockLists: blocks by the snapshot against which they are listed; without a token, zeros."""
+
+    def __init__(self, changed: dict[str | None, dict[int, str | None]], written: Iterable[int] = ()) -> None:
+        self._changed, self._written = changed, sorted(written)
+
+    def rates(self, region: str) -> ReadRates:
+        assert region == "us-east-1"
+        return ReadRates(snapshot_per_second=500, account_per_second=2_000)
+
+    def listed(self, _snapshot_id: str, *, against: str | None, **_place: Any) -> Iterator[ListedRange]:
+        for index, token in sorted(self._changed[against].items()):
+            yield ListedRange([ChangedBlock(index, token, None)], 1)
+
+    def some(self, _snapshot_id: str, *, start_block: int, **_place: Any) -> list[ChangedBlock]:
+        return [ChangedBlock(one, f"t{one}", None) for one in self._written if one >= start_block][:100]
+
+
+class FakePacks:
+    """Port PackStore: texts only."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, list[Any]] = {}
+
+    def put_text(self, key: str, lines: Iterable[str]) -> None:
+        self.texts[key] = [json.loads(line) for line in "".join(lines).splitlines()]
+
+
+def listed(lists: FakeLists, **changes: Any) -> tuple[ListBlocksResult, dict[str, list[Any]], World]:
+    delta = {**DELTA, "samples": 0, **changes}
+    event = ListBlocksEvent.model_validate({"restore_id": "restore-1", "now": NOW, "delta": delta})
+    world, packs = World(), FakePacks()
+    ports: Any = {"lists": lists, "packs": packs, "artifacts": world.artifacts, "table": world.table}
+    return (
+        list_blocks(event, ListBlocksPorts(**ports, bucket="artifacts", region="us-east-1")),
+        packs.texts,
+        world,
+    )
+
+
+def tokens(*indexes: int) -> dict[int, str | None]:
+    return {index: f"t{index}" for index in indexes}
+
+
+def test_what_differs_is_a_shard_a_line_and_zeros_are_in_the_manifests_end() -> None:
+    changed = {**tokens(*range(FEWEST_BLOCKS + 1)), 500: None, 501: None}
+    found, texts, world = listed(FakeLists({AGAINST: changed}))
+    shards = texts[found.items_key]
+    assert [(one["part"], len(one["blocks"]), one["samples"]) for one in shards] == [
+        (0, 64, False),
+        (1, 1, False),
+    ]
+    assert (found.blocks, found.zeros, found.shards, found.next_part) == (67, 2, 2, 3)
+    head, zeros, end = texts[f"{FOLDER}/part-000002"]
+    assert (head["blocksTotal"], zeros, end["next"]) == (67, {"zeros": 500, "count": 2}, None)
+    assert found.rates.snapshot_per_second == 500
+    assert found.list_calls == 67
+    noted = world.table.records["restore-1"]["copying0"]
+    assert noted == {"firstPart": 0, "shards": 2, "blocks": 65, "startedAt": "2026-11-21T03:05:00Z"}
+
+
+def test_blocks_of_the_parts_before_are_left_out_and_the_manifest_counts_them() -> None:
+    lists = FakeLists({AGAINST: tokens(1, 2, 3, 4), EARLIER: tokens(2, 4, 9)})
+    found, texts, _ = listed(lists, without=[EARLIER], firstPart=5)
+    (shard,) = texts[found.items_key]
+    assert (shard["part"], [index for index, _ in shard["blocks"]]) == (5, [1, 3])
+    assert (found.blocks, found.blocks_total, found.next_part) == (2, 5, 7)
+
+
+def test_a_manifest_that_goes_on_names_the_next_part() -> None:
+    found, texts, _ = listed(FakeLists({AGAINST: tokens(1)}), goesOn=True)
+    assert "part-000002" in texts[f"{FOLDER}/part-000001"][-1]["next"]
+    assert found.next_part == 2
+
+
+def test_samples_are_blocks_that_are_in_no_list() -> None:
+    lists = FakeLists({AGAINST: tokens(0, 1, 2)}, written=range(40))
+    found, texts, _ = listed(lists, samples=16)
+    changed, sampled = texts[found.items_key]
+    assert (changed["samples"], sampled["samples"], sampled["part"]) == (False, True, 1)
+    indexes = [index for index, _ in sampled["blocks"]]
+    assert len(indexes) == found.samples > 0
+    assert not {*indexes} & {0, 1, 2}
+    assert found.blocks == 3
+
+
+def test_where_nothing_differs_the_manifest_is_its_end() -> None:
+    found, texts, _ = listed(FakeLists({AGAINST: {}}))
+    assert (texts[found.items_key], found.shards, found.blocks) == ([], 0, 0)
+    head, end = texts[f"{FOLDER}/part-000000"]
+    assert (head["blocksTotal"], end["next"]) == (0, None)
