@@ -57,6 +57,7 @@ class Scheduler:
         self._agenda: list[tuple[float, float, int, Work]] = []
         self._count = 0
         self._fibers: set[Fiber] = set()
+        self._processes: set[Process] = set()
         self.current: Fiber | None = None
 
     @property
@@ -95,6 +96,8 @@ class Scheduler:
     def start(self, steps: Steps) -> Process:
         """Begin a process now."""
         process = Process(self, steps)
+        self._processes.add(process)
+        process.result.listen(lambda _: self._processes.discard(process))
         self.at(self.now, lambda: process.advance(None))
         return process
 
@@ -107,6 +110,8 @@ class Scheduler:
 
     def close(self) -> None:
         """End every process and every fiber."""
+        for process in list(self._processes):
+            process.stop()
         self._agenda.clear()
         for fiber in list(self._fibers):
             fiber.kill()

@@ -81,6 +81,21 @@ class TestTime:
         assert (fiber.result.value, scheduler.now, went_on) == ("too late", 60, [])
         scheduler.close()
 
+    def test_what_still_runs_ends_with_its_lab_and_not_in_the_next_one(self):
+        scheduler, ended = Scheduler(ManualClock(0), random.Random(1)), []
+
+        def waiting(name):
+            try:
+                yield scheduler.sleep(60)
+            finally:
+                ended.append(name)
+
+        processes = [scheduler.start(waiting(name)) for name in "ab"]
+        scheduler.step()
+        scheduler.step()
+        scheduler.close()
+        assert (sorted(ended), [one.result.done for one in processes]) == (["a", "b"], [True, True])
+
 
 def machine(states, **top):
     return Machine(
