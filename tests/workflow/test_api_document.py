@@ -108,6 +108,8 @@ def unthrottled(user: RestoreUser) -> RestoreUser:
     return user
 
 
+# Threads of the lab in this process may use the module `random` while Hypothesis draws; it takes that for ours.
+@pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies")
 @pytest.mark.hypothesis
 @pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=lambda value: value)
 def test_every_answer_is_documented(
