@@ -108,7 +108,7 @@ def unthrottled(user: RestoreUser) -> RestoreUser:
     return user
 
 
-# Threads of the lab in this process may use the module `random` while Hypothesis draws; it takes that for ours.
+# Threads of the lab may use the module `random` while Hypothesis draws, which takes that for the strategy's.
 @pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies")
 @pytest.mark.hypothesis
 @pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=lambda value: value)

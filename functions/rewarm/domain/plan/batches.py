@@ -123,11 +123,11 @@ def _with_any_floor(jobs: Sequence[RateJob], quota_mib_s: int, best: _Turns) -> 
 def _with_floor(jobs: Sequence[RateJob], quota_mib_s: int, floor: int) -> _Turns | None:
     """The cheapest order in which no volume has less than this rate."""
     best: _Turns | None = None
-    for order in _orders(jobs):
+    for order in _orders(jobs, quota_mib_s // floor):
         taken = _in_order(jobs, order, quota_mib_s, floor)
         if taken is not None:
             found = (_weight(jobs, taken), taken, order)
-            best = min(found, best or found, key=_first)
+            best = min(best or found, found, key=_first)
             if all(turn.rate_mib_s == job.least_rate(0.0) for job, turn in zip(jobs, taken, strict=True)):
                 break
     return best
@@ -157,13 +157,18 @@ def _floors(quota_mib_s: int) -> list[int]:
     return sorted({MIN_RATE_MIB_S, MAX_RATE_MIB_S, *(quota_mib_s // count for count in counts if count)})
 
 
-def _orders(jobs: Sequence[RateJob]) -> Iterator[Sequence[int]]:
-    """Shortest first, so that most are ready early; most urgent, longest first; of a few every order."""
+def _orders(jobs: Sequence[RateJob], at_once: int) -> Iterator[Sequence[int]]:
+    """Packed, so that the last begins early; shortest, most urgent, longest first; of a few every order.
+
+    Packed: the longest that fit at once come last, as nobody waits for them. Each part has its longest first.
+    """
     places = range(len(jobs))
     at_least = [job.ready_p90(MIN_RATE_MIB_S) for job in jobs]
+    longest_first = sorted(places, key=lambda place: -at_least[place])
+    yield [*longest_first[at_once:], *longest_first[:at_once]]
     yield sorted(places, key=lambda place: at_least[place])
     yield sorted(places, key=lambda place: jobs[place].limit_seconds - at_least[place])
-    yield sorted(places, key=lambda place: -at_least[place])
+    yield longest_first
     if len(jobs) <= 6:
         yield from islice(permutations(places), MOST_ORDERS)
 

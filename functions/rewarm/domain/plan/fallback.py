@@ -56,7 +56,7 @@ AGENT_LOST = frozenset(error.__name__ for error in (AgentUnreachableError, Agent
 STALLED, NOT_FAST = InitializationStalledError.__name__, VolumeNotFastError.__name__
 MENDED_BY_ANOTHER_PLAN = NOT_TO_BE_HAD | AGENT_LOST | {STALLED}
 RATE_REFUSED = InitializationRateUnavailableError.__name__
-LEAST_WAIT_SECONDS, SHARE_OF_QUEUE = 15, 0.25
+LEAST_WAIT_SECONDS, SHARE_OF_QUEUE = 15, 0.1
 """Until a volume that waits for its turn asks again; of the time until the rate is free at the latest."""
 LEAST_PAUSE_SECONDS, SHARE_OF_TIME = 30, 0.01
 """The same after that; of the time until the deadline."""

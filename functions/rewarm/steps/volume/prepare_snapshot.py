@@ -6,6 +6,7 @@ volume made with less than one credit is cold, and EC2 says nothing of it; so th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -88,7 +89,7 @@ def _its_turn(event: PrepareSnapshotEvent) -> PrepareSnapshotResult:
     """Whether the volumes before it have had the time that the plan gives them."""
     left = timedelta(0) if event.plan.start_at is None else event.plan.start_at - event.now
     return PrepareSnapshotResult(
-        ready=left <= timedelta(0), wait_seconds=_wait(left), state="queued", enabled_by_us=False
+        ready=left <= timedelta(0), wait_seconds=_wait(left, least=1), state="queued", enabled_by_us=False
     )
 
 
@@ -229,6 +230,6 @@ def _optimizing(size_gib: int) -> timedelta:
     return timedelta(seconds=size_gib / 1024 * PRIORS.fsr_optimizing_seconds_per_tib.p50)
 
 
-def _wait(duration: timedelta) -> int:
-    low, high = WAIT_SECONDS
-    return max(low, min(high, round(duration.total_seconds())))
+def _wait(duration: timedelta, *, least: int = WAIT_SECONDS[0]) -> int:
+    """Whole seconds that are not over before `duration` is: to look once more would take another wait."""
+    return max(least, min(WAIT_SECONDS[1], math.ceil(duration.total_seconds())))

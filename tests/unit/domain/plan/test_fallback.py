@@ -96,8 +96,8 @@ def test_a_volume_that_waits_for_its_turn_asks_until_the_plan_has_the_rate_free(
     """Whatever else is in time, and however late it is: nothing is wrong yet."""
     situation = replace(REFUSED, seconds_left=100, ready_p90_seconds=600, queue_seconds_left=400)
     found = take_over(situation, ALL)
-    assert (found.how, found.wait_seconds) == (How.SAME_PLAN_LATER, 100)
-    assert found.why == "Other volumes hold the Region's rate: it is asked for again in 2 min."
+    assert (found.how, found.wait_seconds) == (How.SAME_PLAN_LATER, 40)
+    assert found.why == "Other volumes hold the Region's rate: it is asked for again in 40 s."
     assert take_over(replace(situation, queue_seconds_left=1), ALL).wait_seconds == 15
 
 

@@ -301,13 +301,13 @@ def test_the_promise_of_a_restore_counts_from_its_turn_at_ec2():
     at_once = fleet.plan()
     fleet.pace = FakePace(seconds_a_call=10)
     in_turn = fleet.plan()
-    assert [one.begins_seconds for one in in_turn.restores] == [0, 60, 120]
+    assert [one.begins_seconds for one in in_turn.restores] == [0, 70, 140]
     waited = [
         (later.ready_p90_at - sooner.ready_p90_at).total_seconds()
         for later, sooner in zip(in_turn.answer.volumes, at_once.answer.volumes, strict=True)
     ]
-    assert waited == [0, 60, 120]
-    assert in_turn.answer.summary.ready_p90_at - at_once.answer.summary.ready_p90_at == timedelta(minutes=2)
+    assert waited == [0, 70, 140]
+    assert in_turn.answer.summary.ready_p90_at - at_once.answer.summary.ready_p90_at == timedelta(seconds=140)
 
 
 def test_calls_do_not_grow_with_the_volumes(monkeypatch):

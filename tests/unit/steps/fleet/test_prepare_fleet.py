@@ -83,8 +83,8 @@ def test_those_that_run_at_once_have_their_turns_at_ec2_and_the_others_take_thei
     one, pace = world(TO_ZONE, TO_ZONE, TO_ZONE, maxConcurrency=2), FakePace(seconds_a_call=1)
     prepare(one, pace=pace)
     turns = [item["input"]["trigger"]["turnAt"] for item in items(one)]
-    assert turns == ["2026-11-21T03:00:00Z", "2026-11-21T03:00:06Z", None]
-    assert pace.given == 12
+    assert turns == ["2026-11-21T03:00:00Z", "2026-11-21T03:00:07Z", None]
+    assert pace.given == 14
 
 
 def test_where_somebody_is_asked_first_no_turn_is_taken():

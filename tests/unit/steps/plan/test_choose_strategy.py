@@ -257,7 +257,7 @@ class TestTurns:
     def test_each_volume_begins_when_ec2_can_answer_it(self):
         pace = FakePace(seconds_a_call=10)
         plans = choose(World(), TO_ZONE, volumes=[*self.VOLUMES], pace=pace).plans
-        assert [one.starts_at for one in plans] == [at(0), at(0.5)]
+        assert [one.starts_at for one in plans] == [NOW, NOW + timedelta(seconds=40)]
 
     def test_the_turn_of_a_fleet_is_that_of_its_volumes(self):
         pace = FakePace(seconds_a_call=10)

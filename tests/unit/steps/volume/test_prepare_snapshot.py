@@ -56,8 +56,9 @@ class TestTurn:
         assert (result.ready, result.wait_seconds, result.state) == (False, 300, "queued")
         assert not result.enabled_by_us
 
-    def test_the_last_step_ends_with_the_turn(self):
-        assert self.take_turn(18).wait_seconds == 120
+    @pytest.mark.parametrize(("seconds", "waits"), [(120, 120), (3.2, 4), (0.1, 1)])
+    def test_the_last_step_ends_with_the_turn(self, seconds, waits):
+        assert self.take_turn(20 - seconds / 60).wait_seconds == waits
 
     def test_then_the_volume_is_made(self):
         assert self.take_turn(20).ready
