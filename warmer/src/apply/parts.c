@@ -71,9 +71,6 @@ int parts_load(struct parts *parts, struct diag *diag) {
     int status = manifest_open(parts->text, length, &parts->manifest, diag);
     if (status == 0 && parts->has_part) {
         status = check_head(&before, &parts->manifest.head, diag);
-    } else if (status == 0 && parts->manifest.head.part != 0) {
-        status = diag_refuse(diag, WARMER_BAD_MANIFEST,
-                             "the manifest cannot be used: it does not begin with part 0");
     }
     parts->has_part = true;
     return status;

@@ -2,7 +2,7 @@
 
 Keys: pack=BLOCKS of each pack (64), part=LINES of each part of the manifest (all), samples=COUNT of unchanged
 blocks (8), compress=1 (with the program zstd; without it, frames hold the bytes as they are), base=ADDRESS of the
-folder, total=1 (the first lines say how many blocks there are).
+folder, total=1 (the first lines say how many blocks there are), first=NUMBER of the first part (0).
 """
 
 from __future__ import annotations
@@ -128,8 +128,9 @@ def write_parts(
     """Write the parts of the manifest."""
     length = int(options.get("part", len(lines) or 1))
     parts = [lines[at : at + length] for at in range(0, len(lines), length)] or [[]]
+    first = int(options.get("first", "0"))
     for number, some in enumerate(parts):
-        head: dict[str, object] = {"format": "rewarm-delta-1", "part": number, "volumeId": sys.argv[4]}
+        head: dict[str, object] = {"format": "rewarm-delta-1", "part": first + number, "volumeId": sys.argv[4]}
         head |= {"snapshotId": sys.argv[5], "volumeBytes": new.stat().st_size, "blockBytes": BLOCK}
         if "total" in options:
             head["blocksTotal"] = total

@@ -48,6 +48,10 @@ done
 run "$WARMER" apply disk --image --volume $volume --state state --manifest d/manifest
 expect_true the_same_again_writes_nothing test "$status" -eq 0 -a "$(field bytesWritten)" -eq 0 \
     -a "$(field blocksResumed)" -eq "$changed"
+delta n pack=4 part=5 first=3
+apply --manifest n/manifest
+expect_true the_parts_of_a_further_attempt_count_on test "$status" -eq 0 -a "$(field blocksWritten)" -eq "$changed"
+expect_true and_they_make_the_same cmp disk new
 if command -v zstd >/dev/null; then
     delta z pack=64 compress=1
     apply --manifest z/manifest
