@@ -47,8 +47,11 @@ class Writer:
 
     @property
     def has_taken(self) -> bool:
-        """The agent has the volume, and nobody else can mount it."""
-        return self.account is not None and self.ended is None
+        """The agent has the volume, and nobody else can mount it.
+
+        Its last word, a refusal perhaps, is there before Run Command says that the command has ended.
+        """
+        return self.account is not None and self.account.get("event") != "result" and self.ended is None
 
     @property
     def is_done(self) -> bool:

@@ -208,6 +208,20 @@ def test_an_agent_that_refuses_has_written_nothing(world: Rewinding) -> None:
     assert not world.evidence.made
 
 
+def test_what_a_refused_agent_says_last_is_not_taken_for_an_armed_one(world: Rewinding) -> None:
+    """The agent uploads its refusal seconds before Run Command says that the command has ended."""
+    with_newest(world).go()
+    world.say()
+    world.go()
+    world.report({"event": "result", "verdict": "refused", "error": "it is mounted at /data"})
+    assert world.go().phase == "arm"
+    assert not world.evidence.made
+    world.end(83)
+    with pytest.raises(VolumeInUseError, match="nothing was written"):
+        world.go()
+    assert REWINDING_TAG not in world.volumes.volumes[OLD].settings.tags
+
+
 def test_an_interrupted_agent_takes_the_volume_again_and_compares_it_anew(world: Rewinding) -> None:
     first = with_newest(world).armed().evidence_id
     world.go(COPIED)
