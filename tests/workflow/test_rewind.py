@@ -179,6 +179,15 @@ def test_it_can_be_cancelled_until_it_writes(fast: FastLab) -> None:
     assert ended(fast, second).kind == "ready"
 
 
+def test_a_backup_that_has_just_begun_delays_the_evidence_only(fast: FastLab) -> None:
+    """EC2 wants 15 seconds between two snapshots of a volume."""
+    restore_id = started(fast, lab_rewind(fast))
+    (volume,) = fast.data_plane.volumes.values()
+    fast.run(lambda: volume.reader is not None, most_seconds=600)
+    fast.region.call("ec2", "CreateSnapshot", {"VolumeId": volume.volume_id})
+    assert ended(fast, restore_id).kind == "ready"
+
+
 def test_two_rewinds_of_one_volume_never_run_at_once(fast: FastLab) -> None:
     asked = lab_rewind(fast)
     first = started(fast, asked)

@@ -73,6 +73,9 @@ _RULES = (
             " ProvisionedThroughputExceededException BandwidthLimitExceeded SlowDown PriorRequestNotComplete"
             " EC2ThrottledException TransactionInProgressException ConcurrentModificationException"
             " OperationAborted RateExceeded 429"
+            # EC2 lets a volume and an account have few snapshots pending, and wants 15 s between two.
+            " SnapshotCreationPerVolumeRateExceeded ConcurrentSnapshotLimitExceeded"
+            " PendingSnapshotLimitExceeded"
         ),
     ),
     _Rule(
