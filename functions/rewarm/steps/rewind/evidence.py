@@ -31,6 +31,8 @@ class Wanted:
     attempt: int
     volume_id: str
     good_id: str
+    known_id: str | None = None
+    """The one that was made, once EC2 has shown it: blocks may be written since, so no other one is made."""
 
     def tags(self, stack_name: str) -> dict[str, str]:
         """By which it is found, and told apart from backups."""
@@ -51,7 +53,13 @@ def evidence(
     record = attribute(table, wanted.restore_id, wanted.index, name)
     asked_at = parsed_time((record.get("askedAt") or {}).get(attempt))
     found = _of_attempt(wanted, snapshots) if asked_at else None
-    if found is None and (asked_at is None or now - asked_at > APPEARANCE_PATIENCE):
+    is_late = asked_at is None or now - asked_at > APPEARANCE_PATIENCE
+    if found is None and is_late and wanted.known_id is not None:
+        raise SnapshotNotUsableError(
+            f"{wanted.known_id} of {wanted.volume_id} as it was is gone, or has lost its tags; without it "
+            "nobody could undo the rewind"
+        )
+    if found is None and is_late:
         asked = {**(record.get("askedAt") or {}), attempt: iso(now)}
         table.update_volume(wanted.restore_id, wanted.index, {name: {**record, "askedAt": asked}})
         _create(wanted, {**record, "askedAt": asked}, snapshots, table, stack_name)
@@ -65,8 +73,12 @@ def evidence(
 
 
 def _of_attempt(wanted: Wanted, snapshots: EvidenceSnapshots) -> Snapshot | None:
-    made = snapshots.of_restore(wanted.restore_id, wanted.index)
-    return next((one for one in made if one.tags.get(ATTEMPT_TAG) == str(wanted.attempt)), None)
+    of_attempt = (
+        one
+        for one in snapshots.of_restore(wanted.restore_id, wanted.index)
+        if one.tags.get(ATTEMPT_TAG) == str(wanted.attempt)
+    )
+    return next((one for one in of_attempt if wanted.known_id in {None, one.snapshot_id}), None)
 
 
 def _create(

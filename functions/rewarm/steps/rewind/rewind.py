@@ -315,7 +315,8 @@ def _mark(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> None
 def _snapshot(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Snapshot | None:
     """Of this attempt."""
     volume, volume_id = event.volume, event.written_id
-    wanted = Wanted(event.restore_id, volume.index, pending.attempt, volume_id, volume.snapshot_id)
+    known_id = pending.compared_id
+    wanted = Wanted(event.restore_id, volume.index, pending.attempt, volume_id, volume.snapshot_id, known_id)
     table, name = ports.table, ports.stack_name
     return evidence(wanted, snapshots=ports.evidence, table=table, stack_name=name, now=event.now)
 

@@ -281,6 +281,18 @@ def test_a_snapshot_whose_answer_was_lost_is_found(world: Rewinding) -> None:
     assert len(world.evidence.made) == 1
 
 
+def test_an_evidence_that_somebody_deletes_is_not_made_again_from_a_volume_that_is_being_written(
+    world: Rewinding,
+) -> None:
+    evidence = with_newest(world).armed().evidence_id
+    world.go(COPIED)
+    del world.evidence.made[str(evidence)]
+    world.minute += 5
+    with pytest.raises(RewindIncompleteError, match=f"{evidence} of {OLD} as it was is gone"):
+        world.go()
+    assert not world.evidence.made
+
+
 def test_an_agent_that_fails_for_good_before_any_write_names_its_reason(world: Rewinding) -> None:
     world.armed()
     world.end(1)
