@@ -5,8 +5,10 @@
 #include "device/claim.h"
 #include "device/lock.h"
 #include "system/clock.h"
+#include "system/file.h"
 #include "system/interrupt.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@ struct job {
     const struct options *options;
     struct claim claim;
     struct device *device;
+    bool was_taken; /**< By an earlier run of this state; others may have written since. */
     struct lock *lock;
     struct parts parts;
     struct manifest_head head; /**< Of the first part. */
@@ -33,6 +36,21 @@ struct job {
 static bool is_interrupted(void *context) {
     (void)context;
     return interrupt_requested();
+}
+
+/** Note beside the state that the device is taken, before anybody is told. */
+static int note_taken(struct job *job, struct diag *diag) {
+    char path[4096];
+    snprintf(path, sizeof path, "%.4000s.taken", job->options->state_path);
+    FILE *stream = file_open(path);
+    job->was_taken = stream != NULL;
+    if (stream == NULL) {
+        stream = file_create(path);
+    }
+    if (stream == NULL || fclose(stream) != 0) {
+        return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot make %s: %s", path, strerror(errno));
+    }
+    return 0;
 }
 
 /** Whoever started this may go on: nobody can mount the device from here to the end of this process. */
@@ -104,6 +122,9 @@ static int prepare(struct job *job, struct diag *diag) {
         status = lock_device(job->device, job->options->device, &job->lock, diag);
     }
     if (status == 0) {
+        status = note_taken(job, diag);
+    }
+    if (status == 0) {
         tell_armed(job);
         status = load_manifest(job, diag);
     }
@@ -161,6 +182,7 @@ static void put_result(const struct job *job, int status, const struct diag *dia
     json_text(&json, "device", job->options->device);
     json_text(&json, "volumeId", job->options->volume);
     json_text(&json, "snapshotId", job->head.snapshot_id);
+    json_bool(&json, "takenBefore", job->was_taken);
     put_counts(&json, result);
     json_number(&json, "elapsedSeconds", seconds);
     json_number(&json, "mibPerSecond", seconds > 0 ? (double)result->bytes_written / MIB / seconds : 0);

@@ -32,7 +32,7 @@ delta() {
 # apply OPTIONS…: on a fresh copy of the old image, with a fresh state.
 apply() {
     cp old disk
-    rm -f state
+    rm -f state state.taken
     run "$WARMER" apply disk --image --volume $volume --state state "$@"
 }
 
@@ -43,7 +43,8 @@ for engine in threads auto; do
     expect_true "every_byte_is_accounted_for_by_$engine" test "$status" -eq 0 -a "$(field verdict)" = applied \
         -a "$(field blocksWritten)" -eq "$changed" -a "$(field blocksDone)" -eq "$changed" \
         -a "$(field bytesWritten)" -eq "$(field bytesDone)" -a "$(field samplesDiffering)" -eq 0 \
-        -a "$(field bytesFetched)" -eq "$(cat d/pack-* | wc -c)" -a "$(field samples)" -ge 8
+        -a "$(field bytesFetched)" -eq "$(cat d/pack-* | wc -c)" -a "$(field samples)" -ge 8 \
+        -a "$(field takenBefore)" = false
 done
 run "$WARMER" apply disk --image --volume $volume --state state --manifest d/manifest
 expect_true the_same_again_writes_nothing test "$status" -eq 0 -a "$(field bytesWritten)" -eq 0 \
@@ -124,6 +125,20 @@ mv late/part-1.soon late/part-1
 finish
 expect_true parts_that_appear_later_are_applied sh -c "test $status -eq 0 && cmp -s disk new"
 expect_true it_said_first_that_it_was_armed sh -c "head -n 1 out | grep -q '\"event\":\"armed\"'"
+
+# Who is killed before it has written anything has given the device away for a while, and says so.
+mv late/manifest late/manifest.soon
+cp old disk
+rm -f state state.taken
+"$WARMER" apply disk --image --volume $volume --state state --manifest late/manifest --wait-seconds 30 >out 2>err &
+pid=$!
+until grep -q '"event":"armed"' out || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
+kill -9 $pid
+wait $pid 2>/dev/null
+mv late/manifest.soon late/manifest
+run "$WARMER" apply disk --image --volume $volume --state state --manifest late/manifest
+expect_true a_device_that_was_taken_before_is_told test "$status" -eq 0 -a "$(field takenBefore)" = true \
+    -a "$(field blocksResumed)" -eq 0
 
 # Writes, reads back and samples count together; beyond the limit, a second's worth is in flight at most.
 apply --manifest d/manifest --max-mib-s 8

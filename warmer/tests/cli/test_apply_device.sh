@@ -82,16 +82,16 @@ ASAN_OPTIONS=detect_leaks=0
 export ASAN_OPTIONS
 for engine in threads auto; do
     dd if=old of="$loop" bs=1M conv=fsync 2>/dev/null
-    rm -f state
+    rm -f state state.taken
     if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
         run timeout 60 strace -f -y -o trace "$WARMER" apply "$link" --engine $engine --volume $volume \
             --manifest d/manifest --state state
         sed -nE 's/^[0-9]+ +open(at)?\(.*"([^"]*)", ([A-Z_|]*(O_RDWR|O_WRONLY|O_CREAT|O_TRUNC)[A-Z_|]*).*/\2 \3/p' trace |
             grep -vE '^(/dev/(tty|null)|.*\.gcda|/(run|dev/shm|tmp)/[^ ]*lock|/tsan) ?' | sort -u >opened
-        printf '%s %s\nstate %s\n' "$link" 'O_RDWR|O_EXCL|O_NOCTTY|O_NONBLOCK|O_DIRECT|O_CLOEXEC' \
+        printf '%s %s\nstate %s\nstate.taken\n' "$link" 'O_RDWR|O_EXCL|O_NOCTTY|O_NONBLOCK|O_DIRECT|O_CLOEXEC' \
             'O_RDWR|O_CREAT|O_NOFOLLOW|O_CLOEXEC' | sed -E 's/O_//g' | tr '|' ' ' | awk '{ print $1 }' | sort >wanted
         awk '{ print $1 }' opened | sort -u >names
-        expect_true "only_the_device_and_the_state_are_opened_for_writing_by_$engine" cmp names wanted
+        expect_true "only_the_device_and_the_state_with_its_note_are_opened_for_writing_by_$engine" cmp names wanted
         expect_true "the_device_is_taken_exclusively_by_$engine" grep -qE "^$link .*O_EXCL" opened
         grep -E '^[0-9]+ +(p?write(v|64|v2)?|fallocate|ftruncate)\([0-9]+<' trace |
             sed -E 's/^[0-9]+ +[a-z0-9]+\([0-9]+<([^>]*)>.*/\1/' |

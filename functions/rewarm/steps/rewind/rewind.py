@@ -208,7 +208,7 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
     if event.is_direct:
         stop_if_cancelled(ports.table, event.restore_id)
     writer = _writer(pending, ports)
-    if writer.is_done and not agent_output.whole_number(writer.account, "blocksResumed"):
+    if writer.is_done and not writer.was_interrupted(matters_before_writing=not event.is_direct):
         return _done(event, pending, writer, ports)
     if writer.ended is not None:
         return _again(event, pending, writer)

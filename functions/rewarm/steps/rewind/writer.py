@@ -59,6 +59,15 @@ class Writer:
         ended_well = self.ended is not None and self.ended.status == "Success"
         return ended_well and (self.account or {}).get("verdict") == "applied"
 
+    def was_interrupted(self, *, matters_before_writing: bool) -> bool:
+        """It is the second one of its attempt, before which others may have written to the volume.
+
+        Run Command runs a document again after a restart, and the agent starts itself again after a kill.
+        """
+        account = self.account or {}
+        taken_before = matters_before_writing and account.get("takenBefore") is True
+        return taken_before or bool(agent_output.whole_number(account, "blocksResumed"))
+
 
 def send(event: RewindEvent, attempt: int, first_part: int, ports: AgentPorts) -> DispatchWarmerResult:
     """Sends the command once for each attempt; the table remembers it, as SendCommand has no client token.

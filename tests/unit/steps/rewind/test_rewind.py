@@ -240,13 +240,14 @@ def test_an_interrupted_agent_takes_the_volume_again_and_compares_it_anew(world:
     assert asked.evidence_id == first != second
 
 
-def test_what_a_resumed_agent_says_is_not_believed(world: Rewinding) -> None:
+@pytest.mark.parametrize("told", [{"blocksResumed": 5}, {"takenBefore": True}])
+def test_what_a_resumed_agent_says_is_not_believed(world: Rewinding, told: dict) -> None:
     """SSM runs the document again after a restart, and somebody may have written meanwhile."""
     world.armed()
     completed(world)
     world.go()
     world.go(COPIED)
-    world.end(blocksResumed=5)
+    world.end(**told)
     assert world.go().attempt == 1
 
 
