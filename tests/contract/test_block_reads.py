@@ -127,6 +127,12 @@ def test_what_a_manifest_says_of_a_pack_is_found_with_it() -> None:
     assert packs.pack("deltas/x", made_after=NOW - timedelta(hours=1)) is None
 
 
+@pytest.mark.parametrize("metadata", [{}, {"blocks": "3", "index": "ab" * 32}])
+def test_an_object_that_is_no_pack_is_made_anew(metadata: Json) -> None:
+    found = Aws("s3").on("HeadObject", {"ContentLength": 9, "Metadata": metadata})
+    assert S3Packs(found.client, "artifacts").pack("deltas/x", made_after=NOW) is None
+
+
 def test_a_pack_is_a_stream_that_zstd_decompresses() -> None:
     """RFC 8878: a decoder skips the first frame, and frames follow each other."""
     datas = [b"a" * BLOCK, b"b" * BLOCK]

@@ -86,9 +86,12 @@ class S3Packs:
     def pack(self, key: str, *, made_after: datetime) -> PackFacts | None:
         with naming_errors():
             found = self._head(key)
-        if found is None or datetime.fromisoformat(found["Metadata"]["made-at"]) <= made_after:
+        told = found["Metadata"] if found else {}
+        # Something else under this name has no such metadata, and is written over.
+        if found is None or not {"blocks", "index", "made-at"} <= told.keys():
             return None
-        told = found["Metadata"]
+        if datetime.fromisoformat(told["made-at"]) <= made_after:
+            return None
         return PackFacts(found["ContentLength"], int(told["blocks"]), told["index"])
 
     def _head(self, key: str) -> HeadObjectOutputTypeDef | None:
