@@ -196,6 +196,15 @@ def test_two_rewinds_of_one_volume_never_run_at_once(fast: FastLab) -> None:
     assert ended(fast, first).kind == "ready"
 
 
+def test_a_volume_goes_back_to_one_snapshot_at_a_time(fast: FastLab) -> None:
+    asked = lab_rewind(fast)
+    shown = fast.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]
+    both = {"volumes": [{"snapshotId": one["SnapshotId"]} for one in shown]}
+    for path in ("/plans", "/restores"):
+        status, refusal = fast.api("POST", path, {**asked, "source": both})
+        assert (status, "to one of them only" in str(refusal)) == (400, True), refusal
+
+
 def test_the_newest_snapshot_of_a_volume_is_never_the_evidence(fast: FastLab) -> None:
     asked = lab_rewind(fast)
     first = started(fast, asked)

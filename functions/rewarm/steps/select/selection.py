@@ -98,7 +98,7 @@ def assign_volumes(
     for index, choice in enumerate(chosen):
         reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
         source = sources.get(choice.snapshot.volume_id or "")
-        rewinds = _rewound(source, place) if request.target.mode == "rewind" else None
+        rewinds = _rewound(source, place, assignments) if request.target.mode == "rewind" else None
         device, replaces = (
             (rewinds.device, None)
             if rewinds is not None
@@ -171,7 +171,7 @@ def _device(
     return device, None if holder is None else _replaced(holder, device, instance, ports.volumes)
 
 
-def _rewound(source: Volume | None, place: _Place) -> Attachment:
+def _rewound(source: Volume | None, place: _Place, others: Sequence[VolumeAssignment]) -> Attachment:
     """Where the volume is that goes back; it stays there."""
     if source is None:
         raise TargetNotUsableError(
@@ -181,9 +181,14 @@ def _rewound(source: Volume | None, place: _Place) -> Attachment:
     instance_id = place.instance.instance_id if place.instance else None
     found = next((one for one in source.attachments if one.instance_id == instance_id), None)
     if found is None:
-        others = ", ".join(one.instance_id for one in source.attachments) or "no instance"
+        elsewhere = ", ".join(one.instance_id for one in source.attachments) or "no instance"
         raise TargetNotUsableError(
-            f"found {instance_id}; {source.volume_id} is attached to {others}", field="target.instanceId"
+            f"found {instance_id}; {source.volume_id} is attached to {elsewhere}", field="target.instanceId"
+        )
+    if any(one.rewinds == source.volume_id for one in others):
+        raise InvalidRequestError(
+            f"two snapshots are of {source.volume_id}, which can go back to one of them only",
+            field="source.volumes",
         )
     return found
 
