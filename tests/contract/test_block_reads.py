@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 import zstandard
+from botocore.exceptions import ClientError
 from botocore.response import StreamingBody
 
+from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.block_pace import DynamoBlockPaces
-from rewarm.adapters.block_reads import DAMAGED_TRIES, EbsBlockReader
+from rewarm.adapters.block_reads import DAMAGED_TRIES, EbsBlockReader, is_of_snapshot
 from rewarm.adapters.changed_blocks import EbsBlockLists
 from rewarm.adapters.packs import S3Packs
 from rewarm.adapters.snapshot_blocks import Pacer
@@ -131,6 +133,22 @@ def test_what_a_manifest_says_of_a_pack_is_found_with_it() -> None:
 def test_an_object_that_is_no_pack_is_made_anew(metadata: Json) -> None:
     found = Aws("s3").on("HeadObject", {"ContentLength": 9, "Metadata": metadata})
     assert S3Packs(found.client, "artifacts").pack("deltas/x", made_after=NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "of_snapshot"),
+    [
+        ("RequestThrottledException", "RESOURCE_LEVEL_THROTTLE", True),
+        ("RequestThrottledException", None, True),
+        ("RequestThrottledException", "ACCOUNT_THROTTLED", False),
+        ("ThrottlingException", None, False),
+    ],
+)
+def test_which_limit_has_refused_a_request(code: str, reason: str | None, *, of_snapshot: bool) -> None:
+    response: Any = {"Error": {"Code": code, "Message": "slow down"}, "Reason": reason}
+    with pytest.raises(errors.ThrottledError) as caught, naming_errors():
+        raise ClientError(response, "GetSnapshotBlock")
+    assert is_of_snapshot(caught.value) is of_snapshot
 
 
 def test_a_pack_is_a_stream_that_zstd_decompresses() -> None:

@@ -28,8 +28,18 @@ DAMAGED_TRIES, UNAVAILABLE_TRIES, THROTTLED_TRIES = 3, 6, 20
 FIRST_PAUSE_SECONDS = 0.2
 LEVEL = 1
 """zstd's fastest ordinary level: a function has little more than one processor."""
-BY_SNAPSHOT = "RequestThrottledException"
-"""EBS direct APIs: the snapshot's limit; ThrottlingException is the account's."""
+BY_SNAPSHOT, BY_ACCOUNT = "RequestThrottledException", "ACCOUNT_THROTTLED"
+"""EBS direct APIs: a code that is the snapshot's limit unless its reason names the account (botocore ebs,
+RequestThrottledExceptionReason). ThrottlingException is the account's.
+"""
+
+
+def is_of_snapshot(error: ThrottledError) -> bool:
+    """Whether the snapshot's limit has refused the request, and not the account's."""
+    cause = error.__cause__
+    if not isinstance(cause, ClientError) or code_of(cause) != BY_SNAPSHOT:
+        return False
+    return bool(cause.response.get("Reason") != BY_ACCOUNT)
 
 
 class EbsBlockReader:
@@ -105,9 +115,7 @@ class _Reading:
             try:
                 data = self._asked(block)
             except ThrottledError as error:
-                by_snapshot = (
-                    isinstance(error.__cause__, ClientError) and code_of(error.__cause__) == BY_SNAPSHOT
-                )
+                by_snapshot = is_of_snapshot(error)
                 self._pace.answered(turn, refused_by_snapshot=by_snapshot, refused_by_account=not by_snapshot)
                 throttled += 1
                 if throttled == THROTTLED_TRIES or ended.is_set():
