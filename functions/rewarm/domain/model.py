@@ -14,6 +14,8 @@ PRICE_FRESH = timedelta(days=90)
 """An older price is marked."""
 GIB = 1 << 30
 MIB = 1 << 20
+DELTA_SECONDS = 43_200
+"""Addresses of packs and manifests are good for so long at most; so the agent writes no longer."""
 
 
 class Strategy(StrEnum):

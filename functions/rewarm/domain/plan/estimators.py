@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from types import MappingProxyType
 
-from rewarm.domain.model import BLOCK_BYTES, GIB, MIB, PriceBook, Strategy
+from rewarm.domain.model import BLOCK_BYTES, DELTA_SECONDS, GIB, MIB, PriceBook, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.estimates import (
     Estimate,
@@ -33,6 +33,7 @@ from rewarm.domain.plan.warm_up import (
 )
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import MB_S, Quantiles
+from rewarm.domain.units import duration_text
 from rewarm.domain.volume.volume_types import VolumeSpeed
 
 MIN_RATE_MIB_S = 100
@@ -267,6 +268,12 @@ def direct_write(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) ->
     if refusal is not None:
         return Infeasible(Strategy.DIRECT_WRITE, refusal)
     writing, delivery = _writing(facts), facts.timings.delivery_seconds
+    if writing.p90 > DELTA_SECONDS:
+        # The agent would begin again with the first block, once it can load no more of them.
+        most, p90 = duration_text(DELTA_SECONDS), duration_text(writing.p90)
+        return Infeasible(
+            Strategy.DIRECT_WRITE, f"it would write for {p90} (P90), and packs can be loaded for {most}"
+        )
     loading = ((Phase.WRITE, Quantiles(delivery.p50 + writing.p50, delivery.p90 + writing.p90)),)
     return Estimate(
         Strategy.DIRECT_WRITE,

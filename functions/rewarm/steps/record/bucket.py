@@ -10,15 +10,12 @@ from __future__ import annotations
 from contextlib import suppress
 
 from rewarm.domain.errors import RestoreError
-from rewarm.domain.model import Instance
+from rewarm.domain.model import DELTA_SECONDS, Instance
 from rewarm.ports.artifacts import Artifacts
 
 ANSWER_SECONDS = 3_600
 """At most: a link ends earlier where the credentials of the function that signed it do (S3 user guide,
 "Sharing objects with presigned URLs"). GET /restores/{id} answers a new one."""
-
-DELTA_SECONDS = 43_200
-"""At most, like all of them: the agent writes packs for so long."""
 
 
 def agent_parameters(instance: Instance, artifacts: Artifacts, *, expires_seconds: int) -> dict[str, str]:

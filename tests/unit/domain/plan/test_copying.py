@@ -18,7 +18,8 @@ from rewarm.domain.plan.copying import (
     frontier_with_copies,
     lead_of,
 )
-from rewarm.domain.plan.estimates import PlanObjective
+from rewarm.domain.plan.estimates import Estimate, EstimateLimits, Infeasible, PlanObjective
+from rewarm.domain.plan.estimators import direct_write
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.volume.volume_types import VolumeSpeed
 from tests.support.amount import cases
@@ -194,6 +195,16 @@ class TestDirectWrite:
         (decision,) = planned([replace(self.FAST, written_blocks=100 * 2_048)]).decisions
         assert Phase.COPY in dict(decision.plan.estimate.times.phases)
         assert decision.fallbacks[-1].estimate.strategy is Strategy.DIRECT_WRITE
+
+    def test_is_not_for_a_volume_that_is_written_longer_than_its_packs_can_be_loaded(self):
+        slow = replace(self.FAST, speed=VolumeSpeed(3_000, 125.0, 125.0))
+        for gib, is_possible in ((1_024, True), (4_096, False)):
+            settings = VolumeSettings("gp3", gib, 3_000, 125)
+            large = replace(slow, settings=settings, snapshot_size_gib=gib, written_bytes=gib * GIB)
+            found = direct_write(large, TOKYO, EstimateLimits())
+            assert isinstance(found, Estimate) is is_possible
+        assert isinstance(found, Infeasible)
+        assert "packs can be loaded for 12 h" in found.reason
 
     def test_several_volumes_of_a_snapshot_pay_the_blocks_once_and_the_transfer_each(self):
         book = replace(TOKYO, get_blocks_usd_per_thousand=Decimal(3))
