@@ -151,7 +151,9 @@ def test_an_agent_that_is_killed_takes_the_volume_again(fast: FastLab) -> None:
     shown = fast.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]
     kept = [one for one in shown if "rewarm:evidence" in {tag["Key"] for tag in one.get("Tags") or []}]
     assert len(kept) == 2
-    assert found["evidence"] == min(kept, key=lambda one: one["StartTime"])["SnapshotId"]
+    first, second = (one["SnapshotId"] for one in sorted(kept, key=lambda one: str(one["StartTime"])))
+    assert (found["evidence"], found["others"]) == (first, [second])
+    assert f"{second} compared" in told(fast), "it costs storage"
 
 
 def test_an_instance_that_is_gone_while_it_writes_leaves_a_volume_that_is_named(fast: FastLab) -> None:
@@ -164,6 +166,19 @@ def test_an_instance_that_is_gone_while_it_writes_leaves_a_volume_that_is_named(
     assert (ending.status, ending.error) == ("failed", "RewindIncompleteError"), ending
     assert rewind_of(fast, restore_id)["evidence"] in told(fast)
     assert "is mixed" in told(fast)
+
+
+def test_each_snapshot_of_a_rewind_that_fails_is_named(fast: FastLab) -> None:
+    fast.data_plane.troubles.append(Trouble("killed", action="apply"))
+    asked = lab_rewind(fast)
+    restore_id = started(fast, asked)
+    fast.run(lambda: state_of(fast, restore_id) is not None, most_seconds=3_600)
+    fast.run(lambda: bool(rewind_of(fast, restore_id)["others"]), most_seconds=3_600)
+    fast.region.call("ec2", "TerminateInstances", {"InstanceIds": [asked["target"]["instanceId"]]})
+    assert ended(fast, restore_id).status == "failed"
+    found = rewind_of(fast, restore_id)
+    for snapshot_id in (found["evidence"], *found["others"]):
+        assert f"snapshot {snapshot_id}" in told(fast)
 
 
 def test_it_can_be_cancelled_until_it_writes(fast: FastLab) -> None:

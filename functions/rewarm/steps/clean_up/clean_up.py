@@ -140,7 +140,10 @@ def _rewound(record: JsonObject) -> list[str]:
     is_mixed = record.get("state") == "writing"
     state = f"{volume_id} is mixed and tagged {REWINDING_TAG}" if is_mixed else f"{volume_id} is unchanged"
     told = "it is whole" if record.get("state") == "done" else state
-    return [f"snapshot {evidence} (it has {volume_id} as it was before the rewind; {told})"]
+    return [
+        f"snapshot {evidence} (it has {volume_id} as it was before the rewind; {told})",
+        *(f"snapshot {one} (it compared {volume_id} once more)" for one in record.get("others") or []),
+    ]
 
 
 def _stop_instance(remains: Remains, ports: StartedPorts | None) -> Undone:

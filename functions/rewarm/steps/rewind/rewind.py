@@ -226,7 +226,7 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
 
 
 def _done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:
-    volume_id = event.written_id
+    volume_id, index = event.written_id, event.volume.index
     blocks = agent_output.whole_number(writer.account, "blocksDone") or 0
     written = (
         f"{count_text(blocks, 'block')} ({size_text(blocks * BLOCK_BYTES)}) of {event.volume.snapshot_id}"
@@ -237,6 +237,10 @@ def _done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Rewi
     if not event.is_direct:
         _unmark(volume_id, ports.volumes)
         reasons.append(f"{pending.evidence_id} has {volume_id} as it was: a rewind to it undoes this one")
+        record = attribute(ports.table, event.restore_id, index, rewind_attribute(index))
+        others = ", ".join(record.get("others") or [])
+        if others:
+            reasons.append(f"{others} compared {volume_id} once more and can be deleted")
     told = _progress(event, pending, writer, reasons, ready=True)
     return told.model_copy(update={"phase": "done", "finished": True, "plan": _billed(event, pending)})
 
@@ -376,11 +380,14 @@ def _noted(event: RewindEvent, result: RewindResult, ports: RewindPorts) -> Rewi
     told, changes = result.initialization, dict[str, object]()
     if not event.is_direct:
         name = rewind_attribute(index)
+        record = attribute(table, event.restore_id, index, name)
+        others = [*(record.get("others") or []), result.compared_id]
         changes[name] = {
-            **attribute(table, event.restore_id, index, name),
+            **record,
             "volumeId": event.written_id,
             "state": "done" if result.finished else "writing" if result.writing else "preparing",
             "evidence": result.evidence_id,
+            "others": [one for one in dict.fromkeys(others) if one not in {None, result.evidence_id}],
             "attempt": result.attempt,
             **result.counts.to_json(),
         }
