@@ -64,6 +64,8 @@ def evidence(
         table.update_volume(wanted.restore_id, wanted.index, {name: {**record, "askedAt": asked}})
         _create(wanted, {**record, "askedAt": asked}, snapshots, table, stack_name)
         found = _of_attempt(wanted, snapshots)
+    if found is not None:
+        _note(wanted, found.snapshot_id, table)
     if found is not None and found.state == "error":
         raise SnapshotNotUsableError(
             f"{found.snapshot_id} of {wanted.volume_id} as it was failed: "
@@ -86,7 +88,7 @@ def _create(
 ) -> None:
     """An error that is not temporary on AWS's side says that there is none: the next try need not wait."""
     try:
-        snapshots.create(wanted.volume_id, wanted.tags(stack_name))
+        made_id = snapshots.create(wanted.volume_id, wanted.tags(stack_name))
     except ServiceUnavailableError:
         raise
     except RestoreError:
@@ -94,3 +96,15 @@ def _create(
         name = rewind_attribute(wanted.index)
         table.update_volume(wanted.restore_id, wanted.index, {name: {**record, "askedAt": asked}})
         raise
+    _note(wanted, made_id, table)
+
+
+def _note(wanted: Wanted, made_id: str, table: RestoreTable) -> None:
+    """At once: it costs storage, whatever becomes of the rewind. The first one is the evidence."""
+    name = rewind_attribute(wanted.index)
+    record = attribute(table, wanted.restore_id, wanted.index, name)
+    known = [one for one in (record.get("evidence"), *(record.get("others") or [])) if one]
+    if made_id not in known:
+        first, *others = [*known, made_id]
+        changed = {**record, "volumeId": wanted.volume_id, "evidence": first, "others": others}
+        table.update_volume(wanted.restore_id, wanted.index, {name: changed})

@@ -381,13 +381,11 @@ def _noted(event: RewindEvent, result: RewindResult, ports: RewindPorts) -> Rewi
     if not event.is_direct:
         name = rewind_attribute(index)
         record = attribute(table, event.restore_id, index, name)
-        others = [*(record.get("others") or []), result.compared_id]
         changes[name] = {
             **record,
             "volumeId": event.written_id,
             "state": "done" if result.finished else "writing" if result.writing else "preparing",
-            "evidence": result.evidence_id,
-            "others": [one for one in dict.fromkeys(others) if one not in {None, result.evidence_id}],
+            "evidence": result.evidence_id or record.get("evidence"),
             "attempt": result.attempt,
             **result.counts.to_json(),
         }

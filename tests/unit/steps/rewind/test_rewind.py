@@ -282,6 +282,22 @@ def test_a_snapshot_whose_answer_was_lost_is_found(world: Rewinding) -> None:
     assert len(world.evidence.made) == 1
 
 
+def test_an_evidence_is_noted_before_ec2_shows_it(world: Rewinding, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever cancels in that moment hears of it."""
+    world.go()
+    world.say()
+    world.go()
+    world.report({"event": "armed"})
+    monkeypatch.setattr(world.evidence, "of_restore", lambda *_place: [])
+    assert world.go().phase == "arm"
+    world.table.request_cancel(RESTORE_ID)
+    with pytest.raises(RestoreCancelledError):
+        world.go()
+    (made,) = world.evidence.made
+    noted = world.table.get_volume(RESTORE_ID, 0)["rewind0"]
+    assert (noted["volumeId"], noted["evidence"]) == (OLD, made)
+
+
 def test_an_evidence_that_somebody_deletes_is_not_made_again_from_a_volume_that_is_being_written(
     world: Rewinding,
 ) -> None:
