@@ -13,6 +13,7 @@ from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import ended
 from local.soak.lab.lab import FastLab
 from tests.support.restores import Restore, RestoreUser, texts
+from tests.workflow.test_agent_faults import KILL_ALL, on_instance
 
 Json = dict[str, Any]
 DEVICE = "/dev/sdf"
@@ -101,6 +102,30 @@ def test_a_damaged_volume_goes_back_and_the_rewind_is_undone(damaged: Damaged, u
     undone = damaged.rewind(evidence["SnapshotId"])
     assert undone.main.status == "SUCCEEDED", undone.why
     assert damaged.bytes() == before
+
+
+def test_what_somebody_writes_while_the_agent_is_away_goes_back_too(
+    damaged: Damaged, user: RestoreUser
+) -> None:
+    """A second attempt on the real agent: its parts count on from those of the first."""
+    damaged.damage(*range(40))
+    damaged.snapshot_now()
+    damaged.damage(700)
+    target = {"instanceId": damaged.instance, "mode": "rewind"}
+    restore_id = user.start(
+        {"source": {"snapshotId": damaged.good}, "target": target, "warmUp": {"maxMibPerSecond": 8}}
+    )
+    user.wait_for_state(restore_id, "Copy Blocks")
+    written = user.counters(damaged.volume).write_bytes
+    user.wait_until(
+        lambda: user.counters(damaged.volume).write_bytes > written, lambda: "the agent writes nothing"
+    )
+    on_instance(user, damaged.instance, KILL_ALL)
+    damaged.damage(900)
+    done = user.finished(restore_id)
+    assert done.main.status == "SUCCEEDED", done.why
+    assert len(damaged.evidence(done)) == 2
+    assert damaged.bytes() == damaged.was
 
 
 def lab_rewind(lab: FastLab, **changes: Any) -> Json:
