@@ -66,7 +66,8 @@ def instance_refusal(
     if instance.root_device in devices:
         return (
             f"{volume.volume_id} is the root volume of {instance.instance_id}, which runs from it; "
-            "target.mode replace with target.start puts a new one in its place while the instance is stopped"
+            "stop the instance, and put a new one in its place with target.mode replace, target.start and "
+            f"target.device {instance.root_device}"
         )
     if instance.state != "running" or not instance.ssm_online:
         return f"{instance.reach_in_words}, so the agent cannot write there"
