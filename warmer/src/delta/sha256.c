@@ -18,8 +18,11 @@ static const uint32_t round_constants[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-/** Mixes chunks of 64 bytes into the state. */
-typedef void mix_chunks(uint32_t state[8], const uint8_t *data, size_t chunks);
+static const uint32_t first_state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                        0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+
+/** Mixes chunks of 64 bytes of each stream into its state; there are at most SHA256_STREAMS. */
+typedef void mix_chunks(uint32_t states[][8], const uint8_t *const data[], size_t chunks, unsigned streams);
 
 static uint32_t rotate(uint32_t value, unsigned bits) {
     return value >> bits | value << (32 - bits);
@@ -42,73 +45,80 @@ static void mix_one(uint32_t state[8], const uint32_t words[64]) {
     }
 }
 
-static void mix_portable(uint32_t state[8], const uint8_t *data, size_t chunks) {
+static void mix_chunk(uint32_t state[8], const uint8_t *data) {
     uint32_t words[64];
-    for (; chunks > 0; chunks--, data += CHUNK_BYTES) {
-        for (unsigned i = 0; i < 16; i++) {
-            words[i] = big32(data + 4 * (size_t)i);
+    for (unsigned i = 0; i < 16; i++) {
+        words[i] = big32(data + 4 * (size_t)i);
+    }
+    for (unsigned i = 16; i < 64; i++) {
+        uint32_t a = words[i - 15];
+        uint32_t b = words[i - 2];
+        words[i] = words[i - 16] + words[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
+                   (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
+    }
+    mix_one(state, words);
+}
+
+static void mix_portable(uint32_t states[][8], const uint8_t *const data[], size_t chunks, unsigned streams) {
+    for (unsigned s = 0; s < streams; s++) {
+        for (size_t chunk = 0; chunk < chunks; chunk++) {
+            mix_chunk(states[s], data[s] + chunk * CHUNK_BYTES);
         }
-        for (unsigned i = 16; i < 64; i++) {
-            uint32_t a = words[i - 15];
-            uint32_t b = words[i - 2];
-            words[i] = words[i - 16] + words[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
-                       (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
-        }
-        mix_one(state, words);
     }
 }
+
+#define INLINED static inline __attribute__((always_inline))
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
 
 #define SHA_TARGET __attribute__((target("sha,sse4.1,ssse3")))
+typedef __m128i vector;
+
+SHA_TARGET INLINED vector add(vector a, vector b) {
+    return _mm_add_epi32(a, b);
+}
 
 /** Rounds 4i to 4i+3, and the words for the rounds twelve later. */
-SHA_TARGET static void quarter(__m128i pair[2], __m128i words[4], unsigned i) {
-    const __m128i *constants = (const __m128i *)(const void *)(round_constants + 4 * i);
-    __m128i now = words[i % 4];
-    __m128i sum = _mm_add_epi32(now, _mm_loadu_si128(constants));
+SHA_TARGET INLINED void quarter(vector pair[2], vector words[4], unsigned i) {
+    const vector *constants = (const vector *)(const void *)(round_constants + 4 * i);
+    vector now = words[i % 4];
+    vector sum = add(now, _mm_loadu_si128(constants));
     pair[1] = _mm_sha256rnds2_epu32(pair[1], pair[0], sum);
     pair[0] = _mm_sha256rnds2_epu32(pair[0], pair[1], _mm_shuffle_epi32(sum, 0x0e));
-    __m128i next = words[(i + 1) % 4];
-    __m128i last = words[(i + 3) % 4];
-    __m128i mixed = _mm_sha256msg1_epu32(now, next);
-    mixed = _mm_add_epi32(mixed, _mm_alignr_epi8(last, words[(i + 2) % 4], 4));
+    vector next = words[(i + 1) % 4];
+    vector last = words[(i + 3) % 4];
+    vector mixed = _mm_sha256msg1_epu32(now, next);
+    mixed = add(mixed, _mm_alignr_epi8(last, words[(i + 2) % 4], 4));
     words[i % 4] = _mm_sha256msg2_epu32(mixed, last);
 }
 
-SHA_TARGET static void mix_processor(uint32_t state[8], const uint8_t *data, size_t chunks) {
-    const __m128i order = _mm_set_epi64x(0x0c0d0e0f08090a0bLL, 0x0405060700010203LL);
-    __m128i *memory = (__m128i *)(void *)state;
-    __m128i low = _mm_shuffle_epi32(_mm_loadu_si128(memory), 0xb1);
-    __m128i high = _mm_shuffle_epi32(_mm_loadu_si128(memory + 1), 0x1b);
-    __m128i pair[2] = {_mm_alignr_epi8(low, high, 8), _mm_blend_epi16(high, low, 0xf0)};
-    for (; chunks > 0; chunks--, data += CHUNK_BYTES) {
-        __m128i before[2] = {pair[0], pair[1]};
-        __m128i words[4];
-        for (unsigned i = 0; i < 4; i++) {
-            const __m128i *at = (const __m128i *)(const void *)(data + 16 * (size_t)i);
-            words[i] = _mm_shuffle_epi8(_mm_loadu_si128(at), order);
-        }
-#pragma GCC unroll 16
-        for (unsigned i = 0; i < 16; i++) {
-            quarter(pair, words, i);
-        }
-        pair[0] = _mm_add_epi32(pair[0], before[0]);
-        pair[1] = _mm_add_epi32(pair[1], before[1]);
-    }
-    low = _mm_shuffle_epi32(pair[0], 0x1b);
-    high = _mm_shuffle_epi32(pair[1], 0xb1);
+SHA_TARGET INLINED vector load_words(const uint8_t *data) {
+    const vector order = _mm_set_epi64x(0x0c0d0e0f08090a0bLL, 0x0405060700010203LL);
+    return _mm_shuffle_epi8(_mm_loadu_si128((const vector *)(const void *)data), order);
+}
+
+SHA_TARGET INLINED void load_state(vector pair[2], const uint32_t state[8]) {
+    const vector *memory = (const vector *)(const void *)state;
+    vector low = _mm_shuffle_epi32(_mm_loadu_si128(memory), 0xb1);
+    vector high = _mm_shuffle_epi32(_mm_loadu_si128(memory + 1), 0x1b);
+    pair[0] = _mm_alignr_epi8(low, high, 8);
+    pair[1] = _mm_blend_epi16(high, low, 0xf0);
+}
+
+SHA_TARGET INLINED void store_state(uint32_t state[8], const vector pair[2]) {
+    vector *memory = (vector *)(void *)state;
+    vector low = _mm_shuffle_epi32(pair[0], 0x1b);
+    vector high = _mm_shuffle_epi32(pair[1], 0xb1);
     _mm_storeu_si128(memory, _mm_blend_epi16(low, high, 0xf0));
     _mm_storeu_si128(memory + 1, _mm_alignr_epi8(high, low, 8));
 }
 
-static mix_chunks *choose(void) {
+static bool has_instructions(void) {
     unsigned a = 0, b = 0, c = 0, d = 0;
     bool has_sha = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & 1u << 29) != 0;
-    bool has_sse = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & 1u << 19) != 0 && (c & 1u << 9) != 0;
-    return has_sha && has_sse ? mix_processor : mix_portable;
+    return has_sha && __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & 1u << 19) != 0 && (c & 1u << 9) != 0;
 }
 #elif defined(__aarch64__) && defined(__linux__)
 #include <arm_neon.h>
@@ -116,35 +126,100 @@ static mix_chunks *choose(void) {
 
 /** HWCAP_SHA2 of Linux's asm/hwcap.h. */
 #define HAS_SHA2 (1ul << 6)
+#define SHA_TARGET __attribute__((target("+crypto")))
+typedef uint32x4_t vector;
 
-__attribute__((target("+crypto"))) static void mix_processor(uint32_t state[8], const uint8_t *data,
-                                                             size_t chunks) {
-    uint32x4_t low = vld1q_u32(state);
-    uint32x4_t high = vld1q_u32(state + 4);
-    for (; chunks > 0; chunks--, data += CHUNK_BYTES) {
-        uint32x4_t words[4];
-        uint32x4_t low_before = low;
-        uint32x4_t high_before = high;
-        for (unsigned i = 0; i < 4; i++) {
-            words[i] = vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(data + 16 * (size_t)i)));
-        }
-        for (unsigned i = 0; i < 16; i++) {
-            uint32x4_t sum = vaddq_u32(words[i % 4], vld1q_u32(round_constants + 4 * i));
-            uint32x4_t kept = low;
-            low = vsha256hq_u32(low, high, sum);
-            high = vsha256h2q_u32(high, kept, sum);
-            words[i % 4] = vsha256su1q_u32(vsha256su0q_u32(words[i % 4], words[(i + 1) % 4]),
-                                           words[(i + 2) % 4], words[(i + 3) % 4]);
-        }
-        low = vaddq_u32(low, low_before);
-        high = vaddq_u32(high, high_before);
-    }
-    vst1q_u32(state, low);
-    vst1q_u32(state + 4, high);
+SHA_TARGET INLINED vector add(vector a, vector b) {
+    return vaddq_u32(a, b);
 }
 
+/** Rounds 4i to 4i+3, and the words for the rounds twelve later. */
+SHA_TARGET INLINED void quarter(vector pair[2], vector words[4], unsigned i) {
+    vector sum = add(words[i % 4], vld1q_u32(round_constants + 4 * i));
+    vector low = pair[0];
+    pair[0] = vsha256hq_u32(low, pair[1], sum);
+    pair[1] = vsha256h2q_u32(pair[1], low, sum);
+    vector mixed = vsha256su0q_u32(words[i % 4], words[(i + 1) % 4]);
+    words[i % 4] = vsha256su1q_u32(mixed, words[(i + 2) % 4], words[(i + 3) % 4]);
+}
+
+SHA_TARGET INLINED vector load_words(const uint8_t *data) {
+    return vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(data)));
+}
+
+SHA_TARGET INLINED void load_state(vector pair[2], const uint32_t state[8]) {
+    pair[0] = vld1q_u32(state);
+    pair[1] = vld1q_u32(state + 4);
+}
+
+SHA_TARGET INLINED void store_state(uint32_t state[8], const vector pair[2]) {
+    vst1q_u32(state, pair[0]);
+    vst1q_u32(state + 4, pair[1]);
+}
+
+static bool has_instructions(void) {
+    return (getauxval(AT_HWCAP) & HAS_SHA2) != 0;
+}
+#endif
+
+#if defined(SHA_TARGET)
+/** One chunk of each stream; with `streams` known, its loops are unrolled. */
+SHA_TARGET INLINED void mix_each(vector pairs[][2], const uint8_t *const data[], size_t at,
+                                 unsigned streams) {
+    vector before[SHA256_STREAMS][2], words[SHA256_STREAMS][4];
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < 4 * streams; i++) {
+        words[i / 4][i % 4] = load_words(data[i / 4] + at + 16 * (size_t)(i % 4));
+        before[i / 4][i % 2] = pairs[i / 4][i % 2];
+    }
+#pragma GCC unroll 32
+    for (unsigned i = 0; i < 16 * streams; i++) {
+        quarter(pairs[i % streams], words[i % streams], i / streams);
+    }
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < 2 * streams; i++) {
+        pairs[i / 2][i % 2] = add(pairs[i / 2][i % 2], before[i / 2][i % 2]);
+    }
+}
+
+/**
+ * Each of the instructions waits for the one before it in its own stream, and those of another stream fit in
+ * between: two streams take little longer than one.
+ */
+SHA_TARGET INLINED void mix_streams(uint32_t states[][8], const uint8_t *const data[], size_t chunks,
+                                    unsigned streams) {
+    vector pairs[SHA256_STREAMS][2];
+#pragma GCC unroll 2
+    for (unsigned s = 0; s < streams; s++) {
+        load_state(pairs[s], states[s]);
+    }
+    for (size_t at = 0; at < chunks * CHUNK_BYTES; at += CHUNK_BYTES) {
+        mix_each(pairs, data, at, streams);
+    }
+#pragma GCC unroll 2
+    for (unsigned s = 0; s < streams; s++) {
+        store_state(states[s], pairs[s]);
+    }
+}
+
+SHA_TARGET static void mix_processor(uint32_t states[][8], const uint8_t *const data[], size_t chunks,
+                                     unsigned streams) {
+    if (streams == 1) {
+        mix_streams(states, data, chunks, 1);
+    } else {
+        mix_streams(states, data, chunks, SHA256_STREAMS);
+    }
+}
+
+/** Asked once: where a hypervisor answers cpuid, that takes microseconds. */
 static mix_chunks *choose(void) {
-    return (getauxval(AT_HWCAP) & HAS_SHA2) != 0 ? mix_processor : mix_portable;
+    static mix_chunks *chosen;
+    mix_chunks *mix = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
+    if (mix == NULL) {
+        mix = has_instructions() ? mix_processor : mix_portable;
+        __atomic_store_n(&chosen, mix, __ATOMIC_RELAXED);
+    }
+    return mix;
 }
 #else
 static mix_chunks *choose(void) {
@@ -158,31 +233,54 @@ static void put_big32(uint8_t *at, uint32_t value) {
     }
 }
 
-static void hash(mix_chunks *mix, const uint8_t *data, size_t bytes, uint8_t digest[SHA256_BYTES]) {
-    uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+/** The last bytes, which are no whole chunk, and the length. */
+static void finish(mix_chunks *mix, uint32_t state[8], const uint8_t *data, size_t bytes,
+                   uint8_t digest[SHA256_BYTES]) {
     uint8_t tail[2 * CHUNK_BYTES] = {0};
+    const uint8_t *at = tail;
     size_t rest = bytes % CHUNK_BYTES;
     size_t tail_bytes = rest < CHUNK_BYTES - 8 ? CHUNK_BYTES : 2 * CHUNK_BYTES;
-    mix(state, data, bytes / CHUNK_BYTES);
     if (rest > 0) {
         memcpy(tail, data + bytes - rest, rest);
     }
     tail[rest] = 0x80;
     put_big32(tail + tail_bytes - 8, (uint32_t)((uint64_t)bytes >> 29));
     put_big32(tail + tail_bytes - 4, (uint32_t)(bytes << 3));
-    mix(state, tail, tail_bytes / CHUNK_BYTES);
+    mix((uint32_t (*)[8])state, &at, tail_bytes / CHUNK_BYTES, 1);
     for (unsigned i = 0; i < 8; i++) {
         put_big32(digest + 4 * (size_t)i, state[i]);
     }
 }
 
+static void hash(mix_chunks *mix, unsigned streams, const uint8_t *const data[], const size_t bytes[],
+                 uint8_t digests[][SHA256_BYTES]) {
+    uint32_t states[SHA256_STREAMS][8];
+    size_t common = bytes[0] / CHUNK_BYTES;
+    for (unsigned s = 0; s < streams; s++) {
+        memcpy(states[s], first_state, sizeof first_state);
+        common = bytes[s] / CHUNK_BYTES < common ? bytes[s] / CHUNK_BYTES : common;
+    }
+    mix(states, data, common, streams);
+    for (unsigned s = 0; s < streams; s++) {
+        const uint8_t *rest = data[s] + common * CHUNK_BYTES;
+        mix(&states[s], &rest, bytes[s] / CHUNK_BYTES - common, 1);
+        finish(mix, states[s], data[s], bytes[s], digests[s]);
+    }
+}
+
+void sha256_each(unsigned streams, const uint8_t *const data[], const size_t bytes[],
+                 uint8_t digests[][SHA256_BYTES]) {
+    hash(choose(), streams, data, bytes, digests);
+}
+
 void sha256(const void *data, size_t bytes, uint8_t digest[SHA256_BYTES]) {
-    hash(choose(), data, bytes, digest);
+    const uint8_t *start = data;
+    hash(choose(), 1, &start, &bytes, (uint8_t (*)[SHA256_BYTES])digest);
 }
 
 void sha256_portable(const void *data, size_t bytes, uint8_t digest[SHA256_BYTES]) {
-    hash(mix_portable, data, bytes, digest);
+    const uint8_t *start = data;
+    hash(mix_portable, 1, &start, &bytes, (uint8_t (*)[SHA256_BYTES])digest);
 }
 
 static int digit_of(char letter) {

@@ -12,7 +12,14 @@
 /** The SHA-256 of `bytes` bytes, with the processor's own instructions where it has them. */
 void sha256(const void *data, size_t bytes, uint8_t digest[SHA256_BYTES]);
 
-/** The same without them. */
+/** So many streams sha256_each takes. */
+#define SHA256_STREAMS 2u
+
+/** The SHA-256 of each of one or two streams; two at once take little longer than one. */
+void sha256_each(unsigned streams, const uint8_t *const data[], const size_t bytes[],
+                 uint8_t digests[][SHA256_BYTES]);
+
+/** The SHA-256 of one stream without these instructions. */
 void sha256_portable(const void *data, size_t bytes, uint8_t digest[SHA256_BYTES]);
 
 /** Read 64 lower-case hexadecimal digits; false if `text` is anything else. */

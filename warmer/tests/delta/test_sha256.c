@@ -35,6 +35,45 @@ static void both_ways_agree_at_every_length_and_alignment(void) {
     }
 }
 
+static void two_streams_of_any_lengths_are_as_each_alone(void) {
+    static uint8_t bytes[1024];
+    for (unsigned i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)(i * 13 + (i >> 3));
+    }
+    for (unsigned first = 0; first < 200; first++) {
+        for (unsigned second = 0; second < 200; second++) {
+            const uint8_t *const data[] = {bytes + second % 17, bytes + 512 + first % 15};
+            const size_t lengths[] = {first, second};
+            uint8_t digests[SHA256_STREAMS][SHA256_BYTES];
+            uint8_t alone[SHA256_BYTES];
+            sha256_each(2, data, lengths, digests);
+            for (unsigned s = 0; s < SHA256_STREAMS; s++) {
+                sha256_portable(data[s], lengths[s], alone);
+                CHECK(memcmp(digests[s], alone, sizeof alone) == 0);
+            }
+        }
+    }
+}
+
+static void two_whole_blocks_are_as_each_alone(void) {
+    static uint8_t blocks[2][524288];
+    for (unsigned i = 0; i < sizeof blocks; i++) {
+        blocks[i / 524288][i % 524288] = (uint8_t)(i * 7 + (i >> 9));
+    }
+    /* The last block of a volume may be shorter. */
+    for (size_t last = sizeof blocks[0] - 8192; last <= sizeof blocks[0]; last += 4096) {
+        const uint8_t *const data[] = {blocks[0], blocks[1]};
+        const size_t lengths[] = {sizeof blocks[0], last};
+        uint8_t digests[SHA256_STREAMS][SHA256_BYTES];
+        uint8_t alone[SHA256_BYTES];
+        sha256_each(2, data, lengths, digests);
+        for (unsigned s = 0; s < SHA256_STREAMS; s++) {
+            sha256_portable(data[s], lengths[s], alone);
+            CHECK(memcmp(digests[s], alone, sizeof alone) == 0);
+        }
+    }
+}
+
 static void only_lower_case_digits_are_read(void) {
     uint8_t digest[SHA256_BYTES];
     char text[SHA256_TEXT + 1];
@@ -54,6 +93,8 @@ static void only_lower_case_digits_are_read(void) {
 int main(void) {
     RUN(the_published_examples_are_met);
     RUN(both_ways_agree_at_every_length_and_alignment);
+    RUN(two_streams_of_any_lengths_are_as_each_alone);
+    RUN(two_whole_blocks_are_as_each_alone);
     RUN(only_lower_case_digits_are_read);
     return CHECK_RESULT();
 }
