@@ -1,6 +1,6 @@
 /**
- * The main thread of an application: writes what the fetchers have decoded, many blocks in flight, lists what
- * is written, and reads it back once the device keeps it. A block counts, and is remembered, when what was
+ * The main thread of an application: writes what is decoded and right, many blocks in flight, lists what is
+ * written, and reads it back once the device keeps it. A block counts, and is remembered, when what was
  * read back has its SHA-256. board.h says how a block travels.
  */
 #include "apply/board.h"
@@ -156,9 +156,9 @@ static void begin_reads(struct run *run, uint64_t now_ns) {
     }
 }
 
-static bool has_buffer(const struct board *board, enum buffer_use use) {
-    for (unsigned i = 0; i < APPLY_BUFFERS; i++) {
-        if (board->buffers[i].use == use) {
+static bool has_ready(const struct board *board) {
+    for (unsigned i = 0; i < APPLY_WRITES; i++) {
+        if (board->buffers[i].use == BUFFER_READY) {
             return true;
         }
     }
@@ -168,8 +168,11 @@ static bool has_buffer(const struct board *board, enum buffer_use use) {
 /** Whether nothing more comes to be written. */
 static bool is_all_written(const struct run *run) {
     const struct board *board = run->board;
-    return board->has_all_work && board->work_count == 0 && board->working == 0 && run->writing == 0 &&
-           !has_buffer(board, BUFFER_READY) && !has_buffer(board, BUFFER_FILLING);
+    bool is_written = board->has_all_work && board->work_count == 0 && board->working == 0;
+    for (unsigned i = 0; i < APPLY_WRITES && is_written; i++) {
+        is_written = board->buffers[i].use == BUFFER_FREE;
+    }
+    return is_written;
 }
 
 static void begin_samples(struct run *run) {
@@ -188,8 +191,8 @@ static bool turn_batches(struct run *run, uint64_t now_ns) {
         return false;
     }
     run->read->count = run->read->next = run->read->checked = 0;
-    bool is_idle = is_all_written(run) || (run->writing == 0 && !has_buffer(board, BUFFER_READY) &&
-                                           now_ns - run->kept_ns >= QUIET_NS);
+    bool is_idle =
+        is_all_written(run) || (run->writing == 0 && !has_ready(board) && now_ns - run->kept_ns >= QUIET_NS);
     if (run->filled->count >= FEW || (run->filled->count > 0 && is_idle)) {
         struct batch *filled = run->filled;
         run->filled = run->read;

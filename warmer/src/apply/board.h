@@ -5,10 +5,10 @@
  * What the threads of an application share: buffers, work, counts and the first failure. No file outside of
  * this room includes this.
  *
- * A block travels so: a fetcher takes a free buffer, decodes a block into it and checks its SHA-256; the main
- * thread writes it and lists the block; the flusher lets the device keep what is listed; the main thread
- * reads it back into another buffer; a checker compares its SHA-256; the main thread remembers it in the
- * state.
+ * A block travels so: a fetcher takes a free buffer and decodes a block into it; a checker compares its
+ * SHA-256; the main thread writes it and lists the block; the flusher lets the device keep what is listed;
+ * the main thread reads it back into another buffer; a checker compares its SHA-256 again; the main thread
+ * remembers it in the state.
  */
 #include "apply/apply.h"
 #include "delta/pack.h"
@@ -27,12 +27,12 @@ enum { FOR_BUFFER, FOR_WORK, FOR_ROOM, FOR_MAIN, FOR_CHECK, FOR_FLUSH };
 enum buffer_use {
     BUFFER_FREE,
     BUFFER_FILLING,
+    BUFFER_READING,   /**< Read back. */
+    BUFFER_UNCHECKED, /**< Decoded, or read back. */
+    BUFFER_CHECKING,
     BUFFER_READY, /**< To be written. */
     BUFFER_WRITING,
-    BUFFER_READING, /**< Read back. */
-    BUFFER_UNCHECKED,
-    BUFFER_CHECKING,
-    BUFFER_CHECKED,
+    BUFFER_CHECKED, /**< Read back, and compared. */
 };
 
 /** One buffer of a block, and the block in it. */

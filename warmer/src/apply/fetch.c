@@ -138,7 +138,11 @@ static struct buffer *take_buffer(struct board *board) {
 static void hand_over(struct board *board, struct buffer *buffer, enum buffer_use use) {
     monitor_enter(board->monitor);
     buffer->use = use;
-    monitor_signal(board->monitor, use == BUFFER_READY ? FOR_MAIN : FOR_BUFFER);
+    if (use == BUFFER_READY) {
+        monitor_signal(board->monitor, FOR_MAIN);
+    }
+    /* Also where it is not to be checked: another block may have waited for this one. */
+    monitor_signal(board->monitor, FOR_CHECK);
     monitor_leave(board->monitor);
 }
 
@@ -173,12 +177,16 @@ static void count_skipped(struct board *board, uint32_t bytes) {
     monitor_leave(board->monitor);
 }
 
-/** Hand over one block, whose frame is loaded; without a frame it is zeros. NULL, or what is wrong. */
+/**
+ * Hand over one block: to be checked once its frame, which is loaded, is decoded; to be written where the
+ * device holds it, or where it has no frame and is zeros. NULL, or what is wrong.
+ */
 static const char *hand_block(struct fetcher *fetcher, const struct pack_block *block) {
     struct board *board = fetcher->board;
     bool was_begun = board_was_begun(board, block->block);
     bool has_it = was_begun && is_there(fetcher, block);
     struct buffer *buffer = take_buffer(board);
+    enum buffer_use use = BUFFER_READY;
     const char *reason = NULL;
     if (buffer == NULL) {
         return NULL;
@@ -190,11 +198,12 @@ static const char *hand_block(struct fetcher *fetcher, const struct pack_block *
         memset(board_bytes(board, buffer), 0, block->length);
     } else if (!has_it) {
         reason = unpacker_decode(fetcher->unpacker, fetcher->frame, block, board_bytes(board, buffer));
+        use = reason == NULL ? BUFFER_UNCHECKED : BUFFER_FREE;
         monitor_enter(board->monitor);
         board->result->bytes_decoded += reason == NULL ? block->length : 0;
         monitor_leave(board->monitor);
     }
-    hand_over(board, buffer, reason == NULL ? BUFFER_READY : BUFFER_FREE);
+    hand_over(board, buffer, use);
     return reason;
 }
 

@@ -51,8 +51,8 @@ struct unpacker *unpacker_create(void);
 void unpacker_destroy(struct unpacker *unpacker);
 
 /**
- * Decode one frame to exactly `length` bytes and compare their SHA-256. Returns NULL, or what is wrong; then
- * the bytes are not to be used.
+ * Decode one frame to exactly `length` bytes; the caller compares their SHA-256 before they are used. Returns
+ * NULL, or what is wrong.
  */
 const char *unpacker_decode(struct unpacker *unpacker, const uint8_t *frame, const struct pack_block *block,
                             uint8_t *bytes);

@@ -57,7 +57,6 @@ static const char *decode(const uint8_t *frame, uint32_t bytes, uint32_t length,
     uint8_t found[8] = {0};
     struct unpacker *unpacker = unpacker_create();
     struct pack_block block = {.block = 0, .frame_bytes = bytes, .length = length};
-    sha256(wanted, strlen(wanted), block.digest);
     const char *reason = unpacker_decode(unpacker, frame, &block, found);
     CHECK(reason != NULL || memcmp(found, wanted, length) == 0);
     unpacker_destroy(unpacker);
@@ -72,7 +71,6 @@ static void a_frame_that_is_not_the_block_is_refused(void) {
     CHECK_TEXT(decode(repeated, 12, 4, "aaaa"), "a frame does not end where its index says");
     CHECK_TEXT(decode(repeated, 14, 4, "aaaa"), "a frame does not end where its index says");
     CHECK_TEXT(decode(repeated, 13, 3, "aaa"), "a frame does not hold one block");
-    CHECK_TEXT(decode(repeated, 13, 4, "aaab"), "a block has another SHA-256 than its index says");
 }
 
 int main(void) {
